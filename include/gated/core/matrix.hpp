@@ -1,0 +1,54 @@
+#pragma once
+
+#include <Eigen/Core>
+
+#include "gated/core/error.hpp"
+
+/// @file
+/// The numbers: matrices of tokens × channels, and views of them.
+///
+/// Everything is row-major: a row is a token (or an image, or a patch) and its channels lie next to each other. A linear
+/// layer's weight is out × in, as it is in the checkpoint. `T` is `float` or `double`; sizes are run-time values.
+///
+/// Arguments are views, `Eigen::Ref`, so that one instantiation per scalar serves matrices, maps and blocks alike. One trap:
+/// a `ConstView` of a column-major Eigen matrix compiles, by copying it. Keep token matrices in `Matrix`.
+
+static_assert(EIGEN_VERSION_AT_LEAST(3, 4, 0), "gated needs Eigen 3.4 or newer (Debian: libeigen3-dev)");
+
+namespace gated {
+
+using Index = Eigen::Index;
+
+template <class T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <class T>
+using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+
+template <class T>
+using View = Eigen::Ref<Matrix<T>>;
+template <class T>
+using ConstView = Eigen::Ref<const Matrix<T>>;
+template <class T>
+using VectorView = Eigen::Ref<Vector<T>>;
+template <class T>
+using ConstVectorView = Eigen::Ref<const Vector<T>>;
+
+/// A matrix whose memory belongs to somebody else, usually a Workspace.
+template <class T>
+using MatrixMap = Eigen::Map<Matrix<T>>;
+
+/// Raises ShapeError unless `x` has `expected` columns: `"Linear::forward: x has 5 columns, expected in = 4"`.
+template <class T>
+void expect_columns(const char* where, const char* name, const ConstView<T>& x, const char* dimension, Index expected) {
+  require<ShapeError>(x.cols() == expected, where, ": ", name, " has ", x.cols(), " columns, expected ", dimension, " = ",
+                      expected, " (a matrix is tokens × channels, one row a token).");
+}
+
+/// Raises ShapeError unless `y` is rows × columns. Outputs are never resized.
+template <class T>
+void expect_shape(const char* where, const char* name, const View<T>& y, Index rows, Index columns) {
+  require<ShapeError>(y.rows() == rows && y.cols() == columns, where, ": ", name, " is ", y.rows(), " × ", y.cols(),
+                      ", expected ", rows, " × ", columns, ". Outputs are written in place and never resized.");
+}
+
+}  // namespace gated

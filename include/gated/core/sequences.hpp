@@ -1,0 +1,78 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+
+/// @file
+/// How the rows of a token matrix split into sequences.
+
+namespace gated {
+
+/// The split of a ragged batch: sequence b owns the rows offset(b) … offset(b) + length(b) - 1.
+///
+/// A batch is never padded. Layers over channels simply see more rows; only layers that mix tokens look at the split. That
+/// "padded equals unpadded" is therefore true by construction.
+///
+///     Sequences::uniform(8, 196)              // eight images of 196 tokens
+///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows
+///
+/// Errors: ArgumentError for a negative count or length. Cost: uniform splits hold no memory.
+class Sequences {
+ public:
+  /// `count` sequences of `length` rows each.
+  static Sequences uniform(Index count, Index length) {
+    require<ArgumentError>(count >= 0 && length >= 0, "Sequences::uniform: count = ", count, " and length = ", length,
+                           " must not be negative.");
+    Sequences result;
+    result.count_ = count;
+    result.length_ = length;
+    return result;
+  }
+
+  /// One sequence of `length` rows.
+  static Sequences single(Index length) { return uniform(1, length); }
+
+  /// One sequence per entry of `lengths`; they may differ.
+  static Sequences of_lengths(const std::vector<Index>& lengths) {
+    Sequences result;
+    result.count_ = static_cast<Index>(lengths.size());
+    result.offsets_.reserve(lengths.size() + 1);
+    result.offsets_.push_back(0);
+    for (const Index length : lengths) {
+      require<ArgumentError>(length >= 0, "Sequences::of_lengths: length ", length, " of sequence ",
+                             result.offsets_.size() - 1, " is negative.");
+      result.offsets_.push_back(result.offsets_.back() + length);
+    }
+    return result;
+  }
+
+  Index count() const { return count_; }
+  Index length(Index b) const { return offsets_.empty() ? length_ : offset(b + 1) - offset(b); }
+  Index offset(Index b) const { return offsets_.empty() ? b * length_ : offsets_[static_cast<std::size_t>(b)]; }
+  Index total() const { return offset(count_); }
+
+  /// Raises ShapeError unless these sequences cover exactly `rows` rows.
+  void expect_total(const char* where, Index rows) const {
+    require<ShapeError>(rows == total(), where, ": x has ", rows, " rows, but the sequences cover ", describe(),
+                        ". Every row belongs to exactly one sequence.");
+  }
+
+  /// "1 sequence × 197 tokens", or "3 sequences, 678 tokens in all".
+  std::string describe() const {
+    if (offsets_.empty()) {
+      return text(count_, count_ == 1 ? " sequence × " : " sequences × ", length_, " tokens");
+    }
+    return text(count_, count_ == 1 ? " sequence, " : " sequences, ", total(), " tokens in all");
+  }
+
+ private:
+  Sequences() = default;
+
+  Index count_ = 0;
+  Index length_ = 0;             // of each sequence, when offsets_ is empty
+  std::vector<Index> offsets_;   // count_ + 1 entries, when lengths differ
+};
+
+}  // namespace gated

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/parallel.hpp"
+
+/// @file
+/// Where activations live while a model runs.
+
+namespace gated {
+
+/// A bump arena for scratch memory, the number of threads to use, and an optional observer. One per calling thread.
+///
+/// A const model serves any number of threads, each with a workspace of its own. Memory is taken in frames and given back when
+/// the frame ends; the arena keeps it. After the first call of a shape, forward and step allocate nothing.
+///
+///     Workspace<float> workspace(Threads{2});
+///     auto logits = model.forward(images, workspace);
+///
+/// An observer sees every layer's output under its parameter path (`"blocks.3.gate.proj"`). A channel projection is shown
+/// before its activation or residual is added, as a PyTorch hook would show it; the results stay the same bits.
+///
+///     workspace.observe([](const std::string& path, ConstView<float> output) { … });
+///
+/// Cost: the high-water mark of the largest call, bytes().
+template <class T>
+class Workspace {
+ public:
+  using Observer = std::function<void(const std::string& path, ConstView<T> output)>;
+
+  explicit Workspace(Threads threads = {}) : threads_(threads) {
+    require<ArgumentError>(threads.count >= 1, "Workspace: threads = ", threads.count, ", expected at least 1.");
+    path_.reserve(16);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  Threads threads() const { return threads_; }
+
+  /// The bytes that the arena holds.
+  std::size_t bytes() const {
+    std::size_t count = 0;
+    for (const Chunk& chunk : chunks_) {
+      count += chunk.size;
+    }
+    return count * sizeof(T);
+  }
+
+  /// Gives back, when it ends, everything taken since it began.
+  class Frame {
+   public:
+    explicit Frame(Workspace& workspace) : workspace_(workspace), chunk_(workspace.current_), used_(workspace.used_) {
+      ++workspace_.depth_;
+    }
+    ~Frame() { workspace_.give_back(chunk_, used_); }
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+
+   private:
+    Workspace& workspace_;
+    std::size_t chunk_, used_;
+  };
+
+  [[nodiscard]] Frame frame() { return Frame(*this); }
+
+  /// `count` uninitialised scalars, aligned to 64 bytes, until the enclosing frame ends.
+  T* take(Index count) {
+    eigen_assert(depth_ > 0 && count >= 0);
+    const std::size_t size = round_up(static_cast<std::size_t>(count));
+    while (current_ < chunks_.size() && used_ + size > chunks_[current_].size) {
+      ++current_;
+      used_ = 0;
+    }
+    if (current_ == chunks_.size()) {
+      chunks_.push_back(Chunk(std::max(size, chunks_.empty() ? std::size_t{1024} : chunks_.back().size)));
+    }
+    T* const result = chunks_[current_].data.get() + used_;
+    used_ += size;
+    return result;
+  }
+
+  /// An uninitialised rows × columns matrix until the enclosing frame ends.
+  MatrixMap<T> matrix(Index rows, Index columns) { return MatrixMap<T>(take(rows * columns), rows, columns); }
+
+  /// Installs (or, with nullptr, removes) the observer.
+  void observe(Observer observer) { observer_ = std::move(observer); }
+  bool observed() const { return static_cast<bool>(observer_); }
+
+  /// Shows `output` to the observer under the path of the layer that is running.
+  void show(ConstView<T> output) const {
+    if (observer_) {
+      observer_(path(), output);
+    }
+  }
+
+  /// Stands for the workspace while the sub-layer `name` runs: `norm.forward(x, y, workspace.at("norm"))`.
+  class Scope {
+   public:
+    Scope(Workspace& workspace, const char* name, Index index) : workspace_(workspace) {
+      workspace_.path_.push_back({name, index});
+    }
+    ~Scope() { workspace_.path_.pop_back(); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    operator Workspace&() const { return workspace_; }
+
+   private:
+    Workspace& workspace_;
+  };
+
+  [[nodiscard]] Scope at(const char* name) { return Scope(*this, name, -1); }
+  [[nodiscard]] Scope at(const char* name, Index index) { return Scope(*this, name, index); }
+
+ private:
+  static constexpr std::size_t alignment = 64;
+
+  struct AlignedDelete {
+    void operator()(T* p) const { ::operator delete(p, std::align_val_t{alignment}); }
+  };
+  struct Chunk {
+    explicit Chunk(std::size_t count)
+        : data(static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{alignment}))), size(count) {}
+    Chunk(std::size_t count, std::nothrow_t)
+        : data(static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{alignment}, std::nothrow))), size(count) {}
+    std::unique_ptr<T, AlignedDelete> data;
+    std::size_t size;
+  };
+  struct PathElement {
+    const char* name;
+    Index index;
+  };
+
+  static std::size_t round_up(std::size_t count) {
+    constexpr std::size_t unit = alignment / sizeof(T);
+    return (count + unit - 1) / unit * unit;
+  }
+
+  /// Back to the state at the frame's start. When the outermost frame ends, chunks that the first call of a shape needed are
+  /// joined into one, so that the next call finds room for everything in one place.
+  void give_back(std::size_t chunk, std::size_t used) noexcept {
+    current_ = chunk;
+    used_ = used;
+    if (--depth_ == 0 && chunks_.size() > 1) {
+      const std::size_t total = bytes() / sizeof(T);
+      chunks_.clear();  // keeps the vector's own memory
+      Chunk whole(total, std::nothrow);
+      if (whole.data != nullptr) {
+        chunks_.push_back(std::move(whole));
+      }
+    }
+  }
+
+  std::string path() const {
+    std::string out;
+    for (const PathElement& element : path_) {
+      out += out.empty() ? "" : ".";
+      out += element.name;
+      if (element.index >= 0) {
+        out += text(".", element.index);
+      }
+    }
+    return out;
+  }
+
+  Threads threads_;
+  std::vector<Chunk> chunks_;
+  std::size_t current_ = 0;  // the chunk that is being filled
+  std::size_t used_ = 0;     // of that chunk
+  int depth_ = 0;            // of nested frames
+  Observer observer_;
+  std::vector<PathElement> path_;
+};
+
+}  // namespace gated
