@@ -64,7 +64,7 @@ inline ErrorHandler& error_handler() {
 inline void append(std::string& out, std::string_view text) { out += text; }
 
 template <class Number>
-  requires std::is_arithmetic_v<Number>
+requires std::is_arithmetic_v<Number>
 void append(std::string& out, Number value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;

@@ -141,7 +141,9 @@ struct ParameterInfo {
 namespace detail {
 
 template <class M>
-concept HasFields = requires { std::remove_const_t<M>::fields(); };
+concept HasFields = requires {
+  std::remove_const_t<M>::fields();
+};
 
 template <class M>
 concept IsOptional = requires(M& m) {
@@ -219,8 +221,8 @@ void walk_fields(F& f, const PathNode* parent, Model& model, Others&... others) 
 /// `info` is a ParameterInfo; the values are `std::span`s, const where the model is const. Absent parameters are skipped.
 /// Errors: ArgumentError where the models differ in structure. Cost: no allocation, unless `info.path()` is called.
 template <class F, class Model, class... Others>
-  requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>> && ...)
-void for_each_parameter(F&& f, Model& model, Others&... others) {
+requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>&&...) void for_each_parameter(
+    F&& f, Model& model, Others&... others) {
   detail::walk_fields(f, nullptr, model, others...);
 }
 
@@ -236,7 +238,9 @@ Index parameter_count(const Model& model) {
 template <class Model>
 Model zeros_like(const Model& model) {
   Model zeros = model;
-  for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), typename decltype(values)::value_type{0}); }, zeros);
+  for_each_parameter([](const ParameterInfo&,
+                        auto values) { std::fill(values.begin(), values.end(), typename decltype(values)::value_type{0}); },
+                     zeros);
   return zeros;
 }
 

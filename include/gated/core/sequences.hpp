@@ -41,8 +41,8 @@ class Sequences {
     result.offsets_.reserve(lengths.size() + 1);
     result.offsets_.push_back(0);
     for (const Index length : lengths) {
-      require<ArgumentError>(length >= 0, "Sequences::of_lengths: length ", length, " of sequence ",
-                             result.offsets_.size() - 1, " is negative.");
+      require<ArgumentError>(length >= 0, "Sequences::of_lengths: length ", length, " of sequence ", result.offsets_.size() - 1,
+                             " is negative.");
       result.offsets_.push_back(result.offsets_.back() + length);
     }
     return result;
@@ -71,8 +71,8 @@ class Sequences {
   Sequences() = default;
 
   Index count_ = 0;
-  Index length_ = 0;             // of each sequence, when offsets_ is empty
-  std::vector<Index> offsets_;   // count_ + 1 entries, when lengths differ
+  Index length_ = 0;            // of each sequence, when offsets_ is empty
+  std::vector<Index> offsets_;  // count_ + 1 entries, when lengths differ
 };
 
 }  // namespace gated

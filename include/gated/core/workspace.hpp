@@ -123,13 +123,13 @@ class Workspace {
   static constexpr std::size_t alignment = 64;
 
   struct AlignedDelete {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{alignment}); }
+    void operator()(T* p) const { ::operator delete (p, std::align_val_t{alignment}); }
   };
   struct Chunk {
     explicit Chunk(std::size_t count)
-        : data(static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{alignment}))), size(count) {}
+        : data(static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment}))), size(count) {}
     Chunk(std::size_t count, std::nothrow_t)
-        : data(static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{alignment}, std::nothrow))), size(count) {}
+        : data(static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment}, std::nothrow))), size(count) {}
     std::unique_ptr<T, AlignedDelete> data;
     std::size_t size;
   };
