@@ -36,11 +36,6 @@ enum class Role {
   embedding,  ///< a row per token id
 };
 
-inline const char* name_of(Role role) {
-  constexpr std::array<const char*, 6> names{"weight", "bias", "norm", "spatial", "position", "embedding"};
-  return names[static_cast<std::size_t>(role)];
-}
-
 /// The sizes of a tensor as a checkpoint states them; at most four. In memory a parameter is a matrix or a vector.
 class Shape {
  public:

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// @file
+/// One list of the settings of a configuration.
+///
+/// A configuration is an aggregate with default member initialisers that lists its members once, by member pointer:
+///
+///     struct Config {
+///       Index depth = 6;
+///       Activation activation = Activation::gelu;
+///       static constexpr auto fields() {
+///         return std::tuple{setting("depth", &Config::depth), setting("activation", &Config::activation)};
+///       }
+///     };
+///
+/// and an enumeration lists the words for its values beside its definition, where argument-dependent lookup finds them:
+///
+///     constexpr auto names_of(Activation) {
+///       return std::array{std::pair{Activation::gelu, std::string_view("gelu")}, …};
+///     }
+///
+/// Reading and writing configurations (io/config_json.hpp) is written with these lists.
+
+namespace gated {
+
+/// One member of the configuration `Owner`. Made by setting().
+template <class Owner, class Member>
+struct Setting {
+  const char* name;
+  Member Owner::*member;
+};
+
+/// A setting: a number, a truth value, a string, a named enumeration, a nested configuration, an array, or a vector of these.
+template <class Owner, class Member>
+constexpr Setting<Owner, Member> setting(const char* name, Member Owner::*member) {
+  return {name, member};
+}
+
+namespace detail {
+
+template <class M>
+struct IsSettings : std::false_type {};
+template <class... Owners, class... Members>
+struct IsSettings<std::tuple<Setting<Owners, Members>...>> : std::true_type {};
+
+template <class C>
+concept HasSettings = requires {
+  std::remove_const_t<C>::fields();
+}
+&&IsSettings<std::remove_cvref_t<decltype(std::remove_const_t<C>::fields())>>::value;
+
+template <class E>
+concept NamedEnum = std::is_enum_v<E> && requires(E value) {
+  names_of(value).begin()->first;
+};
+
+}  // namespace detail
+
+/// Calls `f(name, member)` for each setting of `config`, in the order of fields(). Nested configurations are one member.
+template <class F, detail::HasSettings Config>
+void for_each_setting(F&& f, Config& config) {
+  std::apply([&](const auto&... setting) { (f(setting.name, config.*(setting.member)), ...); },
+             std::remove_const_t<Config>::fields());
+}
+
+/// The word for `value`; empty if names_of() does not list it.
+template <detail::NamedEnum E>
+constexpr std::string_view name_of(E value) {
+  for (const auto& [listed, name] : names_of(value)) {
+    if (listed == value) {
+      return name;
+    }
+  }
+  return {};
+}
+
+/// The value that `word` stands for, if it is one of the enumeration's words.
+template <detail::NamedEnum E>
+constexpr std::optional<E> value_named(std::string_view word) {
+  for (const auto& [listed, name] : names_of(E{})) {
+    if (name == word) {
+      return listed;
+    }
+  }
+  return std::nullopt;
+}
+
+/// All words of an enumeration, for messages: "gelu, silu, relu".
+template <detail::NamedEnum E>
+std::string list_of_names() {
+  std::string list;
+  for (const auto& [listed, name] : names_of(E{})) {
+    list += list.empty() ? "" : ", ";
+    list += name;
+  }
+  return list;
+}
+
+}  // namespace gated

@@ -1,0 +1,10 @@
+#pragma once
+
+/// @file
+/// All of gated that inference needs: layers and models. Files are in gated/io, training in gated/train.
+
+#include "gated/core/summary.hpp"
+#include "gated/models/gmlp.hpp"
+#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/presets.hpp"
+#include "gated/version.hpp"

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/linear.hpp"
+
+/// @file
+/// From images to tokens.
+
+namespace gated {
+
+/// Height and width in pixels, or a grid in patches.
+struct ImageSize {
+  Index height = 0, width = 0;
+
+  static constexpr auto fields() {
+    return std::tuple{setting("height", &ImageSize::height), setting("width", &ImageSize::width)};
+  }
+
+  Index area() const { return height * width; }
+  friend bool operator==(const ImageSize&, const ImageSize&) = default;
+};
+
+/// Cuts images into patches and projects each to a token: a convolution whose stride is its kernel (ViT, arXiv:2010.11929,
+/// §3.1).
+///
+/// Shapes: images is B × (channels · height · width), one row an image in NCHW order, as `numpy` or PyTorch lay it out; tokens
+/// is (B · patches) × C, patches row by row over (height, width). The weight is C × (channels · patch height · patch width),
+/// the flattened convolution kernel. Errors: ShapeError for another number of pixels; ArgumentError, when built, for an image
+/// that the patches do not tile. Cost: 2·B·pixels·C flops; scratch of one copy of the images.
+template <class T>
+struct PatchEmbedding {
+  using Scalar = T;
+
+  Index channels = 0;  // of the image
+  ImageSize image, patch;
+  Matrix<T> weight;  // C × (channels · patch.height · patch.width)
+  Vector<T> bias;    // C
+
+  PatchEmbedding() = default;
+  PatchEmbedding(Index image_channels, ImageSize image_size, ImageSize patch_size, Index out)
+      : channels(image_channels), image(image_size), patch(patch_size) {
+    require<ArgumentError>(
+        image_channels > 0 && out > 0 && image.height > 0 && image.width > 0 && patch.height > 0 && patch.width > 0,
+        "PatchEmbedding: ", image_channels, " channels, image ", image.height, " × ", image.width, ", patch ", patch.height,
+        " × ", patch.width, ", ", out, " output channels must all be positive.");
+    require<ArgumentError>(image.height % patch.height == 0 && image.width % patch.width == 0, "PatchEmbedding: an image of ",
+                           image.height, " × ", image.width, " pixels cannot be tiled by patches of ", patch.height, " × ",
+                           patch.width, ". Resize or crop the image to multiples of the patch.");
+    weight = Matrix<T>::Zero(out, channels * patch.area());
+    bias = Vector<T>::Zero(out);
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{field("weight", &PatchEmbedding::weight, Role::weight, &PatchEmbedding::kernel_shape),
+                      field("bias", &PatchEmbedding::bias, Role::bias)};
+  }
+
+  /// The weight as a convolution kernel.
+  Shape kernel_shape() const { return {weight.rows(), channels, patch.height, patch.width}; }
+
+  /// Patches down and across.
+  ImageSize grid() const { return {image.height / patch.height, image.width / patch.width}; }
+  Index pixels() const { return channels * image.area(); }
+  Index out() const { return weight.rows(); }
+
+  /// LeCun-normal weight (variance 1 / fan-in) and zero bias.
+  void initialize(Random& random) {
+    fill_normal(detail::values_of(weight), 1.0 / std::sqrt(static_cast<double>(weight.cols())), random);
+    bias.setZero();
+  }
+
+  void forward(ConstView<T> images, View<T> tokens, Workspace<T>& workspace) const {
+    require<ShapeError>(images.cols() == pixels(), "PatchEmbedding::forward: images has ", images.cols(),
+                        " columns, expected channels × height × width = ", channels, " × ", image.height, " × ", image.width,
+                        " = ", pixels(), " (one row an image; resize or crop it first).");
+    expect_shape<T>("PatchEmbedding::forward", "tokens", tokens, images.rows() * grid().area(), out());
+
+    const auto frame = workspace.frame();
+    MatrixMap<T> patches = workspace.matrix(tokens.rows(), weight.cols());
+    parallel_for(workspace.threads(), images.rows() * grid().height, [&](Index task, Index) {
+      const Index b = task / grid().height, down = task % grid().height;
+      for (Index across = 0; across < grid().width; ++across) {
+        T* to = &patches.coeffRef((b * grid().height + down) * grid().width + across, 0);
+        for (Index channel = 0; channel < channels; ++channel) {
+          for (Index y = 0; y < patch.height; ++y, to += patch.width) {
+            const Index line = (channel * image.height + down * patch.height + y) * image.width;
+            std::copy_n(images.data() + b * images.outerStride() + line + across * patch.width, patch.width, to);
+          }
+        }
+      }
+    });
+    matmul<T>(patches, transposed<T>(weight), tokens, workspace, AddBias<T>(bias));
+    workspace.show(tokens);
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,135 @@
+#pragma once
+
+#include "gated/layers/layer_norm.hpp"
+#include "gated/layers/spatial_projection.hpp"
+#include "gated/ops/activation.hpp"
+
+/// @file
+/// The spatial gating unit: s(·) of the gMLP paper.
+
+namespace gated {
+
+/// The forms of s(Z) that the gMLP paper compares (arXiv:2105.08050, §2.1 and Table 3), with f(V) = W LN(V) + b.
+enum class GateForm {
+  split,           ///< Z₁ ⊙ f(Z₂), Z split in halves along the channels: the form that is called the SGU (eq. 6)
+  multiplicative,  ///< Z ⊙ f(Z) (eq. 5)
+  additive,        ///< Z + f(Z)
+  linear           ///< f(Z) (eq. 4)
+};
+
+constexpr auto names_of(GateForm) {
+  return std::array{std::pair{GateForm::split, std::string_view("split")},
+                    std::pair{GateForm::multiplicative, std::string_view("multiplicative")},
+                    std::pair{GateForm::additive, std::string_view("additive")},
+                    std::pair{GateForm::linear, std::string_view("linear")}};
+}
+
+struct SpatialGatingUnitConfig {
+  Index channels = 0;  ///< F, of the input; the split form halves them
+  GateForm form = GateForm::split;
+  SpatialProjectionConfig spatial{};
+  Activation activation = Activation::identity;  ///< of the gate, after the bias and what is added to it
+  double norm_eps = 1e-5;
+};
+
+/// y = u ⊙ act(W LN(v) + b + a), where (u, v) are the halves of x and `a` is an optional addition (tiny attention).
+///
+/// The other forms of GateForm replace the product. At initialisation the unit passes its input on: W is near zero and b = 1
+/// for the products, b = 0 for the sum, and W = I, b = 0 for the linear form, so that a block starts as a plain feed-forward.
+/// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F. y must not overlap x.
+/// Errors: ShapeError for wrong rows, channels or lengths. Cost: N²·F flops a sequence (split); scratch rows × F/2.
+template <class T>
+struct SpatialGatingUnit {
+  using Scalar = T;
+
+  SpatialGatingUnitConfig config;
+  LayerNorm<T> norm;
+  SpatialProjection<T> proj;
+
+  SpatialGatingUnit() = default;
+  explicit SpatialGatingUnit(const SpatialGatingUnitConfig& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && (c.form != GateForm::split || c.channels % 2 == 0),
+                           "SpatialGatingUnit: channels = ", c.channels, ", expected a positive",
+                           c.form == GateForm::split ? " even number: the input is split in halves." : " number.");
+    require<ArgumentError>(c.spatial.heads > 0 && out() % c.spatial.heads == 0, "SpatialGatingUnit: heads = ", c.spatial.heads,
+                           " does not divide the ", out(), " gated channels.");
+    norm = LayerNorm<T>(out(), c.norm_eps);
+    proj = SpatialProjection<T>(c.spatial);
+    if (!is_product()) {
+      proj.bias.setZero();
+    }
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{field("norm", &SpatialGatingUnit::norm), field("proj", &SpatialGatingUnit::proj)};
+  }
+
+  /// The channels that leave the unit.
+  Index out() const { return config.form == GateForm::split ? config.channels / 2 : config.channels; }
+
+  /// Near-zero weights, N(0, 1e-6), around the start that GateForm asks for.
+  void initialize(Random& random) {
+    fill_normal(detail::values_of(proj.weight), 1e-6, random);
+    if (config.form == GateForm::linear) {
+      add_identity();
+    }
+  }
+
+  void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
+    gate(x, sequences, y, workspace);
+  }
+
+  /// With `addition` (rows × out()) added to the gate before its activation.
+  void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> addition, View<T> y, Workspace<T>& workspace) const {
+    require<ShapeError>(addition.rows() == x.rows() && addition.cols() == out(), "SpatialGatingUnit::forward: addition is ",
+                        addition.rows(), " × ", addition.cols(), ", expected ", x.rows(), " × ", out(),
+                        " (tokens × gated channels).");
+    gate(x, sequences, y, workspace, Add<T>(addition));
+  }
+
+ private:
+  bool is_product() const { return config.form == GateForm::split || config.form == GateForm::multiplicative; }
+
+  template <class... Additions>
+  void gate(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
+            const Additions&... additions) const {
+    expect_columns<T>("SpatialGatingUnit::forward", "x", x, "channels", config.channels);
+    sequences.expect_total("SpatialGatingUnit::forward", x.rows());
+    proj.expect_lengths("SpatialGatingUnit::forward", sequences);
+    expect_shape<T>("SpatialGatingUnit::forward", "y", y, x.rows(), out());
+
+    const auto frame = workspace.frame();
+    MatrixMap<T> v = workspace.matrix(x.rows(), out());
+    norm.forward(x.rightCols(out()), v, workspace.at("norm"));
+    with_activation(config.activation, [&](auto activation) {
+      const auto project = [&](const auto&... last) {
+        proj.forward(v, sequences, y, workspace.at("proj"), additions..., Activate{activation}, last...);
+      };
+      if (is_product()) {
+        project(Multiply<T>(x.leftCols(out())));
+      } else if (config.form == GateForm::additive) {
+        project(Add<T>(x));
+      } else {
+        project();
+      }
+    });
+    workspace.show(y);
+  }
+
+  void add_identity() {
+    const Index n = config.spatial.length;
+    for (Index head = 0; head < config.spatial.heads; ++head) {
+      switch (config.spatial.form) {
+        case SpatialForm::dense:
+          proj.weight.middleRows(head * n, n).diagonal().array() += T{1};
+          break;
+        case SpatialForm::toeplitz:
+        case SpatialForm::scaled_toeplitz:
+          proj.weight(head, n - 1) += T{1};  // the entry of the main diagonal in both forms
+          break;
+      }
+    }
+  }
+};
+
+}  // namespace gated

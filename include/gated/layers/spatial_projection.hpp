@@ -1,0 +1,211 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "gated/core/parameters.hpp"
+#include "gated/core/random.hpp"
+#include "gated/core/sequences.hpp"
+#include "gated/ops/matmul.hpp"
+
+/// @file
+/// The spatial projection: a linear map over the tokens, shared by the channels.
+
+namespace gated {
+
+/// Which numbers a spatial weight is made of.
+enum class SpatialForm {
+  dense,           ///< any W: N² numbers a head
+  toeplitz,        ///< W_ij = w_{i-j}, 2N-1 numbers a head: the form of the gMLP paper's language models
+  scaled_toeplitz  ///< W_ij = w_{N-1-(i-j)} · x_i · y_j for j ≤ i, else 0: 3N numbers a head; lucidrains' "circulant_matrix"
+};
+
+constexpr auto names_of(SpatialForm) {
+  return std::array{std::pair{SpatialForm::dense, std::string_view("dense")},
+                    std::pair{SpatialForm::toeplitz, std::string_view("toeplitz")},
+                    std::pair{SpatialForm::scaled_toeplitz, std::string_view("scaled_toeplitz")}};
+}
+
+/// What to do with a sequence whose length is not the one that the spatial weight was built for.
+enum class LengthPolicy {
+  exact,  ///< refuse it; causal projections still take shorter ones, where slicing changes nothing
+  slice   ///< use the top-left corner of W; exact for causal weights, an approximation for others
+};
+
+constexpr auto names_of(LengthPolicy) {
+  return std::array{std::pair{LengthPolicy::exact, std::string_view("exact")},
+                    std::pair{LengthPolicy::slice, std::string_view("slice")}};
+}
+
+struct SpatialProjectionConfig {
+  Index length = 0;  ///< N, the number of tokens that the weight is built for
+  Index heads = 1;   ///< matrices; head k owns the channels [k·C/heads, (k+1)·C/heads)
+  bool causal = false;
+  SpatialForm form = SpatialForm::dense;
+  LengthPolicy length_policy = LengthPolicy::exact;
+};
+
+/// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
+///
+/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out.
+/// Shapes: v and y are rows × C. Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that
+/// the heads do not divide. Cost: 2·N²·C flops a sequence, about half of it when causal. A Toeplitz weight is read through
+/// strides and never expanded; masked and scaled weights are expanded once per call in scratch, N² a head.
+template <class T>
+struct SpatialProjection {
+  using Scalar = T;
+
+  SpatialProjectionConfig config;
+  Matrix<T> weight;      // dense: (heads·N) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
+  Matrix<T> bias;        // heads × N
+  Matrix<T> position_x;  // heads × N, scaled_toeplitz only
+  Matrix<T> position_y;  // heads × N, scaled_toeplitz only
+
+  SpatialProjection() = default;
+  explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {
+    require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
+                           " must be positive.");
+    const bool scaled = c.form == SpatialForm::scaled_toeplitz;
+    weight = c.form == SpatialForm::dense ? Matrix<T>::Zero(c.heads * c.length, c.length)
+                                          : Matrix<T>::Zero(c.heads, scaled ? c.length : 2 * c.length - 1);
+    bias = Matrix<T>::Ones(c.heads, c.length);
+    position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{field("weight", &SpatialProjection::weight, Role::spatial, &SpatialProjection::weight_shape),
+                      field("bias", &SpatialProjection::bias, Role::spatial),
+                      field("position_x", &SpatialProjection::position_x, Role::spatial),
+                      field("position_y", &SpatialProjection::position_y, Role::spatial)};
+  }
+
+  Shape weight_shape() const {
+    return config.form == SpatialForm::dense ? Shape{config.heads, config.length, config.length}
+                                             : Shape{weight.rows(), weight.cols()};
+  }
+
+  /// W of `head` for `length` tokens, written out: what the projection multiplies with. Zeros where it is masked.
+  Matrix<T> effective_weight(Index head, Index length) const {
+    Matrix<T> w(length, length);
+    expand(head, w);
+    return w;
+  }
+
+  /// Writes the first `length` entries of row i of W, mask included.
+  void expand_row(Index head, Index i, Index length, T* row) const {
+    const Index n = config.length;
+    const Index visible = is_causal() ? std::min(i + 1, length) : length;
+    switch (config.form) {
+      case SpatialForm::dense:
+        std::copy_n(&weight.coeffRef(head * n + i, 0), visible, row);
+        break;
+      case SpatialForm::toeplitz:
+        std::reverse_copy(&weight.coeffRef(head, n + i - visible), &weight.coeffRef(head, n - 1 + i) + 1, row);
+        break;
+      case SpatialForm::scaled_toeplitz:
+        for (Index j = 0; j < visible; ++j) {
+          row[j] = weight(head, n - 1 - (i - j)) * position_x(head, i) * position_y(head, j);
+        }
+        break;
+    }
+    std::fill(row + visible, row + length, T{0});
+  }
+
+  /// True if row i never looks at a token after i.
+  bool is_causal() const { return config.causal || config.form == SpatialForm::scaled_toeplitz; }
+
+  /// Raises ShapeError unless every sequence has a length that this weight can serve.
+  void expect_lengths(const char* where, const Sequences& sequences) const {
+    const bool shorter = config.causal || config.length_policy == LengthPolicy::slice;
+    for (Index b = 0; b < sequences.count(); ++b) {
+      const Index length = sequences.length(b);
+      if (length == config.length || (shorter && length < config.length)) {
+        continue;
+      }
+      raise<ShapeError>(where, ": x has ", sequences.total(), " rows = ", sequences.describe(), ", but ",
+                        sequences.count() == 1 ? text("the gate was built for ")
+                                               : text("sequence ", b, " has ", length, " tokens and the gate was built for "),
+                        config.length, " tokens.",
+                        length < config.length
+                            ? " Set length_policy = slice to use the top-left corner of its weight, or resize it."
+                            : " Resize the spatial weight to the longer length first.");
+    }
+  }
+
+  /// y = stages(W v + b). The stages see rows and columns of the whole y.
+  template <class... Stages>
+  void forward(ConstView<T> v, const Sequences& sequences, View<T> y, Workspace<T>& workspace, const Stages&... stages) const {
+    sequences.expect_total("SpatialProjection::forward", v.rows());
+    expect_lengths("SpatialProjection::forward", sequences);
+    expect_shape<T>("SpatialProjection::forward", "y", y, v.rows(), v.cols());
+    require<ShapeError>(v.cols() % config.heads == 0, "SpatialProjection::forward: v has ", v.cols(),
+                        " channels, which heads = ", config.heads, " does not divide.");
+    if (workspace.observed()) {
+      const auto frame = workspace.frame();
+      MatrixMap<T> alone = workspace.matrix(y.rows(), y.cols());
+      project(v, sequences, alone, workspace);
+      workspace.show(alone);
+    }
+    project(v, sequences, y, workspace, stages...);
+  }
+
+ private:
+  /// With a causal weight, rows are taken in blocks that see no further than their own last token.
+  static constexpr Index causal_block = 128;
+
+  void expand(Index head, View<T> w) const {
+    for (Index i = 0; i < w.rows(); ++i) {
+      expand_row(head, i, w.cols(), &w.coeffRef(i, 0));
+    }
+  }
+
+  /// W of `head` for `length` tokens as a factor of a product, expanded only where memory does not hold it already.
+  Operand<T> factor(Index head, Index length, Workspace<T>& workspace) const {
+    const Index n = config.length;
+    if (config.form == SpatialForm::dense && !config.causal) {
+      return Operand<T>(&weight.coeffRef(head * n, 0), length, length, n, 1);
+    }
+    if (config.form == SpatialForm::toeplitz) {  // one step down is one step right in w, one step right is one step left
+      const T* w = &weight.coeffRef(head, 0);
+      if (config.causal) {
+        T* const masked = workspace.take(2 * n - 1);
+        std::fill_n(masked, n - 1, T{0});
+        std::copy_n(w + n - 1, n, masked + n - 1);
+        w = masked;
+      }
+      return Operand<T>(w + n - 1, length, length, 1, -1);
+    }
+    MatrixMap<T> expanded = workspace.matrix(length, length);
+    expand(head, expanded);
+    return expanded;
+  }
+
+  template <class... Stages>
+  void project(const ConstView<T>& v, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
+               const Stages&... stages) const {
+    const Index width = v.cols() / config.heads;
+    Index longest = 0;
+    for (Index b = 0; b < sequences.count(); ++b) {
+      longest = std::max(longest, sequences.length(b));
+    }
+    for (Index head = 0; head < config.heads; ++head) {
+      const auto frame = workspace.frame();
+      const Operand<T> w = factor(head, longest, workspace);
+      const Index column = head * width;
+      for (Index b = 0; b < sequences.count(); ++b) {
+        const Index length = sequences.length(b), offset = sequences.offset(b);
+        const Index block = is_causal() ? causal_block : length;
+        for (Index first = 0; first < length; first += block) {
+          const Index rows = std::min(block, length - first);
+          const Index depth = is_causal() ? first + rows : length;
+          const Operand<T> part(w.at(first, 0), rows, depth, w.row_stride, w.column_stride);
+          matmul<T>(part, ConstView<T>(v.block(offset, column, depth, width)), y.block(offset + first, column, rows, width),
+                    workspace, AddRowBias<T>{&bias.coeffRef(head, first)}, Shifted{stages, offset + first, column}...);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cmath>
+
+#include "gated/core/sequences.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/ops/softmax.hpp"
+
+/// @file
+/// The tiny attention of aMLP.
+
+namespace gated {
+
+struct TinyAttentionConfig {
+  Index channels = 0;  ///< C, of the input
+  Index width = 64;    ///< a, of query, key and value
+  Index out = 0;       ///< of the output: the gated channels that it is added to
+  bool causal = false;
+};
+
+/// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head, no bias on q, k, v (arXiv:2105.08050, §4.3).
+///
+/// Shapes: x is rows × C, y is rows × out. With `causal`, token i attends to tokens j ≤ i. An observer sees the attention map
+/// of each sequence (N × N) under `….attention_map.b`. Errors: ShapeError. Cost: 2·rows·a·(3C + out) + 4·N²·a flops a sequence;
+/// scratch rows × 4a + N².
+template <class T>
+struct TinyAttention {
+  using Scalar = T;
+
+  TinyAttentionConfig config;
+  Linear<T> qkv;  // 3a × C: the rows of q, then k, then v
+  Linear<T> proj_out;
+
+  TinyAttention() = default;
+  explicit TinyAttention(const TinyAttentionConfig& c)
+      : config(c), qkv(c.channels, 3 * c.width, false), proj_out(c.width, c.out) {}
+
+  static constexpr auto fields() {
+    return std::tuple{field("qkv", &TinyAttention::qkv), field("proj_out", &TinyAttention::proj_out)};
+  }
+
+  void initialize(Random& random) {
+    qkv.initialize(random);
+    proj_out.initialize(random);
+  }
+
+  /// What the scores q kᵀ are multiplied with.
+  T score_scale() const { return T{1} / std::sqrt(static_cast<T>(config.width)); }
+
+  void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
+    sequences.expect_total("TinyAttention::forward", x.rows());
+    const auto frame = workspace.frame();
+    const Index a = config.width;
+    MatrixMap<T> projected = workspace.matrix(x.rows(), 3 * a);
+    MatrixMap<T> attended = workspace.matrix(x.rows(), a);
+    qkv.forward(x, projected, workspace.at("qkv"));
+    for (Index b = 0; b < sequences.count(); ++b) {
+      const auto inner = workspace.frame();
+      const Index length = sequences.length(b);
+      const auto rows = projected.middleRows(sequences.offset(b), length);
+      MatrixMap<T> scores = workspace.matrix(length, length);
+      matmul<T>(ConstView<T>(rows.leftCols(a)), transposed<T>(ConstView<T>(rows.middleCols(a, a))), scores, workspace,
+                Scale<T>{score_scale()});
+      softmax<T>(scores, config.causal, workspace);
+      show_map(workspace.at("attention_map", b), scores);
+      matmul<T>(scores, ConstView<T>(rows.rightCols(a)), attended.middleRows(sequences.offset(b), length), workspace);
+    }
+    proj_out.forward(attended, y, workspace.at("proj_out"));
+    workspace.show(y);
+  }
+
+ private:
+  static void show_map(Workspace<T>& workspace, const ConstView<T>& map) { workspace.show(map); }
+};
+
+}  // namespace gated

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "gated/core/workspace.hpp"
+#include "gated/ops/simd.hpp"
+
+/// @file
+/// The engine behind ops/matmul.hpp: a product of two matrices, tile by tile.
+///
+/// How it works, for a · b with a of M × K and b of K × N:
+///
+///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
+///     row of K by row of K, so that the inner loop reads it front to back. It fits in the second-level cache.
+///  2. a is read where it lies, `tile_rows` rows at a time.
+///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
+///  there
+///     for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With 32
+///     registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows.
+///  4. The finished tile goes to a small buffer in the first-level cache, and the caller's epilogue (bias, activation, gate,
+///     residual) takes it from there to its destination. So the kernel is compiled once per scalar type, not once per epilogue.
+///
+/// Every output is the sum of its K products in the order of K, in one accumulator, whatever the number of rows, the position
+/// in the matrix or the number of threads: equal inputs give equal bits.
+
+namespace gated {
+
+/// A factor of a product: a matrix, or the transpose of one. Made from a view, or by transposed().
+template <class T>
+struct Operand {
+  const T* data;
+  Index rows, columns;
+  Index row_stride, column_stride;  // in elements; of a second factor, one of them is 1
+
+  Operand(const ConstView<T>& x)
+      : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
+  Operand(const View<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
+  Operand(const Matrix<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
+  Operand(const MatrixMap<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
+  Operand(const T* data_, Index rows_, Index columns_, Index row_stride_, Index column_stride_)
+      : data(data_), rows(rows_), columns(columns_), row_stride(row_stride_), column_stride(column_stride_) {}
+
+  Operand transposed() const { return {data, columns, rows, column_stride, row_stride}; }
+  const T* at(Index row, Index column) const { return data + row * row_stride + column * column_stride; }
+};
+
+namespace detail::gemm {
+
+template <class T>
+inline constexpr Index panel_columns = 2 * Simd<T>::width;
+
+inline constexpr unsigned tile_rows = std::max(2u, (static_cast<unsigned>(EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS) - 4u) / 2u);
+
+/// Rows that one task takes; a panel is packed once per task, which costs about 1/100 of the task's work.
+inline constexpr Index block_rows = 1024 / tile_rows * tile_rows;
+
+/// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows.
+template <class T, unsigned Rows>
+EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel, T* tile) {
+  constexpr auto lanes = Simd<T>::lane_count;
+  Simd<T> left[Rows], right[Rows];
+  GATED_UNROLL
+  for (unsigned i = 0; i < Rows; ++i) {
+    left[i] = right[i] = Simd<T>(T{0});
+  }
+  for (Index k = 0; k < depth; ++k) {
+    const Simd<T> b0 = Simd<T>::load(panel), b1 = Simd<T>::load(panel + lanes);
+    GATED_UNROLL
+    for (unsigned i = 0; i < Rows; ++i) {
+      const Simd<T> x(a[static_cast<Index>(i) * row_stride]);
+      left[i] = fma(x, b0, left[i]);
+      right[i] = fma(x, b1, right[i]);
+    }
+    a += column_stride;
+    panel += 2 * lanes;
+  }
+  GATED_UNROLL
+  for (unsigned i = 0; i < Rows; ++i) {
+    left[i].store(tile + 2 * i * lanes);
+    right[i].store(tile + (2 * i + 1) * lanes);
+  }
+}
+
+/// Takes the largest tile that fits into `rows`; the sizes halve so that few kernels serve every remainder.
+template <class T, unsigned Rows = tile_rows>
+Index multiply_some(Index rows, Index depth, const T* a, Index row_stride, Index column_stride, const T* panel, T* tile) {
+  if constexpr (Rows > 1) {
+    if (rows < static_cast<Index>(Rows)) {
+      return multiply_some<T, Rows / 2>(rows, depth, a, row_stride, column_stride, panel, tile);
+    }
+  }
+  multiply_tile<T, Rows>(depth, a, row_stride, column_stride, panel, tile);
+  return Rows;
+}
+
+/// Copies `columns` ≤ panel_columns columns of b, from `first` on, into panel form; missing columns become zeros.
+template <class T>
+void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
+  constexpr Index width = Simd<T>::width;
+  if (b.column_stride == 1) {  // rows lie in memory as the panel wants them
+    for (Index k = 0; k < b.rows; ++k, panel += 2 * width) {
+      const T* row = b.at(k, first);
+      Simd<T>::load(row, columns).store(panel);
+      Simd<T>::load(row + std::min(columns, width), std::max<Index>(columns - width, 0)).store(panel + width);
+    }
+    return;
+  }
+  // The columns lie contiguously in memory, as in a product with a transposed weight: transpose square blocks in registers.
+  for (Index half = 0; half < 2; ++half, panel += width) {
+    const Index valid = std::clamp<Index>(columns - half * width, 0, width);
+    const T* source = b.at(0, first + half * width);
+    Index k = 0;
+    if constexpr (width > 1) {
+      for (; valid == width && k + width <= b.rows; k += width) {
+        transpose_block(source + k, b.column_stride, panel + k * 2 * width, 2 * width);
+      }
+    }
+    for (; k < b.rows; ++k) {
+      for (Index j = 0; j < width; ++j) {
+        panel[k * 2 * width + j] = j < valid ? source[j * b.column_stride + k * b.row_stride] : T{0};
+      }
+    }
+  }
+}
+
+/// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns.
+template <class T>
+class Epilogue {
+ public:
+  template <class F>
+  explicit Epilogue(const F& f)
+      : object_(&f), call_([](const void* object, Index row, Index column, Index rows, Index columns, const T* tile) {
+          (*static_cast<const F*>(object))(row, column, rows, columns, tile);
+        }) {}
+
+  void operator()(Index row, Index column, Index rows, Index columns, const T* tile) const {
+    call_(object_, row, column, rows, columns, tile);
+  }
+
+ private:
+  const void* object_;
+  void (*call_)(const void*, Index, Index, Index, Index, const T*);
+};
+
+/// Computes a · b and hands each tile to the epilogue. Work is divided into blocks of rows × panels.
+template <class T>
+void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
+  const Index panels = (b.columns + panel_columns<T> - 1) / panel_columns<T>;
+  const Index blocks = (a.rows + block_rows - 1) / block_rows;
+  const auto frame = workspace.frame();
+  const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
+  const Index scratch_size = packed_size + panel_columns<T> * tile_rows;
+  T* const scratch = workspace.take(scratch_size * workspace.threads().count);
+
+  parallel_for(workspace.threads(), panels * blocks, [&](Index task, Index worker) {
+    T* const panel = scratch + worker * scratch_size;
+    T* const tile = panel + packed_size;
+    const Index column = task % panels * panel_columns<T>;
+    const Index columns = std::min(panel_columns<T>, b.columns - column);
+    pack_panel(b, column, columns, panel);
+
+    const Index first = task / panels * block_rows;
+    const Index last = std::min(first + block_rows, a.rows);
+    for (Index row = first; row < last;) {
+      const Index rows = multiply_some(last - row, a.columns, a.at(row, 0), a.row_stride, a.column_stride, panel, tile);
+      epilogue(row, column, rows, columns, tile);
+      row += rows;
+    }
+  });
+}
+
+}  // namespace detail::gemm
+
+}  // namespace gated

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cmath>
+
+#include "gated/core/workspace.hpp"
+#include "gated/ops/simd.hpp"
+
+/// @file
+/// Normalisation of each row (token) over its channels.
+
+namespace gated {
+
+/// Rows that one task of an element-wise loop takes.
+inline constexpr Index rows_per_task = 32;
+
+/// Calls `f(row)` for each of `rows` rows, in parallel tasks of rows_per_task.
+template <class T, class F>
+void for_each_row(Index rows, const Workspace<T>& workspace, F&& f) {
+  parallel_for(workspace.threads(), (rows + rows_per_task - 1) / rows_per_task, [&](Index task, Index) {
+    const Index last = std::min(rows, (task + 1) * rows_per_task);
+    for (Index row = task * rows_per_task; row < last; ++row) {
+      f(row);
+    }
+  });
+}
+
+/// y = (x - mean(x)) / √(var(x) + eps) ⊙ scale + shift, row by row (Ba et al., arXiv:1607.06450).
+///
+/// The variance is the biased one (divided by C), as in PyTorch, from centred values; eps stands inside the root. A scale or
+/// shift of size 0 leaves its step out. Shapes: x and y are N × C; y may be x. Cost: three passes over a row in cache.
+template <class T>
+void layer_norm(const ConstView<T>& x, const Vector<T>& scale, const Vector<T>& shift, double eps, View<T> y,
+                const Workspace<T>& workspace) {
+  const Index channels = x.cols();
+  const T reciprocal = T{1} / static_cast<T>(channels);
+  const T* const a = scale.size() == 0 ? nullptr : scale.data();
+  const T* const b = shift.size() == 0 ? nullptr : shift.data();
+  for_each_row(x.rows(), workspace, [&](Index row) {
+    const T* const from = x.data() + row * x.outerStride();
+    T* const to = y.data() + row * y.outerStride();
+
+    Simd<T> sum(T{0});
+    for_each_vector<T>(channels, [&](Index j, Index lanes) { sum = sum + Simd<T>::load(from + j, lanes); });
+    const Simd<T> mean(sum.sum() * reciprocal);
+
+    Simd<T> squares(T{0});
+    for_each_vector<T>(channels, [&](Index j, Index lanes) {
+      const Simd<T> centred = (Simd<T>::load(from + j, lanes) - mean).keep(lanes);
+      squares = fma(centred, centred, squares);
+    });
+    const Simd<T> factor(T{1} / std::sqrt(squares.sum() * reciprocal + static_cast<T>(eps)));
+
+    for_each_vector<T>(channels, [&](Index j, Index lanes) {
+      Simd<T> value = (Simd<T>::load(from + j, lanes) - mean) * factor;
+      value = a == nullptr ? value : value * Simd<T>::load(a + j, lanes);
+      value = b == nullptr ? value : value + Simd<T>::load(b + j, lanes);
+      value.store(to + j, lanes);
+    });
+  });
+}
+
+}  // namespace gated

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <limits>
+
+#include "gated/ops/norm.hpp"
+
+/// @file
+/// Softmax over the rows of a score matrix.
+
+namespace gated {
+
+/// y_ij = exp(x_ij - m_i) / Σ_j' exp(x_ij' - m_i) with m_i = max_j x_ij, row by row, in place.
+///
+/// With `causal`, row i sees the columns j ≤ i only and the others become 0, without being read. Shapes: x is M × N. A row
+/// without columns is left alone. Cost: three passes over a row in cache.
+template <class T>
+void softmax(View<T> x, bool causal, const Workspace<T>& workspace) {
+  for_each_row(x.rows(), workspace, [&](Index row) {
+    T* const data = x.data() + row * x.outerStride();
+    const Index visible = causal ? std::min(row + 1, x.cols()) : x.cols();
+
+    T largest = -std::numeric_limits<T>::infinity();
+    for (Index j = 0; j < visible; ++j) {
+      largest = data[j] > largest ? data[j] : largest;
+    }
+    Simd<T> sum(T{0});
+    for_each_vector<T>(visible, [&](Index j, Index lanes) {
+      const Simd<T> value = exp(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
+      value.store(data + j, lanes);
+      sum = sum + value;
+    });
+    const Simd<T> factor(T{1} / sum.sum());
+    for_each_vector<T>(visible,
+                       [&](Index j, Index lanes) { (Simd<T>::load(data + j, lanes) * factor).store(data + j, lanes); });
+    std::fill(data + visible, data + x.cols(), T{0});
+  });
+}
+
+}  // namespace gated

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/core/sequences.hpp"
+#include "gated/core/workspace.hpp"
+
+/// @file
+/// Token shift: some channels of a token come from its neighbours.
+
+namespace gated {
+
+/// Moves chunks of channels along the tokens of each sequence; zeros enter at the ends (lucidrains' PreShiftTokens).
+///
+/// The shifts are 0, 1, …, amount when causal, and -amount, …, amount otherwise. Chunk k is the channels
+/// [k·f, (k+1)·f) with f = ⌊C / number of shifts⌋, and y[t, chunk k] = x[t - shift_k, chunk k]; the channels left over
+/// stay. Shapes: x and y are N × C and must not overlap. Cost: one copy.
+template <class T>
+void token_shift(const ConstView<T>& x, const Sequences& sequences, Index amount, bool causal, View<T> y) {
+  const Index shifts = causal ? amount + 1 : 2 * amount + 1;
+  const Index first = causal ? 0 : -amount;
+  const Index width = x.cols() / shifts;
+  y = x;
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index length = sequences.length(b), offset = sequences.offset(b);
+    for (Index k = 0; k < shifts; ++k) {
+      const Index shift = first + k;
+      const Index kept = std::max<Index>(length - std::abs(shift), 0);  // tokens whose source lies inside the sequence
+      auto to = y.block(offset, k * width, length, width);
+      to.setZero();
+      to.middleRows(std::clamp<Index>(shift, 0, length), kept) =
+          x.block(offset + std::clamp<Index>(-shift, 0, length), k * width, kept, width);
+    }
+  }
+}
+
+}  // namespace gated
