@@ -1,0 +1,75 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/sequences.hpp"
+#include "gated/io/checkpoint.hpp"
+
+namespace parity {
+
+/// A case: what an original implementation computed, with its parameters and inputs, in one safetensors file.
+///
+/// The tensors are `model.<key>` (the original's state_dict), `input` and other arguments of the call, `output` and
+/// `output_f64`. The metadata has `case`, `family`, `class`, `max_abs_err_f32_vs_f64`, and `config`, a JSON object whose
+/// `config` holds the constructor's explicit arguments, `config_full` the same with the defaults filled in, and `call` the
+/// arguments of the call.
+class CaseFile {
+ public:
+  explicit CaseFile(const std::string& path);
+
+  const gated::SafetensorsFile& file() const { return file_; }
+  const std::string& name() const { return name_; }
+  const std::string& family() const { return family_; }
+  const std::string& class_name() const { return class_name_; }
+
+  /// The constructor's arguments: the defaults, overridden by those that were given.
+  const nlohmann::json& arguments() const { return arguments_; }
+  /// Only those that were given.
+  const nlohmann::json& explicit_arguments() const { return explicit_arguments_; }
+  const nlohmann::json& call() const { return call_; }
+
+  /// The error that the original's own float32 has against its float64, or 0 if it is not recorded.
+  double recorded_float_error() const { return recorded_float_error_; }
+
+  bool has(std::string_view tensor) const { return file_.contains(tensor); }
+  const std::vector<gated::Index>& shape(std::string_view tensor) const { return file_.tensor(tensor).shape; }
+
+  /// A tensor as a matrix: the first `leading` dimensions become rows, the others columns; by default the last is the columns.
+  template <class T>
+  gated::Matrix<T> matrix(std::string_view tensor, int leading = -1) const {
+    const auto& sizes = shape(tensor);
+    const std::size_t split = leading < 0 ? (sizes.empty() ? 0 : sizes.size() - 1) : static_cast<std::size_t>(leading);
+    gated::Index rows = 1, columns = 1;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      (i < split ? rows : columns) *= sizes[i];
+    }
+    gated::Matrix<T> result(rows, columns);
+    file_.read<T>(tensor, std::span<T>(result.data(), static_cast<std::size_t>(result.size())));
+    return result;
+  }
+
+  /// Fills the parameters of `model` from the tensors `model.*`, strictly: each is used, and each parameter is filled.
+  template <class Model>
+  void load(Model& model, gated::NameMap names = {}) const {
+    names.prefix = "model." + names.prefix;
+    for (const auto& [tensor, entry] : file_.tensors()) {
+      if (!tensor.starts_with("model.")) {
+        ignore(names, tensor);
+      }
+    }
+    gated::load_parameters(model, file_, names);
+  }
+
+ private:
+  static void ignore(gated::NameMap& names, const std::string& tensor);
+
+  gated::SafetensorsFile file_;
+  std::string name_, family_, class_name_;
+  nlohmann::json arguments_, explicit_arguments_, call_;
+  double recorded_float_error_ = 0;
+};
+
+}  // namespace parity

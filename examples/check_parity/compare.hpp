@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "families.hpp"
+
+namespace parity {
+
+enum class Status { ok, failed, unsupported };
+
+/// How a case went.
+struct Verdict {
+  Status status = Status::failed;
+  double float_error = 0;   ///< largest difference to the original's float32, relative to its largest output
+  double double_error = 0;  ///< the same in float64
+  std::string message;      ///< why it failed or is unsupported
+};
+
+/// Runs a case in both precisions and compares every outcome that the file holds.
+///
+/// Tolerances: in double 1e-10 of the largest output; in float 1e-5 of it, or 20 times the error that the original's own
+/// float32 is recorded to have, whichever is larger. NaN is never within a tolerance.
+Verdict check(const CaseFile& file);
+
+}  // namespace parity

@@ -1,0 +1,49 @@
+// check_parity CASE.safetensors...: proves that a model here gives the same numbers as its original. See README.md.
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+
+#include "compare.hpp"
+
+namespace {
+
+using parity::Status;
+
+Status run(const char* path) {
+  try {
+    const parity::CaseFile file(path);
+    const auto verdict = parity::check(file);
+    if (verdict.status == Status::unsupported) {
+      std::printf("%-44s %-16s %28s  unsupported: %s\n", file.name().c_str(), file.family().c_str(), "",
+                  verdict.message.c_str());
+    } else {
+      std::printf("%-44s %-16s f32 %8.1e   f64 %8.1e  %s\n", file.name().c_str(), file.family().c_str(), verdict.float_error,
+                  verdict.double_error, verdict.status == Status::ok ? "ok" : "FAIL");
+    }
+    return verdict.status;
+  } catch (const std::exception& error) {
+    const std::string name = std::filesystem::path(path).stem().string();
+    std::printf("%-44s %-16s %28s  FAIL: %s\n", name.c_str(), "-", "", error.what());
+    return Status::failed;
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 2) {
+    std::fprintf(stderr, "usage: check_parity CASE.safetensors...\n\nFamilies:\n");
+    for (const auto& family : parity::families()) {
+      std::fprintf(stderr, "  %-16.*s %.*s\n", static_cast<int>(family.family.size()), family.family.data(),
+                   static_cast<int>(family.class_name.size()), family.class_name.data());
+    }
+    return 2;
+  }
+  int ok = 0;
+  for (int i = 1; i < count; ++i) {
+    ok += run(arguments[i]) == Status::ok ? 1 : 0;
+  }
+  std::printf("%d of %d cases ok\n", ok, count - 1);
+  return ok == count - 1 ? 0 : 1;
+}

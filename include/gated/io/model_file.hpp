@@ -1,0 +1,74 @@
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "gated/io/checkpoint.hpp"
+#include "gated/io/config_json.hpp"
+#include "gated/io/timm.hpp"
+
+/// @file
+/// A model and its configuration in one safetensors file.
+
+namespace gated {
+
+/// How to read a model file: the configuration in its metadata and the names of its tensors.
+template <class Config>
+struct ModelFile {
+  Config config;
+  NameMap names;
+};
+
+/// Reads the configuration from the metadata of `file`: ours as save_model() writes it, or that of an origin which writes
+/// models of this kind: for image classifiers `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`. Errors: FileError if there
+/// is none or it is of another architecture; ArgumentError if it makes no sense.
+template <class Model>
+ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
+  const auto config = file.metadata().find("config");
+  require<FileError>(
+      config != file.metadata().end(), file.name(),
+      ": no configuration in the metadata. Build the model from a preset or a Config and use load_parameters().");
+  const auto architecture = file.metadata().find("architecture");
+  if (architecture != file.metadata().end() && architecture->second == Model::architecture) {
+    return {from_json<typename Model::Config>(config->second), {}};
+  }
+  std::string found = architecture != file.metadata().end() ? architecture->second : "";
+  if (found.empty()) {
+    const auto json = detail::parse_json<FileError>(config->second, file.name() + ": configuration", 16);
+    const auto named = json.is_object() ? json.find("architecture") : json.end();
+    found = named != json.end() && named->is_string() ? named->template get<std::string>() : "";
+  }
+  if constexpr (std::same_as<typename Model::Config, GmlpImageClassifierConfig>) {
+    if (found == "timm.gmlp") {
+      return {timm_config(config->second), timm_names()};
+    }
+  }
+  raise<FileError>(file.name(), ": the file holds a \"", found, "\", expected \"", Model::architecture, "\".");
+}
+
+/// The model in the file at `path`, built from the configuration in its metadata.
+///
+///     const auto model = load_model<GmlpImageClassifier<float>>("digits.safetensors");
+///
+/// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. Cost: one pass over the file.
+template <class Model>
+Model load_model(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  const auto description = describe_model<Model>(file);
+  Model model(description.config);
+  load_parameters(model, file, description.names);
+  return model;
+}
+
+/// Writes `model` with its configuration, so that load_model() finds everything in one file. `metadata` may add texts.
+/// Errors: as save_parameters(). The file is written completely or not at all.
+template <class Model>
+void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {}) {
+  metadata["architecture"] = Model::architecture;
+  metadata["config"] = to_json(model.config);
+  save_parameters(model, path, metadata);
+}
+
+}  // namespace gated

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "gated/io/name_map.hpp"
+#include "gated/io/strict_json.hpp"
+#include "gated/models/presets.hpp"
+
+/// @file
+/// Checkpoints and configurations of timm's gMLP models (MlpMixer with SpatialGatingBlock).
+
+namespace gated {
+
+/// The names of GmlpImageClassifier's parameters in a timm checkpoint.
+inline NameMap timm_names() {
+  return {.origin = "timm",
+          .rules = {{"patch_embedding", "stem.proj"},
+                    {"stem_norm", "stem.norm"},
+                    {"trunk.blocks.*.norm", "blocks.*.norm"},
+                    {"trunk.blocks.*.proj_in", "blocks.*.mlp_channels.fc1"},
+                    {"trunk.blocks.*.gate.norm", "blocks.*.mlp_channels.gate.norm"},
+                    {"trunk.blocks.*.gate.proj", "blocks.*.mlp_channels.gate.proj", ShapeForm::drop_leading_one},
+                    {"trunk.blocks.*.proj_out", "blocks.*.mlp_channels.fc2"}}};
+}
+
+namespace detail {
+
+/// 16 or [16, 16], in the order height, width.
+inline ImageSize image_size_from(const Json& value, std::string_view key) {
+  if (value.is_number_integer()) {
+    return {value.get<Index>(), value.get<Index>()};
+  }
+  const bool pair = value.is_array() && value.size() == 2 && value[0].is_number_integer() && value[1].is_number_integer();
+  require<ArgumentError>(pair, "timm configuration: ", key, " = ", value.dump(), ", expected an integer or [height, width].");
+  return {value[0].get<Index>(), value[1].get<Index>()};
+}
+
+template <class T>
+T timm_value(const Json& value, std::string_view key) {
+  bool fits = value.is_number();
+  if constexpr (std::is_same_v<T, bool>) {
+    fits = value.is_boolean();
+  } else if constexpr (std::is_same_v<T, Index>) {
+    fits = value.is_number_integer();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    fits = value.is_string();
+  }
+  require<ArgumentError>(fits, "timm configuration: ", key, " = ", value.dump(), " has the wrong type.");
+  return value.get<T>();
+}
+
+}  // namespace detail
+
+/// The configuration that timm's constructor arguments describe, a JSON object such as
+/// `{"img_size": 224, "patch_size": 16, "num_blocks": 30, "embed_dim": 256, "mlp_ratio": 6, "num_classes": 1000}`.
+///
+/// `entry` may name a published model (`"gmlp_s16_224"`), whose arguments the others then override. Missing arguments have
+/// timm's defaults. Also understood are the short names image_size, dim, depth, hidden, mean and std. Arguments that only
+/// concern training are ignored. Errors: ArgumentError for an argument that is unknown or of the wrong type.
+inline GmlpImageClassifierConfig timm_config(std::string_view json) {
+  using detail::Json, detail::timm_value;
+  const Json arguments = detail::parse_json<ArgumentError>(json, "timm configuration", 8);
+  require<ArgumentError>(arguments.is_object(), "timm configuration: expected a JSON object.");
+
+  GmlpImageClassifierConfig config = timm_gmlp(512);
+  config.trunk.depth = 8;
+  double ratio = 4.0;
+  Index hidden = 0;
+  if (arguments.contains("entry") && !arguments["entry"].is_null()) {
+    const auto entry = timm_value<std::string>(arguments["entry"], "entry");
+    if (entry == "gmlp_ti16_224") {
+      config = gmlp_ti16_224();
+    } else if (entry == "gmlp_s16_224") {
+      config = gmlp_s16_224();
+    } else if (entry == "gmlp_b16_224") {
+      config = gmlp_b16_224();
+    } else {
+      raise<ArgumentError>("timm configuration: entry = ", entry, ", expected gmlp_ti16_224, gmlp_s16_224 or gmlp_b16_224.");
+    }
+    ratio = 6.0;
+  }
+  for (const auto& [key, value] : arguments.items()) {
+    if (key == "img_size" || key == "image_size") {
+      config.image = detail::image_size_from(value, key);
+    } else if (key == "patch_size") {
+      config.patch = detail::image_size_from(value, key);
+    } else if (key == "in_chans") {
+      config.image_channels = timm_value<Index>(value, key);
+    } else if (key == "num_blocks" || key == "depth") {
+      config.trunk.depth = timm_value<Index>(value, key);
+    } else if (key == "embed_dim" || key == "dim") {
+      config.trunk.channels = timm_value<Index>(value, key);
+    } else if (key == "mlp_ratio") {
+      ratio = timm_value<double>(value, key);
+      require<ArgumentError>(ratio > 0 && ratio < 1e4, "timm configuration: mlp_ratio = ", ratio,
+                             ", expected a positive number.");
+    } else if (key == "hidden") {
+      hidden = timm_value<Index>(value, key);
+    } else if (key == "num_classes") {
+      config.classes = timm_value<Index>(value, key);
+    } else if (key == "stem_norm") {
+      config.stem_norm = timm_value<bool>(value, key);
+    } else if (key == "global_pool") {
+      const auto pool = timm_value<std::string>(value, key);
+      require<ArgumentError>(pool == "avg" || pool.empty(), "timm configuration: global_pool = \"", pool,
+                             "\", expected \"avg\" or \"\".");
+      config.readout = pool.empty() ? Readout::tokens : Readout::mean;
+    } else if (key == "mean") {
+      config.pixel_mean = timm_value<double>(value, key);
+    } else if (key == "std") {
+      config.pixel_deviation = timm_value<double>(value, key);
+    } else {
+      const bool known = key == "entry" || key == "architecture" || key == "nlhb" || key == "drop_rate" ||
+                         key == "proj_drop_rate" || key == "drop_path_rate";
+      require<ArgumentError>(known, "timm configuration: \"", key, "\" is not an argument of timm's gMLP.");
+    }
+  }
+  config.trunk.hidden = hidden > 0 ? hidden : static_cast<Index>(static_cast<double>(config.trunk.channels) * ratio);
+  return config;
+}
+
+}  // namespace gated
