@@ -4,20 +4,17 @@
 
 namespace parity {
 
-namespace {
-
-constexpr std::array registered{
-    Family{"timm_gmlp", "MlpMixer(SpatialGatingBlock, GatedMlp)", run_timm_gmlp},
-};
-
-}  // namespace
-
-std::span<const Family> families() { return registered; }
+std::span<const std::span<const Family>> all_families() {
+  static const std::array lists{timm_families(), lucidrains_gmlp_families(), labml_families()};
+  return lists;
+}
 
 const Family* find_family(const CaseFile& file) {
-  for (const Family& candidate : registered) {
-    if (candidate.family == file.family() && candidate.class_name == file.class_name()) {
-      return &candidate;
+  for (const auto& list : all_families()) {
+    for (const Family& candidate : list) {
+      if (candidate.family == file.family() && candidate.class_name == file.class_name()) {
+        return &candidate;
+      }
     }
   }
   return nullptr;

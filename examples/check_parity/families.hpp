@@ -1,34 +1,46 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "case_file.hpp"
 
 namespace parity {
 
-/// One number array that the original computed, and ours: both float and double.
-struct Outcome {
-  std::string_view tensor;  ///< "output", "block0_output", …; the double result is the tensor with "_f64" behind it
-  gated::Matrix<float> in_float;
-  gated::Matrix<double> in_double;
+/// What a run leaves behind.
+template <class T>
+struct Result {
+  gated::Matrix<T> output;
+  gated::Matrix<T> block0_output;  ///< what left the first block; empty where the case has none
+
+  /// An observer that keeps the output of the layer at `path` as block0_output.
+  auto keep(std::string path) {
+    return [this, path = std::move(path)](const std::string& at, gated::ConstView<T> value) {
+      if (at == path) {
+        block0_output = value;
+      }
+    };
+  }
 };
 
 /// A family of cases: which class of which original, and how to run such a case here.
 struct Family {
   std::string_view family;      ///< as in the case file's metadata
   std::string_view class_name;  ///< likewise
-  std::vector<Outcome> (*run)(const CaseFile&);
+  Result<float> (*in_float)(const CaseFile&);
+  Result<double> (*in_double)(const CaseFile&);
 };
 
-/// Every family that this tool can run. To add one: write a function `run` beside the others and list it here.
-std::span<const Family> families();
+// One list per file of families/. To add a family, write its `run` beside the others and put it into its list.
+std::span<const Family> timm_families();
+std::span<const Family> lucidrains_gmlp_families();
+std::span<const Family> labml_families();
+
+/// Every list.
+std::span<const std::span<const Family>> all_families();
 
 /// The family of `file`, or nullptr.
 const Family* find_family(const CaseFile& file);
-
-// families/timm.cpp
-std::vector<Outcome> run_timm_gmlp(const CaseFile& file);
 
 }  // namespace parity

@@ -34,9 +34,11 @@ Status run(const char* path) {
 int main(int count, char** arguments) {
   if (count < 2) {
     std::fprintf(stderr, "usage: check_parity CASE.safetensors...\n\nFamilies:\n");
-    for (const auto& family : parity::families()) {
-      std::fprintf(stderr, "  %-16.*s %.*s\n", static_cast<int>(family.family.size()), family.family.data(),
-                   static_cast<int>(family.class_name.size()), family.class_name.data());
+    for (const auto& list : parity::all_families()) {
+      for (const auto& family : list) {
+        std::fprintf(stderr, "  %-16.*s %.*s\n", static_cast<int>(family.family.size()), family.family.data(),
+                     static_cast<int>(family.class_name.size()), family.class_name.data());
+      }
     }
     return 2;
   }

@@ -6,5 +6,6 @@
 #include "gated/core/summary.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp_language_model.hpp"
 #include "gated/models/presets.hpp"
 #include "gated/version.hpp"

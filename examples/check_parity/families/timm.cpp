@@ -6,14 +6,6 @@ namespace parity {
 
 namespace {
 
-using gated::Matrix;
-
-/// What a run leaves: the output, and what left the first block.
-template <class T>
-struct Result {
-  Matrix<T> output, block0_output;
-};
-
 gated::GmlpImageClassifierConfig config_of(const CaseFile& file) {
   // `entry` names a published model; its arguments stand above the class's defaults and below what the case states itself.
   const bool published = file.explicit_arguments().value("entry", nlohmann::json()).is_string();
@@ -27,27 +19,17 @@ Result<T> run(const CaseFile& file) {
 
   Result<T> result;
   gated::Workspace<T> workspace;
-  workspace.observe([&](const std::string& path, gated::ConstView<T> output) {
-    if (path == "trunk.blocks.0") {
-      result.block0_output = output;
-    }
-  });
-  const Matrix<T> images = file.matrix<T>("input", 1);
+  workspace.observe(result.keep("trunk.blocks.0"));
+  const auto images = file.matrix<T>("input", 1);
   const bool features = file.call().value("call", nlohmann::json("logits")) == "features";
   result.output = features ? model.features(images, workspace) : model.forward(images, workspace);
   return result;
 }
 
+constexpr Family families[] = {{"timm_gmlp", "MlpMixer(SpatialGatingBlock, GatedMlp)", run<float>, run<double>}};
+
 }  // namespace
 
-std::vector<Outcome> run_timm_gmlp(const CaseFile& file) {
-  auto in_float = run<float>(file);
-  auto in_double = run<double>(file);
-  std::vector<Outcome> outcomes{{"output", std::move(in_float.output), std::move(in_double.output)}};
-  if (file.has("block0_output")) {
-    outcomes.push_back({"block0_output", std::move(in_float.block0_output), std::move(in_double.block0_output)});
-  }
-  return outcomes;
-}
+std::span<const Family> timm_families() { return families; }
 
 }  // namespace parity

@@ -66,6 +66,18 @@ struct GmlpConfig {
   }
 };
 
+/// What a block remembers of a causal sequence: a value, sized for the longest one when it is made.
+template <class T>
+struct GmlpBlockState {
+  Matrix<T> gate;          // N × gated channels: normalised gate inputs
+  Matrix<T> keys, values;  // N × a, with attention
+  Matrix<T> shifted;       // N × C, with token shift: the inputs before the shift
+
+  std::size_t bytes() const {
+    return sizeof(T) * static_cast<std::size_t>(gate.size() + keys.size() + values.size() + shifted.size());
+  }
+};
+
 /// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, shortcut (arXiv:2105.08050,
 /// §2).
 ///
@@ -122,25 +134,77 @@ struct GmlpBlock {
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     check(x, sequences, y);
-    if (config.norm_position == NormPosition::pre) {
-      const auto frame = workspace.frame();
-      MatrixMap<T> normalised = workspace.matrix(x.rows(), x.cols());
-      norm.forward(x, normalised, workspace.at("norm"));
-      run_branch(normalised, sequences, y, workspace, Add<T>(x));
-    } else {
-      run_branch(x, sequences, y, workspace, Add<T>(x));
-      norm.forward(y, y, workspace.at("norm"));
-    }
-    workspace.show(y);
+    run(x, y, workspace, Batch{*this, sequences});
   }
 
   /// The block without norm and shortcut: y = V s(σ(U x)). y must not overlap x.
   void branch(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     check(x, sequences, y);
-    run_branch(x, sequences, y, workspace);
+    run_branch(x, y, workspace, Batch{*this, sequences});
+  }
+
+  /// The memory of an empty sequence. Errors: ArgumentError unless the block is causal.
+  GmlpBlockState<T> start() const {
+    require<ArgumentError>(config.causal,
+                           "GmlpBlock::start: the block is not causal, so a token's output depends on later "
+                           "tokens and cannot be streamed. Build it with causal = true.");
+    const Index n = config.length, a = config.attention;
+    return {.gate = Matrix<T>::Zero(n, gate.out()),
+            .keys = Matrix<T>::Zero(a > 0 ? n : 0, a),
+            .values = Matrix<T>::Zero(a > 0 ? n : 0, a),
+            .shifted = Matrix<T>::Zero(config.token_shift > 0 ? n : 0, config.channels)};
+  }
+
+  /// forward() for the tokens from position `first` on of one sequence, whose earlier tokens are in `state`; they join it.
+  /// Errors: ShapeError beyond the length that the block was built for. Cost: a token reads one row of W: 2·t·F/2 flops.
+  void extend(ConstView<T> x, Index first, GmlpBlockState<T>& state, View<T> y, Workspace<T>& workspace) const {
+    expect_columns<T>("GmlpBlock::extend", "x", x, "channels", config.channels);
+    expect_shape<T>("GmlpBlock::extend", "y", y, x.rows(), config.channels);
+    require<ShapeError>(first >= 0 && first + x.rows() <= config.length, "GmlpBlock::extend: ", x.rows(),
+                        " tokens from position ", first, " on go past the ", config.length,
+                        " tokens that the block was built for. Resize its spatial weight, or start anew.");
+    run(x, y, workspace, Stream{*this, first, state});
   }
 
  private:
+  /// The layers that look at other tokens, for whole sequences.
+  struct Batch {
+    const GmlpBlock& block;
+    const Sequences& sequences;
+
+    void shift(const ConstView<T>& x, View<T> y) const {
+      token_shift<T>(x, sequences, block.config.token_shift, block.config.causal, y);
+    }
+    void attend(const ConstView<T>& x, View<T> y, Workspace<T>& workspace) const {
+      block.attention->forward(x, sequences, y, workspace);
+    }
+    void gate(const ConstView<T>& z, const ConstView<T>& attended, View<T> y, Workspace<T>& workspace) const {
+      if (attended.rows() > 0) {
+        block.gate.forward(z, sequences, attended, y, workspace);
+      } else {
+        block.gate.forward(z, sequences, y, workspace);
+      }
+    }
+  };
+
+  /// The same for the next tokens of one sequence.
+  struct Stream {
+    const GmlpBlock& block;
+    Index first;
+    GmlpBlockState<T>& state;
+
+    void shift(const ConstView<T>& x, View<T> y) const {
+      state.shifted.middleRows(first, x.rows()) = x;
+      token_shift_causal_rows<T>(state.shifted, first, block.config.token_shift, y);
+    }
+    void attend(const ConstView<T>& x, View<T> y, Workspace<T>& workspace) const {
+      block.attention->extend(x, first, state.keys, state.values, y, workspace);
+    }
+    void gate(const ConstView<T>& z, const ConstView<T>& attended, View<T> y, Workspace<T>& workspace) const {
+      block.gate.extend(z, first, state.gate, attended, y, workspace);
+    }
+  };
+
   void check(const ConstView<T>& x, const Sequences& sequences, const View<T>& y) const {
     expect_columns<T>("GmlpBlock::forward", "x", x, "channels", config.channels);
     sequences.expect_total("GmlpBlock::forward", x.rows());
@@ -148,33 +212,45 @@ struct GmlpBlock {
     expect_shape<T>("GmlpBlock::forward", "y", y, x.rows(), config.channels);
   }
 
-  template <class... Stages>
-  void run_branch(const ConstView<T>& input, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
+  template <class Mixing>
+  void run(const ConstView<T>& x, View<T> y, Workspace<T>& workspace, const Mixing& mixing) const {
+    if (config.norm_position == NormPosition::pre) {
+      const auto frame = workspace.frame();
+      MatrixMap<T> normalised = workspace.matrix(x.rows(), x.cols());
+      norm.forward(x, normalised, workspace.at("norm"));
+      run_branch(normalised, y, workspace, mixing, Add<T>(x));
+    } else {
+      run_branch(x, y, workspace, mixing, Add<T>(x));
+      norm.forward(y, y, workspace.at("norm"));
+    }
+    workspace.show(y);
+  }
+
+  template <class Mixing, class... Stages>
+  void run_branch(const ConstView<T>& input, View<T> y, Workspace<T>& workspace, const Mixing& mixing,
                   const Stages&... stages) const {
     const auto frame = workspace.frame();
     if (config.token_shift > 0) {
       MatrixMap<T> shifted = workspace.matrix(input.rows(), input.cols());
-      token_shift<T>(input, sequences, config.token_shift, config.causal, shifted);
-      project_and_gate(shifted, sequences, y, workspace, stages...);
+      mixing.shift(input, shifted);
+      project_and_gate(shifted, y, workspace, mixing, stages...);
     } else {
-      project_and_gate(input, sequences, y, workspace, stages...);
+      project_and_gate(input, y, workspace, mixing, stages...);
     }
   }
 
-  template <class... Stages>
-  void project_and_gate(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
+  template <class Mixing, class... Stages>
+  void project_and_gate(const ConstView<T>& x, View<T> y, Workspace<T>& workspace, const Mixing& mixing,
                         const Stages&... stages) const {
     MatrixMap<T> z = workspace.matrix(x.rows(), config.hidden);
     MatrixMap<T> gated = workspace.matrix(x.rows(), gate.out());
+    MatrixMap<T> attended = workspace.matrix(attention ? x.rows() : 0, gate.out());
     with_activation(config.activation,
                     [&](auto activation) { proj_in.forward(x, z, workspace.at("proj_in"), Activate{activation}); });
     if (attention) {
-      MatrixMap<T> attended = workspace.matrix(x.rows(), gate.out());
-      attention->forward(x, sequences, attended, workspace.at("attention"));
-      gate.forward(z, sequences, attended, gated, workspace.at("gate"));
-    } else {
-      gate.forward(z, sequences, gated, workspace.at("gate"));
+      mixing.attend(x, attended, workspace.at("attention"));
     }
+    mixing.gate(z, attended, gated, workspace.at("gate"));
     proj_out.forward(gated, y, workspace.at("proj_out"), stages...);
   }
 };

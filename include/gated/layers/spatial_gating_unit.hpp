@@ -76,23 +76,44 @@ struct SpatialGatingUnit {
   }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    gate(x, sequences, y, workspace);
+    forward_with(x, sequences, y, workspace);
   }
 
   /// With `addition` (rows × out()) added to the gate before its activation.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> addition, View<T> y, Workspace<T>& workspace) const {
-    require<ShapeError>(addition.rows() == x.rows() && addition.cols() == out(), "SpatialGatingUnit::forward: addition is ",
-                        addition.rows(), " × ", addition.cols(), ", expected ", x.rows(), " × ", out(),
-                        " (tokens × gated channels).");
-    gate(x, sequences, y, workspace, Add<T>(addition));
+    expect_addition(addition, x.rows());
+    forward_with(x, sequences, y, workspace, Add<T>(addition));
+  }
+
+  /// The same for the tokens from position `first` on of one causal sequence. `seen` (N × out()) holds the earlier tokens'
+  /// normalised gate inputs and receives those of x; `addition` may have no rows.
+  void extend(ConstView<T> x, Index first, View<T> seen, ConstView<T> addition, View<T> y, Workspace<T>& workspace) const {
+    norm.forward(x.rightCols(out()), seen.middleRows(first, x.rows()), workspace.at("norm"));
+    const ConstView<T> v = seen.topRows(first + x.rows());
+    const auto project = [&](const auto&... stages) {
+      finish(x, [&](const auto&... last) { proj.project_rows(v, first, y, workspace.at("proj"), stages..., last...); });
+    };
+    if (addition.rows() > 0) {
+      expect_addition(addition, x.rows());
+      project(Add<T>(addition));
+    } else {
+      project();
+    }
+    workspace.show(y);
   }
 
  private:
   bool is_product() const { return config.form == GateForm::split || config.form == GateForm::multiplicative; }
 
+  void expect_addition(const ConstView<T>& addition, Index rows) const {
+    require<ShapeError>(addition.rows() == rows && addition.cols() == out(), "SpatialGatingUnit::forward: addition is ",
+                        addition.rows(), " × ", addition.cols(), ", expected ", rows, " × ", out(),
+                        " (tokens × gated channels).");
+  }
+
   template <class... Additions>
-  void gate(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
-            const Additions&... additions) const {
+  void forward_with(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
+                    const Additions&... additions) const {
     expect_columns<T>("SpatialGatingUnit::forward", "x", x, "channels", config.channels);
     sequences.expect_total("SpatialGatingUnit::forward", x.rows());
     proj.expect_lengths("SpatialGatingUnit::forward", sequences);
@@ -101,19 +122,22 @@ struct SpatialGatingUnit {
     const auto frame = workspace.frame();
     MatrixMap<T> v = workspace.matrix(x.rows(), out());
     norm.forward(x.rightCols(out()), v, workspace.at("norm"));
+    finish(x, [&](const auto&... last) { proj.forward(v, sequences, y, workspace.at("proj"), additions..., last...); });
+    workspace.show(y);
+  }
+
+  /// Calls `project` with the stages that turn the projected gate into the output: its activation, then what the form does.
+  template <class Project>
+  void finish(const ConstView<T>& x, const Project& project) const {
     with_activation(config.activation, [&](auto activation) {
-      const auto project = [&](const auto&... last) {
-        proj.forward(v, sequences, y, workspace.at("proj"), additions..., Activate{activation}, last...);
-      };
       if (is_product()) {
-        project(Multiply<T>(x.leftCols(out())));
+        project(Activate{activation}, Multiply<T>(x.leftCols(out())));
       } else if (config.form == GateForm::additive) {
-        project(Add<T>(x));
+        project(Activate{activation}, Add<T>(x));
       } else {
-        project();
+        project(Activate{activation});
       }
     });
-    workspace.show(y);
   }
 
   void add_identity() {

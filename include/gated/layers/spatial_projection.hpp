@@ -7,6 +7,7 @@
 #include "gated/core/parameters.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/sequences.hpp"
+#include "gated/core/settings.hpp"
 #include "gated/ops/matmul.hpp"
 
 /// @file
@@ -50,8 +51,9 @@ struct SpatialProjectionConfig {
 ///
 /// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out.
 /// Shapes: v and y are rows × C. Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that
-/// the heads do not divide. Cost: 2·N²·C flops a sequence, about half of it when causal. A Toeplitz weight is read through
-/// strides and never expanded; masked and scaled weights are expanded once per call in scratch, N² a head.
+/// the heads do not divide. Cost: 2·N²·C flops a sequence, about half of it when causal. A dense or Toeplitz weight is
+/// read where it lies; masked and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N²
+/// numbers.
 template <class T>
 struct SpatialProjection {
   using Scalar = T;
@@ -88,8 +90,26 @@ struct SpatialProjection {
   /// W of `head` for `length` tokens, written out: what the projection multiplies with. Zeros where it is masked.
   Matrix<T> effective_weight(Index head, Index length) const {
     Matrix<T> w(length, length);
-    expand(head, w);
+    for (Index i = 0; i < length; ++i) {
+      expand_row(head, i, length, &w.coeffRef(i, 0));
+    }
     return w;
+  }
+
+  /// Multiplies the top-left corner of every head's W with `mask`, which is n × n, or 1 × n for all rows alike; n ≤ N. A mask
+  /// of zeros and ones takes connections away for good. Errors: ArgumentError unless W is dense, ShapeError for another mask.
+  void apply_mask(ConstView<T> mask) {
+    const Index n = mask.cols();
+    require<ArgumentError>(config.form == SpatialForm::dense, "SpatialProjection::apply_mask: a ", name_of(config.form),
+                           " weight shares its numbers between tokens and cannot be masked one by one. Use the dense form.");
+    require<ShapeError>(n <= config.length && (mask.rows() == n || mask.rows() == 1),
+                        "SpatialProjection::apply_mask: the mask is ", mask.rows(), " × ", n,
+                        ", expected n × n or 1 × n with n ≤ ", config.length, " tokens.");
+    for (Index head = 0; head < config.heads; ++head) {
+      for (Index i = 0; i < n; ++i) {
+        weight.row(head * config.length + i).head(n).array() *= mask.row(mask.rows() == 1 ? 0 : i).array();
+      }
+    }
   }
 
   /// Writes the first `length` entries of row i of W, mask included.
@@ -141,70 +161,63 @@ struct SpatialProjection {
     expect_shape<T>("SpatialProjection::forward", "y", y, v.rows(), v.cols());
     require<ShapeError>(v.cols() % config.heads == 0, "SpatialProjection::forward: v has ", v.cols(),
                         " channels, which heads = ", config.heads, " does not divide.");
-    if (workspace.observed()) {
+    if (workspace.observed()) {  // an observer sees the projection alone, before what is fused behind it
       const auto frame = workspace.frame();
       MatrixMap<T> alone = workspace.matrix(y.rows(), y.cols());
-      project(v, sequences, alone, workspace);
+      project_sequences(v, sequences, alone, workspace);
       workspace.show(alone);
     }
-    project(v, sequences, y, workspace, stages...);
+    project_sequences(v, sequences, y, workspace, stages...);
+  }
+
+  /// The rows `first`, `first` + 1, … of stages(W v + b) for one sequence, as many as y has; v holds the tokens that they may
+  /// see: for a causal weight those up to the last row, otherwise all. Streaming computes its one row with this.
+  template <class... Stages>
+  void project_rows(ConstView<T> v, Index first, View<T> y, Workspace<T>& workspace, const Stages&... stages) const {
+    const Index width = v.cols() / config.heads;
+    const Index block = is_causal() ? causal_block : y.rows();
+    for (Index head = 0; head < config.heads; ++head) {
+      const Index column = head * width;
+      for (Index done = 0; done < y.rows(); done += block) {
+        const auto frame = workspace.frame();
+        const Index rows = std::min(block, y.rows() - done), i = first + done;
+        const Index depth = is_causal() ? i + rows : v.rows();
+        matmul<T>(factor(head, i, rows, depth, workspace), ConstView<T>(v.block(0, column, depth, width)),
+                  y.block(done, column, rows, width), workspace, AddRowBias<T>{&bias.coeffRef(head, i)},
+                  Shifted{stages, done, column}...);
+      }
+    }
   }
 
  private:
   /// With a causal weight, rows are taken in blocks that see no further than their own last token.
   static constexpr Index causal_block = 128;
 
-  void expand(Index head, View<T> w) const {
-    for (Index i = 0; i < w.rows(); ++i) {
-      expand_row(head, i, w.cols(), &w.coeffRef(i, 0));
-    }
-  }
-
-  /// W of `head` for `length` tokens as a factor of a product, expanded only where memory does not hold it already.
-  Operand<T> factor(Index head, Index length, Workspace<T>& workspace) const {
-    const Index n = config.length;
-    if (config.form == SpatialForm::dense && !config.causal) {
-      return Operand<T>(&weight.coeffRef(head * n, 0), length, length, n, 1);
-    }
-    if (config.form == SpatialForm::toeplitz) {  // one step down is one step right in w, one step right is one step left
-      const T* w = &weight.coeffRef(head, 0);
-      if (config.causal) {
-        T* const masked = workspace.take(2 * n - 1);
-        std::fill_n(masked, n - 1, T{0});
-        std::copy_n(w + n - 1, n, masked + n - 1);
-        w = masked;
-      }
-      return Operand<T>(w + n - 1, length, length, 1, -1);
-    }
-    MatrixMap<T> expanded = workspace.matrix(length, length);
-    expand(head, expanded);
-    return expanded;
-  }
-
   template <class... Stages>
-  void project(const ConstView<T>& v, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
-               const Stages&... stages) const {
-    const Index width = v.cols() / config.heads;
-    Index longest = 0;
+  void project_sequences(const ConstView<T>& v, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
+                         const Stages&... stages) const {
     for (Index b = 0; b < sequences.count(); ++b) {
-      longest = std::max(longest, sequences.length(b));
+      const Index offset = sequences.offset(b), length = sequences.length(b);
+      project_rows(v.middleRows(offset, length), 0, y.middleRows(offset, length), workspace, Shifted{stages, offset, 0}...);
     }
-    for (Index head = 0; head < config.heads; ++head) {
-      const auto frame = workspace.frame();
-      const Operand<T> w = factor(head, longest, workspace);
-      const Index column = head * width;
-      for (Index b = 0; b < sequences.count(); ++b) {
-        const Index length = sequences.length(b), offset = sequences.offset(b);
-        const Index block = is_causal() ? causal_block : length;
-        for (Index first = 0; first < length; first += block) {
-          const Index rows = std::min(block, length - first);
-          const Index depth = is_causal() ? first + rows : length;
-          const Operand<T> part(w.at(first, 0), rows, depth, w.row_stride, w.column_stride);
-          matmul<T>(part, ConstView<T>(v.block(offset, column, depth, width)), y.block(offset + first, column, rows, width),
-                    workspace, AddRowBias<T>{&bias.coeffRef(head, first)}, Shifted{stages, offset + first, column}...);
-        }
-      }
+  }
+
+  /// Rows i … i + rows - 1 of W, `depth` columns of them, as a factor of a product. A weight without mask and scales is read
+  /// where it lies: a Toeplitz one through strides, since one step down is one step right in w, and one step right one step
+  /// left.
+  Operand<T> factor(Index head, Index i, Index rows, Index depth, Workspace<T>& workspace) const {
+    const Index n = config.length;
+    if (!is_causal() && config.form == SpatialForm::dense) {
+      return Operand<T>(&weight.coeffRef(head * n + i, 0), rows, depth, n, 1);
     }
+    if (!is_causal() && config.form == SpatialForm::toeplitz) {
+      return Operand<T>(&weight.coeffRef(head, n - 1 + i), rows, depth, 1, -1);
+    }
+    MatrixMap<T> expanded = workspace.matrix(rows, depth);
+    for (Index k = 0; k < rows; ++k) {
+      expand_row(head, i + k, depth, &expanded.coeffRef(k, 0));
+    }
+    return expanded;
   }
 };
 

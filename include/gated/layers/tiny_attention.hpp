@@ -55,22 +55,40 @@ struct TinyAttention {
     MatrixMap<T> attended = workspace.matrix(x.rows(), a);
     qkv.forward(x, projected, workspace.at("qkv"));
     for (Index b = 0; b < sequences.count(); ++b) {
-      const auto inner = workspace.frame();
-      const Index length = sequences.length(b);
-      const auto rows = projected.middleRows(sequences.offset(b), length);
-      MatrixMap<T> scores = workspace.matrix(length, length);
-      matmul<T>(ConstView<T>(rows.leftCols(a)), transposed<T>(ConstView<T>(rows.middleCols(a, a))), scores, workspace,
-                Scale<T>{score_scale()});
-      softmax<T>(scores, config.causal, workspace);
-      show_map(workspace.at("attention_map", b), scores);
-      matmul<T>(scores, ConstView<T>(rows.rightCols(a)), attended.middleRows(sequences.offset(b), length), workspace);
+      const Index offset = sequences.offset(b), length = sequences.length(b);
+      const auto rows = projected.middleRows(offset, length);
+      attend(rows.leftCols(a), rows.middleCols(a, a), rows.rightCols(a), 0, attended.middleRows(offset, length),
+             workspace.at("attention_map", b));
     }
     proj_out.forward(attended, y, workspace.at("proj_out"));
     workspace.show(y);
   }
 
+  /// The same for the tokens from position `first` on of one causal sequence. `keys` and `values` (N × a) hold the earlier
+  /// tokens' and receive those of x.
+  void extend(ConstView<T> x, Index first, View<T> keys, View<T> values, View<T> y, Workspace<T>& workspace) const {
+    const auto frame = workspace.frame();
+    const Index a = config.width, seen = first + x.rows();
+    MatrixMap<T> projected = workspace.matrix(x.rows(), 3 * a);
+    MatrixMap<T> attended = workspace.matrix(x.rows(), a);
+    qkv.forward(x, projected, workspace.at("qkv"));
+    keys.middleRows(first, x.rows()) = projected.middleCols(a, a);
+    values.middleRows(first, x.rows()) = projected.rightCols(a);
+    attend(projected.leftCols(a), keys.topRows(seen), values.topRows(seen), first, attended, workspace.at("attention_map", 0));
+    proj_out.forward(attended, y, workspace.at("proj_out"));
+    workspace.show(y);
+  }
+
  private:
-  static void show_map(Workspace<T>& workspace, const ConstView<T>& map) { workspace.show(map); }
+  void attend(ConstView<T> queries, ConstView<T> keys, ConstView<T> values, Index first, View<T> y,
+              Workspace<T>& workspace) const {
+    const auto frame = workspace.frame();
+    MatrixMap<T> scores = workspace.matrix(queries.rows(), keys.rows());
+    matmul<T>(queries, transposed<T>(keys), scores, workspace, Scale<T>{score_scale()});
+    softmax<T>(scores, config.causal, workspace, first);
+    workspace.show(scores);
+    matmul<T>(scores, values, y, workspace);
+  }
 };
 
 }  // namespace gated

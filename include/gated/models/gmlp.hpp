@@ -9,6 +9,37 @@
 
 namespace gated {
 
+/// What streaming keeps of one causal sequence: a value that the caller owns. A copy branches the sequence; rewind() goes back.
+template <class T>
+class GmlpState {
+ public:
+  /// Tokens seen.
+  Index position() const { return position_; }
+
+  /// Forgets the tokens from `position` on. Errors: ArgumentError unless 0 ≤ position ≤ position().
+  void rewind(Index position) {
+    require<ArgumentError>(position >= 0 && position <= position_, "GmlpState::rewind: position = ", position,
+                           ", expected 0 … ", position_, ".");
+    position_ = position;
+  }
+
+  /// The bytes that it holds, fixed when it is made: N × (gated channels + 2a + C with token shift) a block.
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto& block : blocks_) {
+      sum += block.bytes();
+    }
+    return sum;
+  }
+
+ private:
+  template <class>
+  friend struct Gmlp;
+
+  std::vector<GmlpBlockState<T>> blocks_;
+  Index position_ = 0;
+};
+
 /// x ← block(x), `depth` times: features in, features out, no final norm.
 ///
 ///     Random random(1);
@@ -63,6 +94,41 @@ struct Gmlp {
     Matrix<T> y(x.rows(), x.cols());
     forward(x, sequences, y, workspace);
     return y;
+  }
+
+  /// The state before the first token. Errors: ArgumentError unless the model is causal.
+  GmlpState<T> start() const {
+    GmlpState<T> state;
+    for (const GmlpBlock<T>& block : blocks) {
+      state.blocks_.push_back(block.start());
+    }
+    return state;
+  }
+
+  /// The next tokens of a streamed sequence, one or many: y equals the same rows of forward() on the whole sequence.
+  ///
+  /// Shapes: x and y are tokens × C. Errors: ShapeError past the length that the model was built for; the state is then
+  /// unchanged. Cost: a token at position t costs 2·C·F·1.5 + t·F flops a block, and no allocation.
+  void extend(ConstView<T> x, GmlpState<T>& state, View<T> y, Workspace<T>& workspace) const {
+    expect_columns<T>("Gmlp::extend", "x", x, "channels", config.channels);
+    expect_shape<T>("Gmlp::extend", "y", y, x.rows(), config.channels);
+    expect_room("Gmlp::extend", state, x.rows());
+    if (y.data() != x.data()) {
+      y = x;
+    }
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      blocks[i].extend(y, state.position_, state.blocks_[i], y, workspace.at("blocks", static_cast<Index>(i)));
+    }
+    state.position_ += x.rows();
+  }
+
+  /// Raises an error unless `state` belongs to a model like this one and has room for `tokens` more.
+  void expect_room(const char* where, const GmlpState<T>& state, Index tokens) const {
+    require<ArgumentError>(state.blocks_.size() == blocks.size(), where, ": the state has ", state.blocks_.size(),
+                           " blocks and the model ", blocks.size(), ". Make it with start() of this model.");
+    require<ShapeError>(state.position_ + tokens <= config.length, where, ": ", tokens, " tokens from position ",
+                        state.position_, " on go past the ", config.length,
+                        " tokens that the model was built for. Resize its spatial weights, rewind, or start anew.");
   }
 };
 

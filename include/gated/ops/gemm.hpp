@@ -57,7 +57,8 @@ inline constexpr Index block_rows = 1024 / tile_rows * tile_rows;
 
 /// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows.
 template <class T, unsigned Rows>
-EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel, T* tile) {
+EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel,
+                                     Index panel_stride, T* tile) {
   constexpr auto lanes = Simd<T>::lane_count;
   Simd<T> left[Rows], right[Rows];
   GATED_UNROLL
@@ -73,7 +74,7 @@ EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, 
       right[i] = fma(x, b1, right[i]);
     }
     a += column_stride;
-    panel += 2 * lanes;
+    panel += panel_stride;
   }
   GATED_UNROLL
   for (unsigned i = 0; i < Rows; ++i) {
@@ -84,13 +85,14 @@ EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, 
 
 /// Takes the largest tile that fits into `rows`; the sizes halve so that few kernels serve every remainder.
 template <class T, unsigned Rows = tile_rows>
-Index multiply_some(Index rows, Index depth, const T* a, Index row_stride, Index column_stride, const T* panel, T* tile) {
+Index multiply_some(Index rows, Index depth, const T* a, Index row_stride, Index column_stride, const T* panel,
+                    Index panel_stride, T* tile) {
   if constexpr (Rows > 1) {
     if (rows < static_cast<Index>(Rows)) {
-      return multiply_some<T, Rows / 2>(rows, depth, a, row_stride, column_stride, panel, tile);
+      return multiply_some<T, Rows / 2>(rows, depth, a, row_stride, column_stride, panel, panel_stride, tile);
     }
   }
-  multiply_tile<T, Rows>(depth, a, row_stride, column_stride, panel, tile);
+  multiply_tile<T, Rows>(depth, a, row_stride, column_stride, panel, panel_stride, tile);
   return Rows;
 }
 
@@ -154,16 +156,23 @@ void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilo
   T* const scratch = workspace.take(scratch_size * workspace.threads().count);
 
   parallel_for(workspace.threads(), panels * blocks, [&](Index task, Index worker) {
-    T* const panel = scratch + worker * scratch_size;
-    T* const tile = panel + packed_size;
+    T* const packed = scratch + worker * scratch_size;
+    T* const tile = packed + packed_size;
     const Index column = task % panels * panel_columns<T>;
     const Index columns = std::min(panel_columns<T>, b.columns - column);
-    pack_panel(b, column, columns, panel);
+    // A panel that would be used once only is read where it lies, if it lies row by row.
+    const bool in_place = b.column_stride == 1 && columns == panel_columns<T> && a.rows <= Index{tile_rows};
+    if (!in_place) {
+      pack_panel(b, column, columns, packed);
+    }
+    const T* const panel = in_place ? b.at(0, column) : packed;
+    const Index panel_stride = in_place ? b.row_stride : panel_columns<T>;
 
     const Index first = task / panels * block_rows;
     const Index last = std::min(first + block_rows, a.rows);
     for (Index row = first; row < last;) {
-      const Index rows = multiply_some(last - row, a.columns, a.at(row, 0), a.row_stride, a.column_stride, panel, tile);
+      const Index rows =
+          multiply_some(last - row, a.columns, a.at(row, 0), a.row_stride, a.column_stride, panel, panel_stride, tile);
       epilogue(row, column, rows, columns, tile);
       row += rows;
     }

@@ -11,13 +11,13 @@ namespace gated {
 
 /// y_ij = exp(x_ij - m_i) / Σ_j' exp(x_ij' - m_i) with m_i = max_j x_ij, row by row, in place.
 ///
-/// With `causal`, row i sees the columns j ≤ i only and the others become 0, without being read. Shapes: x is M × N. A row
-/// without columns is left alone. Cost: three passes over a row in cache.
+/// With `causal`, row i sees the columns j ≤ first + i only and the others become 0, without being read; `first` is the
+/// position of row 0, for scores that are part of a larger matrix. Shapes: x is M × N. Cost: three passes over a row in cache.
 template <class T>
-void softmax(View<T> x, bool causal, const Workspace<T>& workspace) {
+void softmax(View<T> x, bool causal, const Workspace<T>& workspace, Index first = 0) {
   for_each_row(x.rows(), workspace, [&](Index row) {
     T* const data = x.data() + row * x.outerStride();
-    const Index visible = causal ? std::min(row + 1, x.cols()) : x.cols();
+    const Index visible = causal ? std::min(first + row + 1, x.cols()) : x.cols();
 
     T largest = -std::numeric_limits<T>::infinity();
     for (Index j = 0; j < visible; ++j) {

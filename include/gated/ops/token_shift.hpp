@@ -34,4 +34,22 @@ void token_shift(const ConstView<T>& x, const Sequences& sequences, Index amount
   }
 }
 
+/// The rows `first`, `first` + 1, … of a causal token_shift() of the one sequence x, as many as y has.
+template <class T>
+void token_shift_causal_rows(const ConstView<T>& x, Index first, Index amount, View<T> y) {
+  const Index width = x.cols() / (amount + 1);
+  y = x.middleRows(first, y.rows());
+  for (Index row = 0; row < y.rows(); ++row) {
+    for (Index shift = 1; shift <= amount; ++shift) {
+      const Index source = first + row - shift;
+      auto to = y.block(row, shift * width, 1, width);
+      if (source >= 0) {
+        to = x.block(source, shift * width, 1, width);
+      } else {
+        to.setZero();
+      }
+    }
+  }
+}
+
 }  // namespace gated

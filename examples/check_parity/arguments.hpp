@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "case_file.hpp"
+#include "gated/layers/patch_embedding.hpp"
+#include "gated/ops/activation.hpp"
+
+/// Reading an original's constructor arguments.
+
+namespace parity {
+
+/// Argument `key`, or `missing` if it is absent or null (Python's None).
+template <class T>
+T argument(const nlohmann::json& arguments, const char* key, T missing) {
+  const auto found = arguments.find(key);
+  return found == arguments.end() || found->is_null() ? missing : found->template get<T>();
+}
+
+/// An integer for both, or [height, width].
+inline gated::ImageSize image_size(const nlohmann::json& arguments, const char* key) {
+  const auto& value = arguments.at(key);
+  return value.is_array() ? gated::ImageSize{value.at(0), value.at(1)} : gated::ImageSize{value, value};
+}
+
+/// A PyTorch activation by the name of its class or function: "Tanh", "identity", "nn.GELU()".
+inline gated::Activation activation(const nlohmann::json& arguments, const char* key) {
+  std::string word = argument<std::string>(arguments, key, "identity");
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  word = word.substr(0, word.find('('));
+  word = word.substr(word.find_last_of('.') == std::string::npos ? 0 : word.find_last_of('.') + 1);
+  if (word == "none") {
+    word = "identity";
+  }
+  const auto value = gated::value_named<gated::Activation>(word);
+  gated::require<gated::ArgumentError>(value.has_value(), "no activation \"", word, "\", expected one of ",
+                                       gated::list_of_names<gated::Activation>(), ".");
+  return *value;
+}
+
+}  // namespace parity

@@ -1,0 +1,47 @@
+#include "gated/io/labml.hpp"
+#include "../arguments.hpp"
+#include "../families.hpp"
+#include "gated/gated.hpp"
+
+namespace parity {
+
+namespace {
+
+using gated::Index;
+using gated::Matrix;
+
+/// [tokens, batch, d] as the rows of one sequence after the other, and back.
+template <class T>
+Matrix<T> exchange_leading(const Matrix<T>& x, Index outer, Index inner) {
+  Matrix<T> y(x.rows(), x.cols());
+  for (Index i = 0; i < outer; ++i) {
+    for (Index j = 0; j < inner; ++j) {
+      y.row(j * outer + i) = x.row(i * inner + j);
+    }
+  }
+  return y;
+}
+
+template <class T>
+Result<T> run(const CaseFile& file) {
+  const auto& a = file.arguments();
+  const Index length = file.shape("input").at(0), batch = file.shape("input").at(1);
+  gated::GmlpBlock<T> block(gated::labml_block_config(a.at("d_model"), a.at("d_ffn"), a.at("seq_len")));
+  file.load(block, gated::labml_block_names());
+  if (file.has("mask")) {
+    block.gate.proj.apply_mask(file.matrix<T>("mask", 1));
+  }
+  const auto x = exchange_leading(file.matrix<T>("input"), length, batch);
+  gated::Workspace<T> workspace;
+  Matrix<T> y(x.rows(), x.cols());
+  block.forward(x, gated::Sequences::uniform(batch, length), y, workspace);
+  return {exchange_leading(y, batch, length), {}};
+}
+
+constexpr Family families[] = {{"labml_gmlp", "GMLPBlock", run<float>, run<double>}};
+
+}  // namespace
+
+std::span<const Family> labml_families() { return families; }
+
+}  // namespace parity

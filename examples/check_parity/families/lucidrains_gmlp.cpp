@@ -1,0 +1,137 @@
+#include "../arguments.hpp"
+#include "../families.hpp"
+#include "gated/gated.hpp"
+#include "gated/io/lucidrains.hpp"
+
+namespace parity {
+
+namespace {
+
+using gated::Index;
+using gated::Sequences;
+
+/// The options that all classes of g-mlp-pytorch share.
+gated::GmlpConfig trunk_config(const nlohmann::json& a) {
+  const auto channels = argument<Index>(a, "dim", 0);
+  return {.length = argument<Index>(a, "seq_len", 0),
+          .channels = channels,
+          .hidden = channels * argument<Index>(a, "ff_mult", 4),
+          .depth = argument<Index>(a, "depth", 1),
+          .spatial = argument(a, "circulant_matrix", false) ? gated::SpatialForm::scaled_toeplitz : gated::SpatialForm::dense,
+          .causal = argument(a, "causal", false),
+          .heads = argument<Index>(a, "heads", 1),
+          .attention = argument<Index>(a, "attn_dim", 0),
+          .token_shift = argument<Index>(a, "shift_tokens", 0),
+          .gate_activation = activation(a, "act")};
+}
+
+/// [batch, tokens, ...] as sequences.
+Sequences sequences_of(const CaseFile& file, const char* tensor = "input") {
+  return Sequences::uniform(file.shape(tensor).at(0), file.shape(tensor).at(1));
+}
+
+template <class T>
+Result<T> run_model(const CaseFile& file) {
+  Result<T> result;
+  gated::Workspace<T> workspace;
+  const auto layout = gated::lucidrains_layout(file.file(), "model.");
+  if (argument<Index>(file.arguments(), "num_tokens", 0) == 0) {
+    gated::Gmlp<T> model(trunk_config(file.arguments()));
+    file.load(model, gated::lucidrains_trunk_names(layout));
+    workspace.observe(result.keep("blocks.0"));
+    result.output = model.forward(file.matrix<T>("input"), sequences_of(file), workspace);
+  } else {
+    gated::GmlpLanguageModel<T> model(gated::GmlpLanguageModelConfig{
+        .vocabulary = file.arguments().at("num_tokens"), .tied = false, .trunk = trunk_config(file.arguments())});
+    file.load(model, gated::lucidrains_language_model_names(layout));
+    workspace.observe(result.keep("trunk.blocks.0"));
+    result.output = model.forward(file.file().template read<Index>("input"), sequences_of(file), workspace);
+  }
+  return result;
+}
+
+template <class T>
+Result<T> run_vision(const CaseFile& file) {
+  const auto& a = file.arguments();
+  gated::GmlpImageClassifierConfig config{.image = image_size(a, "image_size"),
+                                          .patch = image_size(a, "patch_size"),
+                                          .image_channels = argument<Index>(a, "channels", 3),
+                                          .classes = a.at("num_classes"),
+                                          .norm_eps = 1e-5,
+                                          .trunk = trunk_config(a)};
+  gated::GmlpImageClassifier<T> model(config);
+  file.load(model, gated::lucidrains_vision_names(gated::lucidrains_layout(file.file(), "model.")));
+  Result<T> result;
+  gated::Workspace<T> workspace;
+  workspace.observe(result.keep("trunk.blocks.0"));
+  result.output = model.forward(file.matrix<T>("input", 1), workspace);
+  return result;
+}
+
+template <class T>
+Result<T> run_gate(const CaseFile& file) {
+  const auto& a = file.arguments();
+  const bool circulant = argument(a, "circulant_matrix", false);
+  gated::SpatialGatingUnit<T> gate(
+      {.channels = a.at("dim"),
+       .spatial = {.length = a.at("dim_seq"),
+                   .heads = argument<Index>(a, "heads", 1),
+                   .causal = argument(a, "causal", false),
+                   .form = circulant ? gated::SpatialForm::scaled_toeplitz : gated::SpatialForm::dense},
+       .activation = activation(a, "act")});
+  file.load(gate, gated::lucidrains_gate_names());
+  const auto x = file.matrix<T>("input");
+  Result<T> result;
+  result.output.resize(x.rows(), gate.out());
+  gated::Workspace<T> workspace;
+  if (file.has("gate_res")) {
+    gate.forward(x, sequences_of(file), file.matrix<T>("gate_res"), result.output, workspace);
+  } else {
+    gate.forward(x, sequences_of(file), result.output, workspace);
+  }
+  return result;
+}
+
+template <class T>
+Result<T> run_block(const CaseFile& file) {
+  auto config = trunk_config(file.arguments());
+  config.hidden = file.arguments().at("dim_ff");
+  gated::GmlpBlock<T> block(config);
+  block.norm = {};  // upstream's block has none
+  file.load(block, gated::lucidrains_block_names());
+  const auto x = file.matrix<T>("input");
+  Result<T> result;
+  result.output.resize(x.rows(), x.cols());
+  gated::Workspace<T> workspace;
+  block.branch(x, sequences_of(file), result.output, workspace);
+  return result;
+}
+
+template <class T>
+Result<T> run_attention(const CaseFile& file) {
+  const auto& a = file.arguments();
+  gated::TinyAttention<T> attention({.channels = a.at("dim_in"),
+                                     .width = argument<Index>(a, "dim_inner", 64),
+                                     .out = a.at("dim_out"),
+                                     .causal = argument(a, "causal", false)});
+  file.load(attention, gated::lucidrains_attention_names());
+  const auto x = file.matrix<T>("input");
+  Result<T> result;
+  result.output.resize(x.rows(), attention.config.out);
+  gated::Workspace<T> workspace;
+  attention.forward(x, sequences_of(file), result.output, workspace);
+  return result;
+}
+
+constexpr const char* name = "lucidrains_gmlp";
+constexpr Family families[] = {{name, "gMLP", run_model<float>, run_model<double>},
+                               {name, "gMLPVision", run_vision<float>, run_vision<double>},
+                               {name, "SpatialGatingUnit", run_gate<float>, run_gate<double>},
+                               {name, "gMLPBlock", run_block<float>, run_block<double>},
+                               {name, "Attention", run_attention<float>, run_attention<double>}};
+
+}  // namespace
+
+std::span<const Family> lucidrains_gmlp_families() { return families; }
+
+}  // namespace parity

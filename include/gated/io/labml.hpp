@@ -1,0 +1,25 @@
+#pragma once
+
+#include "gated/io/name_map.hpp"
+#include "gated/layers/gmlp_block.hpp"
+
+/// @file
+/// Checkpoints of labml's annotated gMLP (labml_nn.transformers.gmlp).
+
+namespace gated {
+
+/// GMLPBlock(d_model, d_ffn, seq_len): always slices its spatial weight to the length at hand.
+inline GmlpConfig labml_block_config(Index d_model, Index d_ffn, Index seq_len) {
+  return {.length = seq_len, .channels = d_model, .hidden = d_ffn, .length_policy = LengthPolicy::slice};
+}
+
+/// GMLPBlock as GmlpBlock. Our rows are sequence by sequence; labml's tensors are [tokens, batch, d].
+inline NameMap labml_block_names() {
+  return {.origin = "labml",
+          .rules = {{"proj_in", "proj1"},
+                    {"gate.norm", "sgu.norm"},
+                    {"gate.proj", "sgu", ShapeForm::drop_leading_one},
+                    {"proj_out", "proj2"}}};
+}
+
+}  // namespace gated

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gated/io/name_map.hpp"
+#include "gated/io/safetensors.hpp"
+#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp_language_model.hpp"
+
+/// @file
+/// Checkpoints of lucidrains' g-mlp-pytorch: gMLP, gMLPVision, and their parts.
+
+namespace gated {
+
+/// How a version of g-mlp-pytorch nested and shaped its blocks.
+struct LucidrainsLayout {
+  std::string block;    ///< where the block lies in layer i: "layers.*.fn.fn.fn"
+  std::string spatial;  ///< where the spatial weight lies in the gate: "" or "proj"
+  ShapeForm weight = ShapeForm::same;
+  ShapeForm bias = ShapeForm::same;
+};
+
+/// Finds out from the tensor names which layout a checkpoint has.
+///
+/// Versions from 0.1.5 on wrap the block in a token shift (`fn.fn.fn`); gMLPVision and versions before have `fn.fn`. Up to
+/// 0.0.18 the spatial projection was a convolution `sgu.proj`; 0.1.0 and 0.1.1 had a weight [N, N] without heads. Errors:
+/// FileError, naming the version, for files before 0.0.16, where the attention sat inside the gate and read other inputs.
+inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::string_view prefix = "") {
+  const auto has = [&](std::string_view name) { return file.contains(text(prefix, name)); };
+  for (const auto& [name, tensor] : file.tensors()) {
+    require<FileError>(
+        name.find("sgu.attn") == std::string::npos, file.name(), ": \"", name,
+        "\" lies inside the gate: the file was written by g-mlp-pytorch before 0.0.16, where the attention read the "
+        "activations behind proj_in. That is another model, which gated does not have.");
+  }
+  const std::string inner = has("layers.0.fn.fn.fn.proj_in.0.weight") ? "fn.fn.fn" : "fn.fn";
+  const std::string sgu = "layers.0." + inner + ".sgu.";
+  LucidrainsLayout layout{.block = "layers.*." + inner, .spatial = ""};
+  if (!has(sgu + "weight") && has(sgu + "proj.weight")) {
+    return {layout.block, ".proj", ShapeForm::pointwise_convolution, ShapeForm::drop_leading_one};
+  }
+  if (has(sgu + "bias") && file.tensor(text(prefix, sgu, "bias")).shape.size() == 1) {
+    layout.weight = layout.bias = ShapeForm::drop_leading_one;
+  }
+  return layout;
+}
+
+namespace detail {
+
+/// The rules for the gate at `ours`, which the file calls `theirs`.
+inline void add_lucidrains_gate(NameMap& names, const std::string& ours, const std::string& theirs,
+                                const LucidrainsLayout& layout) {
+  const auto in = [](const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; };
+  const std::string spatial = theirs + layout.spatial;
+  names.rules.push_back({in(ours, "norm"), in(theirs, "norm")});
+  names.rules.push_back({in(ours, "proj.weight"), in(spatial, "weight"), layout.weight});
+  names.rules.push_back({in(ours, "proj.bias"), in(spatial, "bias"), layout.bias});
+  names.rules.push_back({in(ours, "proj.position_x"), in(theirs, "circulant_pos_x")});
+  names.rules.push_back({in(ours, "proj.position_y"), in(theirs, "circulant_pos_y")});
+}
+
+/// The rules for the block at `ours`, which the file calls `theirs`; either may be empty.
+inline void add_lucidrains_block(NameMap& names, std::string ours, std::string theirs, const LucidrainsLayout& layout) {
+  ours += ours.empty() ? "" : ".";
+  theirs += theirs.empty() ? "" : ".";
+  names.rules.push_back({ours + "proj_in", theirs + "proj_in.0"});
+  names.rules.push_back({ours + "attention.qkv", theirs + "attn.to_qkv"});
+  names.rules.push_back({ours + "attention.proj_out", theirs + "attn.to_out"});
+  names.rules.push_back({ours + "proj_out", theirs + "proj_out"});
+  add_lucidrains_gate(names, ours + "gate", theirs + "sgu", layout);
+}
+
+}  // namespace detail
+
+/// SpatialGatingUnit alone.
+inline NameMap lucidrains_gate_names() {
+  NameMap names{.origin = "g-mlp-pytorch"};
+  detail::add_lucidrains_gate(names, "", "", {.block = "", .spatial = ""});
+  return names;
+}
+
+/// gMLPBlock alone: GmlpBlock without its norm.
+inline NameMap lucidrains_block_names() {
+  NameMap names{.origin = "g-mlp-pytorch"};
+  detail::add_lucidrains_block(names, "", "", {.block = "", .spatial = ""});
+  return names;
+}
+
+/// Attention alone.
+inline NameMap lucidrains_attention_names() {
+  return {.origin = "g-mlp-pytorch", .rules = {{"qkv", "to_qkv"}, {"proj_out", "to_out"}}};
+}
+
+namespace detail {
+
+/// The rules for the trunk at `ours`.
+inline void add_lucidrains_trunk(NameMap& names, const std::string& ours, const LucidrainsLayout& layout) {
+  add_lucidrains_block(names, ours + "blocks.*", layout.block, layout);
+  names.rules.push_back({ours + "blocks.*.norm", "layers.*.fn.norm"});
+  if (layout.weight == ShapeForm::drop_leading_one) {
+    names.ignored.push_back(layout.block + ".sgu.proj");  // 0.1.0 and 0.1.1 left an unused convolution behind
+  }
+}
+
+}  // namespace detail
+
+/// gMLP without tokens: Gmlp.
+inline NameMap lucidrains_trunk_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn.fn", .spatial = ""}) {
+  NameMap names{.origin = "g-mlp-pytorch"};
+  detail::add_lucidrains_trunk(names, "", layout);
+  return names;
+}
+
+/// gMLP with tokens: GmlpLanguageModel with `tied = false`.
+inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn.fn", .spatial = ""}) {
+  NameMap names{.origin = "g-mlp-pytorch",
+                .rules = {{"embedding", "to_embed"}, {"norm", "to_logits.0"}, {"output", "to_logits.1"}}};
+  detail::add_lucidrains_trunk(names, "trunk.", layout);
+  return names;
+}
+
+/// gMLPVision: GmlpImageClassifier.
+inline NameMap lucidrains_vision_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn", .spatial = ""}) {
+  NameMap names{
+      .origin = "g-mlp-pytorch",
+      .rules = {
+          {"patch_embedding", "to_patch_embed.1", ShapeForm::flatten_tail}, {"norm", "to_logits.0"}, {"head", "to_logits.2"}}};
+  detail::add_lucidrains_trunk(names, "trunk.", layout);
+  return names;
+}
+
+}  // namespace gated

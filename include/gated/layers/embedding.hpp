@@ -1,0 +1,57 @@
+#pragma once
+
+#include <span>
+
+#include "gated/core/parameters.hpp"
+#include "gated/core/random.hpp"
+#include "gated/core/workspace.hpp"
+
+/// @file
+/// From token ids to vectors.
+
+namespace gated {
+
+/// Token ids of a text, 0 … V-1.
+using Tokens = std::span<const Index>;
+
+/// y_t = weight[id_t]: a learned vector per token id.
+///
+/// Shapes: tokens has N ids, y is N × C. Errors: ArgumentError for an id outside the vocabulary, before anything is written.
+template <class T>
+struct Embedding {
+  using Scalar = T;
+
+  Matrix<T> weight;  // V × C
+
+  Embedding() = default;
+  Embedding(Index vocabulary, Index channels) : weight(Matrix<T>::Zero(vocabulary, channels)) {
+    require<ArgumentError>(vocabulary > 0 && channels > 0, "Embedding: vocabulary = ", vocabulary, " and channels = ", channels,
+                           " must be positive.");
+  }
+
+  static constexpr auto fields() { return std::tuple{field("weight", &Embedding::weight, Role::embedding)}; }
+
+  Index vocabulary() const { return weight.rows(); }
+
+  /// N(0, 0.02²).
+  void initialize(Random& random) { fill_normal(detail::values_of(weight), 0.02, random); }
+
+  /// Raises ArgumentError unless every id is in the vocabulary.
+  void expect_known(const char* where, Tokens tokens) const {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      require<ArgumentError>(tokens[i] >= 0 && tokens[i] < vocabulary(), where, ": token ", i, " has id ", tokens[i],
+                             ", expected 0 … ", vocabulary() - 1, ".");
+    }
+  }
+
+  void forward(Tokens tokens, View<T> y, Workspace<T>& workspace) const {
+    expect_known("Embedding::forward", tokens);
+    expect_shape<T>("Embedding::forward", "y", y, static_cast<Index>(tokens.size()), weight.cols());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      y.row(static_cast<Index>(i)) = weight.row(tokens[i]);
+    }
+    workspace.show(y);
+  }
+};
+
+}  // namespace gated
