@@ -34,9 +34,10 @@ struct GmlpConfig {
   SpatialForm spatial = SpatialForm::dense;
   LengthPolicy length_policy = LengthPolicy::exact;
   bool causal = false;
-  Index heads = 1;        ///< spatial matrices per block
-  Index attention = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
-  Index token_shift = 0;  ///< largest shift; 0 for none
+  Index heads = 1;              ///< spatial matrices per block
+  Index attention = 0;          ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
+  bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's counts imply it
+  Index token_shift = 0;        ///< largest shift; 0 for none
   NormPosition norm_position = NormPosition::pre;
   Activation activation = Activation::gelu;
   Activation gate_activation = Activation::identity;
@@ -56,6 +57,7 @@ struct GmlpConfig {
                       setting("causal", &C::causal),
                       setting("heads", &C::heads),
                       setting("attention", &C::attention),
+                      setting("attention_bias", &C::attention_bias),
                       setting("token_shift", &C::token_shift),
                       setting("norm_position", &C::norm_position),
                       setting("activation", &C::activation),
@@ -112,8 +114,8 @@ struct GmlpBlock {
     require<ArgumentError>(c.attention >= 0 && c.token_shift >= 0, "GmlpBlock: attention = ", c.attention,
                            " and token_shift = ", c.token_shift, " must not be negative.");
     if (c.attention > 0) {
-      attention.emplace(
-          TinyAttentionConfig{.channels = c.channels, .width = c.attention, .out = gate.out(), .causal = c.causal});
+      attention.emplace(TinyAttentionConfig{
+          .channels = c.channels, .width = c.attention, .out = gate.out(), .causal = c.causal, .bias = c.attention_bias});
     }
   }
 

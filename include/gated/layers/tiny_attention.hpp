@@ -16,9 +16,10 @@ struct TinyAttentionConfig {
   Index width = 64;    ///< a, of query, key and value
   Index out = 0;       ///< of the output: the gated channels that it is added to
   bool causal = false;
+  bool bias = false;  ///< of query, key and value; lucidrains has none, the paper's parameter counts imply it
 };
 
-/// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head, no bias on q, k, v (arXiv:2105.08050, §4.3).
+/// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head (arXiv:2105.08050, §4.3).
 ///
 /// Shapes: x is rows × C, y is rows × out. With `causal`, token i attends to tokens j ≤ i. An observer sees the attention map
 /// of each sequence (N × N) under `….attention_map.b`. Errors: ShapeError. Cost: 2·rows·a·(3C + out) + 4·N²·a flops a sequence;
@@ -33,7 +34,7 @@ struct TinyAttention {
 
   TinyAttention() = default;
   explicit TinyAttention(const TinyAttentionConfig& c)
-      : config(c), qkv(c.channels, 3 * c.width, false), proj_out(c.width, c.out) {}
+      : config(c), qkv(c.channels, 3 * c.width, c.bias), proj_out(c.width, c.out) {}
 
   static constexpr auto fields() {
     return std::tuple{field("qkv", &TinyAttention::qkv), field("proj_out", &TinyAttention::proj_out)};

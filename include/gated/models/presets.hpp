@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp_language_model.hpp"
 
 /// @file
 /// Published configurations, by the names that they are published under.
@@ -19,5 +20,35 @@ inline GmlpImageClassifierConfig gmlp_ti16_224(Index classes = 1000) { return ti
 inline GmlpImageClassifierConfig gmlp_s16_224(Index classes = 1000) { return timm_gmlp(256, classes); }
 /// timm's gmlp_b16_224: 73,075,392 parameters.
 inline GmlpImageClassifierConfig gmlp_b16_224(Index classes = 1000) { return timm_gmlp(512, classes); }
+
+/// The language models of the gMLP paper (Tables 3 to 5): 512 tokens, Toeplitz spatial weights, a vocabulary of 32,000 tied to
+/// the output, no position embedding. Their parameter counts are the paper's, to the printed digit.
+inline GmlpLanguageModelConfig paper_language_model(Index depth, Index channels, Index attention = 0, Index length = 512) {
+  return {.vocabulary = 32000,
+          .trunk = {.length = length,
+                    .channels = channels,
+                    .hidden = 3072,
+                    .depth = depth,
+                    .spatial = SpatialForm::toeplitz,
+                    .attention = attention,
+                    .attention_bias = true}};
+}
+
+/// gMLP-base: 130 M parameters.
+inline GmlpLanguageModelConfig gmlp_base() { return paper_language_model(48, 512); }
+/// aMLP-base: 109 M parameters.
+inline GmlpLanguageModelConfig amlp_base() { return paper_language_model(36, 512, 64); }
+/// gMLP-large: 365 M parameters.
+inline GmlpLanguageModelConfig gmlp_large() { return paper_language_model(96, 768); }
+/// aMLP-large: 316 M parameters.
+inline GmlpLanguageModelConfig amlp_large() { return paper_language_model(72, 768, 128); }
+/// gMLP-xlarge: 941 M parameters.
+inline GmlpLanguageModelConfig gmlp_xlarge() {
+  GmlpLanguageModelConfig config = paper_language_model(144, 1024);
+  config.trunk.hidden = 4096;
+  return config;
+}
+/// The rows of Table 4, which scales depth at 128 tokens: 59, 102, 187 and 357 M parameters at depth 18, 36, 72 and 144.
+inline GmlpLanguageModelConfig gmlp_of_depth(Index depth) { return paper_language_model(depth, 512, 0, 128); }
 
 }  // namespace gated

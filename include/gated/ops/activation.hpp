@@ -39,7 +39,8 @@ struct Gelu {
   }
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> derivative(Simd<T> x) const {
-    return Simd<T>(T(0.5)) * two_phi(x) + x * normal_density(x);
+    const Simd<T> inside = max(min(x, Simd<T>(T(40))), Simd<T>(T(-40)));  // a huge x times a density that is not quite 0
+    return Simd<T>(T(0.5)) * two_phi(x) + inside * normal_density(inside);
   }
 };
 
@@ -119,7 +120,7 @@ struct LaplaceForm {
   }
 
  private:
-  // 1 / (σ√2). σ = √(1/(4π)) matches relu² and its slope at x = √2; old packages had σ = √(π/4).
+  // 1 / (σ√2). σ = √(1/(4π)) matches relu² and its slope at x = μ; old packages had σ = √(π/4).
   static constexpr double slope = legacy ? std::numbers::sqrt2 * std::numbers::inv_sqrtpi   // √(2/π)
                                          : std::numbers::sqrt2 / std::numbers::inv_sqrtpi;  // √(2π)
   template <class T>

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "gated/core/parameters.hpp"
+#include "gated/io/name_map.hpp"
+#include "gated/io/safetensors.hpp"
+#include "gated/io/safetensors_writer.hpp"
+
+/// @file
+/// Models from checkpoints, and checkpoints from models.
+
+namespace gated {
+
+namespace detail {
+
+/// Everything that keeps a file from fitting a model.
+class LoadReport {
+ public:
+  LoadReport(const SafetensorsFile& file, const NameMap& names) : file_(file), names_(names) {}
+
+  /// Compares a parameter with the file's tensor for it.
+  template <class T>
+  void check(const ParameterInfo& info, std::size_t count) {
+    const std::string path = info.path();
+    require<ArgumentError>(static_cast<std::size_t>(info.shape.count()) == count, "load_parameters: ", path, " has ", count,
+                           " values, but states the shape ", info.shape.describe(), ".");
+    const FileTensor wanted = names_.in_file(path, info.shape);
+    const auto found = file_.tensors().find(wanted.name);
+    if (found == file_.tensors().end()) {
+      missing_.push_back({path, wanted});
+      return;
+    }
+    used_.insert(found->first);
+    const TensorEntry& entry = found->second;
+    const std::string line = text("\n  ", labelled(path, wanted.name), ": expected ", describe_shape(wanted.shape), ", got ");
+    if (entry.shape != wanted.shape) {
+      ++mis_shaped_;
+      misfits_ += text(line, describe_shape(entry.shape));
+    } else if (!is_floating(entry.dtype)) {
+      ++unconvertible_;
+      misfits_ += text(line, name_of(entry.dtype), ", which holds no floating numbers");
+    } else if (const std::size_t at = first_misfit<T>(entry.dtype, entry.bytes); at != entry.count()) {
+      ++unconvertible_;
+      misfits_ += text(line, name_of(entry.dtype), " whose value at index ", at, " does not fit ", name_of(dtype_of<T>()));
+    }
+  }
+
+  /// Raises FileError with the whole report unless every parameter found its tensor and every tensor its parameter.
+  void finish() {
+    std::vector<std::string_view> unexpected;
+    for (const auto& [name, entry] : file_.tensors()) {
+      if (used_.count(name) == 0 && !names_.ignores(name)) {
+        unexpected.push_back(name);
+      }
+    }
+    if (missing_.empty() && unexpected.empty() && misfits_.empty()) {
+      return;
+    }
+    std::string report = text(file_.name(), ": the file does not fit the model",
+                              names_.origin.empty() ? "" : text(" (names of ", names_.origin, ")"),
+                              ", and nothing was loaded: ", missing_.size(), " missing, ", unexpected.size(), " unexpected, ",
+                              mis_shaped_, " mis-shaped, ", unconvertible_, " unconvertible.");
+    report += misfits_;
+    for (const Missing& missing : missing_) {
+      report += text("\n  ", labelled(missing.path, missing.wanted.name), ": expected ", describe_shape(missing.wanted.shape),
+                     ", missing");
+      const std::string_view nearest = nearest_name(missing.wanted.name, unexpected);
+      if (!nearest.empty()) {
+        report += text("; nearest in the file: ", described(nearest));
+      }
+    }
+    for (const std::string_view name : unexpected) {
+      report += text("\n  ", described(name), ": unexpected, no parameter has this name");
+    }
+    raise<FileError>(report);
+  }
+
+ private:
+  struct Missing {
+    std::string path;
+    FileTensor wanted;
+  };
+
+  /// Our name, and the file's where it differs.
+  static std::string labelled(const std::string& path, const std::string& name) {
+    return path == name ? path : text(path, " (in the file: ", name, ")");
+  }
+
+  std::string described(std::string_view name) const {
+    const TensorEntry& entry = file_.tensor(name);
+    return text(printable(name), " ", describe_shape(entry.shape));
+  }
+
+  const SafetensorsFile& file_;
+  const NameMap& names_;
+  std::set<std::string_view> used_;
+  std::vector<Missing> missing_;
+  std::size_t mis_shaped_ = 0, unconvertible_ = 0;
+  std::string misfits_;
+};
+
+}  // namespace detail
+
+/// Reads every parameter of `model` from `file`, whose tensors are called as `names` says.
+///
+/// Strict: each parameter has a tensor of its shape and a floating type (F64, F32, F16, BF16, rounded to the model's scalar),
+/// and each tensor a parameter, unless `names` ignores it.
+/// Errors: one FileError that lists all missing, unexpected, mis-shaped and unconvertible tensors, with the nearest name for
+/// each missing one. The model is unchanged then. ArgumentError if `names` does not suit the model.
+/// Cost: one pass over the file; two where values might not fit (F64 to float).
+template <class Model>
+void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& names = {}) {
+  detail::LoadReport report(file, names);
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) { report.check<typename decltype(values)::value_type>(info, values.size()); },
+      model);
+  report.finish();
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        const TensorEntry& entry = file.tensor(names.in_file(info.path(), info.shape).name);
+        convert<typename decltype(values)::value_type>(entry.dtype, entry.bytes, values);
+      },
+      model);
+}
+
+/// Writes every parameter of `model` to a safetensors file at `path`, under the names and shapes that `names` gives; reading it
+/// with the same map gives the model back.
+///
+/// `dtype` is F64, F32, F16 or BF16; without it, the model's own. `metadata` are texts of the caller's choice, such as
+/// to_json() of the configuration. The file is written completely or not at all. Errors: ArgumentError if a value is too large
+/// for `dtype` or two parameters get one name; FileError if the file cannot be written. Cost: nothing but the header is copied,
+/// unless `dtype` differs from the model's.
+template <class Model>
+void save_parameters(const Model& model, const std::filesystem::path& path,
+                     const std::map<std::string, std::string>& metadata = {}, const NameMap& names = {},
+                     std::optional<Dtype> dtype = std::nullopt) {
+  if (dtype) {
+    require<ArgumentError>(is_floating(*dtype), "save_parameters: dtype is ", name_of(*dtype),
+                           ", expected F64, F32, F16 or BF16.");
+  }
+  std::vector<TensorToWrite> tensors;
+  std::vector<std::vector<std::byte>> converted;
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        using T = typename decltype(values)::value_type;
+        FileTensor target = names.in_file(info.path(), info.shape);
+        std::span<const std::byte> bytes = std::as_bytes(values);
+        const Dtype stored = dtype.value_or(dtype_of<T>());
+        if (stored != dtype_of<T>()) {
+          auto rounded = bytes_of<T>(values, stored);
+          require<ArgumentError>(rounded.has_value(), "save_parameters: ", info.path(), " holds values that are too large for ",
+                                 name_of(stored), ".");
+          bytes = converted.emplace_back(std::move(*rounded));
+        }
+        tensors.push_back({std::move(target.name), stored, std::move(target.shape), bytes});
+      },
+      model);
+  write_safetensors(path, std::move(tensors), metadata);
+}
+
+}  // namespace gated

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+#include "gated/io/mapped_file.hpp"
+#include "gated/io/nearest_name.hpp"
+
+/// @file
+/// Tables of numbers as text.
+
+namespace gated {
+
+/// What parse_csv() should know about a file.
+struct CsvOptions {
+  Index header_lines = 0;  ///< lines to skip at the start
+  char separator = ',';
+};
+
+namespace detail {
+
+/// One number, blanks around it allowed, or nothing. The same in every locale.
+template <std::floating_point T>
+bool parse_number(std::string_view field, T& out) {
+  constexpr std::string_view blanks = " \t";
+  const std::size_t first = field.find_first_not_of(blanks);
+  if (first == std::string_view::npos) {
+    return false;
+  }
+  field = field.substr(first, field.find_last_not_of(blanks) - first + 1);
+  if (field.starts_with('+') && !field.starts_with("+-")) {
+    field.remove_prefix(1);
+  }
+  const char* const end = field.data() + field.size();
+  auto [stop, error] = std::from_chars(field.data(), end, out);
+  if (error == std::errc::result_out_of_range && sizeof(T) < sizeof(double)) {
+    double wide = 0;  // too small for a float is zero or nearly so; too large is an error
+    stop = std::from_chars(field.data(), end, wide).ptr;
+    if (wide > -1 && wide < 1 && wide != 0) {
+      out = static_cast<T>(wide);
+      error = {};
+    }
+  }
+  return error == std::errc{} && stop == end;
+}
+
+}  // namespace detail
+
+/// The numbers in `csv`, one row per line: a rows × columns matrix.
+///
+/// Lines end in LF or CRLF, the last one also without. Every line has as many fields as the first; a number is written as in C,
+/// with blanks around it if need be, and nan and inf are numbers. `name` stands for the text in messages.
+/// Errors: FileError with line and column (both from 1, the column counting fields) for empty text, empty lines, rows of
+/// another length, and fields that are no numbers or too large for `T`. Cost: one pass, and one copy of the numbers.
+template <std::floating_point T>
+Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options = {}) {
+  if (csv.starts_with("\xEF\xBB\xBF")) {
+    csv.remove_prefix(3);  // the byte order mark that spreadsheets write
+  }
+  std::vector<T> values;
+  Index rows = 0, columns = 0;
+  for (Index line_number = 1; !csv.empty(); ++line_number) {
+    const std::size_t newline = csv.find('\n');
+    std::string_view line = csv.substr(0, newline);
+    csv.remove_prefix(newline == std::string_view::npos ? csv.size() : newline + 1);
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    if (line_number <= options.header_lines) {
+      continue;
+    }
+    require<FileError>(!line.empty(), name, ": line ", line_number, " is empty.");
+    Index column = 0;
+    for (std::size_t begin = 0; begin <= line.size();) {
+      const std::size_t end = std::min(line.find(options.separator, begin), line.size());
+      const std::string_view field = line.substr(begin, end - begin);
+      begin = end + 1;
+      ++column;
+      T value{};
+      if (!detail::parse_number(field, value)) {
+        raise<FileError>(name, ": line ", line_number, ", column ", column, ": \"", printable(field), "\" is not a number",
+                         rows == 0 && options.header_lines == 0 ? " (is this a header? Then set header_lines)." : ".");
+      }
+      values.push_back(value);
+    }
+    require<FileError>(rows == 0 || column == columns, name, ": line ", line_number, " has ", column,
+                       " columns, the lines before it have ", columns, ".");
+    columns = column;
+    ++rows;
+  }
+  require<FileError>(rows > 0, name, ": there are no numbers.");
+  return Eigen::Map<const Matrix<T>>(values.data(), rows, columns);
+}
+
+/// The numbers in the file at `path`; see parse_csv(). Errors: FileError also if the file is missing or unreadable.
+template <std::floating_point T>
+Matrix<T> read_csv(const std::filesystem::path& path, const CsvOptions& options = {}) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  return parse_csv<T>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(), options);
+}
+
+}  // namespace gated

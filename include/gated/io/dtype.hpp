@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/settings.hpp"
+
+/// @file
+/// The types of numbers that a safetensors file holds.
+
+namespace gated {
+
+/// The type of a tensor's elements, under the names that the file format uses.
+enum class Dtype { F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, BOOL };
+
+constexpr auto names_of(Dtype) {
+  using Pair = std::pair<Dtype, std::string_view>;
+  return std::array{Pair{Dtype::F64, "F64"},  Pair{Dtype::F32, "F32"}, Pair{Dtype::F16, "F16"}, Pair{Dtype::BF16, "BF16"},
+                    Pair{Dtype::I64, "I64"},  Pair{Dtype::I32, "I32"}, Pair{Dtype::I16, "I16"}, Pair{Dtype::I8, "I8"},
+                    Pair{Dtype::U64, "U64"},  Pair{Dtype::U32, "U32"}, Pair{Dtype::U16, "U16"}, Pair{Dtype::U8, "U8"},
+                    Pair{Dtype::BOOL, "BOOL"}};
+}
+
+/// Bytes per element: 8, 4, 2 or 1.
+constexpr std::size_t size_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::F64:
+    case Dtype::I64:
+    case Dtype::U64:
+      return 8;
+    case Dtype::F32:
+    case Dtype::I32:
+    case Dtype::U32:
+      return 4;
+    case Dtype::F16:
+    case Dtype::BF16:
+    case Dtype::I16:
+    case Dtype::U16:
+      return 2;
+    case Dtype::I8:
+    case Dtype::U8:
+    case Dtype::BOOL:
+      break;
+  }
+  return 1;
+}
+
+/// True for F64, F32, F16 and BF16.
+constexpr bool is_floating(Dtype dtype) {
+  return dtype == Dtype::F64 || dtype == Dtype::F32 || dtype == Dtype::F16 || dtype == Dtype::BF16;
+}
+
+/// The dtype of a C++ arithmetic type, so that `dtype_of<float>()` is Dtype::F32.
+template <class T>
+constexpr Dtype dtype_of() {
+  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8);
+  if constexpr (std::is_same_v<T, bool>) {
+    return Dtype::BOOL;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return sizeof(T) == 8 ? Dtype::F64 : Dtype::F32;
+  } else if constexpr (std::is_signed_v<T>) {
+    return sizeof(T) == 8 ? Dtype::I64 : sizeof(T) == 4 ? Dtype::I32 : sizeof(T) == 2 ? Dtype::I16 : Dtype::I8;
+  } else {
+    return sizeof(T) == 8 ? Dtype::U64 : sizeof(T) == 4 ? Dtype::U32 : sizeof(T) == 2 ? Dtype::U16 : Dtype::U8;
+  }
+}
+
+/// The bytes of a tensor; nothing if a size is negative or the product does not fit an Index.
+inline std::optional<std::size_t> byte_count(Dtype dtype, std::span<const Index> shape) {
+  Index bytes = static_cast<Index>(size_of(dtype));
+  for (const Index size : shape) {
+    if (size < 0 || (size > 0 && bytes > std::numeric_limits<Index>::max() / size)) {
+      return std::nullopt;
+    }
+    bytes *= size;
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+/// "[256, 196]"
+inline std::string describe_shape(std::span<const Index> shape) {
+  std::string out = "[";
+  for (const Index size : shape) {
+    out += out.size() > 1 ? text(", ", size) : text(size);
+  }
+  return out + "]";
+}
+
+}  // namespace gated

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+#include "gated/io/atomic_file.hpp"
+
+/// @file
+/// Pictures as PNG files.
+
+// The encoder is compiled into each translation unit that includes this header, inside our namespace, so that it meets neither
+// another copy of itself nor a program's own stb. All that it includes stands here first, outside the namespace.
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(INCLUDE_STB_IMAGE_WRITE_H)
+#define GATED_STB_WAS_INCLUDED
+#undef INCLUDE_STB_IMAGE_WRITE_H
+#endif
+#pragma push_macro("STBIWDEF")
+#pragma push_macro("STBIW_ASSERT")
+#pragma push_macro("STB_IMAGE_WRITE_STATIC")
+#pragma push_macro("STB_IMAGE_WRITE_IMPLEMENTATION")
+#pragma push_macro("STBI_WRITE_NO_STDIO")
+#undef STBIWDEF
+#undef STBIW_ASSERT
+#undef STB_IMAGE_WRITE_STATIC
+#undef STB_IMAGE_WRITE_IMPLEMENTATION
+#undef STBI_WRITE_NO_STDIO
+#define STBIWDEF [[maybe_unused]] static
+#define STBIW_ASSERT(condition) static_cast<void>(0)
+#define STB_IMAGE_WRITE_STATIC
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STBI_WRITE_NO_STDIO
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wextra"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
+namespace gated::detail::stb {
+#if __has_include(<stb/stb_image_write.h>)
+#include <stb/stb_image_write.h>
+#else
+#include <stb_image_write.h>
+#endif
+}  // namespace gated::detail::stb
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+#pragma pop_macro("STBI_WRITE_NO_STDIO")
+#pragma pop_macro("STB_IMAGE_WRITE_IMPLEMENTATION")
+#pragma pop_macro("STB_IMAGE_WRITE_STATIC")
+#pragma pop_macro("STBIW_ASSERT")
+#pragma pop_macro("STBIWDEF")
+#if defined(GATED_STB_WAS_INCLUDED)
+#undef GATED_STB_WAS_INCLUDED
+#else
+#undef INCLUDE_STB_IMAGE_WRITE_H
+#endif
+
+namespace gated {
+
+/// A picture: height × width pixels of `channels` bytes each, row by row from the top. One channel is grey, two are grey and
+/// alpha, three are red, green, blue, and four add alpha.
+struct Image {
+  Index width = 0;
+  Index height = 0;
+  Index channels = 1;
+  std::vector<std::uint8_t> pixels = {};
+};
+
+/// `image` as the bytes of a PNG file.
+/// Errors: ArgumentError for an image without pixels, another number of channels than 1 to 4, or 1 GB and more; ShapeError if
+/// the number of bytes does not fit the size. Cost: one compression, and about three copies of the pixels in memory.
+inline std::vector<std::byte> encode_png(const Image& image) {
+  constexpr Index largest = std::numeric_limits<std::int32_t>::max() / 2;  // the encoder counts in int
+  require<ArgumentError>(image.width >= 1 && image.height >= 1 && image.channels >= 1 && image.channels <= 4,
+                         "encode_png: the image is ", image.width, " × ", image.height, " with ", image.channels,
+                         " channels, expected at least 1 × 1 with 1 to 4 channels.");
+  require<ArgumentError>(image.width < largest / 4 && image.height <= largest / (image.width * image.channels + 1),
+                         "encode_png: ", image.width, " × ", image.height, " with ", image.channels, " channels is too large.");
+  const Index expected = image.width * image.height * image.channels;
+  require<ShapeError>(static_cast<Index>(image.pixels.size()) == expected, "encode_png: the image has ", image.pixels.size(),
+                      " bytes, expected width × height × channels = ", expected, ".");
+  int length = 0;
+  unsigned char* const encoded = detail::stb::stbi_write_png_to_mem(
+      image.pixels.data(), static_cast<int>(image.width * image.channels), static_cast<int>(image.width),
+      static_cast<int>(image.height), static_cast<int>(image.channels), &length);
+  require<Error>(encoded != nullptr, "encode_png: out of memory.");
+  const auto* const bytes = reinterpret_cast<const std::byte*>(encoded);
+  std::vector<std::byte> out(bytes, bytes + length);
+  std::free(encoded);
+  return out;
+}
+
+/// Writes `image` as a PNG file, completely or not at all (see AtomicFile).
+/// Errors: those of encode_png(); FileError if the file cannot be written.
+inline void write_png(const std::filesystem::path& path, const Image& image) { write_file_atomically(path, encode_png(image)); }
+
+}  // namespace gated

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gated/core/parameters.hpp"
+
+/// @file
+/// How a checkpoint that somebody else wrote calls our parameters.
+
+namespace gated {
+
+/// How a file states a shape that has the same elements in the same order.
+enum class ShapeForm {
+  same,
+  flatten_tail,           ///< ours [d, c, p, p], theirs [d, c·p·p]: a convolution over patches stored as a linear layer
+  drop_leading_one,       ///< ours [1, n, n], theirs [n, n]: one head, stored without the dimension
+  append_one,             ///< ours [n, n], theirs [n, n, 1]: a linear layer stored as a convolution of width 1
+  pointwise_convolution,  ///< ours [1, n, n], theirs [n, n, 1]: both of the above
+};
+
+/// The name and shape of a parameter in a file.
+struct FileTensor {
+  std::string name;
+  std::vector<Index> shape;
+};
+
+/// Our parameter paths to the names in a checkpoint, as a list of rules.
+///
+///     const NameMap timm{.origin = "timm",
+///                        .rules = {{"patch_embedding", "stem.proj"},
+///                                  {"trunk.blocks.*.proj_in", "blocks.*.mlp_channels.fc1"},
+///                                  {"trunk.blocks.*.norm", "blocks.*.norm"}}};
+///     timm.in_file("trunk.blocks.3.proj_in.weight", shape).name   // "blocks.3.mlp_channels.fc1.weight"
+///
+/// Patterns are compared by whole dot-separated components, from the left; `*` stands for any one component, and the rest of
+/// the path is kept. The first rule that matches wins; a path that no rule matches keeps its name. A default NameMap is our
+/// own names. Two parameters may map to one tensor (tied weights): both are loaded from it, but such a map cannot save.
+struct NameMap {
+  struct Rule {
+    std::string ours;    ///< the beginning of a path; empty matches every path
+    std::string theirs;  ///< what stands in its place; the n-th `*` here is the n-th `*` of `ours`
+    ShapeForm form = ShapeForm::same;
+  };
+
+  std::string origin = {};                ///< who writes such files, for messages: "timm"
+  std::string prefix = {};                ///< stands before every name in the file: "model."
+  std::vector<Rule> rules = {};           ///< in order of precedence
+  std::vector<std::string> ignored = {};  ///< tensors without a parameter, without `prefix`: "blocks.*.attn.position_ids"
+
+  /// The name and shape in the file of the parameter at `path`.
+  /// Errors: ArgumentError if the rule's form does not suit the shape, or `theirs` has more `*` than `ours`.
+  FileTensor in_file(std::string_view path, const Shape& shape) const;
+
+  /// True if the file's tensor `name` is known to carry no parameter.
+  bool ignores(std::string_view name) const;
+};
+
+namespace detail {
+
+/// Cuts the first component off `path`.
+inline std::string_view take_component(std::string_view& path) {
+  const std::size_t dot = path.find('.');
+  const std::string_view component = path.substr(0, dot);
+  path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
+  return component;
+}
+
+/// If `path` begins with the components of `pattern`, what stood for each `*` and the rest of the path.
+struct PatternMatch {
+  std::vector<std::string_view> wildcards;
+  std::string_view rest;
+};
+
+inline std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_view path) {
+  PatternMatch match;
+  while (!pattern.empty()) {
+    if (path.empty()) {
+      return std::nullopt;
+    }
+    const std::string_view wanted = take_component(pattern), found = take_component(path);
+    if (wanted == "*") {
+      match.wildcards.push_back(found);
+    } else if (wanted != found) {
+      return std::nullopt;
+    }
+  }
+  match.rest = path;
+  return match;
+}
+
+inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std::string_view path) {
+  std::vector<Index> out(shape.begin(), shape.end());
+  switch (form) {
+    case ShapeForm::same:
+      break;
+    case ShapeForm::flatten_tail:
+      for (; out.size() > 2; out.pop_back()) {
+        out[out.size() - 2] *= out.back();
+      }
+      break;
+    case ShapeForm::drop_leading_one:
+    case ShapeForm::pointwise_convolution:
+      require<ArgumentError>(shape.rank() >= 1 && shape[0] == 1, "NameMap: a form that drops a leading 1 does not suit ", path,
+                             " ", shape.describe(), ".");
+      out.erase(out.begin());
+      if (form == ShapeForm::pointwise_convolution) {
+        out.push_back(1);
+      }
+      break;
+    case ShapeForm::append_one:
+      out.push_back(1);
+      break;
+  }
+  return out;
+}
+
+}  // namespace detail
+
+inline FileTensor NameMap::in_file(std::string_view path, const Shape& shape) const {
+  for (const Rule& rule : rules) {
+    const auto match = detail::match_pattern(rule.ours, path);
+    if (!match) {
+      continue;
+    }
+    std::string name;
+    const auto append = [&](std::string_view components) {
+      if (!components.empty()) {
+        name += name.empty() ? "" : ".";
+        name += components;
+      }
+    };
+    std::size_t used = 0;
+    for (std::string_view theirs = rule.theirs; !theirs.empty();) {
+      const std::string_view component = detail::take_component(theirs);
+      if (component == "*") {
+        require<ArgumentError>(used < match->wildcards.size(), "NameMap: ", rule.theirs, " has more * than ", rule.ours, ".");
+        append(match->wildcards[used++]);
+      } else {
+        append(component);
+      }
+    }
+    append(match->rest);
+    return {prefix + name, detail::shape_in_file(shape, rule.form, path)};
+  }
+  return {prefix + std::string(path), detail::shape_in_file(shape, ShapeForm::same, path)};
+}
+
+inline bool NameMap::ignores(std::string_view name) const {
+  if (name.starts_with(prefix)) {
+    name.remove_prefix(prefix.size());
+  }
+  for (const std::string& pattern : ignored) {
+    if (detail::match_pattern(pattern, name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace gated

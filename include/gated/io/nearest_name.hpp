@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// @file
+/// Names in error messages: the nearest one to a name that was not found, and names from files made fit to print.
+
+namespace gated {
+
+/// The number of characters to insert, remove or replace to turn `a` into `b` (Levenshtein). Cost: |a|·|b|.
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) {
+    row[j] = j;
+  }
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+/// The candidate with the smallest edit distance to `name`, the first of several; empty if there is none.
+///
+/// Candidates may come from a hostile file: names longer than 256 bytes are passed over, and so are all after the first 2,000.
+template <class Names>
+std::string_view nearest_name(std::string_view name, const Names& candidates) {
+  constexpr std::size_t longest = 256, most = 2000;
+  std::string_view nearest;
+  std::size_t least = longest + 1, seen = 0;
+  for (const std::string_view candidate : candidates) {
+    if (++seen > most || name.size() > longest) {
+      break;
+    }
+    const std::size_t difference = std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
+    if (candidate.size() > longest || difference >= least) {
+      continue;  // the distance is at least the difference of the lengths
+    }
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < least) {
+      least = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+/// `name` for a message: control characters become '?', and after 200 bytes it is cut short.
+inline std::string printable(std::string_view name) {
+  std::size_t length = name.size();
+  if (length > 200) {
+    length = 200;
+    while (length > 0 && (static_cast<unsigned char>(name[length]) & 0xC0) == 0x80) {
+      --length;  // not in the middle of a UTF-8 character
+    }
+  }
+  std::string out(name.substr(0, length));
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+  return length < name.size() ? out + "…" : out;
+}
+
+}  // namespace gated
