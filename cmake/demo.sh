@@ -1,0 +1,14 @@
+#!/bin/sh
+# sh cmake/demo.sh [arguments]: builds the example classify_digits and runs it with these arguments. Installs what is missing.
+set -eu
+here=$(pwd -P)
+cd "$(dirname "$0")/.."
+. cmake/functions.sh
+
+sh cmake/install_dependencies.sh demo
+configure build/demo -S . -B build/demo -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_BENCH=OFF
+cmake --build build/demo --target classify_digits --parallel "$(jobs)"
+
+program=$(pwd -P)/build/demo/examples/classify_digits/classify_digits
+cd "$here"  # file names among the arguments are the caller's
+exec "$program" "$@"

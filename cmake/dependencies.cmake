@@ -1,0 +1,74 @@
+# What gated takes from elsewhere, and the targets that bring it. Read by the build and by the installed package, so that
+# each looks at the machine it runs on, and no path of another machine is baked into the package.
+
+set(GATED_COMPONENTS io openmp native)
+
+# Finds Eigen. Sets `problem` to the text to show if that fails, to "" otherwise.
+#
+# The version is compared here, not by find_package: the version file of 3.4.0 refuses "3.4...5", that of 5.x refuses "3.4".
+function(gated_find_eigen problem)
+  set(${problem} "" PARENT_SCOPE)
+  if(TARGET Eigen3::Eigen)
+    return()  # the project around us brings its own
+  endif()
+  set(advice "Install it (Debian, Ubuntu: libeigen3-dev; Fedora: eigen3-devel; Arch, Homebrew: eigen), or set Eigen3_DIR to \
+the folder of its Eigen3Config.cmake.")
+  find_package(Eigen3 CONFIG QUIET)
+  if(NOT TARGET Eigen3::Eigen)
+    set(${problem} "gated needs Eigen 3.4 or newer, and found none. ${advice}" PARENT_SCOPE)
+  elseif(Eigen3_VERSION AND Eigen3_VERSION VERSION_LESS 3.4)
+    set(${problem} "gated needs Eigen 3.4 or newer, and found ${Eigen3_VERSION} in ${Eigen3_DIR}. ${advice}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Makes the target gated::<component>, unless what it needs is missing: then `problem` says so. `GLOBAL` makes it visible in
+# the whole project.
+function(gated_add_component component problem)
+  set(${problem} "" PARENT_SCOPE)
+  if(TARGET gated::${component})
+    return()
+  endif()
+  if("GLOBAL" IN_LIST ARGN)
+    set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+  endif()
+
+  if(component STREQUAL "io")  # checkpoints and images
+    if(NOT TARGET nlohmann_json::nlohmann_json)
+      find_package(nlohmann_json CONFIG QUIET)
+    endif()
+    if(NOT TARGET nlohmann_json::nlohmann_json)
+      set(${problem} "It needs nlohmann/json (Debian, Ubuntu: nlohmann-json3-dev; Fedora: json-devel; Arch, Homebrew: \
+nlohmann-json)." PARENT_SCOPE)
+      return()
+    endif()
+    find_path(GATED_STB_INCLUDE_DIR stb_image_write.h PATH_SUFFIXES stb DOC "Folder of stb_image.h, for gated/io/image.hpp")
+    mark_as_advanced(GATED_STB_INCLUDE_DIR)
+    add_library(gated::io INTERFACE IMPORTED ${ARGN})
+    target_link_libraries(gated::io INTERFACE gated::gated nlohmann_json::nlohmann_json)
+    if(GATED_STB_INCLUDE_DIR)
+      target_include_directories(gated::io INTERFACE "${GATED_STB_INCLUDE_DIR}")
+    endif()
+
+  elseif(component STREQUAL "openmp")  # more than one thread
+    find_package(OpenMP QUIET COMPONENTS CXX)
+    if(NOT TARGET OpenMP::OpenMP_CXX)
+      set(${problem} "It needs a compiler with OpenMP (clang on Debian, Ubuntu: libomp-dev; Apple clang: libomp)." PARENT_SCOPE)
+      return()
+    endif()
+    add_library(gated::openmp INTERFACE IMPORTED ${ARGN})
+    target_link_libraries(gated::openmp INTERFACE gated::gated OpenMP::OpenMP_CXX)
+
+  elseif(component STREQUAL "native")  # flags for the machine that compiles
+    include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/native.cmake")
+    gated_native_flags(flags summary)
+    if(NOT gated_FIND_QUIETLY)
+      message(STATUS "gated::native: ${summary}")
+    endif()
+    add_library(gated::native INTERFACE IMPORTED ${ARGN})
+    target_compile_options(gated::native INTERFACE ${flags})
+
+  else()
+    list(JOIN GATED_COMPONENTS ", " known)
+    set(${problem} "gated has no such component; it has ${known}." PARENT_SCOPE)
+  endif()
+endfunction()

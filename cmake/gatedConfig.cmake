@@ -1,0 +1,29 @@
+# find_package(gated)                            gated::gated, and each of gated::io, gated::openmp, gated::native that can be had
+# find_package(gated COMPONENTS io openmp)       gated::gated and these; not found unless both can be had
+
+include("${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake")
+
+gated_find_eigen(gated_problem)
+if(gated_problem)
+  set(gated_FOUND FALSE)
+  set(gated_NOT_FOUND_MESSAGE "${gated_problem}")
+  return()
+endif()
+include("${CMAKE_CURRENT_LIST_DIR}/gatedTargets.cmake")
+
+set(gated_wanted "${gated_FIND_COMPONENTS}")
+if(NOT gated_wanted)
+  set(gated_wanted "${GATED_COMPONENTS}")
+endif()
+foreach(gated_component IN LISTS gated_wanted)
+  gated_add_component("${gated_component}" gated_problem)
+  if(gated_problem)
+    set(gated_${gated_component}_FOUND FALSE)
+    if(gated_FIND_REQUIRED_${gated_component})
+      set(gated_FOUND FALSE)
+      string(APPEND gated_NOT_FOUND_MESSAGE "gated::${gated_component} is missing. ${gated_problem}\n")
+    endif()
+  else()
+    set(gated_${gated_component}_FOUND TRUE)
+  endif()
+endforeach()

@@ -1,0 +1,70 @@
+#!/bin/sh
+# sh cmake/install_dependencies.sh [demo]
+#
+# Installs what gated's tests, benchmarks and examples need, or with `demo` what the demo needs, through apt-get where that
+# exists. Elsewhere it says what to install, and succeeds if there is enough to try. Does nothing when nothing is missing.
+set -eu
+
+packages="g++ cmake ninja-build libeigen3-dev nlohmann-json3-dev libstb-dev"
+if [ "${1:-}" != demo ]; then
+  packages="$packages libgtest-dev libbenchmark-dev ccache"
+fi
+
+has() { command -v "$1" > /dev/null 2>&1; }
+
+# A compiler or cmake that came some other way will do.
+present() {
+  case $1 in
+    g++) has c++ && return ;;
+    cmake) has cmake && return ;;
+    ninja-build) has ninja && return ;;
+    ccache) has ccache && return ;;
+  esac
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
+}
+
+if has apt-get && has dpkg-query; then
+  missing=""
+  for package in $packages; do
+    present "$package" || missing="$missing $package"
+  done
+  if [ -z "$missing" ]; then
+    exit 0
+  fi
+
+  echo "Installing$missing"
+  if [ "$(id -u)" = 0 ]; then
+    as_root=""
+  elif ! has sudo; then
+    as_root="none"
+  elif [ -t 0 ]; then
+    as_root="sudo"  # it may ask for the password
+  else
+    as_root="sudo -n"
+  fi
+  # $as_root and $missing are lists of words. A failed update may concern a source that is not needed here.
+  if [ "$as_root" != none ] \
+    && { $as_root apt-get update -qq || true; } \
+    && $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; then
+    exit 0
+  fi
+  echo "That did not work. Please run as an administrator: apt-get install$missing" >&2
+elif has c++ && has cmake; then
+  # CMake finds the libraries, or says which one is missing.
+  exit 0
+else
+  cat >&2 << 'TEXT'
+Please install a C++20 compiler, CMake 3.21 or newer, Eigen 3.4 or newer, nlohmann/json and stb; for the tests GoogleTest too:
+  Fedora    dnf install gcc-c++ cmake ninja-build eigen3-devel json-devel stb_image-devel stb_image_write-devel gtest-devel
+  Arch      pacman -S gcc cmake ninja eigen nlohmann-json stb gtest
+  macOS     xcode-select --install && brew install cmake ninja eigen nlohmann-json googletest
+TEXT
+fi
+
+# Go on if there is a chance: CMake says precisely which library it lacks.
+for tool in c++ cmake; do
+  if ! has $tool; then
+    echo "There is no $tool on this machine." >&2
+    exit 1
+  fi
+done

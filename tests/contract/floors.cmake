@@ -1,0 +1,67 @@
+# cmake -DINCLUDE_DIR=<folder that holds gated/> -P floors.cmake
+#
+# Fails, and names every culprit, where a header
+#   * includes a header of a higher floor, or of a sibling on its own: core <- ops <- layers <- models <- {io, train};
+#   * includes third-party code outside io/, other than Eigen;
+#   * includes <iostream>, because a library does not print;
+#   * uses OpenMP, other than core/parallel.hpp, where the one parallel loop is.
+
+set(height_of_core 0)
+set(height_of_ops 1)
+set(height_of_layers 2)
+set(height_of_models 3)
+set(height_of_gated 4)  # gated.hpp itself: all that inference needs
+set(height_of_io 5)
+set(height_of_train 5)
+
+set(culprits "")
+cmake_path(ABSOLUTE_PATH INCLUDE_DIR)
+file(GLOB_RECURSE headers RELATIVE ${INCLUDE_DIR} ${INCLUDE_DIR}/gated/*.hpp)
+if(NOT headers)
+  message(FATAL_ERROR "No headers in ${INCLUDE_DIR}/gated")
+endif()
+
+foreach(header IN LISTS headers)
+  if(header STREQUAL "gated/version.hpp")
+    set(floor core)
+  elseif(header MATCHES "^gated/([a-z_]+)[/.]")
+    set(floor ${CMAKE_MATCH_1})
+  endif()
+  if(NOT DEFINED height_of_${floor})
+    string(APPEND culprits "${header} is on no known floor\n")
+    continue()
+  endif()
+
+  file(STRINGS ${INCLUDE_DIR}/${header} lines REGEX "^[ \t]*#[ \t]*(include|pragma omp)")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "pragma omp" OR line MATCHES "<omp\\.h>")
+      if(NOT header STREQUAL "gated/core/parallel.hpp")
+        string(APPEND culprits "${header} uses OpenMP by itself; call parallel_for of core/parallel.hpp\n")
+      endif()
+    elseif(line MATCHES "[<\"]gated/([a-z_]+)[/.]")
+      set(below ${CMAKE_MATCH_1})
+      if(below STREQUAL "version")
+        continue()
+      endif()
+      if(NOT line MATCHES "\"(gated/[^\"]+)\"")
+        string(APPEND culprits "${header}: write ${line} with quotes\n")
+      elseif(NOT EXISTS ${INCLUDE_DIR}/${CMAKE_MATCH_1})
+        string(APPEND culprits "${header} includes ${CMAKE_MATCH_1}, which does not exist\n")
+      elseif(NOT DEFINED height_of_${below} OR height_of_${below} GREATER height_of_${floor})
+        string(APPEND culprits "${header} includes ${CMAKE_MATCH_1}, which is on a higher floor\n")
+      elseif(height_of_${below} EQUAL height_of_${floor} AND NOT below STREQUAL floor)
+        string(APPEND culprits "${header} includes ${CMAKE_MATCH_1}: ${below} and ${floor} do not know each other\n")
+      endif()
+    elseif(line MATCHES "<iostream>")
+      string(APPEND culprits "${header} includes <iostream>; return a string, the caller prints\n")
+    elseif(line MATCHES "<(unsupported/)?Eigen/" OR line MATCHES "<[a-z_0-9]+>")
+      # Eigen and the standard library are everywhere
+    elseif(NOT floor STREQUAL "io")
+      string(APPEND culprits "${header} has ${line}; third-party code belongs in io/\n")
+    endif()
+  endforeach()
+endforeach()
+
+if(culprits)
+  message(FATAL_ERROR "${culprits}")
+endif()
