@@ -25,13 +25,13 @@ inline gated::ImageSize image_size(const nlohmann::json& arguments, const char* 
 }
 
 /// A PyTorch activation by the name of its class or function: "Tanh", "identity", "nn.GELU()".
-inline gated::Activation activation(const nlohmann::json& arguments, const char* key) {
-  std::string word = argument<std::string>(arguments, key, "identity");
+inline gated::Activation activation(const nlohmann::json& arguments, const char* key, const char* missing = "identity") {
+  std::string word = argument<std::string>(arguments, key, missing);
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
   word = word.substr(0, word.find('('));
   word = word.substr(word.find_last_of('.') == std::string::npos ? 0 : word.find_last_of('.') + 1);
-  if (word == "none") {
-    word = "identity";
+  if (word == "swish") {
+    word = "silu";
   }
   const auto value = gated::value_named<gated::Activation>(word);
   gated::require<gated::ArgumentError>(value.has_value(), "no activation \"", word, "\", expected one of ",

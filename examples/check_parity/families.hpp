@@ -36,6 +36,9 @@ struct Family {
 std::span<const Family> timm_families();
 std::span<const Family> lucidrains_gmlp_families();
 std::span<const Family> labml_families();
+std::span<const Family> lucidrains_flash_families();
+std::span<const Family> junnyu_families();
+std::span<const Family> mmpose_families();
 
 /// Every list.
 std::span<const std::span<const Family>> all_families();

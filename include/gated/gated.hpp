@@ -4,8 +4,14 @@
 /// All of gated that inference needs: layers and models. Files are in gated/io, training in gated/train.
 
 #include "gated/core/summary.hpp"
+#include "gated/models/flash.hpp"
+#include "gated/models/flash_language_model.hpp"
+#include "gated/models/gau_encoder.hpp"
+#include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/gmlp_image_classifier.hpp"
 #include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/inspect.hpp"
 #include "gated/models/presets.hpp"
+#include "gated/models/resize.hpp"
 #include "gated/version.hpp"

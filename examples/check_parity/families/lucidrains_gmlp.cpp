@@ -1,14 +1,10 @@
-#include "../arguments.hpp"
-#include "../families.hpp"
-#include "gated/gated.hpp"
 #include "gated/io/lucidrains.hpp"
+
+#include "../inputs.hpp"
 
 namespace parity {
 
 namespace {
-
-using gated::Index;
-using gated::Sequences;
 
 /// The options that all classes of g-mlp-pytorch share.
 gated::GmlpConfig trunk_config(const nlohmann::json& a) {
@@ -23,11 +19,6 @@ gated::GmlpConfig trunk_config(const nlohmann::json& a) {
           .attention = argument<Index>(a, "attn_dim", 0),
           .token_shift = argument<Index>(a, "shift_tokens", 0),
           .gate_activation = activation(a, "act")};
-}
-
-/// [batch, tokens, ...] as sequences.
-Sequences sequences_of(const CaseFile& file, const char* tensor = "input") {
-  return Sequences::uniform(file.shape(tensor).at(0), file.shape(tensor).at(1));
 }
 
 template <class T>

@@ -68,7 +68,7 @@ requires std::is_arithmetic_v<Number>
 void append(std::string& out, Number value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
-  out.append(buffer, end);
+  out.append(buffer, static_cast<std::size_t>(end - buffer));
 }
 
 }  // namespace detail

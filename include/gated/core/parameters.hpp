@@ -34,6 +34,7 @@ enum class Role {
   spatial,    ///< mixes tokens: spatial weights and their biases
   position,   ///< says where a token is: class token, position tables, relative biases
   embedding,  ///< a row per token id
+  constant,   ///< a table that checkpoints store, such as rotary frequencies; never trained and not counted
 };
 
 /// The sizes of a tensor as a checkpoint states them; at most four. In memory a parameter is a matrix or a vector.
@@ -221,11 +222,13 @@ requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>
   detail::walk_fields(f, nullptr, model, others...);
 }
 
-/// The number of scalars in all parameters of `model`.
+/// The number of scalars in all parameters of `model`, constants left out.
 template <class Model>
 Index parameter_count(const Model& model) {
   Index count = 0;
-  for_each_parameter([&](const ParameterInfo&, auto values) { count += static_cast<Index>(values.size()); }, model);
+  for_each_parameter([&](const ParameterInfo& info,
+                         auto values) { count += info.role == Role::constant ? 0 : static_cast<Index>(values.size()); },
+                     model);
   return count;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,14 @@ class Sequences {
   Index length(Index b) const { return offsets_.empty() ? length_ : offset(b + 1) - offset(b); }
   Index offset(Index b) const { return offsets_.empty() ? b * length_ : offsets_[static_cast<std::size_t>(b)]; }
   Index total() const { return offset(count_); }
+  /// The largest length, 0 without sequences.
+  Index longest() const {
+    Index result = offsets_.empty() && count_ > 0 ? length_ : 0;
+    for (std::size_t b = 1; b < offsets_.size(); ++b) {
+      result = std::max(result, offsets_[b] - offsets_[b - 1]);
+    }
+    return result;
+  }
 
   /// Raises ShapeError unless these sequences cover exactly `rows` rows.
   void expect_total(const char* where, Index rows) const {

@@ -24,11 +24,13 @@ std::string summary(const Model& model) {
     std::string name, shape, count;
   };
   const auto grouped = [](Index count) {  // 5867328 → "5,867,328"
-    std::string digits = text(count);
-    for (std::size_t i = digits.size(); i > 3; i -= 3) {
-      digits.insert(i - 3, ",");
+    const std::string digits = text(count);
+    std::string out;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+      out += i > 0 && (digits.size() - i) % 3 == 0 ? "," : "";
+      out += digits[i];
     }
-    return digits;
+    return out;
   };
 
   std::vector<Line> lines;

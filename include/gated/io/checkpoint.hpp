@@ -32,24 +32,8 @@ class LoadReport {
     const std::string path = info.path();
     require<ArgumentError>(static_cast<std::size_t>(info.shape.count()) == count, "load_parameters: ", path, " has ", count,
                            " values, but states the shape ", info.shape.describe(), ".");
-    const FileTensor wanted = names_.in_file(path, info.shape);
-    const auto found = file_.tensors().find(wanted.name);
-    if (found == file_.tensors().end()) {
-      missing_.push_back({path, wanted});
-      return;
-    }
-    used_.insert(found->first);
-    const TensorEntry& entry = found->second;
-    const std::string line = text("\n  ", labelled(path, wanted.name), ": expected ", describe_shape(wanted.shape), ", got ");
-    if (entry.shape != wanted.shape) {
-      ++mis_shaped_;
-      misfits_ += text(line, describe_shape(entry.shape));
-    } else if (!is_floating(entry.dtype)) {
-      ++unconvertible_;
-      misfits_ += text(line, name_of(entry.dtype), ", which holds no floating numbers");
-    } else if (const std::size_t at = first_misfit<T>(entry.dtype, entry.bytes); at != entry.count()) {
-      ++unconvertible_;
-      misfits_ += text(line, name_of(entry.dtype), " whose value at index ", at, " does not fit ", name_of(dtype_of<T>()));
+    for (const FileTensor& wanted : names_.parts_in_file(path, info.shape)) {
+      check_tensor<T>(path, wanted, info.role == Role::constant);
     }
   }
 
@@ -57,7 +41,12 @@ class LoadReport {
   void finish() {
     std::vector<std::string_view> unexpected;
     for (const auto& [name, entry] : file_.tensors()) {
-      if (used_.count(name) == 0 && !names_.ignores(name)) {
+      if (used_.count(name) > 0 || names_.ignores(name)) {
+        continue;
+      }
+      if (const std::string original = names_.tied_to(name); !original.empty()) {
+        check_tie(name, original);
+      } else {
         unexpected.push_back(name);
       }
     }
@@ -89,6 +78,41 @@ class LoadReport {
     FileTensor wanted;
   };
 
+  template <class T>
+  void check_tensor(const std::string& path, const FileTensor& wanted, bool optional) {
+    const auto found = file_.tensors().find(wanted.name);
+    if (found == file_.tensors().end()) {
+      if (!optional) {
+        missing_.push_back({path, wanted});
+      }
+      return;
+    }
+    used_.insert(found->first);
+    const TensorEntry& entry = found->second;
+    const std::string line = text("\n  ", labelled(path, wanted.name), ": expected ", describe_shape(wanted.shape), ", got ");
+    if (entry.shape != wanted.shape) {
+      ++mis_shaped_;
+      misfits_ += text(line, describe_shape(entry.shape));
+    } else if (!is_floating(entry.dtype)) {
+      ++unconvertible_;
+      misfits_ += text(line, name_of(entry.dtype), ", which holds no floating numbers");
+    } else if (const std::size_t at = first_misfit<T>(entry.dtype, entry.bytes); at != entry.count()) {
+      ++unconvertible_;
+      misfits_ += text(line, name_of(entry.dtype), " whose value at index ", at, " does not fit ", name_of(dtype_of<T>()));
+    }
+  }
+
+  /// A tied tensor is one parameter here, so a file in which the two have drifted apart cannot be loaded.
+  void check_tie(std::string_view copy, const std::string& original) {
+    const auto found = file_.tensors().find(original);
+    const auto& bytes = file_.tensor(copy).bytes;
+    if (found == file_.tensors().end() ||
+        !std::equal(bytes.begin(), bytes.end(), found->second.bytes.begin(), found->second.bytes.end())) {
+      ++unconvertible_;
+      misfits_ += text("\n  ", described(copy), ": expected to equal ", original, ", with which the model shares it");
+    }
+  }
+
   /// Our name, and the file's where it differs.
   static std::string labelled(const std::string& path, const std::string& name) {
     return path == name ? path : text(path, " (in the file: ", name, ")");
@@ -112,10 +136,10 @@ class LoadReport {
 /// Reads every parameter of `model` from `file`, whose tensors are called as `names` says.
 ///
 /// Strict: each parameter has a tensor of its shape and a floating type (F64, F32, F16, BF16, rounded to the model's scalar),
-/// and each tensor a parameter, unless `names` ignores it.
-/// Errors: one FileError that lists all missing, unexpected, mis-shaped and unconvertible tensors, with the nearest name for
-/// each missing one. The model is unchanged then. ArgumentError if `names` does not suit the model.
-/// Cost: one pass over the file; two where values might not fit (F64 to float).
+/// and each tensor a parameter, unless `names` ignores it or ties it to another. Constants, such as rotary frequencies, are
+/// taken from files that store them and computed otherwise. Errors: one FileError that lists all missing, unexpected,
+/// mis-shaped and unconvertible tensors, with the nearest name for each missing one. The model is unchanged then. ArgumentError
+/// if `names` does not suit the model. Cost: one pass over the file; two where values might not fit (F64 to float).
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& names = {}) {
   detail::LoadReport report(file, names);
@@ -125,8 +149,15 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& n
   report.finish();
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
-        const TensorEntry& entry = file.tensor(names.in_file(info.path(), info.shape).name);
-        convert<typename decltype(values)::value_type>(entry.dtype, entry.bytes, values);
+        const auto parts = names.parts_in_file(info.path(), info.shape);
+        const std::size_t size = values.size() / parts.size();
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+          if (!file.contains(parts[i].name)) {
+            continue;  // a constant that this file does not store
+          }
+          const TensorEntry& entry = file.tensor(parts[i].name);
+          convert<typename decltype(values)::value_type>(entry.dtype, entry.bytes, values.subspan(i * size, size));
+        }
       },
       model);
 }
@@ -151,7 +182,7 @@ void save_parameters(const Model& model, const std::filesystem::path& path,
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
         using T = typename decltype(values)::value_type;
-        FileTensor target = names.in_file(info.path(), info.shape);
+        auto parts = names.parts_in_file(info.path(), info.shape);
         std::span<const std::byte> bytes = std::as_bytes(values);
         const Dtype stored = dtype.value_or(dtype_of<T>());
         if (stored != dtype_of<T>()) {
@@ -160,7 +191,10 @@ void save_parameters(const Model& model, const std::filesystem::path& path,
                                  name_of(stored), ".");
           bytes = converted.emplace_back(std::move(*rounded));
         }
-        tensors.push_back({std::move(target.name), stored, std::move(target.shape), bytes});
+        const std::size_t size = bytes.size() / parts.size();
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+          tensors.push_back({std::move(parts[i].name), stored, std::move(parts[i].shape), bytes.subspan(i * size, size)});
+        }
       },
       model);
   write_safetensors(path, std::move(tensors), metadata);

@@ -43,16 +43,30 @@ struct NameMap {
     std::string ours;    ///< the beginning of a path; empty matches every path
     std::string theirs;  ///< what stands in its place; the n-th `*` here is the n-th `*` of `ours`
     ShapeForm form = ShapeForm::same;
+    std::vector<std::string> stacked_with = {};  ///< further tensors, which stand below `theirs` in our parameter, a row each
+  };
+
+  /// A tensor that a file holds twice, under another name.
+  struct Tie {
+    std::string copy;      ///< not loaded, but must equal …
+    std::string original;  ///< … this one, to the bit
   };
 
   std::string origin = {};                ///< who writes such files, for messages: "timm"
   std::string prefix = {};                ///< stands before every name in the file: "model."
   std::vector<Rule> rules = {};           ///< in order of precedence
+  std::vector<Tie> tied = {};             ///< tied weights that the file stores under both names, without `prefix`
   std::vector<std::string> ignored = {};  ///< tensors without a parameter, without `prefix`: "blocks.*.attn.position_ids"
 
   /// The name and shape in the file of the parameter at `path`.
   /// Errors: ArgumentError if the rule's form does not suit the shape, or `theirs` has more `*` than `ours`.
   FileTensor in_file(std::string_view path, const Shape& shape) const;
+
+  /// The same where the parameter is stacked from several tensors of the file; usually one.
+  std::vector<FileTensor> parts_in_file(std::string_view path, const Shape& shape) const;
+
+  /// The tensor that `name` must equal because it is tied to it; empty for others.
+  std::string tied_to(std::string_view name) const;
 
   /// True if the file's tensor `name` is known to carry no parameter.
   bool ignores(std::string_view name) const;
@@ -119,33 +133,66 @@ inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std:
 
 }  // namespace detail
 
-inline FileTensor NameMap::in_file(std::string_view path, const Shape& shape) const {
+namespace detail {
+
+/// `theirs` with its wildcards and the rest of the path filled in.
+inline std::string fill_pattern(const NameMap::Rule& rule, std::string_view theirs, const PatternMatch& match) {
+  std::string name;
+  const auto append = [&](std::string_view components) {
+    if (!components.empty()) {
+      name += name.empty() ? "" : ".";
+      name += components;
+    }
+  };
+  std::size_t used = 0;
+  while (!theirs.empty()) {
+    const std::string_view component = take_component(theirs);
+    if (component == "*") {
+      require<ArgumentError>(used < match.wildcards.size(), "NameMap: ", rule.theirs, " has more * than ", rule.ours, ".");
+      append(match.wildcards[used++]);
+    } else {
+      append(component);
+    }
+  }
+  append(match.rest);
+  return name;
+}
+
+}  // namespace detail
+
+inline std::vector<FileTensor> NameMap::parts_in_file(std::string_view path, const Shape& shape) const {
   for (const Rule& rule : rules) {
     const auto match = detail::match_pattern(rule.ours, path);
     if (!match) {
       continue;
     }
-    std::string name;
-    const auto append = [&](std::string_view components) {
-      if (!components.empty()) {
-        name += name.empty() ? "" : ".";
-        name += components;
-      }
-    };
-    std::size_t used = 0;
-    for (std::string_view theirs = rule.theirs; !theirs.empty();) {
-      const std::string_view component = detail::take_component(theirs);
-      if (component == "*") {
-        require<ArgumentError>(used < match->wildcards.size(), "NameMap: ", rule.theirs, " has more * than ", rule.ours, ".");
-        append(match->wildcards[used++]);
-      } else {
-        append(component);
-      }
+    std::vector<Index> in_file = detail::shape_in_file(shape, rule.form, path);
+    const auto parts = static_cast<Index>(1 + rule.stacked_with.size());
+    if (parts > 1) {
+      require<ArgumentError>(!in_file.empty() && in_file[0] == parts, "NameMap: ", path, " ", shape.describe(),
+                             " is not a stack of ", parts, " tensors.");
+      in_file.erase(in_file.begin());
     }
-    append(match->rest);
-    return {prefix + name, detail::shape_in_file(shape, rule.form, path)};
+    std::vector<FileTensor> tensors{{prefix + detail::fill_pattern(rule, rule.theirs, *match), in_file}};
+    for (const std::string& theirs : rule.stacked_with) {
+      tensors.push_back({prefix + detail::fill_pattern(rule, theirs, *match), in_file});
+    }
+    return tensors;
   }
-  return {prefix + std::string(path), detail::shape_in_file(shape, ShapeForm::same, path)};
+  return {{prefix + std::string(path), detail::shape_in_file(shape, ShapeForm::same, path)}};
+}
+
+inline FileTensor NameMap::in_file(std::string_view path, const Shape& shape) const {
+  return parts_in_file(path, shape).front();
+}
+
+inline std::string NameMap::tied_to(std::string_view name) const {
+  for (const Tie& tie : tied) {
+    if (prefix + tie.copy == name) {
+      return prefix + tie.original;
+    }
+  }
+  return {};
 }
 
 inline bool NameMap::ignores(std::string_view name) const {

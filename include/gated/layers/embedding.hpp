@@ -24,9 +24,10 @@ struct Embedding {
   Matrix<T> weight;  // V × C
 
   Embedding() = default;
-  Embedding(Index vocabulary, Index channels) : weight(Matrix<T>::Zero(vocabulary, channels)) {
+  Embedding(Index vocabulary, Index channels) {
     require<ArgumentError>(vocabulary > 0 && channels > 0, "Embedding: vocabulary = ", vocabulary, " and channels = ", channels,
                            " must be positive.");
+    weight = Matrix<T>::Zero(vocabulary, channels);
   }
 
   static constexpr auto fields() { return std::tuple{field("weight", &Embedding::weight, Role::embedding)}; }

@@ -4,6 +4,7 @@
 
 #include "gated/core/settings.hpp"
 #include "gated/layers/linear.hpp"
+#include "gated/layers/norm_position.hpp"
 #include "gated/layers/spatial_gating_unit.hpp"
 #include "gated/layers/tiny_attention.hpp"
 #include "gated/ops/token_shift.hpp"
@@ -12,17 +13,6 @@
 /// One block of a gMLP or aMLP.
 
 namespace gated {
-
-/// Where a block normalises.
-enum class NormPosition {
-  pre,  ///< y = x + branch(LN(x)): the gMLP paper
-  post  ///< y = LN(x + branch(x)): keyword spotting's KW-MLP
-};
-
-constexpr auto names_of(NormPosition) {
-  return std::array{std::pair{NormPosition::pre, std::string_view("pre")},
-                    std::pair{NormPosition::post, std::string_view("post")}};
-}
 
 /// The options of a gMLP: of each block, and how many blocks. The defaults are the paper's; presets set the others by origin.
 struct GmlpConfig {
@@ -157,14 +147,27 @@ struct GmlpBlock {
             .shifted = Matrix<T>::Zero(config.token_shift > 0 ? n : 0, config.channels)};
   }
 
+  /// True if start() of a block of this configuration made `state`.
+  bool fits(const GmlpBlockState<T>& state) const {
+    const Index n = config.length, a = config.attention;
+    const auto has_shape = [](const Matrix<T>& x, Index rows, Index columns) {
+      return x.rows() == rows && x.cols() == columns;
+    };
+    return has_shape(state.gate, n, gate.out()) && has_shape(state.keys, a > 0 ? n : 0, a) &&
+           has_shape(state.values, a > 0 ? n : 0, a) &&
+           has_shape(state.shifted, config.token_shift > 0 ? n : 0, config.channels);
+  }
+
   /// forward() for the tokens from position `first` on of one sequence, whose earlier tokens are in `state`; they join it.
-  /// Errors: ShapeError beyond the length that the block was built for. Cost: a token reads one row of W: 2·t·F/2 flops.
+  /// Errors: ShapeError beyond the length that the block was built for, ArgumentError for a state that does not fit(). Cost: a
+  /// token reads one row of W: 2·t·F/2 flops.
   void extend(ConstView<T> x, Index first, GmlpBlockState<T>& state, View<T> y, Workspace<T>& workspace) const {
     expect_columns<T>("GmlpBlock::extend", "x", x, "channels", config.channels);
     expect_shape<T>("GmlpBlock::extend", "y", y, x.rows(), config.channels);
     require<ShapeError>(first >= 0 && first + x.rows() <= config.length, "GmlpBlock::extend: ", x.rows(),
                         " tokens from position ", first, " on go past the ", config.length,
                         " tokens that the block was built for. Resize its spatial weight, or start anew.");
+    require<ArgumentError>(fits(state), "GmlpBlock::extend: the state is of another configuration. Make it with start().");
     run(x, y, workspace, Stream{*this, first, state});
   }
 

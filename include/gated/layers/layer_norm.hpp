@@ -20,9 +20,11 @@ struct LayerNorm {
   double eps = 1e-5;
 
   LayerNorm() = default;
-  LayerNorm(Index channels, double eps_) : weight(Vector<T>::Ones(channels)), bias(Vector<T>::Zero(channels)), eps(eps_) {
+  LayerNorm(Index channels, double eps_) : eps(eps_) {
     require<ArgumentError>(channels > 0 && eps_ >= 0, "LayerNorm: channels = ", channels, " and eps = ", eps_,
                            " must be positive.");
+    weight = Vector<T>::Ones(channels);
+    bias = Vector<T>::Zero(channels);
   }
 
   static constexpr auto fields() {

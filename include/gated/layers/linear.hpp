@@ -23,9 +23,10 @@ struct Linear {
   Vector<T> bias;    // out, or empty
 
   Linear() = default;
-  Linear(Index in, Index out, bool with_bias = true)
-      : weight(Matrix<T>::Zero(out, in)), bias(Vector<T>::Zero(with_bias ? out : 0)) {
+  Linear(Index in, Index out, bool with_bias = true) {
     require<ArgumentError>(in > 0 && out > 0, "Linear: in = ", in, " and out = ", out, " must be positive.");
+    weight = Matrix<T>::Zero(out, in);
+    bias = Vector<T>::Zero(with_bias ? out : 0);
   }
 
   static constexpr auto fields() {

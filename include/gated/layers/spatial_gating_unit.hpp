@@ -90,6 +90,13 @@ struct SpatialGatingUnit {
   void extend(ConstView<T> x, Index first, View<T> seen, ConstView<T> addition, View<T> y, Workspace<T>& workspace) const {
     norm.forward(x.rightCols(out()), seen.middleRows(first, x.rows()), workspace.at("norm"));
     const ConstView<T> v = seen.topRows(first + x.rows());
+    if (workspace.observed()) {  // as in forward(), an observer sees the projection alone
+      const auto frame = workspace.frame();
+      MatrixMap<T> alone = workspace.matrix(y.rows(), y.cols());
+      const auto scope = workspace.at("proj");
+      proj.project_rows(v, first, alone, workspace);
+      workspace.show(alone);
+    }
     const auto project = [&](const auto&... stages) {
       finish(x, [&](const auto&... last) { proj.project_rows(v, first, y, workspace.at("proj"), stages..., last...); });
     };

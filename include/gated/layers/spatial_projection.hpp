@@ -88,7 +88,11 @@ struct SpatialProjection {
   }
 
   /// W of `head` for `length` tokens, written out: what the projection multiplies with. Zeros where it is masked.
+  /// Errors: ArgumentError for a head or a length that the weight does not have.
   Matrix<T> effective_weight(Index head, Index length) const {
+    require<ArgumentError>(head >= 0 && head < config.heads && length >= 0 && length <= config.length,
+                           "SpatialProjection::effective_weight: head = ", head, " and length = ", length, ", expected 0 … ",
+                           config.heads - 1, " and 0 … ", config.length, ".");
     Matrix<T> w(length, length);
     for (Index i = 0; i < length; ++i) {
       expand_row(head, i, length, &w.coeffRef(i, 0));

@@ -4,7 +4,7 @@
 
 #include "gated/core/sequences.hpp"
 #include "gated/layers/linear.hpp"
-#include "gated/ops/softmax.hpp"
+#include "gated/ops/scores.hpp"
 
 /// @file
 /// The tiny attention of aMLP.
@@ -23,7 +23,7 @@ struct TinyAttentionConfig {
 ///
 /// Shapes: x is rows × C, y is rows × out. With `causal`, token i attends to tokens j ≤ i. An observer sees the attention map
 /// of each sequence (N × N) under `….attention_map.b`. Errors: ShapeError. Cost: 2·rows·a·(3C + out) + 4·N²·a flops a sequence;
-/// scratch rows × 4a + N².
+/// scratch rows × 4a + 128·N.
 template <class T>
 struct TinyAttention {
   using Scalar = T;
@@ -44,9 +44,6 @@ struct TinyAttention {
     qkv.initialize(random);
     proj_out.initialize(random);
   }
-
-  /// What the scores q kᵀ are multiplied with.
-  T score_scale() const { return T{1} / std::sqrt(static_cast<T>(config.width)); }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     sequences.expect_total("TinyAttention::forward", x.rows());
@@ -83,12 +80,9 @@ struct TinyAttention {
  private:
   void attend(ConstView<T> queries, ConstView<T> keys, ConstView<T> values, Index first, View<T> y,
               Workspace<T>& workspace) const {
-    const auto frame = workspace.frame();
-    MatrixMap<T> scores = workspace.matrix(queries.rows(), keys.rows());
-    matmul<T>(queries, transposed<T>(keys), scores, workspace, Scale<T>{score_scale()});
-    softmax<T>(scores, config.causal, workspace, first);
-    workspace.show(scores);
-    matmul<T>(scores, values, y, workspace);
+    const T scale = T{1} / std::sqrt(static_cast<T>(config.width));
+    const Scoring<T> scoring{.kernel = ScoreKernel::softmax, .scale = scale, .causal = config.causal};
+    gated::attend<T>(queries, keys, values, first, scoring, y, workspace);
   }
 };
 

@@ -126,6 +126,10 @@ struct Gmlp {
   void expect_room(const char* where, const GmlpState<T>& state, Index tokens) const {
     require<ArgumentError>(state.blocks_.size() == blocks.size(), where, ": the state has ", state.blocks_.size(),
                            " blocks and the model ", blocks.size(), ". Make it with start() of this model.");
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      require<ArgumentError>(blocks[i].fits(state.blocks_[i]), where,
+                             ": the state is of another configuration. Make it with start() of this model.");
+    }
     require<ShapeError>(state.position_ + tokens <= config.length, where, ": ", tokens, " tokens from position ",
                         state.position_, " on go past the ", config.length,
                         " tokens that the model was built for. Resize its spatial weights, rewind, or start anew.");

@@ -69,6 +69,19 @@ struct Add {
   }
 };
 
+/// value + x_ij · scale_j: a residual with a learned scale per channel.
+template <class T>
+struct AddScaled {
+  const T* data;
+  Index stride;
+  const T* scale;
+
+  AddScaled(const ConstView<T>& x, const Vector<T>& scale_) : data(x.data()), stride(x.outerStride()), scale(scale_.data()) {}
+  EIGEN_STRONG_INLINE Simd<T> operator()(Position at, Simd<T> value) const {
+    return fma(Simd<T>::load(data + at.row * stride + at.column, at.lanes), Simd<T>::load(scale + at.column, at.lanes), value);
+  }
+};
+
 /// value ⊙ x_ij: gating.
 template <class T>
 struct Multiply {

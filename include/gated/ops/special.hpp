@@ -30,7 +30,8 @@ struct OddRational {
       top = fma(top, z, Simd<T>(p[i]));
       bottom = fma(bottom, z, Simd<T>(q[i]));
     }
-    return select_less(abs(x), Simd<T>(bound), inside * top / bottom, inside / Simd<T>(bound));
+    const Simd<T> value = max(min(inside * top / bottom, Simd<T>(T{1})), Simd<T>(T{-1}));  // rounding must not pass ±1
+    return select_less(abs(x), Simd<T>(bound), value, inside / Simd<T>(bound));
   }
 };
 

@@ -52,4 +52,20 @@ void token_shift_causal_rows(const ConstView<T>& x, Index first, Index amount, V
   }
 }
 
+/// The first ⌈C/2⌉ channels of each token come from the token before it, zeros at the start of a sequence (lucidrains' FLASH).
+///
+/// Shapes: x and y are N × C and must not overlap. Cost: one copy.
+template <class T>
+void shift_first_half(const ConstView<T>& x, const Sequences& sequences, View<T> y) {
+  const Index half = (x.cols() + 1) / 2;
+  y.rightCols(x.cols() - half) = x.rightCols(x.cols() - half);
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index length = sequences.length(b), offset = sequences.offset(b);
+    if (length > 0) {
+      y.block(offset, 0, 1, half).setZero();
+      y.block(offset + 1, 0, length - 1, half) = x.block(offset, 0, length - 1, half);
+    }
+  }
+}
+
 }  // namespace gated

@@ -1,0 +1,129 @@
+#include "gated/io/junnyu.hpp"
+
+#include "../inputs.hpp"
+
+namespace parity {
+
+namespace {
+
+using gated::NormForm;
+
+gated::GatedAttentionUnitConfig flash_quad_layer(const CaseFile& file, const char* eps) {
+  const auto& a = file.arguments();
+  auto config = gated::gau_presets::flash_quad_junnyu(a.at("hidden_size"), argument<Index>(a, "max_position_embeddings", 512),
+                                                      argument<Index>(a, "s", 128));
+  config.value = static_cast<Index>(argument(a, "expansion_factor", 2.0) * static_cast<double>(config.channels));
+  config.norm = norm_form(argument<std::string>(a, "norm_type", "layer_norm"), NormForm::scale_norm_rsqrt);
+  config.norm_eps = argument(a, eps, 1e-5);
+  config.activation = activation(a, "hidden_act", "silu");
+  config.causal = argument(file.call(), "causal", false);
+  return config;
+}
+
+template <class T>
+Result<T> run_flash_quad_gau(const CaseFile& file) {
+  gated::GatedAttentionUnit<T> layer(flash_quad_layer(file, "eps"));
+  file.load(layer, gated::flash_quad_gau_names());
+  return run_layer<T>(file, layer);
+}
+
+template <class T>
+Result<T> run_flash_quad(const CaseFile& file) {
+  const auto& a = file.arguments();
+  const bool language_model = file.class_name() == "FLASHQuadForMaskedLM";
+  const auto layer = flash_quad_layer(file, "layer_norm_eps");
+  gated::GauEncoder<T> model(gated::GauEncoderConfig{
+      .vocabulary = a.at("vocab_size"),
+      .token_types = argument<Index>(a, "type_vocab_size", 2),
+      .position = gated::PositionForm::sinusoid_table,
+      .max_length = layer.max_length,
+      .embedding_norm = layer.norm,
+      .embedding_norm_eps = layer.norm_eps,
+      .pad_token = argument<Index>(a, "pad_token_id", 0),
+      .depth = argument<Index>(a, "num_hidden_layers", 24),
+      .layer = layer,
+      .with_head = language_model,
+      .head = {.dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps}});
+  file.load(model, gated::flash_quad_names(language_model));
+  return run_model<T>(file, model, "layers.0", ids_of(file, "token_type_ids"));
+}
+
+template <class T>
+Result<T> run_flash(const CaseFile& file) {
+  const auto& a = file.arguments();
+  const bool language_model = file.class_name() == "FLASHForMaskedLM";
+  const auto channels = a.at("hidden_size").get<Index>();
+  auto layer = gated::flash_presets::lucidrains(channels, argument<Index>(a, "group_size", 256), false,
+                                                argument<Index>(a, "query_key_dim", 128));
+  layer.value = static_cast<Index>(argument(a, "expansion_factor", 2.0) * static_cast<double>(channels));
+  layer.norm = norm_form(argument<std::string>(a, "norm_type", "scalenorm"), NormForm::scale_norm);
+  layer.token_shift = false;
+  gated::FlashLanguageModel<T> model(
+      gated::FlashLanguageModelConfig{.vocabulary = a.at("vocab_size"),
+                                      .with_head = language_model,
+                                      .head = {.norm_eps = argument(a, "layer_norm_eps", 1e-5)},
+                                      .trunk = {.depth = argument<Index>(a, "num_hidden_layers", 12), .layer = layer}});
+  file.load(model, gated::junnyu_flash_names(language_model));
+  return run_model<T>(file, model, "trunk.layers.0");
+}
+
+gated::GatedAttentionUnitConfig gau_alpha_layer(const CaseFile& file, const char* activation_key, const char* eps) {
+  const auto& a = file.arguments();
+  auto config = gated::gau_presets::gau_alpha(a.at("hidden_size"), argument<Index>(a, "attention_key_size", 128),
+                                              argument(a, "attention_scale", true));
+  config.value = a.at("intermediate_size");
+  config.bias = config.offset_bias = argument(a, "use_bias", false);
+  config.norm_eps = argument(a, eps, 1e-12);
+  config.activation = activation(a, activation_key, "silu");
+  const auto normalization = argument<std::string>(a, "normalization", "softmax_plus");
+  if (normalization == "squared_relu") {
+    config.kernel = gated::ScoreKernel::relu2;
+    config.divide_by_keys = true;
+  } else if (normalization == "softmax") {
+    config.kernel = gated::ScoreKernel::softmax;
+  }
+  if (!argument(file.call(), "rope", true)) {
+    config.rotary = gated::Rotary::none;
+  }
+  return config;
+}
+
+template <class T>
+Result<T> run_gau_alpha_layer(const CaseFile& file) {
+  gated::GatedAttentionUnit<T> layer(gau_alpha_layer(file, "activation", "eps"));
+  file.load(layer, gated::gau_alpha_layer_names());
+  return run_layer<T>(file, layer);
+}
+
+template <class T>
+Result<T> run_gau_alpha(const CaseFile& file) {
+  const auto& a = file.arguments();
+  const bool language_model = file.class_name() == "GAUAlphaForMaskedLM";
+  const auto layer = gau_alpha_layer(file, "hidden_act", "layer_norm_eps");
+  gated::GauEncoder<T> model(gated::GauEncoderConfig{.vocabulary = a.at("vocab_size"),
+                                                     .token_types = argument<Index>(a, "type_vocab_size", 2),
+                                                     .embedding_norm = layer.norm,
+                                                     .embedding_norm_eps = layer.norm_eps,
+                                                     .pad_token = argument<Index>(a, "pad_token_id", 0),
+                                                     .depth = argument<Index>(a, "num_hidden_layers", 24),
+                                                     .layer = layer,
+                                                     .with_head = language_model,
+                                                     .head = {.norm = NormForm::none, .bias = false}});
+  file.load(model, gated::gau_alpha_names(language_model));
+  return run_model<T>(file, model, "layers.0", ids_of(file, "token_type_ids"));
+}
+
+constexpr Family families[] = {{"junnyu_flashquad", "GAU", run_flash_quad_gau<float>, run_flash_quad_gau<double>},
+                               {"junnyu_flashquad", "FLASHQuadModel", run_flash_quad<float>, run_flash_quad<double>},
+                               {"junnyu_flashquad", "FLASHQuadForMaskedLM", run_flash_quad<float>, run_flash_quad<double>},
+                               {"junnyu_flash", "FLASHModel", run_flash<float>, run_flash<double>},
+                               {"junnyu_flash", "FLASHForMaskedLM", run_flash<float>, run_flash<double>},
+                               {"junnyu_gau_alpha", "GAULayer", run_gau_alpha_layer<float>, run_gau_alpha_layer<double>},
+                               {"junnyu_gau_alpha", "GAUAlphaModel", run_gau_alpha<float>, run_gau_alpha<double>},
+                               {"junnyu_gau_alpha", "GAUAlphaForMaskedLM", run_gau_alpha<float>, run_gau_alpha<double>}};
+
+}  // namespace
+
+std::span<const Family> junnyu_families() { return families; }
+
+}  // namespace parity

@@ -1,0 +1,46 @@
+#include "labelled_images.hpp"
+
+#include <cmath>
+
+#include "gated/io/csv.hpp"
+
+namespace digits {
+
+using gated::Index, gated::FileError, gated::require;
+
+LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
+                           bool all) {
+  require<FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
+                     "--model: this one gives features, not one class an image.");
+  const auto table = gated::read_csv<float>(path);
+  const std::string file = path.string();
+  const Index pixels = config.image_channels * config.image.area();
+  require<FileError>(table.cols() == pixels + 1, file, ": ", table.cols(), " columns, expected ", pixels + 1, ": ",
+                     config.image_channels, " × ", config.image.height, " × ", config.image.width, " pixels and a label.");
+
+  LabelledImages images;
+  images.rows_in_file = table.rows();
+  for (Index row = all ? 0 : 4; row < table.rows(); row += all ? 1 : 5) {
+    const float label = table(row, pixels);
+    require<FileError>(label >= 0 && label < static_cast<float>(config.classes) && label == std::floor(label), file, ": line ",
+                       row + 1, ": label ", label, ", expected a class from 0 to ", config.classes - 1, ".");
+    images.labels.push_back(static_cast<Index>(label));
+    images.rows.push_back(row);
+  }
+  require<FileError>(!images.rows.empty(), file, ": ", table.rows(),
+                     " lines, and none with index % 5 == 4. Use --all to classify every line.");
+
+  images.pixels.resize(static_cast<Index>(images.rows.size()), pixels);
+  for (Index i = 0; i < images.count(); ++i) {
+    const Index row = images.rows[static_cast<std::size_t>(i)];
+    for (Index j = 0; j < pixels; ++j) {
+      const float pixel = table(row, j);
+      require<FileError>(pixel >= 0 && pixel <= max_pixel, file, ": line ", row + 1, ", column ", j + 1, ": pixel ", pixel,
+                         ", expected 0 to ", max_pixel, " (see --max-pixel).");
+      images.pixels(i, j) = pixel / max_pixel;
+    }
+  }
+  return images;
+}
+
+}  // namespace digits

@@ -1,0 +1,99 @@
+// classify_digits: opens a checkpoint that PyTorch trained, classifies scanned digits, and checks the answers. See README.md.
+
+#include <cstdio>
+
+#include "gated/gated.hpp"
+#include "gated/io/model_file.hpp"
+#include "mosaic.hpp"
+#include "options.hpp"
+#include "report.hpp"
+#include "stopwatch.hpp"
+
+namespace {
+
+using gated::Index, gated::Matrix, gated::Workspace;
+
+/// The class with the largest logit of each image, and its probability.
+std::vector<digits::Prediction> predict(const Matrix<float>& logits, Workspace<float>& workspace) {
+  Matrix<float> probabilities = logits;
+  gated::softmax<float>(probabilities, false, workspace);
+  std::vector<digits::Prediction> predictions;
+  for (Index i = 0; i < logits.rows(); ++i) {
+    Index label = 0;
+    const float probability = probabilities.row(i).maxCoeff(&label);
+    predictions.push_back({label, probability});
+  }
+  return predictions;
+}
+
+/// The largest difference to PyTorch's logits, which the file has for the rows with index % 5 == 4. NaN if any is NaN.
+float difference_to_pytorch(const std::filesystem::path& path, const Matrix<float>& logits, const std::vector<Index>& rows) {
+  Matrix<float> theirs(rows.back() / 5 + (rows.back() % 5 == 4 ? 1 : 0), logits.cols());
+  gated::SafetensorsFile(path).read<float>("logits", {theirs.data(), static_cast<std::size_t>(theirs.size())});
+  Matrix<float> ours(theirs.rows(), theirs.cols());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] % 5 == 4) {
+      ours.row(rows[i] / 5) = logits.row(static_cast<Index>(i));
+    }
+  }
+  return (ours - theirs).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
+}
+
+int run(const digits::Options& options) {
+  const auto model = gated::load_model<gated::GmlpImageClassifier<float>>(options.model);
+  const auto& config = model.config;
+  const auto images = digits::read_images(options.data, config, options.max_pixel, options.all);
+  std::printf("  model     %s: %td blocks, %td parameters, %td x %td pixels\n", options.model.filename().string().c_str(),
+              config.trunk.depth, gated::parameter_count(model), config.image.height, config.image.width);
+  std::printf("  images    %s: %td of %td%s\n\n", options.data.filename().string().c_str(), images.count(), images.rows_in_file,
+              options.all ? "" : ", those with index % 5 == 4");
+
+  // What forward() takes: the pixels as they were in training. What it needs besides: a place for its activations.
+  const auto mean = static_cast<float>(config.pixel_mean), deviation = static_cast<float>(config.pixel_deviation);
+  const Matrix<float> inputs = (images.pixels.array() - mean) / deviation;
+  Workspace<float> workspace(gated::Threads{options.threads});
+  Matrix<float> logits = model.forward(inputs, workspace);
+  const auto predictions = predict(logits, workspace);
+  std::fputs(digits::draw(images, predictions, config, options.ascii).c_str(), stdout);
+  const Index right = digits::count_right(images, predictions);
+  std::printf("  right     %.1f %%, %td of %td\n", 100 * static_cast<double>(right) / static_cast<double>(images.count()),
+              right, images.count());
+  std::printf("  mistakes  %s\n", digits::describe_mistakes(images, predictions).c_str());
+
+  Matrix<float> one(1, logits.cols());
+  Index next = 0;
+  const double alone = digits::median_ms([&] { model.forward(inputs.row(next++ % images.count()), one, workspace); });
+  const double batch = digits::median_ms([&] { model.forward(inputs, logits, workspace); });
+  std::printf("  time      %.3f ms an image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
+              batch / static_cast<double>(images.count()), images.count(), options.threads, options.threads > 1 ? "s" : "");
+
+  gated::write_png(options.png, digits::draw_spatial_weights(model));
+  std::printf("  picture   %s: the learned spatial weights\n", options.png.string().c_str());
+  if (options.expected.empty()) {
+    return 0;
+  }
+  const float difference = difference_to_pytorch(options.expected, logits, images.rows);
+  const bool same = difference < 1e-4F;
+  std::printf("  PyTorch   %s: the logits differ by at most %.1e\n", same ? "the same numbers" : "OTHER NUMBERS",
+              static_cast<double>(difference));
+  return same ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    const auto options = digits::parse_options(count, arguments);
+    if (options.help) {
+      std::fputs(digits::usage, stdout);
+      return 0;
+    }
+    return run(options);
+  } catch (const digits::UsageError& error) {
+    std::fprintf(stderr, "classify_digits: %s\n\n%s", error.what(), digits::usage);
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "classify_digits: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+
+namespace digits {
+
+/// The command line.
+struct Options {
+  std::filesystem::path data = DIGITS_FOLDER "digits.csv";
+  std::filesystem::path model = DIGITS_FOLDER "digits_gmlp.safetensors";
+  std::filesystem::path expected = DIGITS_FOLDER "digits_expected.safetensors";  ///< empty once data or model are others
+  std::filesystem::path png = "spatial_weights.png";
+  float max_pixel = 16;
+  int threads = 1;
+  bool all = false;
+  bool ascii = false;
+  bool help = false;
+};
+
+/// What the command line may hold.
+extern const char* const usage;
+
+/// A command line that makes no sense.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
+Options parse_options(int count, char** arguments);
+
+}  // namespace digits

@@ -1,0 +1,84 @@
+// visualize_gates: draws the spatial weights of a gMLP and says how translation-invariant and how local they are. See
+// README.md.
+
+#include <cstdio>
+
+#include "drawing.hpp"
+#include "options.hpp"
+#include "subject.hpp"
+
+namespace {
+
+using gated::Index, gated::Matrix;
+
+gated::Image draw(const Matrix<float>& weights, const gates::Subject& subject, const std::vector<Index>& rows) {
+  const float full = gates::full_colour(weights);
+  const gated::ImageSize grid = subject.is_text() ? gated::ImageSize{1, weights.rows()} : subject.grid;
+  return !rows.empty()       ? gates::draw_rows(weights, grid, rows, full)
+         : subject.is_text() ? gates::draw_matrix(weights, full)
+                             : gates::draw_filters(weights, grid, full);
+}
+
+int run(const gates::Options& options) {
+  const gates::Subject subject = gates::open_subject(options.checkpoint, options.attention);
+  const Index blocks = static_cast<Index>(subject.projections.size());
+  gated::require<gated::ArgumentError>(options.block.value_or(0) < blocks, "--block ", options.block.value_or(0),
+                                       ": there are ", blocks, " blocks, counted from 0.");
+  std::printf("%s: %s\n\n", options.checkpoint.filename().string().c_str(), subject.description.c_str());
+
+  const auto windows = subject.is_text() ? std::vector<Index>{5, 9, 17, 33, 65} : std::vector<Index>{3, 5, 9};
+  const auto size_of = [&](Index window) {
+    return subject.is_text() ? gated::text(window) : gated::text(window, " x ", window);
+  };
+  std::printf("%-6s Toeplitz error in windows of\n%-6s", "", "block");
+  for (const Index window : windows) {
+    std::printf("%7s", size_of(window).c_str());
+  }
+  std::printf("   energy in %-5s  mean |W|  bias               full colour  picture\n", size_of(3).c_str());
+
+  for (Index block = options.block.value_or(0); block <= options.block.value_or(blocks - 1); ++block) {
+    const auto& projection = subject.projections[static_cast<std::size_t>(block)];
+    for (Index head = 0; head < projection.config.heads; ++head) {
+      const std::string label = projection.config.heads > 1 ? gated::text(block, ".", head) : gated::text(block);
+      const Matrix<float> weights = gated::patch_weight(projection, head, subject.grid);
+      const auto bias = projection.bias.row(head);
+      const std::string picture = gated::text(options.out, "_block", label, ".png");
+      std::printf("%-6s", label.c_str());
+      for (const Index window : windows) {
+        std::printf("%5.0f %%", 100 * gated::toeplitz_error<float>(weights, subject.grid, window));
+      }
+      std::printf("%16.0f %%    %.4f  %6.3f .. %-6.3f  +-%-9.3g  %s\n",
+                  100 * gated::energy_share<float>(weights, subject.grid, 3), static_cast<double>(weights.cwiseAbs().mean()),
+                  static_cast<double>(bias.minCoeff()), static_cast<double>(bias.maxCoeff()),
+                  static_cast<double>(gates::full_colour(weights)), picture.c_str());
+      gated::write_png(picture, draw(weights, subject, options.rows));
+    }
+    if (options.attention) {
+      const Matrix<float>& map = subject.attention[static_cast<std::size_t>(block)];
+      const std::string picture = gated::text(options.out, "_block", block, "_attention.png");
+      std::printf("%6s attention: the largest weight of a token is %.3f on average; %s\n", "",
+                  static_cast<double>(map.rowwise().maxCoeff().mean()), picture.c_str());
+      gated::write_png(picture, draw(map, subject, options.rows));
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    const auto options = gates::parse_options(count, arguments);
+    if (options.help) {
+      std::fputs(gates::usage, stdout);
+      return 0;
+    }
+    return run(options);
+  } catch (const gates::UsageError& error) {
+    std::fprintf(stderr, "visualize_gates: %s\n\n%s", error.what(), gates::usage);
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "visualize_gates: %s\n", error.what());
+    return 1;
+  }
+}

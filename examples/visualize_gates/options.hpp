@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+
+namespace gates {
+
+/// The command line.
+struct Options {
+  std::filesystem::path checkpoint = DEFAULT_CHECKPOINT;
+  std::string out = "gates";             ///< what the names of the pictures begin with
+  std::optional<gated::Index> block;     ///< all, unless given
+  std::vector<gated::Index> rows;        ///< tokens whose filters to draw; all, if empty
+  std::optional<std::string> attention;  ///< "random", or a CSV file with an input
+  bool help = false;
+};
+
+/// What the command line may hold.
+extern const char* const usage;
+
+/// A command line that makes no sense.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
+Options parse_options(int count, char** arguments);
+
+}  // namespace gates

@@ -1,0 +1,86 @@
+#include "subject.hpp"
+
+#include <cmath>
+
+#include "gated/io/csv.hpp"
+#include "gated/io/model_file.hpp"
+
+namespace gates {
+
+namespace {
+
+using gated::Index, gated::Matrix;
+using Classifier = gated::GmlpImageClassifier<float>;
+using LanguageModel = gated::GmlpLanguageModel<float>;
+
+template <class Model>
+void run(const Model& model, const std::string& source, gated::Workspace<float>& workspace) {
+  gated::Random random(1);
+  const auto given = source == "random" ? Matrix<float>() : gated::read_csv<float>(source);
+  if constexpr (std::same_as<Model, Classifier>) {
+    Matrix<float> image(1, model.patch_embedding.pixels());
+    if (given.size() == 0) {
+      gated::fill_normal(gated::detail::values_of(image), 1.0, random);
+    } else {
+      const auto mean = static_cast<float>(model.config.pixel_mean),
+                 deviation = static_cast<float>(model.config.pixel_deviation);
+      image = (given.row(0).array() - mean) / deviation;
+    }
+    model.forward(image, workspace);
+  } else {
+    const Index length = given.size() == 0 ? model.config.trunk.length : given.cols();
+    const auto vocabulary = static_cast<double>(model.config.vocabulary);
+    std::vector<Index> tokens;
+    for (Index i = 0; i < length; ++i) {
+      const double id = given.size() == 0 ? std::floor(random.uniform() * vocabulary) : static_cast<double>(given(0, i));
+      gated::require<gated::ArgumentError>(id >= 0 && id < vocabulary && id == std::floor(id), source, ": ", id,
+                                           " is no token id, expected 0 to ", model.config.vocabulary - 1, ".");
+      tokens.push_back(static_cast<Index>(id));
+    }
+    model.forward(tokens, gated::Sequences::single(length), workspace);
+  }
+}
+
+template <class Model>
+Subject look_at(const Model& model, gated::ImageSize grid, const char* kind, const std::optional<std::string>& attention) {
+  const gated::GmlpConfig& config = model.config.trunk;
+  Subject subject;
+  subject.grid = grid;
+  const auto size =
+      subject.is_text() ? gated::text(grid.width, " tokens") : gated::text(grid.height, " x ", grid.width, " patches");
+  subject.description =
+      gated::text(config.attention > 0 ? "aMLP " : "gMLP ", kind, ", ", config.depth,
+                  config.depth == 1 ? " block, " : " blocks, ", size, ", spatial weights ", name_of(config.spatial),
+                  config.causal ? ", causal" : "", config.heads > 1 ? gated::text(", ", config.heads, " heads") : "");
+  for (const auto& block : model.trunk.blocks) {
+    subject.projections.push_back(block.gate.proj);
+  }
+  if (attention) {
+    gated::require<gated::ArgumentError>(config.attention > 0, "--attention: this model has no attention, it is a gMLP.");
+    // The observer sees every layer's output under its path: "trunk.blocks.3.attention.attention_map.0" is the map of input 0.
+    gated::Workspace<float> workspace;
+    workspace.observe([&](const std::string& path, gated::ConstView<float> output) {
+      if (path.ends_with(".attention.attention_map.0")) {
+        const Index patches = std::min(output.rows(), grid.area());  // without a class token, which comes first
+        subject.attention.push_back(output.bottomRightCorner(patches, patches));
+      }
+    });
+    run(model, *attention, workspace);
+  }
+  return subject;
+}
+
+}  // namespace
+
+Subject open_subject(const std::filesystem::path& checkpoint, const std::optional<std::string>& attention) {
+  const auto metadata = gated::SafetensorsFile(checkpoint).metadata();
+  const auto architecture = metadata.find("architecture");
+  if (architecture != metadata.end() && architecture->second == LanguageModel::architecture) {
+    const auto model = gated::load_model<LanguageModel>(checkpoint);
+    return look_at(model, {1, model.config.trunk.length}, "language model", attention);
+  }
+  const auto model = gated::load_model<Classifier>(checkpoint);
+  return look_at(model, model.patch_embedding.grid(), "image classifier", attention);
+}
+
+}  // namespace gates

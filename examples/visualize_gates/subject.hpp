@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gated/gated.hpp"
+
+namespace gates {
+
+/// What is looked at: the parts of an image classifier or a language model that mix tokens.
+struct Subject {
+  std::string description;
+  gated::ImageSize grid;                                     ///< of the tokens; a text is one row high
+  std::vector<gated::SpatialProjection<float>> projections;  ///< one a block
+  std::vector<gated::Matrix<float>> attention;               ///< one map a block, if asked for: tokens × tokens
+
+  bool is_text() const { return grid.height == 1; }
+};
+
+/// Opens a checkpoint that says what it is: an image classifier or a language model.
+///
+/// With `attention`, also runs the model on one input, "random" or the first line of that CSV file, and keeps what its tiny
+/// attention looks at. Errors: FileError; ArgumentError for a model without attention, ShapeError for an input that does not
+/// fit.
+Subject open_subject(const std::filesystem::path& checkpoint, const std::optional<std::string>& attention);
+
+}  // namespace gates

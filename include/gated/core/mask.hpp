@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "gated/core/sequences.hpp"
+#include "gated/core/workspace.hpp"
+
+/// @file
+/// Which tokens count.
+
+namespace gated {
+
+/// A 0 or 1 per token, all sequences one after the other; empty where every token counts.
+///
+/// A ragged batch needs no mask for padding, because it has none. Masks are for tokens in the middle that should not be seen.
+using Mask = std::span<const std::uint8_t>;
+
+/// The number of tokens that count among `length` from `offset` on.
+inline Index unmasked(Mask mask, Index offset, Index length) {
+  const auto part = mask.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
+  return static_cast<Index>(part.size()) - static_cast<Index>(std::count(part.begin(), part.end(), std::uint8_t{0}));
+}
+
+/// Raises ShapeError unless `mask` is empty, or holds an entry per token and leaves each sequence at least one.
+inline void expect_mask(const char* where, Mask mask, const Sequences& sequences) {
+  if (mask.empty()) {
+    return;
+  }
+  require<ShapeError>(static_cast<Index>(mask.size()) == sequences.total(), where, ": the mask has ", mask.size(),
+                      " entries, expected ", sequences.total(), ", one a token.");
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index length = sequences.length(b);
+    require<ShapeError>(length == 0 || unmasked(mask, sequences.offset(b), length) > 0, where,
+                        ": the mask leaves no token of sequence ", b, " to attend to. Leave the sequence out of the batch.");
+  }
+}
+
+/// The mask as numbers, in scratch of the caller's frame; nullptr for an empty one.
+template <class T>
+const T* mask_values(Mask mask, Workspace<T>& workspace) {
+  if (mask.empty()) {
+    return nullptr;
+  }
+  T* const values = workspace.take(static_cast<Index>(mask.size()));
+  std::transform(mask.begin(), mask.end(), values, [](std::uint8_t entry) { return entry == 0 ? T{0} : T{1}; });
+  return values;
+}
+
+}  // namespace gated

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "gated/io/name_map.hpp"
+
+/// @file
+/// Checkpoints of mmpose's RTMCCBlock, the gated attention unit of RTMPose's heads (`head.gau.*`; set `prefix` for a whole
+/// model).
+
+namespace gated {
+
+/// RTMCCBlock with self-attention as GatedAttentionUnit.
+inline NameMap rtmcc_names() {
+  return {.origin = "mmpose",
+          .rules = {{"norm.gain", "ln.g"},
+                    {"projection.hidden", "uv"},
+                    {"offset_scale.weight", "gamma"},
+                    {"offset_scale.bias", "beta"},
+                    {"relative_bias.weight", "w"},
+                    {"proj_out", "o"},
+                    {"residual_scale", "res_scale.scale"}}};
+}
+
+/// RTMCCBlock with cross-attention as GatedCrossAttention.
+inline NameMap rtmcc_cross_names() {
+  return {.origin = "mmpose",
+          .rules = {{"norm.gain", "ln.g"},
+                    {"proj_in", "uv"},
+                    {"proj_key", "k_fc"},
+                    {"proj_value", "v_fc"},
+                    {"proj_out", "o"},
+                    {"residual_scale", "res_scale.scale"}}};
+}
+
+}  // namespace gated

@@ -1,0 +1,333 @@
+#pragma once
+
+#include "gated/core/mask.hpp"
+#include "gated/layers/gated_projection.hpp"
+#include "gated/layers/norm.hpp"
+#include "gated/layers/norm_position.hpp"
+#include "gated/layers/offset_scale.hpp"
+#include "gated/layers/relative_bias.hpp"
+#include "gated/layers/rotary_embedding.hpp"
+#include "gated/ops/scores.hpp"
+
+/// @file
+/// The gated attention unit with quadratic scores (GAU; Hua et al., arXiv:2202.10447).
+
+namespace gated {
+
+/// What the scores q kᵀ are divided by. The originals disagree, and a checkpoint works with its own only.
+enum class ScoreScale {
+  length,      ///< n, the tokens of the sequence, masked ones included: lucidrains, the FLASH paper's pseudo-code
+  max_length,  ///< L, the longest sequence that the model is made for: JunnYu's FLASH-Quad
+  sqrt_width,  ///< √s: GAU-α (with attention_scale), mmpose
+  one          ///< nothing
+};
+
+constexpr auto names_of(ScoreScale) {
+  return std::array{std::pair{ScoreScale::length, std::string_view("length")},
+                    std::pair{ScoreScale::max_length, std::string_view("max_length")},
+                    std::pair{ScoreScale::sqrt_width, std::string_view("sqrt_width")},
+                    std::pair{ScoreScale::one, std::string_view("one")}};
+}
+
+/// What a mask takes away.
+enum class MaskMode {
+  keys,             ///< masked tokens are not attended to; their own outputs are computed: most originals
+  keys_and_queries  ///< nor do they attend to anything: JunnYu's FLASH-Quad
+};
+
+constexpr auto names_of(MaskMode) {
+  return std::array{std::pair{MaskMode::keys, std::string_view("keys")},
+                    std::pair{MaskMode::keys_and_queries, std::string_view("keys_and_queries")}};
+}
+
+enum class Residual {
+  none,
+  plain,  ///< y + x
+  scaled  ///< y + x ⊙ a learned scale per channel: mmpose
+};
+
+constexpr auto names_of(Residual) {
+  return std::array{std::pair{Residual::none, std::string_view("none")}, std::pair{Residual::plain, std::string_view("plain")},
+                    std::pair{Residual::scaled, std::string_view("scaled")}};
+}
+
+/// y = proj_out(attended), and x as the residual wants it.
+template <class T>
+void add_residual(const Linear<T>& proj_out, Residual residual, const Vector<T>& scale, const ConstView<T>& attended,
+                  const ConstView<T>& x, View<T> y, Workspace<T>& workspace) {
+  switch (residual) {
+    case Residual::none:
+      return proj_out.forward(attended, y, workspace.at("proj_out"));
+    case Residual::plain:
+      return proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
+    case Residual::scaled:
+      return proj_out.forward(attended, y, workspace.at("proj_out"), AddScaled<T>(x, scale));
+  }
+}
+
+/// The options of a GAU. The defaults are the FLASH paper's; gau_preset() in models/presets.hpp sets them by origin.
+struct GatedAttentionUnitConfig {
+  Index channels = 0;     ///< C (d in the papers)
+  Index value = 0;        ///< E (e in the papers), usually 2·C
+  Index query_key = 128;  ///< S (s in the papers)
+  Index out = 0;          ///< channels of the output; 0 for C
+  Index max_length = 0;   ///< L, for ScoreScale::max_length and Toeplitz biases
+  ProjectionLayout projection = ProjectionLayout::fused;
+  bool bias = true;         ///< of the projections
+  bool offset_bias = true;  ///< β of queries and keys
+  Activation activation = Activation::silu;
+  NormForm norm = NormForm::layer_norm;
+  NormPosition norm_position = NormPosition::pre;
+  double norm_eps = 1e-5;
+  ScoreKernel kernel = ScoreKernel::relu2;
+  ScoreScale score_scale = ScoreScale::length;
+  bool divide_by_keys = false;     ///< divide the weights by the number of unmasked keys: GAU-α's squared_relu
+  bool bias_inside_scale = false;  ///< (q kᵀ + B) · scale rather than q kᵀ · scale + B
+  RelativeBiasForm relative_bias = RelativeBiasForm::none;
+  double relative_bias_scale = 1.0;  ///< of the T5 form; lucidrains has √C here and √S in FLASH
+  Rotary rotary = Rotary::none;
+  Index rotary_dimensions = 0;  ///< r; 0 for all S
+  double rotary_base = 10000.0;
+  MaskMode mask_mode = MaskMode::keys;
+  bool causal = false;
+  Residual residual = Residual::plain;
+
+  static constexpr auto fields() {
+    using C = GatedAttentionUnitConfig;
+    return std::tuple{setting("channels", &C::channels),
+                      setting("value", &C::value),
+                      setting("query_key", &C::query_key),
+                      setting("out", &C::out),
+                      setting("max_length", &C::max_length),
+                      setting("projection", &C::projection),
+                      setting("bias", &C::bias),
+                      setting("offset_bias", &C::offset_bias),
+                      setting("activation", &C::activation),
+                      setting("norm", &C::norm),
+                      setting("norm_position", &C::norm_position),
+                      setting("norm_eps", &C::norm_eps),
+                      setting("kernel", &C::kernel),
+                      setting("score_scale", &C::score_scale),
+                      setting("divide_by_keys", &C::divide_by_keys),
+                      setting("bias_inside_scale", &C::bias_inside_scale),
+                      setting("relative_bias", &C::relative_bias),
+                      setting("relative_bias_scale", &C::relative_bias_scale),
+                      setting("rotary", &C::rotary),
+                      setting("rotary_dimensions", &C::rotary_dimensions),
+                      setting("rotary_base", &C::rotary_base),
+                      setting("mask_mode", &C::mask_mode),
+                      setting("causal", &C::causal),
+                      setting("residual", &C::residual)};
+  }
+};
+
+/// What streaming keeps of one causal sequence in one GAU: keys and values of every token so far.
+template <class T>
+struct GatedAttentionUnitState {
+  Matrix<T> keys;    // L × S
+  Matrix<T> values;  // L × E
+
+  std::size_t bytes() const { return sizeof(T) * static_cast<std::size_t>(keys.size() + values.size()); }
+};
+
+/// y = x + (u ⊙ A v) W_o with (u, v, z) = act(norm(x) W), q and k scaled and shifted copies of z, and
+/// A = relu²(q kᵀ / n + B) or another kernel (arXiv:2202.10447, eq. 3 to 6).
+///
+/// Shapes: x is rows × C, y is rows × out. `mask` holds a 0 or 1 per row, or nothing. Sequences may differ in length; n is each
+/// one's own. Errors: ArgumentError when built; ShapeError for wrong sizes, a mask of another length, a sequence without any
+/// unmasked token, or more positions than a Toeplitz bias holds. Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops a sequence,
+/// the second half of which halves when causal; scratch rows × (C + 3E + 3S) + 128·N.
+template <class T>
+struct GatedAttentionUnit {
+  using Scalar = T;
+  using Config = GatedAttentionUnitConfig;
+
+  GatedAttentionUnitConfig config;
+  Norm<T> norm;
+  GatedProjection<T> projection;
+  OffsetScale<T> offset_scale;  // rows q, k
+  RotaryEmbedding<T> rotary;
+  RelativeBias<T> relative_bias;
+  Linear<T> proj_out;
+  Vector<T> residual_scale;  // C, or empty
+
+  GatedAttentionUnit() = default;
+  explicit GatedAttentionUnit(const GatedAttentionUnitConfig& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "GatedAttentionUnit: channels = ", c.channels,
+                           ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
+    config.out = c.out > 0 ? c.out : c.channels;
+    require<ArgumentError>(c.residual == Residual::none || config.out == c.channels, "GatedAttentionUnit: out = ", c.out,
+                           " differs from channels = ", c.channels, ", so there can be no residual. Set residual = none.");
+    require<ArgumentError>(c.score_scale != ScoreScale::max_length || c.max_length > 0,
+                           "GatedAttentionUnit: score_scale = "
+                           "max_length needs max_length, the number of positions that the model is made for.");
+    const Index rotated = c.rotary_dimensions > 0 ? c.rotary_dimensions : c.query_key;
+    require<ArgumentError>(c.rotary == Rotary::none || rotated <= c.query_key,
+                           "GatedAttentionUnit: rotary_dimensions = ", c.rotary_dimensions,
+                           ", expected at most query_key = ", c.query_key, ".");
+    norm = Norm<T>(c.norm, c.norm_position == NormPosition::pre ? c.channels : config.out, c.norm_eps);
+    projection = GatedProjection<T>(c.channels, c.value, c.query_key, c.projection, c.bias, c.activation);
+    offset_scale = OffsetScale<T>(2, c.query_key, c.offset_bias);
+    rotary = RotaryEmbedding<T>(c.rotary, rotated, c.rotary_base);
+    relative_bias = RelativeBias<T>(c.relative_bias, c.causal, static_cast<T>(c.relative_bias_scale), c.max_length);
+    proj_out = Linear<T>(c.value, config.out, c.bias);
+    residual_scale = Vector<T>::Ones(c.residual == Residual::scaled ? config.out : 0);
+  }
+  GatedAttentionUnit(const GatedAttentionUnitConfig& c, Random& random) : GatedAttentionUnit(c) { initialize(random); }
+
+  static constexpr auto fields() {
+    using G = GatedAttentionUnit;
+    return std::tuple{field("norm", &G::norm),
+                      field("projection", &G::projection),
+                      field("offset_scale", &G::offset_scale),
+                      field("rotary", &G::rotary),
+                      field("relative_bias", &G::relative_bias),
+                      field("proj_out", &G::proj_out),
+                      field("residual_scale", &G::residual_scale, Role::norm)};
+  }
+
+  void initialize(Random& random) {
+    projection.initialize(random);
+    offset_scale.initialize(random);
+    relative_bias.initialize(random);
+    proj_out.initialize(random);
+  }
+
+  void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
+    const Matrix<T> no_bias;
+    forward_with(x, sequences, mask, no_bias, y, workspace);
+  }
+
+  /// With `bias` (n × n, n the longest sequence) added to the scores of every sequence, beside the relative bias.
+  void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> bias, View<T> y, Workspace<T>& workspace,
+               Mask mask = {}) const {
+    const Index n = sequences.longest();
+    require<ShapeError>(bias.rows() >= n && bias.cols() >= n, "GatedAttentionUnit::forward: bias is ", bias.rows(), " × ",
+                        bias.cols(), ", expected at least ", n, " × ", n, " (query × key).");
+    forward_with(x, sequences, mask, bias, y, workspace);
+  }
+
+  Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
+    Matrix<T> y(x.rows(), config.out);
+    forward(x, sequences, y, workspace, mask);
+    return y;
+  }
+
+  /// The memory of an empty sequence of up to `capacity` tokens. Errors: ArgumentError where streaming is impossible.
+  GatedAttentionUnitState<T> start(Index capacity) const {
+    require<ArgumentError>(config.causal,
+                           "GatedAttentionUnit::start: the unit is not causal, so a token's output depends on later "
+                           "tokens. Build it with causal = true to stream.");
+    require<ArgumentError>(
+        config.score_scale != ScoreScale::length,
+        "GatedAttentionUnit::start: the scores are divided by the "
+        "length of the whole sequence, which streaming does not know. Set score_scale = max_length or sqrt_width.");
+    require<ArgumentError>(
+        !config.divide_by_keys && config.kernel != ScoreKernel::softmax_plus,
+        "GatedAttentionUnit::start: the weights depend on the number of all keys, which streaming does not know. "
+        "Set divide_by_keys = false and another kernel than softmax_plus.");
+    relative_bias.expect_length("GatedAttentionUnit::start", capacity);
+    return {Matrix<T>::Zero(capacity, config.query_key), Matrix<T>::Zero(capacity, config.value)};
+  }
+
+  /// forward() for the tokens from position `first` on of one sequence, whose earlier tokens are in `state`; they join it.
+  void extend(ConstView<T> x, Index first, GatedAttentionUnitState<T>& state, View<T> y, Workspace<T>& workspace) const {
+    expect_columns<T>("GatedAttentionUnit::extend", "x", x, "channels", config.channels);
+    expect_shape<T>("GatedAttentionUnit::extend", "y", y, x.rows(), config.out);
+    require<ShapeError>(first >= 0 && first + x.rows() <= state.keys.rows(), "GatedAttentionUnit::extend: ", x.rows(),
+                        " tokens from position ", first, " on go past the ", state.keys.rows(),
+                        " tokens that the state was made for. Start with a larger capacity.");
+    const Sequences sequences = Sequences::single(x.rows());
+    const Index seen = first + x.rows();
+    run(x, y, workspace, [&](const auto& parts, View<T> q, View<T> k, View<T> attended) {
+      rotary.forward(sequences, first, workspace, q, k);
+      state.keys.middleRows(first, x.rows()) = k;
+      state.values.middleRows(first, x.rows()) = parts.v;
+      Scoring<T> scoring = scoring_for(seen, seen);
+      scoring.relative = relative_bias.for_length(seen, workspace);
+      attend<T>(q, state.keys.topRows(seen), state.values.topRows(seen), first, scoring, attended, workspace.at("weights", 0),
+                Multiply<T>(parts.u));
+    });
+  }
+
+ private:
+  /// The scales for a sequence of `length` tokens of which `keys` are unmasked.
+  Scoring<T> scoring_for(Index length, Index keys) const {
+    Scoring<T> scoring{.kernel = config.kernel, .bias_inside = config.bias_inside_scale, .causal = config.causal};
+    switch (config.score_scale) {
+      case ScoreScale::length:
+        scoring.scale = T{1} / static_cast<T>(length);
+        break;
+      case ScoreScale::max_length:
+        scoring.scale = T{1} / static_cast<T>(config.max_length);
+        break;
+      case ScoreScale::sqrt_width:
+        scoring.scale = T{1} / std::sqrt(static_cast<T>(config.query_key));
+        break;
+      case ScoreScale::one:
+        break;
+    }
+    if (config.kernel == ScoreKernel::softmax_plus) {
+      scoring.scale *= std::log(static_cast<T>(keys)) / std::log(T{512});
+    }
+    if (config.divide_by_keys) {
+      scoring.weight_scale = T{1} / static_cast<T>(keys);
+    }
+    return scoring;
+  }
+
+  void forward_with(const ConstView<T>& x, const Sequences& sequences, Mask mask, const ConstView<T>& bias, View<T> y,
+                    Workspace<T>& workspace) const {
+    expect_columns<T>("GatedAttentionUnit::forward", "x", x, "channels", config.channels);
+    expect_shape<T>("GatedAttentionUnit::forward", "y", y, x.rows(), config.out);
+    sequences.expect_total("GatedAttentionUnit::forward", x.rows());
+    relative_bias.expect_length("GatedAttentionUnit::forward", sequences.longest());
+    expect_mask("GatedAttentionUnit::forward", mask, sequences);
+
+    run(x, y, workspace, [&](const auto& parts, View<T> q, View<T> k, View<T> attended) {
+      rotary.forward(sequences, 0, workspace, q, k);
+      const T* const visible = mask_values(mask, workspace);
+      const Index longest = sequences.longest();
+      const T* const relative = relative_bias.for_length(longest, workspace);
+      for (Index b = 0; b < sequences.count(); ++b) {
+        const Index offset = sequences.offset(b), length = sequences.length(b);
+        Scoring<T> scoring = scoring_for(length, mask.empty() ? length : unmasked(mask, offset, length));
+        scoring.relative = relative;
+        scoring.bias = bias.size() > 0 ? bias.data() : nullptr;
+        scoring.bias_stride = bias.outerStride();
+        scoring.keys = visible == nullptr ? nullptr : visible + offset;
+        scoring.queries = config.mask_mode == MaskMode::keys_and_queries ? scoring.keys : nullptr;
+        attend<T>(q.middleRows(offset, length), k.middleRows(offset, length), parts.v.middleRows(offset, length), 0, scoring,
+                  attended.middleRows(offset, length), workspace.at("weights", b),
+                  Multiply<T>(parts.u.middleRows(offset, length)));
+      }
+    });
+  }
+
+  /// Everything but the mixing of tokens, which `mix(parts, q, k, attended)` does.
+  template <class Mix>
+  void run(const ConstView<T>& x, View<T> y, Workspace<T>& workspace, const Mix& mix) const {
+    const auto frame = workspace.frame();
+    MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
+    {
+      const auto inner = workspace.frame();
+      MatrixMap<T> normalised = workspace.matrix(config.norm_position == NormPosition::pre ? x.rows() : 0, x.cols());
+      if (config.norm_position == NormPosition::pre) {
+        norm.forward(x, normalised, workspace.at("norm"));
+      }
+      const auto parts = projection.forward(config.norm_position == NormPosition::pre ? ConstView<T>(normalised) : x,
+                                            workspace.at("projection"));
+      MatrixMap<T> q = workspace.matrix(x.rows(), config.query_key), k = workspace.matrix(x.rows(), config.query_key);
+      offset_scale.forward(0, parts.z, q, workspace);
+      offset_scale.forward(1, parts.z, k, workspace);
+      mix(parts, q, k, attended);
+    }
+    add_residual<T>(proj_out, config.residual, residual_scale, attended, x, y, workspace);
+    if (config.norm_position == NormPosition::post) {
+      norm.forward(y, y, workspace.at("norm"));
+    }
+    workspace.show(y);
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,345 @@
+#pragma once
+
+#include "gated/core/mask.hpp"
+#include "gated/layers/gated_projection.hpp"
+#include "gated/layers/norm.hpp"
+#include "gated/layers/offset_scale.hpp"
+#include "gated/layers/relative_bias.hpp"
+#include "gated/layers/rotary_embedding.hpp"
+#include "gated/ops/scores.hpp"
+#include "gated/ops/token_shift.hpp"
+
+/// @file
+/// The FLASH layer: local quadratic attention in chunks plus global linear attention (Hua et al., arXiv:2202.10447, §3).
+
+namespace gated {
+
+/// Which rows of the offset-scale make which query or key. The originals disagree.
+enum class OffsetScaleOrder {
+  lucidrains,  ///< local query, global query, local key, global key
+  paper        ///< local query, local key, global query, global key
+};
+
+constexpr auto names_of(OffsetScaleOrder) {
+  return std::array{std::pair{OffsetScaleOrder::lucidrains, std::string_view("lucidrains")},
+                    std::pair{OffsetScaleOrder::paper, std::string_view("paper")}};
+}
+
+/// How the chunks' products KᵀV are combined into the global part. c is the chunk, n the sequence, h counts chunks from 0.
+enum class LinearReduction {
+  sum,   ///< causal: Σ_{h'<h} K_h'ᵀV_h' / c; otherwise Σ over all / n: lucidrains, and equation 7 of the paper
+  mean,  ///< causal: the mean over the h earlier chunks, 0 for the first; otherwise over all chunks: the paper's pseudo-code
+  own_chunk  ///< not causal: K_hᵀV_h / n of the own chunk only: lucidrains' reduce_group_non_causal_attn = False
+};
+
+constexpr auto names_of(LinearReduction) {
+  return std::array{std::pair{LinearReduction::sum, std::string_view("sum")},
+                    std::pair{LinearReduction::mean, std::string_view("mean")},
+                    std::pair{LinearReduction::own_chunk, std::string_view("own_chunk")}};
+}
+
+/// The options of a FLASH layer. The defaults are lucidrains' FLASH, the most used; presets set the others by origin.
+struct MixedChunkAttentionConfig {
+  Index channels = 0;     ///< C (d in the paper)
+  Index value = 0;        ///< E (e), usually 2·C
+  Index query_key = 128;  ///< S (s)
+  Index chunk = 256;      ///< c, tokens per chunk
+  ProjectionLayout projection = ProjectionLayout::separate;
+  Activation activation = Activation::silu;
+  NormForm norm = NormForm::layer_norm;
+  double norm_eps = 1e-5;
+  ScoreKernel kernel = ScoreKernel::relu2;  ///< of the local part: relu2 or Laplace
+  RelativeBiasForm relative_bias = RelativeBiasForm::t5;
+  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;
+  LinearReduction reduction = LinearReduction::sum;
+  Rotary rotary = Rotary::none;
+  Index rotary_dimensions = 0;  ///< r; 0 for all S
+  double rotary_base = 10000.0;
+  bool token_shift = false;  ///< the first half of the channels comes from the token before
+  bool causal = false;
+
+  static constexpr auto fields() {
+    using C = MixedChunkAttentionConfig;
+    return std::tuple{setting("channels", &C::channels),
+                      setting("value", &C::value),
+                      setting("query_key", &C::query_key),
+                      setting("chunk", &C::chunk),
+                      setting("projection", &C::projection),
+                      setting("activation", &C::activation),
+                      setting("norm", &C::norm),
+                      setting("norm_eps", &C::norm_eps),
+                      setting("kernel", &C::kernel),
+                      setting("relative_bias", &C::relative_bias),
+                      setting("offset_scale_order", &C::offset_scale_order),
+                      setting("reduction", &C::reduction),
+                      setting("rotary", &C::rotary),
+                      setting("rotary_dimensions", &C::rotary_dimensions),
+                      setting("rotary_base", &C::rotary_base),
+                      setting("token_shift", &C::token_shift),
+                      setting("causal", &C::causal)};
+  }
+};
+
+/// What streaming keeps of one causal sequence in one layer. Its size does not depend on how long the sequence is.
+template <class T>
+struct MixedChunkAttentionState {
+  Matrix<T> memory;                // S × E: Σ KᵀV / c over the finished chunks
+  Matrix<T> local_keys;            // c × S, of the open chunk
+  Matrix<T> global_keys;           // c × S, of the open chunk
+  Matrix<T> values;                // c × E, of the open chunk
+  Matrix<T> previous;              // 1 × C, with token shift: the last token behind the norm
+  Index finished = 0, filled = 0;  // chunks; tokens of the open chunk
+
+  Index position(Index chunk) const { return finished * chunk + filled; }
+  std::size_t bytes() const {
+    return sizeof(T) *
+           static_cast<std::size_t>(memory.size() + local_keys.size() + global_keys.size() + values.size() + previous.size());
+  }
+};
+
+/// y = x + (u ⊙ (A v + Q M)) W_o: within a chunk A = relu²(q kᵀ / c + B), across chunks M = Σ KᵀV (arXiv:2202.10447, eq. 7).
+///
+/// Shapes: x and y are rows × C; `mask` holds a 0 or 1 per row, or nothing; masked tokens are not attended to and n still
+/// counts them. The last chunk may be short. Errors: ArgumentError when built; ShapeError for sizes and masks. Cost:
+/// 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 3E + 5S) + 128·c + S·E.
+template <class T>
+struct MixedChunkAttention {
+  using Scalar = T;
+  using Config = MixedChunkAttentionConfig;
+  using State = MixedChunkAttentionState<T>;
+
+  MixedChunkAttentionConfig config;
+  Norm<T> norm;
+  GatedProjection<T> projection;
+  OffsetScale<T> offset_scale;  // four rows, see OffsetScaleOrder
+  RotaryEmbedding<T> rotary;
+  RelativeBias<T> relative_bias;  // scaled by √S in the T5 form
+  Linear<T> proj_out;
+
+  MixedChunkAttention() = default;
+  explicit MixedChunkAttention(const MixedChunkAttentionConfig& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0 && c.chunk > 0,
+                           "MixedChunkAttention: channels = ", c.channels, ", value = ", c.value, ", query_key = ", c.query_key,
+                           ", chunk = ", c.chunk, " must be positive.");
+    require<ArgumentError>(c.kernel != ScoreKernel::softmax && c.kernel != ScoreKernel::softmax_plus,
+                           "MixedChunkAttention: kernel = ", name_of(c.kernel),
+                           ", expected relu2 or laplace: its local and global parts are sums without a softmax.");
+    require<ArgumentError>(
+        !c.causal || c.reduction != LinearReduction::own_chunk,
+        "MixedChunkAttention: reduction = own_chunk would let tokens see later ones of their chunk. Set reduction "
+        "= sum or mean, or causal = false.");
+    const Index rotated = c.rotary_dimensions > 0 ? c.rotary_dimensions : c.query_key;
+    require<ArgumentError>(c.rotary == Rotary::none || rotated <= c.query_key,
+                           "MixedChunkAttention: rotary_dimensions = ", c.rotary_dimensions,
+                           ", expected at most query_key = ", c.query_key, ".");
+    norm = Norm<T>(c.norm, c.channels, c.norm_eps);
+    projection = GatedProjection<T>(c.channels, c.value, c.query_key, c.projection, true, c.activation);
+    offset_scale = OffsetScale<T>(4, c.query_key, true);
+    rotary = RotaryEmbedding<T>(c.rotary, rotated, c.rotary_base);
+    relative_bias = RelativeBias<T>(c.relative_bias, c.causal, std::sqrt(static_cast<T>(c.query_key)), c.chunk);
+    proj_out = Linear<T>(c.value, c.channels);
+  }
+  MixedChunkAttention(const MixedChunkAttentionConfig& c, Random& random) : MixedChunkAttention(c) { initialize(random); }
+
+  static constexpr auto fields() {
+    using M = MixedChunkAttention;
+    return std::tuple{
+        field("norm", &M::norm),     field("projection", &M::projection),       field("offset_scale", &M::offset_scale),
+        field("rotary", &M::rotary), field("relative_bias", &M::relative_bias), field("proj_out", &M::proj_out)};
+  }
+
+  void initialize(Random& random) {
+    projection.initialize(random);
+    offset_scale.initialize(random);
+    relative_bias.initialize(random);
+    proj_out.initialize(random);
+  }
+
+  void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
+    expect_columns<T>("MixedChunkAttention::forward", "x", x, "channels", config.channels);
+    expect_shape<T>("MixedChunkAttention::forward", "y", y, x.rows(), config.channels);
+    sequences.expect_total("MixedChunkAttention::forward", x.rows());
+    expect_mask("MixedChunkAttention::forward", mask, sequences);
+
+    const auto frame = workspace.frame();
+    Parts parts = prepare(normalise(x, sequences, nullptr, workspace), sequences, 0, workspace);
+    const T* const visible = mask_values(mask, workspace);
+    if (visible != nullptr) {
+      for (Index i = 0; i < x.rows(); ++i) {
+        parts.global_k.row(i) *= visible[i];
+      }
+    }
+    MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
+    for (Index b = 0; b < sequences.count(); ++b) {
+      mix(parts.rows(sequences.offset(b), sequences.length(b)), visible == nullptr ? nullptr : visible + sequences.offset(b),
+          attended.middleRows(sequences.offset(b), sequences.length(b)), workspace);
+    }
+    proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
+    workspace.show(y);
+  }
+
+  Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
+    Matrix<T> y(x.rows(), x.cols());
+    forward(x, sequences, y, workspace, mask);
+    return y;
+  }
+
+  /// The memory of an empty sequence. Errors: ArgumentError unless the layer is causal.
+  State start() const {
+    require<ArgumentError>(config.causal,
+                           "MixedChunkAttention::start: the layer is not causal, so a token's output depends on later "
+                           "tokens. Build it with causal = true to stream.");
+    const Index c = config.chunk, s = config.query_key;
+    return {.memory = Matrix<T>::Zero(s, config.value),
+            .local_keys = Matrix<T>::Zero(c, s),
+            .global_keys = Matrix<T>::Zero(c, s),
+            .values = Matrix<T>::Zero(c, config.value),
+            .previous = Matrix<T>::Zero(config.token_shift ? 1 : 0, config.channels)};
+  }
+
+  /// forward() for the next tokens of the one sequence that `state` remembers; they join it. Cost: independent of the position.
+  void extend(ConstView<T> x, State& state, View<T> y, Workspace<T>& workspace) const {
+    expect_columns<T>("MixedChunkAttention::extend", "x", x, "channels", config.channels);
+    expect_shape<T>("MixedChunkAttention::extend", "y", y, x.rows(), config.channels);
+    if (x.rows() == 0) {
+      return;
+    }
+    const auto frame = workspace.frame();
+    const Sequences sequences = Sequences::single(x.rows());
+    const MatrixMap<T> z = normalise(x, sequences, &state.previous, workspace);
+    const Parts parts = prepare(z, sequences, state.position(config.chunk), workspace);
+    MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
+    const Scoring<T> scoring = local_scoring(workspace);
+    for (Index done = 0; done < x.rows();) {
+      const Index rows = std::min(x.rows() - done, config.chunk - state.filled);
+      const Parts part = parts.rows(done, rows);
+      state.local_keys.middleRows(state.filled, rows) = part.local_k;
+      state.global_keys.middleRows(state.filled, rows) = part.global_k;
+      state.values.middleRows(state.filled, rows) = part.v;
+      const Index seen = state.filled + rows;
+      mix_chunk(part, state.local_keys.topRows(seen), state.values.topRows(seen), state.filled, scoring, state.memory,
+                memory_scale(state.finished), attended.middleRows(done, rows), workspace);
+      state.filled = seen;
+      done += rows;
+      if (state.filled == config.chunk) {
+        remember(state.global_keys, state.values, state.memory, state.finished == 0, workspace);
+        state.filled = 0;
+        ++state.finished;
+      }
+    }
+    proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
+    workspace.show(y);
+  }
+
+ private:
+  /// What the projections make of some tokens.
+  struct Parts {
+    View<T> u, v, local_q, local_k, global_q, global_k;
+
+    Parts rows(Index first, Index count) const {
+      const auto part = [&](const View<T>& x) { return View<T>(const_cast<View<T>&>(x).middleRows(first, count)); };
+      return {part(u), part(v), part(local_q), part(local_k), part(global_q), part(global_k)};
+    }
+  };
+
+  /// norm(x), shifted if the layer shifts; `previous` is the token before the first one and becomes the last, in streaming.
+  MatrixMap<T> normalise(const ConstView<T>& x, const Sequences& sequences, Matrix<T>* previous,
+                         Workspace<T>& workspace) const {
+    MatrixMap<T> z = workspace.matrix(x.rows(), x.cols());
+    norm.forward(x, z, workspace.at("norm"));
+    if (!config.token_shift) {
+      return z;
+    }
+    MatrixMap<T> shifted = workspace.matrix(x.rows(), x.cols());
+    shift_first_half<T>(z, sequences, shifted);
+    if (previous != nullptr) {
+      const Index half = (x.cols() + 1) / 2;
+      shifted.row(0).head(half) = previous->row(0).head(half);
+      previous->row(0) = z.bottomRows(1);
+    }
+    return shifted;
+  }
+
+  Parts prepare(const ConstView<T>& z, const Sequences& sequences, Index first, Workspace<T>& workspace) const {
+    const auto gated = projection.forward(z, workspace.at("projection"));
+    const auto made = [&](Index row) {
+      MatrixMap<T> part = workspace.matrix(z.rows(), config.query_key);
+      offset_scale.forward(row, gated.z, part, workspace);
+      return View<T>(part);
+    };
+    const bool paper = config.offset_scale_order == OffsetScaleOrder::paper;
+    Parts parts{gated.u, gated.v, made(0), made(paper ? 1 : 2), made(paper ? 2 : 1), made(3)};
+    rotary.forward(sequences, first, workspace, parts.local_q, parts.local_k, parts.global_q, parts.global_k);
+    return parts;
+  }
+
+  Scoring<T> local_scoring(Workspace<T>& workspace) const {
+    return {.kernel = config.kernel,
+            .scale = T{1} / static_cast<T>(config.chunk),
+            .causal = config.causal,
+            .relative = relative_bias.for_length(config.chunk, workspace)};
+  }
+
+  /// What M, kept as a sum, is multiplied with when `finished` chunks are in it.
+  T memory_scale(Index finished) const {
+    if (finished == 0) {
+      return T{0};
+    }
+    return config.reduction == LinearReduction::mean ? T{1} / static_cast<T>(finished) : T{1};
+  }
+
+  /// memory (+)= kᵀ v / c.
+  void remember(const ConstView<T>& k, const ConstView<T>& v, View<T> memory, bool first, Workspace<T>& workspace) const {
+    add_product(k, v, T{1} / static_cast<T>(config.chunk), memory, first, workspace);
+  }
+
+  /// memory (+)= kᵀ v · scale.
+  static void add_product(const ConstView<T>& k, const ConstView<T>& v, T scale, View<T> memory, bool first,
+                          Workspace<T>& workspace) {
+    if (first) {
+      matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale});
+    } else {
+      matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale}, Add<T>(memory));
+    }
+  }
+
+  /// attended = u ⊙ (A v + q M · scale) for the tokens of `part`, which stand from `first` on in a chunk with keys k and values
+  /// v.
+  void mix_chunk(const Parts& part, const ConstView<T>& k, const ConstView<T>& v, Index first, const Scoring<T>& scoring,
+                 const ConstView<T>& memory, T scale, View<T> attended, Workspace<T>& workspace) const {
+    if (scale == T{0}) {
+      attend<T>(part.local_q, k, v, first, scoring, attended, workspace, Multiply<T>(part.u));
+      return;
+    }
+    attend<T>(part.local_q, k, v, first, scoring, attended, workspace);
+    matmul<T>(part.global_q, memory, attended, workspace, Scale<T>{scale}, Add<T>(attended), Multiply<T>(part.u));
+  }
+
+  /// One whole sequence.
+  void mix(const Parts& parts, const T* visible, View<T> attended, Workspace<T>& workspace) const {
+    const auto frame = workspace.frame();
+    const Index length = attended.rows(), c = config.chunk;
+    const Index chunks = (length + c - 1) / c;
+    MatrixMap<T> memory = workspace.matrix(config.query_key, config.value);
+    Scoring<T> scoring = local_scoring(workspace);
+    if (!config.causal && config.reduction != LinearReduction::own_chunk && length > 0) {
+      const Index divisor = config.reduction == LinearReduction::mean ? chunks * c : length;
+      add_product(parts.global_k, parts.v, T{1} / static_cast<T>(divisor), memory, true, workspace);
+    }
+    for (Index h = 0; h < chunks; ++h) {
+      const Index rows = std::min(c, length - h * c);
+      const Parts part = parts.rows(h * c, rows);
+      scoring.keys = visible == nullptr ? nullptr : visible + h * c;
+      if (config.reduction == LinearReduction::own_chunk) {
+        add_product(part.global_k, part.v, T{1} / static_cast<T>(length), memory, true, workspace);
+      }
+      mix_chunk(part, part.local_k, part.v, 0, scoring, memory, config.causal ? memory_scale(h) : T{1},
+                attended.middleRows(h * c, rows), workspace);
+      if (config.causal && h + 1 < chunks) {
+        remember(part.global_k, part.v, memory, h == 0, workspace);
+      }
+    }
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "gated/core/parameters.hpp"
+#include "gated/core/sequences.hpp"
+#include "gated/core/settings.hpp"
+#include "gated/ops/rotary.hpp"
+
+/// @file
+/// Rotary position embedding as a layer: its frequencies are stored by some checkpoints.
+
+namespace gated {
+
+/// Rotates the first r channels of queries and keys by their position (RoPE, arXiv:2104.09864).
+///
+/// The frequencies are base^(-2k/r) unless a checkpoint brings its own, which are then used as they are: files of lucidrains'
+/// models hold them rounded to float32. Errors: ArgumentError for an odd r. Cost: N·r/2 sines and cosines a table.
+template <class T>
+struct RotaryEmbedding {
+  using Scalar = T;
+
+  Rotary layout = Rotary::none;
+  Vector<T> frequencies;  // r/2; a constant, not trained
+
+  RotaryEmbedding() = default;
+  RotaryEmbedding(Rotary layout_, Index dimensions, double base) : layout(layout_) {
+    if (layout != Rotary::none) {
+      frequencies = rotary_frequencies<T>(dimensions, base);
+    }
+  }
+
+  static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
+
+  /// Rotates rows of every sequence in each of `parts`, whose first row stands at position `first` of its sequence.
+  template <class... Parts>
+  void forward(const Sequences& sequences, Index first, Workspace<T>& workspace, Parts&... parts) const {
+    if (layout == Rotary::none) {
+      return;
+    }
+    const auto frame = workspace.frame();
+    const Index longest = sequences.longest();
+    MatrixMap<T> table = workspace.matrix(longest, 2 * frequencies.size());
+    rotary_table<T>(frequencies, first, table);
+    for (Index b = 0; b < sequences.count(); ++b) {
+      const Index offset = sequences.offset(b), length = sequences.length(b);
+      (rotate<T>(parts.middleRows(offset, length), table.topRows(length), layout), ...);
+    }
+  }
+};
+
+}  // namespace gated

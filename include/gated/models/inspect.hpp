@@ -1,0 +1,125 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "gated/layers/patch_embedding.hpp"
+#include "gated/layers/spatial_projection.hpp"
+
+/// @file
+/// What spatial weights look like: how alike the filters of different tokens are, and how local.
+///
+/// Everything here is written for a grid of tokens, such as an image's patches; a sequence is a grid that is one row high. The
+/// filter of token p is row p of W, read by offset: W[p, p + Δ]. A *window* of odd size w holds the offsets of at most (w - 1)
+/// / 2 down and across; entries that lie outside the grid do not count.
+
+namespace gated {
+
+/// W of one head between the patches of `grid`, written out, masks and scales included: patches × patches.
+///
+/// Tokens beyond the patches (a class token) come first and are left out. Errors: ArgumentError for a head that is not there,
+/// ShapeError for a grid that is empty or has more patches than the projection tokens. Cost: N² numbers.
+template <class T>
+Matrix<T> patch_weight(const SpatialProjection<T>& projection, Index head, ImageSize grid) {
+  require<ArgumentError>(head >= 0 && head < projection.config.heads, "patch_weight: head = ", head, ", expected 0 … ",
+                         projection.config.heads - 1, ".");
+  require<ShapeError>(grid.height > 0 && grid.width > 0 && grid.area() <= projection.config.length,
+                      "patch_weight: the grid is ", grid.height, " × ", grid.width, ", expected at least one and at most ",
+                      projection.config.length, " patches, the tokens that the projection was built for.");
+  return projection.effective_weight(head, projection.config.length).bottomRightCorner(grid.area(), grid.area());
+}
+
+namespace detail {
+
+/// The offsets of a window, and a walk over the entries of W that lie in it.
+struct Window {
+  ImageSize grid;
+  Index down, across;  // the largest offsets that the grid has
+
+  template <class T>
+  Window(const char* where, const ConstView<T>& w, ImageSize grid_, Index size) : grid(grid_) {
+    require<ShapeError>(w.rows() == w.cols() && w.rows() == grid.area() && grid.height > 0 && grid.width > 0, where, ": w is ",
+                        w.rows(), " × ", w.cols(), ", expected patches × patches of a grid of ", grid.height, " × ", grid.width,
+                        ". patch_weight() gives it.");
+    require<ArgumentError>(size > 0 && size % 2 == 1, where, ": window = ", size,
+                           ", expected a positive odd number, since it is centred on a token.");
+    down = std::min((size - 1) / 2, grid.height - 1);
+    across = std::min((size - 1) / 2, grid.width - 1);
+  }
+
+  /// Calls visit(Δy, Δx, W[p, p + Δ]) for all patches p and offsets of the window, one offset after the other.
+  template <class T, class Visit>
+  void for_each(const ConstView<T>& w, const Visit& visit) const {
+    for (Index dy = -down; dy <= down; ++dy) {
+      for (Index dx = -across; dx <= across; ++dx) {
+        for (Index y = std::max(-dy, Index{0}); y < grid.height - std::max(dy, Index{0}); ++y) {
+          for (Index x = std::max(-dx, Index{0}); x < grid.width - std::max(dx, Index{0}); ++x) {
+            visit(dy, dx, static_cast<double>(w(y * grid.width + x, (y + dy) * grid.width + x + dx)));
+          }
+        }
+      }
+    }
+  }
+};
+
+}  // namespace detail
+
+/// The filter that is the mean of all tokens' filters: m_Δ = mean of W[p, p + Δ] over the p whose p + Δ is in the grid.
+///
+/// Shapes: `w` is patches × patches; the result has a row per Δy and a column per Δx, (2·down + 1) × (2·across + 1) with the
+/// offset 0 in the middle, as many as fit into the window and the grid. Errors: ShapeError for another w, ArgumentError for an
+/// even window. Cost: patches × window².
+template <class T>
+Matrix<double> mean_filter(ConstView<T> w, ImageSize grid, Index window) {
+  const detail::Window offsets("mean_filter", w, grid, window);
+  Matrix<double> mean = Matrix<double>::Zero(2 * offsets.down + 1, 2 * offsets.across + 1);
+  Matrix<double> first = mean, count = mean;
+  // Summed as differences to the first: the mean of equal numbers is then that number, to the last bit.
+  offsets.for_each(w, [&](Index dy, Index dx, double value) {
+    const Index row = dy + offsets.down, column = dx + offsets.across;
+    first(row, column) = count(row, column) == 0 ? value : first(row, column);
+    mean(row, column) += value - first(row, column);
+    count(row, column) += 1;
+  });
+  return first.array() + mean.array() / count.array();
+}
+
+/// How far W is from translation invariance inside a window: Σ |W[p, p + Δ] - m_Δ| / Σ |W[p, p + Δ]| with m = mean_filter().
+///
+/// Both sums go over all p and the Δ of the window; 0 / 0 is 0. It is exactly 0 for a Toeplitz weight (in two dimensions: a
+/// block-Toeplitz one) and about 1 and more for weights that have nothing in common. The authors of gMLP report such a number
+/// for the last layer of gMLP-base, without its formula: 1.4, 2.4, 7.0, 14 and 18 % for windows of 5, 9, 17, 33 and 65
+/// (discussion of arXiv:2105.08050 on OpenReview). Shapes, errors and cost: as mean_filter().
+template <class T>
+double toeplitz_error(ConstView<T> w, ImageSize grid, Index window) {
+  const detail::Window offsets("toeplitz_error", w, grid, window);
+  const Matrix<double> mean = mean_filter<T>(w, grid, window);
+  double difference = 0, size = 0;
+  offsets.for_each(w, [&](Index dy, Index dx, double value) {
+    difference += std::abs(value - mean(dy + offsets.down, dx + offsets.across));
+    size += std::abs(value);
+  });
+  return size == 0 ? 0 : difference / size;
+}
+
+/// The same for one head of a projection over the patches of `grid`, or over a sequence. Errors: those of patch_weight() too.
+template <class T>
+double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index window, ImageSize grid) {
+  return toeplitz_error<T>(patch_weight(projection, head, grid), grid, window);
+}
+template <class T>
+double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index window) {
+  return toeplitz_error(projection, head, window, ImageSize{1, projection.config.length});
+}
+
+/// The share of Σ W² that lies inside the window around each token: 1 for weights that look no further. 0 / 0 is 0.
+/// Shapes, errors and cost: as mean_filter().
+template <class T>
+double energy_share(ConstView<T> w, ImageSize grid, Index window) {
+  double inside = 0;
+  detail::Window("energy_share", w, grid, window).for_each(w, [&](Index, Index, double value) { inside += value * value; });
+  const double all = w.template cast<double>().squaredNorm();
+  return all == 0 ? 0 : inside / all;
+}
+
+}  // namespace gated

@@ -1,0 +1,193 @@
+#pragma once
+
+#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/resize_rules.hpp"
+
+/// @file
+/// The same model for another number of tokens.
+///
+/// A gMLP is built for one length, because its spatial weight is N × N. The functions here return a new model for another one;
+/// what they are given stays as it is. Spatial weights and their biases change, every other parameter is copied.
+
+namespace gated {
+
+/// How the spatial weights of an image model go to another grid of patches.
+enum class GridResize {
+  by_offset,  ///< filters keep their size in patches and move: for larger or smaller pictures of things of the same size
+  bilinear    ///< filters keep their share of the picture and stretch: for the same pictures at another resolution
+};
+
+constexpr auto names_of(GridResize) {
+  return std::array{std::pair{GridResize::by_offset, std::string_view("by_offset")},
+                    std::pair{GridResize::bilinear, std::string_view("bilinear")}};
+}
+
+/// How far a change of length may go.
+enum class LengthResize {
+  exact,     ///< every weight between tokens of both lengths keeps its value; where that cannot be, refuse
+  by_offset  ///< filters move, as GridResize::by_offset moves them
+};
+
+constexpr auto names_of(LengthResize) {
+  return std::array{std::pair{LengthResize::exact, std::string_view("exact")},
+                    std::pair{LengthResize::by_offset, std::string_view("by_offset")}};
+}
+
+/// A spatial projection between the patches of `old_grid`, carried to `new_grid`. See the function for models below.
+///
+/// Tokens beyond the patches come first, as a class token does. Errors: ArgumentError for weights that are not dense, for
+/// bilinear ones with a causal mask, for empty grids; ShapeError if `old_grid` has more patches than the projection tokens.
+template <class T>
+SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
+  require<ArgumentError>(old_grid.height > 0 && old_grid.width > 0 && new_grid.height > 0 && new_grid.width > 0,
+                         "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
+                         new_grid.width, " patches: all must be positive.");
+  const Index old_patches = old_grid.area(), new_patches = new_grid.area(), others = from.config.length - old_patches;
+  require<ShapeError>(others >= 0, "resize_grid: a grid of ", old_grid.height, " × ", old_grid.width, " has ", old_patches,
+                      " patches, expected at most the ", from.config.length, " tokens that the projection was built for.");
+  require<ArgumentError>(from.config.form == SpatialForm::dense, "resize_grid: the spatial weights are ",
+                         name_of(from.config.form), ", expected dense: a weight that is the same along the sequence of ",
+                         "patches has no filters in the plane. resize_length() changes its length.");
+  require<ArgumentError>(method == GridResize::by_offset || !from.config.causal,
+                         "resize_grid: bilinear filters reach over the causal mask. Use by_offset.");
+  if (old_grid == new_grid) {
+    return from;
+  }
+  const bool moving = method == GridResize::by_offset;
+  const auto down = detail::same_place(old_grid.height, new_grid.height);
+  const auto across = detail::same_place(old_grid.width, new_grid.width);
+  const Matrix<T> positions =
+      moving ? detail::on_grid(detail::selection<T>(down, old_grid.height), detail::selection<T>(across, old_grid.width))
+             : detail::on_grid(detail::interpolation<T>(old_grid.height, new_grid.height),
+                               detail::interpolation<T>(old_grid.width, new_grid.width));
+  const Matrix<T> targets = detail::on_grid(detail::redistribution<T>(old_grid.height, new_grid.height),
+                                            detail::redistribution<T>(old_grid.width, new_grid.width));
+  auto config = from.config;
+  config.length = others + new_patches;
+  SpatialProjection<T> to(config);
+  for (Index head = 0; head < config.heads; ++head) {
+    const auto w = from.weight.middleRows(head * from.config.length, from.config.length);
+    auto resized = to.weight.middleRows(head * config.length, config.length);
+    const ConstView<T> filters = w.bottomRightCorner(old_patches, old_patches);
+    resized.bottomRightCorner(new_patches, new_patches) =
+        moving ? detail::move_filters<T>(filters, old_grid, new_grid, down, across)
+               : detail::product<T>(detail::product<T>(positions, filters), transposed<T>(targets));
+    if (others > 0) {
+      resized.topLeftCorner(others, others) = w.topLeftCorner(others, others);
+      resized.topRightCorner(others, new_patches) =
+          detail::product<T>(ConstView<T>(w.topRightCorner(others, old_patches)), transposed<T>(targets));
+      resized.bottomLeftCorner(new_patches, others) =
+          detail::product<T>(positions, ConstView<T>(w.bottomLeftCorner(old_patches, others)));
+    }
+  }
+  to.bias.leftCols(others) = from.bias.leftCols(others);
+  to.bias.rightCols(new_patches) = detail::product<T>(ConstView<T>(from.bias.rightCols(old_patches)), transposed<T>(positions));
+  return to;
+}
+
+/// `model` for images of another size; the patches keep theirs. The gMLP paper goes from 224 to 384 pixels in this way, by
+/// "tiling" its spatial kernels, and then trains on; it does not give its rule (arXiv:2105.08050; its discussion on
+/// OpenReview).
+///
+/// Let p' be a patch of the new grid of n' patches down (across) and W' the new weight.
+/// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 where p + Δ is not in the old grid. p is the old patch at the same place in
+///   the image, p = ⌊(p' + 1/2) n / n'⌋ down and across, and gives its bias too. A filter moves whole, so on a larger grid the
+///   sum of each row stays. A translation-invariant W stays so, bit for bit, wherever p has the offset Δ: everywhere on a
+///   smaller grid; on a larger one a patch near the border takes over what an old patch nearer to it did not see.
+/// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false) and B is the
+///   same with its columns scaled to the sum 1, in one dimension after the other (and a triangle as wide as the new patches
+///   where they are fewer): the sums of the rows of W are kept, as W' 1 = A (W 1).
+/// A class token keeps its bias and its weight for itself; patches look at it with the weight of p (bilinear: interpolated),
+/// and its own row, which belongs to no place, is B times the old one in both methods.
+///
+/// Exact: the same grid returns the same bits. Accuracy: neither method replaces training on. On the digits of
+/// examples/classify_digits (98.6 % at 8 × 8 patches of one pixel), without any: images scaled to 12 × 12 are classified with
+/// 91.4 % by bilinear and 46.2 % by by_offset; images with a black line below and on the right, 9 × 9, with 59.1 % and 81.6 %.
+/// Errors: ArgumentError for an image without pixels or that the patches do not tile, for spatial weights that are not dense,
+/// and for bilinear causal ones. Cost: by_offset N'² copies a head and block, bilinear 2·N'·N·(N + N') flops.
+template <class T>
+GmlpImageClassifier<T> resize_grid(const GmlpImageClassifier<T>& model, ImageSize image, GridResize method) {
+  const ImageSize patch = model.patch_embedding.patch;
+  require<ArgumentError>(
+      image.height > 0 && image.width > 0 && image.height % patch.height == 0 && image.width % patch.width == 0,
+      "resize_grid: the image is to have ", image.height, " × ", image.width,
+      " pixels, expected positive multiples of the patch, ", patch.height, " × ", patch.width,
+      ". Choose the next multiple and resize or crop the images to it.");
+  auto config = model.config;
+  config.image = image;
+  config.trunk.length = 0;  // follows
+  const ImageSize old_grid = model.patch_embedding.grid();
+  const ImageSize new_grid{image.height / patch.height, image.width / patch.width};
+  return detail::with_spatial(model, config,
+                              [&](const SpatialProjection<T>& from) { return resize_grid(from, old_grid, new_grid, method); });
+}
+
+/// A spatial projection for sequences of `length` tokens. See the function for models below.
+template <class T>
+SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index length, LengthResize method = LengthResize::exact) {
+  const Index old_length = from.config.length;
+  const bool dense = from.config.form == SpatialForm::dense;
+  require<ArgumentError>(length > 0, "resize_length: length = ", length, ", expected at least one token.");
+  require<ArgumentError>(
+      !dense || method == LengthResize::by_offset || length == old_length || (from.config.causal && length < old_length),
+      "resize_length: from ", old_length, " to ", length, " tokens: the spatial weights are dense",
+      from.config.causal ? "" : " and not causal", ", so there is no exact weight of another length",
+      from.config.causal ? " that is longer" : "", ". Ask for LengthResize::by_offset and train on",
+      length < old_length ? ", or set length_policy = slice." : ".");
+  if (length == old_length) {
+    return from;
+  }
+  auto config = from.config;
+  config.length = length;
+  SpatialProjection<T> to(config);
+  const auto positions =
+      dense && !config.causal ? detail::same_place(old_length, length) : detail::same_start(old_length, length);
+  if (dense) {
+    for (Index head = 0; head < config.heads; ++head) {
+      to.weight.middleRows(head * length, length) = detail::move_filters<T>(
+          from.weight.middleRows(head * old_length, old_length), {1, old_length}, {1, length}, {0}, positions);
+    }
+  } else {  // the main diagonal's number is in column N - 1, behind it those of tokens before; the kernel keeps its middle
+    to.weight = detail::window(from.weight, old_length - length, to.weight.cols());
+  }
+  to.bias = detail::take_columns(from.bias, positions);
+  to.position_x = detail::take_columns(from.position_x, positions);
+  to.position_y = detail::take_columns(from.position_y, positions);
+  return to;
+}
+
+/// `model` for sequences of `length` tokens.
+///
+/// | spatial weight  | shorter                                  | longer                                                     |
+/// |-----------------|------------------------------------------|------------------------------------------------------------|
+/// | toeplitz        | the middle of w: W' = W[:n', :n']        | w between zeros: W'[:n, :n] = W, offsets beyond n - 1 are 0 |
+/// | scaled_toeplitz | the last n' of w, the first of x and y   | w behind zeros, x and y go on with their last values       |
+/// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W, then the last filter       |
+/// | dense           | by_offset only: moved filters            | by_offset only: moved filters                              |
+///
+/// Biases are cut in the same way and go on with their last value. Exact: in the first three rows W' and W agree on all tokens
+/// that both have, so a causal model gives the same output for the first min(n, n') tokens as before; by_offset keeps that
+/// promise. In the last row the rule is resize_grid()'s in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with
+/// i = ⌊(i' + 1/2) n / n'⌋, and 0 beyond, which no longer gives the same output for any text.
+/// Accuracy: a shorter causal model is the same model. Other shorter ones see the text without its end, which they were not
+/// trained on; longer ones look no further back than before, and know nothing of the new positions until trained on.
+/// The LengthPolicy stays. Errors: ArgumentError for length < 1 and for dense weights that only by_offset can serve.
+/// Cost: one copy of the parameters.
+template <class T>
+Gmlp<T> resize_length(const Gmlp<T>& model, Index length, LengthResize method = LengthResize::exact) {
+  auto config = model.config;
+  config.length = length;
+  return detail::with_spatial(model, config,
+                              [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
+}
+
+template <class T>
+GmlpLanguageModel<T> resize_length(const GmlpLanguageModel<T>& model, Index length, LengthResize method = LengthResize::exact) {
+  auto config = model.config;
+  config.trunk.length = length;
+  return detail::with_spatial(model, config,
+                              [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
+}
+
+}  // namespace gated

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "gated/layers/patch_embedding.hpp"
+#include "gated/models/gmlp.hpp"
+
+/// @file
+/// The rules by which models/resize.hpp carries spatial weights to another length or grid, each written once: for grids, of
+/// which a sequence is one that is a single row high.
+
+namespace gated {
+
+namespace detail {
+
+/// For each position on a new axis, the old position whose filter it takes over.
+using Positions = std::vector<Index>;
+
+/// The old position that lies nearest when both axes have the same extent: ⌊(i' + 1/2) n / n'⌋.
+inline Positions same_place(Index old_size, Index new_size) {
+  Positions positions;
+  for (Index i = 0; i < new_size; ++i) {
+    positions.push_back((2 * i + 1) * old_size / (2 * new_size));
+  }
+  return positions;
+}
+
+/// The old position that lies nearest when both axes begin together: min(i', n - 1).
+inline Positions same_start(Index old_size, Index new_size) {
+  Positions positions;
+  for (Index i = 0; i < new_size; ++i) {
+    positions.push_back(std::min(i, old_size - 1));
+  }
+  return positions;
+}
+
+/// W'[(y', x'), (y' + Δy, x' + Δx)] = W[(y, x), (y + Δy, x + Δx)] with y = down[y'] and x = across[x']: each new position takes
+/// over the filter of one old position. Offsets that lead out of the old grid have the weight 0.
+template <class T>
+Matrix<T> move_filters(ConstView<T> w, ImageSize old_grid, ImageSize new_grid, const Positions& down, const Positions& across) {
+  Matrix<T> moved = Matrix<T>::Zero(new_grid.area(), new_grid.area());
+  for (Index i = 0; i < moved.rows(); ++i) {
+    const Index new_y = i / new_grid.width, old_y = down[static_cast<std::size_t>(new_y)];
+    const Index new_x = i % new_grid.width, old_x = across[static_cast<std::size_t>(new_x)];
+    const Index left = std::min(old_x, new_x), right = std::min(old_grid.width - old_x, new_grid.width - new_x);
+    const Index above = std::min(old_y, new_y), below = std::min(old_grid.height - old_y, new_grid.height - new_y);
+    for (Index dy = -above; dy < below; ++dy) {
+      moved.row(i).segment((new_y + dy) * new_grid.width + new_x - left, left + right) =
+          w.row(old_y * old_grid.width + old_x).segment((old_y + dy) * old_grid.width + old_x - left, left + right);
+    }
+  }
+  return moved;
+}
+
+/// S with (S v)[i'] = v[positions[i']].
+template <class T>
+Matrix<T> selection(const Positions& positions, Index old_size) {
+  Matrix<T> s = Matrix<T>::Zero(static_cast<Index>(positions.size()), old_size);
+  for (Index i = 0; i < s.rows(); ++i) {
+    s(i, positions[static_cast<std::size_t>(i)]) = T{1};
+  }
+  return s;
+}
+
+/// Linear interpolation between the centres of cells, clamped at the ends (align_corners = false): new × old,
+/// A[i', j] = max(0, 1 - |x(i') - j| / reach) with x(i') = (i' + 1/2) n / n' - 1/2. With reach = 1 rows add up to one.
+template <class T>
+Matrix<T> interpolation(Index old_size, Index new_size, double reach = 1) {
+  Matrix<T> a(new_size, old_size);
+  const double ratio = static_cast<double>(old_size) / static_cast<double>(new_size);
+  for (Index i = 0; i < new_size; ++i) {
+    const double x = std::clamp((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0, static_cast<double>(old_size - 1));
+    for (Index j = 0; j < old_size; ++j) {
+      a(i, j) = static_cast<T>(std::max(0.0, 1 - std::abs(x - static_cast<double>(j)) / reach));
+    }
+  }
+  return a;
+}
+
+/// The same for quantities that are spread over the cells, so that their sum stays: every column adds up to one. On a coarser
+/// axis the triangle is as wide as the new cells, since a narrower one would skip old cells.
+template <class T>
+Matrix<T> redistribution(Index old_size, Index new_size) {
+  Matrix<T> b =
+      interpolation<T>(old_size, new_size, std::max(1.0, static_cast<double>(old_size) / static_cast<double>(new_size)));
+  for (Index j = 0; j < old_size; ++j) {
+    b.col(j) /= b.col(j).sum();
+  }
+  return b;
+}
+
+/// What acts on a grid as `down` acts on its columns and `across` on its rows.
+template <class T>
+Matrix<T> on_grid(const Matrix<T>& down, const Matrix<T>& across) {
+  Matrix<T> product(down.rows() * across.rows(), down.cols() * across.cols());
+  for (Index i = 0; i < down.rows(); ++i) {
+    for (Index j = 0; j < down.cols(); ++j) {
+      product.block(i * across.rows(), j * across.cols(), across.rows(), across.cols()) = down(i, j) * across;
+    }
+  }
+  return product;
+}
+
+template <class T>
+Matrix<T> product(const Operand<T>& a, const Operand<T>& b) {
+  Workspace<T> workspace;
+  Matrix<T> c(a.rows, b.columns);
+  matmul<T>(a, b, c, workspace);
+  return c;
+}
+
+/// Columns `first` … `first + count - 1` of `m`; those that it does not have are zero.
+template <class T>
+Matrix<T> window(const Matrix<T>& m, Index first, Index count) {
+  Matrix<T> out = Matrix<T>::Zero(m.rows(), count);
+  const Index from = std::max(first, Index{0}), to = std::min(first + count, m.cols());
+  out.middleCols(from - first, to - from) = m.middleCols(from, to - from);
+  return out;
+}
+
+/// Column positions[i] of `m` as column i.
+template <class T>
+Matrix<T> take_columns(const Matrix<T>& m, const Positions& positions) {
+  Matrix<T> out(m.rows(), m.rows() > 0 ? static_cast<Index>(positions.size()) : 0);
+  for (Index i = 0; i < out.cols(); ++i) {
+    out.col(i) = m.col(positions[static_cast<std::size_t>(i)]);
+  }
+  return out;
+}
+
+template <class T>
+auto& trunk_of(Gmlp<T>& model) {
+  return model;
+}
+template <class T>
+const auto& trunk_of(const Gmlp<T>& model) {
+  return model;
+}
+auto& trunk_of(auto& model) { return model.trunk; }
+
+/// A model of another configuration that has the parameters of `model`, and resize(gate.proj) for its spatial projections.
+template <class Model, class Resize>
+Model with_spatial(const Model& model, const typename Model::Config& config, const Resize& resize) {
+  using T = typename Model::Scalar;
+  std::vector<SpatialProjection<T>> projections;  // first, so that nothing is built for what is refused
+  for (const auto& block : trunk_of(model).blocks) {
+    projections.push_back(resize(block.gate.proj));
+  }
+  std::vector<std::span<const T>> sources;
+  for_each_parameter([&](const ParameterInfo&, auto values) { sources.push_back(values); }, model);
+
+  Model result(config);
+  auto source = sources.begin();
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        if (info.role != Role::spatial) {
+          std::copy(source->begin(), source->end(), values.begin());
+        }
+        ++source;
+      },
+      result);
+  for (std::size_t i = 0; i < projections.size(); ++i) {
+    trunk_of(result).blocks[i].gate.proj = std::move(projections[i]);
+  }
+  return result;
+}
+
+}  // namespace detail
+
+}  // namespace gated

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "gated/core/workspace.hpp"
+
+/// @file
+/// Relative position biases: numbers added to a score that depend on the distance between key and query.
+///
+/// A bias of this kind on n × n scores is 2n-1 numbers. They are kept in the order of the offset j - i (key minus query), from
+/// -(n-1) to n-1, so that a row of scores reads them front to back.
+
+namespace gated {
+
+/// The bucket of T5 (Raffel et al., arXiv:1910.10683) for a query at i and a key at j, with m = i - j.
+///
+/// Half of the buckets hold one distance each; the other half grow logarithmically up to `max_distance`. Causal: future keys
+/// share bucket 0 with distance 0. Otherwise keys after the query have the upper half of the table to themselves.
+inline Index t5_bucket(Index m, bool causal, Index buckets = 32, Index max_distance = 128) {
+  Index offset = 0;
+  if (causal) {
+    m = std::max<Index>(m, 0);
+  } else {
+    buckets /= 2;
+    offset = m < 0 ? buckets : 0;
+    m = std::abs(m);
+  }
+  const Index exact = buckets / 2;
+  if (m < exact) {
+    return offset + m;
+  }
+  const double growth = std::log(static_cast<double>(m) / static_cast<double>(exact)) /
+                        std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
+  // Where the quotient is a whole number, rounding must not decide: the originals, in float32, arrive at it or above.
+  const double beyond = std::floor(growth * static_cast<double>(buckets - exact) + 1e-7);
+  return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
+}
+
+/// relative[n-1 + (j-i)] = table[t5_bucket(i - j)] · scale.
+template <class T>
+void t5_bias(const Vector<T>& table, T scale, bool causal, Index max_distance, Index n, T* relative) {
+  for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
+    relative[n - 1 + offset] = table[t5_bucket(-offset, causal, table.size(), max_distance)] * scale;
+  }
+}
+
+/// Sinusoidal positions: y[t] = [sin(p f_0) … sin(p f_{C/2-1}), cos(p f_0) …] · scale at p = first + t, halves side by side.
+template <class T>
+void add_sinusoid(const Vector<T>& frequencies, Index first, T scale, View<T> y) {
+  const Index half = frequencies.size();
+  for (Index t = 0; t < y.rows(); ++t) {
+    for (Index k = 0; k < half; ++k) {
+      const double angle = static_cast<double>(first + t) * static_cast<double>(frequencies[k]);
+      y(t, k) += static_cast<T>(std::sin(angle)) * scale;
+      y(t, half + k) += static_cast<T>(std::cos(angle)) * scale;
+    }
+  }
+}
+
+}  // namespace gated

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+/// Counts the heap allocations of a program. Replaces the global allocation functions: include it in one source file only.
+
+// GCC sees operator new and the free() of operator delete, both inlined, and takes them for a mismatch.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
+namespace gated::test {
+
+inline std::atomic<long> allocation_count{0};
+
+/// The number of allocations while `f` runs, on any thread.
+template <class F>
+long allocations_during(F&& f) {
+  const long before = allocation_count;
+  f();
+  return allocation_count - before;
+}
+
+inline void* counted_allocation(std::size_t size, std::size_t alignment) {
+  ++allocation_count;
+  size = (size == 0 ? 1 : size) + alignment - 1;
+#if defined(_MSC_VER)
+  return _aligned_malloc(size, alignment);
+#else
+  return std::aligned_alloc(alignment, size / alignment * alignment);
+#endif
+}
+
+inline void counted_release(void* p) {
+#if defined(_MSC_VER)
+  _aligned_free(p);
+#else
+  std::free(p);
+#endif
+}
+
+inline void* counted_allocation_or_throw(std::size_t size, std::size_t alignment) {
+  void* const result = counted_allocation(size, alignment);
+  if (result == nullptr) {
+    throw std::bad_alloc();
+  }
+  return result;
+}
+
+}  // namespace gated::test
+
+void* operator new(std::size_t size) {
+  return gated::test::counted_allocation_or_throw(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return gated::test::counted_allocation(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return gated::test::counted_allocation_or_throw(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return gated::test::counted_allocation(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* p) noexcept { gated::test::counted_release(p); }
+void operator delete(void* p, std::size_t) noexcept { gated::test::counted_release(p); }
+void operator delete(void* p, std::align_val_t) noexcept { gated::test::counted_release(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { gated::test::counted_release(p); }
+
+// Eigen's own memory comes from malloc. Where that can be replaced too, it is counted.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GATED_TEST_COUNTS_MALLOC 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define GATED_TEST_COUNTS_MALLOC 0
+#endif
+#endif
+#if !defined(GATED_TEST_COUNTS_MALLOC)
+#if defined(__GLIBC__)
+#define GATED_TEST_COUNTS_MALLOC 1
+#else
+#define GATED_TEST_COUNTS_MALLOC 0
+#endif
+#endif
+
+#if GATED_TEST_COUNTS_MALLOC
+extern "C" {
+void* __libc_malloc(std::size_t size) noexcept;
+
+void* malloc(std::size_t size) noexcept {
+  ++gated::test::allocation_count;
+  return __libc_malloc(size);
+}
+}
+#endif

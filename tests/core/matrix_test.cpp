@@ -1,0 +1,43 @@
+#include "gated/core/matrix.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/numbers.hpp"
+
+namespace gated {
+namespace {
+
+TEST(Matrix, StoresTheChannelsOfATokenNextToEachOther) {
+  Matrix<float> x(2, 3);
+  x << 1, 2, 3, 4, 5, 6;
+  EXPECT_EQ(x.data()[1], 2);
+  EXPECT_EQ(x.data()[3], 4);
+}
+
+TEST(View, OfABlockIsNoCopy) {
+  Matrix<double> x = Matrix<double>::Zero(4, 6);
+  View<double> view = x.block(1, 2, 2, 3);
+  EXPECT_EQ(view.outerStride(), 6);
+  view(0, 0) = 7;
+  EXPECT_EQ(x(1, 2), 7);
+  const ConstView<double> seen = x.block(1, 2, 2, 3);
+  EXPECT_EQ(seen.data(), &x(1, 2));
+}
+
+TEST(ExpectColumns, NamesThePlaceAndBothSizes) {
+  const Matrix<float> x(2, 5);
+  EXPECT_NO_THROW(expect_columns<float>("Linear::forward", "x", x, "in", 5));
+  const std::string message = test::message_of<ShapeError>([&] { expect_columns<float>("Linear::forward", "x", x, "in", 4); });
+  EXPECT_EQ(message.find("Linear::forward: x has 5 columns, expected in = 4"), 0u) << message;
+}
+
+TEST(ExpectShape, RefusesOtherRowsAndOtherColumns) {
+  Matrix<float> y(2, 5);
+  EXPECT_NO_THROW(expect_shape<float>("matmul", "y", y, 2, 5));
+  EXPECT_THROW(expect_shape<float>("matmul", "y", y, 2, 4), ShapeError);
+  const std::string message = test::message_of<ShapeError>([&] { expect_shape<float>("matmul", "y", y, 3, 5); });
+  EXPECT_EQ(message.find("matmul: y is 2 × 5, expected 3 × 5."), 0u) << message;
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/random.hpp"
+
+/// Random matrices, comparisons of numbers, and the texts of refusals, for the tests of every floor.
+
+namespace gated::test {
+
+/// rows × columns numbers from N(0, deviation²).
+template <class T>
+Matrix<T> random_matrix(Index rows, Index columns, std::uint64_t seed, double deviation = 1.0) {
+  Matrix<T> x(rows, columns);
+  Random random(seed);
+  fill_normal(std::span<T>(x.data(), static_cast<std::size_t>(x.size())), deviation, random);
+  return x;
+}
+
+template <class T>
+Vector<T> random_vector(Index size, std::uint64_t seed, double deviation = 1.0) {
+  Vector<T> x(size);
+  Random random(seed);
+  fill_normal(std::span<T>(x.data(), static_cast<std::size_t>(x.size())), deviation, random);
+  return x;
+}
+
+template <class T>
+auto bits_of(T x) {
+  return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
+}
+
+/// Equal sizes and equal bits: tells 0 from -0, and a NaN equals itself.
+template <class A, class B>
+::testing::AssertionResult same_bits(const A& a, const B& b) {
+  if (a.rows() != b.rows() || a.cols() != b.cols()) {
+    return ::testing::AssertionFailure() << a.rows() << " × " << a.cols() << " against " << b.rows() << " × " << b.cols();
+  }
+  for (Index i = 0; i < a.rows(); ++i) {
+    for (Index j = 0; j < a.cols(); ++j) {
+      if (bits_of(a(i, j)) != bits_of(b(i, j))) {
+        return ::testing::AssertionFailure() << "at (" << i << ", " << j << "): " << a(i, j) << " against " << b(i, j);
+      }
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// |got - expected| ≤ tolerance, where NaN equals NaN only, and infinities equal themselves only.
+template <class T>
+::testing::AssertionResult close(T got, long double expected, long double tolerance) {
+  const auto value = static_cast<long double>(got);
+  const bool both_nan = std::isnan(value) && std::isnan(expected);
+  if (both_nan || value == expected || std::fabs(value - expected) <= tolerance) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure() << got << ", expected " << expected << " ± " << tolerance;
+}
+
+/// The distance of `got` from `exact` in units of the last place that a T near `exact` has.
+template <class T>
+double distance_in_ulp(T got, long double exact) {
+  const T magnitude = std::fabs(static_cast<T>(exact));
+  const T next = std::nextafter(magnitude, std::numeric_limits<T>::infinity());
+  const long double unit = static_cast<long double>(next) - static_cast<long double>(magnitude);
+  return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) / unit);
+}
+
+/// The text of the `E` that `f` throws; empty (and a failure) if it throws none.
+template <class E, class F>
+std::string message_of(F&& f) {
+  try {
+    std::forward<F>(f)();
+  } catch (const E& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+}  // namespace gated::test

@@ -1,0 +1,39 @@
+#include "gated/core/summary.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/toy.hpp"
+
+namespace gated {
+namespace {
+
+TEST(Summary, IsATableOfNamesShapesAndCounts) {
+  EXPECT_EQ(summary(test::toy_model()),
+            "patches.weight             [2, 3, 2, 2]  24\n"
+            "blocks.0.proj.weight       [3, 2]         6\n"
+            "blocks.0.proj.bias         [3]            3\n"
+            "blocks.1.proj.weight       [3, 2]         6\n"
+            "blocks.1.proj.bias         [3]            3\n"
+            "blocks.1.attention.weight  [1, 4]         4\n"
+            "blocks.1.attention.bias    [1]            1\n"
+            "head.weight                [5, 2]        10\n"
+            "8 tensors                                57\n");
+}
+
+TEST(Summary, GroupsDigitsByThousands) {
+  EXPECT_EQ(summary(test::ToyLinear(100, 10, false)),
+            "weight    [10, 100]  1,000\n"
+            "1 tensor             1,000\n");
+  EXPECT_EQ(summary(test::ToyLinear(999, 1, false)),
+            "weight    [1, 999]  999\n"
+            "1 tensor            999\n");
+  EXPECT_EQ(summary(test::ToyLinear(1234, 1000, true)),
+            "weight     [1000, 1234]  1,234,000\n"
+            "bias       [1000]            1,000\n"
+            "2 tensors                1,235,000\n");
+}
+
+TEST(Summary, OfAModelWithoutParametersIsTheTotal) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
+
+}  // namespace
+}  // namespace gated

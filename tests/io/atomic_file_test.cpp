@@ -1,0 +1,113 @@
+#include "gated/io/atomic_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "files.hpp"
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#endif
+
+namespace gated {
+namespace {
+
+using test::expect_error;
+using test::temporary;
+
+auto bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+TEST(AtomicFile, AppearsWithAllItsPieces) {
+  const auto path = temporary("file");
+  AtomicFile file(path);
+  file.write(bytes_of_text("one "));
+  file.write({});
+  file.write(bytes_of_text("two"));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  file.commit();
+  EXPECT_EQ(test::read_text(path), "one two");
+  EXPECT_EQ(test::files_beside(path), 1u);
+}
+
+TEST(AtomicFile, LeavesTheOldFileUntouchedUnlessCommitted) {
+  const auto path = temporary("file");
+  test::write_text(path, "old");
+  {
+    AtomicFile file(path);
+    file.write(bytes_of_text("new"));
+  }
+  EXPECT_EQ(test::read_text(path), "old");
+  EXPECT_EQ(test::files_beside(path), 1u);
+}
+
+TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
+  const auto path = temporary("file");
+  test::write_text(path, "old");
+  const auto secret = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(path, secret);
+  write_file_atomically(path, bytes_of_text("new"));
+  EXPECT_EQ(test::read_text(path), "new");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), secret);
+}
+
+TEST(AtomicFile, FollowsASymbolicLink) {
+  const auto path = temporary("file"), link = temporary("link");
+  test::write_text(path, "old");
+  std::filesystem::create_symlink(path, link);
+  write_file_atomically(link, bytes_of_text("new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(test::read_text(path), "new");
+}
+
+TEST(AtomicFile, RefusesAFolderThatIsNotThere) {
+  const auto path = temporary("nowhere") / "file";
+  expect_error<FileError>([&] { write_file_atomically(path, bytes_of_text("x")); },
+                          {path.string() + ": cannot create: No such file"});
+}
+
+TEST(AtomicFile, RefusesToReplaceAFolderOrAPipe) {
+  const auto path = temporary("folder");
+  std::filesystem::create_directories(path);
+  expect_error<FileError>([&] { write_file_atomically(path, bytes_of_text("x")); }, {path.string() + ": is a directory"});
+  EXPECT_EQ(test::files_beside(path), 1u);
+#if defined(__unix__) || defined(__APPLE__)
+  const auto pipe = temporary("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_error<FileError>([&] { AtomicFile file(pipe); }, {pipe.string() + ": is not a regular file and is not replaced"});
+#endif
+}
+
+#if defined(__unix__) || defined(__APPLE__)
+TEST(AtomicFile, AFullDiskLeavesTheOldFileUntouchedAndNothingBehind) {
+  const auto path = temporary("file");
+  test::write_text(path, "old");
+  struct ::rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  struct ::rlimit limit = before;
+  limit.rlim_cur = 1000;  // bytes: what is written beyond them fails, as on a full disk
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  std::string at_once, at_the_end;
+  try {
+    write_file_atomically(path, bytes_of_text(std::string(1 << 20, 'x')));
+  } catch (const FileError& error) {
+    at_once = error.what();
+  }
+  try {
+    write_file_atomically(path, bytes_of_text(std::string(1001, 'x')));  // fits the buffer, fails when it is flushed
+  } catch (const FileError& error) {
+    at_the_end = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(at_once.starts_with(path.string() + ": cannot write: ")) << at_once;
+  EXPECT_TRUE(at_the_end.starts_with(path.string() + ": cannot write: ")) << at_the_end;
+  EXPECT_EQ(test::read_text(path), "old");
+  EXPECT_EQ(test::files_beside(path), 1u);
+}
+#endif
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,178 @@
+#include "gated/io/model_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "files.hpp"
+#include "tests/layers/literal.hpp"
+
+namespace gated {
+namespace {
+
+using test::expect_error;
+using test::random_matrix;
+using test::same_bits;
+using test::temporary;
+
+/// A configuration with no option at its default.
+GmlpConfig odd_trunk() {
+  return {.length = 9,
+          .channels = 6,
+          .hidden = 8,
+          .depth = 2,
+          .gate = GateForm::multiplicative,
+          .spatial = SpatialForm::toeplitz,
+          .length_policy = LengthPolicy::slice,
+          .causal = true,
+          .heads = 2,
+          .attention = 3,
+          .attention_bias = true,
+          .token_shift = 1,
+          .norm_position = NormPosition::post,
+          .activation = Activation::silu,
+          .gate_activation = Activation::tanh,
+          .norm_eps = 1e-4,
+          .gate_norm_eps = 1e-3,
+          .survival = 0.75};
+}
+
+GmlpImageClassifierConfig odd_classifier() {
+  return {.image = {8, 4},
+          .patch = {2, 2},
+          .image_channels = 1,
+          .classes = 3,
+          .readout = Readout::class_token,
+          .stem_norm = true,
+          .pre_logits = true,
+          .norm_eps = 1e-4,
+          .pixel_mean = 0.25,
+          .pixel_deviation = 0.125,
+          .trunk = odd_trunk()};
+}
+
+GmlpLanguageModelConfig odd_language_model() {
+  return {.vocabulary = 11, .final_norm = false, .tied = false, .norm_eps = 1e-4, .trunk = odd_trunk()};
+}
+
+template <class Model>
+Model random_model(const typename Model::Config& config) {
+  Model model(config);
+  test::randomize(model, 1);
+  return model;
+}
+
+TEST(ModelFile, GivesAnImageClassifierBack) {
+  const auto model = random_model<GmlpImageClassifier<float>>(odd_classifier());
+  const auto path = temporary("classifier.safetensors");
+  save_model(model, path, {{"note", "hello"}});
+  const auto loaded = load_model<GmlpImageClassifier<float>>(path);
+  EXPECT_EQ(to_json(loaded.config), to_json(model.config));
+  const auto images = random_matrix<float>(2, 32, 2);
+  Workspace<float> workspace;
+  EXPECT_TRUE(same_bits(loaded.forward(images, workspace), model.forward(images, workspace)));
+  EXPECT_EQ(SafetensorsFile(path).metadata().at("note"), "hello");
+  EXPECT_EQ(SafetensorsFile(path).metadata().at("architecture"), "gated.GmlpImageClassifier");
+}
+
+TEST(ModelFile, GivesALanguageModelBackInEitherPrecision) {
+  const auto model = random_model<GmlpLanguageModel<double>>(odd_language_model());
+  const auto path = temporary("language.safetensors");
+  save_model(model, path);
+  const auto loaded = load_model<GmlpLanguageModel<double>>(path);
+  EXPECT_EQ(to_json(loaded.config), to_json(model.config));
+  const std::vector<Index> ids{1, 10, 3};
+  Workspace<double> workspace;
+  const Matrix<double> logits = model.forward(ids, Sequences::single(3), workspace);
+  EXPECT_TRUE(same_bits(loaded.forward(ids, Sequences::single(3), workspace), logits));
+  const auto rounded = load_model<GmlpLanguageModel<float>>(path);
+  Workspace<float> narrow;
+  EXPECT_TRUE(test::near(rounded.forward(ids, Sequences::single(3), narrow), logits));
+}
+
+TEST(ModelFile, ReadsWhatTimmWrote) {
+  const std::string config =
+      R"({"architecture": "timm.gmlp", "img_size": 8, "patch_size": 4, "embed_dim": 6, "num_blocks": 2, "num_classes": 3})";
+  const auto model = random_model<GmlpImageClassifier<float>>(timm_config(config));
+  const auto path = temporary("timm.safetensors");
+  save_parameters(model, path, {{"config", config}}, timm_names());
+  const auto loaded = load_model<GmlpImageClassifier<float>>(path);
+  const auto images = random_matrix<float>(2, 192, 2);
+  Workspace<float> workspace;
+  EXPECT_TRUE(same_bits(loaded.forward(images, workspace), model.forward(images, workspace)));
+  expect_error<FileError>([&] { load_model<GmlpLanguageModel<float>>(path); },
+                          {"the file holds a \"timm.gmlp\", expected \"gated.GmlpLanguageModel\""});
+}
+
+TEST(ModelFile, RefusesAnotherKindOfModel) {
+  const auto path = temporary("language.safetensors");
+  save_model(random_model<GmlpLanguageModel<float>>(odd_language_model()), path);
+  expect_error<FileError>(
+      [&] { load_model<GmlpImageClassifier<float>>(path); },
+      {path.string(), "the file holds a \"gated.GmlpLanguageModel\", expected \"gated.GmlpImageClassifier\""});
+}
+
+TEST(ModelFile, RefusesAFileWithoutAConfiguration) {
+  const auto path = temporary("bare.safetensors");
+  save_parameters(random_model<GmlpLanguageModel<float>>(odd_language_model()), path);
+  expect_error<FileError>([&] { load_model<GmlpLanguageModel<float>>(path); },
+                          {path.string(), "no configuration in the metadata", "load_parameters()"});
+}
+
+TEST(ModelFile, RefusesConfigurationsThatMakeNoSense) {
+  const auto model = random_model<GmlpLanguageModel<float>>(odd_language_model());
+  const auto load_with = [&](const std::string& architecture, const std::string& config) {
+    const auto path = temporary("bad.safetensors");
+    save_parameters(model, path, {{"architecture", architecture}, {"config", config}});
+    load_model<GmlpLanguageModel<float>>(path);
+  };
+  for (const char* const config :
+       {"", "{", "[]", "null", R"({"vocabulary": "11"})", R"({"vocab": 11})", R"({"vocabulary": 1.5})", R"({"vocabulary": -1})",
+        R"({"vocabulary": 11, "trunk": {"length": 9, "channels": 6, "hidden": 7}})",
+        R"({"vocabulary": 11, "trunk": {"length": 9, "channels": 6, "hidden": 8, "depth": -1}})",
+        R"({"vocabulary": 11, "trunk": {"spatial": "sparse"}})"}) {
+    EXPECT_THROW(load_with("gated.GmlpLanguageModel", config), ArgumentError) << config;
+  }
+  EXPECT_THROW(load_with("somebody.Else", to_json(model.config)), FileError);
+  EXPECT_THROW(load_with("", "{}"), FileError);
+  EXPECT_THROW(load_with("", "nonsense"), FileError);
+  EXPECT_THROW(load_with("", R"({"architecture": 5})"), FileError);
+}
+
+TEST(ModelFile, RefusesTensorsThatDoNotFitTheConfiguration) {
+  const auto model = random_model<GmlpLanguageModel<float>>(odd_language_model());
+  GmlpLanguageModelConfig other = odd_language_model();
+  other.trunk.heads = 1;
+  other.tied = true;
+  const auto path = temporary("misfit.safetensors");
+  save_parameters(model, path, {{"architecture", "gated.GmlpLanguageModel"}, {"config", to_json(other)}});
+  expect_error<FileError>(
+      [&] { load_model<GmlpLanguageModel<float>>(path); },
+      {"trunk.blocks.0.gate.proj.weight: expected [1, 17], got [2, 17]", "output.weight [11, 6]: unexpected"});
+}
+
+TEST(ModelFile, AFailedLoadLeavesTheModelUnchanged) {
+  auto model = random_model<GmlpImageClassifier<float>>(odd_classifier());
+  const auto before = model;
+  GmlpImageClassifierConfig other = odd_classifier();
+  other.classes = 4;  // the last tensor that a load would write
+  const auto path = temporary("other.safetensors");
+  save_model(GmlpImageClassifier<float>(other), path);
+  EXPECT_THROW(load_parameters(model, SafetensorsFile(path)), FileError);
+  for_each_parameter(
+      [](const ParameterInfo& info, auto a, auto b) { EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path(); },
+      model, before);
+}
+
+TEST(ModelFile, RefusesMissingAndTruncatedFiles) {
+  EXPECT_THROW(load_model<GmlpLanguageModel<float>>(temporary("absent.safetensors")), FileError);
+  const auto path = temporary("whole.safetensors");
+  save_model(random_model<GmlpLanguageModel<float>>(odd_language_model()), path);
+  const std::string content = test::read_text(path);
+  const auto cut = temporary("cut.safetensors");
+  for (const std::size_t size : {std::size_t{0}, std::size_t{7}, content.size() / 2, content.size() - 1}) {
+    test::write_text(cut, std::string_view(content).substr(0, size));
+    EXPECT_THROW(load_model<GmlpLanguageModel<float>>(cut), FileError) << size << " bytes";
+  }
+}
+
+}  // namespace
+}  // namespace gated

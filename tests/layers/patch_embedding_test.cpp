@@ -1,0 +1,132 @@
+#include "gated/layers/patch_embedding.hpp"
+
+#include <gtest/gtest.h>
+
+#include "literal.hpp"
+
+namespace gated {
+namespace {
+
+using test::message_of;
+using test::near;
+using test::random_matrix;
+
+template <class T>
+class PatchEmbeddingOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(PatchEmbeddingOf, Scalars, );
+
+/// A convolution with stride = kernel, loop by loop.
+template <class T>
+Matrix<double> convolution(const PatchEmbedding<T>& layer, const Matrix<T>& images) {
+  const ImageSize image = layer.image, patch = layer.patch;
+  const Index down = image.height / patch.height, across = image.width / patch.width;
+  Matrix<double> tokens(images.rows() * down * across, layer.weight.rows());
+  for (Index b = 0; b < images.rows(); ++b) {
+    for (Index i = 0; i < down; ++i) {
+      for (Index j = 0; j < across; ++j) {
+        for (Index out = 0; out < tokens.cols(); ++out) {
+          double sum = layer.bias(out);
+          for (Index c = 0; c < layer.channels; ++c) {
+            for (Index y = 0; y < patch.height; ++y) {
+              for (Index x = 0; x < patch.width; ++x) {
+                const Index row = i * patch.height + y, column = j * patch.width + x;
+                sum += static_cast<double>(images(b, (c * image.height + row) * image.width + column)) *
+                       static_cast<double>(layer.weight(out, (c * patch.height + y) * patch.width + x));
+              }
+            }
+          }
+          tokens((b * down + i) * across + j, out) = sum;
+        }
+      }
+    }
+  }
+  return tokens;
+}
+
+template <class T>
+Matrix<T> embed(const PatchEmbedding<T>& layer, const Matrix<T>& images, int threads = 1) {
+  Matrix<T> tokens(images.rows() * layer.grid().area(), layer.out());
+  Workspace<T> workspace(Threads{threads});
+  layer.forward(images, tokens, workspace);
+  return tokens;
+}
+
+TYPED_TEST(PatchEmbeddingOf, SumsEachPatchWithAKernelOfOnes) {
+  using T = TypeParam;
+  PatchEmbedding<T> layer(1, {2, 4}, {2, 2}, 1);
+  layer.weight.setOnes();
+  layer.bias << 100;
+  Matrix<T> image(1, 8), expected(2, 1);
+  image << 1, 2, 3, 4,  //
+      5, 6, 7, 8;
+  expected << 114, 122;
+  EXPECT_TRUE(test::same_bits(embed(layer, image), expected));
+}
+
+TYPED_TEST(PatchEmbeddingOf, EqualsAConvolutionWhoseStrideIsItsKernel) {
+  using T = TypeParam;
+  struct Case {
+    Index channels;
+    ImageSize image, patch;
+    Index out, images;
+  };
+  for (const auto& [channels, image, patch, out, images] :
+       {Case{3, {8, 8}, {4, 4}, 5, 2}, Case{1, {6, 10}, {3, 5}, 7, 3}, Case{3, {4, 12}, {4, 2}, 33, 1},
+        Case{2, {5, 7}, {1, 1}, 3, 2}, Case{4, {6, 4}, {6, 4}, 1, 1}, Case{1, {1, 1}, {1, 1}, 1, 1}}) {
+    PatchEmbedding<T> layer(channels, image, patch, out);
+    test::randomize(layer, 1);
+    const auto x = random_matrix<T>(images, layer.pixels(), 2);
+    EXPECT_TRUE(near(embed(layer, x), convolution(layer, x))) << image.height << " × " << image.width;
+    EXPECT_TRUE(test::same_bits(embed(layer, x, 3), embed(layer, x))) << "threads";
+  }
+}
+
+TEST(PatchEmbedding, GivesNoTokensForNoImages) {
+  const PatchEmbedding<float> layer(3, {8, 8}, {4, 4}, 5);
+  EXPECT_EQ(embed(layer, Matrix<float>(0, 192)).rows(), 0);
+}
+
+TEST(PatchEmbedding, StatesItsWeightAsAConvolutionKernel) {
+  const PatchEmbedding<float> layer(3, {8, 12}, {4, 6}, 5);
+  EXPECT_EQ(layer.kernel_shape(), (Shape{5, 3, 4, 6}));
+  EXPECT_EQ(layer.grid(), (ImageSize{2, 2}));
+  EXPECT_EQ(layer.pixels(), 288);
+  EXPECT_EQ(parameter_count(layer), 5 * 72 + 5);
+}
+
+TEST(PatchEmbedding, StartsLecunNormal) {
+  PatchEmbedding<double> layer(3, {16, 16}, {16, 16}, 50);
+  Random random(1);
+  layer.initialize(random);
+  EXPECT_NEAR(layer.weight.squaredNorm() / static_cast<double>(layer.weight.size()), 1.0 / 768, 0.03 / 768);
+  EXPECT_TRUE((layer.bias.array() == 0).all());
+}
+
+TEST(PatchEmbedding, RefusesImagesOfAnotherSizeBeforeWriting) {
+  const PatchEmbedding<float> layer(3, {8, 8}, {4, 4}, 5);
+  Workspace<float> workspace;
+  Matrix<float> tokens = Matrix<float>::Constant(8, 5, 7);
+  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
+            "PatchEmbedding::forward: images has 191 columns, expected channels × height × width = 3 × 8 × 8 = 192 (one row an "
+            "image; resize or crop it first).");
+  EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 192), tokens, workspace), ShapeError);
+  EXPECT_TRUE((tokens.array() == 7).all());
+}
+
+TEST(PatchEmbedding, RefusesToBeBuiltWherePatchesDoNotTileTheImage) {
+  EXPECT_EQ(message_of<ArgumentError>([] {
+              PatchEmbedding<float>(3, {8, 9}, {4, 4}, 5);
+            }),
+            "PatchEmbedding: an image of 8 × 9 pixels cannot be tiled by patches of 4 × 4. Resize or crop the image to "
+            "multiples of the patch.");
+  EXPECT_THROW(PatchEmbedding<float>(3, {9, 8}, {4, 4}, 5), ArgumentError);
+  EXPECT_THROW(PatchEmbedding<float>(3, {2, 2}, {4, 4}, 5), ArgumentError);
+  EXPECT_THROW(PatchEmbedding<float>(3, {8, 8}, {0, 4}, 5), ArgumentError);
+  EXPECT_THROW(PatchEmbedding<float>(0, {8, 8}, {4, 4}, 5), ArgumentError);
+  EXPECT_THROW(PatchEmbedding<float>(3, {8, 8}, {4, 4}, 0), ArgumentError);
+  EXPECT_THROW(PatchEmbedding<float>(3, {-8, 8}, {-4, 4}, 5), ArgumentError);
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,214 @@
+#include "gated/layers/spatial_gating_unit.hpp"
+
+#include <gtest/gtest.h>
+
+#include "literal.hpp"
+
+namespace gated {
+namespace {
+
+using test::message_of;
+using test::near;
+using test::random_matrix;
+using test::wide;
+
+constexpr GateForm all_gates[] = {GateForm::split, GateForm::multiplicative, GateForm::additive, GateForm::linear};
+
+template <class T>
+SpatialGatingUnit<T> random_gate(const SpatialGatingUnitConfig& config) {
+  SpatialGatingUnit<T> gate(config);
+  test::randomize(gate, 1);
+  return gate;
+}
+
+template <class T>
+SpatialGatingUnit<T> initialized(const SpatialGatingUnitConfig& config) {
+  SpatialGatingUnit<T> gate(config);
+  Random random(1);
+  gate.initialize(random);
+  return gate;
+}
+
+template <class T>
+Matrix<T> pass(const SpatialGatingUnit<T>& gate, const Matrix<T>& x, const Sequences& sequences, int threads = 1) {
+  Matrix<T> y(x.rows(), gate.out());
+  Workspace<T> workspace(Threads{threads});
+  gate.forward(x, sequences, y, workspace);
+  return y;
+}
+
+template <class T>
+class SpatialGatingUnitOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(SpatialGatingUnitOf, Scalars, );
+
+TYPED_TEST(SpatialGatingUnitOf, GatesTwoTokensByHand) {
+  using T = TypeParam;
+  // Two channels of 1 and 3 are normalised to -1 and 1.
+  SpatialGatingUnit<T> gate({.channels = 4, .spatial = {.length = 2}, .norm_eps = 0});
+  gate.proj.weight << 1, 2,  //
+      3, 5;
+  gate.proj.bias << 10, 20;
+  Matrix<T> x(2, 4);
+  x << 7, 8, 1, 3,  //
+      5, 6, 3, 1;   // normalised [-1 1; 1 -1], W v = [1 -1; 2 -2]
+  Matrix<double> expected(2, 2);
+  expected << 7 * 11, 8 * 9,  //
+      5 * 22, 6 * 18;
+  EXPECT_TRUE(near(pass(gate, x, Sequences::single(2)), expected));
+}
+
+TYPED_TEST(SpatialGatingUnitOf, EqualsItsFormulaInEveryForm) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({13, 20, 1, 0});
+  for (const GateForm form : all_gates) {
+    for (const Activation activation : {Activation::identity, Activation::tanh, Activation::sigmoid}) {
+      const auto gate = random_gate<T>({.channels = 36,
+                                        .form = form,
+                                        .spatial = {.length = 20, .heads = 3, .causal = true},
+                                        .activation = activation,
+                                        .norm_eps = 1e-3});
+      const auto x = random_matrix<T>(sequences.total(), 36, 2);
+      const auto addition = random_matrix<T>(sequences.total(), gate.out(), 3);
+      EXPECT_TRUE(near(pass(gate, x, sequences), literal::gate(gate, wide(x), sequences, {})))
+          << name_of(form) << ", " << name_of(activation);
+
+      Matrix<T> y(x.rows(), gate.out());
+      Workspace<T> workspace(Threads{2});
+      gate.forward(x, sequences, addition, y, workspace);
+      EXPECT_TRUE(near(y, literal::gate(gate, wide(x), sequences, wide(addition))))
+          << name_of(form) << ", " << name_of(activation) << ", with an addition";
+    }
+  }
+}
+
+TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsAndWithBiasesOfOneTheSplitGateIsItsFirstHalf) {
+  using T = TypeParam;
+  for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
+    const SpatialGatingUnit<T> gate({.channels = 34, .spatial = {.length = 9, .form = form}});  // as built: W = 0, b = 1
+    const auto x = random_matrix<T>(18, 34, 2);
+    EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::uniform(2, 9)), x.leftCols(17))) << name_of(form);
+  }
+}
+
+TYPED_TEST(SpatialGatingUnitOf, AsBuiltTheMultiplicativeAndTheAdditiveGateAreTheIdentity) {
+  using T = TypeParam;
+  const auto x = random_matrix<T>(18, 34, 2);
+  for (const GateForm form : {GateForm::multiplicative, GateForm::additive}) {
+    const SpatialGatingUnit<T> gate({.channels = 34, .form = form, .spatial = {.length = 9}});
+    EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::uniform(2, 9)), x)) << name_of(form);
+  }
+}
+
+TYPED_TEST(SpatialGatingUnitOf, StartsByPassingItsInputOn) {
+  using T = TypeParam;
+  const auto x = random_matrix<T>(18, 34, 2);
+  for (const GateForm form : all_gates) {
+    for (const SpatialForm spatial : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
+      for (const Index heads : {1, 17}) {
+        const auto gate =
+            initialized<T>({.channels = 34, .form = form, .spatial = {.length = 9, .heads = heads, .form = spatial}});
+        const Matrix<double> expected = form == GateForm::split    ? Matrix<double>(wide(x).leftCols(17))
+                                        : form == GateForm::linear ? literal::layer_norm(gate.norm, wide(x))
+                                                                   : wide(x);
+        EXPECT_TRUE(near(pass(gate, x, Sequences::uniform(2, 9)), expected, 2e-5)) << name_of(form) << ", " << name_of(spatial);
+        EXPECT_NE(gate.proj.weight.cwiseAbs().minCoeff(), 0) << "near zero, not zero: it must learn";
+      }
+    }
+  }
+}
+
+TYPED_TEST(SpatialGatingUnitOf, MixesEachHeadsChannelsWithItsOwnMatrix) {
+  using T = TypeParam;
+  const auto gate = random_gate<T>({.channels = 12, .spatial = {.length = 5, .heads = 2}});
+  SpatialGatingUnit<T> one_head({.channels = 12, .spatial = {.length = 5}});
+  one_head.norm = gate.norm;
+  const auto x = random_matrix<T>(5, 12, 2);
+  const Matrix<T> y = pass(gate, x, Sequences::single(5));
+  for (Index head = 0; head < 2; ++head) {
+    one_head.proj.weight = gate.proj.weight.middleRows(5 * head, 5);
+    one_head.proj.bias = gate.proj.bias.row(head);
+    EXPECT_TRUE(near<T>(y.middleCols(3 * head, 3), wide(pass(one_head, x, Sequences::single(5))).middleCols(3 * head, 3)));
+  }
+}
+
+TYPED_TEST(SpatialGatingUnitOf, CausalGateNeverSeesTheFuture) {
+  using T = TypeParam;
+  for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
+    const auto gate = random_gate<T>({.channels = 12, .spatial = {.length = 140, .causal = true, .form = form}});
+    const auto x = random_matrix<T>(140, 12, 2);
+    const Matrix<T> y = pass(gate, x, Sequences::single(140));
+    for (const Index t : {1, 127, 128, 139}) {
+      Matrix<T> changed = x;
+      changed.bottomRows(140 - t).setConstant(T(1e18));
+      changed(t, 7) = -T(1e18);
+      EXPECT_TRUE(test::same_bits(pass(gate, changed, Sequences::single(140)).topRows(t), y.topRows(t)))
+          << name_of(form) << ": token " << t;
+    }
+  }
+}
+
+TYPED_TEST(SpatialGatingUnitOf, ExtendsASequenceByOneOrManyTokens) {
+  using T = TypeParam;
+  for (const GateForm form : all_gates) {
+    const auto gate = random_gate<T>({.channels = 12, .form = form, .spatial = {.length = 20, .causal = true}});
+    const auto x = random_matrix<T>(20, 12, 2), addition = random_matrix<T>(20, gate.out(), 3);
+    for (const bool with_addition : {false, true}) {
+      Matrix<T> seen = Matrix<T>::Zero(20, gate.out()), y(20, gate.out());
+      Workspace<T> workspace;
+      for (const auto& [first, rows] : {std::pair<Index, Index>{0, 6}, {6, 1}, {7, 1}, {8, 12}}) {
+        gate.extend(x.middleRows(first, rows), first, seen, addition.middleRows(first, with_addition ? rows : 0),
+                    y.middleRows(first, rows), workspace);
+      }
+      EXPECT_TRUE(
+          near(y, literal::gate(gate, wide(x), Sequences::single(20), with_addition ? wide(addition) : Matrix<double>())))
+          << name_of(form);
+    }
+  }
+}
+
+TEST(SpatialGatingUnit, KeepsABadSequenceToItself) {
+  const auto gate = random_gate<float>({.channels = 12, .spatial = {.length = 5}});
+  auto x = random_matrix<float>(15, 12, 2);
+  const Matrix<float> clean = pass(gate, x, Sequences::uniform(3, 5));
+  x(7, 9) = std::numeric_limits<float>::quiet_NaN();
+  const Matrix<float> y = pass(gate, x, Sequences::uniform(3, 5));
+  EXPECT_TRUE(test::same_bits(y.topRows(5), clean.topRows(5)));
+  EXPECT_TRUE(test::same_bits(y.bottomRows(5), clean.bottomRows(5)));
+  EXPECT_TRUE(y.middleRows(5, 5).array().isNaN().all());
+}
+
+TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
+  const SpatialGatingUnit<float> gate({.channels = 8, .spatial = {.length = 196}});
+  Workspace<float> workspace;
+  Matrix<float> y = Matrix<float>::Constant(196, 4, 7), longer = Matrix<float>::Constant(197, 4, 7);
+  const auto x = [](Index rows, Index columns) { return Matrix<float>::Zero(rows, columns); };
+  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
+            "SpatialGatingUnit::forward: x has 197 rows = 1 sequence × 197 tokens, but the gate was built for 196 tokens. "
+            "Resize the spatial weight to the longer length first.");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),
+      "SpatialGatingUnit::forward: x has 9 columns, expected channels = 8 (a matrix is tokens × channels, one row a token).");
+  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(195, 8), Sequences::single(196), y, workspace); }),
+            "SpatialGatingUnit::forward: x has 195 rows, but the sequences cover 1 sequence × 196 tokens. Every row belongs to "
+            "exactly one sequence.");
+  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 8), Sequences::single(196), longer, workspace); }),
+            "SpatialGatingUnit::forward: y is 197 × 4, expected 196 × 4. Outputs are written in place and never resized.");
+  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 8), Sequences::single(196), x(196, 5), y, workspace); }),
+            "SpatialGatingUnit::forward: addition is 196 × 5, expected 196 × 4 (tokens × gated channels).");
+  EXPECT_TRUE((y.array() == 7).all());
+  EXPECT_TRUE((longer.array() == 7).all());
+}
+
+TEST(SpatialGatingUnit, RefusesToBeBuiltFromChannelsThatDoNotSplit) {
+  EXPECT_EQ(message_of<ArgumentError>([] { SpatialGatingUnit<float>({.channels = 7, .spatial = {.length = 4}}); }),
+            "SpatialGatingUnit: channels = 7, expected a positive even number: the input is split in halves.");
+  EXPECT_EQ(message_of<ArgumentError>([] { SpatialGatingUnit<float>({.channels = 8, .spatial = {.length = 4, .heads = 3}}); }),
+            "SpatialGatingUnit: heads = 3 does not divide the 4 gated channels.");
+  EXPECT_THROW(SpatialGatingUnit<float>({.channels = 0, .spatial = {.length = 4}}), ArgumentError);
+  EXPECT_THROW(SpatialGatingUnit<float>({.channels = 8, .spatial = {.length = 4, .heads = 0}}), ArgumentError);
+  EXPECT_NO_THROW(SpatialGatingUnit<float>({.channels = 7, .form = GateForm::additive, .spatial = {.length = 4}}));
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,314 @@
+#include "gated/layers/spatial_projection.hpp"
+
+#include <gtest/gtest.h>
+
+#include "literal.hpp"
+
+namespace gated {
+namespace {
+
+using test::message_of;
+using test::near;
+using test::random_matrix;
+using test::wide;
+
+template <class T>
+SpatialProjection<T> random_projection(const SpatialProjectionConfig& config, std::uint64_t seed = 1) {
+  SpatialProjection<T> layer(config);
+  test::randomize(layer, seed);
+  return layer;
+}
+
+template <class T>
+Matrix<T> project(const SpatialProjection<T>& layer, const Matrix<T>& v, const Sequences& sequences, int threads = 1) {
+  Matrix<T> y(v.rows(), v.cols());
+  Workspace<T> workspace(Threads{threads});
+  layer.forward(v, sequences, y, workspace);
+  return y;
+}
+
+/// W_ij as the documentation of SpatialForm states it.
+template <class T>
+T entry(const SpatialProjection<T>& layer, Index head, Index i, Index j) {
+  const Index n = layer.config.length;
+  if (layer.config.causal && j > i) {
+    return 0;
+  }
+  switch (layer.config.form) {
+    case SpatialForm::dense:
+      return layer.weight(head * n + i, j);
+    case SpatialForm::toeplitz:
+      return layer.weight(head, (n - 1) + (i - j));  // w_{i-j}, from w_{1-n} to w_{n-1}
+    case SpatialForm::scaled_toeplitz:
+      return j <= i ? layer.weight(head, n - 1 - (i - j)) * layer.position_x(head, i) * layer.position_y(head, j) : 0;
+  }
+  return 0;
+}
+
+std::vector<SpatialProjectionConfig> all_forms(Index length) {
+  std::vector<SpatialProjectionConfig> configs;
+  for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
+    for (const bool causal : {false, true}) {
+      for (const Index heads : {1, 3}) {
+        configs.push_back({.length = length, .heads = heads, .causal = causal, .form = form});
+      }
+    }
+  }
+  return configs;
+}
+
+std::string describe(const SpatialProjectionConfig& c) {
+  return text(name_of(c.form), c.causal ? ", causal" : "", ", heads ", c.heads, ", length ", c.length);
+}
+
+template <class T>
+class SpatialProjectionOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(SpatialProjectionOf, Scalars, );
+
+TYPED_TEST(SpatialProjectionOf, MixesTwoTokensByHand) {
+  using T = TypeParam;
+  Matrix<T> v(2, 2), expected(2, 2);
+  v << 1, 2,  //
+      10, 20;
+
+  SpatialProjection<T> dense({.length = 2});
+  dense.weight << 1, 2,  //
+      3, 4;
+  dense.bias << 100, 200;
+  expected << 121, 142,  //
+      243, 286;
+  EXPECT_TRUE(test::same_bits(project(dense, v, Sequences::single(2)), expected));
+
+  dense.config.causal = true;
+  expected.row(0) << 101, 102;
+  EXPECT_TRUE(test::same_bits(project(dense, v, Sequences::single(2)), expected));
+
+  SpatialProjection<T> toeplitz({.length = 2, .form = SpatialForm::toeplitz});
+  toeplitz.weight << 3, 1, 5;  // above, on and below the diagonal: W = [1 3; 5 1]
+  toeplitz.bias << 0, 0;
+  expected << 31, 62,  //
+      15, 30;
+  EXPECT_TRUE(test::same_bits(project(toeplitz, v, Sequences::single(2)), expected));
+
+  SpatialProjection<T> scaled({.length = 2, .form = SpatialForm::scaled_toeplitz});
+  scaled.weight << 5, 1;  // the diagonal comes last: [1 0; 5 1]
+  scaled.position_x << 1, 2;
+  scaled.position_y << 3, 1;  // W = [3 0; 30 2]
+  scaled.bias << 0, 0;
+  expected << 3, 6,  //
+      50, 100;
+  EXPECT_TRUE(test::same_bits(project(scaled, v, Sequences::single(2)), expected));
+}
+
+TYPED_TEST(SpatialProjectionOf, WritesOutTheWeightThatItsFormDefines) {
+  using T = TypeParam;
+  for (const auto& config : all_forms(6)) {
+    const auto layer = random_projection<T>(config);
+    for (const Index length : {1, 4, 6}) {
+      for (Index head = 0; head < config.heads; ++head) {
+        const Matrix<T> w = layer.effective_weight(head, length);
+        for (Index i = 0; i < length; ++i) {
+          for (Index j = 0; j < length; ++j) {
+            ASSERT_EQ(w(i, j), entry(layer, head, i, j)) << describe(config) << ": " << i << ", " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(SpatialProjectionOf, EqualsTheLiteralSumInEveryForm) {
+  using T = TypeParam;
+  for (const Index length : {1, 2, 17, 150}) {  // 150 tokens are two blocks of a causal projection
+    for (const auto& config : all_forms(length)) {
+      const auto layer = random_projection<T>(config);
+      const auto sequences = Sequences::uniform(2, length);
+      const auto v = random_matrix<T>(sequences.total(), 21, 2);
+      EXPECT_TRUE(near(project(layer, v, sequences), literal::spatial(layer, wide(v), sequences))) << describe(config);
+    }
+  }
+}
+
+TYPED_TEST(SpatialProjectionOf, UsesTheTopLeftCornerForShorterSequences) {
+  using T = TypeParam;
+  for (SpatialProjectionConfig config : all_forms(140)) {
+    config.length_policy = LengthPolicy::slice;
+    const auto layer = random_projection<T>(config);
+    const auto sequences = Sequences::of_lengths({140, 3, 0, 131, 1});
+    const auto v = random_matrix<T>(sequences.total(), 6, 2);
+    const Matrix<T> y = project(layer, v, sequences);
+    EXPECT_TRUE(near(y, literal::spatial(layer, wide(v), sequences))) << describe(config);
+    for (Index b = 0; b < sequences.count(); ++b) {
+      const Matrix<T> alone = v.middleRows(sequences.offset(b), sequences.length(b));
+      EXPECT_TRUE(test::same_bits(y.middleRows(sequences.offset(b), sequences.length(b)),
+                                  project(layer, alone, Sequences::single(alone.rows()))))
+          << describe(config) << ": sequence " << b << " alone";
+    }
+    EXPECT_TRUE(test::same_bits(project(layer, v, sequences, 3), y)) << describe(config) << ": threads";
+  }
+}
+
+TYPED_TEST(SpatialProjectionOf, ComputesAnyRowsAsForwardDoes) {
+  using T = TypeParam;
+  for (const auto& config : all_forms(140)) {
+    const auto layer = random_projection<T>(config);
+    const auto v = random_matrix<T>(140, 6, 2);
+    const Matrix<T> whole = project(layer, v, Sequences::single(140));
+    Workspace<T> workspace;
+    for (const auto& [first, rows] : {std::pair<Index, Index>{0, 1}, {139, 1}, {5, 20}, {100, 40}, {0, 140}}) {
+      Matrix<T> y(rows, 6);
+      layer.project_rows(layer.is_causal() ? v.topRows(first + rows) : v.topRows(140), first, y, workspace);
+      EXPECT_TRUE(near(y, wide<T>(whole.middleRows(first, rows)))) << describe(config) << ": rows from " << first;
+    }
+  }
+}
+
+TYPED_TEST(SpatialProjectionOf, AppliesItsStagesAtTheirPlaceInTheWholeOutput) {
+  using T = TypeParam;
+  for (const auto& config : all_forms(140)) {
+    const auto layer = random_projection<T>(config);
+    const auto sequences = Sequences::uniform(2, 140);
+    const auto v = random_matrix<T>(280, 6, 2), factor = random_matrix<T>(280, 6, 3);
+    Matrix<T> y(280, 6);
+    Workspace<T> workspace;
+    layer.forward(v, sequences, y, workspace, Multiply<T>(factor));
+    EXPECT_TRUE(test::same_bits(y, Matrix<T>(project(layer, v, sequences).cwiseProduct(factor)))) << describe(config);
+  }
+}
+
+TYPED_TEST(SpatialProjectionOf, CausalRowsNeverSeeTheFuture) {
+  using T = TypeParam;
+  for (const auto& config : all_forms(140)) {
+    const auto layer = random_projection<T>(config);
+    if (!layer.is_causal()) {
+      continue;
+    }
+    const auto v = random_matrix<T>(140, 6, 2);
+    const Matrix<T> y = project(layer, v, Sequences::single(140));
+    for (const Index t : {1, 64, 127, 128, 139}) {
+      Matrix<T> changed = v;
+      changed.row(t).setConstant(std::numeric_limits<T>::max() / 2);
+      EXPECT_TRUE(test::same_bits(project(layer, changed, Sequences::single(140)).topRows(t), y.topRows(t)))
+          << describe(config) << ": token " << t;
+    }
+  }
+}
+
+TEST(SpatialProjection, HoldsOnlyTheNumbersOfItsForm) {
+  const auto count = [](SpatialForm form, Index heads) {
+    return parameter_count(SpatialProjection<float>({.length = 512, .heads = heads, .form = form}));
+  };
+  EXPECT_EQ(count(SpatialForm::dense, 1), 512 * 512 + 512);
+  EXPECT_EQ(count(SpatialForm::dense, 4), 4 * (512 * 512 + 512));
+  EXPECT_EQ(count(SpatialForm::toeplitz, 1), 2 * 512 - 1 + 512);
+  EXPECT_EQ(count(SpatialForm::toeplitz, 4), 4 * (2 * 512 - 1 + 512));
+  EXPECT_EQ(count(SpatialForm::scaled_toeplitz, 4), 4 * (3 * 512 + 512));
+}
+
+TEST(SpatialProjection, StatesItsWeightByHeads) {
+  EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2}).weight_shape()), (Shape{2, 5, 5}));
+  EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2, .form = SpatialForm::toeplitz}).weight_shape()), (Shape{2, 9}));
+  EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2, .form = SpatialForm::scaled_toeplitz}).weight_shape()),
+            (Shape{2, 5}));
+}
+
+TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
+  SpatialProjection<float> layer({.length = 196});
+  Workspace<float> workspace;
+  const auto refusal = [&](const Sequences& sequences) {
+    Matrix<float> y = Matrix<float>::Constant(sequences.total(), 4, 7);
+    const std::string message =
+        message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(sequences.total(), 4), sequences, y, workspace); });
+    EXPECT_TRUE((y.array() == 7).all()) << "nothing is written";
+    return message;
+  };
+  EXPECT_EQ(refusal(Sequences::single(197)),
+            "SpatialProjection::forward: x has 197 rows = 1 sequence × 197 tokens, but the gate was built for 196 tokens. "
+            "Resize the spatial weight to the longer length first.");
+  EXPECT_EQ(refusal(Sequences::single(64)),
+            "SpatialProjection::forward: x has 64 rows = 1 sequence × 64 tokens, but the gate was built for 196 tokens. Set "
+            "length_policy = slice to use the top-left corner of its weight, or resize it.");
+  EXPECT_EQ(refusal(Sequences::of_lengths({196, 12})),
+            "SpatialProjection::forward: x has 208 rows = 2 sequences, 208 tokens in all, but sequence 1 has 12 tokens and the "
+            "gate was built for 196 tokens. Set length_policy = slice to use the top-left corner of its weight, or resize it.");
+  layer.config.length_policy = LengthPolicy::slice;
+  EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
+  layer.config = {.length = 196, .causal = true};
+  EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
+}
+
+TEST(SpatialProjection, TakesShorterSequencesWhenCausalWithoutBeingAsked) {
+  const auto layer = random_projection<float>({.length = 9, .causal = true});
+  const auto v = random_matrix<float>(9, 4, 2);
+  EXPECT_TRUE(test::same_bits(project(layer, Matrix<float>(v.topRows(5)), Sequences::single(5)),
+                              project(layer, v, Sequences::single(9)).topRows(5)));
+}
+
+TEST(SpatialProjection, RefusesRowsThatTheSequencesDoNotCover) {
+  const SpatialProjection<float> layer({.length = 4});
+  Workspace<float> workspace;
+  Matrix<float> y = Matrix<float>::Constant(9, 2, 7);
+  EXPECT_THROW(layer.forward(Matrix<float>::Zero(9, 2), Sequences::uniform(2, 4), y, workspace), ShapeError);
+  EXPECT_THROW(layer.forward(Matrix<float>::Zero(8, 2), Sequences::uniform(2, 4), y, workspace), ShapeError);
+  EXPECT_TRUE((y.array() == 7).all());
+}
+
+TEST(SpatialProjection, RefusesChannelsThatTheHeadsDoNotDivide) {
+  const SpatialProjection<float> layer({.length = 4, .heads = 3});
+  Workspace<float> workspace;
+  Matrix<float> y = Matrix<float>::Constant(4, 7, 7);
+  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 7), Sequences::single(4), y, workspace); }),
+            "SpatialProjection::forward: v has 7 channels, which heads = 3 does not divide.");
+  EXPECT_TRUE((y.array() == 7).all());
+}
+
+TEST(SpatialProjection, RefusesToBeBuiltWithoutTokensOrHeads) {
+  EXPECT_THROW(SpatialProjection<float>({.length = 0}), ArgumentError);
+  EXPECT_THROW(SpatialProjection<float>({.length = -3, .form = SpatialForm::toeplitz}), ArgumentError);
+  EXPECT_THROW(SpatialProjection<float>({.length = 4, .heads = 0}), ArgumentError);
+}
+
+TEST(SpatialProjection, RefusesToWriteOutAWeightItDoesNotHave) {
+  const SpatialProjection<float> layer({.length = 4, .heads = 2});
+  EXPECT_THROW(layer.effective_weight(0, 5), ArgumentError);
+  EXPECT_THROW(layer.effective_weight(0, -1), ArgumentError);
+  EXPECT_THROW(layer.effective_weight(2, 4), ArgumentError);
+  EXPECT_THROW(layer.effective_weight(-1, 4), ArgumentError);
+}
+
+TEST(SpatialProjection, MasksConnectionsForGood) {
+  const auto original = random_projection<double>({.length = 3, .heads = 2});
+  Matrix<double> mask(3, 3);
+  mask << 1, 0, 1,  //
+      0, 1, 1,      //
+      0, 0, 0;
+  auto layer = original;
+  layer.apply_mask(mask);
+  for (Index head = 0; head < 2; ++head) {
+    EXPECT_TRUE(near<double>(layer.effective_weight(head, 3), original.effective_weight(head, 3).cwiseProduct(mask), 0));
+  }
+
+  layer = original;
+  layer.apply_mask(mask.topLeftCorner(1, 2));  // one row for all: [1 0]
+  Matrix<double> expected = original.effective_weight(1, 3);
+  expected.block(0, 1, 2, 1).setZero();
+  EXPECT_TRUE(near<double>(layer.effective_weight(1, 3), expected, 0)) << "a smaller mask changes the corner only";
+}
+
+TEST(SpatialProjection, RefusesMasksThatDoNotFitBeforeChangingAnything) {
+  auto layer = random_projection<float>({.length = 3});
+  const auto before = layer;
+  EXPECT_EQ(message_of<ShapeError>([&] { layer.apply_mask(Matrix<float>::Zero(4, 4)); }),
+            "SpatialProjection::apply_mask: the mask is 4 × 4, expected n × n or 1 × n with n ≤ 3 tokens.");
+  EXPECT_THROW(layer.apply_mask(Matrix<float>::Zero(2, 3)), ShapeError);
+  EXPECT_THROW(layer.apply_mask(Matrix<float>::Zero(1, 4)), ShapeError);
+  EXPECT_TRUE(test::same_bits(layer.weight, before.weight));
+
+  auto toeplitz = random_projection<float>({.length = 3, .form = SpatialForm::toeplitz});
+  EXPECT_NE(message_of<ArgumentError>([&] { toeplitz.apply_mask(Matrix<float>::Zero(3, 3)); }).find("Use the dense form"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <vector>
+
+#include "gated/models/gmlp.hpp"
+#include "tests/layers/literal.hpp"
+
+/// Small gMLPs with every option, for the tests of what all of them must do.
+
+namespace gated::test {
+
+inline constexpr Index small_length = 12, small_channels = 10;
+
+/// Two blocks each; they differ in one option, and the last has everything.
+inline std::vector<GmlpConfig> small_gmlps(bool causal) {
+  const GmlpConfig plain{.length = small_length, .channels = small_channels, .hidden = 24, .depth = 2, .causal = causal};
+  std::vector<GmlpConfig> configs(7, plain);
+  configs[1].spatial = SpatialForm::toeplitz;
+  configs[2].spatial = SpatialForm::scaled_toeplitz;
+  configs[3].heads = 4;
+  configs[4].attention = 5;
+  configs[5].token_shift = 2;
+  configs[6].spatial = SpatialForm::toeplitz;
+  configs[6].gate = GateForm::additive;
+  configs[6].heads = 3;
+  configs[6].attention = 5;
+  configs[6].attention_bias = true;
+  configs[6].token_shift = 1;
+  configs[6].norm_position = NormPosition::post;
+  configs[6].gate_activation = Activation::tanh;
+  return configs;
+}
+
+/// What a failure says about the configuration.
+inline std::string describe(const GmlpConfig& c) {
+  return text(name_of(c.spatial), ", ", name_of(c.gate), ", heads ", c.heads, ", attention ", c.attention, ", shift ",
+              c.token_shift, ", norm ", name_of(c.norm_position), c.causal ? ", causal" : "");
+}
+
+/// A model whose every parameter is a random number: nothing is near its start, so nothing hides.
+template <class Model>
+Model random_model(const typename Model::Config& config, std::uint64_t seed = 1) {
+  Model model(config);
+  randomize(model, seed);
+  return model;
+}
+
+/// A matrix that shows every write.
+template <class T>
+Matrix<T> sentinel(Index rows, Index columns) {
+  return Matrix<T>::Constant(rows, columns, 77);
+}
+template <class T>
+bool is_sentinel(const Matrix<T>& x) {
+  return (x.array() == 77).all();
+}
+
+}  // namespace gated::test

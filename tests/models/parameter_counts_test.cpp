@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include "gated/core/summary.hpp"
+#include "gated/models/presets.hpp"
+
+namespace gated {
+namespace {
+
+template <class Model>
+Index count_at_depth(typename Model::Config config, Index depth) {
+  config.trunk.depth = depth;
+  return parameter_count(Model(config));
+}
+
+/// The number of parameters, from the models of one and two blocks: the largest would fill 4 GB.
+template <class Model>
+Index count(const typename Model::Config& config) {
+  const Index one = count_at_depth<Model>(config, 1), two = count_at_depth<Model>(config, 2);
+  return one + (config.trunk.depth - 1) * (two - one);
+}
+
+Index count(const GmlpImageClassifierConfig& config) { return count<GmlpImageClassifier<float>>(config); }
+Index count(const GmlpLanguageModelConfig& config) { return count<GmlpLanguageModel<float>>(config); }
+
+/// Millions, rounded to two digits behind the point.
+double millions(Index count) { return std::round(static_cast<double>(count) / 1e4) / 100; }
+
+TEST(ParameterCounts, OfTimmsModelsAreExact) {
+  EXPECT_EQ(count(gmlp_ti16_224()), 5'867'328);
+  EXPECT_EQ(count(gmlp_s16_224()), 19'422'656);
+  EXPECT_EQ(count(gmlp_b16_224()), 73'075'392);
+}
+
+TEST(ParameterCounts, OfAWholeModelAreWhatItsFirstBlocksForetell) {
+  EXPECT_EQ(parameter_count(GmlpImageClassifier<float>(gmlp_ti16_224())), 5'867'328);
+}
+
+TEST(ParameterCounts, WithClassTokenAndPreLogitsAreThePapers) {
+  const auto paper = [](GmlpImageClassifierConfig config) {
+    config.readout = Readout::class_token;
+    config.pre_logits = true;
+    return count(config);
+  };
+  EXPECT_EQ(paper(gmlp_ti16_224()), 5'895'788);
+  EXPECT_EQ(paper(gmlp_s16_224()), 19'500'524);
+  EXPECT_EQ(paper(gmlp_b16_224()), 73'350'380);
+}
+
+TEST(ParameterCounts, WithoutAHeadLackTheHead) {
+  EXPECT_EQ(count(gmlp_s16_224(0)), 19'422'656 - 1000 * 257);
+  EXPECT_EQ(count(gmlp_s16_224(10)), 19'422'656 - 990 * 257);
+}
+
+TEST(ParameterCounts, OfTheLargerImagesAreThePapers) {
+  GmlpImageClassifierConfig config = gmlp_b16_224(0);
+  config.image = {384, 384};
+  EXPECT_EQ(count(config), 81'374'592);  // the paper's 81 M, counted without a head
+  config.trunk.channels = 1024;
+  config.trunk.hidden = 6144;
+  EXPECT_EQ(count(config), 294'336'384);  // gMLP-L's 294 M
+}
+
+TEST(ParameterCounts, OfTheLanguageModelsAreThePapers) {
+  struct Row {
+    GmlpLanguageModelConfig config;
+    double printed;  // in the paper, millions
+    Index exact;
+  };
+  for (const auto& [config, printed, exact] :
+       {Row{gmlp_base(), 130, 130'073'552}, Row{amlp_base(), 109, 108'791'516}, Row{gmlp_large(), 365, 365'274'528},
+        Row{amlp_large(), 316, 315'627'960}, Row{gmlp_xlarge(), 941, 940'582'768}}) {
+    EXPECT_EQ(count(config), exact);
+    EXPECT_EQ(std::round(millions(count(config))), printed);
+  }
+}
+
+TEST(ParameterCounts, WithDenseSpatialWeightsAreLarger) {
+  const auto dense = [](GmlpLanguageModelConfig config) {
+    config.trunk.spatial = SpatialForm::dense;
+    return std::round(millions(count(config)) * 10) / 10;
+  };
+  EXPECT_EQ(dense(gmlp_base()), 142.6);
+  EXPECT_EQ(dense(amlp_base()), 118.2);
+  EXPECT_EQ(dense(gmlp_large()), 390.3);
+  EXPECT_EQ(dense(amlp_large()), 334.4);
+}
+
+TEST(ParameterCounts, GrowWithDepthAsInThePaper) {
+  EXPECT_EQ(millions(count(gmlp_of_depth(18))), 59.00);
+  EXPECT_EQ(millions(count(gmlp_of_depth(36))), 101.61);
+  EXPECT_EQ(millions(count(gmlp_of_depth(72))), 186.83);
+  EXPECT_EQ(millions(count(gmlp_of_depth(144))), 357.28);
+}
+
+TEST(ParameterCounts, OfTheUnsplitGatesAreThoseOfTheAblation) {
+  for (const GateForm form : {GateForm::linear, GateForm::additive, GateForm::multiplicative}) {
+    GmlpLanguageModelConfig config = gmlp_of_depth(36);
+    config.trunk.gate = form;
+    config.trunk.hidden = 2048;
+    EXPECT_EQ(millions(count(config)), 92.17) << name_of(form);
+  }
+}
+
+TEST(ParameterCounts, OfAnUntiedOutputAddAMatrixAndABias) {
+  GmlpLanguageModelConfig config = gmlp_base();
+  config.tied = false;
+  EXPECT_EQ(count(config), count(gmlp_base()) + 32000 * 513);
+}
+
+TEST(Summary, OfAPresetListsEveryParameterAndTheTotal) {
+  const std::string table = summary(GmlpImageClassifier<float>(gmlp_ti16_224()));
+  for (const char* const line : {"patch_embedding.weight            [128, 3, 16, 16]     98,304\n",
+                                 "patch_embedding.bias              [128]                   128\n",
+                                 "trunk.blocks.0.proj_in.weight     [768, 128]           98,304\n",
+                                 "trunk.blocks.29.gate.norm.bias    [384]                   384\n",
+                                 "trunk.blocks.29.gate.proj.weight  [1, 196, 196]        38,416\n",
+                                 "trunk.blocks.29.proj_out.weight   [128, 384]           49,152\n",
+                                 "head.weight                       [1000, 128]         128,000\n",
+                                 "306 tensors                                         5,867,328\n"}) {
+    EXPECT_NE(table.find(line), std::string::npos) << "missing: " << line << "in:\n" << table.substr(0, 900);
+  }
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include "gated/io/safetensors.hpp"
+#include "gated/ops/activation.hpp"
+#include "gated/ops/norm.hpp"
+#include "gated/ops/token_shift.hpp"
+#include "tests/core/numbers.hpp"
+#include "tests/ops/on_vectors.hpp"
+
+namespace gated {
+namespace {
+
+const SafetensorsFile& reference() {
+  static const SafetensorsFile file(std::string(GATED_REFERENCE_DIR) + "/components.safetensors");
+  return file;
+}
+
+/// A tensor as a matrix, its last dimension being the columns.
+template <class T>
+Matrix<T> tensor(const std::string& name) {
+  const std::vector<T> values = reference().read<T>(name);
+  const auto columns = static_cast<Index>(reference().tensor(name).shape.back());
+  return Eigen::Map<const Matrix<T>>(values.data(), static_cast<Index>(values.size()) / columns, columns);
+}
+
+template <class T>
+class ComponentsIn : public ::testing::Test {
+ protected:
+  static constexpr long double tolerance = sizeof(T) == 4 ? 1e-6L : 1e-12L;
+
+  /// Expects that f(input) is the original's output, relative to 1 + |expected|.
+  template <class F>
+  static void expect_output(const std::string& name, const F& f) {
+    const Matrix<T> got = f(tensor<T>(name + ".input"));
+    const Matrix<double> expected = tensor<double>(name + ".output_f64");
+    ASSERT_EQ(got.rows(), expected.rows());
+    ASSERT_EQ(got.cols(), expected.cols());
+    ASSERT_GT(got.size(), 0);
+    for (Index i = 0; i < got.rows(); ++i) {
+      for (Index j = 0; j < got.cols(); ++j) {
+        ASSERT_TRUE(test::close(got(i, j), expected(i, j), tolerance * (1 + std::fabs(expected(i, j)))))
+            << name << " at (" << i << ", " << j << ")";
+      }
+    }
+  }
+
+  template <class Activation>
+  static void expect_activation(const std::string& name, const Activation& activation) {
+    expect_output(name, [&](const Matrix<T>& x) -> Matrix<T> {
+      const std::vector<T> input(x.data(), x.data() + x.size());
+      const std::vector<T> output = test::on_vectors([&](auto v) { return activation.value(v); }, input);
+      return Eigen::Map<const Matrix<T>>(output.data(), x.rows(), x.cols());
+    });
+  }
+
+  static void expect_layer_norm(const std::string& name, double eps) {
+    expect_output(name, [&](const Matrix<T>& x) {
+      Matrix<T> y(x.rows(), x.cols());
+      layer_norm<T>(x, Vector<T>(), Vector<T>(), eps, y, Workspace<T>());
+      return y;
+    });
+  }
+
+  static void expect_token_shift(const std::string& name, Index amount, bool causal) {
+    expect_output(name, [&](const Matrix<T>& x) {
+      Matrix<T> y(x.rows(), x.cols());
+      token_shift<T>(x, Sequences::single(x.rows()), amount, causal, y);
+      return y;
+    });
+  }
+};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(ComponentsIn, Scalars, );
+
+TYPED_TEST(ComponentsIn, GeluIsTheOriginal) { this->expect_activation("gelu_erf", Gelu{}); }
+TYPED_TEST(ComponentsIn, SiluIsTheOriginal) { this->expect_activation("silu", Silu{}); }
+TYPED_TEST(ComponentsIn, ReluSquaredIsTheOriginal) { this->expect_activation("relu_squared", Relu2{}); }
+TYPED_TEST(ComponentsIn, LaplaceIsTheOriginal) { this->expect_activation("laplace_attn_fn", Laplace{}); }
+
+TYPED_TEST(ComponentsIn, LayerNormIsTheOriginal) {
+  this->expect_layer_norm("layernorm_eps1e-5_noaffine", 1e-5);
+  this->expect_layer_norm("layernorm_eps1e-6_noaffine", 1e-6);
+}
+
+TYPED_TEST(ComponentsIn, TokenShiftIsTheOriginal) {
+  this->expect_token_shift("lucid_preshift_0_1_2_dim8", 2, true);
+  this->expect_token_shift("lucid_preshift_-1_0_1_dim8", 1, false);
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,99 @@
+#include "gated/ops/token_shift.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/core/numbers.hpp"
+
+namespace gated {
+namespace {
+
+/// Each number names its place: 10 · (token + 1) + channel.
+Matrix<double> numbered(Index tokens, Index channels) {
+  Matrix<double> x(tokens, channels);
+  for (Index i = 0; i < tokens; ++i) {
+    for (Index j = 0; j < channels; ++j) {
+      x(i, j) = static_cast<double>(10 * (i + 1) + j);
+    }
+  }
+  return x;
+}
+
+Matrix<double> shifted(const Matrix<double>& x, const Sequences& sequences, Index amount, bool causal) {
+  Matrix<double> y = Matrix<double>::Constant(x.rows(), x.cols(), std::numeric_limits<double>::quiet_NaN());
+  token_shift<double>(x, sequences, amount, causal, y);
+  return y;
+}
+
+TEST(TokenShift, MovesTheSecondHalfOneTokenBackWhenCausal) {
+  Matrix<double> expected(3, 4);
+  expected << 10, 11, 0, 0,  //
+      20, 21, 12, 13,        //
+      30, 31, 22, 23;
+  EXPECT_EQ(shifted(numbered(3, 4), Sequences::single(3), 1, true), expected);
+}
+
+TEST(TokenShift, TakesFromBothNeighboursOtherwise) {
+  Matrix<double> expected(3, 3);
+  expected << 20, 11, 0,  // the first chunk comes from the next token, the last from the one before
+      30, 21, 12,         //
+      0, 31, 22;
+  EXPECT_EQ(shifted(numbered(3, 3), Sequences::single(3), 1, false), expected);
+}
+
+TEST(TokenShift, LeavesTheRemainderOfTheChannelsAlone) {
+  Matrix<double> expected(2, 5);
+  expected << 20, 11, 0, 13, 14,  //
+      0, 21, 12, 23, 24;
+  EXPECT_EQ(shifted(numbered(2, 5), Sequences::single(2), 1, false), expected);
+  EXPECT_EQ(shifted(numbered(2, 2), Sequences::single(2), 1, false), numbered(2, 2)) << "fewer channels than shifts";
+}
+
+TEST(TokenShift, ByNothingIsTheIdentity) {
+  EXPECT_EQ(shifted(numbered(3, 4), Sequences::single(3), 0, true), numbered(3, 4));
+  EXPECT_EQ(shifted(numbered(3, 4), Sequences::single(3), 0, false), numbered(3, 4));
+}
+
+TEST(TokenShift, BeyondTheSequenceLeavesZeros) {
+  Matrix<double> expected(2, 4);
+  expected << 10, 0, 0, 0,  //
+      20, 11, 0, 0;
+  EXPECT_EQ(shifted(numbered(2, 4), Sequences::single(2), 3, true), expected);
+  Matrix<double> around(1, 5);
+  around << 0, 0, 12, 0, 0;
+  EXPECT_EQ(shifted(numbered(1, 5), Sequences::single(1), 2, false), around);
+}
+
+TEST(TokenShift, NeverCrossesFromOneSequenceToAnother) {
+  const Matrix<double> x = numbered(6, 7);
+  const Sequences ragged = Sequences::of_lengths({3, 0, 1, 2});
+  for (const bool causal : {true, false}) {
+    for (const Index amount : {1, 2, 3}) {
+      const Matrix<double> y = shifted(x, ragged, amount, causal);
+      for (Index b = 0; b < ragged.count(); ++b) {
+        const Matrix<double> alone = x.middleRows(ragged.offset(b), ragged.length(b));
+        EXPECT_EQ(y.middleRows(ragged.offset(b), ragged.length(b)),
+                  shifted(alone, Sequences::single(ragged.length(b)), amount, causal))
+            << "sequence " << b << ", amount " << amount;
+      }
+    }
+  }
+}
+
+TEST(TokenShift, OfNoTokensIsNothing) {
+  EXPECT_EQ(shifted(Matrix<double>(0, 4), Sequences::of_lengths({0, 0}), 1, false).rows(), 0);
+  EXPECT_EQ(shifted(Matrix<double>(0, 4), Sequences::uniform(0, 4), 1, true).rows(), 0);
+}
+
+TEST(TokenShift, ReadsAndWritesBlocksOfLargerMatrices) {
+  const Matrix<double> larger = numbered(5, 9), x = larger.block(1, 2, 3, 4);
+  Matrix<double> y = Matrix<double>::Constant(5, 6, -7);
+  token_shift<double>(larger.block(1, 2, 3, 4), Sequences::single(3), 1, true, y.block(1, 1, 3, 4));
+  EXPECT_EQ(y.block(1, 1, 3, 4), shifted(x, Sequences::single(3), 1, true));
+  y.block(1, 1, 3, 4).setConstant(-7);
+  EXPECT_TRUE((y.array() == -7).all());
+}
+
+}  // namespace
+}  // namespace gated
