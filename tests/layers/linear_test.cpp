@@ -52,7 +52,7 @@ TYPED_TEST(LinearOf, AppliesTheStagesBehindItsBias) {
   const auto x = random_matrix<T>(6, 5, 2), added = random_matrix<T>(6, 9, 3);
   Workspace<T> workspace;
   Matrix<T> y(6, 9);
-  layer.forward(x, y, workspace, Activate{Relu{}}, Add<T>(added));
+  layer.forward(x, y, workspace, Activate{Activation::relu}, Add<T>(added));
   EXPECT_TRUE(near(y, literal::activate(Activation::relu, literal::linear(layer, wide(x))) + wide(added)));
 }
 

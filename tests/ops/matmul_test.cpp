@@ -165,11 +165,12 @@ TYPED_TEST(MatmulOf, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
   const Operand<T> forms[] = {b, transposed<T>(bt)};
   for (const Operand<T>& factor : forms) {
     Matrix<T> whole(rows, b.cols());
-    matmul(a, factor, whole, this->workspace, AddBias<T>{bias}, Activate{Gelu{}});
+    matmul(a, factor, whole, this->workspace, AddBias<T>{bias}, Activate{Activation::gelu});
     for (const Index count : {Index{1}, Index{2}, Index{5}}) {
       for (Index i = 0; i + count <= rows; ++i) {
         Matrix<T> alone(count, b.cols());
-        matmul(ConstView<T>(a.middleRows(i, count)), factor, alone, this->workspace, AddBias<T>{bias}, Activate{Gelu{}});
+        matmul(ConstView<T>(a.middleRows(i, count)), factor, alone, this->workspace, AddBias<T>{bias},
+               Activate{Activation::gelu});
         ASSERT_TRUE(same_bits(alone, whole.middleRows(i, count))) << count << " rows from " << i;
       }
     }
@@ -196,7 +197,7 @@ TYPED_TEST(MatmulOf, AllocatesNothingAfterTheFirstCallOfAShape) {
   const auto bias = random_vector<T>(70, 19);
   Matrix<T> y = Matrix<T>::Zero(20, 70);
   const auto call = [&] {
-    matmul(a, transposed<T>(weight), y, this->workspace, AddBias<T>{bias}, Activate{Silu{}}, Add<T>{ConstView<T>(y)});
+    matmul(a, transposed<T>(weight), y, this->workspace, AddBias<T>{bias}, Activate{Activation::silu}, Add<T>{ConstView<T>(y)});
   };
   call();
   EXPECT_EQ(test::allocations_during(call), 0);
@@ -268,8 +269,8 @@ TYPED_TEST(EpilogueOf, Scales) {
 }
 
 TYPED_TEST(EpilogueOf, Activates) {
-  this->expect_elements(this->with(Activate{Tanh{}}), [](long double x, Index, Index) { return std::tanh(x); });
-  this->expect_elements(this->with(Activate{Relu2{}}),
+  this->expect_elements(this->with(Activate{Activation::tanh}), [](long double x, Index, Index) { return std::tanh(x); });
+  this->expect_elements(this->with(Activate{Activation::relu2}),
                         [](long double x, Index, Index) { return std::max(x, 0.0L) * std::max(x, 0.0L); });
 }
 
@@ -297,10 +298,11 @@ TYPED_TEST(EpilogueOf, AppliesStagesInTheOrderGiven) {
   const AddBias<T> add{this->bias};
   this->expect_elements(this->with(add, twice), [&](long double x, Index, Index j) { return (x + this->bias(j)) * 2; });
   this->expect_elements(this->with(twice, add), [&](long double x, Index, Index j) { return x * 2 + this->bias(j); });
-  this->expect_elements(this->with(AddRowBias<T>{this->row_bias.data()}, Multiply<T>{this->other}, add, Activate{Sigmoid{}}),
-                        [&](long double x, Index i, Index j) {
-                          return 1 / (1 + std::exp(-((x + this->row_bias(i)) * this->other(i, j) + this->bias(j))));
-                        });
+  this->expect_elements(
+      this->with(AddRowBias<T>{this->row_bias.data()}, Multiply<T>{this->other}, add, Activate{Activation::sigmoid}),
+      [&](long double x, Index i, Index j) {
+        return 1 / (1 + std::exp(-((x + this->row_bias(i)) * this->other(i, j) + this->bias(j))));
+      });
 }
 
 TYPED_TEST(EpilogueOf, AddsToWhatTheDestinationHolds) {

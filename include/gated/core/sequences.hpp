@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace gated {
 ///     Sequences::uniform(8, 196)              // eight images of 196 tokens
 ///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows
 ///
-/// Errors: ArgumentError for a negative count or length. Cost: uniform splits hold no memory.
+/// Errors: ArgumentError for a negative count or length. Cost: copies share their memory; uniform splits hold none.
 class Sequences {
  public:
   /// `count` sequences of `length` rows each.
@@ -37,27 +38,36 @@ class Sequences {
 
   /// One sequence per entry of `lengths`; they may differ.
   static Sequences of_lengths(const std::vector<Index>& lengths) {
+    std::vector<Index> offsets{0};
+    offsets.reserve(lengths.size() + 1);
+    for (const Index length : lengths) {
+      require<ArgumentError>(length >= 0, "Sequences::of_lengths: length ", length, " of sequence ", offsets.size() - 1,
+                             " is negative.");
+      offsets.push_back(offsets.back() + length);
+    }
     Sequences result;
     result.count_ = static_cast<Index>(lengths.size());
-    result.offsets_.reserve(lengths.size() + 1);
-    result.offsets_.push_back(0);
-    for (const Index length : lengths) {
-      require<ArgumentError>(length >= 0, "Sequences::of_lengths: length ", length, " of sequence ", result.offsets_.size() - 1,
-                             " is negative.");
-      result.offsets_.push_back(result.offsets_.back() + length);
-    }
+    result.offsets_ = std::make_shared<const std::vector<Index>>(std::move(offsets));
+    return result;
+  }
+
+  /// The sequences `first` … `first` + `count` - 1 alone, their rows counted from 0. Allocates nothing.
+  Sequences part(Index first, Index count) const {
+    Sequences result = *this;
+    result.first_ += first;
+    result.count_ = count;
     return result;
   }
 
   Index count() const { return count_; }
-  Index length(Index b) const { return offsets_.empty() ? length_ : offset(b + 1) - offset(b); }
-  Index offset(Index b) const { return offsets_.empty() ? b * length_ : offsets_[static_cast<std::size_t>(b)]; }
+  Index length(Index b) const { return offsets_ == nullptr ? length_ : start(b + 1) - start(b); }
+  Index offset(Index b) const { return offsets_ == nullptr ? b * length_ : start(b) - start(0); }
   Index total() const { return offset(count_); }
   /// The largest length, 0 without sequences.
   Index longest() const {
-    Index result = offsets_.empty() && count_ > 0 ? length_ : 0;
-    for (std::size_t b = 1; b < offsets_.size(); ++b) {
-      result = std::max(result, offsets_[b] - offsets_[b - 1]);
+    Index result = 0;
+    for (Index b = 0; b < count_; ++b) {
+      result = std::max(result, length(b));
     }
     return result;
   }
@@ -70,7 +80,7 @@ class Sequences {
 
   /// "1 sequence × 197 tokens", or "3 sequences, 678 tokens in all".
   std::string describe() const {
-    if (offsets_.empty()) {
+    if (offsets_ == nullptr) {
       return text(count_, count_ == 1 ? " sequence × " : " sequences × ", length_, " tokens");
     }
     return text(count_, count_ == 1 ? " sequence, " : " sequences, ", total(), " tokens in all");
@@ -79,9 +89,12 @@ class Sequences {
  private:
   Sequences() = default;
 
+  Index start(Index b) const { return (*offsets_)[static_cast<std::size_t>(first_ + b)]; }
+
   Index count_ = 0;
-  Index length_ = 0;            // of each sequence, when offsets_ is empty
-  std::vector<Index> offsets_;  // count_ + 1 entries, when lengths differ
+  Index first_ = 0;                                    // the first of ours in offsets_
+  Index length_ = 0;                                   // of each sequence, when they are uniform
+  std::shared_ptr<const std::vector<Index>> offsets_;  // of the whole batch, when lengths differ
 };
 
 }  // namespace gated

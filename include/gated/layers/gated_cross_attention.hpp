@@ -96,12 +96,9 @@ struct GatedCrossAttention {
     MatrixMap<T> k = workspace.matrix(key.rows(), config.query_key), v = workspace.matrix(value.rows(), config.value);
     MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
     norm.forward(x, normalised, workspace.at("norm"));
-    with_activation(config.activation,
-                    [&](auto act) { proj_in.forward(normalised, uq, workspace.at("proj_in"), Activate{act}); });
-    with_activation(config.key_value_activation, [&](auto act) {
-      proj_key.forward(key, k, workspace.at("proj_key"), Activate{act});
-      proj_value.forward(value, v, workspace.at("proj_value"), Activate{act});
-    });
+    proj_in.forward(normalised, uq, workspace.at("proj_in"), Activate{config.activation});
+    proj_key.forward(key, k, workspace.at("proj_key"), Activate{config.key_value_activation});
+    proj_value.forward(value, v, workspace.at("proj_value"), Activate{config.key_value_activation});
     const T* const visible = mask_values(mask, workspace);
     Scoring<T> scoring{.kernel = config.kernel, .scale = T{1} / std::sqrt(static_cast<T>(config.query_key))};
     for (Index b = 0; b < queries.count(); ++b) {

@@ -63,14 +63,13 @@ struct GatedProjection {
   Parts forward(ConstView<T> x, Workspace<T>& workspace) const {
     MatrixMap<T> all = workspace.matrix(x.rows(), 2 * value + query_key);
     View<T> first = all.leftCols(value), second = all.middleCols(value, value), z = all.rightCols(query_key);
-    with_activation(activation, [&](auto act) {
-      if (layout == ProjectionLayout::fused) {
-        hidden.forward(x, all, workspace.at("hidden"), Activate{act});
-      } else {
-        hidden.forward(x, all.leftCols(2 * value), workspace.at("hidden"), Activate{act});
-        qk->forward(x, z, workspace.at("qk"), Activate{act});
-      }
-    });
+    const Activate act{activation};
+    if (layout == ProjectionLayout::fused) {
+      hidden.forward(x, all, workspace.at("hidden"), act);
+    } else {
+      hidden.forward(x, all.leftCols(2 * value), workspace.at("hidden"), act);
+      qk->forward(x, z, workspace.at("qk"), act);
+    }
     return layout == ProjectionLayout::fused ? Parts{first, second, z} : Parts{second, first, z};
   }
 };

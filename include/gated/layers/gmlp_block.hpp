@@ -250,8 +250,7 @@ struct GmlpBlock {
     MatrixMap<T> z = workspace.matrix(x.rows(), config.hidden);
     MatrixMap<T> gated = workspace.matrix(x.rows(), gate.out());
     MatrixMap<T> attended = workspace.matrix(attention ? x.rows() : 0, gate.out());
-    with_activation(config.activation,
-                    [&](auto activation) { proj_in.forward(x, z, workspace.at("proj_in"), Activate{activation}); });
+    proj_in.forward(x, z, workspace.at("proj_in"), Activate{config.activation});
     if (attention) {
       mixing.attend(x, attended, workspace.at("attention"));
     }

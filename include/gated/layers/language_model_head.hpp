@@ -73,7 +73,7 @@ struct LanguageModelHead {
     const auto frame = workspace.frame();
     MatrixMap<T> hidden = workspace.matrix(x.rows(), x.cols());
     if (dense) {
-      with_activation(config.activation, [&](auto act) { dense->forward(x, hidden, workspace.at("dense"), Activate{act}); });
+      dense->forward(x, hidden, workspace.at("dense"), Activate{config.activation});
       norm.forward(hidden, hidden, workspace.at("norm"));
     } else {
       norm.forward(x, hidden, workspace.at("norm"));

@@ -136,15 +136,14 @@ struct SpatialGatingUnit {
   /// Calls `project` with the stages that turn the projected gate into the output: its activation, then what the form does.
   template <class Project>
   void finish(const ConstView<T>& x, const Project& project) const {
-    with_activation(config.activation, [&](auto activation) {
-      if (is_product()) {
-        project(Activate{activation}, Multiply<T>(x.leftCols(out())));
-      } else if (config.form == GateForm::additive) {
-        project(Activate{activation}, Add<T>(x));
-      } else {
-        project(Activate{activation});
-      }
-    });
+    const Activate activation{config.activation};
+    if (is_product()) {
+      project(activation, Multiply<T>(x.leftCols(out())));
+    } else if (config.form == GateForm::additive) {
+      project(activation, Add<T>(x));
+    } else {
+      project(activation);
+    }
   }
 
   void add_identity() {

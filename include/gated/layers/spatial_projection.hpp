@@ -188,7 +188,7 @@ struct SpatialProjection {
         const Index depth = is_causal() ? i + rows : v.rows();
         matmul<T>(factor(head, i, rows, depth, workspace), ConstView<T>(v.block(0, column, depth, width)),
                   y.block(done, column, rows, width), workspace, AddRowBias<T>{&bias.coeffRef(head, i)},
-                  Shifted{stages, done, column}...);
+                  shifted(stages, done, column)...);
       }
     }
   }
@@ -202,7 +202,7 @@ struct SpatialProjection {
                          const Stages&... stages) const {
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index offset = sequences.offset(b), length = sequences.length(b);
-      project_rows(v.middleRows(offset, length), 0, y.middleRows(offset, length), workspace, Shifted{stages, offset, 0}...);
+      project_rows(v.middleRows(offset, length), 0, y.middleRows(offset, length), workspace, shifted(stages, offset, 0)...);
     }
   }
 

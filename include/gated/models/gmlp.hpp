@@ -85,8 +85,14 @@ struct Gmlp {
     if (y.data() != x.data()) {
       y = x;
     }
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      blocks[i].forward(y, sequences, y, workspace.at("blocks", static_cast<Index>(i)));
+    for (Index first = 0; first < sequences.count();) {
+      const Index count = workspace.observed() ? sequences.count() : sequences_in_group(sequences, first);
+      const Sequences group = sequences.part(first, count);
+      auto rows = y.middleRows(sequences.offset(first), group.total());
+      for (std::size_t i = 0; i < blocks.size(); ++i) {
+        blocks[i].forward(rows, group, rows, workspace.at("blocks", static_cast<Index>(i)));
+      }
+      first += count;
     }
   }
 
@@ -133,6 +139,18 @@ struct Gmlp {
     require<ShapeError>(state.position_ + tokens <= config.length, where, ": ", tokens, " tokens from position ",
                         state.position_, " on go past the ", config.length,
                         " tokens that the model was built for. Resize its spatial weights, rewind, or start anew.");
+  }
+
+ private:
+  /// How many sequences from `first` on go through all blocks together: as many as fit into about 1024 rows, so that their
+  /// activations stay in cache and a weight's packing is still paid by many rows.
+  static Index sequences_in_group(const Sequences& sequences, Index first) {
+    Index count = 1, rows = sequences.length(first);
+    while (first + count < sequences.count() && rows + sequences.length(first + count) <= 1024) {
+      rows += sequences.length(first + count);
+      ++count;
+    }
+    return count;
   }
 };
 

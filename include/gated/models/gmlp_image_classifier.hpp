@@ -196,7 +196,7 @@ struct GmlpImageClassifier {
     if (pre_logits) {
       const auto frame = workspace.frame();
       MatrixMap<T> hidden = workspace.matrix(x.rows(), x.cols());
-      pre_logits->forward(x, hidden, workspace.at("pre_logits"), Activate{Tanh{}});
+      pre_logits->forward(x, hidden, workspace.at("pre_logits"), Activate{Activation::tanh});
       apply_head(hidden, output, workspace);
     } else {
       apply_head(x, output, workspace);

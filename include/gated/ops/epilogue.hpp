@@ -44,18 +44,13 @@ struct Scale {
   EIGEN_STRONG_INLINE Simd<T> operator()(Position, Simd<T> value) const { return value * Simd<T>(factor); }
 };
 
-/// activation(value).
-template <class Activation>
+/// activation(value), at most one in a list of stages.
+///
+/// matmul() applies it to a whole tile between the stages before and those behind, in one loop per activation, however many
+/// lists of stages a program has.
 struct Activate {
   Activation activation;
-
-  template <class T>
-  EIGEN_STRONG_INLINE Simd<T> operator()(Position, Simd<T> value) const {
-    return activation.value(value);
-  }
 };
-template <class Activation>
-Activate(Activation) -> Activate<Activation>;
 
 /// value + x_ij: a residual, a bias matrix, or what the destination already holds.
 template <class T>
@@ -94,7 +89,7 @@ struct Multiply {
   }
 };
 
-/// A stage that sees positions of a larger matrix, of which the product is a block at (row, column).
+/// A stage that sees positions of a larger matrix, of which the product is a block at (row, column). Made by shifted().
 template <class Stage>
 struct Shifted {
   Stage stage;
@@ -105,7 +100,11 @@ struct Shifted {
     return stage(Position{at.row + row, at.column + column, at.lanes}, value);
   }
 };
+
 template <class Stage>
-Shifted(Stage, Index, Index) -> Shifted<Stage>;
+Shifted<Stage> shifted(const Stage& stage, Index row, Index column) {
+  return {stage, row, column};
+}
+inline Activate shifted(const Activate& stage, Index, Index) { return stage; }
 
 }  // namespace gated

@@ -126,23 +126,24 @@ void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
   }
 }
 
-/// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns.
+/// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns and may be
+/// overwritten.
 template <class T>
 class Epilogue {
  public:
   template <class F>
   explicit Epilogue(const F& f)
-      : object_(&f), call_([](const void* object, Index row, Index column, Index rows, Index columns, const T* tile) {
+      : object_(&f), call_([](const void* object, Index row, Index column, Index rows, Index columns, T* tile) {
           (*static_cast<const F*>(object))(row, column, rows, columns, tile);
         }) {}
 
-  void operator()(Index row, Index column, Index rows, Index columns, const T* tile) const {
+  void operator()(Index row, Index column, Index rows, Index columns, T* tile) const {
     call_(object_, row, column, rows, columns, tile);
   }
 
  private:
   const void* object_;
-  void (*call_)(const void*, Index, Index, Index, Index, const T*);
+  void (*call_)(const void*, Index, Index, Index, Index, T*);
 };
 
 /// Computes a · b and hands each tile to the epilogue. Work is divided into blocks of rows × panels.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "gated/ops/epilogue.hpp"
 #include "gated/ops/gemm.hpp"
@@ -16,11 +18,79 @@ Operand<T> transposed(const std::type_identity_t<Operand<T>>& x) {
   return x.transposed();
 }
 
+namespace detail {
+
+/// The position of the Activate among `Stages`, or their number.
+template <class... Stages>
+constexpr std::size_t activation_index() {
+  std::size_t index = 0, found = sizeof...(Stages);
+  ((found = std::is_same_v<Stages, Activate> ? index : found, ++index), ...);
+  return found;
+}
+
+/// The stages of a product, to be applied to its tiles. `y` is where they go.
+template <class T, class... Stages>
+struct StageList {
+  static constexpr std::size_t count = sizeof...(Stages), activation = activation_index<Stages...>();
+  static_assert((std::size_t{0} + ... + std::size_t{std::is_same_v<Stages, Activate>}) <= 1, "at most one Activate");
+
+  std::tuple<const Stages&...> stages;
+  View<T>& y;
+
+  void operator()(Index row, Index column, Index rows, Index columns, T* tile) const {
+    constexpr Index stride = gemm::panel_columns<T>;
+    T* const to = &y.coeffRef(row, column);
+    if constexpr (activation < count) {
+      const Activation kind = std::get<activation>(stages).activation;
+      if (kind != Activation::identity) {
+        if constexpr (activation > 0) {
+          apply(std::make_index_sequence<activation>{}, row, column, rows, columns, tile, tile, stride);
+        }
+        activate(kind, tile, rows * stride);
+        apply(behind(std::make_index_sequence<count - activation - 1>{}), row, column, rows, columns, tile, to,
+              y.outerStride());
+        return;
+      }
+    }
+    apply(std::make_index_sequence<count>{}, row, column, rows, columns, tile, to, y.outerStride());
+  }
+
+ private:
+  template <std::size_t... I>
+  static constexpr auto behind(std::index_sequence<I...>) {
+    return std::index_sequence<activation + 1 + I...>{};
+  }
+
+  /// to ← the chosen stages of a tile, one vector at a time.
+  template <std::size_t... I>
+  void apply(std::index_sequence<I...>, Index row, Index column, Index rows, Index columns, const T* tile, T* to,
+             Index to_stride) const {
+    for (Index i = 0; i < rows; ++i, tile += gemm::panel_columns<T>, to += to_stride) {
+      for_each_vector<T>(columns, [&](Index j, Index lanes) {
+        Simd<T> value = Simd<T>::load(tile + j);
+        ((value = apply_one(std::get<I>(stages), Position{row + i, column + j, lanes}, value)), ...);
+        value.store(to + j, lanes);
+      });
+    }
+  }
+
+  template <class Stage>
+  static EIGEN_STRONG_INLINE Simd<T> apply_one(const Stage& stage, Position at, Simd<T> value) {
+    if constexpr (std::is_same_v<Stage, Activate>) {
+      return value;  // the identity
+    } else {
+      return stage(at, value);
+    }
+  }
+};
+
+}  // namespace detail
+
 /// y = stages(a · b): a dense product whose epilogue is applied before the result is stored.
 ///
 /// Shapes: a is M × K, b is K × N, y is M × N. The stages of ops/epilogue.hpp are applied to each element in the order given:
 ///
-///     matmul(x, transposed<T>(weight), y, workspace, AddBias<T>{bias}, Activate{Gelu{}});
+///     matmul(x, transposed<T>(weight), y, workspace, AddBias<T>{bias}, Activate{Activation::gelu});
 ///
 /// y may be read by a stage (a residual) but must not overlap a or b.
 /// Errors: ShapeError if the sizes do not fit. NaN and infinities propagate along their row of a and column of b.
@@ -32,15 +102,7 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
                       ", expected as many columns of a as rows of b.");
   expect_shape<T>("matmul", "y", y, a.rows, b.columns);
 
-  const auto finish = [&](Index row, Index column, Index rows, Index columns, const T* tile) {
-    for (Index i = 0; i < rows; ++i, tile += detail::gemm::panel_columns<T>) {
-      for_each_vector<T>(columns, [&](Index j, Index lanes) {
-        Simd<T> value = Simd<T>::load(tile + j);
-        ((value = stages(Position{row + i, column + j, lanes}, value)), ...);
-        value.store(&y.coeffRef(row + i, column + j), lanes);
-      });
-    }
-  };
+  const detail::StageList<T, Stages...> finish{std::tie(stages...), y};
   detail::gemm::multiply(a, b, detail::gemm::Epilogue<T>(finish), workspace);
 }
 

@@ -99,11 +99,11 @@ void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   };
   switch (scoring.kernel) {
     case ScoreKernel::relu2:
-      return product(Activate{Relu2{}}, visible);
+      return product(Activate{Activation::relu2}, visible);
     case ScoreKernel::laplace:
-      return product(Activate{Laplace{}}, visible);
+      return product(Activate{Activation::laplace}, visible);
     case ScoreKernel::laplace_legacy:
-      return product(Activate{LaplaceLegacy{}}, visible);
+      return product(Activate{Activation::laplace_legacy}, visible);
     case ScoreKernel::softmax:
     case ScoreKernel::softmax_plus:
       break;
@@ -134,7 +134,7 @@ void attend(ConstView<T> q, ConstView<T> k, ConstView<T> v, Index first, const S
     MatrixMap<T> weights = workspace.matrix(rows, seen);
     detail::score<T>(q.middleRows(done, rows), k.topRows(seen), first + done, scoring, weights, workspace);
     workspace.show(weights);
-    matmul<T>(weights, ConstView<T>(v.topRows(seen)), y.middleRows(done, rows), workspace, Shifted{stages, done, Index{0}}...);
+    matmul<T>(weights, ConstView<T>(v.topRows(seen)), y.middleRows(done, rows), workspace, shifted(stages, done, 0)...);
   }
 }
 
