@@ -3,6 +3,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "case_file.hpp"
 
@@ -13,6 +15,7 @@ template <class T>
 struct Result {
   gated::Matrix<T> output;
   gated::Matrix<T> block0_output;  ///< what left the first block; empty where the case has none
+  std::vector<std::pair<std::string, gated::Matrix<T>>> others = {};  ///< further tensors of the file
 
   /// An observer that keeps the output of the layer at `path` as block0_output.
   auto keep(std::string path) {
@@ -39,6 +42,7 @@ std::span<const Family> labml_families();
 std::span<const Family> lucidrains_flash_families();
 std::span<const Family> junnyu_families();
 std::span<const Family> mmpose_families();
+std::span<const Family> component_families();
 
 /// Every list.
 std::span<const std::span<const Family>> all_families();

@@ -14,4 +14,5 @@
 #include "gated/models/inspect.hpp"
 #include "gated/models/presets.hpp"
 #include "gated/models/resize.hpp"
+#include "gated/models/sampling.hpp"
 #include "gated/version.hpp"

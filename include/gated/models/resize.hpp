@@ -26,7 +26,7 @@ constexpr auto names_of(GridResize) {
 /// How far a change of length may go.
 enum class LengthResize {
   exact,     ///< every weight between tokens of both lengths keeps its value; where that cannot be, refuse
-  by_offset  ///< filters move, as GridResize::by_offset moves them
+  by_offset  ///< where that is refused, filters move, as GridResize::by_offset moves them
 };
 
 constexpr auto names_of(LengthResize) {
@@ -94,7 +94,7 @@ SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old
 /// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 where p + Δ is not in the old grid. p is the old patch at the same place in
 ///   the image, p = ⌊(p' + 1/2) n / n'⌋ down and across, and gives its bias too. A filter moves whole, so on a larger grid the
 ///   sum of each row stays. A translation-invariant W stays so, bit for bit, wherever p has the offset Δ: everywhere on a
-///   smaller grid; on a larger one a patch near the border takes over what an old patch nearer to it did not see.
+///   smaller grid; on a larger one p' takes over the filter of a p nearer to the border, with zeros for what lay beyond it.
 /// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false) and B is the
 ///   same with its columns scaled to the sum 1, in one dimension after the other (and a triangle as wide as the new patches
 ///   where they are fewer): the sums of the rows of W are kept, as W' 1 = A (W 1).

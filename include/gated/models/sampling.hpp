@@ -1,0 +1,164 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/random.hpp"
+#include "gated/core/settings.hpp"
+
+/// @file
+/// From logits to the next token.
+
+namespace gated {
+
+/// How a token is chosen. The defaults draw from the model's own distribution.
+struct Sampling {
+  double temperature = 1.0;  ///< below 1 sharpens, above 1 flattens; 0 takes the most probable token
+  Index top_k = 0;           ///< only the k most probable tokens; 0 for all
+  double top_p = 1.0;        ///< then only the most probable tokens that together reach this probability; 1 for all
+
+  static constexpr auto fields() {
+    using C = Sampling;
+    return std::tuple{setting("temperature", &C::temperature), setting("top_k", &C::top_k), setting("top_p", &C::top_p)};
+  }
+};
+
+/// Draws the next token from a row of logits; remembers its random numbers, and nothing of the text.
+///
+///     Sampler<float> sampler(256, {.temperature = 0.8, .top_p = 0.95}, Random(seed));
+///     model.prefill(prompt, state, logits, workspace);   // logits: 1 × 256
+///     for (;;) {
+///       const Index token = sampler(logits);
+///       model.step(token, state, logits, workspace);
+///     }
+///
+/// p_i ∝ exp(l_i / temperature) over the top_k largest logits l_i; of these the nucleus V': the smallest set of most probable
+/// tokens with Σ p_i ≥ top_p, at least one (Holtzman et al., arXiv:1904.09751, §3.1). Of equal logits the first counts as more
+/// probable. A logit of -∞ has probability 0; where there is +∞, only these tokens count, alike. Temperature 0 takes the first
+/// of the largest logits and draws nothing; otherwise a token costs one Random::uniform(), so that equal seeds and logits give
+/// equal tokens everywhere.
+///
+/// Shapes: logits is 1 × V. Errors: ArgumentError for settings out of range when built, and for logits with NaN or with nothing
+/// above -∞; ShapeError for sizes; nothing is drawn then. Cost: V exponentials in double, and with top_k or top_p a heap:
+/// V + m·log V comparisons for the m most probable tokens. No allocation after construction. One sampler per thread.
+template <class T>
+class Sampler {
+ public:
+  explicit Sampler(Index vocabulary, const Sampling& sampling = {}, Random random = Random())
+      : vocabulary_(vocabulary), sampling_(sampling), random_(random) {
+    require<ArgumentError>(vocabulary > 0, "Sampler: vocabulary = ", vocabulary, " must be positive.");
+    require<ArgumentError>(sampling.temperature >= 0 && std::isfinite(sampling.temperature),
+                           "Sampler: temperature = ", sampling.temperature,
+                           ", expected a finite number from 0 (the most probable token) on.");
+    require<ArgumentError>(sampling.top_k >= 0, "Sampler: top_k = ", sampling.top_k,
+                           ", expected a number of tokens, or 0 for all.");
+    require<ArgumentError>(sampling.top_p > 0 && sampling.top_p <= 1, "Sampler: top_p = ", sampling.top_p,
+                           ", expected 0 < top_p ≤ 1, where 1 is for all.");
+    if (sampling.temperature > 0) {
+      weights_.resize(static_cast<std::size_t>(vocabulary));
+      order_.resize(filters() ? weights_.size() : 0);
+    }
+  }
+
+  Index vocabulary() const { return vocabulary_; }
+  const Sampling& sampling() const { return sampling_; }
+  /// What the next tokens are drawn with. Its state() continues a text in another process.
+  const Random& random() const { return random_; }
+
+  /// The next token.
+  Index operator()(ConstView<T> logits) {
+    require<ShapeError>(logits.rows() == 1 && logits.cols() == vocabulary_, "Sampler: logits is ", logits.rows(), " × ",
+                        logits.cols(), ", expected 1 × vocabulary = ", vocabulary_, ": the row of the last token.");
+    const T* const row = logits.data();
+    const Index best = first_largest(row);
+    if (sampling_.temperature == 0) {
+      return best;
+    }
+    for (Index i = 0; i < vocabulary_; ++i) {
+      weight(i) = std::isinf(row[best])
+                      ? (row[i] == row[best] ? 1.0 : 0.0)
+                      : std::exp((static_cast<double>(row[i]) - static_cast<double>(row[best])) / sampling_.temperature);
+    }
+    if (!filters()) {
+      return draw(vocabulary_, std::accumulate(weights_.begin(), weights_.end(), 0.0), [](Index i) { return i; });
+    }
+    return draw_filtered(row);
+  }
+
+ private:
+  bool filters() const { return (sampling_.top_k > 0 && sampling_.top_k < vocabulary_) || sampling_.top_p < 1; }
+
+  double& weight(Index token) { return weights_[static_cast<std::size_t>(token)]; }
+
+  Index first_largest(const T* row) const {
+    Index best = 0;
+    for (Index i = 0; i < vocabulary_; ++i) {
+      require<ArgumentError>(!std::isnan(row[i]), "Sampler: logit ", i,
+                             " is NaN. Look for numbers that overflow in the model.");
+      best = row[i] > row[best] ? i : best;
+    }
+    require<ArgumentError>(row[best] > -std::numeric_limits<T>::infinity(), "Sampler: all ", vocabulary_,
+                           " logits are -inf, expected at least one token that is possible.");
+    return best;
+  }
+
+  /// Draws from the nucleus of the top_k tokens.
+  Index draw_filtered(const T* row) {
+    // A heap whose top is the most probable token. A token that is taken off goes to the end, so that the n-th of them stands
+    // n places before it. Ids break ties: the order is total, and the same with every standard library.
+    const auto less_probable = [row](Index a, Index b) { return row[a] != row[b] ? row[a] < row[b] : a > b; };
+    std::iota(order_.begin(), order_.end(), Index{0});
+    std::make_heap(order_.begin(), order_.end(), less_probable);
+    Index taken = 0;
+    const auto most_probable = [&](Index n) {
+      for (; taken <= n; ++taken) {
+        std::pop_heap(order_.begin(), order_.end() - taken, less_probable);
+      }
+      return *(order_.end() - 1 - n);
+    };
+
+    Index candidates = vocabulary_;
+    double mass = 0;
+    if (sampling_.top_k > 0 && sampling_.top_k < vocabulary_) {
+      candidates = sampling_.top_k;
+      for (Index n = 0; n < candidates; ++n) {
+        mass += weight(most_probable(n));
+      }
+    } else {
+      mass = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+    }
+    Index kept = 0;
+    double kept_mass = 0;
+    while (kept < candidates && (kept == 0 || kept_mass < sampling_.top_p * mass)) {
+      kept_mass += weight(most_probable(kept++));
+    }
+    return draw(kept, kept_mass, most_probable);
+  }
+
+  /// One of `count` tokens by inversion: the first one whose cumulative weight exceeds a uniform part of `mass`.
+  template <class TokenAt>
+  Index draw(Index count, double mass, const TokenAt& token_at) {
+    const double target = random_.uniform() * mass;
+    double cumulative = 0;
+    for (Index n = 0; n < count; ++n) {
+      cumulative += weight(token_at(n));
+      if (cumulative > target) {
+        return token_at(n);
+      }
+    }
+    return token_at(0);  // never: target < mass, which was added up in this order
+  }
+
+  Index vocabulary_;
+  Sampling sampling_;
+  Random random_;
+  std::vector<double> weights_;  // V: exp((l - max l) / temperature)
+  std::vector<Index> order_;     // V: the heap of tokens
+};
+
+}  // namespace gated
