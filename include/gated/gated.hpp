@@ -4,6 +4,8 @@
 /// All of gated that inference needs: layers and models. Files are in gated/io, training in gated/train.
 
 #include "gated/core/summary.hpp"
+#include "gated/layers/gated_cross_attention.hpp"
+#include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/flash_language_model.hpp"
 #include "gated/models/gau_encoder.hpp"

@@ -1,6 +1,6 @@
 # Configures, builds and runs one consumer project. See CMakeLists.txt for the variables it is given.
 
-set(options -DHAVE_IO=${HAVE_IO} -DHAVE_OPENMP=${HAVE_OPENMP})
+set(options -DHAVE_OPENMP=${HAVE_OPENMP})
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
@@ -41,4 +41,19 @@ run(${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${ROUTE}" -B "${build}" -G ${
     -DCMAKE_BUILD_TYPE=Release ${options})
 run(${CMAKE_COMMAND} --build "${build}" --config Release)
 find_program(consumer NAMES consumer PATHS "${build}" "${build}/Release" NO_DEFAULT_PATH NO_CACHE REQUIRED)
-run("${consumer}")
+set(digits "${GATED_SOURCE_DIR}/examples/classify_digits")
+execute_process(COMMAND "${consumer}" "${digits}/digits_gmlp.safetensors" "${digits}/digits.csv"
+                RESULT_VARIABLE status OUTPUT_VARIABLE said)
+message("${said}")
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "The program ended with ${status}")
+endif()
+
+file(READ "${GATED_SOURCE_DIR}/README.md" readme)
+file(READ "${CMAKE_CURRENT_LIST_DIR}/main.cpp" program)
+foreach(part IN ITEMS "${program}" "${said}")
+  string(FIND "${readme}" "${part}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "The README does not hold:\n${part}")
+  endif()
+endforeach()

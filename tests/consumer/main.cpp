@@ -1,21 +1,17 @@
-// A user's program: a model of its own, and its table.
-
 #include <cstdio>
-#include <gated/core/summary.hpp>
-#include <tuple>
+#include <gated/gated.hpp>
+#include <gated/io/csv.hpp>
+#include <gated/io/model_file.hpp>
 
-struct Line {
-  gated::Matrix<float> weight = gated::Matrix<float>::Zero(2, 3);
-  gated::Vector<float> bias = gated::Vector<float>::Zero(2);
+int main(int, char** files) {
+  const auto model = gated::load_model<gated::GmlpImageClassifier<float>>(files[1]);  // trained in PyTorch, timm's names
+  const auto digits = gated::read_csv<float>(files[2]);                               // 1797 × (64 pixels, label)
+  const gated::Matrix<float> images = digits.leftCols(64).array() / 8 - 1;            // as in training: 0…16 → -1…1
 
-  static constexpr auto fields() {
-    return std::tuple{gated::field("weight", &Line::weight, gated::Role::weight),
-                      gated::field("bias", &Line::bias, gated::Role::bias)};
-  }
-};
+  gated::Workspace<float> workspace;  // activations live here: one const model serves any number of threads
+  const gated::Matrix<float> logits = model.forward(images, workspace);  // 1797 × 10
 
-int main() {
-  const Line line;
-  std::fputs(gated::summary(line).c_str(), stdout);
-  return gated::parameter_count(line) == 8 ? 0 : 1;
+  gated::Index digit;
+  logits.row(4).maxCoeff(&digit);
+  std::printf("%td parameters; row 4 shows a %td, and its label is %g\n", gated::parameter_count(model), digit, digits(4, 64));
 }

@@ -74,8 +74,10 @@ class Sequences {
 
   /// Raises ShapeError unless these sequences cover exactly `rows` rows.
   void expect_total(const char* where, Index rows) const {
-    require<ShapeError>(rows == total(), where, ": x has ", rows, " rows, but the sequences cover ", describe(),
+    if (rows != total()) {  // and not require(), because describe() allocates
+      raise<ShapeError>(where, ": x has ", rows, " rows, but the sequences cover ", describe(),
                         ". Every row belongs to exactly one sequence.");
+    }
   }
 
   /// "1 sequence × 197 tokens", or "3 sequences, 678 tokens in all".

@@ -6,6 +6,7 @@
 #include "gated/layers/norm_position.hpp"
 #include "gated/layers/offset_scale.hpp"
 #include "gated/layers/relative_bias.hpp"
+#include "gated/layers/residual.hpp"
 #include "gated/layers/rotary_embedding.hpp"
 #include "gated/ops/scores.hpp"
 
@@ -38,31 +39,6 @@ enum class MaskMode {
 constexpr auto names_of(MaskMode) {
   return std::array{std::pair{MaskMode::keys, std::string_view("keys")},
                     std::pair{MaskMode::keys_and_queries, std::string_view("keys_and_queries")}};
-}
-
-enum class Residual {
-  none,
-  plain,  ///< y + x
-  scaled  ///< y + x ⊙ a learned scale per channel: mmpose
-};
-
-constexpr auto names_of(Residual) {
-  return std::array{std::pair{Residual::none, std::string_view("none")}, std::pair{Residual::plain, std::string_view("plain")},
-                    std::pair{Residual::scaled, std::string_view("scaled")}};
-}
-
-/// y = proj_out(attended), and x as the residual wants it.
-template <class T>
-void add_residual(const Linear<T>& proj_out, Residual residual, const Vector<T>& scale, const ConstView<T>& attended,
-                  const ConstView<T>& x, View<T> y, Workspace<T>& workspace) {
-  switch (residual) {
-    case Residual::none:
-      return proj_out.forward(attended, y, workspace.at("proj_out"));
-    case Residual::plain:
-      return proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
-    case Residual::scaled:
-      return proj_out.forward(attended, y, workspace.at("proj_out"), AddScaled<T>(x, scale));
-  }
 }
 
 /// The options of a GAU. The defaults are the FLASH paper's; gau_preset() in models/presets.hpp sets them by origin.
@@ -234,6 +210,10 @@ struct GatedAttentionUnit {
   void extend(ConstView<T> x, Index first, GatedAttentionUnitState<T>& state, View<T> y, Workspace<T>& workspace) const {
     expect_columns<T>("GatedAttentionUnit::extend", "x", x, "channels", config.channels);
     expect_shape<T>("GatedAttentionUnit::extend", "y", y, x.rows(), config.out);
+    require<ArgumentError>(
+        state.keys.cols() == config.query_key && state.values.cols() == config.value,
+        "GatedAttentionUnit::extend: the state belongs to a unit of other widths. Make it with start() of this "
+        "unit.");
     require<ShapeError>(first >= 0 && first + x.rows() <= state.keys.rows(), "GatedAttentionUnit::extend: ", x.rows(),
                         " tokens from position ", first, " on go past the ", state.keys.rows(),
                         " tokens that the state was made for. Start with a larger capacity.");

@@ -1,7 +1,10 @@
 #pragma once
 
 #include "gated/core/mask.hpp"
-#include "gated/layers/gated_attention_unit.hpp"
+#include "gated/core/settings.hpp"
+#include "gated/layers/norm.hpp"
+#include "gated/layers/residual.hpp"
+#include "gated/ops/scores.hpp"
 
 /// @file
 /// The gated attention unit whose keys and values come from another sequence.
@@ -100,10 +103,15 @@ struct GatedCrossAttention {
     proj_key.forward(key, k, workspace.at("proj_key"), Activate{config.key_value_activation});
     proj_value.forward(value, v, workspace.at("proj_value"), Activate{config.key_value_activation});
     const T* const visible = mask_values(mask, workspace);
-    Scoring<T> scoring{.kernel = config.kernel, .scale = T{1} / std::sqrt(static_cast<T>(config.query_key))};
+    const T scale = T{1} / std::sqrt(static_cast<T>(config.query_key));
+    Scoring<T> scoring{.kernel = config.kernel, .scale = scale};
     for (Index b = 0; b < queries.count(); ++b) {
       const auto rows = uq.middleRows(queries.offset(b), queries.length(b));
       scoring.keys = visible == nullptr ? nullptr : visible + others.offset(b);
+      if (config.kernel == ScoreKernel::softmax_plus) {
+        const Index keys = mask.empty() ? others.length(b) : unmasked(mask, others.offset(b), others.length(b));
+        scoring.scale = scale * std::log(static_cast<T>(keys)) / std::log(T{512});
+      }
       attend<T>(rows.rightCols(config.query_key), k.middleRows(others.offset(b), others.length(b)),
                 v.middleRows(others.offset(b), others.length(b)), 0, scoring,
                 attended.middleRows(queries.offset(b), queries.length(b)), workspace.at("weights", b),

@@ -6,7 +6,7 @@
 #include "gated/layers/offset_scale.hpp"
 #include "gated/layers/relative_bias.hpp"
 #include "gated/layers/rotary_embedding.hpp"
-#include "gated/ops/scores.hpp"
+#include "gated/ops/mixed_chunk.hpp"
 #include "gated/ops/token_shift.hpp"
 
 /// @file
@@ -23,19 +23,6 @@ enum class OffsetScaleOrder {
 constexpr auto names_of(OffsetScaleOrder) {
   return std::array{std::pair{OffsetScaleOrder::lucidrains, std::string_view("lucidrains")},
                     std::pair{OffsetScaleOrder::paper, std::string_view("paper")}};
-}
-
-/// How the chunks' products KᵀV are combined into the global part. c is the chunk, n the sequence, h counts chunks from 0.
-enum class LinearReduction {
-  sum,   ///< causal: Σ_{h'<h} K_h'ᵀV_h' / c; otherwise Σ over all / n: lucidrains, and equation 7 of the paper
-  mean,  ///< causal: the mean over the h earlier chunks, 0 for the first; otherwise over all chunks: the paper's pseudo-code
-  own_chunk  ///< not causal: K_hᵀV_h / n of the own chunk only: lucidrains' reduce_group_non_causal_attn = False
-};
-
-constexpr auto names_of(LinearReduction) {
-  return std::array{std::pair{LinearReduction::sum, std::string_view("sum")},
-                    std::pair{LinearReduction::mean, std::string_view("mean")},
-                    std::pair{LinearReduction::own_chunk, std::string_view("own_chunk")}};
 }
 
 /// The options of a FLASH layer. The defaults are lucidrains' FLASH, the most used; presets set the others by origin.
@@ -162,17 +149,20 @@ struct MixedChunkAttention {
     expect_mask("MixedChunkAttention::forward", mask, sequences);
 
     const auto frame = workspace.frame();
-    Parts parts = prepare(normalise(x, sequences, nullptr, workspace), sequences, 0, workspace);
+    auto [u, parts] = prepare(normalise(x, sequences, nullptr, workspace), sequences, 0, workspace);
     const T* const visible = mask_values(mask, workspace);
     if (visible != nullptr) {
       for (Index i = 0; i < x.rows(); ++i) {
         parts.global_k.row(i) *= visible[i];
       }
     }
+    ChunkMixing<T> mix = mixing(workspace);
     MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
     for (Index b = 0; b < sequences.count(); ++b) {
-      mix(parts.rows(sequences.offset(b), sequences.length(b)), visible == nullptr ? nullptr : visible + sequences.offset(b),
-          attended.middleRows(sequences.offset(b), sequences.length(b)), workspace);
+      const Index offset = sequences.offset(b), length = sequences.length(b);
+      mix.local.keys = visible == nullptr ? nullptr : visible + offset;
+      mix_sequence<T>(parts.rows(offset, length), mix, attended.middleRows(offset, length), workspace.at("weights", b),
+                      Multiply<T>(u.middleRows(offset, length)));
     }
     proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
     workspace.show(y);
@@ -201,28 +191,30 @@ struct MixedChunkAttention {
   void extend(ConstView<T> x, State& state, View<T> y, Workspace<T>& workspace) const {
     expect_columns<T>("MixedChunkAttention::extend", "x", x, "channels", config.channels);
     expect_shape<T>("MixedChunkAttention::extend", "y", y, x.rows(), config.channels);
+    expect_state("MixedChunkAttention::extend", state);
     if (x.rows() == 0) {
       return;
     }
     const auto frame = workspace.frame();
     const Sequences sequences = Sequences::single(x.rows());
     const MatrixMap<T> z = normalise(x, sequences, &state.previous, workspace);
-    const Parts parts = prepare(z, sequences, state.position(config.chunk), workspace);
+    auto [u, parts] = prepare(z, sequences, state.position(config.chunk), workspace);
     MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
-    const Scoring<T> scoring = local_scoring(workspace);
+    const ChunkMixing<T> mix = mixing(workspace);
     for (Index done = 0; done < x.rows();) {
-      const Index rows = std::min(x.rows() - done, config.chunk - state.filled);
-      const Parts part = parts.rows(done, rows);
+      const Index rows = std::min(x.rows() - done, config.chunk - state.filled), seen = state.filled + rows;
+      const ChunkParts<T> part = parts.rows(done, rows);
       state.local_keys.middleRows(state.filled, rows) = part.local_k;
       state.global_keys.middleRows(state.filled, rows) = part.global_k;
-      state.values.middleRows(state.filled, rows) = part.v;
-      const Index seen = state.filled + rows;
-      mix_chunk(part, state.local_keys.topRows(seen), state.values.topRows(seen), state.filled, scoring, state.memory,
-                memory_scale(state.finished), attended.middleRows(done, rows), workspace);
+      state.values.middleRows(state.filled, rows) = part.values;
+      mix_chunk<T>(part.local_q, part.global_q, state.local_keys.topRows(seen), state.values.topRows(seen), state.filled,
+                   mix.local, state.memory, memory_scale<T>(config.reduction, state.finished), attended.middleRows(done, rows),
+                   workspace.at("weights", 0), Multiply<T>(u.middleRows(done, rows)));
       state.filled = seen;
       done += rows;
       if (state.filled == config.chunk) {
-        remember(state.global_keys, state.values, state.memory, state.finished == 0, workspace);
+        remember<T>(state.global_keys, state.values, T{1} / static_cast<T>(config.chunk), state.memory, state.finished == 0,
+                    workspace);
         state.filled = 0;
         ++state.finished;
       }
@@ -231,17 +223,16 @@ struct MixedChunkAttention {
     workspace.show(y);
   }
 
+  /// Raises ArgumentError unless `state` belongs to a layer of these sizes.
+  void expect_state(const char* where, const State& state) const {
+    const bool suits = state.memory.rows() == config.query_key && state.memory.cols() == config.value &&
+                       state.local_keys.rows() == config.chunk && state.previous.rows() == (config.token_shift ? 1 : 0) &&
+                       state.previous.cols() == config.channels;
+    require<ArgumentError>(config.causal && suits, where,
+                           ": the state belongs to a layer of other sizes. Make it with start() of this model.");
+  }
+
  private:
-  /// What the projections make of some tokens.
-  struct Parts {
-    View<T> u, v, local_q, local_k, global_q, global_k;
-
-    Parts rows(Index first, Index count) const {
-      const auto part = [&](const View<T>& x) { return View<T>(const_cast<View<T>&>(x).middleRows(first, count)); };
-      return {part(u), part(v), part(local_q), part(local_k), part(global_q), part(global_k)};
-    }
-  };
-
   /// norm(x), shifted if the layer shifts; `previous` is the token before the first one and becomes the last, in streaming.
   MatrixMap<T> normalise(const ConstView<T>& x, const Sequences& sequences, Matrix<T>* previous,
                          Workspace<T>& workspace) const {
@@ -260,7 +251,13 @@ struct MixedChunkAttention {
     return shifted;
   }
 
-  Parts prepare(const ConstView<T>& z, const Sequences& sequences, Index first, Workspace<T>& workspace) const {
+  /// What the projections make of some tokens, in scratch of the caller's frame.
+  struct Prepared {
+    View<T> u;  // the gate
+    ChunkParts<T> parts;
+  };
+
+  Prepared prepare(const ConstView<T>& z, const Sequences& sequences, Index first, Workspace<T>& workspace) const {
     const auto gated = projection.forward(z, workspace.at("projection"));
     const auto made = [&](Index row) {
       MatrixMap<T> part = workspace.matrix(z.rows(), config.query_key);
@@ -268,77 +265,18 @@ struct MixedChunkAttention {
       return View<T>(part);
     };
     const bool paper = config.offset_scale_order == OffsetScaleOrder::paper;
-    Parts parts{gated.u, gated.v, made(0), made(paper ? 1 : 2), made(paper ? 2 : 1), made(3)};
+    ChunkParts<T> parts{made(0), made(paper ? 1 : 2), made(paper ? 2 : 1), made(3), gated.v};
     rotary.forward(sequences, first, workspace, parts.local_q, parts.local_k, parts.global_q, parts.global_k);
-    return parts;
+    return {gated.u, parts};
   }
 
-  Scoring<T> local_scoring(Workspace<T>& workspace) const {
-    return {.kernel = config.kernel,
-            .scale = T{1} / static_cast<T>(config.chunk),
-            .causal = config.causal,
-            .relative = relative_bias.for_length(config.chunk, workspace)};
-  }
-
-  /// What M, kept as a sum, is multiplied with when `finished` chunks are in it.
-  T memory_scale(Index finished) const {
-    if (finished == 0) {
-      return T{0};
-    }
-    return config.reduction == LinearReduction::mean ? T{1} / static_cast<T>(finished) : T{1};
-  }
-
-  /// memory (+)= kᵀ v / c.
-  void remember(const ConstView<T>& k, const ConstView<T>& v, View<T> memory, bool first, Workspace<T>& workspace) const {
-    add_product(k, v, T{1} / static_cast<T>(config.chunk), memory, first, workspace);
-  }
-
-  /// memory (+)= kᵀ v · scale.
-  static void add_product(const ConstView<T>& k, const ConstView<T>& v, T scale, View<T> memory, bool first,
-                          Workspace<T>& workspace) {
-    if (first) {
-      matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale});
-    } else {
-      matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale}, Add<T>(memory));
-    }
-  }
-
-  /// attended = u ⊙ (A v + q M · scale) for the tokens of `part`, which stand from `first` on in a chunk with keys k and values
-  /// v.
-  void mix_chunk(const Parts& part, const ConstView<T>& k, const ConstView<T>& v, Index first, const Scoring<T>& scoring,
-                 const ConstView<T>& memory, T scale, View<T> attended, Workspace<T>& workspace) const {
-    if (scale == T{0}) {
-      attend<T>(part.local_q, k, v, first, scoring, attended, workspace, Multiply<T>(part.u));
-      return;
-    }
-    attend<T>(part.local_q, k, v, first, scoring, attended, workspace);
-    matmul<T>(part.global_q, memory, attended, workspace, Scale<T>{scale}, Add<T>(attended), Multiply<T>(part.u));
-  }
-
-  /// One whole sequence.
-  void mix(const Parts& parts, const T* visible, View<T> attended, Workspace<T>& workspace) const {
-    const auto frame = workspace.frame();
-    const Index length = attended.rows(), c = config.chunk;
-    const Index chunks = (length + c - 1) / c;
-    MatrixMap<T> memory = workspace.matrix(config.query_key, config.value);
-    Scoring<T> scoring = local_scoring(workspace);
-    if (!config.causal && config.reduction != LinearReduction::own_chunk && length > 0) {
-      const Index divisor = config.reduction == LinearReduction::mean ? chunks * c : length;
-      add_product(parts.global_k, parts.v, T{1} / static_cast<T>(divisor), memory, true, workspace);
-    }
-    for (Index h = 0; h < chunks; ++h) {
-      const Index rows = std::min(c, length - h * c);
-      const Parts part = parts.rows(h * c, rows);
-      scoring.keys = visible == nullptr ? nullptr : visible + h * c;
-      if (config.reduction == LinearReduction::own_chunk) {
-        add_product(part.global_k, part.v, T{1} / static_cast<T>(length), memory, true, workspace);
-      }
-      mix_chunk(part, part.local_k, part.v, 0, scoring, memory, config.causal ? memory_scale(h) : T{1},
-                attended.middleRows(h * c, rows), workspace);
-      if (config.causal && h + 1 < chunks) {
-        remember(part.global_k, part.v, memory, h == 0, workspace);
-      }
-    }
+  ChunkMixing<T> mixing(Workspace<T>& workspace) const {
+    return {.chunk = config.chunk,
+            .reduction = config.reduction,
+            .local = {.kernel = config.kernel,
+                      .scale = T{1} / static_cast<T>(config.chunk),
+                      .causal = config.causal,
+                      .relative = relative_bias.for_length(config.chunk, workspace)}};
   }
 };
 

@@ -24,6 +24,9 @@ struct RotaryEmbedding {
   RotaryEmbedding() = default;
   RotaryEmbedding(Rotary layout_, Index dimensions, double base) : layout(layout_) {
     if (layout != Rotary::none) {
+      require<ArgumentError>(dimensions > 0 && dimensions % 2 == 0, "RotaryEmbedding: ", dimensions,
+                             " dimensions, expected a positive even number: channels are rotated in pairs. Set "
+                             "rotary_dimensions, which is all of query_key unless given.");
       frequencies = rotary_frequencies<T>(dimensions, base);
     }
   }

@@ -49,9 +49,10 @@ struct SpatialProjectionConfig {
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
-/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out.
-/// Shapes: v and y are rows × C. Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that
-/// the heads do not divide. Cost: 2·N²·C flops a sequence, about half of it when causal. A dense or Toeplitz weight is
+/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out
+/// (they are products with 0: finite tokens never reach back, but a NaN or infinity may, within 128 tokens; streaming keeps it
+/// out). Shapes: v and y are rows × C. Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels
+/// that the heads do not divide. Cost: 2·N²·C flops a sequence, about half of it when causal. A dense or Toeplitz weight is
 /// read where it lies; masked and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N²
 /// numbers.
 template <class T>

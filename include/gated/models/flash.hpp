@@ -118,6 +118,9 @@ struct Flash {
   void expect_state(const char* where, const State& state) const {
     require<ArgumentError>(state.layers_.size() == layers.size(), where, ": the state has ", state.layers_.size(),
                            " layers and the model ", layers.size(), ". Make it with start() of this model.");
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      layers[i].expect_state(where, state.layers_[i]);
+    }
   }
 
  private:

@@ -209,6 +209,7 @@ struct GmlpImageClassifier {
     } else {
       output = x;
     }
+    workspace.show(output);
   }
 };
 

@@ -40,8 +40,8 @@ struct Sampling {
 /// p_i ∝ exp(l_i / temperature) over the top_k largest logits l_i; of these the nucleus V': the smallest set of most probable
 /// tokens with Σ p_i ≥ top_p, at least one (Holtzman et al., arXiv:1904.09751, §3.1). Of equal logits the first counts as more
 /// probable. A logit of -∞ has probability 0; where there is +∞, only these tokens count, alike. Temperature 0 takes the first
-/// of the largest logits and draws nothing; otherwise a token costs one Random::uniform(), so that equal seeds and logits give
-/// equal tokens everywhere.
+/// of the largest logits and draws nothing; otherwise a token costs one Random::uniform(). Equal seeds and logits give equal
+/// tokens on every platform, but for the last bit of exp(), which matters once in about 10¹⁵ draws.
 ///
 /// Shapes: logits is 1 × V. Errors: ArgumentError for settings out of range when built, and for logits with NaN or with nothing
 /// above -∞; ShapeError for sizes; nothing is drawn then. Cost: V exponentials in double, and with top_k or top_p a heap:
@@ -133,8 +133,8 @@ class Sampler {
       mass = std::accumulate(weights_.begin(), weights_.end(), 0.0);
     }
     Index kept = 0;
-    double kept_mass = 0;
-    while (kept < candidates && (kept == 0 || kept_mass < sampling_.top_p * mass)) {
+    double kept_mass = 0;  // less than top_p · mass at first, so that at least one token is kept
+    while (kept < candidates && kept_mass < sampling_.top_p * mass) {
       kept_mass += weight(most_probable(kept++));
     }
     return draw(kept, kept_mass, most_probable);

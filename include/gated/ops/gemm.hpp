@@ -146,6 +146,9 @@ class Epilogue {
   void (*call_)(const void*, Index, Index, Index, Index, T*);
 };
 
+/// Multiply-adds below which waking a thread costs more than it saves.
+inline constexpr Index smallest_parallel_work = Index{1} << 20;
+
 /// Computes a · b and hands each tile to the epilogue. Work is divided into blocks of rows × panels.
 template <class T>
 void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
@@ -154,9 +157,10 @@ void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilo
   const auto frame = workspace.frame();
   const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
   const Index scratch_size = packed_size + panel_columns<T> * tile_rows;
-  T* const scratch = workspace.take(scratch_size * workspace.threads().count);
+  const Threads threads = a.rows * a.columns * b.columns < smallest_parallel_work ? Threads{1} : workspace.threads();
+  T* const scratch = workspace.take(scratch_size * threads.count);
 
-  parallel_for(workspace.threads(), panels * blocks, [&](Index task, Index worker) {
+  parallel_for(threads, panels * blocks, [&](Index task, Index worker) {
     T* const packed = scratch + worker * scratch_size;
     T* const tile = packed + packed_size;
     const Index column = task % panels * panel_columns<T>;

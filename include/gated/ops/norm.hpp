@@ -13,10 +13,11 @@ namespace gated {
 /// Rows that one task of an element-wise loop takes.
 inline constexpr Index rows_per_task = 32;
 
-/// Calls `f(row)` for each of `rows` rows, in parallel tasks of rows_per_task.
+/// Calls `f(row)` for each of `rows` rows, in parallel tasks of rows_per_task where there are enough of them.
 template <class T, class F>
 void for_each_row(Index rows, const Workspace<T>& workspace, F&& f) {
-  parallel_for(workspace.threads(), (rows + rows_per_task - 1) / rows_per_task, [&](Index task, Index) {
+  const Index tasks = (rows + rows_per_task - 1) / rows_per_task;
+  parallel_for(tasks < 4 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
     const Index last = std::min(rows, (task + 1) * rows_per_task);
     for (Index row = task * rows_per_task; row < last; ++row) {
       f(row);

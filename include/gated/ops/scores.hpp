@@ -74,11 +74,12 @@ struct KeepVisible {
 
   EIGEN_STRONG_INLINE Simd<T> operator()(Position at, Simd<T> weight) const {
     weight = weight * Simd<T>(scoring.weight_scale);
+    // A hidden score may be anything: its weight is replaced, not multiplied, because infinity times 0 is not 0.
     if (scoring.keys != nullptr) {
-      weight = weight * Simd<T>::load(scoring.keys + at.column, at.lanes);
+      weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.keys + at.column, at.lanes), weight, Simd<T>(T{0}));
     }
-    if (scoring.queries != nullptr) {
-      weight = weight * Simd<T>(scoring.queries[first + at.row]);
+    if (scoring.queries != nullptr && scoring.queries[first + at.row] == T{0}) {
+      weight = Simd<T>(T{0});
     }
     return scoring.causal ? weight.keep(std::clamp<Index>(first + at.row - at.column + 1, 0, Simd<T>::width)) : weight;
   }
@@ -110,9 +111,12 @@ void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   }
   product();
   softmax<T>(weights, scoring.causal, workspace, first, scoring.keys);
-  if (scoring.queries != nullptr) {
-    for (Index i = 0; i < weights.rows(); ++i) {
-      weights.row(i) *= scoring.queries[first + i];
+  if (scoring.weight_scale != T{1}) {
+    weights *= scoring.weight_scale;
+  }
+  for (Index i = 0; scoring.queries != nullptr && i < weights.rows(); ++i) {
+    if (scoring.queries[first + i] == T{0}) {
+      weights.row(i).setZero();
     }
   }
 }

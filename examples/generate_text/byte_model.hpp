@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <variant>
+
+#include "gated/gated.hpp"
+
+namespace text {
+
+using GmlpModel = gated::GmlpLanguageModel<float>;
+using FlashModel = gated::FlashLanguageModel<float>;
+
+/// A causal language model whose tokens are the 256 bytes.
+using ByteModel = std::variant<GmlpModel, FlashModel>;
+
+/// Opens a checkpoint that says in its metadata what it is. Errors: FileError, naming the file, for files that are broken or
+/// hold anything but a causal GmlpLanguageModel or FlashLanguageModel over bytes.
+ByteModel open_model(const std::filesystem::path& checkpoint);
+
+/// A small model with random weights, always the same: `kind` is "gmlp" or "flash".
+ByteModel random_model(std::string_view kind);
+
+/// Writes `model` so that open_model() finds everything in one file.
+void save(const ByteModel& model, const std::filesystem::path& path);
+
+/// The largest number of tokens that `model` can look back on, or 0 if it goes on for ever.
+gated::Index longest_context(const GmlpModel& model);
+gated::Index longest_context(const FlashModel& model);
+
+}  // namespace text

@@ -1,0 +1,45 @@
+# ctest runs this: a saved model writes the same bytes as the one in memory, and what cannot be done is refused.
+
+# Runs PROGRAM, which must exit with code `expected` and say something that matches `pattern` on stderr; its text is ${text}.
+function(generate expected pattern)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT code STREQUAL expected OR NOT err MATCHES "${pattern}")
+    message(FATAL_ERROR "generate_text ${ARGN}\nexit code ${code}, expected ${expected}; stderr should match ${pattern}:\n${err}")
+  endif()
+  set(text "${out}" PARENT_SCOPE)
+endfunction()
+
+set(summary "64 tokens, [0-9.]+ ms/token, [0-9]+ tokens/s; prefill [0-9.]+ ms .prompt of 1.; state [1-9][0-9]+ bytes\n$")
+foreach(kind IN ITEMS flash gmlp)
+  set(file ${FOLDER}/${kind}.safetensors)
+  generate(0 "random weights.*saved as.*${summary}" --random ${kind} --tokens 64 --seed 7 --save ${file})
+  set(in_memory "${text}")
+  generate(0 "^${summary}" ${file} --tokens 64 --seed 7)
+  string(LENGTH "${text}" length)
+  if(length LESS 64 OR NOT text STREQUAL in_memory)
+    message(FATAL_ERROR "${kind}: the model in the file writes\n${text}\nand the one in memory\n${in_memory}")
+  endif()
+  generate(0 "" ${file} --tokens 64 --seed 8)
+  if(text STREQUAL in_memory)
+    message(FATAL_ERROR "${kind}: another seed writes the same bytes")
+  endif()
+endforeach()
+
+# A gMLP slides past the length that it was built for; FLASH goes on.
+generate(0 "built for 512 tokens; 1 time it forgot all but the last 256.*520 tokens" ${FOLDER}/gmlp.safetensors --tokens 520)
+generate(0 "^520 tokens" ${FOLDER}/flash.safetensors --tokens 520)
+
+# The prompt is shown safely: é as it is, ESC and a byte that is no UTF-8 in digits.
+string(ASCII 195 169 e_acute)
+string(ASCII 27 escape)
+string(ASCII 255 no_utf8)
+generate(0 "prompt of 7" ${FOLDER}/flash.safetensors --tokens 1 --temperature 0 --prompt "a${e_acute}${escape}[0${no_utf8}")
+string(FIND "${text}" "a${e_acute}\\x1b[0\\xff" at)
+if(NOT at EQUAL 0)
+  message(FATAL_ERROR "the prompt is shown as ${text}")
+endif()
+
+file(WRITE ${FOLDER}/broken.safetensors "no model")
+generate(1 "^generate_text: [^\n]*broken.safetensors[^\n]*\n$" ${FOLDER}/broken.safetensors)
+generate(2 "^generate_text: --top-p 2: expected" ${FOLDER}/flash.safetensors --top-p 2)
+file(REMOVE ${FOLDER}/flash.safetensors ${FOLDER}/gmlp.safetensors ${FOLDER}/broken.safetensors)

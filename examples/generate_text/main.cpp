@@ -1,0 +1,108 @@
+// generate_text: continues a text, byte by byte, with a language model from a checkpoint. See README.md.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include "byte_model.hpp"
+#include "context.hpp"
+#include "options.hpp"
+#include "safe_text.hpp"
+
+namespace {
+
+using gated::Index;
+using Clock = std::chrono::steady_clock;
+
+volatile std::sig_atomic_t stopped = 0;
+
+extern "C" void stop(int signal) {
+  stopped = 1;
+  std::signal(signal, SIG_DFL);  // the second Ctrl-C does not wait
+}
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Writes at once, so that a reader sees each character when it is there.
+void write(const std::string& shown) {
+  std::fputs(shown.c_str(), stdout);
+  gated::require<gated::FileError>(std::fflush(stdout) == 0, "cannot write the text.");
+}
+
+/// The whole use of the library: prefill the prompt, then sample a token, show it and step, again and again.
+template <class Model>
+int generate(const Model& model, const text::Options& options) {
+  text::SafeText safe;
+  std::vector<Index> prompt;
+  for (const char byte : options.prompt) {
+    prompt.push_back(static_cast<unsigned char>(byte));
+    write(safe.add(static_cast<unsigned char>(byte)));
+  }
+  if (prompt.empty()) {
+    prompt.push_back('\n');
+  }
+  text::Context context(model, options.threads);
+  const auto beginning = Clock::now();
+  context.add(prompt);
+  const double prefill = milliseconds_since(beginning);
+
+  gated::Sampler<float> sampler(256, options.sampling, gated::Random(options.seed));
+  double time = 0;  // of choosing and reading tokens, without writing them
+  Index count = 0;
+  while (!stopped && (options.tokens == 0 || count < options.tokens)) {
+    const auto start = Clock::now();
+    const Index token = sampler(context.logits());
+    context.add(gated::Tokens(&token, 1));
+    time += milliseconds_since(start);
+    ++count;
+    write(safe.add(static_cast<unsigned char>(token)));
+  }
+  write(safe.finish() + "\n");
+
+  if (context.restarts() > 0) {
+    const Index longest = text::longest_context(model);
+    std::fprintf(stderr, "note: the model was built for %td tokens; %d time%s it forgot all but the last %td and went on.\n",
+                 longest, context.restarts(), context.restarts() > 1 ? "s" : "", std::max<Index>(longest / 2, 1));
+  }
+  const double each = time / static_cast<double>(std::max<Index>(count, 1));
+  std::fprintf(stderr, "%td tokens%s, %.3f ms/token, %.0f tokens/s; prefill %.1f ms (prompt of %zu); state %zu bytes\n", count,
+               stopped ? " until stopped" : "", each, each > 0 ? 1000 / each : 0, prefill, prompt.size(),
+               context.state_bytes());
+  return 0;
+}
+
+int run(const text::Options& options) {
+  const bool random = !options.random.empty();
+  const text::ByteModel model = random ? text::random_model(options.random) : text::open_model(options.checkpoint);
+  if (random) {
+    std::fputs("note: random weights. The text is noise, only the speed means something.\n", stderr);
+  }
+  if (!options.save.empty()) {
+    text::save(model, options.save);
+    std::fprintf(stderr, "note: saved as %s\n", options.save.string().c_str());
+  }
+  std::signal(SIGINT, stop);
+  return std::visit([&](const auto& m) { return generate(m, options); }, model);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    const auto options = text::parse_options(count, arguments);
+    if (options.help) {
+      std::fputs(text::usage, stdout);
+      return 0;
+    }
+    return run(options);
+  } catch (const text::UsageError& error) {
+    std::fprintf(stderr, "generate_text: %s\n\n%s", error.what(), text::usage);
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "generate_text: %s\n", error.what());
+    return 1;
+  }
+}

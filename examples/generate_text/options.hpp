@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include "gated/models/sampling.hpp"
+
+namespace text {
+
+/// The command line.
+struct Options {
+  std::filesystem::path checkpoint;  ///< empty with `random`
+  std::string random;                ///< "gmlp" or "flash": a model with random weights instead of a checkpoint
+  std::filesystem::path save;        ///< where to write that model
+  std::string prompt;
+  gated::Index tokens = 256;  ///< 0: until Ctrl-C
+  gated::Sampling sampling{};
+  std::uint64_t seed = 1;
+  int threads = 1;
+  bool help = false;
+};
+
+/// What the command line may hold.
+extern const char* const usage;
+
+/// A command line that makes no sense.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads the command line. Errors: UsageError for an unknown option, for a value that is missing or makes no sense, and
+/// unless there is either a checkpoint or --random.
+Options parse_options(int count, char** arguments);
+
+}  // namespace text

@@ -1,0 +1,58 @@
+#include "gated/core/mask.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "numbers.hpp"
+
+namespace gated {
+namespace {
+
+using test::message_of;
+using Entries = std::vector<std::uint8_t>;
+
+TEST(Mask, CountsTheTokensThatCount) {
+  const Entries mask{1, 0, 1, 1, 0, 7};
+  EXPECT_EQ(unmasked(mask, 0, 6), 4);
+  EXPECT_EQ(unmasked(mask, 1, 3), 2);
+  EXPECT_EQ(unmasked(mask, 4, 1), 0);
+  EXPECT_EQ(unmasked(mask, 2, 0), 0);
+}
+
+TEST(Mask, MayBeEmptyOrLeaveEachSequenceATokenOrMore) {
+  const auto sequences = Sequences::of_lengths({2, 0, 3});
+  EXPECT_NO_THROW(expect_mask("f", {}, sequences));
+  EXPECT_NO_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, sequences));
+  EXPECT_NO_THROW(expect_mask("f", Entries{0, 1, 0, 0, 1}, sequences));
+  EXPECT_NO_THROW(expect_mask("f", {}, Sequences::uniform(0, 3)));
+}
+
+TEST(Mask, OfAnotherLengthIsRefused) {
+  EXPECT_EQ(message_of<ShapeError>([] {
+              expect_mask("f", Entries{1, 1, 1}, Sequences::of_lengths({2, 2}));
+            }),
+            "f: the mask has 3 entries, expected 4, one a token.");
+  EXPECT_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, Sequences::single(4)), ShapeError);
+}
+
+TEST(Mask, ThatHidesAWholeSequenceIsRefused) {
+  EXPECT_EQ(message_of<ShapeError>([] {
+              expect_mask("f", Entries{1, 0, 0, 0, 1}, Sequences::of_lengths({2, 2, 1}));
+            }),
+            "f: the mask leaves no token of sequence 1 to attend to. Leave the sequence out of the batch.");
+}
+
+TEST(Mask, BecomesZerosAndOnesOrNothing) {
+  Workspace<float> workspace;
+  const auto frame = workspace.frame();
+  EXPECT_EQ(mask_values<float>({}, workspace), nullptr);
+  const Entries mask{1, 0, 255};
+  const float* const values = mask_values<float>(mask, workspace);
+  EXPECT_EQ(values[0], 1.0F);
+  EXPECT_EQ(values[1], 0.0F);
+  EXPECT_EQ(values[2], 1.0F);
+}
+
+}  // namespace
+}  // namespace gated

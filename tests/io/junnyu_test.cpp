@@ -1,0 +1,236 @@
+#include "gated/io/junnyu.hpp"
+
+#include <gtest/gtest.h>
+
+#include "attention_files.hpp"
+#include "gated/models/flash_language_model.hpp"
+#include "gated/models/gau_encoder.hpp"
+#include "gated/models/gau_presets.hpp"
+
+namespace gated {
+namespace {
+
+using test::changed;
+using test::expect_error;
+using test::expect_loads;
+using test::listed;
+using test::Names;
+using test::random_layer;
+using test::saved;
+
+GauEncoderConfig flash_quad(bool with_head) {
+  return {.vocabulary = 11,
+          .token_types = 2,
+          .position = PositionForm::sinusoid_table,
+          .max_length = 16,
+          .embedding_norm = NormForm::scale_norm_rsqrt,
+          .pad_token = 0,
+          .layer = gau_presets::flash_quad_junnyu(6, 16, 8),
+          .with_head = with_head,
+          .head = {.dense = true, .norm = NormForm::scale_norm_rsqrt}};
+}
+
+GauEncoderConfig gau_alpha(bool with_head) {
+  return {.vocabulary = 11,
+          .token_types = 2,
+          .embedding_norm = NormForm::rms,
+          .embedding_norm_eps = 1e-12,
+          .pad_token = 0,
+          .layer = gau_presets::gau_alpha(6, 8),
+          .with_head = with_head,
+          .head = {.norm = NormForm::none, .bias = false}};
+}
+
+FlashLanguageModelConfig flash(bool with_head) {
+  auto layer = flash_presets::lucidrains(6, 4, false, 8);
+  layer.token_shift = false;
+  return {.vocabulary = 11, .with_head = with_head, .trunk = {.depth = 1, .layer = layer}};
+}
+
+Names with_prefix(const std::string& prefix, const Names& names, const Names& more = {}) {
+  Names all = more;
+  for (const std::string& name : names) {
+    all.insert(prefix + name);
+  }
+  return all;
+}
+
+const Names flash_quad_body{"embeddings.word_embeddings.weight [11, 6]",
+                            "embeddings.token_type_embeddings.weight [2, 6]",
+                            "embeddings.scaledsin_scalar [1]",
+                            "embeddings.scaledsin_embeddings [16, 6]",
+                            "embeddings.LayerNorm.scala [1]",
+                            "encoder.layer.0.uv.weight [32, 6]",
+                            "encoder.layer.0.uv.bias [32]",
+                            "encoder.layer.0.weight [2, 8]",
+                            "encoder.layer.0.bias [2, 8]",
+                            "encoder.layer.0.o.weight [6, 12]",
+                            "encoder.layer.0.o.bias [6]",
+                            "encoder.layer.0.w [31]",
+                            "encoder.layer.0.LayerNorm.scala [1]"};
+const Names flash_quad_head{"cls.predictions.bias [11]", "cls.predictions.transform.dense.weight [6, 6]",
+                            "cls.predictions.transform.dense.bias [6]", "cls.predictions.transform.LayerNorm.scala [1]"};
+const std::string own_frequencies = "layers.0.rotary.frequencies";  // which the original does not store
+
+const std::vector<std::int64_t> positions{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+const Matrix<float> unused = Matrix<float>::Ones(1, 8);
+
+TensorToWrite position_ids(const std::string& name) { return {name, Dtype::I64, {1, 16}, std::as_bytes(std::span(positions))}; }
+
+TEST(JunnyuFlashQuad, HasTheNamesOfTheOriginal) {
+  const auto model = random_layer<GauEncoder<float>>(flash_quad(false));
+  const SafetensorsFile file = saved(model, flash_quad_names());
+  EXPECT_EQ(listed(changed(file, {own_frequencies})), flash_quad_body);
+  expect_loads(model, file, flash_quad_names());
+  expect_loads(model,
+               changed(file, {own_frequencies}, {},
+                       {position_ids("embeddings.position_ids"), test::tensor_of("encoder.layer.0.a", unused, {1, 8}),
+                        test::tensor_of("encoder.layer.0.b", unused, {1, 8})}),
+               flash_quad_names());
+
+  auto config = flash_quad(false);
+  config.embedding_norm = config.layer.norm = NormForm::layer_norm;
+  const auto other = random_layer<GauEncoder<double>>(config);
+  const SafetensorsFile with_layer_norm = saved(other, flash_quad_names());
+  for (const char* name : {"embeddings.LayerNorm.weight [6]", "embeddings.LayerNorm.bias [6]",
+                           "encoder.layer.0.LayerNorm.weight [6]", "encoder.layer.0.LayerNorm.bias [6]"}) {
+    EXPECT_EQ(listed(with_layer_norm).count(name), 1U) << name;
+  }
+  expect_loads(other, with_layer_norm, flash_quad_names());
+}
+
+TEST(JunnyuFlashQuad, ForMaskedLanguageModelsLoadsWithItsTiedAndUnusedTensors) {
+  const auto model = random_layer<GauEncoder<float>>(flash_quad(true));
+  const NameMap names = flash_quad_names(true);
+  const SafetensorsFile file = saved(model, names);
+  EXPECT_EQ(listed(changed(file, {own_frequencies})), with_prefix("flash_quad.", flash_quad_body, flash_quad_head));
+  expect_loads(model,
+               changed(file, {own_frequencies},
+                       {{"cls.predictions.decoder.weight", "flash_quad.embeddings.word_embeddings.weight"},
+                        {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
+                       {position_ids("flash_quad.embeddings.position_ids"),
+                        test::tensor_of("flash_quad.encoder.layer.0.a", unused, {1, 8}),
+                        test::tensor_of("flash_quad.encoder.layer.0.b", unused, {1, 8})}),
+               names);
+}
+
+TEST(JunnyuFlashQuad, ThePositionTableIsTheFilesWhereItHasOneAndComputedOtherwise) {
+  auto model = random_layer<GauEncoder<float>>(flash_quad(false));
+  const GauEncoder<float> fresh(model.config);
+  model.position.table *= 1.01F;
+  const SafetensorsFile file = saved(model, flash_quad_names());
+  expect_loads(model, file, flash_quad_names());
+  GauEncoder<float> loaded(model.config);
+  load_parameters(loaded, changed(file, {"embeddings.scaledsin_embeddings"}), flash_quad_names());
+  EXPECT_EQ(loaded.position.table, fresh.position.table);
+  EXPECT_EQ(loaded.position.scale, model.position.scale);
+}
+
+TEST(JunnyuFlashQuad, ALayerLoadsAlone) {
+  const auto unit = random_layer<GatedAttentionUnit<float>>(gau_presets::flash_quad_junnyu(6, 16, 8));
+  const SafetensorsFile file = saved(unit, flash_quad_gau_names());
+  EXPECT_EQ(listed(changed(file, {"rotary.frequencies"})),
+            (Names{"uv.weight [32, 6]", "uv.bias [32]", "weight [2, 8]", "bias [2, 8]", "o.weight [6, 12]", "o.bias [6]",
+                   "w [31]", "LayerNorm.scala [1]"}));
+  expect_loads(unit, changed(file, {"rotary.frequencies"}, {}, {test::tensor_of("a", unused, {1, 8})}), flash_quad_gau_names());
+}
+
+const Names flash_body{"embeddings.word_embeddings.weight [11, 6]",
+                       "embeddings.scale [1]",
+                       "encoder.layers.0.norm.g [1]",
+                       "encoder.layers.0.to_hidden.0.weight [24, 6]",
+                       "encoder.layers.0.to_hidden.0.bias [24]",
+                       "encoder.layers.0.to_qk.0.weight [8, 6]",
+                       "encoder.layers.0.to_qk.0.bias [8]",
+                       "encoder.layers.0.qk_offset_scale.weight [4, 8]",
+                       "encoder.layers.0.qk_offset_scale.bias [4, 8]",
+                       "encoder.layers.0.rel_pos_bias.relative_attention_bias.weight [32, 1]",
+                       "encoder.layers.0.rotary_pos_emb.freqs [4]",
+                       "encoder.layers.0.to_out.weight [6, 12]",
+                       "encoder.layers.0.to_out.bias [6]"};
+
+TEST(JunnyuFlash, HasTheNamesOfTheOriginal) {
+  const auto model = random_layer<FlashLanguageModel<float>>(flash(false));
+  const SafetensorsFile file = saved(model, junnyu_flash_names());
+  const SafetensorsFile original = changed(file, {"position.frequencies"});
+  EXPECT_EQ(listed(original), flash_body);
+  expect_loads(model, original, junnyu_flash_names());
+  expect_loads(model, file, junnyu_flash_names());
+}
+
+TEST(JunnyuFlash, ForMaskedLanguageModelsLoadsWithItsTiedTensors) {
+  const auto model = random_layer<FlashLanguageModel<float>>(flash(true));
+  const NameMap names = junnyu_flash_names(true);
+  const SafetensorsFile file = saved(model, names);
+  EXPECT_EQ(listed(changed(file, {"position.frequencies"})),
+            with_prefix("flash.", flash_body,
+                        {"cls.predictions.LayerNorm.weight [6]", "cls.predictions.LayerNorm.bias [6]",
+                         "cls.predictions.decoder.bias [11]"}));
+  expect_loads(model,
+               changed(file, {"position.frequencies"},
+                       {{"cls.predictions.decoder.weight", "flash.embeddings.word_embeddings.weight"},
+                        {"cls.predictions.bias", "cls.predictions.decoder.bias"}},
+                       {position_ids("flash.embeddings.position_ids")}),
+               names);
+}
+
+const Names gau_alpha_body{"embeddings.word_embeddings.weight [11, 6]",    "embeddings.token_type_embeddings.weight [2, 6]",
+                           "encoder.layer.0.gau.i_dense.weight [32, 6]",   "encoder.layer.0.gau.o_dense.weight [6, 12]",
+                           "encoder.layer.0.gau.q_scaleoffset.weight [8]", "encoder.layer.0.gau.k_scaleoffset.weight [8]"};
+
+TEST(GauAlpha, HasTheNamesOfTheOriginalAndItsScalesStandApart) {
+  const auto model = random_layer<GauEncoder<float>>(gau_alpha(false));
+  const SafetensorsFile file = saved(model, gau_alpha_names());
+  EXPECT_EQ(listed(changed(file, {own_frequencies})), gau_alpha_body);
+  expect_loads(model, file, gau_alpha_names());
+  const auto q = file.read<float>("encoder.layer.0.gau.q_scaleoffset.weight");
+  const auto k = file.read<float>("encoder.layer.0.gau.k_scaleoffset.weight");
+  const Matrix<float>& ours = model.layers[0].offset_scale.weight;
+  EXPECT_TRUE(std::equal(q.begin(), q.end(), ours.row(0).data()));
+  EXPECT_TRUE(std::equal(k.begin(), k.end(), ours.row(1).data()));
+}
+
+TEST(GauAlpha, WithBiasesHasTheirNames) {
+  auto config = gau_alpha(false);
+  config.layer.bias = config.layer.offset_bias = true;
+  const auto model = random_layer<GauEncoder<double>>(config);
+  const SafetensorsFile file = saved(model, gau_alpha_names());
+  Names expected = gau_alpha_body;
+  expected.insert({"encoder.layer.0.gau.i_dense.bias [32]", "encoder.layer.0.gau.o_dense.bias [6]",
+                   "encoder.layer.0.gau.q_scaleoffset.bias [8]", "encoder.layer.0.gau.k_scaleoffset.bias [8]"});
+  EXPECT_EQ(listed(changed(file, {own_frequencies})), expected);
+  expect_loads(model, file, gau_alpha_names());
+}
+
+TEST(GauAlpha, ForMaskedLanguageModelsLoadsWithItsTiedTensor) {
+  const auto model = random_layer<GauEncoder<float>>(gau_alpha(true));
+  const NameMap names = gau_alpha_names(true);
+  const SafetensorsFile file = saved(model, names);
+  EXPECT_EQ(listed(changed(file, {own_frequencies})), with_prefix("gau_alpha.", gau_alpha_body));
+  expect_loads(
+      model,
+      changed(file, {own_frequencies}, {{"cls.predictions.decoder.weight", "gau_alpha.embeddings.word_embeddings.weight"}},
+              {position_ids("gau_alpha.embeddings.position_ids")}),
+      names);
+}
+
+TEST(GauAlpha, ALayerLoadsAlone) {
+  const auto unit = random_layer<GatedAttentionUnit<float>>(gau_presets::gau_alpha(6, 8));
+  const SafetensorsFile file = saved(unit, gau_alpha_layer_names());
+  EXPECT_EQ(listed(changed(file, {"rotary.frequencies"})),
+            (Names{"gau.i_dense.weight [32, 6]", "gau.o_dense.weight [6, 12]", "gau.q_scaleoffset.weight [8]",
+                   "gau.k_scaleoffset.weight [8]"}));
+  expect_loads(unit, file, gau_alpha_layer_names());
+}
+
+TEST(GauAlpha, NamesThePartOfAStackThatIsMissing) {
+  const auto model = random_layer<GauEncoder<float>>(gau_alpha(false));
+  const SafetensorsFile file = changed(saved(model, gau_alpha_names()), {"encoder.layer.0.gau.k_scaleoffset.weight"});
+  GauEncoder<float> loaded(model.config);
+  expect_error<FileError>([&] { load_parameters(loaded, file, gau_alpha_names()); },
+                          {"1 missing, 0 unexpected", "encoder.layer.0.gau.k_scaleoffset.weight"});
+  test::expect_equal(loaded, GauEncoder<float>(model.config));
+}
+
+}  // namespace
+}  // namespace gated

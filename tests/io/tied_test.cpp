@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include "attention_files.hpp"
+#include "gated/io/junnyu.hpp"
+#include "gated/models/gau_encoder.hpp"
+#include "gated/models/gau_presets.hpp"
+
+namespace gated {
+namespace {
+
+using test::changed;
+using test::expect_error;
+using test::expect_loads;
+using test::random_layer;
+using test::saved;
+
+const std::string embeddings = "gau_alpha.embeddings.word_embeddings.weight", decoder = "cls.predictions.decoder.weight";
+
+GauEncoder<float> model_with_tied_head() {
+  return random_layer<GauEncoder<float>>({.vocabulary = 11,
+                                          .token_types = 2,
+                                          .layer = gau_presets::gau_alpha(6, 8),
+                                          .with_head = true,
+                                          .head = {.norm = NormForm::none, .bias = false}});
+}
+
+TEST(TiedTensors, AreAcceptedWhereTheCopyIsEqualAndWhereItIsAbsent) {
+  const auto model = model_with_tied_head();
+  const NameMap names = gau_alpha_names(true);
+  const SafetensorsFile file = saved(model, names);
+  EXPECT_FALSE(file.contains(decoder)) << "what is shared is saved once";
+  expect_loads(model, file, names);
+  expect_loads(model, changed(file, {}, {{decoder, embeddings}}), names);
+}
+
+TEST(TiedTensors, AreRefusedByNameWhereTheCopyDiffers) {
+  const auto model = model_with_tied_head();
+  const NameMap names = gau_alpha_names(true);
+  const SafetensorsFile file = saved(model, names);
+  Matrix<float> drifted = model.embedding.weight;
+  drifted(10, 5) = std::nextafter(drifted(10, 5), 100.0F);
+  const SafetensorsFile other = changed(file, {}, {}, {test::tensor_of(decoder, drifted, {11, 6})});
+  GauEncoder<float> loaded(model.config);
+  expect_error<FileError>([&] { load_parameters(loaded, other, names); },
+                          {"1 unconvertible", decoder + " [11, 6]: expected to equal " + embeddings});
+  test::expect_equal(loaded, GauEncoder<float>(model.config));
+}
+
+TEST(TiedTensors, AreRefusedWhereOnlyTheCopyIsThere) {
+  const auto model = model_with_tied_head();
+  const NameMap names = gau_alpha_names(true);
+  const SafetensorsFile other = changed(saved(model, names), {embeddings}, {{decoder, embeddings}});
+  GauEncoder<float> loaded(model.config);
+  expect_error<FileError>([&] { load_parameters(loaded, other, names); },
+                          {"1 missing", embeddings, decoder + " [11, 6]: expected to equal"});
+}
+
+TEST(TiedTensors, AreUnexpectedUnderAnyOtherName) {
+  const auto model = model_with_tied_head();
+  const NameMap names = gau_alpha_names(true);
+  const SafetensorsFile other = changed(saved(model, names), {}, {{"decoder.weight", embeddings}});
+  GauEncoder<float> loaded(model.config);
+  expect_error<FileError>([&] { load_parameters(loaded, other, names); },
+                          {"1 unexpected", "decoder.weight [11, 6]: unexpected"});
+}
+
+TEST(TiedTensors, FollowThePrefixOfTheirMap) {
+  const NameMap names{.prefix = "model.", .tied = {{"copy", "original"}}};
+  EXPECT_EQ(names.tied_to("model.copy"), "model.original");
+  EXPECT_EQ(names.tied_to("copy"), "");
+  EXPECT_EQ(names.tied_to("model.original"), "");
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "gated/io/safetensors.hpp"
+#include "gated/layers/norm.hpp"
+#include "gated/layers/offset_scale.hpp"
+#include "gated/layers/relative_bias.hpp"
+#include "gated/layers/rotary_embedding.hpp"
+#include "gated/layers/sinusoid_position.hpp"
+#include "tests/core/numbers.hpp"
+
+/// The pieces of the attention layers beside outputs of the originals.
+
+namespace gated {
+namespace {
+
+const SafetensorsFile& reference() {
+  static const SafetensorsFile file(std::string(GATED_REFERENCE_DIR) + "/components.safetensors");
+  return file;
+}
+
+/// A tensor as a matrix, its last dimension being the columns.
+template <class T>
+Matrix<T> tensor(const std::string& name) {
+  const std::vector<T> values = reference().read<T>(name);
+  const auto columns = static_cast<Index>(reference().tensor(name).shape.back());
+  return Eigen::Map<const Matrix<T>>(values.data(), static_cast<Index>(values.size()) / columns, columns);
+}
+
+/// A tensor of whole numbers.
+std::vector<std::int64_t> integers(const std::string& name) {
+  const auto bytes = reference().tensor(name).bytes;
+  std::vector<std::int64_t> values(bytes.size() / sizeof(std::int64_t));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+template <class T>
+class AttentionComponentsIn : public ::testing::Test {
+ protected:
+  /// `float32` says that the expected values hold no more.
+  static void expect_equal(const std::string& name, const Matrix<T>& got, bool float32 = false) {
+    const Matrix<double> expected = tensor<double>(name);
+    ASSERT_EQ(got.rows(), expected.rows()) << name;
+    ASSERT_EQ(got.cols(), expected.cols()) << name;
+    const long double tolerance = sizeof(T) == 4 ? 2e-6L : float32 ? 3e-7L : 1e-12L;
+    for (Index i = 0; i < got.rows(); ++i) {
+      for (Index j = 0; j < got.cols(); ++j) {
+        ASSERT_TRUE(test::close(got(i, j), expected(i, j), tolerance * (1 + std::fabs(expected(i, j)))))
+            << name << " at (" << i << ", " << j << ")";
+      }
+    }
+  }
+
+  /// Two sequences of 33 tokens, rotated.
+  static void expect_rotation(const std::string& name, Rotary layout, Index dimensions) {
+    const RotaryEmbedding<T> rotary(layout, dimensions, 10000.0);
+    Matrix<T> x = tensor<T>(name + ".input");
+    Workspace<T> workspace;
+    rotary.forward(Sequences::uniform(2, 33), 0, workspace, x);
+    expect_equal(name + ".output_f64", x);
+  }
+
+  static void expect_norm(const std::string& name, NormForm form) {
+    Norm<T> norm(form, 8, 1e-5);
+    norm.gain[0] = T(1.3F);  // the original's parameters are float32
+    const Matrix<T> x = tensor<T>(name + ".input");
+    Matrix<T> y(x.rows(), x.cols());
+    Workspace<T> workspace;
+    norm.forward(x, y, workspace);
+    expect_equal(name + ".output_f64", y);
+  }
+
+  static Matrix<T> bias_matrix(const RelativeBias<T>& bias, Index n) {
+    Workspace<T> workspace;
+    const auto frame = workspace.frame();
+    const T* const relative = bias.for_length(n, workspace);
+    Matrix<T> all(n, n);
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < n; ++j) {
+        all(i, j) = relative[j - i];
+      }
+    }
+    return all;
+  }
+};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(AttentionComponentsIn, Scalars, );
+
+TYPED_TEST(AttentionComponentsIn, InterleavedRotaryIsTheOriginal) {
+  this->expect_rotation("lucid_rotary_interleaved_8of12", Rotary::interleaved, 8);
+}
+TYPED_TEST(AttentionComponentsIn, HalfSplitRotaryIsTheOriginal) {
+  this->expect_rotation("junnyu_rope_half_dim12", Rotary::half, 12);
+}
+TYPED_TEST(AttentionComponentsIn, ClampedScaleNormIsTheOriginal) {
+  this->expect_norm("lucid_scalenorm_g1.3_eps1e-5", NormForm::scale_norm);
+}
+TYPED_TEST(AttentionComponentsIn, RsqrtScaleNormIsTheOriginal) {
+  this->expect_norm("junnyu_scalenorm_g1.3_eps1e-5", NormForm::scale_norm_rsqrt);
+}
+
+TYPED_TEST(AttentionComponentsIn, ScaledSinusoidIsTheOriginal) {
+  using T = TypeParam;
+  for (const PositionForm form : {PositionForm::sinusoid, PositionForm::sinusoid_table}) {
+    const SinusoidPosition<T> position(form, 10, 40, T(0.7F));
+    Matrix<T> x = Matrix<T>::Zero(40, 10);
+    position.add_to(x, Sequences::single(40));
+    this->expect_equal("lucid_scaled_sinu_dim10_scale0.7.output_f64", x);
+  }
+}
+
+TYPED_TEST(AttentionComponentsIn, OffsetScaleIsTheOriginal) {
+  using T = TypeParam;
+  OffsetScale<T> layer(4, 6, true);
+  layer.weight = tensor<T>("offsetscale.gamma");
+  layer.bias = tensor<T>("offsetscale.beta");
+  const Matrix<T> x = tensor<T>("offsetscale.input");
+  for (Index row = 0; row < 4; ++row) {
+    Matrix<T> y(x.rows(), x.cols());
+    layer.forward(row, x, y, Workspace<T>());
+    this->expect_equal(text("offsetscale.output", row), y, true);
+  }
+}
+
+TYPED_TEST(AttentionComponentsIn, T5BiasIsTheOriginal) {
+  using T = TypeParam;
+  for (const bool causal : {false, true}) {
+    RelativeBias<T> bias(RelativeBiasForm::t5, causal, std::sqrt(T(12)), 0);
+    bias.weight = tensor<T>("t5.bias.table").col(0);
+    this->expect_equal(text("t5.bias.", causal ? "causal" : "noncausal", ".scale_sqrt12.n40"), this->bias_matrix(bias, 40),
+                       true);
+  }
+}
+
+TYPED_TEST(AttentionComponentsIn, ToeplitzBiasIsTheOriginal) {
+  using T = TypeParam;
+  RelativeBias<T> bias(RelativeBiasForm::toeplitz, false, T(1), 7);
+  bias.weight = tensor<T>("junnyu_toeplitz.w").row(0);
+  this->expect_equal("junnyu_toeplitz.bias_7x7", this->bias_matrix(bias, 7), true);
+}
+
+TEST(T5Bucket, IsTheOriginalsForEveryTable) {
+  const auto offsets = integers("t5.relative_position_k_minus_q");
+  ASSERT_EQ(offsets.size(), 2199U);
+  for (const bool causal : {false, true}) {
+    for (const auto& [buckets, distance] : {std::pair<Index, Index>{16, 64}, {32, 128}, {32, 256}}) {
+      const std::string name = text("t5.bucket.", causal ? "causal" : "noncausal", ".b", buckets, ".d", distance);
+      const auto expected = integers(name);
+      ASSERT_EQ(expected.size(), offsets.size());
+      for (std::size_t i = 0; i < offsets.size(); ++i) {
+        ASSERT_EQ(t5_bucket(-static_cast<Index>(offsets[i]), causal, buckets, distance), expected[i])
+            << name << " at offset " << offsets[i];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,385 @@
+#include "gated/layers/mixed_chunk_attention.hpp"
+
+#include <gtest/gtest.h>
+
+#include "gated/models/gau_presets.hpp"
+#include "literal_attention.hpp"
+
+namespace gated {
+namespace {
+
+using test::is_untouched;
+using test::near;
+using test::random_layer;
+using test::random_matrix;
+using test::refuses;
+using test::same_bits;
+using test::settings_of;
+using test::untouched;
+using test::wide;
+
+constexpr Index width = 7, e = 10, s = 8, chunk = 5;  // an odd width: the larger half is shifted
+
+MixedChunkAttentionConfig lucidrains(bool causal) {
+  auto config = flash_presets::lucidrains(width, chunk, causal, s);
+  config.rotary_dimensions = 6;
+  return config;
+}
+MixedChunkAttentionConfig paper(bool causal) { return flash_presets::paper(width, chunk, causal, s); }
+
+MixedChunkAttentionConfig any(Random& random) {
+  const auto one_of = [&](auto... values) {
+    const std::array options{values...};
+    return options[static_cast<std::size_t>(random.uniform() * static_cast<double>(options.size()))];
+  };
+  MixedChunkAttentionConfig config{.channels = width, .value = e, .query_key = s};
+  config.chunk = one_of(Index{1}, Index{4}, Index{5}, Index{30});
+  config.projection = one_of(ProjectionLayout::fused, ProjectionLayout::separate);
+  config.norm = one_of(NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt);
+  config.kernel = one_of(ScoreKernel::relu2, ScoreKernel::laplace, ScoreKernel::laplace_legacy);
+  config.relative_bias = one_of(RelativeBiasForm::none, RelativeBiasForm::t5, RelativeBiasForm::toeplitz);
+  config.offset_scale_order = one_of(OffsetScaleOrder::lucidrains, OffsetScaleOrder::paper);
+  config.causal = one_of(true, false);
+  config.reduction = config.causal ? one_of(LinearReduction::sum, LinearReduction::mean)
+                                   : one_of(LinearReduction::sum, LinearReduction::mean, LinearReduction::own_chunk);
+  config.rotary = one_of(Rotary::none, Rotary::interleaved, Rotary::half);
+  config.rotary_dimensions = one_of(Index{0}, Index{4});
+  config.token_shift = one_of(true, false);
+  return config;
+}
+
+template <class T>
+Matrix<T> run(const MixedChunkAttention<T>& layer, const Matrix<T>& x, const Sequences& sequences, Mask mask = {},
+              int threads = 1) {
+  Workspace<T> workspace(Threads{threads});
+  return layer.forward(x, sequences, workspace, mask);
+}
+
+template <class T>
+class MixedChunkAttentionOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(MixedChunkAttentionOf, Scalars, );
+
+TYPED_TEST(MixedChunkAttentionOf, EveryPresetEqualsItsLiteralFormulaAtEveryLength) {
+  using T = TypeParam;
+  for (const bool causal : {false, true}) {
+    for (const MixedChunkAttentionConfig& config : {lucidrains(causal), paper(causal)}) {
+      const auto layer = random_layer<MixedChunkAttention<T>>(config);
+      for (const Index n : {1, 4, 5, 6, 10, 11, 23}) {
+        const auto sequences = Sequences::single(n);
+        const auto x = random_matrix<T>(n, width, 2);
+        EXPECT_TRUE(near(run(layer, x, sequences), literal::mixed_chunk_attention(layer, wide(x), sequences)))
+            << n << ": " << settings_of(config);
+        const auto mask = test::random_mask(sequences, 3);
+        EXPECT_TRUE(near(run(layer, x, sequences, mask), literal::mixed_chunk_attention(layer, wide(x), sequences, mask)))
+            << n << ", masked: " << settings_of(config);
+      }
+    }
+  }
+}
+
+TYPED_TEST(MixedChunkAttentionOf, EveryMixtureOfOptionsEqualsTheLiteralFormula) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({5, 0, 13, 1, 4, 21});
+  const auto x = random_matrix<T>(sequences.total(), width, 2);
+  const auto mask = test::random_mask(sequences, 3);
+  Random random(4);
+  for (int draw = 0; draw < 100; ++draw) {
+    const auto layer = random_layer<MixedChunkAttention<T>>(any(random));
+    ASSERT_TRUE(near(run(layer, x, sequences), literal::mixed_chunk_attention(layer, wide(x), sequences)))
+        << settings_of(layer.config);
+    ASSERT_TRUE(near(run(layer, x, sequences, mask), literal::mixed_chunk_attention(layer, wide(x), sequences, mask)))
+        << "masked: " << settings_of(layer.config);
+  }
+}
+
+TYPED_TEST(MixedChunkAttentionOf, ChunksOfSeveralBlocksOfScoresEqualTheLiteralFormula) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({320, 7});
+  const auto x = random_matrix<T>(sequences.total(), width, 2);
+  for (const bool causal : {false, true}) {
+    auto config = lucidrains(causal);
+    config.chunk = 150;
+    const auto layer = random_layer<MixedChunkAttention<T>>(config);
+    EXPECT_TRUE(near(run(layer, x, sequences), literal::mixed_chunk_attention(layer, wide(x), sequences))) << causal;
+  }
+}
+
+/// With u = 1, v = x and an output projection that is the identity, so that only the mixing of tokens is left.
+template <class T>
+MixedChunkAttention<T> bare(LinearReduction reduction, bool causal) {
+  MixedChunkAttention<T> layer({.channels = 2,
+                                .value = 2,
+                                .query_key = 2,
+                                .chunk = 4,
+                                .projection = ProjectionLayout::fused,
+                                .activation = Activation::identity,
+                                .norm = NormForm::none,
+                                .relative_bias = RelativeBiasForm::none,
+                                .reduction = reduction,
+                                .causal = causal});
+  layer.projection.hidden.bias.head(2).setOnes();
+  layer.projection.hidden.weight.middleRows(2, 2).setIdentity();
+  layer.projection.hidden.bias.tail(2).setOnes();  // z = 1
+  layer.offset_scale.weight.row(1).setConstant(T(0.5));
+  layer.offset_scale.weight.row(3).setOnes();  // the local queries and keys are 0; a global query · key is 1
+  layer.proj_out.weight.setIdentity();
+  return layer;
+}
+
+TYPED_TEST(MixedChunkAttentionOf, TheCausalMeanDividesByTheTokensOfTheFinishedChunks) {
+  using T = TypeParam;
+  const Index n = 14, c = 4;
+  const auto x = random_matrix<T>(n, 2, 2);
+  for (const LinearReduction reduction : {LinearReduction::sum, LinearReduction::mean}) {
+    const Matrix<T> y = run(bare<T>(reduction, true), x, Sequences::single(n));
+    EXPECT_TRUE(same_bits(Matrix<T>(y.topRows(c)), Matrix<T>(x.topRows(c)))) << "the first chunk has no global part";
+    for (Index t = c; t < n; ++t) {
+      const Index finished = t / c;  // g - 1, where the paper counts chunks from 1
+      const Index divisor = reduction == LinearReduction::mean ? finished * c : c;
+      const Matrix<double> expected =
+          wide<T>(x.row(t)) + wide<T>(x.topRows(finished * c)).colwise().sum() / static_cast<double>(divisor);
+      EXPECT_TRUE(near(Matrix<T>(y.row(t)), expected)) << t;
+    }
+  }
+}
+
+TYPED_TEST(MixedChunkAttentionOf, TheGlobalPartDividesByTheUnpaddedLengthOrIsTheMeanOfChunks) {
+  using T = TypeParam;
+  const Index n = 14, c = 4;
+  const auto x = random_matrix<T>(n, 2, 2);
+  const auto global = [&](LinearReduction reduction) -> Matrix<T> {
+    return run(bare<T>(reduction, false), x, Sequences::single(n)) - x;
+  };
+  const Matrix<T> sum = global(LinearReduction::sum), mean = global(LinearReduction::mean);
+  const Matrix<T> own = global(LinearReduction::own_chunk);
+  for (Index t = 0; t < n; ++t) {
+    EXPECT_TRUE(near(Matrix<T>(sum.row(t)), wide<T>(x).colwise().sum() / 14.0)) << t;
+    EXPECT_TRUE(near(Matrix<T>(mean.row(t)), wide<T>(x).colwise().sum() / 16.0)) << "four chunks, the last one padded";
+    const Index first = t / c * c;
+    EXPECT_TRUE(near(Matrix<T>(own.row(t)), wide<T>(x.middleRows(first, std::min(c, n - first))).colwise().sum() / 14.0));
+  }
+}
+
+TYPED_TEST(MixedChunkAttentionOf, TheGlobalPartDoesNotDependOnTheChunk) {
+  using T = TypeParam;
+  auto config = lucidrains(false);
+  config.relative_bias = RelativeBiasForm::none;
+  auto layer = random_layer<MixedChunkAttention<T>>(config);
+  layer.offset_scale.weight.row(0).setZero();
+  layer.offset_scale.bias.row(0).setZero();  // no local part
+  const auto x = random_matrix<T>(23, width, 2);
+  const Matrix<double> unchunked = literal::mixed_parts(layer, wide(x), Sequences::single(23)).global;
+  Matrix<T> previous;
+  for (const Index other : {1, 2, 5, 23, 100}) {
+    layer.config.chunk = other;
+    const Matrix<T> y = run(layer, x, Sequences::single(23));
+    EXPECT_TRUE(near(y, literal::mixed_chunk_attention(layer, wide(x), Sequences::single(23))));
+    EXPECT_TRUE(near(literal::mixed_parts(layer, wide(x), Sequences::single(23)).global, unchunked));
+    if (previous.size() > 0) {
+      EXPECT_TRUE(near(y, wide(previous))) << other;
+    }
+    previous = y;
+  }
+}
+
+/// A unit with the projections and the local queries and keys of `layer`, but for the shift.
+template <class T>
+GatedAttentionUnit<T> unit_like(const MixedChunkAttention<T>& layer) {
+  const MixedChunkAttentionConfig& c = layer.config;
+  GatedAttentionUnit<T> unit({.channels = c.channels,
+                              .value = c.value,
+                              .query_key = c.query_key,
+                              .max_length = c.chunk,
+                              .projection = c.projection,
+                              .norm = c.norm,
+                              .kernel = c.kernel,
+                              .score_scale = ScoreScale::max_length,
+                              .relative_bias = c.relative_bias,
+                              .relative_bias_scale = std::sqrt(static_cast<double>(c.query_key)),
+                              .rotary = c.rotary,
+                              .rotary_dimensions = c.rotary_dimensions,
+                              .causal = c.causal});
+  unit.norm = layer.norm;
+  unit.projection = layer.projection;
+  unit.offset_scale.weight << layer.offset_scale.weight.row(0),
+      layer.offset_scale.weight.row(c.offset_scale_order == OffsetScaleOrder::paper ? 1 : 2);
+  unit.offset_scale.bias << layer.offset_scale.bias.row(0),
+      layer.offset_scale.bias.row(c.offset_scale_order == OffsetScaleOrder::paper ? 1 : 2);
+  unit.relative_bias.weight = layer.relative_bias.weight;
+  unit.proj_out = layer.proj_out;
+  return unit;
+}
+
+TYPED_TEST(MixedChunkAttentionOf, OneChunkWithoutGlobalPartIsAGatedAttentionUnit) {
+  using T = TypeParam;
+  for (const bool causal : {false, true}) {
+    for (MixedChunkAttentionConfig config : {lucidrains(causal), paper(causal)}) {
+      config.token_shift = false;
+      config.chunk = 20;
+      auto layer = random_layer<MixedChunkAttention<T>>(config);
+      if (!causal) {  // a causal layer has no global part in its first chunk
+        const Index global_q = config.offset_scale_order == OffsetScaleOrder::paper ? 2 : 1;
+        layer.offset_scale.weight.row(global_q).setZero();
+        layer.offset_scale.bias.row(global_q).setZero();
+      }
+      const auto sequences = Sequences::of_lengths({20, 3});
+      const auto x = random_matrix<T>(23, width, 2);
+      Workspace<T> workspace;
+      EXPECT_TRUE(near(run(layer, x, sequences), wide(unit_like(layer).forward(x, sequences, workspace))))
+          << settings_of(config);
+    }
+  }
+}
+
+TYPED_TEST(MixedChunkAttentionOf, CausalTokensNeverSeeTheFuture) {
+  using T = TypeParam;
+  const auto x = random_matrix<T>(23, width, 2);
+  Random random(5);
+  for (int draw = 0; draw < 40; ++draw) {
+    MixedChunkAttentionConfig config = any(random);
+    config.causal = true;
+    config.reduction = config.reduction == LinearReduction::mean ? LinearReduction::mean : LinearReduction::sum;
+    const auto layer = random_layer<MixedChunkAttention<T>>(config);
+    const Matrix<T> y = run(layer, x, Sequences::single(23));
+    for (const Index t : {1, 4, 5, 12, 22}) {
+      Matrix<T> changed = x;
+      changed.row(t).array() *= T(1e15);
+      changed.bottomRows(22 - t).setConstant(T(-1e17));
+      ASSERT_TRUE(same_bits(Matrix<T>(run(layer, changed, Sequences::single(23)).topRows(t)), Matrix<T>(y.topRows(t))))
+          << t << ": " << settings_of(config);
+    }
+  }
+}
+
+TYPED_TEST(MixedChunkAttentionOf, ARaggedBatchEqualsItsSequencesOneByOne) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({7, 0, 1, 12, 5});
+  const auto x = random_matrix<T>(sequences.total(), width, 2);
+  const auto mask = test::random_mask(sequences, 3);
+  Random random(6);
+  for (int draw = 0; draw < 30; ++draw) {
+    const auto layer = random_layer<MixedChunkAttention<T>>(any(random));
+    const Matrix<T> together = run(layer, x, sequences, mask);
+    for (Index b = 0; b < sequences.count(); ++b) {
+      const Index offset = sequences.offset(b), length = sequences.length(b);
+      const Matrix<T> alone = run<T>(layer, x.middleRows(offset, length), Sequences::single(length),
+                                     Mask(mask).subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length)));
+      ASSERT_TRUE(same_bits(alone, Matrix<T>(together.middleRows(offset, length)))) << b << ": " << settings_of(layer.config);
+    }
+  }
+}
+
+TYPED_TEST(MixedChunkAttentionOf, GivesEqualBitsForAnyNumberOfThreadsAndOverItsInput) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({12, 3, 40});
+  const auto x = random_matrix<T>(sequences.total(), width, 2);
+  for (const MixedChunkAttentionConfig& config : {lucidrains(true), lucidrains(false), paper(true), paper(false)}) {
+    const auto layer = random_layer<MixedChunkAttention<T>>(config);
+    const Matrix<T> y = run(layer, x, sequences);
+    EXPECT_TRUE(same_bits(run(layer, x, sequences, {}, 2), y)) << settings_of(config);
+    EXPECT_TRUE(same_bits(run(layer, x, sequences, {}, 3), y)) << settings_of(config);
+    Matrix<T> in_place = x;
+    Workspace<T> workspace;
+    layer.forward(in_place, sequences, in_place, workspace);
+    EXPECT_TRUE(same_bits(in_place, y)) << settings_of(config);
+  }
+}
+
+TYPED_TEST(MixedChunkAttentionOf, StreamsInAnySplitWhatTheBatchGives) {
+  using T = TypeParam;
+  const auto x = random_matrix<T>(23, width, 2);
+  Random random(7);
+  for (int draw = 0; draw < 40; ++draw) {
+    MixedChunkAttentionConfig config = any(random);
+    config.causal = true;
+    config.reduction = config.reduction == LinearReduction::mean ? LinearReduction::mean : LinearReduction::sum;
+    const auto layer = random_layer<MixedChunkAttention<T>>(config);
+    const Matrix<double> whole = wide(run(layer, x, Sequences::single(23)));
+    for (const std::vector<Index>& split : {std::vector<Index>(23, 1), std::vector<Index>{3, 0, 2, 11, 1, 6},
+                                            std::vector<Index>{5, 18}, std::vector<Index>{23}}) {
+      auto state = layer.start();
+      Matrix<T> y(23, width);
+      Workspace<T> workspace;
+      Index first = 0;
+      for (const Index rows : split) {
+        layer.extend(x.middleRows(first, rows), state, y.middleRows(first, rows), workspace);
+        first += rows;
+        ASSERT_EQ(state.position(config.chunk), first);
+      }
+      ASSERT_TRUE(near(y, whole)) << settings_of(config);
+    }
+  }
+}
+
+TEST(MixedChunkAttention, RefusesConfigurationsThatMakeNoSenseAndNamesTheOption) {
+  const auto refuse = [](auto change, const std::string& part) {
+    auto config = lucidrains(true);
+    change(config);
+    EXPECT_TRUE(refuses<ArgumentError>([&] { MixedChunkAttention<float>{config}; }, part));
+  };
+  refuse([](auto& config) { config.chunk = 0; }, "chunk = 0 must be positive");
+  refuse([](auto& config) { config.chunk = -3; }, "chunk = -3");
+  refuse([](auto& config) { config.channels = 0; }, "channels = 0");
+  refuse([](auto& config) { config.reduction = LinearReduction::own_chunk; }, "or causal = false");
+  refuse([](auto& config) { config.kernel = ScoreKernel::softmax; }, "kernel = softmax, expected relu2 or laplace");
+  refuse([](auto& config) { config.kernel = ScoreKernel::softmax_plus; }, "kernel = softmax_plus");
+  refuse([](auto& config) { config.rotary_dimensions = 5; }, "rotary_dimensions");
+  refuse([](auto& config) { config.rotary_dimensions = 10; }, "rotary_dimensions = 10, expected at most query_key = 8");
+  refuse(
+      [](auto& config) {
+        config.query_key = 7;
+        config.rotary_dimensions = 0;
+      },
+      "rotary_dimensions");
+}
+
+TEST(MixedChunkAttention, RefusesBadInputBeforeWriting) {
+  const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
+  Workspace<float> workspace;
+  const auto refuse = [&](Index columns, const Sequences& sequences, Index y_rows, Index y_columns,
+                          const std::vector<std::uint8_t>& mask, const std::string& part) {
+    Matrix<float> y = untouched<float>(y_rows, y_columns);
+    EXPECT_TRUE(
+        refuses<ShapeError>([&] { layer.forward(random_matrix<float>(6, columns, 1), sequences, y, workspace, mask); }, part));
+    EXPECT_TRUE(is_untouched(y)) << part;
+  };
+  refuse(width + 1, Sequences::single(6), 6, width, {}, "x has 8 columns, expected channels = 7");
+  refuse(width, Sequences::single(5), 6, width, {}, "x has 6 rows");
+  refuse(width, Sequences::single(6), 5, width, {}, "y is 5 × 7, expected 6 × 7");
+  refuse(width, Sequences::single(6), 6, width - 1, {}, "y is 6 × 6, expected 6 × 7");
+  refuse(width, Sequences::single(6), 6, width, {1, 1, 1, 1, 1}, "the mask has 5 entries, expected 6");
+  refuse(width, Sequences::of_lengths({4, 2}), 6, width, {1, 1, 1, 1, 0, 0}, "the mask leaves no token of sequence 1");
+}
+
+TEST(MixedChunkAttention, RefusesToStreamUnlessItIsCausal) {
+  EXPECT_TRUE(refuses<ArgumentError>([] { MixedChunkAttention<float>(lucidrains(false)).start(); }, "causal = true"));
+}
+
+TEST(MixedChunkAttention, RefusesStatesOfOtherLayersAndLeavesThemUnchanged) {
+  const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
+  Workspace<float> workspace;
+  std::vector<MixedChunkAttentionConfig> others(5, layer.config);
+  others[0].chunk = 6;
+  others[1].query_key = 6;
+  others[2].value = 6;
+  others[3].channels = 6;
+  others[4].token_shift = false;
+  for (const MixedChunkAttentionConfig& config : others) {
+    auto state = MixedChunkAttention<float>(config).start();
+    Matrix<float> y = untouched<float>(1, width);
+    EXPECT_TRUE(
+        refuses<ArgumentError>([&] { layer.extend(Matrix<float>::Ones(1, width), state, y, workspace); }, "start() of this"));
+    EXPECT_TRUE(is_untouched(y));
+    EXPECT_EQ(state.filled, 0);
+  }
+  auto state = layer.start();
+  Matrix<float> y = untouched<float>(2, width);
+  EXPECT_THROW(layer.extend(Matrix<float>::Ones(1, width), state, y, workspace), ShapeError);
+  EXPECT_THROW(layer.extend(Matrix<float>::Ones(2, width - 1), state, y, workspace), ShapeError);
+  EXPECT_TRUE(is_untouched(y));
+  EXPECT_EQ(state.position(chunk), 0);
+}
+
+}  // namespace
+}  // namespace gated

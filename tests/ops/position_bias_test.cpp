@@ -1,0 +1,89 @@
+#include "gated/ops/position_bias.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/core/numbers.hpp"
+
+namespace gated {
+namespace {
+
+using test::close;
+
+TEST(T5Bucket, BeginsEachBucketAtItsPublishedDistance) {
+  const std::vector<Index> two_sided{8, 12, 16, 23, 32, 46, 64, 91};                                 // buckets 8 … 15
+  const std::vector<Index> causal{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};  // 16 … 31
+  for (std::size_t i = 0; i < two_sided.size(); ++i) {
+    const auto bucket = static_cast<Index>(8 + i);
+    EXPECT_EQ(t5_bucket(two_sided[i], false), bucket);
+    EXPECT_EQ(t5_bucket(two_sided[i] - 1, false), bucket - 1);
+    EXPECT_EQ(t5_bucket(-two_sided[i], false), 16 + bucket) << "keys after the query";
+    EXPECT_EQ(t5_bucket(-two_sided[i] + 1, false), 16 + bucket - 1);
+  }
+  for (std::size_t i = 0; i < causal.size(); ++i) {
+    const auto bucket = static_cast<Index>(16 + i);
+    EXPECT_EQ(t5_bucket(causal[i], true), bucket);
+    EXPECT_EQ(t5_bucket(causal[i] - 1, true), bucket - 1);
+  }
+}
+
+TEST(T5Bucket, HoldsOneDistanceInEachOfTheFirstHalf) {
+  for (Index m = 0; m < 16; ++m) {
+    EXPECT_EQ(t5_bucket(m, true), m);
+    EXPECT_EQ(t5_bucket(m % 8, false), m % 8);
+  }
+}
+
+TEST(T5Bucket, PutsEveryFutureKeyWithDistanceZeroWhenCausal) {
+  for (const Index m : {-1, -7, -128, -100000}) {
+    EXPECT_EQ(t5_bucket(m, true), 0);
+  }
+}
+
+TEST(T5Bucket, EndsInTheLastBucketHoweverFar) {
+  for (const Index m : {128, 129, 5000, 1000000000}) {
+    EXPECT_EQ(t5_bucket(m, true), 31);
+    EXPECT_EQ(t5_bucket(m, false), 15);
+    EXPECT_EQ(t5_bucket(-m, false), 31);
+  }
+}
+
+TEST(T5Bias, LooksUpTheBucketOfEachOffsetAndScales) {
+  const Vector<double> table = test::random_vector<double>(32, 1);
+  const Index n = 150;
+  for (const bool causal : {false, true}) {
+    std::vector<double> relative(2 * n - 1);
+    t5_bias<double>(table, 2.5, causal, 128, n, relative.data());
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < n; ++j) {
+        ASSERT_EQ(relative[static_cast<std::size_t>(n - 1 + j - i)], table[t5_bucket(i - j, causal)] * 2.5) << i << ", " << j;
+      }
+    }
+  }
+}
+
+template <class T>
+class SinusoidOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(SinusoidOf, Scalars, );
+
+TYPED_TEST(SinusoidOf, AddsSinesBesideCosines) {
+  using T = TypeParam;
+  Vector<T> frequencies(3);
+  frequencies << T(1), T(0.25), T(0.01);
+  const auto x = test::random_matrix<T>(5, 6, 1);
+  Matrix<T> y = x;
+  add_sinusoid<T>(frequencies, 7, T(0.5), y);
+  for (Index t = 0; t < 5; ++t) {
+    for (Index k = 0; k < 3; ++k) {
+      const long double angle = static_cast<long double>(7 + t) * static_cast<long double>(frequencies[k]);
+      const long double tolerance = sizeof(T) == 4 ? 1e-6L : 1e-14L;
+      EXPECT_TRUE(close(y(t, k), static_cast<long double>(x(t, k)) + 0.5L * std::sin(angle), tolerance));
+      EXPECT_TRUE(close(y(t, 3 + k), static_cast<long double>(x(t, 3 + k)) + 0.5L * std::cos(angle), tolerance));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gated

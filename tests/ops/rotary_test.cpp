@@ -1,0 +1,116 @@
+#include "gated/ops/rotary.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/numbers.hpp"
+
+namespace gated {
+namespace {
+
+using test::close;
+using test::message_of;
+using test::random_matrix;
+using test::same_bits;
+
+template <class T>
+class RotaryOf : public ::testing::Test {
+ protected:
+  static constexpr long double tolerance = sizeof(T) == 4 ? 2e-6L : 1e-12L;
+
+  static Matrix<T> rotated(Matrix<T> x, Index first, Index r, Rotary layout, double base = 10000.0) {
+    const Vector<T> frequencies = rotary_frequencies<T>(r, base);
+    Matrix<T> table(x.rows(), r);
+    rotary_table<T>(frequencies, first, table);
+    rotate<T>(x, table, layout);
+    return x;
+  }
+};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(RotaryOf, Scalars, );
+
+TYPED_TEST(RotaryOf, FrequenciesFallGeometricallyFromOne) {
+  const Vector<TypeParam> frequencies = rotary_frequencies<TypeParam>(8);
+  ASSERT_EQ(frequencies.size(), 4);
+  for (Index k = 0; k < 4; ++k) {
+    EXPECT_TRUE(close(frequencies[k], std::pow(10.0L, -static_cast<long double>(k)), 1e-7L)) << k;
+  }
+  EXPECT_TRUE(close(rotary_frequencies<TypeParam>(4, 100.0)[1], 0.1L, 1e-8L));
+}
+
+TYPED_TEST(RotaryOf, TurnsPairsByPositionTimesFrequency) {
+  using T = TypeParam;
+  const auto x = random_matrix<T>(9, 11, 1);
+  for (const Rotary layout : {Rotary::interleaved, Rotary::half}) {
+    for (const Index r : {2, 6, 10}) {
+      for (const Index first : {0, 5}) {
+        const Matrix<T> y = this->rotated(x, first, r, layout, 50.0);
+        for (Index t = 0; t < 9; ++t) {
+          for (Index k = 0; k < r / 2; ++k) {
+            const long double angle = static_cast<long double>(first + t) *
+                                      std::pow(50.0L, -2.0L * static_cast<long double>(k) / static_cast<long double>(r));
+            const Index one = layout == Rotary::half ? k : 2 * k, other = layout == Rotary::half ? k + r / 2 : 2 * k + 1;
+            const long double a = x(t, one), b = x(t, other);
+            EXPECT_TRUE(close(y(t, one), a * std::cos(angle) - b * std::sin(angle), this->tolerance));
+            EXPECT_TRUE(close(y(t, other), b * std::cos(angle) + a * std::sin(angle), this->tolerance));
+          }
+        }
+        EXPECT_TRUE(same_bits(Matrix<T>(y.rightCols(11 - r)), Matrix<T>(x.rightCols(11 - r)))) << "the rest passes";
+      }
+    }
+  }
+}
+
+TYPED_TEST(RotaryOf, LeavesTheFirstPositionAlone) {
+  const auto x = random_matrix<TypeParam>(1, 6, 1);
+  EXPECT_TRUE(same_bits(this->rotated(x, 0, 6, Rotary::half), x));
+  EXPECT_TRUE(same_bits(this->rotated(x, 0, 6, Rotary::interleaved), x));
+}
+
+TYPED_TEST(RotaryOf, KeepsLengthsAndMakesProductsDependOnTheDistanceOnly) {
+  using T = TypeParam;
+  const auto q = random_matrix<T>(1, 8, 1), k = random_matrix<T>(1, 8, 2);
+  for (const Rotary layout : {Rotary::interleaved, Rotary::half}) {
+    const auto product = [&](Index i, Index j) {
+      return this->rotated(q, i, 8, layout).row(0).dot(this->rotated(k, j, 8, layout).row(0));
+    };
+    EXPECT_TRUE(close(product(7, 3), product(104, 100), 10 * this->tolerance));
+    EXPECT_TRUE(close(product(1003, 1003), q.row(0).dot(k.row(0)), 10 * this->tolerance));
+    EXPECT_TRUE(close(this->rotated(q, 1234, 8, layout).norm(), q.norm(), 10 * this->tolerance));
+  }
+}
+
+TYPED_TEST(RotaryOf, KnowsItsAngleAtAnyPosition) {
+  using T = TypeParam;
+  const Vector<T> frequencies = rotary_frequencies<T>(4);
+  Matrix<T> table(1, 4);
+  for (const Index position : {1000000, 123456789}) {
+    rotary_table<T>(frequencies, position, table);
+    for (Index k = 0; k < 2; ++k) {
+      const double angle = static_cast<double>(position) * static_cast<double>(frequencies[k]);
+      EXPECT_TRUE(close(table(0, k), std::cos(angle), 1e-7L));
+      EXPECT_TRUE(close(table(0, 2 + k), std::sin(angle), 1e-7L));
+    }
+  }
+}
+
+TYPED_TEST(RotaryOf, TouchesNothingAroundABlock) {
+  using T = TypeParam;
+  Matrix<T> whole = random_matrix<T>(6, 12, 1);
+  const Matrix<T> before = whole, expected = this->rotated(whole.block(1, 2, 4, 7), 3, 6, Rotary::half);
+  Matrix<T> table(4, 6);
+  rotary_table<T>(rotary_frequencies<T>(6), 3, table);
+  rotate<T>(whole.block(1, 2, 4, 7), table, Rotary::half);
+  EXPECT_TRUE(same_bits(Matrix<T>(whole.block(1, 2, 4, 7)), expected));
+  whole.block(1, 2, 4, 7) = before.block(1, 2, 4, 7);
+  EXPECT_TRUE(same_bits(whole, before));
+}
+
+TEST(Rotary, RefusesAnOddOrEmptyNumberOfDimensions) {
+  EXPECT_EQ(message_of<ArgumentError>([] { rotary_frequencies<float>(5); }),
+            "rotary_frequencies: dimensions = 5, expected a positive even number: channels are rotated in pairs.");
+  EXPECT_THROW(rotary_frequencies<float>(0), ArgumentError);
+  EXPECT_THROW(rotary_frequencies<float>(-2), ArgumentError);
+}
+
+}  // namespace
+}  // namespace gated
