@@ -1,5 +1,5 @@
-# find_package(gated)                            gated::gated, and each of gated::io, gated::openmp, gated::native that can be had
-# find_package(gated COMPONENTS io openmp)       gated::gated and these; not found unless both can be had
+# find_package(gated) gives gated::gated, and each of gated::io, gated::openmp and gated::native that can be had. With COMPONENTS it
+# is not found unless those can be had.
 
 include("${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake")
 
@@ -11,10 +11,8 @@ if(gated_problem)
 endif()
 include("${CMAKE_CURRENT_LIST_DIR}/gatedTargets.cmake")
 
-set(gated_wanted "${gated_FIND_COMPONENTS}")
-if(NOT gated_wanted)
-  set(gated_wanted "${GATED_COMPONENTS}")
-endif()
+set(gated_wanted ${GATED_COMPONENTS} ${gated_FIND_COMPONENTS})
+list(REMOVE_DUPLICATES gated_wanted)
 foreach(gated_component IN LISTS gated_wanted)
   gated_add_component("${gated_component}" gated_problem)
   if(gated_problem)
