@@ -122,8 +122,8 @@ TEST(Lucidrains, LanguageModelsOfEveryVersionLoadToEqualModels) {
     Tensors tensors{.prefix = "net."};
     tensors.add("to_embed.weight", model.embedding.weight, {7, c});
     add_trunk(tensors, model.trunk, version);
-    tensors.add_pair("to_logits.0", *model.norm, {c});
-    tensors.add_pair("to_logits.1", *model.output, {7, c});
+    tensors.add_pair("to_logits.0", model.head.norm, {c});
+    tensors.add_pair("to_logits.1", *model.head.output, {7, c});
     const SafetensorsFile file = tensors.written();
     NameMap names = lucidrains_language_model_names(lucidrains_layout(file, "net."));
     names.prefix = "net.";

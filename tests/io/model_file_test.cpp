@@ -146,7 +146,7 @@ TEST(ModelFile, RefusesTensorsThatDoNotFitTheConfiguration) {
   save_parameters(model, path, {{"architecture", "gated.GmlpLanguageModel"}, {"config", to_json(other)}});
   expect_error<FileError>(
       [&] { load_model<GmlpLanguageModel<float>>(path); },
-      {"trunk.blocks.0.gate.proj.weight: expected [1, 17], got [2, 17]", "output.weight [11, 6]: unexpected"});
+      {"trunk.blocks.0.gate.proj.weight: expected [1, 17], got [2, 17]", "head.output.weight [11, 6]: unexpected"});
 }
 
 TEST(ModelFile, AFailedLoadLeavesTheModelUnchanged) {

@@ -95,8 +95,8 @@ Matrix<double> linear(const Linear<T>& layer, const Matrix<double>& x) {
   return y;
 }
 
-template <class T>
-Matrix<double> layer_norm(const LayerNorm<T>& layer, const Matrix<double>& x) {
+template <class Layer>
+Matrix<double> layer_norm(const Layer& layer, const Matrix<double>& x) {
   Matrix<double> y(x.rows(), x.cols());
   const auto channels = static_cast<double>(x.cols());
   for (Index i = 0; i < x.rows(); ++i) {

@@ -43,9 +43,9 @@ TEST(GmlpLanguageModel, EqualsItsFormula) {
     for (const auto& block : model.trunk.blocks) {
       x = literal::block(block, x, Sequences::single(12));
     }
-    x = model.norm ? literal::layer_norm(*model.norm, x) : x;
-    const Matrix<double> logits =
-        model.output ? literal::linear(*model.output, x) : Matrix<double>(x * wide(model.embedding.weight).transpose());
+    x = config.final_norm ? literal::layer_norm(model.head.norm, x) : x;
+    const Matrix<double> logits = model.head.output ? literal::linear(*model.head.output, x)
+                                                    : Matrix<double>(x * wide(model.embedding.weight).transpose());
     EXPECT_TRUE(near(run(model, text_of_12, Sequences::single(12)), logits, 1e-4)) << test::describe(config.trunk);
   }
 }

@@ -115,7 +115,7 @@ inline NameMap lucidrains_trunk_names(const LucidrainsLayout& layout = {.block =
 /// gMLP with tokens: GmlpLanguageModel with `tied = false`.
 inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn.fn", .spatial = ""}) {
   NameMap names{.origin = "g-mlp-pytorch",
-                .rules = {{"embedding", "to_embed"}, {"norm", "to_logits.0"}, {"output", "to_logits.1"}}};
+                .rules = {{"embedding", "to_embed"}, {"head.norm", "to_logits.0"}, {"head.output", "to_logits.1"}}};
   detail::add_lucidrains_trunk(names, "trunk.", layout);
   return names;
 }

@@ -128,6 +128,7 @@ struct FlashLanguageModel {
     } else {
       output = x;
     }
+    workspace.show(output);
   }
 };
 

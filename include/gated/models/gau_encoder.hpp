@@ -134,6 +134,7 @@ struct GauEncoder {
     } else {
       output = x;
     }
+    workspace.show(output);
   }
 
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {},

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <optional>
-
 #include "gated/layers/embedding.hpp"
+#include "gated/layers/language_model_head.hpp"
 #include "gated/models/gmlp.hpp"
 
 /// @file
@@ -43,33 +42,29 @@ struct GmlpLanguageModel {
   GmlpLanguageModelConfig config;
   Embedding<T> embedding;
   Gmlp<T> trunk;
-  std::optional<LayerNorm<T>> norm;
-  std::optional<Linear<T>> output;  // unless tied
+  LanguageModelHead<T> head;
 
   GmlpLanguageModel() = default;
   explicit GmlpLanguageModel(const GmlpLanguageModelConfig& c)
-      : config(c), embedding(c.vocabulary, c.trunk.channels), trunk(c.trunk) {
-    if (c.final_norm) {
-      norm.emplace(c.trunk.channels, c.norm_eps);
-    }
-    if (!c.tied) {
-      output.emplace(c.trunk.channels, c.vocabulary);
-    }
-  }
+      : config(c),
+        embedding(c.vocabulary, c.trunk.channels),
+        trunk(c.trunk),
+        head({.norm = c.final_norm ? NormForm::layer_norm : NormForm::none,
+              .norm_eps = c.norm_eps,
+              .tied = c.tied,
+              .bias = !c.tied},
+             c.trunk.channels, c.vocabulary) {}
   GmlpLanguageModel(const GmlpLanguageModelConfig& c, Random& random) : GmlpLanguageModel(c) { initialize(random); }
 
   static constexpr auto fields() {
     using M = GmlpLanguageModel;
-    return std::tuple{field("embedding", &M::embedding), field("trunk", &M::trunk), field("norm", &M::norm),
-                      field("output", &M::output)};
+    return std::tuple{field("embedding", &M::embedding), field("trunk", &M::trunk), field("head", &M::head)};
   }
 
   void initialize(Random& random) {
     embedding.initialize(random);
     trunk.initialize(random);
-    if (output) {
-      output->initialize(random);
-    }
+    head.initialize(random);
   }
 
   void forward(Tokens tokens, const Sequences& sequences, View<T> logits, Workspace<T>& workspace) const {
@@ -79,7 +74,8 @@ struct GmlpLanguageModel {
     MatrixMap<T> x = workspace.matrix(count, config.trunk.channels);
     embedding.forward(tokens, x, workspace.at("embedding"));
     trunk.forward(x, sequences, x, workspace.at("trunk"));
-    read_out(x, logits, workspace);
+    head.forward(x, embedding.weight, logits, workspace.at("head"));
+    workspace.show(logits);
   }
 
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace) const {
@@ -103,25 +99,13 @@ struct GmlpLanguageModel {
     MatrixMap<T> x = workspace.matrix(count, config.trunk.channels);
     embedding.forward(tokens, x, workspace.at("embedding"));
     trunk.extend(x, state, x, workspace.at("trunk"));
-    read_out(x.bottomRows(logits.rows()), logits, workspace);
+    head.forward(x.bottomRows(logits.rows()), embedding.weight, logits, workspace.at("head"));
+    workspace.show(logits);
   }
 
   /// Adds one token; `logits` is 1 × V. The same as prefill() of one token.
   void step(Index token, State& state, View<T> logits, Workspace<T>& workspace) const {
     prefill(Tokens(&token, 1), state, logits, workspace);
-  }
-
- private:
-  void read_out(View<T> x, View<T> logits, Workspace<T>& workspace) const {
-    if (norm) {
-      norm->forward(x, x, workspace.at("norm"));
-    }
-    if (output) {
-      output->forward(x, logits, workspace.at("output"));
-    } else {
-      matmul<T>(x, transposed<T>(embedding.weight), logits, workspace);
-    }
-    workspace.show(logits);
   }
 };
 
