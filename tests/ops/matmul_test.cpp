@@ -318,7 +318,7 @@ TYPED_TEST(EpilogueOf, SeesPositionsOfTheWholeWhenShifted) {
   const Matrix<T> whole = random_matrix<T>(this->rows + row, this->columns + column, 26);
   const auto wide_bias = random_vector<T>(this->columns + column, 27), tall_bias = random_vector<T>(this->rows + row, 28);
   this->expect_elements(this->with(shifted(Add<T>{whole}, row, column), shifted(AddBias<T>{wide_bias}, row, column),
-                                   Shifted{AddRowBias<T>{tall_bias.data()}, row, column}),
+                                   shifted(AddRowBias<T>{tall_bias.data()}, row, column)),
                         [&](long double x, Index i, Index j) {
                           return x + whole(i + row, j + column) + wide_bias(j + column) + tall_bias(i + row);
                         });
