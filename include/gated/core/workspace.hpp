@@ -51,22 +51,27 @@ class Workspace {
     for (const Chunk& chunk : chunks_) {
       count += chunk.size;
     }
-    return count * sizeof(T);
+    std::size_t sum = count * sizeof(T);
+    for (const auto& worker : workers_) {
+      sum += worker->bytes();
+    }
+    return sum;
   }
 
   /// Gives back, when it ends, everything taken since it began.
   class Frame {
    public:
-    explicit Frame(Workspace& workspace) : workspace_(workspace), chunk_(workspace.current_), used_(workspace.used_) {
+    explicit Frame(Workspace& workspace)
+        : workspace_(workspace), chunk_(workspace.current_), used_(workspace.used_), taken_(workspace.taken_) {
       ++workspace_.depth_;
     }
-    ~Frame() { workspace_.give_back(chunk_, used_); }
+    ~Frame() { workspace_.give_back(chunk_, used_, taken_); }
     Frame(const Frame&) = delete;
     Frame& operator=(const Frame&) = delete;
 
    private:
     Workspace& workspace_;
-    std::size_t chunk_, used_;
+    std::size_t chunk_, used_, taken_;
   };
 
   [[nodiscard]] Frame frame() { return Frame(*this); }
@@ -84,11 +89,28 @@ class Workspace {
     }
     T* const result = chunks_[current_].data.get() + used_;
     used_ += size;
+    taken_ += size;
+    peak_ = std::max(peak_, taken_);
     return result;
   }
 
   /// An uninitialised rows × columns matrix until the enclosing frame ends.
   MatrixMap<T> matrix(Index rows, Index columns) { return MatrixMap<T>(take(rows * columns), rows, columns); }
+
+  /// Makes a workspace of its own for each thread of a parallel loop, with room for `count` scalars. To be called before the
+  /// loop; the room is decided by shape, so that no thread allocates later whichever task it happens to get.
+  void prepare_workers(Index count) {
+    while (workers_.size() < static_cast<std::size_t>(threads_.count)) {
+      workers_.push_back(std::make_unique<Workspace>());
+    }
+    for (const auto& worker : workers_) {
+      const auto frame = worker->frame();
+      worker->take(count);
+    }
+  }
+
+  /// The workspace of thread `index` of a parallel loop: one thread, no observer.
+  Workspace& worker(Index index) { return *workers_[static_cast<std::size_t>(index)]; }
 
   /// Installs (or, with nullptr, removes) the observer.
   void observe(Observer observer) { observer_ = std::move(observer); }
@@ -144,14 +166,14 @@ class Workspace {
   }
 
   /// Back to the state at the frame's start. When the outermost frame ends, chunks that the first call of a shape needed are
-  /// joined into one, so that the next call finds room for everything in one place.
-  void give_back(std::size_t chunk, std::size_t used) noexcept {
+  /// replaced by one that holds the most that was ever taken, so that the next call finds room for everything in one place.
+  void give_back(std::size_t chunk, std::size_t used, std::size_t taken) noexcept {
     current_ = chunk;
     used_ = used;
+    taken_ = taken;
     if (--depth_ == 0 && chunks_.size() > 1) {
-      const std::size_t total = bytes() / sizeof(T);
       chunks_.clear();  // keeps the vector's own memory
-      Chunk whole(total, std::nothrow);
+      Chunk whole(peak_, std::nothrow);
       if (whole.data != nullptr) {
         chunks_.push_back(std::move(whole));
       }
@@ -172,8 +194,11 @@ class Workspace {
 
   Threads threads_;
   std::vector<Chunk> chunks_;
+  std::vector<std::unique_ptr<Workspace>> workers_;
   std::size_t current_ = 0;  // the chunk that is being filled
   std::size_t used_ = 0;     // of that chunk
+  std::size_t taken_ = 0;    // in all frames together
+  std::size_t peak_ = 0;     // the most of it so far
   int depth_ = 0;            // of nested frames
   Observer observer_;
   std::vector<PathElement> path_;

@@ -74,32 +74,65 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
 
 /// y = stages(A v + Q M) for one whole sequence.
 ///
-/// Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Masked tokens' global keys must be 0 already. Cost:
-/// 2·N·(c·(S + E) + 2·S·E) flops; scratch S·E + 128·c.
+/// With several threads the chunks are computed side by side, also in the causal form: the memories that they read are summed
+/// up first. Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Masked tokens' global keys must be 0
+/// already. Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch 128·c + S·E, and a memory of S·E per chunk for the causal form with
+/// threads.
 template <class T, class... Stages>
 void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, Workspace<T>& workspace,
                   const Stages&... stages) {
   const auto frame = workspace.frame();
   const Index length = y.rows(), c = mixing.chunk, chunks = (length + c - 1) / c;
-  const bool causal = mixing.local.causal;
-  MatrixMap<T> memory = workspace.matrix(parts.global_k.cols(), parts.values.cols());
-  if (!causal && mixing.reduction != LinearReduction::own_chunk && length > 0) {
+  const Index s = parts.global_k.cols(), e = parts.values.cols();
+  const bool causal = mixing.local.causal, own_chunk = !causal && mixing.reduction == LinearReduction::own_chunk;
+  const bool side_by_side = workspace.threads().count > 1 && chunks > 1 && !workspace.observed();
+
+  // Memory h is what chunk h reads. One is enough where all read the same, or where chunks come one after the other.
+  const Index memories = causal && side_by_side ? chunks : 1;
+  MatrixMap<T> memory = workspace.matrix(memories * s, e);
+  const auto slot = [&](Index h) { return memory.middleRows(memories == 1 ? 0 : h * s, s); };
+  const auto add_chunk = [&](Index h) {  // of chunk h, to what chunk h + 1 reads
+    const ChunkParts<T> chunk = parts.rows(h * c, c);
+    const T scale = T{1} / static_cast<T>(c);
+    if (h == 0) {
+      matmul<T>(transposed<T>(chunk.global_k), chunk.values, slot(1), workspace, Scale<T>{scale});
+    } else {
+      matmul<T>(transposed<T>(chunk.global_k), chunk.values, slot(h + 1), workspace, Scale<T>{scale}, Add<T>(slot(h)));
+    }
+  };
+  if (!causal && !own_chunk && length > 0) {
     const Index divisor = mixing.reduction == LinearReduction::mean ? chunks * c : length;
     remember<T>(parts.global_k, parts.values, T{1} / static_cast<T>(divisor), memory, true, workspace);
   }
-  Scoring<T> local = mixing.local;
-  for (Index h = 0; h < chunks; ++h) {
+
+  const auto mix = [&](Index h, Workspace<T>& scratch) {
+    const auto inner = scratch.frame();
     const Index rows = std::min(c, length - h * c);
     const ChunkParts<T> chunk = parts.rows(h * c, rows);
+    Scoring<T> local = mixing.local;
     local.keys = mixing.local.keys == nullptr ? nullptr : mixing.local.keys + h * c;
-    if (!causal && mixing.reduction == LinearReduction::own_chunk) {
-      remember<T>(chunk.global_k, chunk.values, T{1} / static_cast<T>(length), memory, true, workspace);
+    MatrixMap<T> own = scratch.matrix(own_chunk ? s : 0, e);
+    if (own_chunk) {
+      remember<T>(chunk.global_k, chunk.values, T{1} / static_cast<T>(length), own, true, scratch);
     }
-    mix_chunk<T>(chunk.local_q, chunk.global_q, chunk.local_k, chunk.values, 0, local, memory,
-                 causal ? memory_scale<T>(mixing.reduction, h) : T{1}, y.middleRows(h * c, rows), workspace,
-                 shifted(stages, h * c, 0)...);
+    mix_chunk<T>(chunk.local_q, chunk.global_q, chunk.local_k, chunk.values, 0, local,
+                 own_chunk ? ConstView<T>(own) : ConstView<T>(slot(h)), causal ? memory_scale<T>(mixing.reduction, h) : T{1},
+                 y.middleRows(h * c, rows), scratch, shifted(stages, h * c, 0)...);
+  };
+  if (side_by_side) {
+    for (Index h = 0; causal && h + 1 < chunks; ++h) {
+      add_chunk(h);
+    }
+    // 128 rows of scores, an own memory, a packed panel and a tile, each rounded up.
+    const Index panel = detail::gemm::panel_columns<T> * (std::max(c, s) + Index{detail::gemm::tile_rows});
+    workspace.prepare_workers(128 * c + (own_chunk ? s * e : 0) + panel + 256);
+    parallel_for(workspace.threads(), chunks, [&](Index h, Index worker) { mix(h, workspace.worker(worker)); });
+    return;
+  }
+  for (Index h = 0; h < chunks; ++h) {
+    mix(h, workspace);
     if (causal && h + 1 < chunks) {
-      remember<T>(chunk.global_k, chunk.values, T{1} / static_cast<T>(c), memory, h == 0, workspace);
+      add_chunk(h);
     }
   }
 }
