@@ -213,8 +213,9 @@ struct MixedChunkAttention {
       state.filled = seen;
       done += rows;
       if (state.filled == config.chunk) {
-        remember<T>(state.global_keys, state.values, T{1} / static_cast<T>(config.chunk), state.memory, state.finished == 0,
-                    workspace);
+        const View<T> memory = state.memory;
+        remember<T>(state.global_keys, state.values, T{1} / static_cast<T>(config.chunk),
+                    state.finished == 0 ? nullptr : &memory, state.memory, workspace);
         state.filled = 0;
         ++state.finished;
       }

@@ -48,13 +48,15 @@ T memory_scale(LinearReduction reduction, Index finished) {
   return reduction == LinearReduction::mean ? T{1} / static_cast<T>(finished) : T{1};
 }
 
-/// memory = kᵀ v · scale, or memory += kᵀ v · scale unless it is the `first`. Shapes: k is N × S, v is N × E, memory is S × E.
+/// memory = kᵀ v · scale + previous, without the last term for nullptr. Shapes: k is N × S, v is N × E, memory and previous are
+/// S × E and may be the same.
 template <class T>
-void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, View<T> memory, bool first, Workspace<T>& workspace) {
-  if (first) {
+void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const View<T>* previous, View<T> memory,
+              Workspace<T>& workspace) {
+  if (previous == nullptr) {
     matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale});
   } else {
-    matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale}, Add<T>(memory));
+    matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale}, Add<T>(*previous));
   }
 }
 
@@ -93,16 +95,12 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
   const auto slot = [&](Index h) { return memory.middleRows(memories == 1 ? 0 : h * s, s); };
   const auto add_chunk = [&](Index h) {  // of chunk h, to what chunk h + 1 reads
     const ChunkParts<T> chunk = parts.rows(h * c, c);
-    const T scale = T{1} / static_cast<T>(c);
-    if (h == 0) {
-      matmul<T>(transposed<T>(chunk.global_k), chunk.values, slot(1), workspace, Scale<T>{scale});
-    } else {
-      matmul<T>(transposed<T>(chunk.global_k), chunk.values, slot(h + 1), workspace, Scale<T>{scale}, Add<T>(slot(h)));
-    }
+    const View<T> before = slot(h);
+    remember<T>(chunk.global_k, chunk.values, T{1} / static_cast<T>(c), h == 0 ? nullptr : &before, slot(h + 1), workspace);
   };
   if (!causal && !own_chunk && length > 0) {
     const Index divisor = mixing.reduction == LinearReduction::mean ? chunks * c : length;
-    remember<T>(parts.global_k, parts.values, T{1} / static_cast<T>(divisor), memory, true, workspace);
+    remember<T>(parts.global_k, parts.values, T{1} / static_cast<T>(divisor), nullptr, memory, workspace);
   }
 
   const auto mix = [&](Index h, Workspace<T>& scratch) {
@@ -113,7 +111,7 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
     local.keys = mixing.local.keys == nullptr ? nullptr : mixing.local.keys + h * c;
     MatrixMap<T> own = scratch.matrix(own_chunk ? s : 0, e);
     if (own_chunk) {
-      remember<T>(chunk.global_k, chunk.values, T{1} / static_cast<T>(length), own, true, scratch);
+      remember<T>(chunk.global_k, chunk.values, T{1} / static_cast<T>(length), nullptr, own, scratch);
     }
     mix_chunk<T>(chunk.local_q, chunk.global_q, chunk.local_k, chunk.values, 0, local,
                  own_chunk ? ConstView<T>(own) : ConstView<T>(slot(h)), causal ? memory_scale<T>(mixing.reduction, h) : T{1},
