@@ -10,6 +10,14 @@
 
 namespace gated {
 
+/// The i-th of the random numbers that SplitMix64 (Steele et al., 2014) gives for `seed`, without those before it.
+constexpr std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t z = seed + (i + 1) * 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
 /// xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
 ///
 /// The standard library's distributions differ between implementations, so both distributions are written here from exactly
@@ -20,12 +28,8 @@ class Random {
   using State = std::array<std::uint64_t, 4>;
 
   explicit Random(std::uint64_t seed = 0) {
-    for (auto& word : state_) {
-      seed += 0x9E3779B97F4A7C15u;
-      std::uint64_t z = seed;
-      z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-      z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-      word = z ^ (z >> 31);
+    for (std::uint64_t i = 0; i < state_.size(); ++i) {
+      state_[i] = random_bits_at(seed, i);
     }
   }
 

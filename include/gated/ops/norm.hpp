@@ -25,33 +25,44 @@ void for_each_row(Index rows, const Workspace<T>& workspace, F&& f) {
   });
 }
 
+/// What a LayerNorm knows of a row before it writes it.
+template <class T>
+struct RowMoments {
+  T mean;
+  T factor;  ///< 1 / √(var + eps)
+};
+
+/// The variance is the biased one (divided by C), as in PyTorch, from centred values; eps stands inside the root.
+template <class T>
+RowMoments<T> row_moments(const T* row, Index channels, double eps) {
+  const T reciprocal = T{1} / static_cast<T>(channels);
+  Simd<T> sum(T{0});
+  for_each_vector<T>(channels, [&](Index j, Index lanes) { sum = sum + Simd<T>::load(row + j, lanes); });
+  const Simd<T> mean(sum.sum() * reciprocal);
+
+  Simd<T> squares(T{0});
+  for_each_vector<T>(channels, [&](Index j, Index lanes) {
+    const Simd<T> centred = (Simd<T>::load(row + j, lanes) - mean).keep(lanes);
+    squares = fma(centred, centred, squares);
+  });
+  return {sum.sum() * reciprocal, T{1} / std::sqrt(squares.sum() * reciprocal + static_cast<T>(eps))};
+}
+
 /// y = (x - mean(x)) / √(var(x) + eps) ⊙ scale + shift, row by row (Ba et al., arXiv:1607.06450).
 ///
-/// The variance is the biased one (divided by C), as in PyTorch, from centred values; eps stands inside the root. A scale or
-/// shift of size 0 leaves its step out. Shapes: x and y are N × C; y may be x. Cost: three passes over a row in cache.
+/// A scale or shift of size 0 leaves its step out. Shapes: x and y are N × C; y may be x. Cost: three passes over a row in
+/// cache.
 template <class T>
 void layer_norm(const ConstView<T>& x, const Vector<T>& scale, const Vector<T>& shift, double eps, View<T> y,
                 const Workspace<T>& workspace) {
-  const Index channels = x.cols();
-  const T reciprocal = T{1} / static_cast<T>(channels);
   const T* const a = scale.size() == 0 ? nullptr : scale.data();
   const T* const b = shift.size() == 0 ? nullptr : shift.data();
   for_each_row(x.rows(), workspace, [&](Index row) {
     const T* const from = x.data() + row * x.outerStride();
     T* const to = y.data() + row * y.outerStride();
-
-    Simd<T> sum(T{0});
-    for_each_vector<T>(channels, [&](Index j, Index lanes) { sum = sum + Simd<T>::load(from + j, lanes); });
-    const Simd<T> mean(sum.sum() * reciprocal);
-
-    Simd<T> squares(T{0});
-    for_each_vector<T>(channels, [&](Index j, Index lanes) {
-      const Simd<T> centred = (Simd<T>::load(from + j, lanes) - mean).keep(lanes);
-      squares = fma(centred, centred, squares);
-    });
-    const Simd<T> factor(T{1} / std::sqrt(squares.sum() * reciprocal + static_cast<T>(eps)));
-
-    for_each_vector<T>(channels, [&](Index j, Index lanes) {
+    const RowMoments<T> moments = row_moments(from, x.cols(), eps);
+    const Simd<T> mean(moments.mean), factor(moments.factor);
+    for_each_vector<T>(x.cols(), [&](Index j, Index lanes) {
       Simd<T> value = (Simd<T>::load(from + j, lanes) - mean) * factor;
       value = a == nullptr ? value : value * Simd<T>::load(a + j, lanes);
       value = b == nullptr ? value : value + Simd<T>::load(b + j, lanes);

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "gated/ops/matmul.hpp"
+#include "gated/ops/norm.hpp"
+#include "gated/train/tape.hpp"
+
+/// @file
+/// The ways in which a gradient receives its parts.
+
+namespace gated {
+
+/// gradient(x) += f(row, column, lanes), vector by vector.
+template <class T, class F>
+void add_gradient(Tape<T>& tape, Variable x, const F& f) {
+  if (!tape.wants_gradient(x)) {
+    return;
+  }
+  auto [to, fresh] = tape.target(x);
+  for_each_row(to.rows(), tape.workspace(), [&, &to = to, fresh = fresh](Index i) {
+    T* const row = to.data() + i * to.outerStride();
+    for_each_vector<T>(to.cols(), [&](Index j, Index lanes) {
+      const Simd<T> value = f(i, j, lanes);
+      (fresh ? value : Simd<T>::load(row + j, lanes) + value).store(row + j, lanes);
+    });
+  });
+}
+
+/// gradient(x) += values.
+template <class T>
+void add_gradient(Tape<T>& tape, Variable x, const ConstView<T>& values) {
+  add_gradient(tape, x, [&](Index i, Index j, Index lanes) {
+    return Simd<T>::load(values.data() + i * values.outerStride() + j, lanes);
+  });
+}
+
+/// gradient(x) += stages(a · b).
+template <class T, class... Stages>
+void add_gradient_product(Tape<T>& tape, Variable x, const std::type_identity_t<Operand<T>>& a,
+                          const std::type_identity_t<Operand<T>>& b, const Stages&... stages) {
+  if (!tape.wants_gradient(x)) {
+    return;
+  }
+  auto [to, fresh] = tape.target(x);
+  if (fresh) {
+    matmul<T>(a, b, to, tape.workspace(), stages...);
+  } else {
+    matmul<T>(a, b, to, tape.workspace(), stages..., Add<T>(to));
+  }
+}
+
+/// gradient of a parameter += a · b, if it is trained.
+template <class T>
+void add_parameter_product(Tape<T>& tape, const Matrix<T>& parameter, const std::type_identity_t<Operand<T>>& a,
+                           const std::type_identity_t<Operand<T>>& b) {
+  if (T* const to = tape.gradient_of(parameter.data())) {
+    MatrixMap<T> gradient(to, parameter.rows(), parameter.cols());
+    matmul<T>(a, b, gradient, tape.workspace(), Add<T>(gradient));
+  }
+}
+
+/// to[j] += Σ_i f(i, j, lanes) over `rows` rows, summed in their order: the gradient of what is shared by all tokens.
+template <class T, class F>
+void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const F& f) {
+  constexpr Index task_columns = 4 * Simd<T>::width;
+  const Index tasks = (columns + task_columns - 1) / task_columns;
+  parallel_for(rows * columns < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
+    const Index first = task * task_columns;
+    for_each_vector<T>(std::min(task_columns, columns - first), [&](Index offset, Index lanes) {
+      const Index j = first + offset;
+      Simd<T> sum(T{0});
+      for (Index i = 0; i < rows; ++i) {
+        sum = sum + f(i, j, lanes);
+      }
+      (Simd<T>::load(to + j, lanes) + sum).store(to + j, lanes);
+    });
+  });
+}
+
+/// The same for the rows of a matrix: the gradient of a bias.
+template <class T>
+void add_column_sums(const ConstView<T>& x, T* to, const Workspace<T>& workspace) {
+  add_column_sums<T>(x.rows(), x.cols(), to, workspace, [&](Index i, Index j, Index lanes) {
+    return Simd<T>::load(x.data() + i * x.outerStride() + j, lanes);
+  });
+}
+
+}  // namespace gated

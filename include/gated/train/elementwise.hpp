@@ -1,0 +1,125 @@
+#pragma once
+
+#include "gated/ops/activation.hpp"
+#include "gated/train/accumulate.hpp"
+#include "gated/train/dropout.hpp"
+
+/// @file
+/// Training of what is done to each number alone: activations, gating, residuals, dropout.
+
+namespace gated {
+
+namespace detail {
+
+/// y = f(row, column, lanes), vector by vector.
+template <class T, class F>
+void assign(View<T> y, const Workspace<T>& workspace, const F& f) {
+  for_each_row(y.rows(), workspace, [&](Index i) {
+    T* const row = y.data() + i * y.outerStride();
+    for_each_vector<T>(y.cols(), [&](Index j, Index lanes) { f(i, j, lanes).store(row + j, lanes); });
+  });
+}
+
+/// Reads a matrix vector by vector.
+template <class T>
+auto reader(const ConstView<T>& x) {
+  return [data = x.data(), stride = x.outerStride()](Index i, Index j, Index lanes) {
+    return Simd<T>::load(data + i * stride + j, lanes);
+  };
+}
+
+}  // namespace detail
+
+/// y = act(x). ∂x = ∂y ⊙ act'(x).
+template <class T>
+Variable activate(Tape<T>& tape, Variable x, Activation activation) {
+  if (activation == Activation::identity) {
+    return x;
+  }
+  const Variable y = tape.make(tape.rows(x), tape.width(x));
+  with_activation(activation, [&](auto act) {
+    const auto from = detail::reader<T>(tape[x]);
+    detail::assign<T>(tape[y], tape.workspace(), [&](Index i, Index j, Index lanes) { return act.value(from(i, j, lanes)); });
+  });
+  tape.push([&tape, activation, x, y] {
+    with_activation(activation, [&](auto act) {
+      const auto from = detail::reader<T>(tape[x]), dy = detail::reader<T>(tape.gradient(y));
+      add_gradient(tape, x,
+                   [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.derivative(from(i, j, lanes)); });
+    });
+  });
+  return y;
+}
+
+/// y = a ⊙ b: gating. ∂a = ∂y ⊙ b, ∂b = ∂y ⊙ a.
+template <class T>
+Variable multiply(Tape<T>& tape, Variable a, Variable b) {
+  const Variable y = tape.make(tape.rows(a), tape.width(a));
+  const auto left = detail::reader<T>(tape[a]), right = detail::reader<T>(tape[b]);
+  detail::assign<T>(tape[y], tape.workspace(),
+                    [&](Index i, Index j, Index lanes) { return left(i, j, lanes) * right(i, j, lanes); });
+  tape.push([&tape, a, b, y, left, right] {
+    const auto dy = detail::reader<T>(tape.gradient(y));
+    add_gradient(tape, a, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * right(i, j, lanes); });
+    add_gradient(tape, b, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * left(i, j, lanes); });
+  });
+  return y;
+}
+
+/// y = a + b. ∂a = ∂b = ∂y.
+template <class T>
+Variable add(Tape<T>& tape, Variable a, Variable b) {
+  const Variable y = tape.make(tape.rows(a), tape.width(a));
+  const auto left = detail::reader<T>(tape[a]), right = detail::reader<T>(tape[b]);
+  detail::assign<T>(tape[y], tape.workspace(),
+                    [&](Index i, Index j, Index lanes) { return left(i, j, lanes) + right(i, j, lanes); });
+  tape.push([&tape, a, b, y] {
+    const ConstView<T> dy = tape.gradient(y);
+    add_gradient<T>(tape, a, dy);
+    add_gradient<T>(tape, b, dy);
+  });
+  return y;
+}
+
+/// y = a + b ⊙ scale, a learned scale per channel: Residual::scaled.
+template <class T>
+Variable add_scaled(Tape<T>& tape, Variable a, Variable b, const Vector<T>& scale) {
+  const Variable y = tape.make(tape.rows(a), tape.width(a));
+  const auto left = detail::reader<T>(tape[a]), right = detail::reader<T>(tape[b]);
+  detail::assign<T>(tape[y], tape.workspace(), [&](Index i, Index j, Index lanes) {
+    return fma(right(i, j, lanes), Simd<T>::load(scale.data() + j, lanes), left(i, j, lanes));
+  });
+  tape.push([&tape, a, b, y, right, &scale] {
+    const ConstView<T> dy = tape.gradient(y);
+    const auto from = detail::reader<T>(dy);
+    add_gradient<T>(tape, a, dy);
+    add_gradient(tape, b,
+                 [&](Index i, Index j, Index lanes) { return from(i, j, lanes) * Simd<T>::load(scale.data() + j, lanes); });
+    if (T* const to = tape.gradient_of(scale.data())) {
+      add_column_sums<T>(dy.rows(), dy.cols(), to, tape.workspace(),
+                         [&](Index i, Index j, Index lanes) { return from(i, j, lanes) * right(i, j, lanes); });
+    }
+  });
+  return y;
+}
+
+/// y = x, each number set to 0 with probability `rate` and divided by 1 - rate otherwise; x itself in a step without noise.
+template <class T>
+Variable dropout(Tape<T>& tape, Variable x, double rate) {
+  if (rate <= 0 || tape.noise() == nullptr) {
+    return x;
+  }
+  const std::uint64_t seed = tape.noise()->bits();
+  const Variable y = tape.make(tape.rows(x), tape.width(x));
+  const DropoutMask<T> mask(seed, rate);
+  const auto from = detail::reader<T>(tape[x]);
+  detail::assign<T>(tape[y], tape.workspace(),
+                    [&](Index i, Index j, Index lanes) { return from(i, j, lanes) * mask(i, j, lanes); });
+  tape.push([&tape, x, y, mask] {
+    const auto dy = detail::reader<T>(tape.gradient(y));
+    add_gradient(tape, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * mask(i, j, lanes); });
+  });
+  return y;
+}
+
+}  // namespace gated

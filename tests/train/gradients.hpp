@@ -1,0 +1,96 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gated/train/tape.hpp"
+#include "tests/core/numbers.hpp"
+
+/// Gradients against central differences, for the tests of every layer's training.
+
+namespace gated::test {
+
+/// Moves every parameter that training moves away from its start, so that none of them is without effect: ones and zeros hide
+/// errors.
+template <class Model>
+void shake(Model& model, std::uint64_t seed, double deviation = 0.3) {
+  Random random(seed);
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        if (info.role != Role::constant) {
+          for (auto& value : values) {
+            value += static_cast<std::remove_reference_t<decltype(value)>>(deviation * random.normal());
+          }
+        }
+      },
+      model);
+}
+
+namespace detail {
+
+/// How many numbers of one parameter or input are compared.
+inline constexpr std::size_t samples = 24;
+
+/// Compares `gradient` with the central differences of `loss` in `values`, at up to `samples` places.
+template <class Loss>
+void expect_differences(const std::string& name, std::span<double> values, std::span<const double> gradient, const Loss& loss,
+                        double tolerance) {
+  double largest = 0;
+  for (const double g : gradient) {
+    largest = std::max(largest, std::abs(g));
+  }
+  const std::size_t step = std::max<std::size_t>(1, values.size() / samples) | 1;  // odd: rows and columns are both visited
+  for (std::size_t i = 0; i < values.size(); i += step) {
+    const double kept = values[i], h = 1e-5;
+    values[i] = kept + h;
+    const double above = loss();
+    values[i] = kept - h;
+    const double below = loss();
+    values[i] = kept;
+    EXPECT_NEAR(gradient[i], (above - below) / (2 * h), tolerance * std::max(largest, 1e-2)) << name << "[" << i << "]";
+  }
+}
+
+}  // namespace detail
+
+/// Checks the gradients of Σ output ⊙ cotangent, with a random cotangent, in every parameter of `model` and in `x`.
+///
+/// `run(tape, model, x)` records what is tested and returns its output. An x of no columns is not an input: `run` has inputs of
+/// its own. The largest error allowed is `tolerance` times the largest gradient of the same parameter.
+template <class Model, class Run>
+void expect_gradients(Model model, Matrix<double> x, const Run& run, double tolerance = 1e-6,
+                      const TapeOptions& options = {}) {
+  Tape<double> tape(Threads{1}, options);
+  Model gradient = zeros_like(model);
+  Matrix<double> cotangent;
+  const auto loss = [&] {
+    tape.begin(model, gradient);
+    const Variable output = run(tape, model, tape.input(x));
+    if (cotangent.size() == 0) {
+      cotangent = random_matrix<double>(tape.rows(output), tape.width(output), 99);
+    }
+    return (tape[output].array() * cotangent.array()).sum();
+  };
+  loss();
+  tape.begin(model, gradient);
+  const Variable input = tape.input(x), output = run(tape, model, input);
+  tape.backward(output, cotangent);
+  Matrix<double> input_gradient = tape.gradient(input);
+  const Model found = gradient;
+
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values, auto gradients) {
+        if (info.role != Role::constant) {
+          detail::expect_differences(info.path(), values, gradients, loss, tolerance);
+        }
+      },
+      model, found);
+  detail::expect_differences("input", {x.data(), static_cast<std::size_t>(x.size())},
+                             {input_gradient.data(), static_cast<std::size_t>(input_gradient.size())}, loss, tolerance);
+}
+
+}  // namespace gated::test
