@@ -14,8 +14,7 @@ struct Difference {
 };
 
 template <class T>
-Difference compare(const gated::Matrix<T>& ours, const CaseFile& file, const std::string& tensor) {
-  const auto theirs = file.matrix<double>(tensor, 0);  // one row of all numbers
+Difference compare(const gated::Matrix<T>& ours, const gated::Matrix<double>& theirs, const std::string& tensor) {
   gated::require<gated::ShapeError>(ours.size() == theirs.size(), tensor, ": we computed ", ours.rows(), " × ", ours.cols(),
                                     " numbers, the file has ", theirs.size(), ".");
   Difference difference;
@@ -26,6 +25,11 @@ Difference compare(const gated::Matrix<T>& ours, const CaseFile& file, const std
     difference.scale = std::max(difference.scale, std::abs(theirs.data()[i]));
   }
   return difference;
+}
+
+template <class T>
+Difference compare(const gated::Matrix<T>& ours, const CaseFile& file, const std::string& tensor) {
+  return compare(ours, file.matrix<double>(tensor, 0), tensor);
 }
 
 /// The larger; NaN if either is.
@@ -64,7 +68,12 @@ Verdict check(const CaseFile& file) {
   for (std::size_t i = 0; i < in_float.others.size(); ++i) {
     judge(in_float.others[i].first, in_float.others[i].second, in_double.others[i].second);
   }
-  ok = ok && judged > 0;
+  for (const auto& gradient : in_double.gradients) {
+    const auto difference = compare(gradient.ours, gradient.theirs, "the gradient of " + gradient.name);
+    ok = ok && difference.absolute <= 1e-9 * difference.scale;
+    verdict.gradient_error = worse(verdict.gradient_error.value_or(0), difference.relative());
+  }
+  ok = ok && judged > 0 && (!file.has("cotangent") || !in_double.gradients.empty());
   verdict.status = ok ? Status::ok : Status::failed;
   return verdict;
 }

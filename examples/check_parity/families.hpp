@@ -10,12 +10,20 @@
 
 namespace parity {
 
+/// A gradient of ours beside the file's.
+template <class T>
+struct GradientPair {
+  std::string name;
+  gated::Matrix<T> ours, theirs;
+};
+
 /// What a run leaves behind.
 template <class T>
 struct Result {
   gated::Matrix<T> output;
   gated::Matrix<T> block0_output;  ///< what left the first block; empty where the case has none
   std::vector<std::pair<std::string, gated::Matrix<T>>> others = {};  ///< further tensors of the file
+  std::vector<GradientPair<T>> gradients = {};                          ///< in double only, if the case has them
 
   /// An observer that keeps the output of the layer at `path` as block0_output.
   auto keep(std::string path) {

@@ -6,6 +6,7 @@
 #include "arguments.hpp"
 #include "families.hpp"
 #include "gated/gated.hpp"
+#include "gradients.hpp"
 
 /// What the runs of several families share: reading inputs, running a layer or a model on them.
 
@@ -39,20 +40,35 @@ inline gated::NormForm norm_form(const std::string& name, gated::NormForm scale_
   return name.find("scale") == std::string::npos ? gated::NormForm::layer_norm : scale_norm;
 }
 
-/// Runs a layer on `input`, with the mask if there is one.
+/// Loads a layer and runs it on `input`, with the mask if there is one, forward and back.
 template <class T, class Layer>
-Result<T> run_layer(const CaseFile& file, const Layer& layer) {
+Result<T> run_layer(const CaseFile& file, Layer& layer, const gated::NameMap& names) {
+  file.load(layer, names);
   gated::Workspace<T> workspace;
-  return {layer.forward(file.matrix<T>("input"), sequences_of(file), workspace, mask_of(file)), {}};
+  const auto x = file.matrix<T>("input");
+  const auto sequences = sequences_of(file);
+  const auto mask = mask_of(file);
+  Result<T> result{layer.forward(x, sequences, workspace, mask), {}};
+  add_gradients<T>(result, file, layer, names, x,
+                   [&](auto& tape, gated::Variable input) { return record(tape, layer, input, sequences, mask); });
+  return result;
 }
 
-/// Runs a model on token ids, with the mask if there is one, keeping what leaves its first layer, at `layer0`.
+/// Loads a model and runs it on token ids, with the mask if there is one, forward and back, keeping what leaves its first
+/// layer, at `layer0`.
 template <class T, class Model, class... Arguments>
-Result<T> run_model(const CaseFile& file, const Model& model, const char* layer0, const Arguments&... arguments) {
+Result<T> run_model(const CaseFile& file, Model& model, const gated::NameMap& names, const char* layer0,
+                    const Arguments&... arguments) {
+  file.load(model, names);
   Result<T> result;
   gated::Workspace<T> workspace;
   workspace.observe(result.keep(layer0));
-  result.output = model.forward(ids_of(file, "input"), sequences_of(file), workspace, mask_of(file), arguments...);
+  const auto tokens = ids_of(file, "input");
+  const auto sequences = sequences_of(file);
+  const auto mask = mask_of(file);
+  result.output = model.forward(tokens, sequences, workspace, mask, arguments...);
+  add_gradients<T>(result, file, model, names, {},
+                   [&](auto& tape, gated::Variable) { return record(tape, model, tokens, sequences, mask, arguments...); });
   return result;
 }
 

@@ -15,16 +15,20 @@ Status run(const char* path) {
     const parity::CaseFile file(path);
     const auto verdict = parity::check(file);
     if (verdict.status == Status::unsupported) {
-      std::printf("%-44s %-16s %28s  unsupported: %s\n", file.name().c_str(), file.family().c_str(), "",
+      std::printf("%-50s %-16s %49s  unsupported: %s\n", file.name().c_str(), file.family().c_str(), "",
                   verdict.message.c_str());
     } else {
-      std::printf("%-44s %-16s f32 %8.1e   f64 %8.1e  %s\n", file.name().c_str(), file.family().c_str(), verdict.float_error,
-                  verdict.double_error, verdict.status == Status::ok ? "ok" : "FAIL");
+      char gradients[32] = "";
+      if (verdict.gradient_error) {
+        std::snprintf(gradients, sizeof gradients, "gradients %8.1e", *verdict.gradient_error);
+      }
+      std::printf("%-50s %-16s f32 %8.1e   f64 %8.1e   %-18s  %s\n", file.name().c_str(), file.family().c_str(),
+                  verdict.float_error, verdict.double_error, gradients, verdict.status == Status::ok ? "ok" : "FAIL");
     }
     return verdict.status;
   } catch (const std::exception& error) {
     const std::string name = std::filesystem::path(path).stem().string();
-    std::printf("%-44s %-16s %28s  FAIL: %s\n", name.c_str(), "-", "", error.what());
+    std::printf("%-50s %-16s %49s  FAIL: %s\n", name.c_str(), "-", "", error.what());
     return Status::failed;
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ void shake(Model& model, std::uint64_t seed, double deviation = 0.3) {
 namespace detail {
 
 /// How many numbers of one parameter or input are compared.
-inline constexpr std::size_t samples = 24;
+inline constexpr std::size_t samples = 32;
 
 /// Compares `gradient` with the central differences of `loss` in `values`, at up to `samples` places.
 template <class Loss>
@@ -43,8 +44,11 @@ void expect_differences(const std::string& name, std::span<double> values, std::
   for (const double g : gradient) {
     largest = std::max(largest, std::abs(g));
   }
-  const std::size_t step = std::max<std::size_t>(1, values.size() / samples) | 1;  // odd: rows and columns are both visited
-  for (std::size_t i = 0; i < values.size(); i += step) {
+  const std::size_t count = std::min(values.size(), samples);
+  for (std::size_t k = 0; k < count; ++k) {
+    // Multiples of the golden ratio, modulo 1, are spread evenly, whatever the number of columns.
+    const double turns = static_cast<double>(k) * 0.6180339887498949, place = turns - std::floor(turns);
+    const auto i = count == values.size() ? k : static_cast<std::size_t>(place * static_cast<double>(values.size()));
     const double kept = values[i], h = 1e-5;
     values[i] = kept + h;
     const double above = loss();
@@ -60,15 +64,20 @@ void expect_differences(const std::string& name, std::span<double> values, std::
 /// Checks the gradients of Σ output ⊙ cotangent, with a random cotangent, in every parameter of `model` and in `x`.
 ///
 /// `run(tape, model, x)` records what is tested and returns its output. An x of no columns is not an input: `run` has inputs of
-/// its own. The largest error allowed is `tolerance` times the largest gradient of the same parameter.
+/// its own. The largest error allowed is `tolerance` times the largest gradient of the same parameter. With `seed` every step has
+/// the noise of that seed.
 template <class Model, class Run>
-void expect_gradients(Model model, Matrix<double> x, const Run& run, double tolerance = 1e-6,
-                      const TapeOptions& options = {}) {
+void expect_gradients(Model model, Matrix<double> x, const Run& run, double tolerance = 1e-6, const TapeOptions& options = {},
+                      std::optional<std::uint64_t> seed = {}) {
   Tape<double> tape(Threads{1}, options);
   Model gradient = zeros_like(model);
   Matrix<double> cotangent;
+  const auto begin = [&] {
+    Random random(seed.value_or(0));
+    seed ? tape.begin(model, gradient, random) : tape.begin(model, gradient);
+  };
   const auto loss = [&] {
-    tape.begin(model, gradient);
+    begin();
     const Variable output = run(tape, model, tape.input(x));
     if (cotangent.size() == 0) {
       cotangent = random_matrix<double>(tape.rows(output), tape.width(output), 99);
@@ -76,7 +85,7 @@ void expect_gradients(Model model, Matrix<double> x, const Run& run, double tole
     return (tape[output].array() * cotangent.array()).sum();
   };
   loss();
-  tape.begin(model, gradient);
+  begin();
   const Variable input = tape.input(x), output = run(tape, model, input);
   tape.backward(output, cotangent);
   Matrix<double> input_gradient = tape.gradient(input);

@@ -1,6 +1,8 @@
 #include "gated/io/junnyu.hpp"
 
 #include "../inputs.hpp"
+#include "gated/train/flash_language_model.hpp"
+#include "gated/train/gau_encoder.hpp"
 
 namespace parity {
 
@@ -23,8 +25,7 @@ gated::GatedAttentionUnitConfig flash_quad_layer(const CaseFile& file, const cha
 template <class T>
 Result<T> run_flash_quad_gau(const CaseFile& file) {
   gated::GatedAttentionUnit<T> layer(flash_quad_layer(file, "eps"));
-  file.load(layer, gated::flash_quad_gau_names());
-  return run_layer<T>(file, layer);
+  return run_layer<T>(file, layer, gated::flash_quad_gau_names());
 }
 
 template <class T>
@@ -44,8 +45,7 @@ Result<T> run_flash_quad(const CaseFile& file) {
       .layer = layer,
       .with_head = language_model,
       .head = {.dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps}});
-  file.load(model, gated::flash_quad_names(language_model));
-  return run_model<T>(file, model, "layers.0", ids_of(file, "token_type_ids"));
+  return run_model<T>(file, model, gated::flash_quad_names(language_model), "layers.0", ids_of(file, "token_type_ids"));
 }
 
 template <class T>
@@ -63,8 +63,7 @@ Result<T> run_flash(const CaseFile& file) {
                                       .with_head = language_model,
                                       .head = {.norm_eps = argument(a, "layer_norm_eps", 1e-5)},
                                       .trunk = {.depth = argument<Index>(a, "num_hidden_layers", 12), .layer = layer}});
-  file.load(model, gated::junnyu_flash_names(language_model));
-  return run_model<T>(file, model, "trunk.layers.0");
+  return run_model<T>(file, model, gated::junnyu_flash_names(language_model), "trunk.layers.0");
 }
 
 gated::GatedAttentionUnitConfig gau_alpha_layer(const CaseFile& file, const char* activation_key, const char* eps) {
@@ -91,8 +90,7 @@ gated::GatedAttentionUnitConfig gau_alpha_layer(const CaseFile& file, const char
 template <class T>
 Result<T> run_gau_alpha_layer(const CaseFile& file) {
   gated::GatedAttentionUnit<T> layer(gau_alpha_layer(file, "activation", "eps"));
-  file.load(layer, gated::gau_alpha_layer_names());
-  return run_layer<T>(file, layer);
+  return run_layer<T>(file, layer, gated::gau_alpha_layer_names());
 }
 
 template <class T>
@@ -109,8 +107,7 @@ Result<T> run_gau_alpha(const CaseFile& file) {
                                                      .layer = layer,
                                                      .with_head = language_model,
                                                      .head = {.norm = NormForm::none, .bias = false}});
-  file.load(model, gated::gau_alpha_names(language_model));
-  return run_model<T>(file, model, "layers.0", ids_of(file, "token_type_ids"));
+  return run_model<T>(file, model, gated::gau_alpha_names(language_model), "layers.0", ids_of(file, "token_type_ids"));
 }
 
 constexpr Family families[] = {{"junnyu_flashquad", "GAU", run_flash_quad_gau<float>, run_flash_quad_gau<double>},

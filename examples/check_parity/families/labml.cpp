@@ -1,7 +1,9 @@
 #include "gated/io/labml.hpp"
 #include "../arguments.hpp"
 #include "../families.hpp"
+#include "../gradients.hpp"
 #include "gated/gated.hpp"
+#include "gated/train/gmlp_block.hpp"
 
 namespace parity {
 
@@ -27,15 +29,28 @@ Result<T> run(const CaseFile& file) {
   const auto& a = file.arguments();
   const Index length = file.shape("input").at(0), batch = file.shape("input").at(1);
   gated::GmlpBlock<T> block(gated::labml_block_config(a.at("d_model"), a.at("d_ffn"), a.at("seq_len")));
-  file.load(block, gated::labml_block_names());
-  if (file.has("mask")) {
-    block.gate.proj.apply_mask(file.matrix<T>("mask", 1));
-  }
+  const auto names = gated::labml_block_names();
+  file.load(block, names);
+  const auto mask_weights = [&](gated::GmlpBlock<T>& of) {  // in the weights, and so in their gradient
+    if (file.has("mask")) {
+      of.gate.proj.apply_mask(file.matrix<T>("mask", 1));
+    }
+  };
+  mask_weights(block);
   const auto x = exchange_leading(file.matrix<T>("input"), length, batch);
   gated::Workspace<T> workspace;
   Matrix<T> y(x.rows(), x.cols());
-  block.forward(x, gated::Sequences::uniform(batch, length), y, workspace);
-  return {exchange_leading(y, batch, length), {}};
+  const auto sequences = gated::Sequences::uniform(batch, length);
+  block.forward(x, sequences, y, workspace);
+  Result<T> result{exchange_leading(y, batch, length), {}};
+  if (file.has("cotangent")) {
+    add_gradients<T>(result, file, block, names, x, exchange_leading(file.matrix<T>("cotangent"), length, batch),
+                     [&](auto& tape, gated::Variable input) { return record(tape, block, input, sequences); }, mask_weights);
+    if (!result.gradients.empty() && file.has("grad.input")) {
+      result.gradients.back().theirs = exchange_leading(file.matrix<T>("grad.input"), length, batch);
+    }
+  }
+  return result;
 }
 
 constexpr Family families[] = {{"labml_gmlp", "GMLPBlock", run<float>, run<double>}};

@@ -1,6 +1,8 @@
 #include "gated/io/lucidrains_flash.hpp"
 
 #include "../inputs.hpp"
+#include "gated/train/flash_language_model.hpp"
+#include "gated/train/gated_attention_unit.hpp"
 
 namespace parity {
 
@@ -24,10 +26,10 @@ Result<T> run_gau(const CaseFile& file) {
   config.causal = argument(a, "causal", false);
   config.residual = argument(a, "add_residual", true) ? gated::Residual::plain : gated::Residual::none;
   gated::GatedAttentionUnit<T> layer(config);
-  file.load(layer, gated::lucidrains_gau_names());
   if (!file.has("rel_pos_bias")) {
-    return run_layer<T>(file, layer);
+    return run_layer<T>(file, layer, gated::lucidrains_gau_names());
   }
+  file.load(layer, gated::lucidrains_gau_names());
   // The argument may differ from sequence to sequence.
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
@@ -65,8 +67,7 @@ Result<T> run_flash(const CaseFile& file) {
   config.rotary_dimensions = argument<Index>(a, "rotary_dim", 0);
   config.rotary = config.rotary_dimensions > 0 ? gated::Rotary::interleaved : gated::Rotary::none;
   gated::MixedChunkAttention<T> layer(config);
-  file.load(layer, gated::lucidrains_flash_names());
-  return run_layer<T>(file, layer);
+  return run_layer<T>(file, layer, gated::lucidrains_flash_names());
 }
 
 template <class T>
@@ -80,8 +81,7 @@ Result<T> run_transformer(const CaseFile& file) {
   layer.rotary = gated::Rotary::interleaved;
   layer.rotary_dimensions = std::min<Index>(32, layer.query_key);
   gated::FlashLanguageModel<T> model(config);
-  file.load(model, gated::lucidrains_flash_transformer_names());
-  return run_model<T>(file, model, "trunk.layers.0");
+  return run_model<T>(file, model, gated::lucidrains_flash_transformer_names(), "trunk.layers.0");
 }
 
 constexpr const char* name = "lucidrains_flash";

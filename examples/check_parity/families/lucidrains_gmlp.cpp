@@ -1,6 +1,8 @@
 #include "gated/io/lucidrains.hpp"
 
 #include "../inputs.hpp"
+#include "gated/train/gmlp_image_classifier.hpp"
+#include "gated/train/gmlp_language_model.hpp"
 
 namespace parity {
 
@@ -28,15 +30,25 @@ Result<T> run_model(const CaseFile& file) {
   const auto layout = gated::lucidrains_layout(file.file(), "model.");
   if (argument<Index>(file.arguments(), "num_tokens", 0) == 0) {
     gated::Gmlp<T> model(trunk_config(file.arguments()));
-    file.load(model, gated::lucidrains_trunk_names(layout));
+    const auto names = gated::lucidrains_trunk_names(layout);
+    file.load(model, names);
     workspace.observe(result.keep("blocks.0"));
-    result.output = model.forward(file.matrix<T>("input"), sequences_of(file), workspace);
+    const auto x = file.matrix<T>("input");
+    const auto sequences = sequences_of(file);
+    result.output = model.forward(x, sequences, workspace);
+    add_gradients<T>(result, file, model, names, x,
+                     [&](auto& tape, gated::Variable input) { return record(tape, model, input, sequences); });
   } else {
     gated::GmlpLanguageModel<T> model(gated::GmlpLanguageModelConfig{
         .vocabulary = file.arguments().at("num_tokens"), .tied = false, .trunk = trunk_config(file.arguments())});
-    file.load(model, gated::lucidrains_language_model_names(layout));
+    const auto names = gated::lucidrains_language_model_names(layout);
+    file.load(model, names);
     workspace.observe(result.keep("trunk.blocks.0"));
-    result.output = model.forward(file.file().template read<Index>("input"), sequences_of(file), workspace);
+    const auto tokens = ids_of(file, "input");
+    const auto sequences = sequences_of(file);
+    result.output = model.forward(tokens, sequences, workspace);
+    add_gradients<T>(result, file, model, names, {},
+                     [&](auto& tape, gated::Variable) { return record(tape, model, tokens, sequences); });
   }
   return result;
 }
@@ -51,11 +63,15 @@ Result<T> run_vision(const CaseFile& file) {
                                           .norm_eps = 1e-5,
                                           .trunk = trunk_config(a)};
   gated::GmlpImageClassifier<T> model(config);
-  file.load(model, gated::lucidrains_vision_names(gated::lucidrains_layout(file.file(), "model.")));
+  const auto names = gated::lucidrains_vision_names(gated::lucidrains_layout(file.file(), "model."));
+  file.load(model, names);
   Result<T> result;
   gated::Workspace<T> workspace;
   workspace.observe(result.keep("trunk.blocks.0"));
-  result.output = model.forward(file.matrix<T>("input", 1), workspace);
+  const auto images = file.matrix<T>("input", 1);
+  result.output = model.forward(images, workspace);
+  add_gradients<T>(result, file, model, names, images,
+                   [&](auto& tape, gated::Variable input) { return record(tape, model, input); });
   return result;
 }
 
@@ -70,16 +86,23 @@ Result<T> run_gate(const CaseFile& file) {
                    .causal = argument(a, "causal", false),
                    .form = circulant ? gated::SpatialForm::scaled_toeplitz : gated::SpatialForm::dense},
        .activation = activation(a, "act")});
-  file.load(gate, gated::lucidrains_gate_names());
+  const auto names = gated::lucidrains_gate_names();
+  file.load(gate, names);
   const auto x = file.matrix<T>("input");
+  const auto sequences = sequences_of(file);
+  const auto gate_res = file.has("gate_res") ? file.matrix<T>("gate_res") : Matrix<T>();
   Result<T> result;
   result.output.resize(x.rows(), gate.out());
   gated::Workspace<T> workspace;
   if (file.has("gate_res")) {
-    gate.forward(x, sequences_of(file), file.matrix<T>("gate_res"), result.output, workspace);
+    gate.forward(x, sequences, gate_res, result.output, workspace);
   } else {
-    gate.forward(x, sequences_of(file), result.output, workspace);
+    gate.forward(x, sequences, result.output, workspace);
   }
+  add_gradients<T>(result, file, gate, names, x, [&](auto& tape, gated::Variable input) {
+    return file.has("gate_res") ? record(tape, gate, input, sequences, tape.constant(gate_res))
+                                : record(tape, gate, input, sequences);
+  });
   return result;
 }
 
@@ -89,12 +112,16 @@ Result<T> run_block(const CaseFile& file) {
   config.hidden = file.arguments().at("dim_ff");
   gated::GmlpBlock<T> block(config);
   block.norm = {};  // upstream's block has none
-  file.load(block, gated::lucidrains_block_names());
+  const auto names = gated::lucidrains_block_names();
+  file.load(block, names);
   const auto x = file.matrix<T>("input");
   Result<T> result;
   result.output.resize(x.rows(), x.cols());
   gated::Workspace<T> workspace;
-  block.branch(x, sequences_of(file), result.output, workspace);
+  const auto sequences = sequences_of(file);
+  block.branch(x, sequences, result.output, workspace);
+  add_gradients<T>(result, file, block, names, x,
+                   [&](auto& tape, gated::Variable input) { return record_branch(tape, block, input, sequences); });
   return result;
 }
 
@@ -105,12 +132,16 @@ Result<T> run_attention(const CaseFile& file) {
                                      .width = argument<Index>(a, "dim_inner", 64),
                                      .out = a.at("dim_out"),
                                      .causal = argument(a, "causal", false)});
-  file.load(attention, gated::lucidrains_attention_names());
+  const auto names = gated::lucidrains_attention_names();
+  file.load(attention, names);
   const auto x = file.matrix<T>("input");
   Result<T> result;
   result.output.resize(x.rows(), attention.config.out);
   gated::Workspace<T> workspace;
-  attention.forward(x, sequences_of(file), result.output, workspace);
+  const auto sequences = sequences_of(file);
+  attention.forward(x, sequences, result.output, workspace);
+  add_gradients<T>(result, file, attention, names, x,
+                   [&](auto& tape, gated::Variable input) { return record(tape, attention, input, sequences); });
   return result;
 }
 

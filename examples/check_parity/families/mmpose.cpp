@@ -3,6 +3,8 @@
 #include "gated/layers/gated_cross_attention.hpp"
 
 #include "../inputs.hpp"
+#include "gated/train/gated_attention_unit.hpp"
+#include "gated/train/gated_cross_attention.hpp"
 
 namespace parity {
 
@@ -20,12 +22,18 @@ Result<T> run_cross(const CaseFile& file) {
       .bias = argument(a, "bias", false),
       .activation = activation(a, "act_fn", "silu"),
       .norm_eps = argument(a, "eps", 1e-5)});
-  file.load(layer, gated::rtmcc_cross_names());
-  const auto x = file.matrix<T>("input");
+  const auto names = gated::rtmcc_cross_names();
+  file.load(layer, names);
+  const auto x = file.matrix<T>("input"), key = file.matrix<T>("key"), value = file.matrix<T>("value");
+  const auto queries = sequences_of(file), others = sequences_of(file, "key");
   Matrix<T> y(x.rows(), x.cols());
   gated::Workspace<T> workspace;
-  layer.forward(x, sequences_of(file), file.matrix<T>("key"), file.matrix<T>("value"), sequences_of(file, "key"), y, workspace);
-  return {y, {}};
+  layer.forward(x, queries, key, value, others, y, workspace);
+  Result<T> result{y, {}};
+  add_gradients<T>(result, file, layer, names, x, [&](auto& tape, gated::Variable input) {
+    return record(tape, layer, input, queries, tape.constant(key), tape.constant(value), others);
+  });
+  return result;
 }
 
 template <class T>
@@ -49,8 +57,7 @@ Result<T> run(const CaseFile& file) {
     config.max_length = a.at("num_token");
   }
   gated::GatedAttentionUnit<T> layer(config);
-  file.load(layer, gated::rtmcc_names());
-  return run_layer<T>(file, layer);
+  return run_layer<T>(file, layer, gated::rtmcc_names());
 }
 
 constexpr Family families[] = {{"mmpose_rtmcc", "RTMCCBlock", run<float>, run<double>}};

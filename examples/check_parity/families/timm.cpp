@@ -1,6 +1,8 @@
 #include "gated/io/timm.hpp"
 #include "../families.hpp"
+#include "../gradients.hpp"
 #include "gated/gated.hpp"
+#include "gated/train/gmlp_image_classifier.hpp"
 
 namespace parity {
 
@@ -15,14 +17,17 @@ gated::GmlpImageClassifierConfig config_of(const CaseFile& file) {
 template <class T>
 Result<T> run(const CaseFile& file) {
   gated::GmlpImageClassifier<T> model(config_of(file));
-  file.load(model, gated::timm_names());
-
+  const auto names = gated::timm_names();
+  file.load(model, names);
   Result<T> result;
   gated::Workspace<T> workspace;
   workspace.observe(result.keep("trunk.blocks.0"));
   const auto images = file.matrix<T>("input", 1);
   const bool features = file.call().value("call", nlohmann::json("logits")) == "features";
   result.output = features ? model.features(images, workspace) : model.forward(images, workspace);
+  add_gradients<T>(result, file, model, names, images, [&](auto& tape, gated::Variable input) {
+    return features ? record_features(tape, model, input) : record(tape, model, input);
+  });
   return result;
 }
 

@@ -37,13 +37,13 @@ inline void expect_mask(const char* where, Mask mask, const Sequences& sequences
   }
 }
 
-/// The mask as numbers, in scratch of the caller's frame; nullptr for an empty one.
-template <class T>
-const T* mask_values(Mask mask, Workspace<T>& workspace) {
+/// The mask as numbers, in memory that `memory.take()` gives, such as a workspace's; nullptr for an empty one.
+template <class T, template <class> class Memory>
+const T* mask_values(Mask mask, Memory<T>& memory) {
   if (mask.empty()) {
     return nullptr;
   }
-  T* const values = workspace.take(static_cast<Index>(mask.size()));
+  T* const values = memory.take(static_cast<Index>(mask.size()));
   std::transform(mask.begin(), mask.end(), values, [](std::uint8_t entry) { return entry == 0 ? T{0} : T{1}; });
   return values;
 }

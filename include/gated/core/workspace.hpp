@@ -66,6 +66,11 @@ class Workspace {
       ++workspace_.depth_;
     }
     ~Frame() { workspace_.give_back(chunk_, used_, taken_); }
+    /// Gives back what was taken, and goes on.
+    void restart() {
+      workspace_.give_back(chunk_, used_, taken_);
+      ++workspace_.depth_;
+    }
     Frame(const Frame&) = delete;
     Frame& operator=(const Frame&) = delete;
 

@@ -62,12 +62,23 @@ Model load_model(const std::filesystem::path& path) {
   return model;
 }
 
+/// The configuration from which load_model() will build `model` again: its member `config`, or what its function `config()`
+/// gives if the configuration moves on as the model is used, as that of a Training does.
+template <class Model>
+decltype(auto) configuration_of(const Model& model) {
+  if constexpr (requires { model.config(); }) {
+    return model.config();
+  } else {
+    return (model.config);
+  }
+}
+
 /// Writes `model` with its configuration, so that load_model() finds everything in one file. `metadata` may add texts.
 /// Errors: as save_parameters(). The file is written completely or not at all.
 template <class Model>
 void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {}) {
   metadata["architecture"] = Model::architecture;
-  metadata["config"] = to_json(model.config);
+  metadata["config"] = to_json(configuration_of(model));
   save_parameters(model, path, metadata);
 }
 

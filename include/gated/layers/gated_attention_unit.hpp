@@ -177,9 +177,7 @@ struct GatedAttentionUnit {
   /// With `bias` (n × n, n the longest sequence) added to the scores of every sequence, beside the relative bias.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> bias, View<T> y, Workspace<T>& workspace,
                Mask mask = {}) const {
-    const Index n = sequences.longest();
-    require<ShapeError>(bias.rows() >= n && bias.cols() >= n, "GatedAttentionUnit::forward: bias is ", bias.rows(), " × ",
-                        bias.cols(), ", expected at least ", n, " × ", n, " (query × key).");
+    check_bias(bias, sequences);
     forward_with(x, sequences, mask, bias, y, workspace);
   }
 
@@ -230,6 +228,43 @@ struct GatedAttentionUnit {
     });
   }
 
+  /// Raises ShapeError unless forward() takes x with these sequences and this mask.
+  void check(const ConstView<T>& x, const Sequences& sequences, Mask mask) const {
+    constexpr const char* where = "GatedAttentionUnit::forward";
+    expect_columns<T>(where, "x", x, "channels", config.channels);
+    sequences.expect_total(where, x.rows());
+    relative_bias.expect_length(where, sequences.longest());
+    expect_mask(where, mask, sequences);
+  }
+
+  /// Raises ShapeError unless `bias` covers the scores of every sequence.
+  static void check_bias(const ConstView<T>& bias, const Sequences& sequences) {
+    const Index n = sequences.longest();
+    require<ShapeError>(bias.rows() >= n && bias.cols() >= n, "GatedAttentionUnit::forward: bias is ", bias.rows(), " × ",
+                        bias.cols(), ", expected at least ", n, " × ", n, " (query × key).");
+  }
+
+  /// What the scores depend on besides queries and keys, of all sequences.
+  struct ScoreTerms {
+    Mask mask;
+    const T* visible = nullptr;   // the mask as numbers
+    const T* relative = nullptr;  // by offset
+    const T* bias = nullptr;      // query × key
+    Index bias_stride = 0;
+  };
+
+  /// How sequence b is scored.
+  Scoring<T> scoring(const Sequences& sequences, Index b, const ScoreTerms& terms) const {
+    const Index offset = sequences.offset(b), length = sequences.length(b);
+    Scoring<T> result = scoring_for(length, terms.mask.empty() ? length : unmasked(terms.mask, offset, length));
+    result.relative = terms.relative;
+    result.bias = terms.bias;
+    result.bias_stride = terms.bias_stride;
+    result.keys = terms.visible == nullptr ? nullptr : terms.visible + offset;
+    result.queries = config.mask_mode == MaskMode::keys_and_queries ? result.keys : nullptr;
+    return result;
+  }
+
  private:
   /// The scales for a sequence of `length` tokens of which `keys` are unmasked.
   Scoring<T> scoring_for(Index length, Index keys) const {
@@ -258,27 +293,19 @@ struct GatedAttentionUnit {
 
   void forward_with(const ConstView<T>& x, const Sequences& sequences, Mask mask, const ConstView<T>& bias, View<T> y,
                     Workspace<T>& workspace) const {
-    expect_columns<T>("GatedAttentionUnit::forward", "x", x, "channels", config.channels);
+    check(x, sequences, mask);
     expect_shape<T>("GatedAttentionUnit::forward", "y", y, x.rows(), config.out);
-    sequences.expect_total("GatedAttentionUnit::forward", x.rows());
-    relative_bias.expect_length("GatedAttentionUnit::forward", sequences.longest());
-    expect_mask("GatedAttentionUnit::forward", mask, sequences);
-
     run(x, y, workspace, [&](const auto& parts, View<T> q, View<T> k, View<T> attended) {
       rotary.forward(sequences, 0, workspace, q, k);
-      const T* const visible = mask_values(mask, workspace);
-      const Index longest = sequences.longest();
-      const T* const relative = relative_bias.for_length(longest, workspace);
+      const ScoreTerms terms{.mask = mask,
+                             .visible = mask_values(mask, workspace),
+                             .relative = relative_bias.for_length(sequences.longest(), workspace),
+                             .bias = bias.size() > 0 ? bias.data() : nullptr,
+                             .bias_stride = bias.outerStride()};
       for (Index b = 0; b < sequences.count(); ++b) {
         const Index offset = sequences.offset(b), length = sequences.length(b);
-        Scoring<T> scoring = scoring_for(length, mask.empty() ? length : unmasked(mask, offset, length));
-        scoring.relative = relative;
-        scoring.bias = bias.size() > 0 ? bias.data() : nullptr;
-        scoring.bias_stride = bias.outerStride();
-        scoring.keys = visible == nullptr ? nullptr : visible + offset;
-        scoring.queries = config.mask_mode == MaskMode::keys_and_queries ? scoring.keys : nullptr;
-        attend<T>(q.middleRows(offset, length), k.middleRows(offset, length), parts.v.middleRows(offset, length), 0, scoring,
-                  attended.middleRows(offset, length), workspace.at("weights", b),
+        attend<T>(q.middleRows(offset, length), k.middleRows(offset, length), parts.v.middleRows(offset, length), 0,
+                  scoring(sequences, b, terms), attended.middleRows(offset, length), workspace.at("weights", b),
                   Multiply<T>(parts.u.middleRows(offset, length)));
       }
     });

@@ -83,16 +83,8 @@ struct GatedCrossAttention {
   /// `queries` splits the rows of x, `others` those of key and value; `mask` takes keys away.
   void forward(ConstView<T> x, const Sequences& queries, ConstView<T> key, ConstView<T> value, const Sequences& others,
                View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
-    constexpr const char* where = "GatedCrossAttention::forward";
-    expect_columns<T>(where, "x", x, "channels", config.channels);
-    expect_shape<T>(where, "y", y, x.rows(), config.channels);
-    queries.expect_total(where, x.rows());
-    others.expect_total(where, key.rows());
-    require<ShapeError>(key.rows() == value.rows(), where, ": key has ", key.rows(), " rows and value ", value.rows(),
-                        ", expected as many: one a token of the other sequences.");
-    require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries, but ",
-                        others.count(), " of keys. Each attends to its own.");
-    expect_mask(where, mask, others);
+    check(x, queries, key, value, others, mask);
+    expect_shape<T>("GatedCrossAttention::forward", "y", y, x.rows(), config.channels);
 
     const auto frame = workspace.frame();
     MatrixMap<T> normalised = workspace.matrix(x.rows(), x.cols()), uq = workspace.matrix(x.rows(), proj_in.out());
@@ -103,22 +95,41 @@ struct GatedCrossAttention {
     proj_key.forward(key, k, workspace.at("proj_key"), Activate{config.key_value_activation});
     proj_value.forward(value, v, workspace.at("proj_value"), Activate{config.key_value_activation});
     const T* const visible = mask_values(mask, workspace);
-    const T scale = T{1} / std::sqrt(static_cast<T>(config.query_key));
-    Scoring<T> scoring{.kernel = config.kernel, .scale = scale};
     for (Index b = 0; b < queries.count(); ++b) {
       const auto rows = uq.middleRows(queries.offset(b), queries.length(b));
-      scoring.keys = visible == nullptr ? nullptr : visible + others.offset(b);
-      if (config.kernel == ScoreKernel::softmax_plus) {
-        const Index keys = mask.empty() ? others.length(b) : unmasked(mask, others.offset(b), others.length(b));
-        scoring.scale = scale * std::log(static_cast<T>(keys)) / std::log(T{512});
-      }
       attend<T>(rows.rightCols(config.query_key), k.middleRows(others.offset(b), others.length(b)),
-                v.middleRows(others.offset(b), others.length(b)), 0, scoring,
+                v.middleRows(others.offset(b), others.length(b)), 0, scoring(others, b, mask, visible),
                 attended.middleRows(queries.offset(b), queries.length(b)), workspace.at("weights", b),
                 Multiply<T>(rows.leftCols(config.value)));
     }
     add_residual<T>(proj_out, config.residual, residual_scale, attended, x, y, workspace);
     workspace.show(y);
+  }
+
+  /// Raises ShapeError unless forward() takes these inputs.
+  void check(const ConstView<T>& x, const Sequences& queries, const ConstView<T>& key, const ConstView<T>& value,
+             const Sequences& others, Mask mask) const {
+    constexpr const char* where = "GatedCrossAttention::forward";
+    expect_columns<T>(where, "x", x, "channels", config.channels);
+    queries.expect_total(where, x.rows());
+    others.expect_total(where, key.rows());
+    require<ShapeError>(key.rows() == value.rows(), where, ": key has ", key.rows(), " rows and value ", value.rows(),
+                        ", expected as many: one a token of the other sequences.");
+    require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries, but ",
+                        others.count(), " of keys. Each attends to its own.");
+    expect_mask(where, mask, others);
+  }
+
+  /// How the keys of sequence b of `others` are scored; `visible` is the mask as numbers.
+  Scoring<T> scoring(const Sequences& others, Index b, Mask mask, const T* visible) const {
+    const Index offset = others.offset(b), length = others.length(b);
+    Scoring<T> result{.kernel = config.kernel, .scale = T{1} / std::sqrt(static_cast<T>(config.query_key))};
+    result.keys = visible == nullptr ? nullptr : visible + offset;
+    if (config.kernel == ScoreKernel::softmax_plus) {
+      const Index keys = mask.empty() ? length : unmasked(mask, offset, length);
+      result.scale = result.scale * std::log(static_cast<T>(keys)) / std::log(T{512});
+    }
+    return result;
   }
 };
 

@@ -125,13 +125,15 @@ struct GmlpBlock {
   }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    check(x, sequences, y);
+    check(x, sequences);
+    expect_shape<T>("GmlpBlock::forward", "y", y, x.rows(), config.channels);
     run(x, y, workspace, Batch{*this, sequences});
   }
 
   /// The block without norm and shortcut: y = V s(σ(U x)). y must not overlap x.
   void branch(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    check(x, sequences, y);
+    check(x, sequences);
+    expect_shape<T>("GmlpBlock::forward", "y", y, x.rows(), config.channels);
     run_branch(x, y, workspace, Batch{*this, sequences});
   }
 
@@ -169,6 +171,13 @@ struct GmlpBlock {
                         " tokens that the block was built for. Resize its spatial weight, or start anew.");
     require<ArgumentError>(fits(state), "GmlpBlock::extend: the state is of another configuration. Make it with start().");
     run(x, y, workspace, Stream{*this, first, state});
+  }
+
+  /// Raises ShapeError unless x has the rows and channels that forward() takes.
+  void check(const ConstView<T>& x, const Sequences& sequences) const {
+    expect_columns<T>("GmlpBlock::forward", "x", x, "channels", config.channels);
+    sequences.expect_total("GmlpBlock::forward", x.rows());
+    gate.proj.expect_lengths("GmlpBlock::forward", sequences);
   }
 
  private:
@@ -209,13 +218,6 @@ struct GmlpBlock {
       block.gate.extend(z, first, state.gate, attended, y, workspace);
     }
   };
-
-  void check(const ConstView<T>& x, const Sequences& sequences, const View<T>& y) const {
-    expect_columns<T>("GmlpBlock::forward", "x", x, "channels", config.channels);
-    sequences.expect_total("GmlpBlock::forward", x.rows());
-    gate.proj.expect_lengths("GmlpBlock::forward", sequences);
-    expect_shape<T>("GmlpBlock::forward", "y", y, x.rows(), config.channels);
-  }
 
   template <class Mixing>
   void run(const ConstView<T>& x, View<T> y, Workspace<T>& workspace, const Mixing& mixing) const {

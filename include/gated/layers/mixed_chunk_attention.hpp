@@ -143,10 +143,8 @@ struct MixedChunkAttention {
   }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
-    expect_columns<T>("MixedChunkAttention::forward", "x", x, "channels", config.channels);
+    check(x, sequences, mask);
     expect_shape<T>("MixedChunkAttention::forward", "y", y, x.rows(), config.channels);
-    sequences.expect_total("MixedChunkAttention::forward", x.rows());
-    expect_mask("MixedChunkAttention::forward", mask, sequences);
 
     const auto frame = workspace.frame();
     auto [u, parts] = prepare(normalise(x, sequences, nullptr, workspace), sequences, 0, workspace);
@@ -156,7 +154,7 @@ struct MixedChunkAttention {
         parts.global_k.row(i) *= visible[i];
       }
     }
-    ChunkMixing<T> mix = mixing(workspace);
+    ChunkMixing<T> mix = mixing(relative_bias.for_length(config.chunk, workspace));
     MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index offset = sequences.offset(b), length = sequences.length(b);
@@ -200,7 +198,7 @@ struct MixedChunkAttention {
     const MatrixMap<T> z = normalise(x, sequences, &state.previous, workspace);
     auto [u, parts] = prepare(z, sequences, state.position(config.chunk), workspace);
     MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
-    const ChunkMixing<T> mix = mixing(workspace);
+    const ChunkMixing<T> mix = mixing(relative_bias.for_length(config.chunk, workspace));
     for (Index done = 0; done < x.rows();) {
       const Index rows = std::min(x.rows() - done, config.chunk - state.filled), seen = state.filled + rows;
       const ChunkParts<T> part = parts.rows(done, rows);
@@ -231,6 +229,29 @@ struct MixedChunkAttention {
                        state.previous.cols() == config.channels;
     require<ArgumentError>(config.causal && suits, where,
                            ": the state belongs to a layer of other sizes. Make it with start() of this model.");
+  }
+
+  /// Raises ShapeError unless forward() takes x with these sequences and this mask.
+  void check(const ConstView<T>& x, const Sequences& sequences, Mask mask) const {
+    expect_columns<T>("MixedChunkAttention::forward", "x", x, "channels", config.channels);
+    sequences.expect_total("MixedChunkAttention::forward", x.rows());
+    expect_mask("MixedChunkAttention::forward", mask, sequences);
+  }
+
+  /// The rows of the offset-scale that make local queries and keys, global queries and keys.
+  std::array<Index, 4> offset_scale_rows() const {
+    const bool paper = config.offset_scale_order == OffsetScaleOrder::paper;
+    return {0, paper ? 1 : 2, paper ? 2 : 1, 3};
+  }
+
+  /// How a sequence is mixed, but for its mask; `relative` is the relative bias by offset.
+  ChunkMixing<T> mixing(const T* relative) const {
+    return {.chunk = config.chunk,
+            .reduction = config.reduction,
+            .local = {.kernel = config.kernel,
+                      .scale = T{1} / static_cast<T>(config.chunk),
+                      .causal = config.causal,
+                      .relative = relative}};
   }
 
  private:
@@ -265,19 +286,10 @@ struct MixedChunkAttention {
       offset_scale.forward(row, gated.z, part, workspace);
       return View<T>(part);
     };
-    const bool paper = config.offset_scale_order == OffsetScaleOrder::paper;
-    ChunkParts<T> parts{made(0), made(paper ? 1 : 2), made(paper ? 2 : 1), made(3), gated.v};
+    const auto [local_q, local_k, global_q, global_k] = offset_scale_rows();
+    ChunkParts<T> parts{made(local_q), made(local_k), made(global_q), made(global_k), gated.v};
     rotary.forward(sequences, first, workspace, parts.local_q, parts.local_k, parts.global_q, parts.global_k);
     return {gated.u, parts};
-  }
-
-  ChunkMixing<T> mixing(Workspace<T>& workspace) const {
-    return {.chunk = config.chunk,
-            .reduction = config.reduction,
-            .local = {.kernel = config.kernel,
-                      .scale = T{1} / static_cast<T>(config.chunk),
-                      .causal = config.causal,
-                      .relative = relative_bias.for_length(config.chunk, workspace)}};
   }
 };
 

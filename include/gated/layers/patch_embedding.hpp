@@ -73,27 +73,42 @@ struct PatchEmbedding {
   }
 
   void forward(ConstView<T> images, View<T> tokens, Workspace<T>& workspace) const {
+    check(images);
+    expect_shape<T>("PatchEmbedding::forward", "tokens", tokens, images.rows() * grid().area(), out());
+    const auto frame = workspace.frame();
+    MatrixMap<T> patches = workspace.matrix(tokens.rows(), weight.cols());
+    cut(images, patches, workspace);
+    matmul<T>(patches, transposed<T>(weight), tokens, workspace, AddBias<T>(bias));
+    workspace.show(tokens);
+  }
+
+  /// Raises ShapeError unless `images` has the pixels that forward() takes.
+  void check(const ConstView<T>& images) const {
     require<ShapeError>(images.cols() == pixels(), "PatchEmbedding::forward: images has ", images.cols(),
                         " columns, expected channels × height × width = ", channels, " × ", image.height, " × ", image.width,
                         " = ", pixels(), " (one row an image; resize or crop it first).");
-    expect_shape<T>("PatchEmbedding::forward", "tokens", tokens, images.rows() * grid().area(), out());
+  }
 
-    const auto frame = workspace.frame();
-    MatrixMap<T> patches = workspace.matrix(tokens.rows(), weight.cols());
-    parallel_for(workspace.threads(), images.rows() * grid().height, [&](Index task, Index) {
+  /// Row by row, the pixels of each patch: (B · patches) × (channels · patch height · patch width).
+  void cut(const ConstView<T>& images, View<T> patches, const Workspace<T>& workspace) const {
+    for_each_line(images.rows(), workspace, [&](Index b, Index pixel, Index row, Index column) {
+      std::copy_n(&images.coeffRef(b, pixel), patch.width, &patches.coeffRef(row, column));
+    });
+  }
+
+  /// Calls `f(image, first pixel, patch, place in the patch)` for each line of patch.width pixels that lies in one patch.
+  template <class F>
+  void for_each_line(Index images, const Workspace<T>& workspace, const F& f) const {
+    parallel_for(workspace.threads(), images * grid().height, [&](Index task, Index) {
       const Index b = task / grid().height, down = task % grid().height;
       for (Index across = 0; across < grid().width; ++across) {
-        T* to = &patches.coeffRef((b * grid().height + down) * grid().width + across, 0);
-        for (Index channel = 0; channel < channels; ++channel) {
-          for (Index y = 0; y < patch.height; ++y, to += patch.width) {
-            const Index line = (channel * image.height + down * patch.height + y) * image.width;
-            std::copy_n(images.data() + b * images.outerStride() + line + across * patch.width, patch.width, to);
-          }
+        const Index row = (b * grid().height + down) * grid().width + across;
+        for (Index line = 0; line < channels * patch.height; ++line) {
+          const Index channel = line / patch.height, y = down * patch.height + line % patch.height;
+          f(b, (channel * image.height + y) * image.width + across * patch.width, row, line * patch.width);
         }
       }
     });
-    matmul<T>(patches, transposed<T>(weight), tokens, workspace, AddBias<T>(bias));
-    workspace.show(tokens);
   }
 };
 

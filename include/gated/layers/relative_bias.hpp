@@ -55,15 +55,17 @@ struct RelativeBias {
                         " positions. Build it with a larger max_length, or choose relative_bias = t5 or none.");
   }
 
-  /// The bias by offset j - i, a pointer to offset 0 that is valid up to ±(length - 1); nullptr without a bias.
-  const T* for_length(Index length, Workspace<T>& workspace) const {
+  /// The bias by offset j - i, a pointer to offset 0 that is valid up to ±(length - 1); nullptr without a bias. What is not
+  /// stored is computed into memory that `memory.take()` gives, such as a workspace's.
+  template <class Memory>
+  const T* for_length(Index length, Memory& memory) const {
     if (form == RelativeBiasForm::none || length == 0) {
       return nullptr;
     }
     if (form == RelativeBiasForm::toeplitz) {
       return weight.data() + (weight.size() - 1) / 2;
     }
-    T* const relative = workspace.take(2 * length - 1);
+    T* const relative = memory.take(2 * length - 1);
     t5_bias<T>(weight, scale, causal, max_distance, length, relative);
     return relative + length - 1;
   }

@@ -36,6 +36,18 @@ struct RotaryEmbedding {
   /// Rotates rows of every sequence in each of `parts`, whose first row stands at position `first` of its sequence.
   template <class... Parts>
   void forward(const Sequences& sequences, Index first, Workspace<T>& workspace, Parts&... parts) const {
+    turn(sequences, first, false, workspace, parts...);
+  }
+
+  /// Rotates the other way, the transpose: how the gradient of forward() at position 0 passes.
+  template <class... Parts>
+  void backward(const Sequences& sequences, Workspace<T>& workspace, Parts&... parts) const {
+    turn(sequences, 0, true, workspace, parts...);
+  }
+
+ private:
+  template <class... Parts>
+  void turn(const Sequences& sequences, Index first, bool back, Workspace<T>& workspace, Parts&... parts) const {
     if (layout == Rotary::none) {
       return;
     }
@@ -43,6 +55,9 @@ struct RotaryEmbedding {
     const Index longest = sequences.longest();
     MatrixMap<T> table = workspace.matrix(longest, 2 * frequencies.size());
     rotary_table<T>(frequencies, first, table);
+    if (back) {
+      table.rightCols(frequencies.size()) *= T{-1};  // the sines of the opposite angles
+    }
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index offset = sequences.offset(b), length = sequences.length(b);
       (rotate<T>(parts.middleRows(offset, length), table.topRows(length), layout), ...);

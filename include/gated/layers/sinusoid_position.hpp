@@ -70,13 +70,17 @@ struct SinusoidPosition {
 
   /// Adds the positions `first`, `first` + 1, … to the rows of each sequence.
   void add_to(View<T> x, const Sequences& sequences, Index first = 0) const {
-    for (Index b = 0; b < sequences.count(); ++b) {
-      auto rows = x.middleRows(sequences.offset(b), sequences.length(b));
-      if (form == PositionForm::sinusoid) {
-        add_sinusoid<T>(frequencies, first, scale[0], rows);
-      } else if (form == PositionForm::sinusoid_table) {
-        rows += table.middleRows(first, rows.rows()) * scale[0];
-      }
+    for (Index b = 0; form != PositionForm::none && b < sequences.count(); ++b) {
+      add_to(x.middleRows(sequences.offset(b), sequences.length(b)), first, scale[0]);
+    }
+  }
+
+  /// The same for one sequence, with `factor` in place of the scale.
+  void add_to(View<T> rows, Index first, T factor) const {
+    if (form == PositionForm::sinusoid) {
+      add_sinusoid<T>(frequencies, first, factor, rows);
+    } else if (form == PositionForm::sinusoid_table) {
+      rows += table.middleRows(first, rows.rows()) * factor;
     }
   }
 };

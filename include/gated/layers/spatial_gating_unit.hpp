@@ -109,21 +109,27 @@ struct SpatialGatingUnit {
     workspace.show(y);
   }
 
- private:
-  bool is_product() const { return config.form == GateForm::split || config.form == GateForm::multiplicative; }
+  /// Raises ShapeError unless x has the rows and channels that forward() takes.
+  void check(const ConstView<T>& x, const Sequences& sequences) const {
+    expect_columns<T>("SpatialGatingUnit::forward", "x", x, "channels", config.channels);
+    sequences.expect_total("SpatialGatingUnit::forward", x.rows());
+    proj.expect_lengths("SpatialGatingUnit::forward", sequences);
+  }
 
+  /// Raises ShapeError unless `addition` is `rows` × out().
   void expect_addition(const ConstView<T>& addition, Index rows) const {
     require<ShapeError>(addition.rows() == rows && addition.cols() == out(), "SpatialGatingUnit::forward: addition is ",
                         addition.rows(), " × ", addition.cols(), ", expected ", rows, " × ", out(),
                         " (tokens × gated channels).");
   }
 
+ private:
+  bool is_product() const { return config.form == GateForm::split || config.form == GateForm::multiplicative; }
+
   template <class... Additions>
   void forward_with(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
                     const Additions&... additions) const {
-    expect_columns<T>("SpatialGatingUnit::forward", "x", x, "channels", config.channels);
-    sequences.expect_total("SpatialGatingUnit::forward", x.rows());
-    proj.expect_lengths("SpatialGatingUnit::forward", sequences);
+    check(x, sequences);
     expect_shape<T>("SpatialGatingUnit::forward", "y", y, x.rows(), out());
 
     const auto frame = workspace.frame();

@@ -58,6 +58,8 @@ struct SpatialProjectionConfig {
 template <class T>
 struct SpatialProjection {
   using Scalar = T;
+  /// With a causal weight, rows are taken in blocks of this many, which see no further than their own last token.
+  static constexpr Index causal_block = 128;
 
   SpatialProjectionConfig config;
   Matrix<T> weight;      // dense: (heads·N) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
@@ -187,30 +189,17 @@ struct SpatialProjection {
         const auto frame = workspace.frame();
         const Index rows = std::min(block, y.rows() - done), i = first + done;
         const Index depth = is_causal() ? i + rows : v.rows();
-        matmul<T>(factor(head, i, rows, depth, workspace), ConstView<T>(v.block(0, column, depth, width)),
+        matmul<T>(weight_rows(head, i, rows, depth, workspace), ConstView<T>(v.block(0, column, depth, width)),
                   y.block(done, column, rows, width), workspace, AddRowBias<T>{&bias.coeffRef(head, i)},
                   shifted(stages, done, column)...);
       }
     }
   }
 
- private:
-  /// With a causal weight, rows are taken in blocks that see no further than their own last token.
-  static constexpr Index causal_block = 128;
-
-  template <class... Stages>
-  void project_sequences(const ConstView<T>& v, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
-                         const Stages&... stages) const {
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Index offset = sequences.offset(b), length = sequences.length(b);
-      project_rows(v.middleRows(offset, length), 0, y.middleRows(offset, length), workspace, shifted(stages, offset, 0)...);
-    }
-  }
-
   /// Rows i … i + rows - 1 of W, `depth` columns of them, as a factor of a product. A weight without mask and scales is read
   /// where it lies: a Toeplitz one through strides, since one step down is one step right in w, and one step right one step
   /// left.
-  Operand<T> factor(Index head, Index i, Index rows, Index depth, Workspace<T>& workspace) const {
+  Operand<T> weight_rows(Index head, Index i, Index rows, Index depth, Workspace<T>& workspace) const {
     const Index n = config.length;
     if (!is_causal() && config.form == SpatialForm::dense) {
       return Operand<T>(&weight.coeffRef(head * n + i, 0), rows, depth, n, 1);
@@ -223,6 +212,16 @@ struct SpatialProjection {
       expand_row(head, i + k, depth, &expanded.coeffRef(k, 0));
     }
     return expanded;
+  }
+
+ private:
+  template <class... Stages>
+  void project_sequences(const ConstView<T>& v, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
+                         const Stages&... stages) const {
+    for (Index b = 0; b < sequences.count(); ++b) {
+      const Index offset = sequences.offset(b), length = sequences.length(b);
+      project_rows(v.middleRows(offset, length), 0, y.middleRows(offset, length), workspace, shifted(stages, offset, 0)...);
+    }
   }
 };
 

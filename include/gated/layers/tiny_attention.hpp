@@ -45,6 +45,11 @@ struct TinyAttention {
     proj_out.initialize(random);
   }
 
+  /// How each sequence is scored.
+  Scoring<T> scoring() const {
+    return {.kernel = ScoreKernel::softmax, .scale = T{1} / std::sqrt(static_cast<T>(config.width)), .causal = config.causal};
+  }
+
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     sequences.expect_total("TinyAttention::forward", x.rows());
     const auto frame = workspace.frame();
@@ -80,9 +85,7 @@ struct TinyAttention {
  private:
   void attend(ConstView<T> queries, ConstView<T> keys, ConstView<T> values, Index first, View<T> y,
               Workspace<T>& workspace) const {
-    const T scale = T{1} / std::sqrt(static_cast<T>(config.width));
-    const Scoring<T> scoring{.kernel = ScoreKernel::softmax, .scale = scale, .causal = config.causal};
-    gated::attend<T>(queries, keys, values, first, scoring, y, workspace);
+    gated::attend<T>(queries, keys, values, first, scoring(), y, workspace);
   }
 };
 

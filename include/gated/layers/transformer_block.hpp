@@ -99,9 +99,8 @@ struct TransformerBlock {
   }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    expect_columns<T>("TransformerBlock::forward", "x", x, "channels", config.channels);
+    check(x, sequences);
     expect_shape<T>("TransformerBlock::forward", "y", y, x.rows(), config.channels);
-    sequences.expect_total("TransformerBlock::forward", x.rows());
     {
       const auto frame = workspace.frame();
       MatrixMap<T> normalised = workspace.matrix(x.rows(), x.cols()), attended = workspace.matrix(x.rows(), x.cols());
@@ -124,6 +123,25 @@ struct TransformerBlock {
     return y;
   }
 
+  /// Raises ShapeError unless forward() takes x with these sequences.
+  void check(const ConstView<T>& x, const Sequences& sequences) const {
+    expect_columns<T>("TransformerBlock::forward", "x", x, "channels", config.channels);
+    sequences.expect_total("TransformerBlock::forward", x.rows());
+  }
+
+  /// How a head scores a sequence with TransformerAttention::softmax.
+  Scoring<T> scoring() const {
+    const T width = static_cast<T>(config.channels / config.heads);
+    return {.kernel = ScoreKernel::softmax, .scale = T{1} / std::sqrt(width), .causal = config.causal};
+  }
+
+  /// How a head mixes a sequence with TransformerAttention::mixed_chunk.
+  ChunkMixing<T> mixing() const {
+    return {.chunk = config.chunk,
+            .reduction = config.reduction,
+            .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
+  }
+
  private:
   void mix(const ConstView<T>& z, const Sequences& sequences, View<T> attended, Workspace<T>& workspace) const {
     const auto frame = workspace.frame();
@@ -136,12 +154,6 @@ struct TransformerBlock {
       global_qk.forward(0, local.leftCols(channels), global.leftCols(channels), workspace);
       global_qk.forward(1, local.middleCols(channels, channels), global.rightCols(channels), workspace);
     }
-    const Scoring<T> softmax{
-        .kernel = ScoreKernel::softmax, .scale = T{1} / std::sqrt(static_cast<T>(width)), .causal = config.causal};
-    const ChunkMixing<T> mixing{
-        .chunk = config.chunk,
-        .reduction = config.reduction,
-        .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index offset = sequences.offset(b), length = sequences.length(b);
       for (Index head = 0; head < config.heads; ++head) {
@@ -152,9 +164,9 @@ struct TransformerBlock {
         View<T> to = attended.block(offset, column, length, width);
         const View<T> q = part(local, 0), k = part(local, channels), v = part(local, 2 * channels);
         if (chunked) {
-          mix_sequence<T>({q, k, part(global, 0), part(global, channels), v}, mixing, to, workspace.at("weights", b));
+          mix_sequence<T>({q, k, part(global, 0), part(global, channels), v}, mixing(), to, workspace.at("weights", b));
         } else {
-          attend<T>(q, k, v, 0, softmax, to, workspace.at("weights", b));
+          attend<T>(q, k, v, 0, scoring(), to, workspace.at("weights", b));
         }
       }
     }

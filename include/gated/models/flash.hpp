@@ -77,9 +77,8 @@ struct Flash {
   }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
-    check("Flash::forward", x, y);
-    sequences.expect_total("Flash::forward", x.rows());
-    expect_mask("Flash::forward", mask, sequences);
+    check(x, sequences, mask);
+    expect_shape<T>("Flash::forward", "y", y, x.rows(), config.layer.channels);
     if (y.data() != x.data()) {
       y = x;
     }
@@ -106,7 +105,8 @@ struct Flash {
   /// The next tokens of a streamed sequence, one or many: y equals the same rows of forward() on the whole sequence.
   /// Cost: of a token, independent of its position; no allocation when warm.
   void extend(ConstView<T> x, State& state, View<T> y, Workspace<T>& workspace) const {
-    check("Flash::extend", x, y);
+    expect_columns<T>("Flash::extend", "x", x, "channels", config.layer.channels);
+    expect_shape<T>("Flash::extend", "y", y, x.rows(), config.layer.channels);
     expect_state("Flash::extend", state);
     if (y.data() != x.data()) {
       y = x;
@@ -126,10 +126,11 @@ struct Flash {
     }
   }
 
- private:
-  void check(const char* where, const ConstView<T>& x, const View<T>& y) const {
-    expect_columns<T>(where, "x", x, "channels", config.layer.channels);
-    expect_shape<T>(where, "y", y, x.rows(), config.layer.channels);
+  /// Raises ShapeError unless forward() takes x with these sequences and this mask.
+  void check(const ConstView<T>& x, const Sequences& sequences, Mask mask) const {
+    expect_columns<T>("Flash::forward", "x", x, "channels", config.layer.channels);
+    sequences.expect_total("Flash::forward", x.rows());
+    expect_mask("Flash::forward", mask, sequences);
   }
 };
 

@@ -79,9 +79,8 @@ struct FlashLanguageModel {
 
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask = {}) const {
     const auto count = static_cast<Index>(tokens.size());
+    check(tokens, sequences);
     expect_shape<T>("FlashLanguageModel::forward", "output", output, count, out());
-    sequences.expect_total("FlashLanguageModel::forward", count);
-    position.expect_length("FlashLanguageModel::forward", sequences.longest());
     const auto frame = workspace.frame();
     MatrixMap<T> x = workspace.matrix(count, config.trunk.layer.channels);
     embedding.forward(tokens, x, workspace.at("embedding"));
@@ -119,6 +118,12 @@ struct FlashLanguageModel {
   /// Adds one token; `output` is 1 × V. The same as prefill() of one token.
   void step(Index token, State& state, View<T> output, Workspace<T>& workspace) const {
     prefill(Tokens(&token, 1), state, output, workspace);
+  }
+
+  /// Raises ShapeError unless forward() takes as many tokens with these sequences.
+  void check(Tokens tokens, const Sequences& sequences) const {
+    sequences.expect_total("FlashLanguageModel::forward", static_cast<Index>(tokens.size()));
+    position.expect_length("FlashLanguageModel::forward", sequences.longest());
   }
 
  private:

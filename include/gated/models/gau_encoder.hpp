@@ -105,27 +105,20 @@ struct GauEncoder {
 
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask = {},
                Tokens types = {}) const {
-    constexpr const char* where = "GauEncoder::forward";
     const auto count = static_cast<Index>(tokens.size());
-    expect_shape<T>(where, "output", output, count, out());
-    sequences.expect_total(where, count);
-    position.expect_length(where, sequences.longest());
-    require<ShapeError>(types.empty() || (type_embedding && types.size() == tokens.size()), where, ": types has ", types.size(),
-                        " ids, expected ", type_embedding ? count : 0, ".");
+    check(tokens, sequences, types);
+    expect_shape<T>("GauEncoder::forward", "output", output, count, out());
 
     const auto frame = workspace.frame();
     MatrixMap<T> x = workspace.matrix(count, config.layer.channels);
     embedding.forward(tokens, x, workspace.at("embedding"));
-    if (type_embedding) {
-      type_embedding->expect_known(where, types);
-      for (Index i = 0; i < count; ++i) {
-        x.row(i) += type_embedding->weight.row(types.empty() ? 0 : types[static_cast<std::size_t>(i)]);
-      }
+    for (Index i = 0; type_embedding && i < count; ++i) {
+      x.row(i) += type_embedding->weight.row(type_of(types, i));
     }
     position.add_to(x, sequences);
     embedding_norm.forward(x, x, workspace.at("embedding_norm"));
 
-    const Mask visible = mask.empty() ? mask_of_padding(tokens, workspace) : mask;
+    const Mask visible = mask_or_padding(mask, tokens, workspace);
     for (std::size_t i = 0; i < layers.size(); ++i) {
       layers[i].forward(x, sequences, x, workspace.at("layers", static_cast<Index>(i)), visible);
     }
@@ -144,14 +137,30 @@ struct GauEncoder {
     return output;
   }
 
- private:
-  /// Where padding is masked, the mask that takes it away, in scratch of the caller's frame.
-  Mask mask_of_padding(Tokens tokens, Workspace<T>& workspace) const {
-    if (config.pad_token < 0 || std::find(tokens.begin(), tokens.end(), config.pad_token) == tokens.end()) {
-      return {};
+  /// Raises ShapeError unless forward() takes these sizes, and ArgumentError for an unknown type.
+  void check(Tokens tokens, const Sequences& sequences, Tokens types) const {
+    constexpr const char* where = "GauEncoder::forward";
+    sequences.expect_total(where, static_cast<Index>(tokens.size()));
+    position.expect_length(where, sequences.longest());
+    require<ShapeError>(types.empty() || (type_embedding && types.size() == tokens.size()), where, ": types has ", types.size(),
+                        " ids, expected ", type_embedding ? tokens.size() : 0, ".");
+    if (type_embedding) {
+      type_embedding->expect_known(where, types);
+    }
+  }
+
+  /// The type of token i.
+  static Index type_of(Tokens types, Index i) { return types.empty() ? 0 : types[static_cast<std::size_t>(i)]; }
+
+  /// `mask`, or where it is empty and padding is masked, the mask that takes padding away, in memory that `memory.take()` gives,
+  /// such as a workspace's.
+  template <class Memory>
+  Mask mask_or_padding(Mask mask, Tokens tokens, Memory& memory) const {
+    if (!mask.empty() || config.pad_token < 0 || std::find(tokens.begin(), tokens.end(), config.pad_token) == tokens.end()) {
+      return mask;
     }
     const auto scalars = (tokens.size() + sizeof(T) - 1) / sizeof(T);
-    auto* const bytes = reinterpret_cast<std::uint8_t*>(workspace.take(static_cast<Index>(scalars)));
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(memory.take(static_cast<Index>(scalars)));
     std::transform(tokens.begin(), tokens.end(), bytes,
                    [&](Index id) { return static_cast<std::uint8_t>(id == config.pad_token ? 0 : 1); });
     return Mask(bytes, tokens.size());

@@ -76,12 +76,8 @@ struct Gmlp {
   }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    expect_columns<T>("Gmlp::forward", "x", x, "channels", config.channels);
+    check(x, sequences);
     expect_shape<T>("Gmlp::forward", "y", y, x.rows(), config.channels);
-    sequences.expect_total("Gmlp::forward", x.rows());
-    if (!blocks.empty()) {
-      blocks.front().gate.proj.expect_lengths("Gmlp::forward", sequences);
-    }
     if (y.data() != x.data()) {
       y = x;
     }
@@ -100,6 +96,15 @@ struct Gmlp {
     Matrix<T> y(x.rows(), x.cols());
     forward(x, sequences, y, workspace);
     return y;
+  }
+
+  /// Raises ShapeError unless x has the rows and channels that forward() takes.
+  void check(const ConstView<T>& x, const Sequences& sequences) const {
+    expect_columns<T>("Gmlp::forward", "x", x, "channels", config.channels);
+    sequences.expect_total("Gmlp::forward", x.rows());
+    if (!blocks.empty()) {
+      blocks.front().gate.proj.expect_lengths("Gmlp::forward", sequences);
+    }
   }
 
   /// The state before the first token. Errors: ArgumentError unless the model is causal.

@@ -26,6 +26,22 @@ struct ChunkMixing {
   Index chunk = 256;
   LinearReduction reduction = LinearReduction::sum;
   Scoring<T> local{};  ///< of one chunk; its `causal` holds for both parts, its `keys` are those of the whole sequence
+
+  bool own_chunk() const { return !local.causal && reduction == LinearReduction::own_chunk; }
+
+  /// How chunk h is scored.
+  Scoring<T> local_of(Index h) const {
+    Scoring<T> own = local;
+    own.keys = local.keys == nullptr ? nullptr : local.keys + h * chunk;
+    own.dropout = local.dropout.from_row(h * chunk);
+    return own;
+  }
+
+  /// What KᵀV is multiplied with where it joins the memory of a sequence of `length` tokens.
+  T share(Index length) const {
+    const Index chunks = (length + chunk - 1) / chunk;
+    return T{1} / static_cast<T>(local.causal ? chunk : reduction == LinearReduction::mean ? chunks * chunk : length);
+  }
 };
 
 /// Queries, keys and values of some tokens, a row each: S wide, values E wide.
@@ -86,7 +102,7 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
   const auto frame = workspace.frame();
   const Index length = y.rows(), c = mixing.chunk, chunks = (length + c - 1) / c;
   const Index s = parts.global_k.cols(), e = parts.values.cols();
-  const bool causal = mixing.local.causal, own_chunk = !causal && mixing.reduction == LinearReduction::own_chunk;
+  const bool causal = mixing.local.causal, own_chunk = mixing.own_chunk();
   const bool side_by_side = workspace.threads().count > 1 && chunks > 1 && !workspace.observed();
 
   // Memory h is what chunk h reads. One is enough where all read the same, or where chunks come one after the other.
@@ -96,24 +112,21 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
   const auto add_chunk = [&](Index h) {  // of chunk h, to what chunk h + 1 reads
     const ChunkParts<T> chunk = parts.rows(h * c, c);
     const View<T> before = slot(h);
-    remember<T>(chunk.global_k, chunk.values, T{1} / static_cast<T>(c), h == 0 ? nullptr : &before, slot(h + 1), workspace);
+    remember<T>(chunk.global_k, chunk.values, mixing.share(length), h == 0 ? nullptr : &before, slot(h + 1), workspace);
   };
   if (!causal && !own_chunk && length > 0) {
-    const Index divisor = mixing.reduction == LinearReduction::mean ? chunks * c : length;
-    remember<T>(parts.global_k, parts.values, T{1} / static_cast<T>(divisor), nullptr, memory, workspace);
+    remember<T>(parts.global_k, parts.values, mixing.share(length), nullptr, memory, workspace);
   }
 
   const auto mix = [&](Index h, Workspace<T>& scratch) {
     const auto inner = scratch.frame();
     const Index rows = std::min(c, length - h * c);
     const ChunkParts<T> chunk = parts.rows(h * c, rows);
-    Scoring<T> local = mixing.local;
-    local.keys = mixing.local.keys == nullptr ? nullptr : mixing.local.keys + h * c;
     MatrixMap<T> own = scratch.matrix(own_chunk ? s : 0, e);
     if (own_chunk) {
-      remember<T>(chunk.global_k, chunk.values, T{1} / static_cast<T>(length), nullptr, own, scratch);
+      remember<T>(chunk.global_k, chunk.values, mixing.share(length), nullptr, own, scratch);
     }
-    mix_chunk<T>(chunk.local_q, chunk.global_q, chunk.local_k, chunk.values, 0, local,
+    mix_chunk<T>(chunk.local_q, chunk.global_q, chunk.local_k, chunk.values, 0, mixing.local_of(h),
                  own_chunk ? ConstView<T>(own) : ConstView<T>(slot(h)), causal ? memory_scale<T>(mixing.reduction, h) : T{1},
                  y.middleRows(h * c, rows), scratch, shifted(stages, h * c, 0)...);
   };

@@ -46,6 +46,14 @@ void t5_bias(const Vector<T>& table, T scale, bool causal, Index max_distance, I
   }
 }
 
+/// The way back: adds to the gradient of the table, of `buckets` numbers, that of the bias by offset.
+template <class T>
+void t5_bias_back(Index buckets, T scale, bool causal, Index max_distance, Index n, const T* relative, T* table) {
+  for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
+    table[t5_bucket(-offset, causal, buckets, max_distance)] += relative[n - 1 + offset] * scale;
+  }
+}
+
 /// Sinusoidal positions: y[t] = [sin(p f_0) … sin(p f_{C/2-1}), cos(p f_0) …] · scale at p = first + t, halves side by side.
 template <class T>
 void add_sinusoid(const Vector<T>& frequencies, Index first, T scale, View<T> y) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "gated/ops/dropout.hpp"
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/softmax.hpp"
 
@@ -45,6 +47,7 @@ struct Scoring {
   Index bias_stride = 0;
   const T* keys = nullptr;     ///< 0 or 1 per key
   const T* queries = nullptr;  ///< 0 or 1 per query: rows that are taken away
+  DropoutMask<T> dropout{};    ///< of training: A_ij is multiplied with its number of (i, j), after the masks
 };
 
 namespace detail {
@@ -85,31 +88,43 @@ struct KeepVisible {
   }
 };
 
-template <class T>
-void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring, View<T> weights,
-           Workspace<T>& workspace) {
-  const Scale<T> scale{scoring.scale};
-  const AddScoreBias<T> bias{scoring, first};
-  const KeepVisible<T> visible{scoring, first};
-  const auto product = [&](const auto&... stages) {
-    if (scoring.bias_inside) {
-      matmul<T>(q, transposed<T>(k), weights, workspace, bias, scale, stages...);
-    } else {
-      matmul<T>(q, transposed<T>(k), weights, workspace, scale, bias, stages...);
-    }
-  };
-  switch (scoring.kernel) {
+/// The activation that makes weights of scores one by one; none for a softmax.
+inline std::optional<Activation> pointwise(ScoreKernel kernel) {
+  switch (kernel) {
     case ScoreKernel::relu2:
-      return product(Activate{Activation::relu2}, visible);
+      return Activation::relu2;
     case ScoreKernel::laplace:
-      return product(Activate{Activation::laplace}, visible);
+      return Activation::laplace;
     case ScoreKernel::laplace_legacy:
-      return product(Activate{Activation::laplace_legacy}, visible);
+      return Activation::laplace_legacy;
     case ScoreKernel::softmax:
     case ScoreKernel::softmax_plus:
       break;
   }
-  product();
+  return std::nullopt;
+}
+
+/// scores = stages(S) for queries from position `first` on.
+template <class T, class... Stages>
+void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring, View<T> scores,
+           Workspace<T>& workspace, const Stages&... stages) {
+  const Scale<T> scale{scoring.scale};
+  const AddScoreBias<T> bias{scoring, first};
+  if (scoring.bias_inside) {
+    matmul<T>(q, transposed<T>(k), scores, workspace, bias, scale, stages...);
+  } else {
+    matmul<T>(q, transposed<T>(k), scores, workspace, scale, bias, stages...);
+  }
+}
+
+/// weights = A before dropout.
+template <class T>
+void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring, View<T> weights,
+           Workspace<T>& workspace) {
+  if (const auto activation = pointwise(scoring.kernel)) {
+    return score<T>(q, k, first, scoring, weights, workspace, Activate{*activation}, KeepVisible<T>{scoring, first});
+  }
+  score<T>(q, k, first, scoring, weights, workspace);
   softmax<T>(weights, scoring.causal, workspace, first, scoring.keys);
   if (scoring.weight_scale != T{1}) {
     weights *= scoring.weight_scale;
@@ -118,6 +133,30 @@ void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
     if (scoring.queries[first + i] == T{0}) {
       weights.row(i).setZero();
     }
+  }
+}
+
+/// weights ← weights ⊙ dropout for queries from position `first` on.
+template <class T>
+void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Workspace<T>& workspace) {
+  for_each_row(weights.rows(), workspace, [&](Index i) {
+    T* const row = &weights.coeffRef(i, 0);
+    for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
+      (Simd<T>::load(row + j, lanes) * dropout(first + i, j, lanes)).store(row + j, lanes);
+    });
+  });
+}
+
+/// Queries whose scores are made at a time.
+inline constexpr Index query_block = 128;
+
+/// Calls `f(done, rows, seen)` for each block of at most `block` queries: `rows` of them from `done` on, which stand from
+/// `first` + `done` on among the keys and see the first `seen` of them.
+template <class F>
+void for_each_query_block(Index queries, Index keys, Index first, bool causal, Index block, const F& f) {
+  for (Index done = 0; done < queries; done += block) {
+    const Index rows = std::min(block, queries - done);
+    f(done, rows, causal ? std::min(first + done + rows, keys) : keys);
   }
 }
 
@@ -130,16 +169,17 @@ void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
 template <class T, class... Stages>
 void attend(ConstView<T> q, ConstView<T> k, ConstView<T> v, Index first, const Scoring<T>& scoring, View<T> y,
             Workspace<T>& workspace, const Stages&... stages) {
-  const Index block = workspace.observed() ? std::max<Index>(q.rows(), 1) : 128;
-  for (Index done = 0; done < q.rows(); done += block) {
+  const Index block = workspace.observed() ? std::max<Index>(q.rows(), 1) : detail::query_block;
+  detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, block, [&](Index done, Index rows, Index seen) {
     const auto frame = workspace.frame();
-    const Index rows = std::min(block, q.rows() - done);
-    const Index seen = scoring.causal ? std::min(first + done + rows, k.rows()) : k.rows();
     MatrixMap<T> weights = workspace.matrix(rows, seen);
-    detail::score<T>(q.middleRows(done, rows), k.topRows(seen), first + done, scoring, weights, workspace);
+    detail::weigh<T>(q.middleRows(done, rows), k.topRows(seen), first + done, scoring, weights, workspace);
     workspace.show(weights);
+    if (scoring.dropout.is_active()) {
+      detail::drop<T>(first + done, scoring.dropout, weights, workspace);
+    }
     matmul<T>(weights, ConstView<T>(v.topRows(seen)), y.middleRows(done, rows), workspace, shifted(stages, done, 0)...);
-  }
+  });
 }
 
 }  // namespace gated

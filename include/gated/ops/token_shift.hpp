@@ -14,9 +14,10 @@ namespace gated {
 ///
 /// The shifts are 0, 1, …, amount when causal, and -amount, …, amount otherwise. Chunk k is the channels
 /// [k·f, (k+1)·f) with f = ⌊C / number of shifts⌋, and y[t, chunk k] = x[t - shift_k, chunk k]; the channels left over
-/// stay. Shapes: x and y are N × C and must not overlap. Cost: one copy.
+/// stay. `back` moves them the other way, the transpose: how gradients pass. Shapes: x and y are N × C and must not overlap.
+/// Cost: one copy.
 template <class T>
-void token_shift(const ConstView<T>& x, const Sequences& sequences, Index amount, bool causal, View<T> y) {
+void token_shift(const ConstView<T>& x, const Sequences& sequences, Index amount, bool causal, View<T> y, bool back = false) {
   const Index shifts = causal ? amount + 1 : 2 * amount + 1;
   const Index first = causal ? 0 : -amount;
   const Index width = x.cols() / shifts;
@@ -24,7 +25,7 @@ void token_shift(const ConstView<T>& x, const Sequences& sequences, Index amount
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b), offset = sequences.offset(b);
     for (Index k = 0; k < shifts; ++k) {
-      const Index shift = first + k;
+      const Index shift = back ? -(first + k) : first + k;
       const Index kept = std::max<Index>(length - std::abs(shift), 0);  // tokens whose source lies inside the sequence
       auto to = y.block(offset, k * width, length, width);
       to.setZero();
@@ -54,16 +55,16 @@ void token_shift_causal_rows(const ConstView<T>& x, Index first, Index amount, V
 
 /// The first ⌈C/2⌉ channels of each token come from the token before it, zeros at the start of a sequence (lucidrains' FLASH).
 ///
-/// Shapes: x and y are N × C and must not overlap. Cost: one copy.
+/// `back` moves them the other way, the transpose. Shapes: x and y are N × C and must not overlap. Cost: one copy.
 template <class T>
-void shift_first_half(const ConstView<T>& x, const Sequences& sequences, View<T> y) {
+void shift_first_half(const ConstView<T>& x, const Sequences& sequences, View<T> y, bool back = false) {
   const Index half = (x.cols() + 1) / 2;
   y.rightCols(x.cols() - half) = x.rightCols(x.cols() - half);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b), offset = sequences.offset(b);
     if (length > 0) {
-      y.block(offset, 0, 1, half).setZero();
-      y.block(offset + 1, 0, length - 1, half) = x.block(offset, 0, length - 1, half);
+      y.block(back ? offset + length - 1 : offset, 0, 1, half).setZero();
+      y.block(back ? offset : offset + 1, 0, length - 1, half) = x.block(back ? offset + 1 : offset, 0, length - 1, half);
     }
   }
 }

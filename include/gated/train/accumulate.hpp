@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/norm.hpp"
 #include "gated/train/tape.hpp"
@@ -10,7 +12,7 @@
 namespace gated {
 
 /// gradient(x) += f(row, column, lanes), vector by vector.
-template <class T, class F>
+template <class T, std::invocable<Index, Index, Index> F>
 void add_gradient(Tape<T>& tape, Variable x, const F& f) {
   if (!tape.wants_gradient(x)) {
     return;
@@ -31,6 +33,16 @@ void add_gradient(Tape<T>& tape, Variable x, const ConstView<T>& values) {
   add_gradient(tape, x, [&](Index i, Index j, Index lanes) {
     return Simd<T>::load(values.data() + i * values.outerStride() + j, lanes);
   });
+}
+
+/// The gradient of x, zero where nothing reached it: for what adds to it piece by piece.
+template <class T>
+View<T> accumulator(Tape<T>& tape, Variable x) {
+  auto [to, fresh] = tape.target(x);
+  if (fresh) {
+    to.setZero();
+  }
+  return to;
 }
 
 /// gradient(x) += stages(a · b).

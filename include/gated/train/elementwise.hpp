@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gated/ops/activation.hpp"
+#include "gated/ops/dropout.hpp"
 #include "gated/train/accumulate.hpp"
-#include "gated/train/dropout.hpp"
 
 /// @file
 /// Training of what is done to each number alone: activations, gating, residuals, dropout.

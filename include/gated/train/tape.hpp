@@ -6,7 +6,6 @@
 #include <cstring>
 #include <functional>
 #include <new>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -53,7 +52,7 @@ struct TapeOptions {
 /// models than the one given to begin() are taken as fixed. Tokens, masks and inputs are referred to, not copied, and must stay
 /// until backward() returns.
 ///
-/// Cost: the activations of all blocks, linear in the depth; with `recompute` one matrix a block and the activations of one
+/// Cost: the activations of all blocks, linear in the depth; with `recompute` two matrices a block and the activations of one
 /// block. After the first step of a shape nothing is allocated.
 template <class T>
 class Tape {
@@ -152,7 +151,7 @@ class Tape {
     sequences_.push_back(sequences);
     return static_cast<Index>(sequences_.size()) - 1;
   }
-  const Sequences& sequences(Index kept) const { return sequences_[static_cast<std::size_t>(kept)]; }
+  Sequences sequences(Index kept) const { return sequences_[static_cast<std::size_t>(kept)]; }
 
   // --- Names ---
 
@@ -175,7 +174,7 @@ class Tape {
   [[nodiscard]] Scope at(const char* name, Index index = -1) { return Scope(*this, name, index); }
 
   /// Calls `f(path, values)` for each activation that is kept, in the order in which they were made. A layer that makes several
-  /// has them under one path, its output last.
+  /// has them under one path, its output last; one that ends with a sub-layer has its output there.
   template <class F>
   void for_each_activation(F&& f) {
     for (Entry& e : entries_) {
@@ -379,12 +378,12 @@ class Tape {
     scopes_.clear();
     scope_ = -1;
     noisy_ = false;
-    frame_.reset();
-    frame_.emplace(memory_);
+    frame_.restart();
+    begun_ = true;
   }
 
   Variable add(Entry e) {
-    require<ArgumentError>(frame_.has_value(), "Tape: begin(model, gradient) comes first.");
+    require<ArgumentError>(begun_, "Tape: begin(model, gradient) comes first.");
     e.scope = scope_;
     entries_.push_back(e);
     return {static_cast<Index>(entries_.size()) - 1};
@@ -422,7 +421,7 @@ class Tape {
     while (last > first) {
       skip_to_ = --last;
       steps_[last].run(*this, steps_[last].code);
-      last = skip_to_;
+      last = std::min(last, skip_to_);
     }
   }
 
@@ -436,7 +435,7 @@ class Tape {
   TapeOptions options_;
   Workspace<T> workspace_;  // scratch of single functions
   Workspace<T> memory_;     // activations and gradients
-  std::optional<typename Workspace<T>::Frame> frame_;
+  typename Workspace<T>::Frame frame_{memory_};
   std::vector<Parameter> parameters_;
   std::vector<Entry> entries_;
   std::vector<Step> steps_;
@@ -444,9 +443,10 @@ class Tape {
   std::vector<Sequences> sequences_;
   std::vector<ScopeNode> scopes_;
   Index scope_ = -1;
-  std::size_t skip_to_ = 0;  // where the way back goes on
+  std::size_t skip_to_ = 0;  // where the way back goes on, behind a block that it has passed
   Random noise_;
   bool noisy_ = false;
+  bool begun_ = false;
 };
 
 }  // namespace gated

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "gated/core/random.hpp"
+#include "gated/ops/simd.hpp"
+
+/// @file
+/// Which numbers dropout takes away.
+
+namespace gated {
+
+/// 0 with probability `rate` and 1 / (1 - rate) otherwise, for each place of a matrix (Srivastava et al., 2014).
+///
+/// A place's number depends on the seed and the place alone, so the way back reads the same mask as the way forward, in any
+/// order and with any number of threads, and nothing is stored.
+template <class T>
+class DropoutMask {
+ public:
+  DropoutMask() = default;  ///< takes nothing away
+  DropoutMask(std::uint64_t seed, double rate)
+      : seed_(seed), threshold_(std::ldexp(rate, 53)), kept_(static_cast<T>(1 / (1 - rate))) {}
+
+  bool is_active() const { return threshold_ > 0; }
+
+  /// The i-th of many masks of this rate.
+  DropoutMask at(Index i) const {
+    DropoutMask other = *this;
+    other.seed_ = random_bits_at(seed_, static_cast<std::uint64_t>(i));
+    return other;
+  }
+
+  /// This mask from row `first` on.
+  DropoutMask from_row(Index first) const {
+    DropoutMask rest = *this;
+    rest.first_row_ += first;
+    return rest;
+  }
+
+  Simd<T> operator()(Index row, Index column, Index lanes) const {
+    EIGEN_ALIGN_MAX T values[Simd<T>::lane_count] = {};
+    for (Index lane = 0; lane < lanes; ++lane) {
+      const auto place = static_cast<std::uint64_t>(first_row_ + row) << 32 | static_cast<std::uint64_t>(column + lane);
+      values[lane] = static_cast<double>(random_bits_at(seed_, place) >> 11) < threshold_ ? T{0} : kept_;
+    }
+    return Simd<T>::load(values);
+  }
+
+ private:
+  std::uint64_t seed_ = 0;
+  Index first_row_ = 0;
+  double threshold_ = 0;
+  T kept_{1};
+};
+
+}  // namespace gated

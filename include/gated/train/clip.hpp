@@ -1,0 +1,127 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "gated/core/parameters.hpp"
+
+/// @file
+/// The size of a gradient: measured, limited, and refused where it is no number.
+
+namespace gated {
+
+namespace detail {
+
+/// Σ (factor · x)² over all parameters but constants, in double and in an order that depends on nothing but the model.
+template <class Model>
+double sum_of_squares(const Model& model, double factor) {
+  constexpr std::size_t lanes = 8;  // independent sums, which a compiler may keep in vectors
+  std::array<double, lanes> sums{};
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        if (info.role == Role::constant) {
+          return;
+        }
+        std::size_t i = 0;
+        for (; i + lanes <= values.size(); i += lanes) {
+          for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const double x = factor * static_cast<double>(values[i + lane]);
+            sums[lane] += x * x;
+          }
+        }
+        for (std::size_t lane = 0; i < values.size(); ++i, ++lane) {
+          const double x = factor * static_cast<double>(values[i]);
+          sums[lane] += x * x;
+        }
+      },
+      model);
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+}  // namespace detail
+
+/// √Σx² over all parameters of `gradient` together, constants left out.
+///
+/// Sums are in double and always in the same order. Squares that leave the range of double, which those of floats cannot, are
+/// summed again at a scale that keeps them in it. Not finite exactly where a value is not, or where the norm of doubles exceeds
+/// the largest double. Cost: one pass.
+template <class Model>
+double gradient_norm(const Model& gradient) {
+  const double sum = detail::sum_of_squares(gradient, 1.0);
+  if (std::isnan(sum) || (sum > 1e-280 && sum < 1e300)) {
+    return std::sqrt(sum);
+  }
+  double largest = 0;
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        for (const auto value : values) {
+          largest = info.role == Role::constant ? largest : std::max(largest, std::abs(static_cast<double>(value)));
+        }
+      },
+      gradient);
+  if (largest == 0 || std::isinf(largest)) {
+    return largest;
+  }
+  const int exponent = std::clamp(std::ilogb(largest), -1000, 1000);
+  return std::ldexp(std::sqrt(detail::sum_of_squares(gradient, std::ldexp(1.0, -exponent))), exponent);
+}
+
+/// Multiplies every parameter but constants by `factor`, each product rounded once from double.
+template <class Model>
+void scale_parameters(Model& model, double factor) {
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        using T = typename decltype(values)::value_type;
+        if (info.role != Role::constant) {
+          for (T& value : values) {
+            value = static_cast<T>(factor * static_cast<double>(value));
+          }
+        }
+      },
+      model);
+}
+
+/// Scales `gradient` by largest / (norm + 1e-6) if that is below 1, as torch.nn.utils.clip_grad_norm_ does, and returns the
+/// norm before. A gradient whose norm is not finite is left as it is. Errors: ArgumentError unless `largest` is above 0.
+/// Cost: one pass, two where it scales.
+template <class Model>
+double clip_by_global_norm(Model& gradient, double largest) {
+  require<ArgumentError>(largest > 0, "clip_by_global_norm: the largest norm is ", largest, ", expected more than 0.");
+  const double norm = gradient_norm(gradient);
+  const double factor = largest / (norm + 1e-6);
+  if (std::isfinite(norm) && factor < 1) {
+    scale_parameters(gradient, factor);
+  }
+  return norm;
+}
+
+/// Where the first value is that is no finite number, and what it is: "head.output.weight[3, 17] = nan". The index counts in
+/// the shape of a checkpoint. Nothing if all are finite. Cost: one pass.
+template <class Model>
+std::optional<std::string> first_nonfinite(const Model& model) {
+  std::optional<std::string> found;
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        if (found) {
+          return;
+        }
+        const auto at = std::find_if(values.begin(), values.end(), [](auto value) { return !std::isfinite(value); });
+        if (at == values.end()) {
+          return;
+        }
+        auto rest = static_cast<Index>(at - values.begin());
+        std::string index;
+        for (std::size_t i = info.shape.rank(); i-- > 0;) {
+          index = text(rest % info.shape[i], index.empty() ? "" : ", ", index);
+          rest /= info.shape[i];
+        }
+        found = text(info.path(), "[", index, "] = ", std::isnan(*at) ? "nan" : *at > 0 ? "inf" : "-inf");
+      },
+      model);
+  return found;
+}
+
+}  // namespace gated

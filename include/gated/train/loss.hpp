@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "gated/train/elementwise.hpp"
+
+/// @file
+/// What training makes small.
+
+namespace gated {
+
+/// The class of each row, 0 … V-1, or CrossEntropyOptions::ignored.
+using Targets = std::span<const Index>;
+
+struct CrossEntropyOptions {
+  double label_smoothing = 0;  ///< ε: the target is 1 - ε on its class, and ε / V on every class beside (arXiv:1512.00567, §7)
+  Index ignored = -100;        ///< rows with this target do not count: padding, or what masked language modelling shows
+};
+
+namespace detail {
+
+inline Index counted_targets(Targets targets, Index rows, Index classes, const CrossEntropyOptions& options) {
+  constexpr const char* where = "cross_entropy";
+  require<ShapeError>(static_cast<Index>(targets.size()) == rows, where, ": ", targets.size(), " targets, expected ", rows,
+                      ", one for each row of logits.");
+  require<ArgumentError>(options.label_smoothing >= 0 && options.label_smoothing <= 1,
+                         where, ": label_smoothing = ", options.label_smoothing, ", expected 0 … 1.");
+  Index counted = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Index target = targets[i];
+    require<ArgumentError>(target == options.ignored || (target >= 0 && target < classes), where, ": target ", i, " is ", target,
+                           ", expected 0 … ", classes - 1, ", or ", options.ignored, " for a row that does not count.");
+    counted += target == options.ignored ? 0 : 1;
+  }
+  require<ArgumentError>(counted > 0, where, ": none of the ", rows, " targets counts, so there is nothing to learn from.");
+  return counted;
+}
+
+/// log Σ_j exp(x_j), without overflow.
+template <class T>
+T log_sum_exp(const T* row, Index count) {
+  T largest = -std::numeric_limits<T>::infinity();
+  for (Index j = 0; j < count; ++j) {
+    largest = row[j] > largest || std::isnan(row[j]) ? row[j] : largest;
+  }
+  Simd<T> sum(T{0});
+  for_each_vector<T>(count, [&](Index j, Index lanes) {
+    sum = sum + exp(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes);
+  });
+  return largest + std::log(sum.sum());
+}
+
+}  // namespace detail
+
+/// The mean over the rows that count of -Σ_j t_j log softmax(x)_j, with the target t: softmax cross-entropy, a 1 × 1 variable.
+///
+/// ∂x = (softmax(x) - t) / rows. Shapes: logits is N × V; `targets` has N classes and must stay until the way back is over.
+/// Errors: ShapeError for another number of targets; ArgumentError for a class that does not exist, and if no row counts.
+template <class T>
+Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const CrossEntropyOptions& options = {}) {
+  const View<T> x = tape[logits];
+  const Index rows = x.rows(), classes = x.cols();
+  const Index counted = detail::counted_targets(targets, rows, classes, options);
+  const double smoothing = options.label_smoothing;
+  T* const normalisers = tape.take(rows);  // log Σ exp of each row
+  for_each_row(rows, tape.workspace(),
+               [&](Index i) { normalisers[i] = detail::log_sum_exp<T>(&x.coeffRef(i, 0), classes); });
+  double sum = 0;
+  for (Index i = 0; i < rows; ++i) {
+    const Index target = targets[static_cast<std::size_t>(i)];
+    if (target != options.ignored) {
+      const auto normaliser = static_cast<double>(normalisers[i]);
+      sum += (1 - smoothing) * (normaliser - static_cast<double>(x(i, target)));
+      if (smoothing > 0) {
+        sum += smoothing * (normaliser - x.row(i).template cast<double>().mean());
+      }
+    }
+  }
+  const Variable loss = tape.make(1, 1);
+  tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(counted));
+
+  tape.push([&tape, logits, loss, targets, normalisers, smoothing, ignored = options.ignored, counted, classes] {
+    const T scale = tape.gradient(loss)(0, 0) / static_cast<T>(counted);
+    const auto from = detail::reader<T>(tape[logits]);
+    const Simd<T> everywhere(static_cast<T>(smoothing / static_cast<double>(classes)));
+    add_gradient(tape, logits, [&](Index i, Index j, Index lanes) {
+      const Index target = targets[static_cast<std::size_t>(i)];
+      if (target == ignored) {
+        return Simd<T>(T{0});
+      }
+      Simd<T> difference = exp(from(i, j, lanes) - Simd<T>(normalisers[i])) - everywhere;
+      if (target >= j && target < j + lanes) {
+        EIGEN_ALIGN_MAX T values[Simd<T>::lane_count];
+        difference.store(values);
+        values[target - j] -= static_cast<T>(1 - smoothing);
+        difference = Simd<T>::load(values);
+      }
+      return difference * Simd<T>(scale);
+    });
+  });
+  return loss;
+}
+
+/// The mean over all numbers of (y - target)²: a 1 × 1 variable. ∂y = 2 (y - target) / numbers.
+///
+/// Shapes: y and target are N × C; `target` must stay until the way back is over. Errors: ShapeError; ArgumentError for N = 0.
+template <class T>
+Variable mean_squared_error(Tape<T>& tape, Variable y, const ConstView<T>& target) {
+  const View<T> values = tape[y];
+  require<ShapeError>(target.rows() == values.rows() && target.cols() == values.cols(), "mean_squared_error: target is ",
+                      target.rows(), " × ", target.cols(), ", expected ", values.rows(), " × ", values.cols(), ".");
+  require<ArgumentError>(values.size() > 0, "mean_squared_error: there are no numbers to compare.");
+  double sum = 0;
+  for (Index i = 0; i < values.rows(); ++i) {
+    sum += (values.row(i) - target.row(i)).template cast<double>().squaredNorm();
+  }
+  const Variable loss = tape.make(1, 1);
+  tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(values.size()));
+  tape.push([&tape, y, loss, wanted = detail::reader<T>(target)] {
+    const T scale = 2 * tape.gradient(loss)(0, 0) / static_cast<T>(tape[y].size());
+    const auto from = detail::reader<T>(tape[y]);
+    add_gradient(tape, y,
+                 [&](Index i, Index j, Index lanes) { return (from(i, j, lanes) - wanted(i, j, lanes)) * Simd<T>(scale); });
+  });
+  return loss;
+}
+
+}  // namespace gated

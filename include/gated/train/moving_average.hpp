@@ -1,0 +1,49 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/core/parallel.hpp"
+#include "gated/core/parameters.hpp"
+#include "gated/ops/simd.hpp"
+
+/// @file
+/// A smoothed copy of a model in training, which often predicts better than the model itself.
+
+namespace gated {
+
+/// average ← d·average + (1 - d)·model, parameter by parameter (Polyak and Juditsky, 1992; as exponential average in
+/// arXiv:1706.03762 and timm).
+///
+///     Model average = model;                       // after each update:
+///     update_average(average, model, 0.999);
+///
+/// It is computed as average + (1 - d)·(model - average), which leaves an average that equals the model where it is, however
+/// the scalar rounds d. Constants are copied. The same bits for any thread count. Errors: ArgumentError unless 0 ≤ d ≤ 1, and
+/// for models of different structure. Cost: one pass.
+template <class Model>
+void update_average(Model& average, const Model& model, double decay, Threads threads = {}) {
+  require<ArgumentError>(decay >= 0 && decay <= 1, "update_average: the decay is ", decay, ", expected a number from 0 to 1.");
+  for_each_parameter([](const ParameterInfo&, auto, auto) {}, average, model);  // all fit, or nothing changes
+  constexpr Index piece = 1 << 15;
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto mean, auto values) {
+        using T = typename decltype(mean)::value_type;
+        if (info.role == Role::constant) {
+          std::copy(values.begin(), values.end(), mean.begin());
+          return;
+        }
+        const Simd<T> share(static_cast<T>(1 - decay));
+        const auto count = static_cast<Index>(mean.size());
+        parallel_for(threads, (count + piece - 1) / piece, [&](Index task, Index) {
+          T* const a = mean.data() + task * piece;
+          const T* const p = values.data() + task * piece;
+          for_each_vector<T>(std::min(piece, count - task * piece), [&](Index i, Index lanes) {
+            const Simd<T> old = Simd<T>::load(a + i, lanes);
+            fma(share, Simd<T>::load(p + i, lanes) - old, old).store(a + i, lanes);
+          });
+        });
+      },
+      average, model);
+}
+
+}  // namespace gated

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/settings.hpp"
+
+/// @file
+/// The learning rate as the training goes on.
+
+namespace gated {
+
+/// What follows the warm-up.
+enum class ScheduleForm {
+  constant,  ///< the base rate, for ever
+  linear,    ///< a straight line to the final rate
+  cosine,    ///< half a cosine to the final rate (Loshchilov and Hutter, arXiv:1608.03983, without restarts)
+};
+
+constexpr auto names_of(ScheduleForm) {
+  using Pair = std::pair<ScheduleForm, std::string_view>;
+  return std::array{Pair{ScheduleForm::constant, "constant"}, Pair{ScheduleForm::linear, "linear"},
+                    Pair{ScheduleForm::cosine, "cosine"}};
+}
+
+struct ScheduleConfig {
+  ScheduleForm form = ScheduleForm::constant;
+  Index warmup = 0;           ///< steps with less than the base rate before the first with all of it
+  Index steps = 0;            ///< of the whole training, warm-up included; a constant schedule needs none
+  double final_fraction = 0;  ///< of the base rate, which the last step takes
+
+  static constexpr auto fields() {
+    using C = ScheduleConfig;
+    return std::tuple{setting("form", &C::form), setting("warmup", &C::warmup), setting("steps", &C::steps),
+                      setting("final_fraction", &C::final_fraction)};
+  }
+};
+
+/// The learning rate of step `step`, counted from 0, where `base` is the highest.
+///
+///     s < warmup                base · (s + 1) / (warmup + 1)
+///     warmup ≤ s < steps        base · (f + (1 - f) · shape(x)),   x = (s - warmup) / (steps - 1 - warmup)
+///     s ≥ steps                 base · f
+///
+/// with f = final_fraction and shape(x) = 1 - x (linear) or (1 + cos πx) / 2 (cosine); constant stays at base. So step 0 gives
+/// base / (warmup + 1), never 0; step `warmup` is the first to give exactly `base`; and step `steps - 1`, the last, gives
+/// exactly final_fraction · base (but base, if it is also step `warmup`). Steps after the last go on with final_fraction ·
+/// base.
+///
+/// Errors: ArgumentError for negative numbers, a final_fraction outside [0, 1], and a linear or cosine schedule whose warm-up
+/// leaves no step. Cost: a cosine.
+inline double learning_rate(const ScheduleConfig& config, double base, Index step) {
+  const auto& [form, warmup, steps, final_fraction] = config;
+  require<ArgumentError>(step >= 0, "learning_rate: step is ", step, ", expected 0 or more.");
+  require<ArgumentError>(base >= 0 && std::isfinite(base), "learning_rate: base is ", base, ", expected 0 or more.");
+  require<ArgumentError>(warmup >= 0, "learning_rate: warmup is ", warmup, ", expected 0 or more.");
+  require<ArgumentError>(final_fraction >= 0 && final_fraction <= 1, "learning_rate: final_fraction is ", final_fraction,
+                         ", expected a number from 0 to 1.");
+  require<ArgumentError>(steps >= 0, "learning_rate: steps is ", steps, ", expected 0 or more.");
+  require<ArgumentError>(form == ScheduleForm::constant || steps > warmup, "learning_rate: steps is ", steps,
+                         ", expected more than warmup = ", warmup, ".");
+  if (step < warmup) {
+    return base * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
+  }
+  if (form == ScheduleForm::constant || (step == warmup && step < steps)) {
+    return base;
+  }
+  if (step >= steps - 1) {
+    return base * final_fraction;
+  }
+  const double x = static_cast<double>(step - warmup) / static_cast<double>(steps - 1 - warmup);
+  const double shape = form == ScheduleForm::linear ? 1 - x : (1 + std::cos(std::numbers::pi * x)) / 2;
+  return base * (final_fraction + (1 - final_fraction) * shape);
+}
+
+}  // namespace gated

@@ -1,0 +1,235 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "gated/train/clip.hpp"
+#include "gated/train/moving_average.hpp"
+#include "gated/train/training_config.hpp"
+
+/// @file
+/// A training: everything that it needs to go on, in one value that can be saved.
+
+namespace gated {
+
+/// A loss or a gradient is not finite, so that there is nothing to learn from it.
+class TrainingError : public Error {
+ public:
+  using Error::Error;
+};
+
+namespace detail {
+
+/// "gated.Training<gated.GmlpLanguageModel>", put together by the compiler.
+template <class Model>
+inline constexpr auto training_architecture = [] {
+  constexpr std::string_view before = "gated.Training<", name = Model::architecture;
+  std::array<char, before.size() + name.size() + 2> joined{};
+  std::size_t end = 0;
+  for (const std::string_view part : {before, name, std::string_view(">")}) {
+    for (const char c : part) {
+      joined[end++] = c;
+    }
+  }
+  return joined;
+}();
+
+}  // namespace detail
+
+/// A model in training: the model, its optimiser, the moving average if there is one, a generator, and the steps done.
+///
+///     Training<GmlpLanguageModel<float>> training({.model = …,
+///                                                  .optimizer = {.learning_rate = 1e-3},
+///                                                  .schedule = {.form = ScheduleForm::cosine, .warmup = 100, .steps = 2000},
+///                                                  .clip_norm = 1.0}, Random(1));
+///     while (training.steps_done() < 2000) {
+///       const double loss = training.step([&](const Model& model, Model& gradient) {
+///         …                     // draws a batch with training.random, adds ∂loss/∂parameter to gradient
+///         return loss;
+///       });
+///     }
+///     save_model(training, "run.safetensors");
+///
+/// A step runs the loss function config.micro_batches times, divides the summed gradient by their number, sets the gradient of
+/// frozen parameters to zero, clips the norm, updates the model (AdamW) with the schedule's learning rate, and then the
+/// average.
+///
+/// A training is a model to io/model_file.hpp: save_model() writes all of it to one file and load_model() continues it, bit for
+/// bit, if the loss function draws its random numbers from `random` and keeps no other state.
+///
+///     auto training = load_model<Training<GmlpLanguageModel<float>>>("run.safetensors");
+///     training.expect_same_run(config);
+///
+/// Errors: ArgumentError for a configuration that makes no sense. TrainingError for a loss or gradient that is not finite, or
+/// whose square overflows the moments; the model, its moments, the average and the step are then unchanged and the gradient
+/// is dropped, as it is when the loss function throws. Cost: a gradient, two moments and the average are each as large as the
+/// model; a step adds a few passes over them to the loss function's work, and allocates nothing.
+template <class ModelType>
+struct Training {
+  using Model = ModelType;
+  using Scalar = typename Model::Scalar;
+  using Config = TrainingConfig<Model>;
+  static constexpr const char* architecture = detail::training_architecture<Model>.data();
+
+  Model model;
+  AdamW<Model> optimizer;
+  std::optional<Model> average;
+  Random random;      ///< for whatever the training draws: batches, dropout
+  Threads threads{};  ///< that an update may use; they change no bit
+
+  /// A training that starts, with a model that `generator` initialises; `random` goes on from there.
+  Training(const Config& config, Random generator) : Training(at_start(config), Model(config.model, generator), generator, 0) {}
+
+  /// A training that starts from a model that is there already, such as a checkpoint's. `config.model` is not read.
+  Training(const Config& config, Model start, Random generator)
+      : Training(at_start(config, start.config), std::move(start), generator, 0) {}
+
+  /// What load_model() fills with a file's parameters: as far as `config.progress` says, with a model of zeros.
+  explicit Training(const Config& config)
+      : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
+
+  static constexpr auto fields() {
+    return std::tuple{field("model", &Training::model), field("optimizer", &Training::optimizer),
+                      field("average", &Training::average)};
+  }
+
+  Index steps_done() const { return optimizer.steps; }
+
+  /// The learning rate of the next update.
+  double rate() const { return learning_rate(config_.schedule, config_.optimizer.learning_rate, steps_done()); }
+
+  /// The norm of the last update's gradient, before it was clipped.
+  double norm() const { return norm_; }
+
+  /// The model to evaluate and to ship: the average if there is one.
+  const Model& result() const { return average ? *average : model; }
+
+  /// The configuration with the progress so far, which save_model() writes. Errors: ArgumentError between accumulate() and
+  /// update(), because no file holds half a step.
+  Config config() const {
+    require<ArgumentError>(pending_ == 0, "Training: cannot be saved between accumulate() and update().");
+    Config current = config_;
+    current.progress = {steps_done(), random.state()};
+    return current;
+  }
+
+  /// Raises ArgumentError if this training, read from a file, was started with other settings than `wanted`: see
+  /// expect_same_training().
+  void expect_same_run(const Config& wanted) const { expect_same_training(config_, wanted); }
+
+  /// Goes on with another schedule, such as one of more steps.
+  void set_schedule(const ScheduleConfig& schedule) {
+    static_cast<void>(learning_rate(schedule, config_.optimizer.learning_rate, steps_done()));
+    config_.schedule = schedule;
+  }
+
+  /// One step: `f(model, gradient)` adds the gradient of a micro-batch's loss and returns the loss; see accumulate(). Returns
+  /// the mean loss of the micro-batches.
+  template <class F>
+  double step(F&& f) {
+    for (Index i = 0; i < config_.micro_batches; ++i) {
+      accumulate(f);
+    }
+    return update();
+  }
+
+  /// The first half of a step, as often as there are micro-batches: adds ∂loss/∂parameter by `f(model, gradient)` and returns
+  /// the loss that `f` returned.
+  template <class F>
+  requires std::is_invocable_r_v<double, F, const Model&, Model&>
+  double accumulate(F&& f) {
+    DropUnlessDone drop{*this};
+    const double loss = static_cast<double>(f(std::as_const(model), gradient_));
+    if (!std::isfinite(loss)) {
+      refuse(text("the loss of micro-batch ", pending_ + 1, " is ", shown(loss)));
+    }
+    loss_ += loss;
+    ++pending_;
+    drop.done = true;
+    return loss;
+  }
+
+  /// The second half of a step: updates the model with the mean of the gradients and returns the mean of the losses.
+  double update() {
+    require<ArgumentError>(pending_ > 0, "Training::update: there is no gradient; call accumulate() first.");
+    const DropUnlessDone drop{*this};  // this step's gradient is used up in any case
+    const auto count = static_cast<double>(pending_);
+    const double loss = loss_ / count;
+    if (pending_ > 1) {
+      scale_parameters(gradient_, 1 / count);
+    }
+    optimizer.zero_frozen(gradient_);
+    const double norm = config_.clip_norm > 0 ? clip_by_global_norm(gradient_, config_.clip_norm) : gradient_norm(gradient_);
+    const double used = config_.clip_norm > 0 ? std::min(norm, config_.clip_norm) : norm;
+    if (!std::isfinite(norm) || used > std::sqrt(static_cast<double>(std::numeric_limits<Scalar>::max()))) {
+      refuse(text("the loss is ", shown(loss), " and the norm of its gradient ", shown(norm)));
+    }
+    optimizer.update(model, gradient_, rate(), threads);
+    if (average) {
+      update_average(*average, model, config_.average_decay, threads);
+    }
+    norm_ = norm;
+    return loss;
+  }
+
+ private:
+  Training(const Config& config, Model&& start, const Random& generator, Index steps)
+      : model(std::move(start)),
+        optimizer(model, config.optimizer),
+        random(generator),
+        config_(config),
+        gradient_(optimizer.first) {
+    config.check();
+    optimizer.steps = steps;
+    if (config.average_decay > 0) {
+      average = model;
+    }
+  }
+
+  static Config at_start(Config config) {
+    config.progress = {};
+    return config;
+  }
+  static Config at_start(Config config, const typename Model::Config& model) {
+    config.model = model;
+    return at_start(std::move(config));
+  }
+
+  /// Leaves a gradient of zero behind, for the next step, unless more is to be added to it.
+  struct DropUnlessDone {
+    Training& training;
+    bool done = false;
+    ~DropUnlessDone() {
+      if (!done) {
+        for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), Scalar{0}); },
+                           training.gradient_);
+        training.pending_ = 0;
+        training.loss_ = 0;
+      }
+    }
+  };
+
+  static std::string shown(double value) { return std::isnan(value) ? "nan" : text(value); }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    const auto place = first_nonfinite(gradient_);
+    raise<TrainingError>("Training: step ", steps_done() + 1, ": ", what, "; ",
+                         place ? text("the first gradient that is not finite is that of ", *place) : "every gradient is finite",
+                         ". The model is unchanged, and this step's gradient is dropped.");
+  }
+
+  Config config_;
+  Model gradient_;
+  Index pending_ = 0;  // micro-batches in the gradient
+  double loss_ = 0;    // the sum of theirs
+  double norm_ = 0;
+};
+
+}  // namespace gated

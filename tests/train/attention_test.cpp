@@ -1,0 +1,183 @@
+#include "gated/train/attention.hpp"
+
+#include "gated/train/relative_bias.hpp"
+#include "gated/train/tiny_attention.hpp"
+#include "tests/train/gradients.hpp"
+
+namespace gated {
+namespace {
+
+using test::expect_gradients;
+using test::random_matrix;
+
+/// Attention of which everything is an option. Inputs are the columns q, k, v of one matrix.
+struct Options {
+  Scoring<double> scoring{};
+  RelativeBiasForm relative = RelativeBiasForm::none;
+  bool bias = false, keys = false, queries = false;
+  Index heads = 1, width = 2, value = 3;
+  Sequences sequences = Sequences::of_lengths({5, 0, 1, 7});
+};
+
+class Attention {
+ public:
+  explicit Attention(const Options& options)
+      : options_(options), bias_(random_matrix<double>(options.sequences.longest(), options.sequences.longest() + 2, 5)) {
+    for (Index i = 0; i < options.sequences.total(); ++i) {
+      keys_.push_back(i % 3 == 1 ? 0 : 1);
+      queries_.push_back(i % 4 == 2 ? 0 : 1);
+    }
+  }
+
+  RelativeBias<double> model() const {
+    RelativeBias<double> bias(options_.relative, options_.scoring.causal, 0.7, options_.sequences.longest());
+    test::shake(bias, 6);
+    return bias;
+  }
+  Matrix<double> input() const {
+    return random_matrix<double>(options_.sequences.total(), (2 * options_.width + options_.value) * options_.heads, 7);
+  }
+
+  Variable operator()(Tape<double>& tape, const RelativeBias<double>& model, Variable x) const {
+    const Index s = options_.width * options_.heads, e = options_.value * options_.heads;
+    const Index kept = tape.keep(options_.sequences);
+    const auto relative = record(tape, model, options_.sequences.longest());
+    const AttentionInputs<double> inputs{.q = tape.columns(x, 0, s),
+                                         .k = tape.columns(x, s, s),
+                                         .v = tape.columns(x, 2 * s, e),
+                                         .queries = kept,
+                                         .keys = kept,
+                                         .heads = options_.heads,
+                                         .relative_gradient = relative.gradient};
+    return attend(tape, inputs, [this, &tape, kept, values = relative.values](Index b) {
+      Scoring<double> scoring = options_.scoring;
+      const Index offset = tape.sequences(kept).offset(b);
+      scoring.relative = values;
+      scoring.bias = options_.bias ? bias_.data() : nullptr;
+      scoring.bias_stride = bias_.outerStride();
+      scoring.keys = options_.keys ? keys_.data() + offset : nullptr;
+      scoring.queries = options_.queries ? queries_.data() + offset : nullptr;
+      return scoring;
+    });
+  }
+
+ private:
+  Options options_;
+  Matrix<double> bias_;
+  std::vector<double> keys_, queries_;
+};
+
+void expect_attention_gradients(const Options& options, double tolerance = 1e-6) {
+  const Attention attention(options);
+  expect_gradients(attention.model(), attention.input(), attention, tolerance);
+}
+
+TEST(AttentionTraining, GradientsOfEveryKernelAndOption) {
+  for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
+    for (int set = 0; set < 64; ++set) {
+      const auto option = [&](int bit) { return (set >> bit & 1) != 0; };
+      SCOPED_TRACE(testing::Message() << name << ", options " << set);
+      expect_attention_gradients({.scoring = {.kernel = kernel,
+                                              .scale = 0.4,
+                                              .weight_scale = option(0) ? 0.7 : 1,
+                                              .bias_inside = option(1),
+                                              .causal = option(2)},
+                                  .relative = option(3) ? RelativeBiasForm::toeplitz : RelativeBiasForm::t5,
+                                  .bias = option(0),
+                                  .keys = option(4),
+                                  .queries = option(5),
+                                  .heads = option(1) ? 2 : 1});
+    }
+  }
+}
+
+TEST(AttentionTraining, GradientsAcrossBlocksOfQueries) {
+  for (const ScoreKernel kernel : {ScoreKernel::relu2, ScoreKernel::softmax}) {
+    for (const bool causal : {false, true}) {
+      expect_attention_gradients({.scoring = {.kernel = kernel, .scale = 0.3, .causal = causal},
+                                  .relative = RelativeBiasForm::t5,
+                                  .keys = true,
+                                  .sequences = Sequences::of_lengths({140, 3, 260})});
+    }
+  }
+}
+
+TEST(AttentionTraining, GradientsWithDropout) {
+  for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(name);
+      const Attention attention({.scoring = {.kernel = kernel, .scale = 0.4, .weight_scale = 0.7, .causal = causal},
+                                 .relative = RelativeBiasForm::t5,
+                                 .keys = true,
+                                 .heads = 2});
+      expect_gradients(attention.model(), attention.input(), attention, 1e-6, {.attention_dropout = 0.4}, 11);
+    }
+  }
+}
+
+TEST(AttentionTraining, DropoutIsOfTheWeightsOfEachSequenceAndHeadAlone) {
+  // Every query sees every key alike, and values tell keys apart: an output shows which weights were dropped.
+  const Index n = 40;
+  Tape<double> tape(Threads{1}, {.attention_dropout = 0.25});
+  RelativeBias<double> model, gradient;
+  Random random(1);
+  Matrix<double> x = Matrix<double>::Zero(2 * n, 2 * 2 + 2 * n);
+  for (Index i = 0; i < 2 * n; ++i) {
+    x(i, 4 + i % n) = x(i, 4 + n + i % n) = static_cast<double>(n);
+  }
+  const Attention attention({.scoring = {.kernel = ScoreKernel::softmax},
+                             .heads = 2,
+                             .width = 1,
+                             .value = n,
+                             .sequences = Sequences::uniform(2, n)});
+  tape.begin(model, gradient, random);
+  const Matrix<double> y = tape[attention(tape, model, tape.input(x))];
+  for (Index i = 0; i < y.size(); ++i) {
+    EXPECT_TRUE(std::abs(y.data()[i]) < 1e-12 || std::abs(y.data()[i] - 4.0 / 3.0) < 1e-12) << y.data()[i];
+  }
+  const double kept = static_cast<double>((y.array() > 0.5).count()) / static_cast<double>(y.size());
+  EXPECT_NEAR(kept, 0.75, 0.02);
+  const Matrix<double> masks[]{y.topLeftCorner(n, n), y.topRightCorner(n, n), y.bottomLeftCorner(n, n),
+                               y.bottomRightCorner(n, n)};
+  for (int a = 0; a < 4; ++a) {
+    for (int b = 0; b < a; ++b) {
+      EXPECT_GT((masks[a] - masks[b]).cwiseAbs().sum(), 100) << a << " and " << b;
+    }
+  }
+}
+
+TEST(TinyAttentionTraining, GradientsAreExact) {
+  for (const bool causal : {false, true}) {
+    TinyAttention<double> layer({.channels = 5, .width = 4, .out = 6, .causal = causal, .bias = causal});
+    test::shake(layer, 1);
+    expect_gradients(layer, random_matrix<double>(12, 5, 2), [](Tape<double>& tape, const auto& model, Variable x) {
+      return record(tape, model, x, Sequences::of_lengths({5, 0, 1, 6}));
+    });
+  }
+}
+
+TEST(TinyAttentionTraining, ForwardIsTheInferenceForward) {
+  TinyAttention<float> layer({.channels = 5, .width = 4, .out = 6, .causal = true});
+  test::shake(layer, 1);
+  const Sequences sequences = Sequences::of_lengths({150, 3});
+  const Matrix<float> x = random_matrix<float>(153, 5, 2);
+  Matrix<float> expected(153, 6);
+  Workspace<float> workspace;
+  layer.forward(x, sequences, expected, workspace);
+  Tape<float> tape;
+  auto gradient = zeros_like(layer);
+  tape.begin(layer, gradient);
+  EXPECT_TRUE(test::same_bits(Matrix<float>(tape[record(tape, layer, tape.input(x), sequences)]), expected));
+}
+
+TEST(TinyAttentionTraining, RefusesWhatTheForwardRefuses) {
+  TinyAttention<double> layer({.channels = 5, .width = 4, .out = 6}), gradient = layer;
+  Tape<double> tape;
+  tape.begin(layer, gradient);
+  const Matrix<double> narrow = random_matrix<double>(7, 4, 1), good = random_matrix<double>(7, 5, 1);
+  EXPECT_THROW(record(tape, layer, tape.input(narrow), Sequences::single(7)), ShapeError);
+  EXPECT_THROW(record(tape, layer, tape.input(good), Sequences::single(8)), ShapeError);
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,115 @@
+#include "gated/train/loss.hpp"
+
+#include <cmath>
+
+#include "tests/train/gradients.hpp"
+
+namespace gated {
+namespace {
+
+using test::random_matrix;
+
+/// A model without parameters.
+struct None {
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+const std::vector<Index> targets{3, -100, 0, 16};
+
+/// Of `x`, with its gradient if that is asked for.
+template <class T>
+double loss_of(const Matrix<T>& x, const CrossEntropyOptions& options, Matrix<T>* gradient = nullptr) {
+  Tape<T> tape;
+  None model, none;
+  tape.begin(model, none);
+  const Variable logits = tape.input(x);
+  const double loss = tape.backward(cross_entropy(tape, logits, targets, options));
+  if (gradient != nullptr) {
+    *gradient = tape.gradient(logits);
+  }
+  return loss;
+}
+
+/// The definition, word by word.
+double literal_loss(const Matrix<double>& x, double smoothing) {
+  double sum = 0;
+  for (const Index i : {0, 2, 3}) {
+    const double normaliser = std::log(x.row(i).array().exp().sum());
+    for (Index j = 0; j < x.cols(); ++j) {
+      const double target = smoothing / static_cast<double>(x.cols()) +
+                            (j == targets[static_cast<std::size_t>(i)] ? 1 - smoothing : 0.0);
+      sum -= target * (x(i, j) - normaliser);
+    }
+  }
+  return sum / 3;
+}
+
+TEST(CrossEntropy, IsItsDefinition) {
+  const Matrix<double> x = random_matrix<double>(4, 17, 1, 2.0);
+  for (const double smoothing : {0.0, 0.1, 1.0}) {
+    EXPECT_NEAR(loss_of<double>(x, {.label_smoothing = smoothing}), literal_loss(x, smoothing), 1e-14);
+    EXPECT_NEAR(loss_of<float>(x.cast<float>(), {.label_smoothing = smoothing}), literal_loss(x, smoothing), 2e-6);
+  }
+}
+
+TEST(CrossEntropy, GradientsAreExact) {
+  for (const double smoothing : {0.0, 0.1}) {
+    test::expect_gradients(None{}, random_matrix<double>(4, 17, 1), [=](Tape<double>& tape, const None&, Variable x) {
+      return cross_entropy(tape, x, targets, {.label_smoothing = smoothing});
+    });
+  }
+}
+
+TEST(CrossEntropy, RowsThatDoNotCountReceiveNothing) {
+  Matrix<float> gradient;
+  loss_of<float>(random_matrix<float>(4, 17, 1), {}, &gradient);
+  EXPECT_TRUE(gradient.row(1).isZero(0));
+  EXPECT_FALSE(gradient.row(0).isZero(0));
+}
+
+TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
+  Matrix<float> x = Matrix<float>::Zero(4, 17), gradient;
+  x(0, 3) = x(2, 0) = x(3, 16) = 3e38f;
+  EXPECT_EQ(loss_of<float>(x, {}, &gradient), 0.0);
+  x.array() *= -1;
+  EXPECT_NEAR(loss_of<float>(x, {}, &gradient) / 3e38, 1.0, 1e-6);
+  EXPECT_TRUE(gradient.allFinite());
+}
+
+TEST(CrossEntropy, NaNBecomesTheLoss) {
+  Matrix<float> x = random_matrix<float>(4, 17, 1);
+  x(2, 5) = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(loss_of<float>(x, {})));
+}
+
+TEST(CrossEntropy, RefusesTargetsThatDoNotExist) {
+  Tape<float> tape;
+  None model, none;
+  tape.begin(model, none);
+  const Matrix<float> x = random_matrix<float>(4, 17, 1);
+  const Variable logits = tape.input(x);
+  const std::vector<Index> beyond{3, 17, 0, 1}, negative{3, -1, 0, 1}, few{3}, ignored(4, -100);
+  EXPECT_EQ(test::message_of<ArgumentError>([&] { cross_entropy(tape, logits, beyond); }),
+            "cross_entropy: target 1 is 17, expected 0 … 16, or -100 for a row that does not count.");
+  EXPECT_THROW(cross_entropy(tape, logits, negative), ArgumentError);
+  EXPECT_THROW(cross_entropy(tape, logits, few), ShapeError);
+  EXPECT_THROW(cross_entropy(tape, logits, ignored), ArgumentError);
+  EXPECT_THROW(cross_entropy(tape, logits, targets, {.label_smoothing = 1.5}), ArgumentError);
+}
+
+TEST(MeanSquaredError, IsItsDefinitionAndItsGradientsAreExact) {
+  const Matrix<double> wanted = random_matrix<double>(3, 5, 2), x = random_matrix<double>(3, 5, 3);
+  Tape<double> tape;
+  None model, none;
+  tape.begin(model, none);
+  const double loss = tape.backward(mean_squared_error<double>(tape, tape.input(x), wanted));
+  EXPECT_NEAR(loss, (x - wanted).array().square().mean(), 1e-15);
+  test::expect_gradients(None{}, x, [&](Tape<double>& t, const None&, Variable y) {
+    return mean_squared_error<double>(t, y, wanted);
+  });
+  const Variable small = tape.input(x);
+  EXPECT_THROW(mean_squared_error<double>(tape, small, wanted.topRows(2)), ShapeError);
+}
+
+}  // namespace
+}  // namespace gated

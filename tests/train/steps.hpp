@@ -1,0 +1,55 @@
+#pragma once
+
+#include "tests/train/gradients.hpp"
+
+/// Whole training steps, to be compared bit by bit, and configurations to take them with.
+
+namespace gated::test {
+
+/// What a step gives.
+template <class Model>
+struct StepResult {
+  Matrix<typename Model::Scalar> output, input_gradient;
+  Model gradient;
+};
+
+/// A step of `run(tape, model, x)` from a random cotangent, with the noise of `seed`.
+template <class Model, class Run>
+StepResult<Model> step_of(const Model& model, const Matrix<typename Model::Scalar>& x, const Run& run, int threads = 1,
+                          const TapeOptions& options = {}, std::uint64_t seed = 1) {
+  using T = typename Model::Scalar;
+  Tape<T> tape(Threads{threads}, options);
+  StepResult<Model> result{{}, {}, zeros_like(model)};
+  Random random(seed);
+  tape.begin(model, result.gradient, random);
+  const Variable input = tape.input(x), output = run(tape, model, input);
+  result.output = tape[output];
+  tape.backward(output, random_matrix<T>(tape.rows(output), tape.width(output), 99));
+  result.input_gradient = tape.gradient(input);
+  return result;
+}
+
+template <class Model>
+void expect_same_bits(const StepResult<Model>& a, const StepResult<Model>& b) {
+  EXPECT_TRUE(same_bits(a.output, b.output));
+  EXPECT_TRUE(same_bits(a.input_gradient, b.input_gradient));
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto left, auto right) {
+        for (std::size_t i = 0; i < left.size(); ++i) {
+          ASSERT_EQ(bits_of(left[i]), bits_of(right[i])) << info.path() << "[" << i << "]";
+        }
+      },
+      a.gradient, b.gradient);
+}
+
+/// Calls `f(config)` with each value of one of its enumerations in turn.
+template <class Config, class Enum, class F>
+void for_each_value(Config config, Enum Config::*setting, const F& f) {
+  for (const auto& [value, name] : names_of(Enum{})) {
+    SCOPED_TRACE(name);
+    config.*setting = value;
+    f(config);
+  }
+}
+
+}  // namespace gated::test
