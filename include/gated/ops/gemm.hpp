@@ -13,7 +13,8 @@
 ///
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
 ///     row of K by row of K, so that the inner loop reads it front to back. It fits in the second-level cache.
-///  2. a is read where it lies, `tile_rows` rows at a time.
+///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
+///     rows.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
 ///  there
 ///     for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With 32
@@ -126,6 +127,22 @@ void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
   }
 }
 
+/// Copies the transposed matrix `a`, whose columns lie contiguously in memory, into tiles of tile_rows rows, column of K by
+/// column of K: otherwise each step along K would touch another page of memory. Work is divided by columns.
+template <class T>
+void pack_tiles(const Operand<T>& a, T* packed, Threads threads) {
+  constexpr Index tile = tile_rows, columns_per_task = 64;
+  parallel_for(threads, (a.columns + columns_per_task - 1) / columns_per_task, [&](Index task, Index) {
+    const Index last = std::min(a.columns, (task + 1) * columns_per_task);
+    for (Index row = 0; row < a.rows; row += tile) {
+      const Index rows = std::min(tile, a.rows - row);
+      for (Index k = task * columns_per_task; k < last; ++k) {
+        std::copy_n(a.at(row, k), rows, packed + (row * a.columns + k * tile));
+      }
+    }
+  });
+}
+
 /// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns and may be
 /// overwritten.
 template <class T>
@@ -160,6 +177,17 @@ void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilo
   const Threads threads = a.rows * a.columns * b.columns < smallest_parallel_work ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(scratch_size * threads.count);
 
+  constexpr Index tile_height = tile_rows;
+  const bool pack_a = a.row_stride == 1 && a.column_stride != 1 && a.rows >= tile_height && panels >= 2;
+  T* const tiles = workspace.take(pack_a ? (a.rows + tile_height - 1) / tile_height * tile_height * a.columns : 0);
+  if (pack_a) {
+    pack_tiles(a, tiles, threads);
+  }
+  const auto left = [&](Index row) {
+    return pack_a ? tiles + (row - row % tile_height) * a.columns + row % tile_height : a.at(row, 0);
+  };
+  const Index k_stride = pack_a ? tile_height : a.column_stride;
+
   parallel_for(threads, panels * blocks, [&](Index task, Index worker) {
     T* const packed = scratch + worker * scratch_size;
     T* const tile = packed + packed_size;
@@ -177,7 +205,7 @@ void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilo
     const Index last = std::min(first + block_rows, a.rows);
     for (Index row = first; row < last;) {
       const Index rows =
-          multiply_some(last - row, a.columns, a.at(row, 0), a.row_stride, a.column_stride, panel, panel_stride, tile);
+          multiply_some(last - row, a.columns, left(row), a.row_stride, k_stride, panel, panel_stride, tile);
       epilogue(row, column, rows, columns, tile);
       row += rows;
     }

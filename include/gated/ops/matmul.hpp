@@ -94,7 +94,7 @@ struct StageList {
 ///
 /// y may be read by a stage (a residual) but must not overlap a or b.
 /// Errors: ShapeError if the sizes do not fit. NaN and infinities propagate along their row of a and column of b.
-/// Cost: 2·M·N·K flops; scratch of one packed panel of b (two vectors × K) per thread.
+/// Cost: 2·M·N·K flops; scratch of one packed panel of b (two vectors × K) per thread, and of a if it is a transposed matrix.
 template <class T, class... Stages>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const Stages&... stages) {
