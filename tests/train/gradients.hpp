@@ -64,8 +64,8 @@ void expect_differences(const std::string& name, std::span<double> values, std::
 /// Checks the gradients of Σ output ⊙ cotangent, with a random cotangent, in every parameter of `model` and in `x`.
 ///
 /// `run(tape, model, x)` records what is tested and returns its output. An x of no columns is not an input: `run` has inputs of
-/// its own. The largest error allowed is `tolerance` times the largest gradient of the same parameter. With `seed` every step has
-/// the noise of that seed.
+/// its own. The largest error allowed is `tolerance` times the largest gradient of the same parameter. With `seed` every step
+/// has the noise of that seed.
 template <class Model, class Run>
 void expect_gradients(Model model, Matrix<double> x, const Run& run, double tolerance = 1e-6, const TapeOptions& options = {},
                       std::optional<std::uint64_t> seed = {}) {

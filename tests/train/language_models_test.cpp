@@ -175,6 +175,24 @@ TEST(TrainLanguageModels, BitsDoNotDependOnThreadsNorOnWhatIsKept) {
 }
 
 template <class Model, class Run>
+void expect_every_dropout(const Model& model, const Run& record_model) {
+  const Matrix<double> nothing(13, 0);
+  const auto plain = test::step_of(model, nothing, record_model);
+  for (const auto rate : {&TapeOptions::attention_dropout, &TapeOptions::embedding_dropout, &TapeOptions::residual_dropout}) {
+    TapeOptions options;
+    options.*rate = 0.3;
+    const auto dropped = test::step_of(model, nothing, record_model, 1, options);
+    EXPECT_GT((dropped.output - plain.output).cwiseAbs().maxCoeff(), 1e-3);
+    EXPECT_TRUE(test::same_bits(test::step_of(model, nothing, record_model, 1, options, {}).output, plain.output));
+  }
+}
+
+TEST(TrainLanguageModels, EveryKindOfDropoutActsInAStepWithNoiseAlone) {
+  expect_every_dropout(shaken<Flash64>(flash()), run_masked);
+  expect_every_dropout(shaken<Gau64>(encoder()), run_typed);
+}
+
+template <class Model, class Run>
 void expect_no_allocations(const Model& model, const Run& record_model) {
   auto gradient = zeros_like(model);
   const auto cotangent = random_matrix<double>(13, model.out(), 5);

@@ -96,6 +96,19 @@ TEST(TrainMixedChunkAttention, GradientsWithDropout) {
   }
 }
 
+TEST(TrainMixedChunkAttention, EveryChunkHasAMaskOfItsOwn) {
+  const DropoutMask<double> mask_of_all(1, 0.5);
+  ChunkMixing<double> mixing{.chunk = 4};
+  mixing.local.dropout = mask_of_all;
+  for (const Index h : {0, 1, 5}) {
+    for (Index i = 0; i < 4; ++i) {
+      for (Index j = 0; j < 4; ++j) {
+        EXPECT_EQ(mixing.local_of(h).dropout(i, j, 1).largest(), mask_of_all(4 * h + i, j, 1).largest());
+      }
+    }
+  }
+}
+
 TEST(TrainMixedChunkAttention, ForwardIsTheInferenceForward) {
   const auto x = random_matrix<float>(rows, 5, 4);
   for (const bool causal : {false, true}) {

@@ -13,15 +13,15 @@ struct StepResult {
   Model gradient;
 };
 
-/// A step of `run(tape, model, x)` from a random cotangent, with the noise of `seed`.
+/// A step of `run(tape, model, x)` from a random cotangent, with the noise of `seed`, or without for none.
 template <class Model, class Run>
 StepResult<Model> step_of(const Model& model, const Matrix<typename Model::Scalar>& x, const Run& run, int threads = 1,
-                          const TapeOptions& options = {}, std::uint64_t seed = 1) {
+                          const TapeOptions& options = {}, std::optional<std::uint64_t> seed = 1) {
   using T = typename Model::Scalar;
   Tape<T> tape(Threads{threads}, options);
   StepResult<Model> result{{}, {}, zeros_like(model)};
-  Random random(seed);
-  tape.begin(model, result.gradient, random);
+  Random random(seed.value_or(0));
+  seed ? tape.begin(model, result.gradient, random) : tape.begin(model, result.gradient);
   const Variable input = tape.input(x), output = run(tape, model, input);
   result.output = tape[output];
   tape.backward(output, random_matrix<T>(tape.rows(output), tape.width(output), 99));

@@ -1,0 +1,34 @@
+# ctest runs this: the job JOB of PROGRAM on two processes, through MPIRUN.
+
+set(ENV{OMP_WAIT_POLICY} passive)
+set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI keeps memory to the end
+# Open MPI, where it has fewer cores than processes, in a container, and as its root. Others do not look at these.
+set(ENV{OMPI_MCA_rmaps_base_oversubscribe} 1)
+set(ENV{OMPI_MCA_mpi_yield_when_idle} 1)
+set(ENV{OMPI_MCA_hwloc_base_binding_policy} none)
+set(ENV{OMPI_MCA_btl_vader_single_copy_mechanism} none)
+set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
+set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
+
+set(file ${FOLDER}/${JOB}.safetensors)
+file(REMOVE ${file})
+execute_process(COMMAND ${MPIRUN} 2 ${PROGRAM} ${JOB} ${file} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+
+# The job must have ended as `succeeds` says, and have said something that matches `pattern`.
+function(expect succeeds pattern)
+  if((succeeds AND NOT code EQUAL 0) OR (NOT succeeds AND code EQUAL 0) OR NOT said MATCHES "${pattern}")
+    message(FATAL_ERROR "${JOB}: exit code ${code}; expected success: ${succeeds}, and something that matches ${pattern}:\n${said}")
+  endif()
+endfunction()
+
+if(JOB STREQUAL "exception")  # one rank throws while the other waits for it
+  expect(FALSE "rank 1 of 2: no data on this rank")
+elseif(JOB STREQUAL "death")  # one rank is killed while the other trains, and saves every step
+  expect(FALSE "signal 9")
+  execute_process(COMMAND ${PROGRAM} whole ${file} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  expect(TRUE "whole after [1-9][0-9]* steps")
+else()
+  expect(TRUE "rank 0: passed.*rank 1: passed|rank 1: passed.*rank 0: passed")
+endif()
+file(GLOB left ${file}*)  # with what a killed rank had not finished writing
+file(REMOVE ${left})

@@ -1,0 +1,238 @@
+// train_distributed JOB FILE: what the ranks of one job do; job.cmake runs it. Each rank checks what it sees.
+
+#include <csignal>
+#include <string_view>
+
+#include "gated/io/model_file.hpp"
+#include "gated/train/distributed_mpi.hpp"
+#include "gated/train/gmlp_language_model.hpp"
+#include "gated/train/loss.hpp"
+
+namespace {
+
+using namespace gated;
+
+/// What a test finds wrong.
+class Failure : public Error {
+ public:
+  using Error::Error;
+};
+
+template <class T>
+using Trained = Training<GmlpLanguageModel<T>>;
+
+template <class T>
+typename Trained<T>::Config config() {
+  return {.model = {.vocabulary = 17,
+                    .trunk = {.length = 12, .channels = 16, .hidden = 32, .depth = 2, .causal = true, .attention = 8}},
+          .optimizer = {.learning_rate = 1e-2},
+          .schedule = {.form = ScheduleForm::cosine, .warmup = 2, .steps = 10},
+          .clip_norm = 1.0,
+          .average_decay = 0.9};
+}
+
+/// A batch of sequences whose tokens follow each other by a rule with some noise. Every third target does not count if
+/// `ragged`.
+struct Batch {
+  static constexpr Index length = 12;
+  std::vector<Index> tokens, targets;
+
+  Batch(Index count, Random& random, bool ragged = false) {
+    for (Index i = 0; i < count * length; ++i) {
+      tokens.push_back(static_cast<Index>(random.bits() % 17));
+      const bool counts = !ragged || (i % 3 != 0 && i < count * length / 2) || i % 5 == 0;
+      targets.push_back(counts ? (3 * tokens.back() + 1) % 17 : CrossEntropyOptions{}.ignored);
+    }
+  }
+};
+
+/// The mean loss of the sequences of `share`, and its gradient. `counted` becomes the number of targets that count.
+template <class T>
+double loss_of(Tape<T>& tape, const GmlpLanguageModel<T>& model, GmlpLanguageModel<T>& gradient, const Batch& batch,
+               MpiWorld::Share share, Index* counted = nullptr) {
+  const auto first = static_cast<std::size_t>(share.first * Batch::length);
+  const auto count = static_cast<std::size_t>(share.count * Batch::length);
+  const Tokens tokens = Tokens(batch.tokens).subspan(first, count);
+  const Targets targets = Targets(batch.targets).subspan(first, count);
+  if (counted != nullptr) {
+    *counted = static_cast<Index>(count) - std::count(targets.begin(), targets.end(), CrossEntropyOptions{}.ignored);
+  }
+  tape.begin(model, gradient);
+  const Variable logits = record(tape, model, tokens, Sequences::uniform(share.count, Batch::length));
+  return tape.backward(cross_entropy(tape, logits, targets));
+}
+
+/// Ten steps in which each rank takes its share of a batch of `sequences`, beside ten steps of one process that takes all of
+/// it: the losses must be the same.
+template <class T>
+void compare_losses(MpiWorld& world, Index sequences, bool ragged, double tolerance) {
+  Trained<T> shared(config<T>(), Random(1)), alone(config<T>(), Random(1));
+  Tape<T> tape;
+  world.expect_same(shared);
+  double first = 0, last = 0;
+  for (Index step = 1; step <= 10; ++step) {
+    last = shared.step([&](const auto& model, auto& gradient) {
+      const Batch batch(sequences, shared.random, ragged);
+      Index counted = 0;
+      const double loss = loss_of(tape, model, gradient, batch, world.share(sequences), &counted);
+      return ragged ? world.all_reduce_mean(gradient, loss, static_cast<double>(counted))
+                    : world.all_reduce_mean(gradient, loss);
+    });
+    const double expected = alone.step([&](const auto& model, auto& gradient) {
+      return loss_of(tape, model, gradient, Batch(sequences, alone.random, ragged), {0, sequences});
+    });
+    require<Failure>(std::abs(last - expected) <= tolerance, "step ", step, ": the loss is ", last, ", expected ", expected,
+                     " ± ", tolerance, ".");
+    first = step == 1 ? last : first;
+  }
+  require<Failure>(last < first - 0.01, "the loss went from ", first, " to ", last, ", expected it to become smaller.");
+  world.expect_same(shared);
+}
+
+/// The text of the `E` that `f` must raise on every rank. A rank that does not raise it would wait, or ends the job.
+template <class E, class F>
+std::string expect_on_all(MpiWorld& world, const F& f) {
+  std::string message;
+  try {
+    f();
+  } catch (const E& error) {
+    message = error.what();
+  }
+  require<Failure>(!message.empty(), "rank ", world.rank(), " met no error.");
+  return message;
+}
+
+/// One rank's loss, or a single number of its gradient, is not finite: all refuse the step and can go on.
+void not_a_number(MpiWorld& world) {
+  Trained<float> training(config<float>(), Random(1));
+  const auto step = [&](double loss, float slope) {
+    training.step([&](const auto&, auto& gradient) {
+      gradient.embedding.weight.setConstant(0.1F);
+      gradient.embedding.weight(1, 2) = slope;
+      return world.all_reduce_mean(gradient, loss);
+    });
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const bool sick = world.rank() == 1;
+  const auto before = detail::fingerprint(training);
+  std::string said = expect_on_all<TrainingError>(world, [&] { step(sick ? std::nan("") : 1.0, 0.1F); });
+  require<Failure>(said.find("the loss of micro-batch 1 is nan") != said.npos, "the error is: ", said);
+  said = expect_on_all<TrainingError>(world, [&] { step(1.0, sick ? nan : 0.1F); });
+  require<Failure>(said.find("embedding.weight[1, 2] = nan") != said.npos, "the error is: ", said);
+  require<Failure>(detail::fingerprint(training) == before, "the training has changed.");
+  step(1.0, 0.1F);
+  require<Failure>(training.steps_done() == 1, "the training does not go on.");
+  world.expect_same(training);
+}
+
+/// Weights: the mean is right, a rank without data joins, and what makes no sense is refused on all ranks.
+void weights(MpiWorld& world) {
+  Random random(1);
+  GmlpLanguageModel<double> gradient(config<double>().model, random);
+  const auto reduce = [&](double value, double weight) {
+    for_each_parameter([&](const auto&, auto values) { std::fill(values.begin(), values.end(), value); }, gradient);
+    return world.all_reduce_mean(gradient, 10 * value, weight);
+  };
+  const auto expect = [&](double loss, double value) {
+    require<Failure>(loss == 10 * value && gradient.embedding.weight.isConstant(value, 0), "the mean is ", loss, ", expected ",
+                     10 * value, ".");
+  };
+  const bool second = world.rank() == 1;
+  expect(reduce(second ? 6.0 : 2.0, second ? 3.0 : 1.0), 5.0);
+  expect(reduce(second ? std::nan("") : 2.0, second ? 0.0 : 7.0), 2.0);
+  for (const double weight : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    expect_on_all<ArgumentError>(world, [&] { reduce(1, second ? weight : 1.0); });
+  }
+  const std::string said = expect_on_all<ArgumentError>(world, [&] { reduce(1, 0); });
+  require<Failure>(said.find("the weights of the 2 ranks add up to 0, expected") != said.npos, "the error is: ", said);
+  const auto none = world.share(1);
+  require<Failure>(world.share(7).count == (second ? 4 : 3) && none.count == (second ? 1 : 0), "a share is wrong.");
+}
+
+/// Ranks that do not start alike are told so.
+void different_ranks(MpiWorld& world) {
+  const bool second = world.rank() == 1;
+  const auto refused = [&](const Trained<float>& training, const char* expected) {
+    const std::string said = expect_on_all<ArgumentError>(world, [&] { world.expect_same(training); });
+    require<Failure>(said.find(expected) != said.npos, "the error is: ", said);
+  };
+  const Trained<float> start(config<float>(), Random(1));
+  Trained<float> other = start;
+  other.model.embedding.weight(0, 0) += second ? 1e-6F : 0.0F;
+  refused(other, "rank 1 other parameters, moments or average.");
+  auto settings = config<float>();
+  settings.optimizer.beta2 = second ? 0.99 : 0.999;
+  refused(Trained<float>(settings, Random(1)), "rank 1 other settings, steps or random numbers.");
+  other = start;
+  other.random = Random(second ? 5 : 6);
+  refused(other, "rank 1 other settings, steps or random numbers.");
+  world.expect_same(start);
+}
+
+/// Trains and saves every step, until rank 1 is killed or throws.
+void end_at_step(MpiWorld& world, Index last, const std::string& file, bool killed) {
+  Trained<float> training(config<float>(), Random(1));
+  Tape<float> tape;
+  for (;;) {
+    training.step([&](const auto& model, auto& gradient) {
+      if (world.rank() == 1 && training.steps_done() == last) {
+        killed ? static_cast<void>(std::raise(SIGKILL)) : raise<Failure>("no data on this rank");
+      }
+      const double loss = loss_of(tape, model, gradient, Batch(8, training.random), world.share(8));
+      return world.all_reduce_mean(gradient, loss);
+    });
+    if (world.rank() == 0) {
+      save_model(training, file);
+    }
+  }
+}
+
+/// What the file of a job that died holds: a training that is the same as that of one process after as many steps.
+void expect_whole(const std::string& file) {
+  auto training = load_model<Trained<float>>(file);
+  training.expect_same_run(config<float>());
+  require<Failure>(!first_nonfinite(training), "a number is not finite.");
+  Tape<float> tape;
+  Trained<float> alone(config<float>(), Random(1));
+  while (alone.steps_done() < training.steps_done()) {
+    alone.step([&](const auto& model, auto& gradient) {
+      return loss_of(tape, model, gradient, Batch(8, alone.random), {0, 8});
+    });
+  }
+  const float difference = (alone.model.embedding.weight - training.model.embedding.weight).cwiseAbs().maxCoeff();
+  require<Failure>(difference < 1e-3F && alone.random.state() == training.random.state(),
+                   "the file is of another training: ", difference);
+  std::printf("whole after %td steps\n", training.steps_done());
+}
+
+void run(MpiWorld& world, std::string_view job, const std::string& file) {
+  require<Failure>(world.size() == 2, "the job has ", world.size(), " ranks, expected 2.");
+  if (job == "same_losses") {
+    compare_losses<float>(world, 8, false, 1e-6);
+    compare_losses<double>(world, 8, false, 1e-13);
+  } else if (job == "different_shares") {
+    compare_losses<float>(world, 7, true, 1e-6);
+    compare_losses<double>(world, 7, true, 1e-13);
+  } else if (job == "not_a_number") {
+    not_a_number(world);
+  } else if (job == "weights") {
+    weights(world);
+  } else if (job == "different_ranks") {
+    different_ranks(world);
+  } else {
+    end_at_step(world, 20, file, job == "death");
+  }
+  std::printf("rank %d: passed\n", world.rank());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  require<Failure>(argc == 3, "usage: train_distributed JOB FILE");
+  const std::string job = argv[1], file = argv[2];
+  if (job == "whole") {  // one process, no MPI
+    expect_whole(file);
+    return 0;
+  }
+  return run_mpi(argc, argv, [&](MpiWorld& world) { run(world, job, file); });
+}
