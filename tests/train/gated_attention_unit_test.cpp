@@ -37,8 +37,6 @@ GatedAttentionUnit<T> shaken(const Config& config) {
 
 std::vector<std::uint8_t> some_mask() { return {1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 1}; }
 
-const auto run = [](auto& tape, const auto& unit, Variable x) { return record(tape, unit, x, sequences); };
-
 void expect_unit_gradients(const Config& config, Mask mask = {}, const TapeOptions& options = {}) {
   const auto masked = [=](Tape<double>& tape, const Unit& unit, Variable x) { return record(tape, unit, x, sequences, mask); };
   expect_gradients(shaken(config), random_matrix<double>(rows, 5, 4), masked, 1e-6, options, 5);

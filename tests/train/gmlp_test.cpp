@@ -1,5 +1,6 @@
 #include "gated/train/gmlp.hpp"
 
+#include "tests/models/gmlps.hpp"
 #include "tests/train/gradients.hpp"
 
 namespace gated {
@@ -33,23 +34,28 @@ const auto record_gmlp = [](Tape<double>& tape, const Gmlp<double>& model, Varia
   return record(tape, model, x, sequences);
 };
 
-TEST(TrainGmlp, GradientsWithAttentionAndTokenShift) {
+TEST(TrainGmlp, GradientsOfEveryOption) {
   for (const bool causal : {false, true}) {
-    for (const Index attention : {0, 3}) {
-      for (const Index token_shift : {0, 1, 2}) {
-        SCOPED_TRACE(testing::Message() << "causal " << causal << ", attention " << attention << ", shift " << token_shift);
-        auto config = config_of(causal, attention, token_shift);
-        config.attention_bias = attention > 0;
-        expect_gradients(shaken<double>(config), random_matrix<double>(10, 7, 6), record_gmlp);
-      }
+    for (GmlpConfig config : test::small_gmlps(causal)) {
+      SCOPED_TRACE(test::describe(config));
+      config.length_policy = LengthPolicy::slice;
+      const Sequences ragged = Sequences::of_lengths({test::small_length, 5});
+      expect_gradients(shaken<double>(config), random_matrix<double>(ragged.total(), test::small_channels, 6),
+                       [&](Tape<double>& tape, const Gmlp<double>& model, Variable x) { return record(tape, model, x, ragged); });
     }
   }
 }
 
-TEST(TrainGmlp, GradientsWithTheNormBehind) {
-  auto config = config_of(true, 3, 1);
-  config.norm_position = NormPosition::post;
-  expect_gradients(shaken<double>(config), random_matrix<double>(10, 7, 6), record_gmlp);
+TEST(TrainGmlp, GradientsWithAttentionTokenShiftAndBiases) {
+  for (const bool causal : {false, true}) {
+    for (const auto position : {NormPosition::pre, NormPosition::post}) {
+      SCOPED_TRACE(testing::Message() << "causal " << causal << ", norm " << name_of(position));
+      auto config = config_of(causal, 3, 2);
+      config.attention_bias = true;
+      config.norm_position = position;
+      expect_gradients(shaken<double>(config), random_matrix<double>(10, 7, 6), record_gmlp);
+    }
+  }
 }
 
 TEST(TrainGmlp, GradientsOfEveryActivation) {
@@ -100,12 +106,18 @@ void expect_same(const Step<T>& a, const Step<T>& b) {
 }
 
 TEST(TrainGmlp, ForwardIsTheInferenceForward) {
-  for (const auto position : {NormPosition::pre, NormPosition::post}) {
-    auto config = config_of(true, 3, 1);
-    config.norm_position = position;
-    const auto model = shaken<float>(config);
-    Workspace<float> workspace;
-    EXPECT_TRUE(test::same_bits(step(model).output, model.forward(random_matrix<float>(10, 7, 6), sequences, workspace)));
+  for (const bool causal : {false, true}) {
+    for (const GmlpConfig& config : test::small_gmlps(causal)) {
+      SCOPED_TRACE(test::describe(config));
+      const auto model = shaken<float>(config);
+      const Sequences two = Sequences::uniform(2, test::small_length);
+      const Matrix<float> x = random_matrix<float>(two.total(), test::small_channels, 6);
+      Workspace<float> workspace;
+      auto gradient = zeros_like(model);
+      Tape<float> tape;
+      tape.begin(model, gradient);
+      EXPECT_TRUE(test::same_bits(Matrix<float>(tape[record(tape, model, tape.input(x), two)]), model.forward(x, two, workspace)));
+    }
   }
 }
 

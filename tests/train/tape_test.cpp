@@ -53,5 +53,43 @@ TEST(Tape, PartsAndTheirWholeMayBothBeRead) {
   }
 }
 
+TEST(Tape, GoesBackOnceForEachStep) {
+  const Two model = two(3);
+  Two gradient = zeros_like(model);
+  Tape<double> tape;
+  const Matrix<double> x = random_matrix<double>(1, 3, 2);
+  for (int i = 0; i < 2; ++i) {
+    tape.begin(model, gradient);
+    const Variable y = record(tape, model.first, tape.input(x));
+    EXPECT_THROW(tape.backward(y), ShapeError);  // not 1 × 1
+    EXPECT_THROW(tape.backward(y, x.leftCols(2)), ShapeError);
+    tape.backward(y, x);
+    EXPECT_THROW(tape.backward(y, x), ArgumentError);
+  }
+}
+
+TEST(Tape, ParametersOfOtherModelsAreFixed) {
+  const Two model = two(3), other = two(3);
+  Two gradient = zeros_like(model);
+  Tape<double> tape;
+  tape.begin(model, gradient);
+  const Matrix<double> x = random_matrix<double>(2, 3, 2);
+  const Variable y = record(tape, other.second, record(tape, model.first, tape.constant(x)));
+  tape.backward(y, x);
+  EXPECT_FALSE(gradient.first.weight.isZero(0));
+  EXPECT_TRUE(gradient.second.weight.isZero(0));
+}
+
+TEST(Tape, AConstantReceivesNoGradient) {
+  const Two model = two(3);
+  Two gradient = zeros_like(model);
+  Tape<double> tape;
+  tape.begin(model, gradient);
+  const Matrix<double> x = random_matrix<double>(2, 3, 2);
+  const Variable input = tape.constant(x);
+  tape.backward(record(tape, model.first, input), x);
+  EXPECT_FALSE(tape.wants_gradient(input));
+}
+
 }  // namespace
 }  // namespace gated

@@ -23,9 +23,7 @@ template <class T>
 void scores_back(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
   using V = Simd<T>;
   const bool drops = scoring.dropout.is_active();
-  const auto dropped = [&](Index i, Index j, Index lanes) {
-    return drops ? scoring.dropout(first + i, j, lanes) : V(T{1});
-  };
+  const auto dropped = [&](Index i, Index j, Index lanes) { return drops ? scoring.dropout(first + i, j, lanes) : V(T{1}); };
   if (const auto activation = pointwise(scoring.kernel)) {
     const KeepVisible<T> visible{scoring, first};
     return with_activation(*activation, [&](auto kernel) {
@@ -90,7 +88,8 @@ void attend_back(const ConstView<T>& q, const ConstView<T>& k, const ConstView<T
     matmul<T>(scores, keys, dq, workspace, scale, Add<T>(dq));
     matmul<T>(transposed<T>(scores), queries, dk, workspace, scale, Add<T>(dk));
     for (Index i = 0; to.relative != nullptr && i < rows; ++i) {
-      Eigen::Map<Vector<T>>(to.relative - at - i, seen) += scores.row(i).transpose() * (scoring.bias_inside ? scoring.scale : T{1});
+      Eigen::Map<Vector<T>>(to.relative - at - i, seen) +=
+          scores.row(i).transpose() * (scoring.bias_inside ? scoring.scale : T{1});
     }
   };
   detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, detail::query_block, block);

@@ -16,8 +16,8 @@ namespace gated {
 
 /// GatedAttentionUnit::forward() with a `bias` (n × n, a constant, or of no size) added to the scores of every sequence, with
 /// attention dropout on A and residual dropout behind proj_out. `mask` and `bias` must stay until the way back is over.
-/// Errors: as forward(). Cost: about 2.5 times the forward's scores and twice its projections on the way back; rows × (3C + 6E +
-/// 4S) numbers are kept.
+/// Errors: as forward(). Cost: about 2.5 times the forward's scores and twice its projections on the way back; rows × (3C + 6E
+/// + 4S) numbers are kept.
 template <class T>
 Variable record(Tape<T>& tape, const GatedAttentionUnit<T>& layer, Variable x, const Sequences& sequences,
                 const std::type_identity_t<ConstView<T>>& bias, Mask mask = {}) {

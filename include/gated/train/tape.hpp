@@ -245,8 +245,9 @@ class Tape {
   double backward(Variable loss) {
     require<ShapeError>(rows(loss) == 1 && width(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", width(loss),
                         ", expected 1 × 1. For another output, give the gradient of the loss with respect to it.");
-    const T one{1};
-    give(target(loss), Eigen::Map<const Matrix<T>>(&one, 1, 1));
+    expect_forward_only();
+    Target start = target(loss);
+    start.view(0, 0) = start.fresh ? T{1} : start.view(0, 0) + T{1};
     run_back(0, steps_.size());
     return static_cast<double>((*this)[loss](0, 0));
   }
@@ -255,6 +256,7 @@ class Tape {
   void backward(Variable output, const ConstView<T>& cotangent) {
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == width(output), "Tape::backward: cotangent is ",
                         cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output), " × ", width(output), ".");
+    expect_forward_only();
     give(target(output), cotangent);
     run_back(0, steps_.size());
   }
@@ -370,6 +372,12 @@ class Tape {
     std::size_t entries_, steps_, code_, sequences_, scopes_;
   };
 
+  /// One way back for one way forward: a second would add to gradients that have been used up.
+  void expect_forward_only() {
+    require<ArgumentError>(!returned_, "Tape::backward: this step has gone back already. Call begin() and record it again.");
+    returned_ = true;
+  }
+
   void clear() {
     entries_.clear();
     steps_.clear();
@@ -380,6 +388,7 @@ class Tape {
     noisy_ = false;
     frame_.restart();
     begun_ = true;
+    returned_ = false;
   }
 
   Variable add(Entry e) {
@@ -447,6 +456,7 @@ class Tape {
   Random noise_;
   bool noisy_ = false;
   bool begun_ = false;
+  bool returned_ = false;  // backward() was called
 };
 
 }  // namespace gated
