@@ -14,6 +14,7 @@
 #include "gated/models/gmlp_image_classifier.hpp"
 #include "gated/models/gmlp_language_model.hpp"
 #include "gated/models/inspect.hpp"
+#include "gated/models/prepare.hpp"
 #include "gated/models/presets.hpp"
 #include "gated/models/resize.hpp"
 #include "gated/models/sampling.hpp"

@@ -11,6 +11,7 @@
 
 #include "gated/core/matrix.hpp"
 #include "gated/core/parallel.hpp"
+#include "gated/core/prepared_weights.hpp"
 
 /// @file
 /// Where activations live while a model runs.
@@ -44,6 +45,11 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
 
   Threads threads() const { return threads_; }
+
+  /// Takes packed weights from `prepared` where it has them; it must outlive the runs. See prepare().
+  void use(const PreparedWeights<T>& prepared) { prepared_ = &prepared; }
+  void use(const PreparedWeights<T>&&) = delete;  // would be gone at the end of the line
+  const PreparedWeights<T>* prepared() const { return prepared_; }
 
   /// The bytes that the arena holds.
   std::size_t bytes() const {
@@ -111,6 +117,7 @@ class Workspace {
     for (const auto& worker : workers_) {
       const auto frame = worker->frame();
       worker->take(count);
+      worker->prepared_ = prepared_;
     }
   }
 
@@ -198,6 +205,7 @@ class Workspace {
   }
 
   Threads threads_;
+  const PreparedWeights<T>* prepared_ = nullptr;
   std::vector<Chunk> chunks_;
   std::vector<std::unique_ptr<Workspace>> workers_;
   std::size_t current_ = 0;  // the chunk that is being filled

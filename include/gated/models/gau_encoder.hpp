@@ -152,8 +152,8 @@ struct GauEncoder {
   /// The type of token i.
   static Index type_of(Tokens types, Index i) { return types.empty() ? 0 : types[static_cast<std::size_t>(i)]; }
 
-  /// `mask`, or where it is empty and padding is masked, the mask that takes padding away, in memory that `memory.take()` gives,
-  /// such as a workspace's.
+  /// `mask`, or where it is empty and padding is masked, the mask that takes padding away, in memory that `memory.take()`
+  /// gives, such as a workspace's.
   template <class Memory>
   Mask mask_or_padding(Mask mask, Tokens tokens, Memory& memory) const {
     if (!mask.empty() || config.pad_token < 0 || std::find(tokens.begin(), tokens.end(), config.pad_token) == tokens.end()) {

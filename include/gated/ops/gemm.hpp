@@ -183,6 +183,10 @@ void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilo
   if (pack_a) {
     pack_tiles(a, tiles, threads);
   }
+  // A weight that prepare() has packed is read from there.
+  const T* const prepared = workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows
+                                ? workspace.prepared()->find(b.data, b.columns, b.rows)
+                                : nullptr;
   const auto left = [&](Index row) {
     return pack_a ? tiles + (row - row % tile_height) * a.columns + row % tile_height : a.at(row, 0);
   };
@@ -195,10 +199,10 @@ void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilo
     const Index columns = std::min(panel_columns<T>, b.columns - column);
     // A panel that would be used once only is read where it lies, if it lies row by row.
     const bool in_place = b.column_stride == 1 && columns == panel_columns<T> && a.rows <= Index{tile_rows};
-    if (!in_place) {
+    if (!in_place && prepared == nullptr) {
       pack_panel(b, column, columns, packed);
     }
-    const T* const panel = in_place ? b.at(0, column) : packed;
+    const T* const panel = in_place ? b.at(0, column) : (prepared != nullptr ? prepared + column * b.rows : packed);
     const Index panel_stride = in_place ? b.row_stride : panel_columns<T>;
 
     const Index first = task / panels * block_rows;

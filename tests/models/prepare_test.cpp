@@ -1,0 +1,115 @@
+#include "gated/models/prepare.hpp"
+
+#include "gated/models/flash_language_model.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp_language_model.hpp"
+#include "tests/core/allocations.hpp"
+#include "tests/layers/literal.hpp"
+
+namespace gated {
+namespace {
+
+using test::random_matrix;
+using test::same_bits;
+
+/// A model whose widths are not multiples of a vector.
+template <class T>
+GmlpLanguageModel<T> language_model() {
+  GmlpLanguageModel<T> model(
+      {.vocabulary = 45,
+       .trunk = {.length = 9, .channels = 23, .hidden = 70, .depth = 2, .causal = true, .attention = 5, .attention_bias = true}});
+  test::randomize(model, 1);
+  return model;
+}
+
+const std::vector<Index> tokens{1, 2, 3, 44, 0, 7, 8, 9, 10};
+
+template <class T>
+void expect_same_numbers() {
+  const auto model = language_model<T>();
+  const auto prepared = prepare(model);
+  Workspace<T> plain, fast, threaded(Threads{3});
+  fast.use(prepared);
+  threaded.use(prepared);
+  const Sequences sequences = Sequences::of_lengths({5, 4});
+  const Matrix<T> expected = model.forward(tokens, sequences, plain);
+  EXPECT_TRUE(same_bits(model.forward(tokens, sequences, fast), expected));
+  EXPECT_TRUE(same_bits(model.forward(tokens, sequences, threaded), expected));
+
+  auto state = model.start(), prepared_state = model.start();
+  Matrix<T> logits(1, 45), prepared_logits(1, 45);
+  for (const Index token : tokens) {
+    model.step(token, state, logits, plain);
+    model.step(token, prepared_state, prepared_logits, fast);
+    EXPECT_TRUE(same_bits(prepared_logits, logits));
+  }
+}
+
+TEST(Prepare, GivesTheSameBits) {
+  expect_same_numbers<float>();
+  expect_same_numbers<double>();
+}
+
+TEST(Prepare, IsReallyUsed) {
+  // The packed copy is what products read: the original may change without an effect.
+  auto model = language_model<float>();
+  const auto prepared = prepare(model);
+  Workspace<float> plain, fast;
+  fast.use(prepared);
+  const Sequences one = Sequences::single(9);
+  const Matrix<float> before = model.forward(tokens, one, plain);
+  for (auto& block : model.trunk.blocks) {
+    block.proj_in.weight.setZero();
+  }
+  EXPECT_TRUE(same_bits(model.forward(tokens, one, fast), before));
+  EXPECT_FALSE(same_bits(model.forward(tokens, one, plain), before));
+}
+
+TEST(Prepare, PacksEveryProjectionOfEveryModel) {
+  const auto gmlp = language_model<float>();
+  EXPECT_EQ(prepare(gmlp).count(), 1u + 2 * 4);  // the embedding; U, V, qkv and the attention's output
+  EXPECT_EQ(prepare(gmlp).bytes() % 64, 0u);
+
+  GmlpImageClassifier<float> images(
+      {.image = {6, 4}, .patch = {3, 2}, .image_channels = 2, .classes = 3, .trunk = {.channels = 6, .hidden = 8}});
+  test::randomize(images, 1);
+  const auto prepared = prepare(images);
+  EXPECT_EQ(prepared.count(), 4u);  // patches, U, V, head
+  Workspace<float> plain, fast;
+  fast.use(prepared);
+  const Matrix<float> x = random_matrix<float>(2, 48, 6);
+  EXPECT_TRUE(same_bits(images.forward(x, fast), images.forward(x, plain)));
+
+  FlashLanguageModel<float> flash({.vocabulary = 45, .trunk = {.depth = 1, .layer = flash_presets::lucidrains(12, 4, true, 8)}});
+  test::randomize(flash, 1);
+  const auto packed = prepare(flash);
+  Workspace<float> threaded(Threads{2});
+  threaded.use(packed);
+  EXPECT_TRUE(same_bits(flash.forward(tokens, Sequences::single(9), threaded), flash.forward(tokens, Sequences::single(9), plain)));
+}
+
+TEST(Prepare, AnotherModelIsNotMistakenForIt) {
+  const auto model = language_model<float>();
+  auto other = language_model<float>();
+  other.trunk.blocks[0].proj_in.weight *= 2;
+  const auto prepared = prepare(model);
+  Workspace<float> plain, fast;
+  fast.use(prepared);
+  const Sequences one = Sequences::single(9);
+  EXPECT_TRUE(same_bits(other.forward(tokens, one, fast), other.forward(tokens, one, plain)));
+}
+
+TEST(Prepare, AWarmStepAllocatesNothing) {
+  const auto model = language_model<float>();
+  const auto prepared = prepare(model);
+  Workspace<float> workspace;
+  workspace.use(prepared);
+  auto state = model.start();
+  Matrix<float> logits(1, 45);
+  model.step(1, state, logits, workspace);
+  EXPECT_EQ(test::allocations_during([&] { model.step(2, state, logits, workspace); }), 0);
+}
+
+}  // namespace
+}  // namespace gated
