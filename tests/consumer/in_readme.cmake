@@ -1,0 +1,17 @@
+# cmake -DSOURCE=… -DPROGRAM=… -DARGUMENTS=… -DREADME=… -P in_readme.cmake
+#
+# Runs a program whose source and whose output the README shows.
+
+execute_process(COMMAND "${PROGRAM}" ${ARGUMENTS} RESULT_VARIABLE status OUTPUT_VARIABLE said)
+message("${said}")
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "The program ended with ${status}")
+endif()
+file(READ "${README}" readme)
+file(READ "${SOURCE}" program)
+foreach(part IN ITEMS "${program}" "${said}")
+  string(FIND "${readme}" "${part}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "The README does not hold:\n${part}")
+  endif()
+endforeach()
