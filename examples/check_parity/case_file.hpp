@@ -13,7 +13,7 @@ namespace parity {
 /// A case: what an original implementation computed, with its parameters and inputs, in one safetensors file.
 ///
 /// The tensors are `model.<key>` (the original's state_dict), `input` and other arguments of the call, `output` and
-/// `output_f64`; with gradients also `cotangent`, `grad.<key>` and `grad.input`. The metadata has `case`, `family`, `class`, `max_abs_err_f32_vs_f64`, and `config`, a JSON object whose
+/// `output_f64`; with gradients also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`, `family`, `class`, `max_abs_err_f32_vs_f64`, and `config`, a JSON object whose
 /// `config` holds the constructor's explicit arguments, `config_full` the same with the defaults filled in, and `call` the
 /// arguments of the call.
 class CaseFile {
@@ -52,12 +52,13 @@ class CaseFile {
   }
 
   /// Fills the parameters of `model` from the tensors `model.*`, strictly: each is used, and each parameter is filled. With the
-  /// prefix `grad.`, a model of gradients from the gradients; that of the input is not a parameter's.
+  /// prefix `grad.`, a model of gradients from the gradients; those of inputs are not a parameter's.
   template <class Model>
   void load(Model& model, gated::NameMap names = {}, const std::string& prefix = "model.") const {
     names.prefix = prefix + names.prefix;
     for (const auto& [tensor, entry] : file_.tensors()) {
-      if (!tensor.starts_with(prefix) || tensor == "grad.input") {
+      const bool of_input = prefix == "grad." && tensor.starts_with(prefix) && file_.contains(tensor.substr(prefix.size()));
+      if (!tensor.starts_with(prefix) || of_input) {
         ignore(names, tensor);
       }
     }

@@ -3,6 +3,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "families.hpp"
 #include "gated/train/tape.hpp"
@@ -11,23 +12,45 @@
 
 namespace parity {
 
-/// If the case has gradients, and T is double: the gradients of Σ output ⊙ cotangent in every parameter of `model`, and in
-/// `input` if the case has that, beside the file's. `record(tape, x)` gives the output; `adjust(gradient)` may change the
-/// model that holds the gradients before they are compared.
-template <class T, class Model, class Record, class Adjust>
+/// Puts the matrices of a case on a tape, and remembers which: `input("key", matrix)`.
+template <class T>
+class Inputs {
+ public:
+  explicit Inputs(gated::Tape<T>& tape) : tape_(tape) {}
+
+  gated::Variable operator()(const char* name, const gated::Matrix<T>& matrix) {
+    made_.emplace_back(name, tape_.input(matrix));
+    return made_.back().second;
+  }
+  const std::vector<std::pair<std::string, gated::Variable>>& made() const { return made_; }
+
+ private:
+  gated::Tape<T>& tape_;
+  std::vector<std::pair<std::string, gated::Variable>> made_;
+};
+
+/// If the case has gradients, and T is double: the gradients of Σ output ⊙ cotangent in every parameter of `model`, and in the
+/// inputs whose gradients the case has, beside the file's.
+///
+/// `record(tape, input)` gives the output, and makes its inputs with `input`, an Inputs. `arrange(name, matrix)` brings the
+/// file's matrices into our order, and `adjust(gradient)` may change the gradients before they are compared.
+template <class T, class Model, class Record, class Arrange, class Adjust>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,
-                   const gated::Matrix<T>& input, const gated::Matrix<T>& cotangent, const Record& record,
-                   const Adjust& adjust) {
+                   const Record& record, const Arrange& arrange, const Adjust& adjust) {
   if constexpr (std::is_same_v<T, double>) {
+    if (!file.has("cotangent")) {
+      return;
+    }
     // A gradient is a model: the file's gradients are loaded as a model's parameters are.
     Model gradient = gated::zeros_like(model), expected = gated::zeros_like(model);
     file.load(expected, names, "grad.");
     gated::Tape<T> tape;
     tape.begin(model, gradient);
-    const gated::Variable x = tape.input(input), y = record(tape, x);
+    Inputs<T> inputs(tape);
+    const gated::Variable y = record(tape, inputs);
     const gated::View<T> output = tape[y];
-    const auto shaped = Eigen::Map<const gated::Matrix<T>>(cotangent.data(), output.rows(), output.cols());
-    tape.backward(y, shaped);
+    const gated::Matrix<T> cotangent = arrange(file.matrix<T>("cotangent"));
+    tape.backward(y, Eigen::Map<const gated::Matrix<T>>(cotangent.data(), output.rows(), output.cols()));
     adjust(gradient);
     gated::for_each_parameter(
         [&](const gated::ParameterInfo& info, auto ours, auto theirs) {
@@ -39,22 +62,20 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
           }
         },
         gradient, expected);
-    if (file.has("grad.input")) {
-      result.gradients.push_back({"input", tape.gradient(x), {}});
+    for (const auto& [name, variable] : inputs.made()) {
+      if (file.has("grad." + name)) {
+        result.gradients.push_back({name, tape.gradient(variable), arrange(file.matrix<T>("grad." + name))});
+      }
     }
   }
 }
 
-/// The same for an output in the order of the file's.
+/// The same for matrices in our order.
 template <class T, class Model, class Record>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,
-                   const gated::Matrix<T>& input, const Record& record) {
-  if (file.has("cotangent")) {
-    add_gradients(result, file, model, names, input, file.matrix<T>("cotangent"), record, [](Model&) {});
-    if (!result.gradients.empty() && file.has("grad.input")) {
-      result.gradients.back().theirs = file.matrix<T>("grad.input", 0);
-    }
-  }
+                   const Record& record) {
+  add_gradients<T>(
+      result, file, model, names, record, [](gated::Matrix<T> matrix) { return matrix; }, [](Model&) {});
 }
 
 }  // namespace parity

@@ -49,8 +49,8 @@ Result<T> run_layer(const CaseFile& file, Layer& layer, const gated::NameMap& na
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
   Result<T> result{layer.forward(x, sequences, workspace, mask), {}};
-  add_gradients<T>(result, file, layer, names, x,
-                   [&](auto& tape, gated::Variable input) { return record(tape, layer, input, sequences, mask); });
+  add_gradients<T>(result, file, layer, names,
+                   [&](auto& tape, auto& input) { return record(tape, layer, input("input", x), sequences, mask); });
   return result;
 }
 
@@ -67,8 +67,8 @@ Result<T> run_model(const CaseFile& file, Model& model, const gated::NameMap& na
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
   result.output = model.forward(tokens, sequences, workspace, mask, arguments...);
-  add_gradients<T>(result, file, model, names, {},
-                   [&](auto& tape, gated::Variable) { return record(tape, model, tokens, sequences, mask, arguments...); });
+  add_gradients<T>(result, file, model, names,
+                   [&](auto& tape, auto&) { return record(tape, model, tokens, sequences, mask, arguments...); });
   return result;
 }
 

@@ -43,13 +43,10 @@ Result<T> run(const CaseFile& file) {
   const auto sequences = gated::Sequences::uniform(batch, length);
   block.forward(x, sequences, y, workspace);
   Result<T> result{exchange_leading(y, batch, length), {}};
-  if (file.has("cotangent")) {
-    add_gradients<T>(result, file, block, names, x, exchange_leading(file.matrix<T>("cotangent"), length, batch),
-                     [&](auto& tape, gated::Variable input) { return record(tape, block, input, sequences); }, mask_weights);
-    if (!result.gradients.empty() && file.has("grad.input")) {
-      result.gradients.back().theirs = exchange_leading(file.matrix<T>("grad.input"), length, batch);
-    }
-  }
+  add_gradients<T>(
+      result, file, block, names,
+      [&](auto& tape, auto& input) { return record(tape, block, input("input", x), sequences); },
+      [&](const Matrix<T>& matrix) { return exchange_leading(matrix, length, batch); }, mask_weights);
   return result;
 }
 

@@ -29,7 +29,8 @@ Result<T> run_gau(const CaseFile& file) {
   if (!file.has("rel_pos_bias")) {
     return run_layer<T>(file, layer, gated::lucidrains_gau_names());
   }
-  file.load(layer, gated::lucidrains_gau_names());
+  const auto names = gated::lucidrains_gau_names();
+  file.load(layer, names);
   // The argument may differ from sequence to sequence.
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
@@ -43,7 +44,12 @@ Result<T> run_gau(const CaseFile& file) {
     layer.forward(x.middleRows(offset, length), Sequences::single(length), bias, y.middleRows(offset, length), workspace,
                   mask.empty() ? gated::Mask() : gated::Mask(mask).subspan(std::size_t(offset), std::size_t(length)));
   }
-  return {y, {}};
+  Result<T> result{y, {}};
+  if (biases.rows() == sequences.longest() && biases.cols() == biases.rows()) {  // the same for every sequence
+    add_gradients<T>(result, file, layer, names,
+                     [&](auto& tape, auto& input) { return record(tape, layer, input("input", x), sequences, biases, mask); });
+  }
+  return result;
 }
 
 gated::MixedChunkAttentionConfig flash_config(const nlohmann::json& a) {

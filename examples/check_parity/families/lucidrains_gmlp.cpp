@@ -36,8 +36,8 @@ Result<T> run_model(const CaseFile& file) {
     const auto x = file.matrix<T>("input");
     const auto sequences = sequences_of(file);
     result.output = model.forward(x, sequences, workspace);
-    add_gradients<T>(result, file, model, names, x,
-                     [&](auto& tape, gated::Variable input) { return record(tape, model, input, sequences); });
+    add_gradients<T>(result, file, model, names,
+                     [&](auto& tape, auto& input) { return record(tape, model, input("input", x), sequences); });
   } else {
     gated::GmlpLanguageModel<T> model(gated::GmlpLanguageModelConfig{
         .vocabulary = file.arguments().at("num_tokens"), .tied = false, .trunk = trunk_config(file.arguments())});
@@ -47,8 +47,8 @@ Result<T> run_model(const CaseFile& file) {
     const auto tokens = ids_of(file, "input");
     const auto sequences = sequences_of(file);
     result.output = model.forward(tokens, sequences, workspace);
-    add_gradients<T>(result, file, model, names, {},
-                     [&](auto& tape, gated::Variable) { return record(tape, model, tokens, sequences); });
+    add_gradients<T>(result, file, model, names,
+                     [&](auto& tape, auto&) { return record(tape, model, tokens, sequences); });
   }
   return result;
 }
@@ -70,8 +70,8 @@ Result<T> run_vision(const CaseFile& file) {
   workspace.observe(result.keep("trunk.blocks.0"));
   const auto images = file.matrix<T>("input", 1);
   result.output = model.forward(images, workspace);
-  add_gradients<T>(result, file, model, names, images,
-                   [&](auto& tape, gated::Variable input) { return record(tape, model, input); });
+  add_gradients<T>(result, file, model, names,
+                   [&](auto& tape, auto& input) { return record(tape, model, input("input", images)); });
   return result;
 }
 
@@ -99,9 +99,9 @@ Result<T> run_gate(const CaseFile& file) {
   } else {
     gate.forward(x, sequences, result.output, workspace);
   }
-  add_gradients<T>(result, file, gate, names, x, [&](auto& tape, gated::Variable input) {
-    return file.has("gate_res") ? record(tape, gate, input, sequences, tape.constant(gate_res))
-                                : record(tape, gate, input, sequences);
+  add_gradients<T>(result, file, gate, names, [&](auto& tape, auto& input) {
+    const gated::Variable z = input("input", x);
+    return file.has("gate_res") ? record(tape, gate, z, sequences, input("gate_res", gate_res)) : record(tape, gate, z, sequences);
   });
   return result;
 }
@@ -120,8 +120,8 @@ Result<T> run_block(const CaseFile& file) {
   gated::Workspace<T> workspace;
   const auto sequences = sequences_of(file);
   block.branch(x, sequences, result.output, workspace);
-  add_gradients<T>(result, file, block, names, x,
-                   [&](auto& tape, gated::Variable input) { return record_branch(tape, block, input, sequences); });
+  add_gradients<T>(result, file, block, names,
+                   [&](auto& tape, auto& input) { return record_branch(tape, block, input("input", x), sequences); });
   return result;
 }
 
@@ -140,8 +140,8 @@ Result<T> run_attention(const CaseFile& file) {
   gated::Workspace<T> workspace;
   const auto sequences = sequences_of(file);
   attention.forward(x, sequences, result.output, workspace);
-  add_gradients<T>(result, file, attention, names, x,
-                   [&](auto& tape, gated::Variable input) { return record(tape, attention, input, sequences); });
+  add_gradients<T>(result, file, attention, names,
+                   [&](auto& tape, auto& input) { return record(tape, attention, input("input", x), sequences); });
   return result;
 }
 

@@ -30,8 +30,8 @@ Result<T> run_cross(const CaseFile& file) {
   gated::Workspace<T> workspace;
   layer.forward(x, queries, key, value, others, y, workspace);
   Result<T> result{y, {}};
-  add_gradients<T>(result, file, layer, names, x, [&](auto& tape, gated::Variable input) {
-    return record(tape, layer, input, queries, tape.constant(key), tape.constant(value), others);
+  add_gradients<T>(result, file, layer, names, [&](auto& tape, auto& input) {
+    return record(tape, layer, input("input", x), queries, input("key", key), input("value", value), others);
   });
   return result;
 }

@@ -25,8 +25,9 @@ Result<T> run(const CaseFile& file) {
   const auto images = file.matrix<T>("input", 1);
   const bool features = file.call().value("call", nlohmann::json("logits")) == "features";
   result.output = features ? model.features(images, workspace) : model.forward(images, workspace);
-  add_gradients<T>(result, file, model, names, images, [&](auto& tape, gated::Variable input) {
-    return features ? record_features(tape, model, input) : record(tape, model, input);
+  add_gradients<T>(result, file, model, names, [&](auto& tape, auto& input) {
+    const gated::Variable pixels = input("input", images);
+    return features ? record_features(tape, model, pixels) : record(tape, model, pixels);
   });
   return result;
 }
