@@ -18,7 +18,8 @@ template <class T>
 GmlpLanguageModel<T> language_model() {
   GmlpLanguageModel<T> model(
       {.vocabulary = 45,
-       .trunk = {.length = 9, .channels = 23, .hidden = 70, .depth = 2, .causal = true, .attention = 5, .attention_bias = true}});
+       .trunk = {
+           .length = 9, .channels = 23, .hidden = 70, .depth = 2, .causal = true, .attention = 5, .attention_bias = true}});
   test::randomize(model, 1);
   return model;
 }
@@ -81,12 +82,14 @@ TEST(Prepare, PacksEveryProjectionOfEveryModel) {
   const Matrix<float> x = random_matrix<float>(2, 48, 6);
   EXPECT_TRUE(same_bits(images.forward(x, fast), images.forward(x, plain)));
 
-  FlashLanguageModel<float> flash({.vocabulary = 45, .trunk = {.depth = 1, .layer = flash_presets::lucidrains(12, 4, true, 8)}});
+  FlashLanguageModel<float> flash(
+      {.vocabulary = 45, .trunk = {.depth = 1, .layer = flash_presets::lucidrains(12, 4, true, 8)}});
   test::randomize(flash, 1);
   const auto packed = prepare(flash);
   Workspace<float> threaded(Threads{2});
   threaded.use(packed);
-  EXPECT_TRUE(same_bits(flash.forward(tokens, Sequences::single(9), threaded), flash.forward(tokens, Sequences::single(9), plain)));
+  EXPECT_TRUE(
+      same_bits(flash.forward(tokens, Sequences::single(9), threaded), flash.forward(tokens, Sequences::single(9), plain)));
 }
 
 TEST(Prepare, AnotherModelIsNotMistakenForIt) {

@@ -125,11 +125,8 @@ TEST(AttentionTraining, DropoutIsOfTheWeightsOfEachSequenceAndHeadAlone) {
   for (Index i = 0; i < 2 * n; ++i) {
     x(i, 4 + i % n) = x(i, 4 + n + i % n) = static_cast<double>(n);
   }
-  const Attention attention({.scoring = {.kernel = ScoreKernel::softmax},
-                             .heads = 2,
-                             .width = 1,
-                             .value = n,
-                             .sequences = Sequences::uniform(2, n)});
+  const Attention attention(
+      {.scoring = {.kernel = ScoreKernel::softmax}, .heads = 2, .width = 1, .value = n, .sequences = Sequences::uniform(2, n)});
   tape.begin(model, gradient, random);
   const Matrix<double> y = tape[attention(tape, model, tape.input(x))];
   for (Index i = 0; i < y.size(); ++i) {

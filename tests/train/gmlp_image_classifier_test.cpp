@@ -83,9 +83,9 @@ long allocations_of_last_step(const TapeOptions& options) {
 TEST(TrainGmlpImageClassifier, AWarmStepAllocatesNothing) {
   EXPECT_EQ(allocations_of_last_step({}), 0);
   EXPECT_EQ(allocations_of_last_step({.recompute = true}), 0);
-  EXPECT_EQ(allocations_of_last_step(
-                {.recompute = true, .attention_dropout = 0.1, .residual_dropout = 0.1, .scaled_depth = true}),
-            0);
+  EXPECT_EQ(
+      allocations_of_last_step({.recompute = true, .attention_dropout = 0.1, .residual_dropout = 0.1, .scaled_depth = true}),
+      0);
 }
 
 TEST(TrainGmlpImageClassifier, RefusesImagesOfAnotherSize) {

@@ -40,8 +40,9 @@ TEST(TrainGmlp, GradientsOfEveryOption) {
       SCOPED_TRACE(test::describe(config));
       config.length_policy = LengthPolicy::slice;
       const Sequences ragged = Sequences::of_lengths({test::small_length, 5});
-      expect_gradients(shaken<double>(config), random_matrix<double>(ragged.total(), test::small_channels, 6),
-                       [&](Tape<double>& tape, const Gmlp<double>& model, Variable x) { return record(tape, model, x, ragged); });
+      expect_gradients(
+          shaken<double>(config), random_matrix<double>(ragged.total(), test::small_channels, 6),
+          [&](Tape<double>& tape, const Gmlp<double>& model, Variable x) { return record(tape, model, x, ragged); });
     }
   }
 }
@@ -116,7 +117,8 @@ TEST(TrainGmlp, ForwardIsTheInferenceForward) {
       auto gradient = zeros_like(model);
       Tape<float> tape;
       tape.begin(model, gradient);
-      EXPECT_TRUE(test::same_bits(Matrix<float>(tape[record(tape, model, tape.input(x), two)]), model.forward(x, two, workspace)));
+      EXPECT_TRUE(
+          test::same_bits(Matrix<float>(tape[record(tape, model, tape.input(x), two)]), model.forward(x, two, workspace)));
     }
   }
 }
@@ -197,8 +199,8 @@ TEST(TrainGmlp, ActivationsHaveTheNamesOfTheirLayers) {
   Tape<float> tape;
   tape.begin(model, gradient);
   record(tape, model, tape.input(x), sequences);
-  for (const char* path : {"blocks.0.norm", "blocks.1.proj_in", "blocks.1.attention.proj_out",
-                           "blocks.0.gate.proj", "blocks.1"}) {
+  for (const char* path :
+       {"blocks.0.norm", "blocks.1.proj_in", "blocks.1.attention.proj_out", "blocks.0.gate.proj", "blocks.1"}) {
     SCOPED_TRACE(path);
     Matrix<float> kept;
     tape.for_each_activation([&](const std::string& at, ConstView<float> values) {

@@ -36,8 +36,8 @@ double literal_loss(const Matrix<double>& x, double smoothing) {
   for (const Index i : {0, 2, 3}) {
     const double normaliser = std::log(x.row(i).array().exp().sum());
     for (Index j = 0; j < x.cols(); ++j) {
-      const double target = smoothing / static_cast<double>(x.cols()) +
-                            (j == targets[static_cast<std::size_t>(i)] ? 1 - smoothing : 0.0);
+      const double target =
+          smoothing / static_cast<double>(x.cols()) + (j == targets[static_cast<std::size_t>(i)] ? 1 - smoothing : 0.0);
       sum -= target * (x(i, j) - normaliser);
     }
   }
@@ -104,9 +104,8 @@ TEST(MeanSquaredError, IsItsDefinitionAndItsGradientsAreExact) {
   tape.begin(model, none);
   const double loss = tape.backward(mean_squared_error<double>(tape, tape.input(x), wanted));
   EXPECT_NEAR(loss, (x - wanted).array().square().mean(), 1e-15);
-  test::expect_gradients(None{}, x, [&](Tape<double>& t, const None&, Variable y) {
-    return mean_squared_error<double>(t, y, wanted);
-  });
+  test::expect_gradients(None{}, x,
+                         [&](Tape<double>& t, const None&, Variable y) { return mean_squared_error<double>(t, y, wanted); });
   const Variable small = tape.input(x);
   EXPECT_THROW(mean_squared_error<double>(tape, small, wanted.topRows(2)), ShapeError);
 }

@@ -12,8 +12,7 @@ using Unit = SpatialGatingUnit<double>;
 
 SpatialGatingUnitConfig config_of(SpatialForm form, bool causal, Index heads, Index length = 7) {
   return {.channels = 12,
-          .spatial = {
-              .length = length, .heads = heads, .causal = causal, .form = form, .length_policy = LengthPolicy::slice}};
+          .spatial = {.length = length, .heads = heads, .causal = causal, .form = form, .length_policy = LengthPolicy::slice}};
 }
 
 Unit shaken(const SpatialGatingUnitConfig& config) {

@@ -46,7 +46,7 @@ class PreparedWeights {
  private:
   static constexpr std::align_val_t alignment{64};
   struct Delete {
-    void operator()(T* p) const { ::operator delete (p, alignment); }
+    void operator()(T* p) const { ::operator delete(p, alignment); }
   };
   struct Entry {
     const T* weight;
@@ -55,7 +55,7 @@ class PreparedWeights {
   };
 
   static std::unique_ptr<T, Delete> allocate(Index size) {
-    return std::unique_ptr<T, Delete>(static_cast<T*>(::operator new (static_cast<std::size_t>(size) * sizeof(T), alignment)));
+    return std::unique_ptr<T, Delete>(static_cast<T*>(::operator new(static_cast<std::size_t>(size) * sizeof(T), alignment)));
   }
 
   std::vector<Entry> entries_;  // by address

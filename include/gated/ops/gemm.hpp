@@ -208,8 +208,7 @@ void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilo
     const Index first = task / panels * block_rows;
     const Index last = std::min(first + block_rows, a.rows);
     for (Index row = first; row < last;) {
-      const Index rows =
-          multiply_some(last - row, a.columns, left(row), a.row_stride, k_stride, panel, panel_stride, tile);
+      const Index rows = multiply_some(last - row, a.columns, left(row), a.row_stride, k_stride, panel, panel_stride, tile);
       epilogue(row, column, rows, columns, tile);
       row += rows;
     }

@@ -91,9 +91,8 @@ void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& works
 /// The same for the rows of a matrix: the gradient of a bias.
 template <class T>
 void add_column_sums(const ConstView<T>& x, T* to, const Workspace<T>& workspace) {
-  add_column_sums<T>(x.rows(), x.cols(), to, workspace, [&](Index i, Index j, Index lanes) {
-    return Simd<T>::load(x.data() + i * x.outerStride() + j, lanes);
-  });
+  add_column_sums<T>(x.rows(), x.cols(), to, workspace,
+                     [&](Index i, Index j, Index lanes) { return Simd<T>::load(x.data() + i * x.outerStride() + j, lanes); });
 }
 
 }  // namespace gated

@@ -44,8 +44,7 @@ Variable activate(Tape<T>& tape, Variable x, Activation activation) {
   tape.push([&tape, activation, x, y] {
     with_activation(activation, [&](auto act) {
       const auto from = detail::reader<T>(tape[x]), dy = detail::reader<T>(tape.gradient(y));
-      add_gradient(tape, x,
-                   [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.derivative(from(i, j, lanes)); });
+      add_gradient(tape, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.derivative(from(i, j, lanes)); });
     });
   });
   return y;

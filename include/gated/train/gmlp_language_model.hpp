@@ -10,7 +10,8 @@
 
 namespace gated {
 
-/// The logits of GmlpLanguageModel::forward(), with dropout behind the embedding. `tokens` must stay until the way back is over.
+/// The logits of GmlpLanguageModel::forward(), with dropout behind the embedding. `tokens` must stay until the way back is
+/// over.
 template <class T>
 Variable record(Tape<T>& tape, const GmlpLanguageModel<T>& model, Tokens tokens, const Sequences& sequences) {
   sequences.expect_total("GmlpLanguageModel::forward", static_cast<Index>(tokens.size()));

@@ -25,13 +25,13 @@ inline Index counted_targets(Targets targets, Index rows, Index classes, const C
   constexpr const char* where = "cross_entropy";
   require<ShapeError>(static_cast<Index>(targets.size()) == rows, where, ": ", targets.size(), " targets, expected ", rows,
                       ", one for each row of logits.");
-  require<ArgumentError>(options.label_smoothing >= 0 && options.label_smoothing <= 1,
-                         where, ": label_smoothing = ", options.label_smoothing, ", expected 0 … 1.");
+  require<ArgumentError>(options.label_smoothing >= 0 && options.label_smoothing <= 1, where,
+                         ": label_smoothing = ", options.label_smoothing, ", expected 0 … 1.");
   Index counted = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const Index target = targets[i];
-    require<ArgumentError>(target == options.ignored || (target >= 0 && target < classes), where, ": target ", i, " is ", target,
-                           ", expected 0 … ", classes - 1, ", or ", options.ignored, " for a row that does not count.");
+    require<ArgumentError>(target == options.ignored || (target >= 0 && target < classes), where, ": target ", i, " is ",
+                           target, ", expected 0 … ", classes - 1, ", or ", options.ignored, " for a row that does not count.");
     counted += target == options.ignored ? 0 : 1;
   }
   require<ArgumentError>(counted > 0, where, ": none of the ", rows, " targets counts, so there is nothing to learn from.");
@@ -46,9 +46,8 @@ T log_sum_exp(const T* row, Index count) {
     largest = row[j] > largest || std::isnan(row[j]) ? row[j] : largest;
   }
   Simd<T> sum(T{0});
-  for_each_vector<T>(count, [&](Index j, Index lanes) {
-    sum = sum + exp(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes);
-  });
+  for_each_vector<T>(
+      count, [&](Index j, Index lanes) { sum = sum + exp(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes); });
   return largest + std::log(sum.sum());
 }
 
@@ -65,8 +64,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const Index counted = detail::counted_targets(targets, rows, classes, options);
   const double smoothing = options.label_smoothing;
   T* const normalisers = tape.take(rows);  // log Σ exp of each row
-  for_each_row(rows, tape.workspace(),
-               [&](Index i) { normalisers[i] = detail::log_sum_exp<T>(&x.coeffRef(i, 0), classes); });
+  for_each_row(rows, tape.workspace(), [&](Index i) { normalisers[i] = detail::log_sum_exp<T>(&x.coeffRef(i, 0), classes); });
   double sum = 0;
   for (Index i = 0; i < rows; ++i) {
     const Index target = targets[static_cast<std::size_t>(i)];

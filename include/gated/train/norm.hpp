@@ -101,9 +101,7 @@ template <class T>
 Variable record(Tape<T>& tape, const LayerNorm<T>& layer, Variable x) {
   const Variable y = tape.make(tape.rows(x), tape.width(x));
   layer.forward(tape[x], tape[y], tape.workspace());
-  tape.push([&tape, &layer, x, y] {
-    detail::layer_norm_back<T>(tape, x, y, layer.weight, layer.bias, layer.eps);
-  });
+  tape.push([&tape, &layer, x, y] { detail::layer_norm_back<T>(tape, x, y, layer.weight, layer.bias, layer.eps); });
   return y;
 }
 

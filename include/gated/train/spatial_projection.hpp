@@ -10,8 +10,8 @@ namespace gated {
 
 namespace detail {
 
-/// The way back through SpatialProjection::expand_row(): row i of ∂W, of which the first `length` entries are in `row`, joins the
-/// gradients of the numbers that W is made of. Entries that the mask hides are left out.
+/// The way back through SpatialProjection::expand_row(): row i of ∂W, of which the first `length` entries are in `row`, joins
+/// the gradients of the numbers that W is made of. Entries that the mask hides are left out.
 template <class T>
 void add_weight_row(Tape<T>& tape, const SpatialProjection<T>& layer, Index head, Index i, Index length, const T* row) {
   const Index n = layer.config.length;
@@ -111,9 +111,7 @@ Variable record(Tape<T>& tape, const SpatialProjection<T>& layer, Variable v, co
   const Variable y = tape.make(tape.rows(v), tape.width(v));
   layer.forward(tape[v], sequences, tape[y], tape.workspace());
   const Index kept = tape.keep(sequences);
-  tape.push([&tape, &layer, v, y, kept] {
-    detail::spatial_projection_back<T>(tape, layer, tape.sequences(kept), v, y);
-  });
+  tape.push([&tape, &layer, v, y, kept] { detail::spatial_projection_back<T>(tape, layer, tape.sequences(kept), v, y); });
   return y;
 }
 

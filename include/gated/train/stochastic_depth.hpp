@@ -9,9 +9,9 @@
 
 namespace gated {
 
-/// For each of `blocks` blocks, 1 if this step uses it and 0 otherwise: lucidrains' rule, in which blocks are dropped one by one,
-/// survivors stay as they are, and one survives at least. All of them in a step without noise, and where each sequence decides
-/// for itself.
+/// For each of `blocks` blocks, 1 if this step uses it and 0 otherwise: lucidrains' rule, in which blocks are dropped one by
+/// one, survivors stay as they are, and one survives at least. All of them in a step without noise, and where each sequence
+/// decides for itself.
 template <class T>
 const T* draw_blocks(Tape<T>& tape, double survival, Index blocks) {
   T* const used = tape.take(blocks);

@@ -186,8 +186,8 @@ class Tape {
 
   // --- The way back ---
 
-  /// Pushes what the way back does here: `backward()`. It is copied as bytes, so it may capture variables, numbers, pointers and
-  /// references to what outlives the step, such as the layer and this tape.
+  /// Pushes what the way back does here: `backward()`. It is copied as bytes, so it may capture variables, numbers, pointers
+  /// and references to what outlives the step, such as the layer and this tape.
   template <class F>
   void push(const F& backward) {
     static_assert(std::is_trivially_copyable_v<F>, "what is pushed captures variables, numbers, pointers and references only");
