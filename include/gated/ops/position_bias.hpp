@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "gated/core/workspace.hpp"
+#include "gated/ops/angles.hpp"
 
 /// @file
 /// Relative position biases: numbers added to a score that depend on the distance between key and query.
@@ -58,13 +59,10 @@ void t5_bias_back(Index buckets, T scale, bool causal, Index max_distance, Index
 template <class T>
 void add_sinusoid(const Vector<T>& frequencies, Index first, T scale, View<T> y) {
   const Index half = frequencies.size();
-  for (Index t = 0; t < y.rows(); ++t) {
-    for (Index k = 0; k < half; ++k) {
-      const double angle = static_cast<double>(first + t) * static_cast<double>(frequencies[k]);
-      y(t, k) += static_cast<T>(std::sin(angle)) * scale;
-      y(t, half + k) += static_cast<T>(std::cos(angle)) * scale;
-    }
-  }
+  for_each_angle(frequencies, first, y.rows(), [&](Index t, Index k, double cosine, double sine) {
+    y(t, k) += static_cast<T>(sine) * scale;
+    y(t, half + k) += static_cast<T>(cosine) * scale;
+  });
 }
 
 }  // namespace gated

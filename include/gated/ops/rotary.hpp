@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "gated/core/workspace.hpp"
+#include "gated/ops/angles.hpp"
 
 /// @file
 /// Rotary position embedding (RoPE; Su et al., arXiv:2104.09864).
@@ -41,13 +42,10 @@ Vector<T> rotary_frequencies(Index dimensions, double base = 10000.0) {
 template <class T>
 void rotary_table(const Vector<T>& frequencies, Index first, View<T> table) {
   const Index pairs = frequencies.size();
-  for (Index t = 0; t < table.rows(); ++t) {
-    for (Index k = 0; k < pairs; ++k) {
-      const double angle = static_cast<double>(first + t) * static_cast<double>(frequencies[k]);
-      table(t, k) = static_cast<T>(std::cos(angle));
-      table(t, pairs + k) = static_cast<T>(std::sin(angle));
-    }
-  }
+  for_each_angle(frequencies, first, table.rows(), [&](Index t, Index k, double cosine, double sine) {
+    table(t, k) = static_cast<T>(cosine);
+    table(t, pairs + k) = static_cast<T>(sine);
+  });
 }
 
 /// Rotates the first r channels of each row, pair by pair: (a, b) → (a cos - b sin, b cos + a sin), in place.
