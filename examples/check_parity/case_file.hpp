@@ -13,9 +13,9 @@ namespace parity {
 /// A case: what an original implementation computed, with its parameters and inputs, in one safetensors file.
 ///
 /// The tensors are `model.<key>` (the original's state_dict), `input` and other arguments of the call, `output` and
-/// `output_f64`; with gradients also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`, `family`, `class`, `max_abs_err_f32_vs_f64`, and `config`, a JSON object whose
-/// `config` holds the constructor's explicit arguments, `config_full` the same with the defaults filled in, and `call` the
-/// arguments of the call.
+/// `output_f64`; with gradients also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`, `family`, `class`,
+/// `max_abs_err_f32_vs_f64`, and `config`, a JSON object whose `config` holds the constructor's explicit arguments,
+/// `config_full` the same with the defaults filled in, and `call` the arguments of the call.
 class CaseFile {
  public:
   explicit CaseFile(const std::string& path);

@@ -12,10 +12,10 @@ enum class Status { ok, failed, unsupported };
 /// How a case went.
 struct Verdict {
   Status status = Status::failed;
-  double float_error = 0;   ///< largest difference to the original's float32, relative to its largest output
-  double double_error = 0;  ///< the same in float64
+  double float_error = 0;                ///< largest difference to the original's float32, relative to its largest output
+  double double_error = 0;               ///< the same in float64
   std::optional<double> gradient_error;  ///< of the worst gradient, in float64; without gradients in the file, none
-  std::string message;      ///< why it failed or is unsupported
+  std::string message;                   ///< why it failed or is unsupported
 };
 
 /// Runs a case in both precisions and compares every outcome that the file holds.

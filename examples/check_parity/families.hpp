@@ -23,7 +23,7 @@ struct Result {
   gated::Matrix<T> output;
   gated::Matrix<T> block0_output;  ///< what left the first block; empty where the case has none
   std::vector<std::pair<std::string, gated::Matrix<T>>> others = {};  ///< further tensors of the file
-  std::vector<GradientPair<T>> gradients = {};                          ///< in double only, if the case has them
+  std::vector<GradientPair<T>> gradients = {};                        ///< in double only, if the case has them
 
   /// An observer that keeps the output of the layer at `path` as block0_output.
   auto keep(std::string path) {

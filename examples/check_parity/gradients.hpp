@@ -55,7 +55,8 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
     gated::for_each_parameter(
         [&](const gated::ParameterInfo& info, auto ours, auto theirs) {
           const auto matrix = [](auto values) {
-            return gated::Matrix<T>(Eigen::Map<const gated::Matrix<T>>(values.data(), 1, static_cast<gated::Index>(values.size())));
+            return gated::Matrix<T>(
+                Eigen::Map<const gated::Matrix<T>>(values.data(), 1, static_cast<gated::Index>(values.size())));
           };
           if (info.role != gated::Role::constant) {
             result.gradients.push_back({info.path(), matrix(ours), matrix(theirs)});

@@ -44,8 +44,7 @@ Result<T> run(const CaseFile& file) {
   block.forward(x, sequences, y, workspace);
   Result<T> result{exchange_leading(y, batch, length), {}};
   add_gradients<T>(
-      result, file, block, names,
-      [&](auto& tape, auto& input) { return record(tape, block, input("input", x), sequences); },
+      result, file, block, names, [&](auto& tape, auto& input) { return record(tape, block, input("input", x), sequences); },
       [&](const Matrix<T>& matrix) { return exchange_leading(matrix, length, batch); }, mask_weights);
   return result;
 }

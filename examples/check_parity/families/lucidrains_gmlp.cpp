@@ -47,8 +47,7 @@ Result<T> run_model(const CaseFile& file) {
     const auto tokens = ids_of(file, "input");
     const auto sequences = sequences_of(file);
     result.output = model.forward(tokens, sequences, workspace);
-    add_gradients<T>(result, file, model, names,
-                     [&](auto& tape, auto&) { return record(tape, model, tokens, sequences); });
+    add_gradients<T>(result, file, model, names, [&](auto& tape, auto&) { return record(tape, model, tokens, sequences); });
   }
   return result;
 }
@@ -101,7 +100,8 @@ Result<T> run_gate(const CaseFile& file) {
   }
   add_gradients<T>(result, file, gate, names, [&](auto& tape, auto& input) {
     const gated::Variable z = input("input", x);
-    return file.has("gate_res") ? record(tape, gate, z, sequences, input("gate_res", gate_res)) : record(tape, gate, z, sequences);
+    return file.has("gate_res") ? record(tape, gate, z, sequences, input("gate_res", gate_res))
+                                : record(tape, gate, z, sequences);
   });
   return result;
 }
