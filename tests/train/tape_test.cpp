@@ -83,12 +83,98 @@ TEST(Tape, ParametersOfOtherModelsAreFixed) {
 TEST(Tape, AConstantReceivesNoGradient) {
   const Two model = two(3);
   Two gradient = zeros_like(model);
-  Tape<double> tape;
-  tape.begin(model, gradient);
-  const Matrix<double> x = random_matrix<double>(2, 3, 2);
-  const Variable input = tape.constant(x);
-  tape.backward(record(tape, model.first, input), x);
-  EXPECT_FALSE(tape.wants_gradient(input));
+  const Matrix<double> x = random_matrix<double>(2000, 3, 2);
+  const auto bytes = [&](bool is_input) {
+    Tape<double> tape;
+    for (int i = 0; i < 2; ++i) {
+      tape.begin(model, gradient);
+      tape.backward(record(tape, model.first, is_input ? tape.input(x) : tape.constant(x)), x);
+    }
+    return tape.bytes();
+  };
+  EXPECT_GE(bytes(true) - bytes(false), 2000 * 3 * sizeof(double));
+}
+
+/// y = x + second(x) ⊙ b, a block that reads b from outside.
+const auto gated_by = [](Tape<double>& tape, const Two& model, Variable b) {
+  return [&tape, &model, b](Variable x) { return add(tape, multiply(tape, record(tape, model.second, x), b), x); };
+};
+
+TEST(Tape, BlocksMayReadOtherVariablesThanTheirInput) {
+  for (const bool recompute : {false, true}) {
+    SCOPED_TRACE(recompute);
+    expect_gradients(two(5), random_matrix<double>(4, 5, 2),
+                     [](Tape<double>& tape, const Two& model, Variable x) {
+                       const Variable b = record(tape, model.first, x);
+                       Variable y = activate(tape, record(tape, model.first, x), Activation::tanh);
+                       for (int i = 0; i < 3; ++i) {
+                         y = tape.block(y, gated_by(tape, model, b));
+                       }
+                       return y;
+                     },
+                     1e-6, {.recompute = recompute});
+  }
+}
+
+TEST(Tape, BlocksMayReadPartsOfOtherVariables) {
+  for (const bool recompute : {false, true}) {
+    SCOPED_TRACE(recompute);
+    expect_gradients(two(6), random_matrix<double>(4, 6, 2),
+                     [recompute](Tape<double>& tape, const Two& model, Variable x) {
+                       const Variable b = record(tape, model.first, x), own = tape.columns(b, 0, 1);
+                       Variable y = tape.columns(record(tape, model.second, x), 0, 2);
+                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputing, the part would be made twice
+                         y = tape.block(y, [&tape, b](Variable z) { return multiply(tape, z, tape.columns(b, 3, 2)); });
+                       }
+                       return multiply(tape, tape.columns(record(tape, model.first, b), 2, 1), own);
+                     },
+                     1e-6, {.recompute = recompute});
+    expect_gradients(two(6), random_matrix<double>(4, 6, 2),
+                     [](Tape<double>& tape, const Two& model, Variable x) {
+                       const Variable b = record(tape, model.first, x), z = record(tape, model.second, b);
+                       const Variable y = activate(tape, tape.columns(z, 0, 2), Activation::tanh);
+                       return tape.block(y, [&tape, b](Variable in) { return multiply(tape, in, tape.columns(b, 3, 2)); });
+                     },
+                     1e-6, {.recompute = recompute});
+  }
+}
+
+TEST(Tape, BlocksMayNest) {
+  for (const bool recompute : {false, true}) {
+    SCOPED_TRACE(recompute);
+    expect_gradients(
+        two(5), random_matrix<double>(4, 5, 2),
+        [](Tape<double>& tape, const Two& model, Variable x) {
+          const Variable b = record(tape, model.first, x);
+          return tape.block(x, [&tape, &model, b](Variable in) {
+            const Variable own = record(tape, model.second, in);
+            const Variable a = tape.block(own, gated_by(tape, model, own));
+            return tape.block(dropout(tape, a, 0.2), gated_by(tape, model, b));
+          });
+        },
+        1e-6, {.recompute = recompute}, 3);
+  }
+}
+
+TEST(Tape, RefusesWhatWouldGiveWrongGradients) {
+  Two model = two(6);
+  Two gradient = zeros_like(model);
+  const Matrix<double> x = random_matrix<double>(1, 6, 2);
+  for (const bool recompute : {false, true}) {
+    Tape<double> tape({}, {.recompute = recompute});
+    EXPECT_THROW(tape.input(x), ArgumentError) << "before begin()";
+    EXPECT_THROW(tape.begin(model, model), ArgumentError);
+    EXPECT_THROW(tape.input(x), ArgumentError) << "begin() has failed";
+    tape.begin(model, gradient);
+    const Variable input = tape.input(x), left = tape.columns(input, 1, 3);
+    EXPECT_THROW(tape.columns(input, 3, 2), ArgumentError) << "overlaps";
+    EXPECT_THROW(tape.columns(input, 4, 3), ArgumentError) << "beyond";
+    EXPECT_THROW(tape.columns(input, -1, 2), ArgumentError);
+    EXPECT_THROW(tape.columns(left, 0, 1), ArgumentError) << "a part of a part";
+    EXPECT_THROW(tape.block(input, [&tape](Variable z) { return tape.columns(z, 4, 2); }), ShapeError);
+    EXPECT_THROW(tape.backward(Variable{}), ArgumentError);
+    EXPECT_THROW(tape.backward(Variable{100}, x), ArgumentError);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "gated/layers/embedding.hpp"
 #include "gated/train/accumulate.hpp"
 
@@ -34,5 +36,9 @@ Variable record(Tape<T>& tape, const Embedding<T>& layer, Tokens tokens) {
   tape.push([&tape, &layer, tokens, y] { detail::embedding_back<T>(tape, layer.weight, tokens, y); });
   return y;
 }
+
+/// Of whatever reads tokens: a temporary would be gone before the way back.
+template <class T, class Model, class... Others>
+Variable record(Tape<T>&, const Model&, std::vector<Index>&&, const Others&...) = delete;
 
 }  // namespace gated

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "gated/train/elementwise.hpp"
 
@@ -101,11 +103,15 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   return loss;
 }
 
+/// Temporary targets would be gone before the way back.
+template <class T>
+Variable cross_entropy(Tape<T>&, Variable, std::vector<Index>&&, const CrossEntropyOptions& = {}) = delete;
+
 /// The mean over all numbers of (y - target)²: a 1 × 1 variable. ∂y = 2 (y - target) / numbers.
 ///
 /// Shapes: y and target are N × C; `target` must stay until the way back is over. Errors: ShapeError; ArgumentError for N = 0.
 template <class T>
-Variable mean_squared_error(Tape<T>& tape, Variable y, const ConstView<T>& target) {
+Variable mean_squared_error(Tape<T>& tape, Variable y, const std::type_identity_t<ConstView<T>>& target) {
   const View<T> values = tape[y];
   require<ShapeError>(target.rows() == values.rows() && target.cols() == values.cols(), "mean_squared_error: target is ",
                       target.rows(), " × ", target.cols(), ", expected ", values.rows(), " × ", values.cols(), ".");

@@ -49,8 +49,8 @@ struct TapeOptions {
 ///     const double value = tape.backward(loss);                      // adds to `gradient`
 ///
 /// A gradient is a model. What reaches a parameter is *added* to the one of the same place in `gradient`; parameters of other
-/// models than the one given to begin() are taken as fixed. Tokens, masks and inputs are referred to, not copied, and must stay
-/// until backward() returns.
+/// models than the one given to begin(), copies of it included, are taken as fixed. The model, the gradient, tokens, masks and
+/// inputs are referred to, not copied, and must stay where they are until backward() returns.
 ///
 /// Cost: the activations of all blocks, linear in the depth; with `recompute` two matrices a block and the activations of one
 /// block. After the first step of a shape nothing is allocated.
@@ -66,11 +66,11 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   /// Starts a step of `model` whose gradient is added to `gradient`, without dropout and stochastic depth.
-  /// Errors: ArgumentError if the two differ in structure.
+  /// Errors: ArgumentError if the two differ in structure, or are one object.
   template <class Model>
   void begin(const Model& model, Model& gradient) {
     clear();
-    parameters_.clear();
+    require<ArgumentError>(&model != &gradient, "Tape::begin: the model is its own gradient. Give it one by zeros_like().");
     for_each_parameter(
         [&](const ParameterInfo& info, auto values, auto gradients) {
           if (info.role != Role::constant) {
@@ -80,6 +80,7 @@ class Tape {
         model, gradient);
     std::sort(parameters_.begin(), parameters_.end(),
               [](const Parameter& a, const Parameter& b) { return std::less<>{}(a.value, b.value); });
+    begun_ = true;
   }
 
   /// The same with dropout and stochastic depth, all of whose choices follow from one number drawn from `random`.
@@ -96,7 +97,7 @@ class Tape {
   /// Scratch memory and threads, for the functions that the tape calls.
   Workspace<T>& workspace() { return workspace_; }
   /// The bytes that the activations and gradients of the largest step took.
-  std::size_t bytes() const { return memory_.bytes(); }
+  std::size_t bytes() const { return memory_.bytes() + outer_memory_.bytes(); }
 
   // --- Variables ---
 
@@ -110,6 +111,14 @@ class Tape {
     return result;
   }
 
+  /// A temporary would be gone before the way back.
+  template <class M>
+  requires std::is_same_v<M, Matrix<T>> Variable constant(M&&)
+  = delete;
+  template <class M>
+  requires std::is_same_v<M, Matrix<T>> Variable input(M&&)
+  = delete;
+
   /// A new uninitialised matrix, for the output of a layer.
   Variable make(Index rows, Index columns) {
     Entry made{memory_.take(rows * columns), rows, columns, columns};
@@ -117,9 +126,13 @@ class Tape {
     return add(made);
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place. Parts of one x must not overlap, nor have parts themselves.
+  /// The columns `first` … `first` + `count` - 1 of x, in place. Errors: ArgumentError for columns that x does not have, that
+  /// another part of x has already, or of an x that is a part itself.
   Variable columns(Variable x, Index first, Index count) {
-    eigen_assert(entry(x).whole < 0 && first + count <= width(x));
+    expect_free(x, first, count);
+    if (is_outer(x) && wants_gradient(x)) {
+      gradient(x);  // outlives the block, while this part of it does not
+    }
     Entry part = entry(x);
     part.value += first;
     part.columns = count;
@@ -203,19 +216,24 @@ class Tape {
   }
 
   /// y = f(x), a block whose gradients (and, with `recompute`, activations) are given back when the way back has passed it.
-  /// y has the shape of x. `f` may capture as push() says.
+  /// y has the shape of x. `f` may capture as push() says. Other variables than x that it reads keep their gradients for the
+  /// rest of the step. Errors: ShapeError for a y of another shape.
   template <class F>
   Variable block(Variable x, const F& f) {
     if (!options_.recompute) {
       const std::size_t first = steps_.size();
+      const Index outer = entry_count();
       const Variable y = f(x);
+      expect_same_shape(y, x);
       const std::size_t last = steps_.size();
-      push([this, first, last, x] {
+      push([this, first, last, outer, x] {
         if (wants_gradient(x)) {
           gradient(x);  // outlives the block
         }
         const auto frame = memory_.frame();
+        const Index around = std::exchange(outer_entries_, outer);
         run_back(first, last);
+        outer_entries_ = around;
         skip_to_ = first;
       });
       return y;
@@ -223,26 +241,31 @@ class Tape {
     const Variable y = make(rows(x), width(x));
     const Random before = noise_;
     {
-      const Forgotten forgotten(*this, x);
+      const Forgotten forgotten(*this);
+      const Variable computed = f(x);
+      expect_same_shape(computed, x);
       View<T> kept = (*this)[y];
-      kept = (*this)[f(x)];
+      kept = (*this)[computed];
     }
     push([this, f, x, y, before] {
       const ConstView<T> dy = gradient(y);
       if (wants_gradient(x)) {
         gradient(x);  // outlives the block
       }
-      const Forgotten forgotten(*this, x);
+      const Forgotten forgotten(*this);
+      const Index around = std::exchange(outer_entries_, entry_count());
       const Random after = std::exchange(noise_, before);
       give(target(f(x)), dy);
       run_back(forgotten.first_step(), steps_.size());
       noise_ = after;
+      outer_entries_ = around;
     });
     return y;
   }
 
   /// Adds the gradient of `loss`, which is 1 × 1, to that of every parameter and input. Returns the loss.
   double backward(Variable loss) {
+    expect_of_this_step(loss);
     require<ShapeError>(rows(loss) == 1 && width(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", width(loss),
                         ", expected 1 × 1. For another output, give the gradient of the loss with respect to it.");
     expect_forward_only();
@@ -254,6 +277,7 @@ class Tape {
 
   /// The same from the gradient of a loss with respect to `output`.
   void backward(Variable output, const ConstView<T>& cotangent) {
+    expect_of_this_step(output);
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == width(output), "Tape::backward: cotangent is ",
                         cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output), " × ", width(output), ".");
     expect_forward_only();
@@ -285,7 +309,7 @@ class Tape {
     Entry& e = entry(x);
     const bool allocated = e.gradient != nullptr;
     if (!allocated) {
-      e.gradient = memory_.take(e.rows * e.stride);
+      e.gradient = take_gradient(x);
     }
     const bool fresh = !std::exchange(e.filled, true);
     if (!fresh || e.first_part < 0) {
@@ -337,24 +361,26 @@ class Tape {
     Index index;
   };
 
-  /// Forgets, when it ends, everything that was put on the tape since it began, parts of `x` included.
+  /// Forgets, when it ends, everything that was put on the tape since it began, parts of older variables included.
   class Forgotten {
    public:
-    Forgotten(Tape& tape, Variable x)
+    explicit Forgotten(Tape& tape)
         : tape_(tape),
           frame_(tape.memory_),
-          x_(x),
-          first_part_(tape.entry(x).first_part),
-          columns_in_parts_(tape.entry(x).columns_in_parts),
           entries_(tape.entries_.size()),
           steps_(tape.steps_.size()),
           code_(tape.code_.size()),
           sequences_(tape.sequences_.size()),
           scopes_(tape.scopes_.size()) {}
     ~Forgotten() {
-      tape_.entry(x_).first_part = first_part_;
-      tape_.entry(x_).columns_in_parts = columns_in_parts_;
-      tape_.entries_.resize(entries_);
+      while (tape_.entries_.size() > entries_) {  // the newest part of a variable is its first
+        if (const Entry& e = tape_.entries_.back(); e.whole >= 0) {
+          Entry& whole = tape_.entry({e.whole});
+          whole.first_part = e.next_part;
+          whole.columns_in_parts -= e.columns;
+        }
+        tape_.entries_.pop_back();
+      }
       tape_.steps_.resize(steps_);
       tape_.code_.resize(code_);
       tape_.sequences_.erase(tape_.sequences_.begin() + static_cast<std::ptrdiff_t>(sequences_), tape_.sequences_.end());
@@ -367,8 +393,6 @@ class Tape {
    private:
     Tape& tape_;
     typename Workspace<T>::Frame frame_;
-    Variable x_;
-    Index first_part_, columns_in_parts_;
     std::size_t entries_, steps_, code_, sequences_, scopes_;
   };
 
@@ -378,7 +402,31 @@ class Tape {
     returned_ = true;
   }
 
+  void expect_of_this_step(Variable x) const {
+    require<ArgumentError>(begun_ && x.index >= 0 && x.index < entry_count(),
+                           "Tape::backward: there is no such variable in this step. Record it after begin().");
+  }
+
+  void expect_same_shape(Variable y, Variable x) const {
+    require<ShapeError>(rows(y) == rows(x) && width(y) == width(x), "Tape::block: y is ", rows(y), " × ", width(y),
+                        ", expected the shape of x, ", rows(x), " × ", width(x), ".");
+  }
+
+  void expect_free(Variable x, Index first, Index count) const {
+    constexpr const char* where = "Tape::columns";
+    require<ArgumentError>(entry(x).whole < 0, where, ": x is a part of another variable and cannot have parts itself.");
+    require<ArgumentError>(first >= 0 && count >= 0 && first + count <= width(x), where, ": first = ", first,
+                           " and count = ", count, ", but x has ", width(x), " columns.");
+    for (Index part = entry(x).first_part; part >= 0; part = entry({part}).next_part) {
+      const Entry& p = entry({part});
+      require<ArgumentError>(first + count <= p.first_column || p.first_column + p.columns <= first, where, ": ", count,
+                             " columns from ", first, " on overlap another part of x, ", p.columns, " from ", p.first_column,
+                             " on.");
+    }
+  }
+
   void clear() {
+    parameters_.clear();
     entries_.clear();
     steps_.clear();
     code_.clear();
@@ -387,7 +435,9 @@ class Tape {
     scope_ = -1;
     noisy_ = false;
     frame_.restart();
-    begun_ = true;
+    outer_frame_.restart();
+    outer_entries_ = 0;
+    begun_ = false;
     returned_ = false;
   }
 
@@ -397,6 +447,12 @@ class Tape {
     entries_.push_back(e);
     return {static_cast<Index>(entries_.size()) - 1};
   }
+
+  Index entry_count() const { return static_cast<Index>(entries_.size()); }
+  /// Whether the way back is in a block, and x was made outside of it.
+  bool is_outer(Variable x) const { return x.index < outer_entries_; }
+  /// Memory for the gradient of x, which must not be given back before x is.
+  T* take_gradient(Variable x) { return (is_outer(x) ? outer_memory_ : memory_).take(entry(x).rows * entry(x).stride); }
 
   Entry& entry(Variable x) { return entries_[static_cast<std::size_t>(x.index)]; }
   const Entry& entry(Variable x) const { return entries_[static_cast<std::size_t>(x.index)]; }
@@ -408,7 +464,7 @@ class Tape {
   Target target_of_part(Variable x) {
     Entry& whole = entry({entry(x).whole});
     if (whole.gradient == nullptr) {
-      whole.gradient = memory_.take(whole.rows * whole.stride);
+      whole.gradient = take_gradient({entry(x).whole});
       if (whole.columns_in_parts != whole.columns) {  // columns that no part covers
         view(whole.gradient, whole).setZero();
       }
@@ -445,6 +501,8 @@ class Tape {
   Workspace<T> workspace_;  // scratch of single functions
   Workspace<T> memory_;     // activations and gradients
   typename Workspace<T>::Frame frame_{memory_};
+  Workspace<T> outer_memory_;  // gradients that a block gives to variables of others, besides its input
+  typename Workspace<T>::Frame outer_frame_{outer_memory_};
   std::vector<Parameter> parameters_;
   std::vector<Entry> entries_;
   std::vector<Step> steps_;
@@ -452,6 +510,7 @@ class Tape {
   std::vector<Sequences> sequences_;
   std::vector<ScopeNode> scopes_;
   Index scope_ = -1;
+  Index outer_entries_ = 0;  // variables that are older than the block in which the way back is; 0 outside of blocks
   std::size_t skip_to_ = 0;  // where the way back goes on, behind a block that it has passed
   Random noise_;
   bool noisy_ = false;

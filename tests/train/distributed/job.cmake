@@ -17,7 +17,7 @@ execute_process(COMMAND ${MPIRUN} 2 ${PROGRAM} ${JOB} ${file} RESULT_VARIABLE co
 # The job must have ended as `succeeds` says, and have said something that matches `pattern`.
 function(expect succeeds pattern)
   if((succeeds AND NOT code EQUAL 0) OR (NOT succeeds AND code EQUAL 0) OR NOT said MATCHES "${pattern}")
-    message(FATAL_ERROR "${JOB}: exit code ${code}; expected success: ${succeeds}, and something that matches ${pattern}:\n${said}")
+    message(FATAL_ERROR "${JOB}: exit code ${code}, success expected: ${succeeds}; it should say ${pattern}:\n${said}")
   endif()
 endfunction()
 
