@@ -1,10 +1,10 @@
-// classify_digits: opens a checkpoint that PyTorch trained, classifies scanned digits, and checks the answers. See README.md.
+// classify_digits: opens a checkpoint with timm's names, classifies scanned digits, and checks the answers. See README.md.
 
 #include <cstdio>
 
+#include "common/mosaic.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/model_file.hpp"
-#include "mosaic.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "stopwatch.hpp"
@@ -42,15 +42,14 @@ float difference_to_pytorch(const std::filesystem::path& path, const Matrix<floa
 int run(const digits::Options& options) {
   const auto model = gated::load_model<gated::GmlpImageClassifier<float>>(options.model);
   const auto& config = model.config;
-  const auto images = digits::read_images(options.data, config, options.max_pixel, options.all);
+  const auto images =
+      digits::read_images(options.data, config, options.max_pixel, options.all ? digits::Part::all : digits::Part::held_out);
   std::printf("  model     %s: %td blocks, %td parameters, %td x %td pixels\n", options.model.filename().string().c_str(),
               config.trunk.depth, gated::parameter_count(model), config.image.height, config.image.width);
   std::printf("  images    %s: %td of %td%s\n\n", options.data.filename().string().c_str(), images.count(), images.rows_in_file,
               options.all ? "" : ", those with index % 5 == 4");
 
-  // What forward() takes: the pixels as they were in training. What it needs besides: a place for its activations.
-  const auto mean = static_cast<float>(config.pixel_mean), deviation = static_cast<float>(config.pixel_deviation);
-  const Matrix<float> inputs = (images.pixels.array() - mean) / deviation;
+  const Matrix<float> inputs = digits::inputs_from(images.pixels, config);
   Workspace<float> workspace(gated::Threads{options.threads});
   Matrix<float> logits = model.forward(inputs, workspace);
   const auto predictions = predict(logits, workspace);
@@ -89,7 +88,7 @@ int main(int count, char** arguments) {
       return 0;
     }
     return run(options);
-  } catch (const digits::UsageError& error) {
+  } catch (const examples::UsageError& error) {
     std::fprintf(stderr, "classify_digits: %s\n\n%s", error.what(), digits::usage);
     return 2;
   } catch (const std::exception& error) {

@@ -1,9 +1,6 @@
 #include "options.hpp"
 
-#include <charconv>
-#include <cmath>
-
-#include "gated/core/error.hpp"
+#include <string_view>
 
 namespace digits {
 
@@ -21,49 +18,23 @@ const char* const usage =
     "  --ascii                   draw the digits in plain ASCII\n"
     "  --help                    show this text\n";
 
-namespace {
-
-#if defined(_OPENMP)
-constexpr int most_threads = 256;
-#else
-constexpr int most_threads = 1;  // this build has one thread only
-#endif
-
-template <class Number>
-Number number(std::string_view option, std::string_view text, Number lowest, Number largest) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || !(value >= lowest && value <= largest)) {
-    gated::raise<UsageError>(option, " ", text, ": expected a number from ", lowest, " to ", largest, ".");
-  }
-  return value;
-}
-
-}  // namespace
-
 Options parse_options(int count, char** arguments) {
   Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view option = arguments[i];
-    const auto value = [&]() -> std::string_view {
-      const std::string_view next = i + 1 < count ? arguments[i + 1] : "";
-      gated::require<UsageError>(!next.empty() && !next.starts_with("--"), option, " needs a value.");
-      return arguments[++i];
-    };
+  for (examples::CommandLine line(count, arguments); line.next();) {
+    const std::string_view option = line.word();
     if (option == "--data") {
-      options.data = value();
+      options.data = line.value();
       options.expected.clear();
     } else if (option == "--model") {
-      options.model = value();
+      options.model = line.value();
       options.expected.clear();
     } else if (option == "--max-pixel") {
-      options.max_pixel = number(option, value(), 1e-6F, 1e6F);
+      options.max_pixel = line.number(1e-6F, 1e6F);
       options.expected.clear();
     } else if (option == "--threads") {
-      options.threads = number(option, value(), 1, most_threads);
+      options.threads = line.number(1, examples::most_threads);
     } else if (option == "--png") {
-      options.png = value();
+      options.png = line.value();
     } else if (option == "--all") {
       options.all = true;
     } else if (option == "--ascii") {
@@ -71,7 +42,7 @@ Options parse_options(int count, char** arguments) {
     } else if (option == "--help" || option == "-h") {
       options.help = true;
     } else {
-      gated::raise<UsageError>("unknown option ", option, ".");
+      gated::raise<examples::UsageError>("unknown option ", option, ".");
     }
   }
   return options;

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "labelled_images.hpp"
+#include "common/labelled_images.hpp"
 
 namespace digits {
 

@@ -1,54 +1,22 @@
 #include "drawing.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "common/canvas.hpp"
 
 namespace gates {
 
 namespace {
 
+using examples::Box, examples::diverging, examples::draw_frame, examples::fill;
 using gated::Image, gated::ImageSize, gated::Index, gated::Matrix;
-using Colour = std::array<double, 3>;
 
-constexpr Colour white{255, 255, 255}, line_colour{136, 142, 150}, mark{40, 42, 48};
+constexpr auto line_colour = examples::grey, mark = examples::black;
 constexpr Index margin = 16;
 
-/// White at 0, dark red at 1, dark blue at -1, through a lighter colour half way.
-Colour diverging(double value) {
-  constexpr std::array reds{white, Colour{240, 132, 96}, Colour{165, 15, 38}};
-  constexpr std::array blues{white, Colour{96, 165, 214}, Colour{16, 62, 138}};
-  const auto& ramp = value < 0 ? blues : reds;
-  const double place = 2 * std::min(std::abs(value), 1.0);
-  const std::size_t lower = place < 1 ? 0 : 1;
-  Colour mixed{};
-  for (std::size_t c = 0; c < 3; ++c) {
-    mixed[c] = ramp[lower][c] + (ramp[lower + 1][c] - ramp[lower][c]) * (place - static_cast<double>(lower));
-  }
-  return mixed;
-}
-
-/// A part of a picture, in pixels.
-struct Box {
-  Index left, top, width, height;
-};
-
-void fill(Image& image, const Box& box, const Colour& colour) {
-  for (Index y = box.top; y < box.top + box.height; ++y) {
-    for (Index x = box.left; x < box.left + box.width; ++x) {
-      for (Index c = 0; c < 3; ++c) {
-        image.pixels[static_cast<std::size_t>(3 * (y * image.width + x) + c)] =
-            static_cast<std::uint8_t>(std::lround(colour[static_cast<std::size_t>(c)]));
-      }
-    }
-  }
-}
-
-Image blank(Index width, Index height) {
-  Image image{.width = width + 2 * margin, .height = height + 2 * margin, .channels = 3};
-  image.pixels.resize(static_cast<std::size_t>(3 * image.width * image.height), 255);
-  return image;
-}
+/// A white picture with room for width × height inside of the margin.
+Image blank(Index width, Index height) { return examples::blank(width + 2 * margin, height + 2 * margin); }
 
 /// One square of `cell` (down: `tall`) pixels a number.
 template <class Values>
@@ -58,14 +26,6 @@ void draw_tile(Image& image, Index left, Index top, Index cell, Index tall, cons
       fill(image, {left + x * cell, top + y * tall, cell, tall}, diverging(static_cast<double>(values(y, x)) / full));
     }
   }
-}
-
-/// A frame just inside of `box`.
-void draw_frame(Image& image, const Box& box, const Colour& colour) {
-  fill(image, {box.left, box.top, box.width, 1}, colour);
-  fill(image, {box.left, box.top + box.height - 1, box.width, 1}, colour);
-  fill(image, {box.left, box.top, 1, box.height}, colour);
-  fill(image, {box.left + box.width - 1, box.top, 1, box.height}, colour);
 }
 
 /// Row p of `weights` as the grid lies, with a frame around p where there is room for one.

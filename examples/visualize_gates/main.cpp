@@ -74,7 +74,7 @@ int main(int count, char** arguments) {
       return 0;
     }
     return run(options);
-  } catch (const gates::UsageError& error) {
+  } catch (const examples::UsageError& error) {
     std::fprintf(stderr, "visualize_gates: %s\n\n%s", error.what(), gates::usage);
     return 2;
   } catch (const std::exception& error) {

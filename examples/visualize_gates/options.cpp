@@ -25,7 +25,7 @@ gated::Index whole_number(std::string_view option, std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stop != end || value < 0) {
-    gated::raise<UsageError>(option, " ", text, ": expected a whole number from 0 on.");
+    gated::raise<examples::UsageError>(option, " ", text, ": expected a whole number from 0 on.");
   }
   return value;
 }
@@ -45,28 +45,23 @@ std::vector<gated::Index> whole_numbers(std::string_view option, std::string_vie
 Options parse_options(int count, char** arguments) {
   Options options;
   bool named = false;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view option = arguments[i];
-    const auto value = [&]() -> std::string_view {
-      const std::string_view next = i + 1 < count ? arguments[i + 1] : "";
-      gated::require<UsageError>(!next.empty() && !next.starts_with("--"), option, " needs a value.");
-      return arguments[++i];
-    };
+  for (examples::CommandLine line(count, arguments); line.next();) {
+    const std::string_view option = line.word();
     if (option == "--out") {
-      options.out = value();
+      options.out = line.value();
     } else if (option == "--block") {
-      options.block = whole_number(option, value());
+      options.block = whole_number(option, line.value());
     } else if (option == "--rows") {
-      options.rows = whole_numbers(option, value());
+      options.rows = whole_numbers(option, line.value());
     } else if (option == "--attention") {
-      options.attention = value();
+      options.attention = line.value();
     } else if (option == "--help" || option == "-h") {
       options.help = true;
     } else if (!option.starts_with("-") && !named) {
       options.checkpoint = option;
       named = true;
     } else {
-      gated::raise<UsageError>(option.starts_with("-") ? "unknown option " : "a second checkpoint: ", option, ".");
+      gated::raise<examples::UsageError>(option.starts_with("-") ? "unknown option " : "a second checkpoint: ", option, ".");
     }
   }
   return options;

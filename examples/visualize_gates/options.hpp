@@ -2,10 +2,10 @@
 
 #include <filesystem>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "common/command_line.hpp"
 #include "gated/core/matrix.hpp"
 
 namespace gates {
@@ -22,12 +22,6 @@ struct Options {
 
 /// What the command line may hold.
 extern const char* const usage;
-
-/// A command line that makes no sense.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 /// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
 Options parse_options(int count, char** arguments);

@@ -4,7 +4,7 @@
 #include <gated/io/model_file.hpp>
 
 int main(int, char** files) {
-  const auto model = gated::load_model<gated::GmlpImageClassifier<float>>(files[1]);  // trained in PyTorch, timm's names
+  const auto model = gated::load_model<gated::GmlpImageClassifier<float>>(files[1]);  // made by examples/train_digits
   const auto digits = gated::read_csv<float>(files[2]);                               // 1797 × (64 pixels, label)
   const gated::Matrix<float> images = digits.leftCols(64).array() / 8 - 1;            // as in training: 0…16 → -1…1
 

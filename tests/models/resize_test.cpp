@@ -400,19 +400,19 @@ TEST(ResizeGrid, DigitsAreReadAtAnotherSize) {
     }
     return 100 * static_cast<double>(right) / static_cast<double>(count);
   };
-  EXPECT_NEAR(percent_right(model, images), 98.6, 0.1);
+  EXPECT_NEAR(percent_right(model, images), 98.3, 0.1);
 
   const Matrix<float> scale = detail::interpolation<float>(8, 12);
   const Matrix<float> scaled = images * detail::on_grid(scale, scale).transpose();
-  EXPECT_NEAR(percent_right(resize_grid(model, {12, 12}, GridResize::bilinear), scaled), 91.4, 0.5);
-  EXPECT_NEAR(percent_right(resize_grid(model, {12, 12}, GridResize::by_offset), scaled), 46.2, 0.5);
+  EXPECT_NEAR(percent_right(resize_grid(model, {12, 12}, GridResize::bilinear), scaled), 96.9, 0.5);
+  EXPECT_NEAR(percent_right(resize_grid(model, {12, 12}, GridResize::by_offset), scaled), 45.1, 0.5);
 
   Matrix<float> framed = Matrix<float>::Zero(count, 81);
   for (Index y = 0; y < 8; ++y) {
     framed.middleCols(9 * y, 8) = images.middleCols(8 * y, 8);
   }
-  EXPECT_NEAR(percent_right(resize_grid(model, {9, 9}, GridResize::bilinear), framed), 59.1, 0.5);
-  EXPECT_NEAR(percent_right(resize_grid(model, {9, 9}, GridResize::by_offset), framed), 81.6, 0.5);
+  EXPECT_NEAR(percent_right(resize_grid(model, {9, 9}, GridResize::bilinear), framed), 70.5, 0.5);
+  EXPECT_NEAR(percent_right(resize_grid(model, {9, 9}, GridResize::by_offset), framed), 81.9, 0.5);
 }
 
 TEST(ResizeGrid, RefusalsSayWhatWasExpected) {

@@ -102,8 +102,8 @@ SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old
 /// and its own row, which belongs to no place, is B times the old one in both methods.
 ///
 /// Exact: the same grid returns the same bits. Accuracy: neither method replaces training on. On the digits of
-/// examples/classify_digits (98.6 % at 8 × 8 patches of one pixel), without any: images scaled to 12 × 12 are classified with
-/// 91.4 % by bilinear and 46.2 % by by_offset; images with a black line below and on the right, 9 × 9, with 59.1 % and 81.6 %.
+/// examples/classify_digits (98.3 % at 8 × 8 patches of one pixel), without any: images scaled to 12 × 12 are classified with
+/// 96.9 % by bilinear and 45.1 % by by_offset; images with a black line below and on the right, 9 × 9, with 70.5 % and 81.9 %.
 /// Errors: ArgumentError for an image without pixels or that the patches do not tile, for spatial weights that are not dense,
 /// and for bilinear causal ones. Cost: by_offset N'² copies a head and block, bilinear 2·N'·N·(N + N') flops.
 template <class T>

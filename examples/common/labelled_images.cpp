@@ -1,4 +1,4 @@
-#include "labelled_images.hpp"
+#include "common/labelled_images.hpp"
 
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace digits {
 using gated::Index, gated::FileError, gated::require;
 
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
-                           bool all) {
+                           Part part) {
   require<FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
                      "--model: this one gives features, not one class an image.");
   const auto table = gated::read_csv<float>(path);
@@ -20,15 +20,19 @@ LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpI
 
   LabelledImages images;
   images.rows_in_file = table.rows();
-  for (Index row = all ? 0 : 4; row < table.rows(); row += all ? 1 : 5) {
+  for (Index row = 0; row < table.rows(); ++row) {
+    if (part != Part::all && (part == Part::held_out) != (row % 5 == 4)) {
+      continue;
+    }
     const float label = table(row, pixels);
     require<FileError>(label >= 0 && label < static_cast<float>(config.classes) && label == std::floor(label), file, ": line ",
                        row + 1, ": label ", label, ", expected a class from 0 to ", config.classes - 1, ".");
     images.labels.push_back(static_cast<Index>(label));
     images.rows.push_back(row);
   }
-  require<FileError>(!images.rows.empty(), file, ": ", table.rows(),
-                     " lines, and none with index % 5 == 4. Use --all to classify every line.");
+  require<FileError>(!images.rows.empty(), file, ": ", table.rows(), " lines, and none with index % 5 ",
+                     part == Part::training ? "!=" : "==", " 4",
+                     part == Part::held_out ? ". Use --all to classify every line." : ".");
 
   images.pixels.resize(static_cast<Index>(images.rows.size()), pixels);
   for (Index i = 0; i < images.count(); ++i) {
@@ -41,6 +45,11 @@ LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpI
     }
   }
   return images;
+}
+
+gated::Matrix<float> inputs_from(const gated::Matrix<float>& pixels, const gated::GmlpImageClassifierConfig& config) {
+  const auto mean = static_cast<float>(config.pixel_mean), deviation = static_cast<float>(config.pixel_deviation);
+  return (pixels.array() - mean) / deviation;
 }
 
 }  // namespace digits

@@ -17,9 +17,19 @@ struct LabelledImages {
   gated::Index count() const { return pixels.rows(); }
 };
 
-/// Reads every image, or (`all` = false) those whose index in the file leaves 4 when divided by 5.
+/// Which images of a file.
+enum class Part {
+  all,
+  training,  ///< those whose index in the file does not leave 4 when divided by 5
+  held_out,  ///< the others, from which nothing is learned
+};
+
+/// Reads the images of this part of the file. A pixel of `max_pixel` is white.
 /// Errors: FileError for a number of columns, a label or a pixel that does not fit the model.
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
-                           bool all);
+                           Part part);
+
+/// What forward() takes: the pixels as they were in training.
+gated::Matrix<float> inputs_from(const gated::Matrix<float>& pixels, const gated::GmlpImageClassifierConfig& config);
 
 }  // namespace digits

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""What PyTorch makes of the digits: the file digits_expected.safetensors.
+
+    python3 expected_logits.py              writes it, for digits_gmlp.safetensors, beside this script
+    python3 expected_logits.py --check      proves that the logits in it are those of the checkpoint
+
+Needs torch (written with 1.13) and numpy. The model restates timm's gMLP (MlpMixer with SpatialGatingBlock), with its parameter
+names. The logits are computed in double precision and stored as F32: the rounding of one machine is not in the file.
+"""
+
+import argparse
+import json
+import pathlib
+import struct
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+
+def read_safetensors(path):
+    """The tensors by name, and the metadata."""
+    data = path.read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = (8 + size + offset for offset in entry["data_offsets"])
+        assert entry["dtype"] == "F32", (name, entry)
+        tensors[name] = torch.from_numpy(np.frombuffer(data[begin:end], np.float32).reshape(entry["shape"]).copy())
+    return tensors, metadata
+
+
+def write_safetensors(path, name, array, metadata):
+    """One tensor."""
+    entry = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [0, array.nbytes]}
+    text = json.dumps({"__metadata__": metadata, name: entry}).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + array.tobytes())
+
+
+def gmlp(p, config, images):
+    """timm's gMLP: the logits of images [B, 1, 8, 8]."""
+
+    def linear(name, x):
+        return F.linear(x, p[f"{name}.weight"], p[f"{name}.bias"])
+
+    def norm(name, x, eps):
+        return F.layer_norm(x, x.shape[-1:], p[f"{name}.weight"], p[f"{name}.bias"], eps)
+
+    x = F.conv2d(images, p["stem.proj.weight"], p["stem.proj.bias"], stride=config["patch_size"]).flatten(2).transpose(1, 2)
+    for i in range(config["depth"]):
+        mlp = f"blocks.{i}.mlp_channels"
+        u, v = F.gelu(linear(f"{mlp}.fc1", norm(f"blocks.{i}.norm", x, 1e-6))).chunk(2, dim=-1)
+        v = linear(f"{mlp}.gate.proj", norm(f"{mlp}.gate.norm", v, 1e-5).transpose(1, 2)).transpose(1, 2)
+        x = x + linear(f"{mlp}.fc2", u * v)
+    return linear("head", norm("norm", x, 1e-6).mean(dim=1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+
+    tensors, metadata = read_safetensors(FOLDER / "digits_gmlp.safetensors")
+    config = json.loads(metadata["config"])
+    table = np.loadtxt(FOLDER / "digits.csv", delimiter=",")[4::5]  # the rows with index % 5 == 4
+    size = config["image_size"]
+    images = torch.from_numpy((table[:, :-1] / 16 - config["mean"]) / config["std"]).reshape(-1, 1, size, size)
+    with torch.no_grad():
+        logits = gmlp({name: tensor.double() for name, tensor in tensors.items()}, config, images)
+    right = int((logits.argmax(1).numpy() == table[:, -1]).sum())
+    print(f"PyTorch {torch.__version__}: {right} of {len(table)} right")
+
+    expected = FOLDER / "digits_expected.safetensors"
+    if arguments.check:
+        stored = read_safetensors(expected)[0]["logits"].double()
+        difference = float((logits - stored).abs().max())
+        print(f"the stored logits differ by at most {difference:.1e}")
+        raise SystemExit(0 if difference < 1e-5 else 1)
+    note = "logits of digits_gmlp on every row with index % 5 == 4, pixel/16 normalised by mean 0.5 std 0.5"
+    write_safetensors(expected, "logits", logits.float().numpy(), {"note": note})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <charconv>
+#include <stdexcept>
+#include <string_view>
+#include <type_traits>
+
+#include "gated/core/error.hpp"
+
+namespace examples {
+
+/// A command line that makes no sense.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+#if defined(_OPENMP)
+inline constexpr int most_threads = 256;
+#else
+inline constexpr int most_threads = 1;  // this build has one thread only
+#endif
+
+/// The words of a command line, one after the other.
+///
+///     for (CommandLine line(count, arguments); line.next();) {
+///       if (line.word() == "--threads") {
+///         threads = line.number(1, most_threads);
+///       } else if …
+///
+/// Errors: UsageError, naming the option, for a value that is missing or makes no sense.
+class CommandLine {
+ public:
+  CommandLine(int count, char** arguments) : count_(count), arguments_(arguments) {}
+
+  /// Goes on to the next word, if there is one.
+  bool next() {
+    if (at_ + 1 >= count_) {
+      return false;
+    }
+    word_ = arguments_[++at_];
+    return true;
+  }
+
+  std::string_view word() const { return word_; }
+
+  /// The value of the option that is the current word: whatever follows it.
+  std::string_view any_value() {
+    gated::require<UsageError>(at_ + 1 < count_, word_, " needs a value.");
+    return arguments_[++at_];
+  }
+
+  /// The same, neither empty nor another option.
+  std::string_view value() {
+    const std::string_view following = at_ + 1 < count_ ? arguments_[at_ + 1] : "";
+    gated::require<UsageError>(!following.empty() && !following.starts_with("--"), word_, " needs a value.");
+    return any_value();
+  }
+
+  /// A value that is a number from `lowest` to `largest`.
+  template <class Number>
+  Number number(Number lowest, Number largest) {
+    const std::string_view text = value();
+    Number result{};
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, result);
+    if (error != std::errc{} || stop != end || !(result >= lowest && result <= largest)) {
+      gated::raise<UsageError>(word_, " ", text, ": expected a ", std::is_integral_v<Number> ? "whole " : "", "number from ",
+                               lowest, " to ", largest, ".");
+    }
+    return result;
+  }
+
+ private:
+  int count_;
+  char** arguments_;
+  int at_ = 0;
+  std::string_view word_;
+};
+
+}  // namespace examples

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/labelled_images.hpp"
+#include "distort.hpp"
+#include "gated/train/gmlp_image_classifier.hpp"
+#include "gated/train/loss.hpp"
+
+namespace digits {
+
+/// The loss of a batch of distorted images and its gradient, on several threads.
+///
+/// The batch is cut into shards of a few images. A shard goes forward and back as a whole on the tape of the thread that takes
+/// it: threads meet once a step, and the activations of a shard fit the cache of a core. Each shard has a gradient and random
+/// numbers of its own and the gradients are added up in order, so that the bits are the same for any number of threads.
+class BatchLoss {
+ public:
+  BatchLoss(const Model& model, const LabelledImages& images, gated::Threads threads)
+      : images_(images), threads_(threads), gradients_(shards, gated::zeros_like(model)), losses_(shards), noises_(shards) {
+    for (int i = 0; i < threads.count; ++i) {
+      workers_.emplace_back();
+    }
+  }
+
+  /// Adds the gradient of the mean loss of the batch_size images `batch` to `gradient` and returns that loss. All random
+  /// choices follow from `random`.
+  double operator()(const Model& model, Model& gradient, std::span<const gated::Index> batch, gated::Random& random) {
+    for (gated::Random& noise : noises_) {
+      noise = gated::Random(random.bits());
+    }
+    gated::parallel_for(threads_, shards, [&](gated::Index shard, gated::Index worker) {
+      const auto s = static_cast<std::size_t>(shard);
+      losses_[s] = workers_[static_cast<std::size_t>(worker)].step(model, images_, batch.subspan(s * shard_size, shard_size),
+                                                                   noises_[s], gradients_[s]);
+    });
+    double sum = 0;
+    for (std::size_t s = 0; s < shards; ++s) {
+      sum += losses_[s] / shards;
+      gated::for_each_parameter(
+          [](const gated::ParameterInfo&, auto total, auto part) {
+            for (std::size_t i = 0; i < total.size(); ++i) {
+              total[i] += std::exchange(part[i], 0.0F) / shards;
+            }
+          },
+          gradient, gradients_[s]);
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t shard_size = 8, shards = batch_size / shard_size;
+
+  /// What one thread needs.
+  struct Worker {
+    gated::Tape<float> tape{gated::Threads{1}, {.scaled_depth = true}};
+    gated::Matrix<float> inputs;
+    std::vector<gated::Index> labels;
+
+    double step(const Model& model, const LabelledImages& images, std::span<const gated::Index> shard, gated::Random& noise,
+                Model& gradient) {
+      const auto count = static_cast<gated::Index>(shard.size());
+      inputs.resize(count, images.pixels.cols());
+      labels.clear();
+      for (gated::Index i = 0; i < count; ++i) {
+        const gated::Index image = shard[static_cast<std::size_t>(i)];
+        distort(images.pixels.row(image), model.config.image, {}, noise, inputs.row(i));
+        labels.push_back(images.labels[static_cast<std::size_t>(image)]);
+      }
+      inputs = inputs_from(inputs, model.config);
+      tape.begin(model, gradient, noise);
+      const gated::Variable logits = record(tape, model, tape.constant(inputs));
+      return tape.backward(gated::cross_entropy(tape, logits, labels, {.label_smoothing = label_smoothing}));
+    }
+  };
+
+  const LabelledImages& images_;
+  gated::Threads threads_;
+  std::deque<Worker> workers_;
+  std::vector<Model> gradients_;
+  std::vector<double> losses_;
+  std::vector<gated::Random> noises_;
+};
+
+}  // namespace digits

@@ -1,0 +1,56 @@
+# ctest runs this: a short training writes what classify_digits reads, the same bytes for any number of threads and when it is
+# stopped and resumed in between; what cannot be done is refused.
+
+# Runs PROGRAM, which must exit with code `expected` and say something that matches `pattern`.
+function(train expected pattern)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT code STREQUAL expected OR NOT said MATCHES "${pattern}")
+    message(FATAL_ERROR "train_digits ${ARGN}\nexit code ${code}, expected ${expected}; this should match ${pattern}:\n${said}")
+  endif()
+endfunction()
+
+function(expect_same_file name one other)
+  file(SHA256 ${FOLDER}/${one}/${name} a)
+  file(SHA256 ${FOLDER}/${other}/${name} b)
+  if(NOT a STREQUAL b)
+    message(FATAL_ERROR "${name} in ${one} and in ${other} differ")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${FOLDER})
+train(0 "epoch   2 .* right +[0-9.]+ %, [0-9]+ of 359 held out" --epochs 2 --out ${FOLDER}/one)
+foreach(picture IN ITEMS loss_curve spatial_weights_before spatial_weights_after)
+  if(NOT EXISTS ${FOLDER}/one/${picture}.png)
+    message(FATAL_ERROR "there is no ${picture}.png")
+  endif()
+endforeach()
+
+train(0 "" --epochs 2 --out ${FOLDER}/two --threads ${THREADS})
+train(130 "stopped.*--resume" --epochs 2 --out ${FOLDER}/parts --stop-after 1)
+if(EXISTS ${FOLDER}/parts/digits_gmlp.safetensors)
+  message(FATAL_ERROR "a training that was stopped wrote a model")
+endif()
+train(0 "after epoch 1.*epoch   2" --epochs 2 --out ${FOLDER}/parts --resume ${FOLDER}/parts/digits_training.safetensors)
+foreach(other IN ITEMS two parts)
+  foreach(name IN ITEMS digits_gmlp.safetensors digits_training.safetensors loss_curve.png)
+    expect_same_file(${name} one ${other})
+  endforeach()
+endforeach()
+
+train(0 "" --epochs 2 --out ${FOLDER}/other --seed 2)
+file(SHA256 ${FOLDER}/one/digits_gmlp.safetensors one)
+file(SHA256 ${FOLDER}/other/digits_gmlp.safetensors other)
+if(one STREQUAL other)
+  message(FATAL_ERROR "another seed gives the same model")
+endif()
+
+execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/one/digits_gmlp.safetensors --png ${FOLDER}/weights.png
+  RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+if(NOT code STREQUAL 0 OR NOT said MATCHES "43082 parameters")
+  message(FATAL_ERROR "classify_digits cannot read the model:\n${said}")
+endif()
+
+train(1 "train_digits: [^\n]*digits_gmlp.safetensors" --resume ${FOLDER}/one/digits_gmlp.safetensors --out ${FOLDER}/one)
+train(2 "train_digits: --epochs 0: expected a whole number from 1" --epochs 0)
+train(2 "train_digits: unknown option --epoch" --epoch 3)
+file(REMOVE_RECURSE ${FOLDER})

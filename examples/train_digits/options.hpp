@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "common/command_line.hpp"
+#include "gated/core/matrix.hpp"
+
+namespace digits {
+
+/// The command line.
+struct Options {
+  std::filesystem::path out = ".";    ///< the folder for all that is written
+  std::filesystem::path resume = {};  ///< a training to go on with; empty for a new one
+  gated::Index epochs = 80;
+  gated::Index stop_after = 0;  ///< an epoch, or 0
+  std::uint64_t seed = 1;
+  int threads = 1;
+  bool help = false;
+};
+
+/// What the command line may hold.
+extern const char* const usage;
+
+/// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
+Options parse_options(int count, char** arguments);
+
+}  // namespace digits
