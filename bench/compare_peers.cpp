@@ -1,0 +1,169 @@
+/// Runs one work in gated: echo 7 | compare_peers WORK.safetensors THREADS
+///
+/// The file is one of peers/make_work.py's. Prints a line of JSON when it is ready: how far the result is from the expected
+/// one, relative to the largest number, and the flops of a run. Then, for each line with a number of runs that it reads,
+/// another with the milliseconds that they took, after one that is not counted, and the peak of the machine before and after
+/// them.
+
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "gated/io/checkpoint.hpp"
+#include "gated/io/lucidrains.hpp"
+#include "gated/io/lucidrains_flash.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "measure.hpp"
+#include "training_step.hpp"
+
+namespace {
+
+using bench::Index;
+using gated::Matrix;
+using gated::Sequences;
+using gated::Threads;
+
+/// Something to be timed.
+struct Work {
+  std::function<void()> run;
+  double error = 0;
+  double flops = 0;
+};
+
+struct File {
+  gated::SafetensorsFile tensors;
+  nlohmann::json config;
+
+  explicit File(const std::string& path) : tensors(path), config(nlohmann::json::parse(tensors.metadata().at("config"))) {}
+
+  Sequences sequences() const { return Sequences::uniform(config.at("batch"), config.at("tokens")); }
+
+  /// Fills `model` from the tensors `model.*`, each of which is used.
+  template <class Model>
+  void load(Model& model, gated::NameMap names) const {
+    names.prefix = "model." + names.prefix;
+    for (const auto& [name, entry] : tensors.tensors()) {
+      if (!name.starts_with("model.")) {
+        names.ignored.push_back(name);
+      }
+    }
+    gated::load_parameters(model, tensors, names);
+  }
+
+  gated::GmlpConfig gmlp() const {
+    return {.length = config.at("tokens"),
+            .channels = config.at("channels"),
+            .hidden = config.at("hidden"),
+            .depth = config.at("depth"),
+            .causal = config.at("causal")};
+  }
+};
+
+/// The forward pass of `model`, loaded from the file.
+template <class Model>
+Work forward(const File& file, const typename Model::Config& config, const gated::NameMap& names, Threads threads) {
+  struct Run {
+    Model model;
+    Sequences sequences;
+    Matrix<float> x, y;
+    gated::Workspace<float> workspace;
+    gated::PreparedWeights<float> prepared = {};  // the peers also pack their weights before they are timed
+
+    void operator()() { model.forward(x, sequences, y, workspace); }
+  };
+  const Sequences sequences = file.sequences();
+  const Index rows = sequences.total(), channels = file.config.at("channels");
+  const std::shared_ptr<Run> run(new Run{Model(config), sequences, Matrix<float>(rows, channels), Matrix<float>(rows, channels),
+                                         gated::Workspace<float>(threads)});
+  file.load(run->model, names);
+  run->prepared = gated::prepare(run->model);
+  run->workspace.use(run->prepared);
+  file.tensors.read<float>("input", std::span(run->x.data(), static_cast<std::size_t>(run->x.size())));
+  (*run)();
+
+  Work work{[run] { (*run)(); }, 0, bench::flops_of(config, sequences.count(), sequences.length(0))};
+  const auto expected = file.tensors.read<double>("output");
+  double largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double error = std::abs(static_cast<double>(run->y.data()[i]) - expected[i]);
+    work.error = error <= work.error ? work.error : error;  // keeps a NaN
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  work.error /= largest;
+  return work;
+}
+
+/// A training step. The first ones must have the losses that the file states.
+Work training(const File& file, Threads threads) {
+  using Model = bench::TrainingStep::Model;
+  const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"), .tied = false, .trunk = file.gmlp()};
+  Model model(config);
+  file.load(model, gated::lucidrains_language_model_names());
+  const auto& given = file.config.at("training");
+  const gated::AdamWConfig optimizer{.learning_rate = given.at("rate"), .weight_decay = given.at("weight_decay")};
+  const auto step = std::make_shared<bench::TrainingStep>(gated::TrainingConfig<Model>{.model = config, .optimizer = optimizer},
+                                                          std::move(model), file.sequences(), threads);
+  step->tokens = file.tensors.read<Index>("tokens");
+  step->targets = file.tensors.read<Index>("targets");
+
+  Work work{[step] { (*step)(); }, 0, step->flops()};
+  for (const double expected : file.tensors.read<double>("losses")) {
+    const double error = std::abs((*step)() - expected) / expected;
+    work.error = error <= work.error ? work.error : error;
+  }
+  return work;
+}
+
+/// The layers of FLASHTransformer alone.
+gated::NameMap flash_trunk_names() {
+  gated::NameMap names{.origin = "FLASH-pytorch"};
+  gated::detail::add_lucidrains_flash(names, "layers.*.", "layers.*.");
+  return names;
+}
+
+Work make_work(const File& file, Threads threads) {
+  const std::string kind = file.config.at("kind");
+  const Index channels = file.config.at("channels");
+  if (kind == "gmlp") {
+    return forward<gated::Gmlp<float>>(file, file.gmlp(), gated::lucidrains_trunk_names(), threads);
+  }
+  if (kind == "flash") {
+    const gated::FlashConfig config{.depth = file.config.at("depth"),
+                                    .layer = gated::flash_presets::lucidrains(channels, 256, file.config.at("causal"))};
+    return forward<gated::Flash<float>>(file, config, flash_trunk_names(), threads);
+  }
+  if (kind == "gau") {
+    return forward<gated::GatedAttentionUnit<float>>(file, gated::gau_presets::lucidrains(channels),
+                                                     gated::lucidrains_gau_names(), threads);
+  }
+  gated::require<gated::ArgumentError>(kind == "train_gmlp", "compare_peers: no kind of work is called ", kind, ".");
+  return training(file, threads);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 3) {
+    std::cerr << "usage: echo RUNS | compare_peers WORK.safetensors THREADS\n";
+    return 2;
+  }
+  try {
+    const Threads threads{std::stoi(arguments[2])};
+    const Work work = make_work(File(arguments[1]), threads);
+    std::cout << nlohmann::json{{"runtime", "gated"}, {"error", work.error}, {"flops", work.flops}} << std::endl;
+    for (int runs; std::cin >> runs;) {
+      double peak = bench::measure_peak(threads);
+      auto times = bench::time_runs(runs, work.run);
+      peak = std::max(peak, bench::measure_peak(threads));
+      for (double& time : times) {
+        time *= 1e3;
+      }
+      std::cout << nlohmann::json{{"ms", times}, {"peak", peak}} << std::endl;
+    }
+  } catch (const std::exception& error) {
+    std::cerr << "compare_peers: " << error.what() << '\n';
+    return 1;
+  }
+}

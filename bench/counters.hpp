@@ -1,0 +1,39 @@
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include "measure.hpp"
+
+/// @file
+/// What a benchmark reports beside its time.
+
+namespace bench {
+
+/// Calls `f` in the loop of `state`. Returns the seconds of one call.
+template <class F>
+double run(benchmark::State& state, F&& f) {
+  const double start = seconds();
+  for ([[maybe_unused]] auto _ : state) {
+    f();
+    benchmark::ClobberMemory();
+  }
+  return (seconds() - start) / static_cast<double>(state.iterations());
+}
+
+/// GFLOP/s, and the share of the peak that this run measured for as many threads.
+inline void count_flops(benchmark::State& state, double time, double flops, Threads threads) {
+  state.counters["GFLOP/s"] = flops / time * 1e-9;
+  state.counters["of_peak"] = flops / time / peak(threads);
+}
+
+/// GB/s, to be compared with the rows of peak_bench.cpp.
+inline void count_bytes(benchmark::State& state, double time, double bytes) { state.counters["GB/s"] = bytes / time * 1e-9; }
+
+inline void count_tokens(benchmark::State& state, double time, double tokens) { state.counters["tokens/s"] = tokens / time; }
+
+/// The argument called `threads`, which is the last one.
+inline Threads threads_of(const benchmark::State& state, std::size_t argument) {
+  return {static_cast<int>(state.range(argument))};
+}
+
+}  // namespace bench

@@ -1,0 +1,171 @@
+/// Products in the shapes of the models, and element-wise work.
+
+#include <array>
+
+#include "counters.hpp"
+#include "gated/ops/matmul.hpp"
+#include "gated/ops/scale_norm.hpp"
+#include "gated/ops/softmax.hpp"
+
+namespace bench {
+
+namespace {
+
+using gated::Activate;
+using gated::Activation;
+using gated::Matrix;
+using gated::Operand;
+using gated::Workspace;
+
+// --- Products ---
+
+/// Which factor is a transposed matrix.
+enum class Form {
+  nt,  ///< x Wᵀ: channel projections, scores
+  nn,  ///< W v: spatial projections, attention; the gradient of a projection's input
+  tn   ///< xᵀ y: the gradient of a weight, the memory of linear attention
+};
+
+/// The factors of an m × n product over k, and its result.
+struct Product {
+  Matrix<float> a, b, y;
+  Form form;
+
+  Product(const benchmark::State& state, Form f) : form(f) {
+    const Index m = state.range(0), k = state.range(1), n = state.range(2);
+    a = form == Form::tn ? Matrix<float>::Random(k, m) : Matrix<float>::Random(m, k);
+    b = form == Form::nt ? Matrix<float>::Random(n, k) : Matrix<float>::Random(k, n);
+    y = Matrix<float>::Zero(m, n);
+  }
+  Operand<float> left() const { return form == Form::tn ? gated::transposed<float>(a) : Operand<float>(a); }
+  Operand<float> right() const { return form == Form::nt ? gated::transposed<float>(b) : Operand<float>(b); }
+};
+
+void count_product(benchmark::State& state, double time) {
+  count_flops(state, time, 2.0 * static_cast<double>(state.range(0) * state.range(1) * state.range(2)), threads_of(state, 3));
+}
+
+void product(benchmark::State& state, Form form) {
+  Product p(state, form);
+  Workspace<float> workspace(threads_of(state, 3));
+  count_product(state, run(state, [&] { gated::matmul<float>(p.left(), p.right(), p.y, workspace); }));
+}
+
+/// With what a projection of the models has behind it.
+void product_bias_gelu(benchmark::State& state) {
+  Product p(state, Form::nt);
+  Workspace<float> workspace(threads_of(state, 3));
+  const gated::Vector<float> bias = gated::Vector<float>::Random(p.y.cols());
+  count_product(state, run(state, [&] {
+                  gated::matmul<float>(p.left(), p.right(), p.y, workspace, gated::AddBias<float>(bias),
+                                       Activate{Activation::gelu});
+                }));
+}
+
+void product_bias_gate(benchmark::State& state) {
+  Product p(state, Form::nn);
+  Workspace<float> workspace(threads_of(state, 3));
+  const gated::Vector<float> bias = gated::Vector<float>::Random(p.y.rows());
+  const Matrix<float> u = Matrix<float>::Random(p.y.rows(), p.y.cols());
+  count_product(state, run(state, [&] {
+                  gated::matmul<float>(p.left(), p.right(), p.y, workspace, gated::AddRowBias<float>{bias.data()},
+                                       gated::Multiply<float>(u));
+                }));
+}
+
+/// Eigen's own product, to know where it would be the better choice.
+void eigen_product(benchmark::State& state) {
+  Product p(state, Form::nt);
+  Eigen::setNbThreads(threads_of(state, 3).count);
+  count_product(state, run(state, [&] { p.y.noalias() = p.a * p.b.transpose(); }));
+}
+
+using Shapes = std::vector<std::array<std::int64_t, 3>>;
+
+/// Each shape with each number of threads.
+template <const Shapes& shapes>
+void on(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"m", "k", "n", "threads"})->UseRealTime()->Unit(benchmark::kMicrosecond);
+  for (const auto& [m, k, n] : shapes) {
+    for (const auto threads : thread_counts()) {
+      b->Args({m, k, n, threads});
+    }
+  }
+}
+
+const Shapes projections = {{196, 256, 1536},  {1568, 256, 1536}, {1568, 768, 256}, {512, 512, 3072},
+                            {4096, 512, 2048}, {256, 128, 256},   {17, 256, 1024},  {1, 512, 2048}};
+const Shapes fused_projections = {{196, 256, 1536}, {1568, 256, 1536}};
+const Shapes mixings = {{196, 196, 768}, {512, 512, 1536}, {256, 256, 1024}, {1568, 1536, 256}};
+const Shapes fused_mixings = {{196, 196, 768}, {512, 512, 1536}};
+const Shapes gradients = {{1536, 1568, 256}, {256, 1568, 768}, {128, 256, 1024}};
+
+BENCHMARK_CAPTURE(product, nt, Form::nt)->Name("ops/matmul_nt")->Apply(on<projections>);
+BENCHMARK_CAPTURE(product, nn, Form::nn)->Name("ops/matmul_nn")->Apply(on<mixings>);
+BENCHMARK_CAPTURE(product, tn, Form::tn)->Name("ops/matmul_tn")->Apply(on<gradients>);
+BENCHMARK(product_bias_gelu)->Name("ops/matmul_nt_bias_gelu")->Apply(on<fused_projections>);
+BENCHMARK(product_bias_gate)->Name("ops/matmul_nn_bias_gate")->Apply(on<fused_mixings>);
+BENCHMARK(eigen_product)->Name("ops/eigen_nt")->Apply(on<projections>);
+
+// --- Element-wise work: bytes are those read and written ---
+
+void activation(benchmark::State& state, Activation kind) {
+  Matrix<float> x = 4 * Matrix<float>::Random(1, state.range(0)), y = x;
+  const double time = run(state, [&] {
+    y = x;  // otherwise the numbers would run away
+    gated::activate(kind, y.data(), y.size());
+  });
+  count_bytes(state, time, 2.0 * static_cast<double>(y.size()) * sizeof(float));
+}
+
+void on_cache_and_memory(benchmark::internal::Benchmark* b) { b->ArgName("count")->Arg(1 << 12)->Arg(1 << 22); }
+
+BENCHMARK_CAPTURE(activation, identity, Activation::identity)->Name("ops/copy")->Apply(on_cache_and_memory);
+BENCHMARK_CAPTURE(activation, gelu, Activation::gelu)->Name("ops/gelu")->Apply(on_cache_and_memory);
+BENCHMARK_CAPTURE(activation, gelu_tanh, Activation::gelu_tanh)->Name("ops/gelu_tanh")->Apply(on_cache_and_memory);
+BENCHMARK_CAPTURE(activation, silu, Activation::silu)->Name("ops/silu")->Apply(on_cache_and_memory);
+BENCHMARK_CAPTURE(activation, relu2, Activation::relu2)->Name("ops/relu2")->Apply(on_cache_and_memory);
+BENCHMARK_CAPTURE(activation, laplace, Activation::laplace)->Name("ops/laplace")->Apply(on_cache_and_memory);
+
+/// Calls `f(x, y, workspace)` on `rows` × `columns`.
+template <class F>
+void by_rows(benchmark::State& state, const F& f) {
+  const Matrix<float> x = Matrix<float>::Random(state.range(0), state.range(1));
+  Matrix<float> y = x;
+  Workspace<float> workspace(threads_of(state, 2));
+  const double time = run(state, [&] { f(x, y, workspace); });
+  count_bytes(state, time, 2.0 * static_cast<double>(y.size()) * sizeof(float));
+}
+
+void layer_norm(benchmark::State& state) {
+  const gated::Vector<float> scale = gated::Vector<float>::Random(state.range(1)), shift = scale;
+  by_rows(state,
+          [&](const auto& x, auto& y, auto& workspace) { gated::layer_norm<float>(x, scale, shift, 1e-5, y, workspace); });
+}
+
+void scale_norm(benchmark::State& state) {
+  by_rows(state, [](const auto& x, auto& y, auto& workspace) {
+    gated::scale_norm<float>(x, 1.5f, 1e-5, gated::ScaleNormForm::clamped, y, workspace);
+  });
+}
+
+void softmax(benchmark::State& state, bool causal) {
+  by_rows(state, [causal](const auto& x, auto& y, auto& workspace) {
+    y = x;
+    gated::softmax<float>(y, causal, workspace);
+  });
+}
+
+void on_token_matrices(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"rows", "columns", "threads"})->UseRealTime()->Unit(benchmark::kMicrosecond);
+  b->ArgsProduct({{196, 4096}, {256, 768}, thread_counts()});
+}
+
+BENCHMARK(layer_norm)->Name("ops/layer_norm")->Apply(on_token_matrices);
+BENCHMARK(scale_norm)->Name("ops/scale_norm")->Apply(on_token_matrices);
+BENCHMARK_CAPTURE(softmax, all, false)->Name("ops/softmax")->Apply(on_token_matrices);
+BENCHMARK_CAPTURE(softmax, causal, true)->Name("ops/softmax_causal")->Apply(on_token_matrices);
+
+}  // namespace
+
+}  // namespace bench

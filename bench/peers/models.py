@@ -1,0 +1,150 @@
+"""The work that is compared, as PyTorch modules.
+
+The modules are lucidrains' models as tests/train restates them, where they are proven against the originals. Two are written
+here as one would write them for speed: the same parameters and results, without what these sizes do not need (masks that hide
+nothing, padding by nothing, sums over a head that is alone).
+"""
+
+import os
+import sys
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+sys.dont_write_bytecode = True  # the next imports would leave folders behind
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "train"))
+
+import ten_steps  # noqa: E402
+from gradient_cases import GAU  # noqa: E402
+from ten_steps import FLASH, GMLP, RotaryEmbedding, SpatialGatingUnit, decays, initial_value  # noqa: E402,F401
+
+
+def gate(self, x, gate_res=None):
+    """SpatialGatingUnit.forward() with one head: a batched product instead of an einsum."""
+    res, gate = x.chunk(2, dim=-1)
+    weight = self.weight[0].tril() if self.causal else self.weight[0]
+    return (weight @ self.norm(gate) + self.bias.t()) * res
+
+
+SpatialGatingUnit.forward = gate
+
+
+class Rotary(RotaryEmbedding):
+    """RotaryEmbedding with its table computed once."""
+
+    def __init__(self, dim, tokens):
+        super().__init__(dim)
+        angle = torch.arange(tokens, dtype=torch.float64)[:, None] * self.freqs
+        self.register_buffer("cos", angle.cos().float(), persistent=False)
+        self.register_buffer("sin", angle.sin().float(), persistent=False)
+
+    def forward(self, x):
+        turned, rest = x[..., :2 * self.cos.shape[1]], x[..., 2 * self.cos.shape[1]:]
+        a, b = turned[..., ::2], turned[..., 1::2]
+        pairs = torch.stack([a * self.cos - b * self.sin, b * self.cos + a * self.sin], dim=-1)
+        return torch.cat([pairs.flatten(-2), rest], dim=-1)
+
+
+class Flash(FLASH):
+    """FLASH for sequences of whole groups, without mask."""
+
+    def forward(self, x):
+        batch, n, _ = x.shape
+        g = self.group
+        z = self.norm(x)
+        shifted, rest = z.chunk(2, dim=-1)
+        z = torch.cat([nn.functional.pad(shifted, (0, 0, 1, -1)), rest], dim=-1)
+        v, gate = self.to_hidden(z).chunk(2, dim=-1)
+        quad_q, lin_q, quad_k, lin_k = (self.rotary_pos_emb(t).view(batch, n // g, g, -1)
+                                        for t in self.qk_offset_scale(self.to_qk(z)))
+        v = v.reshape(batch, n // g, g, -1)
+        attention = self.kernel(quad_q @ quad_k.transpose(2, 3) / g + self.rel_pos_bias(g))
+        kv = lin_k.transpose(2, 3) @ v
+        if self.causal:
+            attention = attention.tril()
+            kv = kv / g
+            kv = kv.cumsum(dim=1) - kv  # of the earlier groups
+        else:
+            kv = kv.sum(dim=1, keepdim=True) / n
+        mixed = (attention @ v + lin_q @ kv).view(batch, n, -1)
+        return self.to_out(gate * mixed) + x
+
+
+class FlashTrunk(nn.Module):
+    """The layers of FLASHTransformer: features in, features out."""
+
+    def __init__(self, dim, depth, causal, tokens):
+        super().__init__()
+        rotary = Rotary(32, tokens)  # one for all layers
+        self.layers = nn.ModuleList(
+            Flash(dim, causal=causal, rotary=rotary, norm="scalenorm", shift_tokens=True) for _ in range(depth))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+@dataclass
+class Work:
+    """One row of the table. `config` is what compare_peers.cpp builds its model from."""
+
+    title: str
+    kind: str
+    batch: int
+    tokens: int
+    config: dict
+    seed: int = 1
+    training: dict = field(default_factory=dict)
+
+    def build(self):
+        c = self.config
+        if self.kind in ("gmlp", "train_gmlp"):
+            return GMLP(c["channels"], c["depth"], self.tokens, ff_mult=c["hidden"] // c["channels"],
+                        causal=c["causal"], num_tokens=c.get("vocabulary"))
+        if self.kind == "flash":
+            return FlashTrunk(c["channels"], c["depth"], c["causal"], self.tokens)
+        return GAU(c["channels"])
+
+
+def gmlp(title, batch, tokens, channels, hidden, depth):
+    return Work(f"{title}, batch {batch}", "gmlp", batch, tokens,
+                {"channels": channels, "hidden": hidden, "depth": depth, "causal": False})
+
+
+def flash(causal):
+    return Work(f"FLASH 12 layers d512 e1024 s128 c256 n4096, {'' if causal else 'non-'}causal", "flash", 1, 4096,
+                {"channels": 512, "depth": 12, "causal": causal})
+
+
+WORKS = {
+    "gmlp_s16_b8": gmlp("gMLP-S/16 trunk L30 d256 h1536 n196", 8, 196, 256, 1536, 30),
+    "gmlp_s16_b1": gmlp("gMLP-S/16 trunk L30 d256 h1536 n196", 1, 196, 256, 1536, 30),
+    "gmlp_nlp_b8": gmlp("gMLP NLP L8 d512 h3072 n512", 8, 512, 512, 3072, 8),
+    "gmlp_nlp_b1": gmlp("gMLP NLP L8 d512 h3072 n512", 1, 512, 512, 3072, 8),
+    "flash": flash(False),
+    "flash_causal": flash(True),
+    "gau_head": Work("GAU d256 e512 s128, 17 tokens", "gau", 1, 17, {"channels": 256}),
+    "train_gmlp": Work("training step, causal gMLP d256 L4 n256 ff×4, vocabulary 256, batch 8, AdamW", "train_gmlp", 8, 256,
+                       {"channels": 256, "hidden": 1024, "depth": 4, "causal": True, "vocabulary": 256},
+                       training={"rate": 1e-3, "weight_decay": 0.05, "steps": 3}),
+}
+
+
+class TrainingStep:
+    """Forward, back and AdamW on one batch, as often as one likes."""
+
+    def __init__(self, model, tokens, targets, training):
+        self.model, self.tokens, self.targets = model, tokens, targets
+        named = list(model.named_parameters())
+        groups = [{"params": [p for name, p in named if decays(name, p)], "weight_decay": training["weight_decay"]},
+                  {"params": [p for name, p in named if not decays(name, p)], "weight_decay": 0.0}]
+        self.optimizer = torch.optim.AdamW(groups, lr=training["rate"])
+
+    def __call__(self):
+        self.optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(self.model(self.tokens).flatten(0, 1), self.targets.flatten())
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()

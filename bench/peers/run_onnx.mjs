@@ -1,0 +1,64 @@
+// Runs one work in ONNX Runtime.
+//
+//     echo 7 | node run_onnx.mjs PACKAGE WORK.safetensors THREADS     PACKAGE: the folder of onnxruntime-node
+//
+// Prints and reads what run_torch.py does. From each time it takes off what a call costs that computes nothing on an input of
+// the same size (the .identity.onnx of the work), so that ONNX Runtime does not pay for JavaScript.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+import { join, resolve } from 'node:path';
+
+/** The shape and the numbers of a tensor in a safetensors file. */
+function tensor(file, name) {
+  const size = Number(file.readBigUInt64LE(0));
+  const entry = JSON.parse(file.toString('utf8', 8, 8 + size))[name];
+  const [begin, end] = entry.data_offsets.map((offset) => 8 + size + offset);
+  const bytes = new Uint8Array(file.subarray(begin, end)).buffer; // a copy, which is aligned
+  return { shape: entry.shape, values: entry.dtype === 'F64' ? new Float64Array(bytes) : new Float32Array(bytes) };
+}
+
+/** The largest difference, relative to the largest number; NaN if there is one. */
+function relativeError(values, expected) {
+  let error = 0;
+  let largest = 0;
+  for (let i = 0; i < expected.length; ++i) {
+    const difference = Math.abs(values[i] - expected[i]);
+    error = difference <= error ? error : difference;
+    largest = Math.max(largest, Math.abs(expected[i]));
+  }
+  return error / largest;
+}
+
+/** The milliseconds that `runs` calls took, after one that is not counted. */
+async function time(session, feeds, runs) {
+  await session.run(feeds);
+  const times = [];
+  for (let i = 0; i < runs; ++i) {
+    const start = performance.now();
+    await session.run(feeds);
+    times.push(performance.now() - start);
+  }
+  return times;
+}
+
+const [pack, path, threads] = process.argv.slice(2);
+const ort = createRequire(join(resolve(pack), 'package.json'))(resolve(pack));
+const version = JSON.parse(readFileSync(join(pack, 'package.json'))).version;
+const options = { intraOpNumThreads: Number(threads), interOpNumThreads: 1, graphOptimizationLevel: 'all' };
+const session = await ort.InferenceSession.create(path.replace('.safetensors', '.onnx'), options);
+const identity = await ort.InferenceSession.create(path.replace('.safetensors', '.identity.onnx'), options);
+
+const file = readFileSync(path);
+const input = tensor(file, 'input');
+const feeds = { input: new ort.Tensor('float32', input.values, input.shape) };
+const { output } = await session.run(feeds);
+const error = relativeError(output.data, tensor(file, 'output').values);
+console.log(JSON.stringify({ runtime: `ONNX Runtime ${version}`, error }));
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const calls = (await time(identity, feeds, 7)).sort((a, b) => a - b);
+  const times = await time(session, feeds, Number(line));
+  console.log(JSON.stringify({ ms: times.map((ms) => ms - calls[3]), call: calls[3] }));
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Draws what measure_tables printed, and writes it as Markdown.
+
+    python3 draw.py TABLES.csv --plots FOLDER --markdown FOLDER
+
+Needs matplotlib for the plots; without it only the Markdown is written.
+"""
+
+import argparse
+import csv
+import os
+from collections import defaultdict
+
+try:
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+except ImportError:
+    plt = None
+
+
+def read(path):
+    """tables[table][series][quantity][x] = value."""
+    tables = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            tables[row["table"]][row["series"]][row["quantity"]][int(row["x"])] = float(row["value"])
+    return tables
+
+
+def figure(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
+
+
+def markdown(x_title, columns):
+    """A table with a column for x and one for each (title, {x: value})."""
+    lines = [f"| {x_title} |" + "".join(f" {title} |" for title, _ in columns), "|---:|" + "---:|" * len(columns)]
+    for x in sorted({x for _, values in columns for x in values}):
+        lines.append(f"| {x:,} |" + "".join(f" {figure(values[x]) if x in values else '–'} |" for _, values in columns))
+    return "\n".join(lines) + "\n"
+
+
+def crossing(a, b):
+    """Where, by log-linear interpolation, b becomes smaller than a and stays so; None if it never does."""
+    xs = sorted(set(a) & set(b))
+    behind = [x for x in xs if b[x] >= a[x]]
+    if not behind:
+        return xs[0]
+    last = xs.index(behind[-1])
+    if last + 1 == len(xs):
+        return None
+    x0, x1 = xs[last], xs[last + 1]
+    r0, r1 = b[x0] / a[x0], b[x1] / a[x1]
+    return x0 * (x1 / x0)**((r0 - 1) / (r0 - r1)) if r0 > r1 else x1
+
+
+def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
+    """`lines` are (title, {x: value}, style); `marks` are (x, text)."""
+    if plt is None:
+        return
+    canvas, axes = plt.subplots(figsize=(6, 3.6), dpi=100)
+    for title, values, style in lines:
+        axes.plot(list(values), list(values.values()), style, label=title, linewidth=1.6, markersize=4)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale(y_scale)
+    xs = sorted({x for _, values, _ in lines for x in values})
+    axes.set_xticks(xs, [f"{x:,}" for x in xs], fontsize=8)
+    axes.minorticks_off()
+    for x, text in marks:
+        axes.axvline(x, color="0.6", linewidth=0.8, linestyle="--")
+        axes.text(x, 0.04, text, transform=axes.get_xaxis_transform(), rotation=90, fontsize=7, color="0.3", ha="right")
+    axes.set_xlabel(x_title)
+    axes.set_ylabel(y_title)
+    axes.grid(True, color="0.9", linewidth=0.6)
+    axes.legend(fontsize=8, frameon=False)
+    canvas.tight_layout()
+    canvas.savefig(path, metadata={"Software": None})
+    plt.close(canvas)
+
+
+def lengths(table, plots):
+    q = table["gMLP-base"]
+    shares = [q["spatial share of time"], q["spatial share of flops"]]
+    plot(os.path.join(plots, "lengths.png"), "tokens", "share of the whole",
+         [("spatial part, time", shares[0], "o-"), ("spatial part, flops n / (n + 3d)", shares[1], "s--")],
+         marks=[(1536, "n = 3d")], y_scale="linear")
+    return markdown("tokens", [("ms", q["ms"]), ("of peak", q["of peak"]), ("spatial, of the time", shares[0]),
+                               ("spatial, of the flops", shares[1]), ("weights, MB", q["weights MB"]),
+                               ("scratch, MB", q["scratch MB"])])
+
+
+def blocks(table, plots):
+    names = ["Transformer block", "two GAU", "two FLASH"]
+    ms = {name: table[name]["ms"] for name in names}
+    pairs = [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]
+    found = {(a, b): crossing(ms[a], ms[b]) for a, b in pairs}
+    plot(os.path.join(plots, "blocks.png"), "tokens", "µs per token",
+         [(name, {n: 1e3 * t / n for n, t in ms[name].items()}, "o-") for name in names],
+         marks=[(x, f"{b} ahead of {a}") for (a, b), x in found.items() if x and x > min(ms[a])])
+    columns = [(f"{name}, ms", ms[name]) for name in names] + [(f"{name}, scratch MB", table[name]["scratch MB"])
+                                                               for name in names]
+    weights = ", ".join(f"{name} {min(table[name]['weights MB'].values()):.1f} MB" for name in names)
+    text = markdown("tokens", columns) + f"\nWeights: {weights}. "
+    for (a, b), x in found.items():
+        where = ("at no length measured" if x is None else "at every length measured" if x <= min(ms[a]) else
+                 f"from about {round(x, -1):,.0f} tokens on")
+        text += f"{b.replace('two', 'Two')} are faster than "
+        text += f"{a.replace('Transformer', 'a Transformer')} {where}. "
+    return text.rstrip() + "\n"
+
+
+def streaming(table, plots):
+    rates = [(name, q["tokens/s"]) for name, q in table.items()]
+    plot(os.path.join(plots, "streaming.png"), "position", "tokens per second",
+         [(name, values, "o-") for name, values in rates])
+    columns = [(f"{name}, tokens/s", values) for name, values in rates]
+    columns += [(f"{name}, state MB", q["state MB"]) for name, q in table.items()]
+    flash = table["FLASH 12 layers"]["tokens/s"]
+    text = markdown("position", columns)
+    if 1000 in flash and 65536 in flash:
+        text += f"\nA step of FLASH at position 65,536 takes {flash[1000] / flash[65536]:.2f} times as long as at 1,000.\n"
+    return text
+
+
+def threads(table, plots):
+    plot(os.path.join(plots, "threads.png"), "threads", "speed-up",
+         [(name, q["speed-up"], "o-") for name, q in table.items()], y_scale="linear")
+    counts = sorted({x for q in table.values() for x in q["ms"]})
+    lines = ["| model |" + "".join(f" {n} thread{'s' * (n > 1)}, ms | of peak | × | scratch, MB |" for n in counts),
+             "|---|" + "---:|---:|---:|---:|" * len(counts)]
+    for name, q in table.items():
+        lines.append(f"| {name} |" + "".join(
+            f" {figure(q['ms'][n])} | {q['of peak'][n]:.2f} | {q['speed-up'][n]:.2f} | {figure(q['scratch MB'][n])} |"
+            for n in counts))
+    return "\n".join(lines) + "\n"
+
+
+def spatial(table, plots):
+    plot(os.path.join(plots, "spatial.png"), "tokens", "ms", [(name, q["ms"], "o-") for name, q in table.items()])
+    columns = [(f"{name}, ms", q["ms"]) for name, q in table.items()]
+    columns += [(f"{name}, weights MB", q["weights MB"]) for name, q in table.items() if "causal" not in name]
+    return markdown("tokens", columns)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables")
+    parser.add_argument("--plots", required=True)
+    parser.add_argument("--markdown", required=True)
+    options = parser.parse_args()
+    tables = read(options.tables)
+    for folder in (options.plots, options.markdown):
+        os.makedirs(folder, exist_ok=True)
+    if plt is None:
+        print("no matplotlib: the plots are left out (Debian, Ubuntu: python3-matplotlib)")
+    for draw in (lengths, blocks, streaming, threads, spatial):
+        if draw.__name__ in tables:
+            with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
+                file.write(draw(tables[draw.__name__], options.plots))
+
+
+if __name__ == "__main__":
+    main()

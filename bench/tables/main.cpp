@@ -1,0 +1,47 @@
+/// measure_tables [--quick] [--threads N] [table ...]: prints the tables as CSV, all or those named.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tables.hpp"
+
+namespace {
+
+struct Table {
+  const char* name;
+  void (*print)(const bench::TableOptions&);
+};
+
+constexpr Table tables[] = {{"lengths", bench::table_of_lengths},
+                            {"blocks", bench::table_of_blocks},
+                            {"streaming", bench::table_of_streaming},
+                            {"threads", bench::table_of_threads},
+                            {"spatial", bench::table_of_spatial_forms}};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  bench::TableOptions options;
+  std::vector<std::string> names;
+  for (int i = 1; i < count; ++i) {
+    const std::string argument = arguments[i];
+    if (argument == "--quick") {
+      options.quick = true;
+    } else if (argument == "--threads" && i + 1 < count) {
+      options.threads.count = std::stoi(arguments[++i]);
+    } else if (std::any_of(std::begin(tables), std::end(tables), [&](const Table& t) { return t.name == argument; })) {
+      names.push_back(argument);
+    } else {
+      std::cerr << "usage: measure_tables [--quick] [--threads N] [lengths | blocks | streaming | threads | spatial ...]\n";
+      return 2;
+    }
+  }
+  std::cout << "table,series,x,quantity,value\n";
+  bench::print_row("machine", "peak", options.threads.count, "GFLOP/s", 1e-9 * bench::peak(options.threads));
+  for (const Table& table : tables) {
+    if (names.empty() || std::find(names.begin(), names.end(), table.name) != names.end()) {
+      table.print(options);
+    }
+  }
+}
