@@ -15,6 +15,7 @@
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/lucidrains_flash.hpp"
 #include "gated/models/gau_presets.hpp"
+#include "gated/models/prepare.hpp"
 #include "measure.hpp"
 #include "training_step.hpp"
 

@@ -7,7 +7,7 @@ set -eu
 
 packages="g++ cmake ninja-build libeigen3-dev nlohmann-json3-dev libstb-dev"
 if [ "${1:-}" != demo ]; then
-  packages="$packages libgtest-dev libbenchmark-dev ccache"
+  packages="$packages libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache"
 fi
 
 has() { command -v "$1" > /dev/null 2>&1; }

@@ -8,7 +8,7 @@ namespace text {
 
 namespace {
 
-using gated::FileError, gated::Index, gated::Random, gated::require;
+using gated::FileError, gated::Random, gated::require;
 
 bool is_causal(const GmlpModel& model) { return model.config.trunk.causal; }
 bool is_causal(const FlashModel& model) { return model.config.trunk.layer.causal; }
@@ -57,12 +57,6 @@ ByteModel random_model(std::string_view kind) {
 
 void save(const ByteModel& model, const std::filesystem::path& path) {
   std::visit([&](const auto& m) { gated::save_model(m, path); }, model);
-}
-
-Index longest_context(const GmlpModel& model) { return model.config.trunk.length; }
-
-Index longest_context(const FlashModel& model) {
-  return model.config.position == gated::PositionForm::sinusoid_table ? model.config.max_length : 0;
 }
 
 }  // namespace text

@@ -24,8 +24,4 @@ ByteModel random_model(std::string_view kind);
 /// Writes `model` so that open_model() finds everything in one file.
 void save(const ByteModel& model, const std::filesystem::path& path);
 
-/// The largest number of tokens that `model` can look back on, or 0 if it goes on for ever.
-gated::Index longest_context(const GmlpModel& model);
-gated::Index longest_context(const FlashModel& model);
-
 }  // namespace text

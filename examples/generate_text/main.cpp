@@ -2,25 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 
 #include "byte_model.hpp"
-#include "context.hpp"
+#include "common/interrupt.hpp"
+#include "common/safe_text.hpp"
+#include "common/text_context.hpp"
 #include "options.hpp"
-#include "safe_text.hpp"
 
 namespace {
 
 using gated::Index;
 using Clock = std::chrono::steady_clock;
-
-volatile std::sig_atomic_t stopped = 0;
-
-extern "C" void stop(int signal) {
-  stopped = 1;
-  std::signal(signal, SIG_DFL);  // the second Ctrl-C does not wait
-}
 
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -52,7 +45,7 @@ int generate(const Model& model, const text::Options& options) {
   gated::Sampler<float> sampler(256, options.sampling, gated::Random(options.seed));
   double time = 0;  // of choosing and reading tokens, without writing them
   Index count = 0;
-  while (!stopped && (options.tokens == 0 || count < options.tokens)) {
+  while (examples::stop_signal == 0 && (options.tokens == 0 || count < options.tokens)) {
     const auto start = Clock::now();
     const Index token = sampler(context.logits());
     context.add(gated::Tokens(&token, 1));
@@ -69,7 +62,7 @@ int generate(const Model& model, const text::Options& options) {
   }
   const double each = time / static_cast<double>(std::max<Index>(count, 1));
   std::fprintf(stderr, "%td tokens%s, %.3f ms/token, %.0f tokens/s; prefill %.1f ms (prompt of %zu); state %zu bytes\n", count,
-               stopped ? " until stopped" : "", each, each > 0 ? 1000 / each : 0, prefill, prompt.size(),
+               examples::stop_signal != 0 ? " until stopped" : "", each, each > 0 ? 1000 / each : 0, prefill, prompt.size(),
                context.state_bytes());
   return 0;
 }
@@ -84,7 +77,7 @@ int run(const text::Options& options) {
     text::save(model, options.save);
     std::fprintf(stderr, "note: saved as %s\n", options.save.string().c_str());
   }
-  std::signal(SIGINT, stop);
+  examples::stop_when_asked();
   return std::visit([&](const auto& m) { return generate(m, options); }, model);
 }
 
@@ -98,7 +91,7 @@ int main(int count, char** arguments) {
       return 0;
     }
     return run(options);
-  } catch (const text::UsageError& error) {
+  } catch (const examples::UsageError& error) {
     std::fprintf(stderr, "generate_text: %s\n\n%s", error.what(), text::usage);
     return 2;
   } catch (const std::exception& error) {

@@ -1,9 +1,7 @@
 #include "options.hpp"
 
-#include <charconv>
 #include <limits>
 #include <string_view>
-#include <type_traits>
 
 namespace text {
 
@@ -24,65 +22,34 @@ const char* const usage =
     "  --save FILE          write that model as a checkpoint\n"
     "  --help               show this text\n";
 
-namespace {
-
-using gated::raise, gated::require;
-
-#if defined(_OPENMP)
-constexpr int most_threads = 256;
-#else
-constexpr int most_threads = 1;  // this build has one thread only
-#endif
-
-template <class Number>
-Number number(std::string_view option, std::string_view text, Number lowest, Number largest) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || !(value >= lowest && value <= largest)) {
-    raise<UsageError>(option, " ", text, ": expected a ", std::is_integral_v<Number> ? "whole " : "", "number from ", lowest,
-                      " to ", largest, ".");
-  }
-  return value;
-}
-
-}  // namespace
+using examples::UsageError, gated::raise, gated::require;
 
 Options parse_options(int count, char** arguments) {
   constexpr auto largest_index = std::numeric_limits<gated::Index>::max();
   Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view option = arguments[i];
-    const auto any_value = [&]() -> std::string_view {
-      require<UsageError>(i + 1 < count, option, " needs a value.");
-      return arguments[++i];
-    };
-    const auto value = [&]() -> std::string_view {
-      const std::string_view next = i + 1 < count ? arguments[i + 1] : "";
-      require<UsageError>(!next.empty() && !next.starts_with("--"), option, " needs a value.");
-      return any_value();
-    };
+  for (examples::CommandLine line(count, arguments); line.next();) {
+    const std::string_view option = line.word();
     if (option == "--prompt") {
-      options.prompt = any_value();
+      options.prompt = line.any_value();
     } else if (option == "--tokens") {
-      options.tokens = number(option, value(), gated::Index{0}, largest_index);
+      options.tokens = line.number(gated::Index{0}, largest_index);
     } else if (option == "--temperature") {
-      options.sampling.temperature = number(option, value(), 0.0, 1e9);
+      options.sampling.temperature = line.number(0.0, 1e9);
     } else if (option == "--top-k") {
-      options.sampling.top_k = number(option, value(), gated::Index{0}, largest_index);
+      options.sampling.top_k = line.number(gated::Index{0}, largest_index);
     } else if (option == "--top-p") {
-      options.sampling.top_p = number(option, value(), 0.0, 1.0);
+      options.sampling.top_p = line.number(0.0, 1.0);
       require<UsageError>(options.sampling.top_p > 0, option, " 0: expected more than 0, or no byte is left.");
     } else if (option == "--seed") {
-      options.seed = number(option, value(), std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
+      options.seed = line.number(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
     } else if (option == "--threads") {
-      options.threads = number(option, value(), 1, most_threads);
+      options.threads = line.number(1, examples::most_threads);
     } else if (option == "--random") {
-      options.random = value();
+      options.random = line.value();
       require<UsageError>(options.random == "gmlp" || options.random == "flash", option, " ", options.random,
                           ": expected gmlp or flash.");
     } else if (option == "--save") {
-      options.save = value();
+      options.save = line.value();
     } else if (option == "--help" || option == "-h") {
       options.help = true;
     } else if (option.starts_with("-") || option.empty() || !options.checkpoint.empty()) {

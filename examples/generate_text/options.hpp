@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 
+#include "common/command_line.hpp"
 #include "gated/models/sampling.hpp"
 
 namespace text {
@@ -25,14 +25,8 @@ struct Options {
 /// What the command line may hold.
 extern const char* const usage;
 
-/// A command line that makes no sense.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Reads the command line. Errors: UsageError for an unknown option, for a value that is missing or makes no sense, and
-/// unless there is either a checkpoint or --random.
+/// Reads the command line. Errors: examples::UsageError for an unknown option, for a value that is missing or makes no sense,
+/// and unless there is either a checkpoint or --random.
 Options parse_options(int count, char** arguments);
 
 }  // namespace text

@@ -31,4 +31,4 @@ else()
   expect(TRUE "rank 0: passed.*rank 1: passed|rank 1: passed.*rank 0: passed")
 endif()
 file(GLOB left ${file}*)  # with what a killed rank had not finished writing
-file(REMOVE ${left})
+file(REMOVE ${file} ${left})

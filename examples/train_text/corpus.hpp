@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/random.hpp"
+
+namespace text {
+
+/// A text file. Its last tenth is held out: the model never learns from it.
+struct Document {
+  std::string name;
+  std::string bytes;
+  std::size_t held_out;  ///< the first byte that is held out
+};
+
+/// The texts to learn from, and to be measured on.
+class Corpus {
+ public:
+  /// Reads `files`. Errors: FileError for one that cannot be read, and if there is nothing to learn from.
+  explicit Corpus(const std::vector<std::filesystem::path>& files);
+
+  const std::vector<Document>& documents() const { return documents_; }
+  std::size_t training_bytes() const { return training_bytes_; }
+  std::size_t held_out_bytes() const { return held_out_bytes_; }
+  /// Differs, but for one case in 2⁶⁴, for texts that differ anywhere.
+  std::uint64_t fingerprint() const { return fingerprint_; }
+
+  /// `length` + 1 successive bytes of one file, none held out, beginning at any place alike; a place too near the end moves
+  /// back. All that there is of a file that is shorter.
+  std::string_view draw(gated::Index length, gated::Random& random) const;
+
+ private:
+  std::vector<Document> documents_;
+  std::size_t training_bytes_ = 0, held_out_bytes_ = 0;
+  std::uint64_t fingerprint_ = 0;
+};
+
+/// The files of `texts` in a fixed order: a file is itself, and a folder all files in it and below that are text (they hold no
+/// byte 0), but for hidden ones and links. Errors: FileError for what does not exist.
+std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
+
+/// The sources and documents of the project, and the licences in /usr/share/common-licenses where that exists.
+std::vector<std::filesystem::path> default_texts();
+
+}  // namespace text

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/command_line.hpp"
+#include "gated/core/matrix.hpp"
+
+namespace text {
+
+/// The command line.
+struct Options {
+  std::vector<std::filesystem::path> texts;  ///< files and folders; none: see default_texts()
+
+  // A new training.
+  std::string model = "gmlp";  ///< "gmlp", "amlp" or "flash"
+  gated::Index parameters = 500000;
+  gated::Index channels = 128;
+  gated::Index depth = 6;
+  gated::Index length = 256;  ///< bytes a sequence
+  gated::Index batch = 16;    ///< sequences a step
+  double rate = 4e-3;         ///< the highest learning rate
+  std::uint64_t seed = 1;
+
+  std::filesystem::path resume;  ///< or one that goes on
+  gated::Index steps = 0;        ///< of the whole training; 0: as the file says, or as many as fit into `minutes`
+  double minutes = 0;            ///< of training from now on; 0: `steps` counts
+  gated::Index pause_at = 0;     ///< stop behind this step, as Ctrl-C would; 0: never
+  int threads = 1;
+  std::filesystem::path out = "text.safetensors";
+  double sample_every = 60;  ///< seconds of training
+  gated::Index sample = 200;
+  bool help = false;
+};
+
+/// What the command line may hold.
+extern const char* const usage;
+
+/// Reads the command line. Errors: examples::UsageError for an unknown option, for a value that is missing or makes no sense,
+/// and for options that contradict each other.
+Options parse_options(int count, char** arguments);
+
+/// The file beside the model `out` that holds the whole training: text.training.safetensors beside text.safetensors.
+std::filesystem::path training_file(const std::filesystem::path& out);
+
+}  // namespace text

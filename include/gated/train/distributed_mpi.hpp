@@ -1,0 +1,263 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "gated/core/random.hpp"
+#include "gated/train/training.hpp"
+
+// MPI's C interface is all that is used. Its old C++ interface, which some headers bring along, would have to be linked.
+#if !defined(OMPI_SKIP_MPICXX)
+#define OMPI_SKIP_MPICXX 1
+#endif
+#if !defined(MPICH_SKIP_MPICXX)
+#define MPICH_SKIP_MPICXX 1
+#endif
+#include <mpi.h>
+
+/// @file
+/// One training on several processes, each with a share of the batch, over MPI.
+///
+/// Optional: nothing else includes this header. A program that does finds MPI itself and links it:
+///
+///     find_package(MPI REQUIRED COMPONENTS CXX)
+///     target_link_libraries(program PRIVATE gated::gated MPI::MPI_CXX)
+
+namespace gated {
+
+/// A call of MPI failed.
+class MpiError : public Error {
+ public:
+  using Error::Error;
+};
+
+namespace detail {
+
+inline void check_mpi(const char* call, int code) {
+  if (code != MPI_SUCCESS) {
+    std::array<char, MPI_MAX_ERROR_STRING> reason{};
+    int length = 0;
+    MPI_Error_string(code, reason.data(), &length);
+    raise<MpiError>(call, ": ", reason.data(), ".");
+  }
+}
+
+template <class T>
+MPI_Datatype mpi_type() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
+  return std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
+}
+
+/// Two numbers that differ, but for one case in 2⁶⁴, if the settings (with generator and step) or the parameters do.
+template <class Model>
+std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
+  std::array<std::uint64_t, 2> result{};
+  const auto mix = [](std::uint64_t& sum, std::uint64_t bits) { sum = random_bits_at(sum, bits); };
+  for (const char c : shown_setting(training.config())) {
+    mix(result[0], static_cast<unsigned char>(c));
+  }
+  for_each_parameter(
+      [&](const ParameterInfo&, auto values) {
+        using Bits = std::conditional_t<sizeof(typename Model::Scalar) == 4, std::uint32_t, std::uint64_t>;
+        mix(result[1], values.size());
+        for (const auto value : values) {
+          mix(result[1], std::bit_cast<Bits>(value));
+        }
+      },
+      training);
+  return result;
+}
+
+}  // namespace detail
+
+/// The processes of a job, called ranks, that train one model together. Each holds the whole training and takes a share of
+/// every batch; the ranks meet once a step, in all_reduce_mean(), and then all take the same step.
+///
+///     int main(int argc, char** argv) {
+///       return gated::run_mpi(argc, argv, [](gated::MpiWorld& world) {
+///         Training<Model> training(config, Random(1));                     // or load_model(): the same on every rank
+///         world.expect_same(training);
+///         while (training.steps_done() < 2000) {
+///           training.step([&](const Model& model, Model& gradient) {
+///             …                                                            // draws the whole batch with training.random
+///             const auto [first, count] = world.share(batch);              // and takes these sequences of it
+///             …                                                            // adds the gradient of their mean loss
+///             return world.all_reduce_mean(gradient, loss, targets);
+///           });
+///           if (world.rank() == 0) {
+///             save_model(training, "run.safetensors");                     // one rank saves for all
+///           }
+///         }
+///       });
+///     }
+///
+///     mpirun -n 2 ./program
+///
+/// Every rank draws the whole batch with the training's generator, so that all generators stay alike, a file of rank 0 is the
+/// file of all, and the batch does not depend on the number of ranks. Every rank must take the same number of steps.
+///
+/// A loss or gradient that is not finite on one rank travels through the sum: Training::step() raises the same TrainingError on
+/// all. An error of one rank alone, before it reached all_reduce_mean(), must end the job, because the others wait for it;
+/// run_mpi() does so. One world per thread; only the thread that started MPI may use it.
+///
+/// Errors: MpiError for calls of MPI that fail, in place of MPI's own abort.
+class MpiWorld {
+ public:
+  /// All ranks of `communicator`, which is duplicated. Errors: MpiError unless MPI runs.
+  explicit MpiWorld(MPI_Comm communicator = MPI_COMM_WORLD) {
+    int running = 0;
+    MPI_Initialized(&running);
+    require<MpiError>(running != 0, "MpiWorld: MPI does not run yet. Call run_mpi() or MPI_Init_thread() first.");
+    detail::check_mpi("MPI_Comm_dup", MPI_Comm_dup(communicator, &communicator_));
+    MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(communicator_, &rank_);
+    MPI_Comm_size(communicator_, &size_);
+  }
+  MpiWorld(const MpiWorld&) = delete;
+  MpiWorld& operator=(const MpiWorld&) = delete;
+  ~MpiWorld() {
+    int over = 0;
+    MPI_Finalized(&over);
+    if (over == 0) {
+      MPI_Comm_free(&communicator_);
+    }
+  }
+
+  int rank() const { return rank_; }  ///< this process: 0 … size() - 1
+  int size() const { return size_; }
+
+  /// A part of a batch.
+  struct Share {
+    Index first, count;
+  };
+
+  /// This rank's share of `count` sequences: as many as the others have, or one more or less. It may be empty.
+  Share share(Index count) const {
+    const Index first = rank_ * count / size_;
+    return {first, (rank_ + 1) * count / size_ - first};
+  }
+
+  /// Replaces `gradient` by Σ w_r gradient_r / Σ w_r over all ranks r and returns the same mean of the losses.
+  ///
+  /// The weight w_r is what a rank's loss is a mean over: with cross_entropy() the number of targets that count, so that the
+  /// result is the mean over all targets of all ranks. Equal weights, such as the default, do for shares of equal size. What a
+  /// rank of weight 0 has computed does not count: one with an empty share joins with weight 0.
+  ///
+  /// Loss and weights travel in the model's scalar, in the same buffer. Errors, the same on every rank: ArgumentError unless
+  /// all weights are finite and not negative and one is more than 0. Cost: one MPI_Allreduce of all parameters and two more
+  /// numbers, and two passes over the gradient; allocates on its first call only.
+  template <class Model>
+  double all_reduce_mean(Model& gradient, double loss, double weight = 1) {
+    using T = typename Model::Scalar;
+    auto& buffer = std::get<std::vector<T>>(buffers_);
+    const Index count = parameter_count(gradient) + 2;
+    require<ArgumentError>(count <= std::numeric_limits<int>::max(), "MpiWorld::all_reduce_mean: ", count - 2,
+                           " parameters, expected at most 2^31 - 3, because MPI counts in int.");
+    buffer.resize(static_cast<std::size_t>(count));
+    const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // refused on all ranks, below
+    const auto weighted = [w](T value) { return w == 0 ? T{0} : w * value; };
+    auto at = buffer.begin();
+    for_each_parameter(
+        [&](const ParameterInfo& info, auto values) {
+          if (info.role != Role::constant) {
+            at = std::transform(values.begin(), values.end(), at, weighted);
+          }
+        },
+        gradient);
+    at[0] = weighted(static_cast<T>(loss));
+    at[1] = w;
+    detail::check_mpi("MPI_Allreduce", MPI_Allreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(count),
+                                                     detail::mpi_type<T>(), MPI_SUM, communicator_));
+    const T sum = buffer.back();
+    require<ArgumentError>(sum > 0 && std::isfinite(sum), "MpiWorld::all_reduce_mean: the weights of the ", size_,
+                           " ranks add up to ", std::isnan(sum) ? std::string("nan") : text(sum),
+                           ", expected finite ones, none negative and one more than 0.");
+    at = buffer.begin();
+    for_each_parameter(
+        [&](const ParameterInfo& info, auto values) {
+          if (info.role != Role::constant) {
+            const auto end = at + static_cast<std::ptrdiff_t>(values.size());
+            std::transform(at, end, values.begin(), [sum](T value) { return value / sum; });
+            at = end;
+          }
+        },
+        gradient);
+    return static_cast<double>(at[0] / sum);
+  }
+
+  /// Raises ArgumentError on every rank unless all hold the same training, bit for bit: settings, steps, generator, parameters,
+  /// moments, average. To be called once before the first step. Cost: one pass over the training.
+  template <class Model>
+  void expect_same(const Training<Model>& training) const {
+    const auto own = detail::fingerprint(training);
+    constexpr int numbers = 2;
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(numbers * size_));
+    detail::check_mpi("MPI_Allgather",
+                      MPI_Allgather(own.data(), numbers, MPI_UINT64_T, all.data(), numbers, MPI_UINT64_T, communicator_));
+    std::string list;
+    for (std::size_t i = own.size(); i < all.size(); ++i) {
+      if (all[i] != all[i % own.size()]) {
+        list += text(list.empty() ? "" : ", ", "rank ", i / own.size(), " other ",
+                     i % own.size() == 0 ? "settings, steps or random numbers" : "parameters, moments or average");
+      }
+    }
+    require<ArgumentError>(list.empty(),
+                           "MpiWorld::expect_same: the ranks do not hold the same training. Compared with rank 0 has ", list,
+                           ". Start all from the same configuration and seed, or from copies of one file.");
+  }
+
+ private:
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient; only one is ever used
+};
+
+/// Starts MPI, calls `f(world)` and ends MPI: the whole of main(). Returns 0.
+///
+/// An error that leaves `f` on any rank ends the whole job: the rank writes "rank 1 of 2: " and the error's text to stderr, and
+/// MPI_Abort() ends the other ranks, which would wait for it for ever, and makes mpirun return 1. A rank that dies without a
+/// word, by a signal, is noticed by mpirun, which does the same. Files of save_model() stay whole in any case.
+template <class F>
+int run_mpi(int& argc, char**& argv, F&& f) {
+  int level = 0;
+  detail::check_mpi("MPI_Init_thread", MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level));
+#if GATED_HAS_EXCEPTIONS
+  const auto end_job = [](const char* message) {
+    int rank = 0, size = 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    std::fprintf(stderr, "rank %d of %d: %s\n", rank, size, message);
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();  // never: MPI_Abort() does not come back
+  };
+  try {
+    MpiWorld world;
+    f(world);
+  } catch (const std::exception& error) {
+    end_job(error.what());
+  } catch (...) {
+    end_job("an exception that is no std::exception");
+  }
+#else
+  {
+    MpiWorld world;
+    f(world);
+  }
+#endif
+  MPI_Finalize();
+  return 0;
+}
+
+}  // namespace gated
