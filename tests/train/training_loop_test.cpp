@@ -40,7 +40,7 @@ template <class Model>
 void expect_learning(const typename Model::Config& config, const TapeOptions& options = {}) {
   Training<Model> training({.model = config,
                             .optimizer = {.learning_rate = 1e-2},
-                            .schedule = {.form = ScheduleForm::cosine, .warmup = 10, .steps = 400},
+                            .schedule = {.form = ScheduleForm::cosine, .warmup = 10, .steps = 200},
                             .clip_norm = 1.0,
                             .average_decay = 0.9},
                            Random(1));
@@ -48,7 +48,7 @@ void expect_learning(const typename Model::Config& config, const TapeOptions& op
   const Sequences sequences = Sequences::uniform(3, 8);
   const double first = learn(training, tape, batch_of(0, 3, 8), sequences);
   double last = first;
-  while (training.steps_done() < 400) {
+  while (training.steps_done() < 200) {
     last = learn(training, tape, batch_of(training.steps_done(), 3, 8), sequences);
   }
   EXPECT_NEAR(first, std::log(7.0), 0.6);

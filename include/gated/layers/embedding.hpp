@@ -20,6 +20,7 @@ using Tokens = std::span<const Index>;
 template <class T>
 struct Embedding {
   using Scalar = T;
+  static constexpr double initial_deviation = 0.02;
 
   Matrix<T> weight;  // V × C
 
@@ -35,7 +36,7 @@ struct Embedding {
   Index vocabulary() const { return weight.rows(); }
 
   /// N(0, 0.02²).
-  void initialize(Random& random) { fill_normal(detail::values_of(weight), 0.02, random); }
+  void initialize(Random& random) { fill_normal(detail::values_of(weight), initial_deviation, random); }
 
   /// Raises ArgumentError unless every id is in the vocabulary.
   void expect_known(const char* where, Tokens tokens) const {

@@ -66,8 +66,11 @@ struct FlashLanguageModel {
                       field("head", &M::head)};
   }
 
+  /// Positions start as large as the embeddings, which they would otherwise drown: a model with positions of size 1 hardly
+  /// learns.
   void initialize(Random& random) {
     embedding.initialize(random);
+    position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));
     trunk.initialize(random);
     if (head) {
       head->initialize(random);
