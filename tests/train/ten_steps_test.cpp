@@ -66,7 +66,7 @@ class TenSteps {
 
     for (std::size_t step = 0; step < 10; ++step) {
       SCOPED_TRACE(testing::Message() << "step " << step);
-      for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), T{0}); }, gradient);
+      set_zero(gradient);
       tape.begin(model, gradient);
       const Variable logits = record(tape, model, Tokens(tokens).subspan(step * count, count), sequences);
       const double loss = tape.backward(cross_entropy(tape, logits, Targets(targets).subspan(step * count, count),

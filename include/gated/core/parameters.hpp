@@ -232,13 +232,19 @@ Index parameter_count(const Model& model) {
   return count;
 }
 
+/// Sets every parameter to zero: a gradient before its next step. No allocation.
+template <class Model>
+void set_zero(Model& model) {
+  for_each_parameter([](const ParameterInfo&,
+                        auto values) { std::fill(values.begin(), values.end(), typename decltype(values)::value_type{0}); },
+                     model);
+}
+
 /// A model of the same configuration whose parameters are all zero: a gradient, or an optimiser's moments.
 template <class Model>
 Model zeros_like(const Model& model) {
   Model zeros = model;
-  for_each_parameter([](const ParameterInfo&,
-                        auto values) { std::fill(values.begin(), values.end(), typename decltype(values)::value_type{0}); },
-                     zeros);
+  set_zero(zeros);
   return zeros;
 }
 

@@ -102,23 +102,27 @@ Variable add_scaled(Tape<T>& tape, Variable a, Variable b, const Vector<T>& scal
   return y;
 }
 
+/// y = x ⊙ c with factors c(row, column, lanes) that are no variables. ∂x = ∂y ⊙ c. `c` may capture as Tape::push() says.
+template <class T, class Factors>
+Variable scale(Tape<T>& tape, Variable x, const Factors& c) {
+  const Variable y = tape.make(tape.rows(x), tape.width(x));
+  const auto from = detail::reader<T>(tape[x]);
+  detail::assign<T>(tape[y], tape.workspace(),
+                    [&](Index i, Index j, Index lanes) { return from(i, j, lanes) * c(i, j, lanes); });
+  tape.push([&tape, x, y, c] {
+    const auto dy = detail::reader<T>(tape.gradient(y));
+    add_gradient(tape, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * c(i, j, lanes); });
+  });
+  return y;
+}
+
 /// y = x, each number set to 0 with probability `rate` and divided by 1 - rate otherwise; x itself in a step without noise.
 template <class T>
 Variable dropout(Tape<T>& tape, Variable x, double rate) {
   if (rate <= 0 || tape.noise() == nullptr) {
     return x;
   }
-  const std::uint64_t seed = tape.noise()->bits();
-  const Variable y = tape.make(tape.rows(x), tape.width(x));
-  const DropoutMask<T> mask(seed, rate);
-  const auto from = detail::reader<T>(tape[x]);
-  detail::assign<T>(tape[y], tape.workspace(),
-                    [&](Index i, Index j, Index lanes) { return from(i, j, lanes) * mask(i, j, lanes); });
-  tape.push([&tape, x, y, mask] {
-    const auto dy = detail::reader<T>(tape.gradient(y));
-    add_gradient(tape, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * mask(i, j, lanes); });
-  });
-  return y;
+  return scale(tape, x, DropoutMask<T>(tape.noise()->bits(), rate));
 }
 
 }  // namespace gated

@@ -12,17 +12,15 @@ namespace gated {
 
 namespace detail {
 
-/// ∂W[id_t] += ∂y_t, token by token in their order.
-template <class T>
-void embedding_back(Tape<T>& tape, const Matrix<T>& weight, Tokens tokens, Variable y) {
-  T* const to = tape.gradient_of(weight.data());
-  if (to == nullptr) {
-    return;
-  }
-  const ConstView<T> dy = tape.gradient(y);
-  MatrixMap<T> gradient(to, weight.rows(), weight.cols());
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    gradient.row(tokens[i]) += dy.row(static_cast<Index>(i));
+/// The way back through y_t = weight[id(t)]: ∂weight[id(t)] += ∂y_t, token by token in their order.
+template <class T, class Id>
+void embedding_back(Tape<T>& tape, const Embedding<T>& layer, const Id& id, Variable y) {
+  if (T* const to = tape.gradient_of(layer.weight.data())) {
+    const ConstView<T> dy = tape.gradient(y);
+    MatrixMap<T> gradient(to, layer.weight.rows(), layer.weight.cols());
+    for (Index t = 0; t < dy.rows(); ++t) {
+      gradient.row(id(t)) += dy.row(t);
+    }
   }
 }
 
@@ -33,7 +31,10 @@ template <class T>
 Variable record(Tape<T>& tape, const Embedding<T>& layer, Tokens tokens) {
   const Variable y = tape.make(static_cast<Index>(tokens.size()), layer.weight.cols());
   layer.forward(tokens, tape[y], tape.workspace());
-  tape.push([&tape, &layer, tokens, y] { detail::embedding_back<T>(tape, layer.weight, tokens, y); });
+  tape.push([&tape, &layer, tokens, y] {
+    detail::embedding_back(
+        tape, layer, [&](Index t) { return tokens[static_cast<std::size_t>(t)]; }, y);
+  });
   return y;
 }
 

@@ -13,7 +13,7 @@ namespace gated {
 
 namespace detail {
 
-/// y_t = x_t + weight[type_t]. ∂x = ∂y; ∂weight[type_t] += ∂y_t, token by token in their order.
+/// y_t = x_t + weight[type_t]. ∂x = ∂y, and ∂weight as that of any embedding.
 template <class T>
 Variable add_types(Tape<T>& tape, const Embedding<T>& layer, Variable x, Tokens types) {
   const Variable y = tape.make(tape.rows(x), tape.width(x));
@@ -24,14 +24,8 @@ Variable add_types(Tape<T>& tape, const Embedding<T>& layer, Variable x, Tokens 
     sum.row(i) += layer.weight.row(type(i));
   }
   tape.push([&tape, &layer, x, y, type] {
-    const ConstView<T> dy = tape.gradient(y);
-    add_gradient<T>(tape, x, dy);
-    if (T* const to = tape.gradient_of(layer.weight.data())) {
-      MatrixMap<T> gradient(to, layer.weight.rows(), layer.weight.cols());
-      for (Index i = 0; i < dy.rows(); ++i) {
-        gradient.row(type(i)) += dy.row(i);
-      }
-    }
+    add_gradient<T>(tape, x, tape.gradient(y));
+    embedding_back(tape, layer, type, y);
   });
   return y;
 }

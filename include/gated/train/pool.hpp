@@ -43,10 +43,7 @@ Variable first_tokens(Tape<T>& tape, Variable x, const Sequences& sequences) {
   tape.push([&tape, x, y, kept] {
     const Sequences split = tape.sequences(kept);
     const ConstView<T> dy = tape.gradient(y);
-    auto [to, fresh] = tape.target(x);
-    if (fresh) {
-      to.setZero();
-    }
+    View<T> to = accumulator(tape, x);
     for (Index b = 0; b < split.count(); ++b) {
       to.row(split.offset(b)) += dy.row(b);
     }

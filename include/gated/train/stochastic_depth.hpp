@@ -35,20 +35,12 @@ Variable drop_sequences(Tape<T>& tape, Variable x, const Sequences& sequences, d
   if (survival >= 1 || tape.noise() == nullptr || !tape.options().scaled_depth) {
     return x;
   }
-  const Variable y = tape.make(tape.rows(x), tape.width(x));
   T* const factors = tape.take(tape.rows(x));
   for (Index b = 0; b < sequences.count(); ++b) {
     const bool survives = tape.noise()->uniform() < survival;
     std::fill_n(factors + sequences.offset(b), sequences.length(b), survives ? static_cast<T>(1 / survival) : T{0});
   }
-  const auto from = detail::reader<T>(tape[x]);
-  detail::assign<T>(tape[y], tape.workspace(),
-                    [&](Index i, Index j, Index lanes) { return from(i, j, lanes) * Simd<T>(factors[i]); });
-  tape.push([&tape, x, y, factors] {
-    const auto dy = detail::reader<T>(tape.gradient(y));
-    add_gradient(tape, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * Simd<T>(factors[i]); });
-  });
-  return y;
+  return scale(tape, x, [factors](Index i, Index, Index) { return Simd<T>(factors[i]); });
 }
 
 }  // namespace gated

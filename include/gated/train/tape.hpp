@@ -53,7 +53,8 @@ struct TapeOptions {
 /// inputs are referred to, not copied, and must stay where they are until backward() returns.
 ///
 /// Cost: the activations of all blocks, linear in the depth; with `recompute` two matrices a block and the activations of one
-/// block. After the first step of a shape nothing is allocated.
+/// block. From the third step of a shape on nothing is allocated: the second puts the memory that the first found piece by
+/// piece into one place.
 template <class T>
 class Tape {
  public:

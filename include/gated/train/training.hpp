@@ -208,8 +208,7 @@ struct Training {
     bool done = false;
     ~DropUnlessDone() {
       if (!done) {
-        for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), Scalar{0}); },
-                           training.gradient_);
+        set_zero(training.gradient_);
         training.pending_ = 0;
         training.loss_ = 0;
       }
