@@ -81,18 +81,6 @@ int run(const digits::Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    const auto options = digits::parse_options(count, arguments);
-    if (options.help) {
-      std::fputs(digits::usage, stdout);
-      return 0;
-    }
-    return run(options);
-  } catch (const examples::UsageError& error) {
-    std::fprintf(stderr, "classify_digits: %s\n\n%s", error.what(), digits::usage);
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "classify_digits: %s\n", error.what());
-    return 1;
-  }
+  return examples::run_main(
+      "classify_digits", digits::usage, [&] { return digits::parse_options(count, arguments); }, run);
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <charconv>
+#include <cstdio>
+#include <exception>
 #include <stdexcept>
 #include <string_view>
 #include <type_traits>
@@ -77,5 +79,25 @@ class CommandLine {
   int at_ = 0;
   std::string_view word_;
 };
+
+/// What main() does: parses the command line, shows the usage if asked to, and runs. Returns the exit code: that of `run`, 2
+/// with the usage for a command line that makes no sense, 1 with the message for any other error.
+template <class Parse, class Run>
+int run_main(const char* program, const char* usage, const Parse& parse, const Run& run) {
+  try {
+    const auto options = parse();
+    if (options.help) {
+      std::fputs(usage, stdout);
+      return 0;
+    }
+    return run(options);
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "%s: %s\n\n%s", program, error.what(), usage);
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program, error.what());
+    return 1;
+  }
+}
 
 }  // namespace examples

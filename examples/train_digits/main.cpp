@@ -107,6 +107,7 @@ void train(Training& training, History& history, const Data& data, const digits:
 }
 
 int run(const digits::Options& options) {
+  examples::stop_when_asked();
   const Data data(gated::timm_config(digits::description));
   const auto config = digits::recipe(options.epochs * data.steps_per_epoch());
   const Files files{options.out};
@@ -148,19 +149,6 @@ int run(const digits::Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    const auto options = digits::parse_options(count, arguments);
-    if (options.help) {
-      std::fputs(digits::usage, stdout);
-      return 0;
-    }
-    examples::stop_when_asked();
-    return run(options);
-  } catch (const examples::UsageError& error) {
-    std::fprintf(stderr, "train_digits: %s\n\n%s", error.what(), digits::usage);
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "train_digits: %s\n", error.what());
-    return 1;
-  }
+  return examples::run_main(
+      "train_digits", digits::usage, [&] { return digits::parse_options(count, arguments); }, run);
 }

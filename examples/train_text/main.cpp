@@ -31,18 +31,6 @@ int run(const text::Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    const auto options = text::parse_options(count, arguments);
-    if (options.help) {
-      std::fputs(text::usage, stdout);
-      return 0;
-    }
-    return run(options);
-  } catch (const examples::UsageError& error) {
-    std::fprintf(stderr, "train_text: %s\n\n%s", error.what(), text::usage);
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "train_text: %s\n", error.what());
-    return 1;
-  }
+  return examples::run_main(
+      "train_text", text::usage, [&] { return text::parse_options(count, arguments); }, run);
 }

@@ -67,18 +67,6 @@ int run(const gates::Options& options) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  try {
-    const auto options = gates::parse_options(count, arguments);
-    if (options.help) {
-      std::fputs(gates::usage, stdout);
-      return 0;
-    }
-    return run(options);
-  } catch (const examples::UsageError& error) {
-    std::fprintf(stderr, "visualize_gates: %s\n\n%s", error.what(), gates::usage);
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "visualize_gates: %s\n", error.what());
-    return 1;
-  }
+  return examples::run_main(
+      "visualize_gates", gates::usage, [&] { return gates::parse_options(count, arguments); }, run);
 }
