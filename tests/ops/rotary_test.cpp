@@ -116,12 +116,11 @@ TEST(Angles, AreExactAtAnyPositionAndTheSameWhereverTheyStart) {
   const Vector<double> frequencies = rotary_frequencies<double>(22);
   for (const Index first : {0, 63, 64, 1000000}) {
     for_each_angle(frequencies, first, 150, [&](Index t, Index k, double cosine, double sine) {
-      // Of the angles that are summed, which are rounded to double like the angle itself.
       const Index position = first + t, within = position % 64;
-      const long double angle = static_cast<long double>(static_cast<double>(position - within) * frequencies[k]) +
-                                static_cast<long double>(static_cast<double>(within) * frequencies[k]);
-      EXPECT_NEAR(cosine, static_cast<double>(std::cos(angle)), 6e-16);
-      EXPECT_NEAR(sine, static_cast<double>(std::sin(angle)), 6e-16);
+      const long double a = static_cast<double>(position - within) * frequencies[k],
+                        b = static_cast<double>(within) * frequencies[k];
+      EXPECT_NEAR(cosine, static_cast<double>(std::cos(a) * std::cos(b) - std::sin(a) * std::sin(b)), 4e-16);
+      EXPECT_NEAR(sine, static_cast<double>(std::sin(a) * std::cos(b) + std::cos(a) * std::sin(b)), 4e-16);
       for_each_angle(frequencies, position, 1, [&](Index, Index alone, double its_cosine, double its_sine) {
         if (alone == k) {
           EXPECT_TRUE(its_cosine == cosine && its_sine == sine);

@@ -15,7 +15,7 @@ namespace gated {
 ///
 /// Positions are split as 64·a + b. The cosines and sines of both parts are taken in double and joined by the addition
 /// theorems, so that a long sequence costs 1/60 of its sines, and a position has the same bits wherever a sequence starts.
-/// Error: below 6e-16 beside those of the two angles, which are rounded to double.
+/// Error: below 4e-16 beside those of the two angles, which are rounded to double.
 template <class T, class F>
 void for_each_angle(const Vector<T>& frequencies, Index first, Index positions, const F& f) {
   constexpr Index block = 64, lanes = 8;
