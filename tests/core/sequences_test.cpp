@@ -26,6 +26,19 @@ TEST(Sequences, OfEqualLengthsSplitEvenly) {
   expect_contiguous(s);
 }
 
+TEST(Sequences, AreFoundByTheRowWhereTheyBegin) {
+  const Sequences uniform = Sequences::uniform(3, 10);
+  EXPECT_EQ(uniform.first_from(0), 0);
+  EXPECT_EQ(uniform.first_from(1), 1);
+  EXPECT_EQ(uniform.first_from(20), 2);
+  EXPECT_EQ(uniform.first_from(21), 3);
+  const Sequences ragged = Sequences::of_lengths({4, 0, 5, 3});
+  EXPECT_EQ(ragged.first_from(4), 1);
+  EXPECT_EQ(ragged.first_from(5), 3);
+  EXPECT_EQ(ragged.first_from(12), 4);
+  EXPECT_EQ(ragged.part(2, 2).first_from(5), 1) << "rows of a part are counted from its own beginning";
+}
+
 TEST(Sequences, MayDifferInLength) {
   const Sequences s = Sequences::of_lengths({512, 0, 37, 129});
   EXPECT_EQ(s.count(), 4);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <cstdint>
 
 #include "tests/core/allocations.hpp"
@@ -186,6 +188,55 @@ TEST(Workspace, ShowsNothingWithoutAnObserver) {
   EXPECT_FALSE(workspace.observed());
   run_block(workspace);
   EXPECT_EQ(shown, 0);
+}
+
+TEST(Workspace, KeepsTheRowsOfAMatrixFromCrowding) {
+  Workspace<float> workspace;
+  const auto frame = workspace.frame();
+  for (const Index columns : {1, 1000, 1024, 4096}) {
+    MatrixMap<float> x = workspace.matrix(3, columns);
+    EXPECT_FALSE(crowds<float>(x.outerStride())) << columns;
+    EXPECT_LE(x.outerStride(), columns + 16);
+    x.setConstant(1);
+    MatrixMap<float> behind = workspace.matrix(1, 1);
+    EXPECT_GT(behind.data(), &x(2, columns - 1));
+  }
+}
+
+TEST(Workspace, GivesEachTaskMemoryOfItsOwn) {
+  Workspace<double> workspace(Threads{3});
+  std::vector<double> sums(100);
+  const auto run = [&] {
+    workspace.side_by_side(100, [&](Index task, Workspace<double>& scratch) {
+      const auto frame = scratch.frame();
+      MatrixMap<double> x = scratch.matrix(task + 1, 7);
+      x.setConstant(static_cast<double>(task));
+      sums[static_cast<std::size_t>(task)] = x.sum();
+    });
+  };
+  run();
+  for (std::size_t task = 0; task < 100; ++task) {
+    EXPECT_EQ(sums[task], static_cast<double>(7 * task * (task + 1)));
+  }
+  const std::size_t bytes = workspace.bytes();
+  for (int i = 0; i < 20; ++i) {
+    run();
+  }
+  EXPECT_EQ(workspace.bytes(), bytes) << "whichever thread gets the largest task";
+}
+
+TEST(Workspace, RaisesTheErrorOfATaskWhenAllHaveEnded) {
+  Workspace<float> workspace(Threads{2});
+  std::atomic<int> ended{0};
+  const auto run = [&](Index bad) {
+    workspace.side_by_side(8, [&](Index task, Workspace<float>&) {
+      require<ArgumentError>(task != bad, "bad");
+      ++ended;
+    });
+  };
+  EXPECT_THROW(run(3), ArgumentError);
+  EXPECT_EQ(ended, 7);
+  EXPECT_NO_THROW(run(-1)) << "the error is not raised twice";
 }
 
 TEST(Workspace, ForgetsThePathOfALayerThatThrew) {

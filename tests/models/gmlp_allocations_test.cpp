@@ -34,8 +34,9 @@ TEST(Allocations, AWarmTrunkNeedsNoneAtTheSizesOfTheVisionModels) {
   for (const int threads : {1, 2}) {
     Workspace<float> workspace(Threads{threads});
     EXPECT_EQ(when_warm([&] { model.forward(x, Sequences::uniform(2, 196), y, workspace); }), 0) << threads << " threads";
-    EXPECT_EQ(allocations_during([&] { model.forward(x.topRows(196), Sequences::single(196), y.topRows(196), workspace); }), 0)
-        << "a smaller batch";
+    EXPECT_EQ(when_warm([&] { model.forward(x.topRows(196), Sequences::single(196), y.topRows(196), workspace); }), 0)
+        << "one sequence, whose products are divided among the threads";
+    EXPECT_EQ(allocations_during([&] { model.forward(x, Sequences::uniform(2, 196), y, workspace); }), 0) << "and two again";
   }
 }
 

@@ -17,9 +17,14 @@ namespace gated {
 /// A ragged batch needs no mask for padding, because it has none. Masks are for tokens in the middle that should not be seen.
 using Mask = std::span<const std::uint8_t>;
 
+/// The entries of `length` tokens from `offset` on; empty where every token counts.
+inline Mask mask_part(Mask mask, Index offset, Index length) {
+  return mask.empty() ? mask : mask.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
+}
+
 /// The number of tokens that count among `length` from `offset` on.
 inline Index unmasked(Mask mask, Index offset, Index length) {
-  const auto part = mask.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
+  const Mask part = mask_part(mask, offset, length);
   return static_cast<Index>(part.size()) - static_cast<Index>(std::count(part.begin(), part.end(), std::uint8_t{0}));
 }
 

@@ -33,9 +33,24 @@ using VectorView = Eigen::Ref<Vector<T>>;
 template <class T>
 using ConstVectorView = Eigen::Ref<const Vector<T>>;
 
-/// A matrix whose memory belongs to somebody else, usually a Workspace.
+/// A matrix whose memory belongs to somebody else, usually a Workspace. Its rows may lie further apart than they are long.
 template <class T>
-using MatrixMap = Eigen::Map<Matrix<T>>;
+using MatrixMap = Eigen::Map<Matrix<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
+
+/// Rows that lie this many bytes apart compete for the same few lines of a first-level cache, on all usual machines.
+inline constexpr Index crowding_bytes = 4096;
+
+/// True if a product that reads rows `stride` elements apart side by side would lose about a quarter of its speed.
+template <class T>
+constexpr bool crowds(Index stride) {
+  return stride > 0 && stride * static_cast<Index>(sizeof(T)) % crowding_bytes == 0;
+}
+
+/// Elements from one row of a scratch matrix to the next: its columns, and a cache line more where the rows would crowd.
+template <class T>
+constexpr Index row_stride(Index columns) {
+  return crowds<T>(columns) ? columns + 64 / static_cast<Index>(sizeof(T)) : columns;
+}
 
 /// Raises ShapeError unless `x` has `expected` columns: `"Linear::forward: x has 5 columns, expected in = 4"`.
 template <class T>

@@ -72,6 +72,15 @@ class Sequences {
     return result;
   }
 
+  /// The first sequence that begins at `row` or later, or count().
+  Index first_from(Index row) const {
+    if (offsets_ == nullptr) {
+      return length_ == 0 ? (row > 0 ? count_ : 0) : std::clamp<Index>((row + length_ - 1) / length_, 0, count_);
+    }
+    const auto begin = offsets_->begin() + first_;
+    return std::lower_bound(begin, begin + count_, row + start(0)) - begin;
+  }
+
   /// Raises ShapeError unless these sequences cover exactly `rows` rows.
   void expect_total(const char* where, Index rows) const {
     if (rows != total()) {  // and not require(), because describe() allocates

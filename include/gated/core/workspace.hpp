@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <new>
@@ -53,11 +54,7 @@ class Workspace {
 
   /// The bytes that the arena holds.
   std::size_t bytes() const {
-    std::size_t count = 0;
-    for (const Chunk& chunk : chunks_) {
-      count += chunk.size;
-    }
-    std::size_t sum = count * sizeof(T);
+    std::size_t sum = capacity() * sizeof(T);
     for (const auto& worker : workers_) {
       sum += worker->bytes();
     }
@@ -105,24 +102,54 @@ class Workspace {
     return result;
   }
 
-  /// An uninitialised rows × columns matrix until the enclosing frame ends.
-  MatrixMap<T> matrix(Index rows, Index columns) { return MatrixMap<T>(take(rows * columns), rows, columns); }
+  /// An uninitialised rows × columns matrix until the enclosing frame ends. Its rows are row_stride() apart.
+  MatrixMap<T> matrix(Index rows, Index columns) {
+    const Index stride = row_stride<T>(columns);
+    return MatrixMap<T>(take(rows * stride), rows, columns, Eigen::OuterStride<>(stride));
+  }
 
-  /// Makes a workspace of its own for each thread of a parallel loop, with room for `count` scalars. To be called before the
-  /// loop; the room is decided by shape, so that no thread allocates later whichever task it happens to get.
-  void prepare_workers(Index count) {
+  /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads, `scratch` being a workspace of the thread's
+  /// own: one thread, the same prepared weights, no observer.
+  ///
+  /// Afterwards all of them hold as much memory as the one that needed most, so that a second call allocates nothing whichever
+  /// thread gets which task. An exception of a task, such as std::bad_alloc, is raised again when all have ended.
+  template <class Task>
+  void side_by_side(Index tasks, const Task& task) {
     while (workers_.size() < static_cast<std::size_t>(threads_.count)) {
       workers_.push_back(std::make_unique<Workspace>());
     }
     for (const auto& worker : workers_) {
-      const auto frame = worker->frame();
-      worker->take(count);
       worker->prepared_ = prepared_;
     }
+    parallel_for(threads_, tasks, [&](Index index, Index thread) {
+      Workspace& scratch = *workers_[static_cast<std::size_t>(thread)];
+#if GATED_HAS_EXCEPTIONS
+      try {
+        task(index, scratch);
+      } catch (...) {
+        scratch.failure_ = std::current_exception();
+      }
+#else
+      task(index, scratch);
+#endif
+    });
+    std::size_t most = 0;
+    std::exception_ptr failure;
+    for (const auto& worker : workers_) {
+      most = std::max(most, worker->capacity());
+      if (worker->failure_ != nullptr) {
+        failure = std::exchange(worker->failure_, nullptr);
+      }
+    }
+    if (failure != nullptr) {
+      std::rethrow_exception(failure);
+    }
+    for (const auto& worker : workers_) {
+      if (worker->capacity() < most) {
+        worker->replace_chunks(most);
+      }
+    }
   }
-
-  /// The workspace of thread `index` of a parallel loop: one thread, no observer.
-  Workspace& worker(Index index) { return *workers_[static_cast<std::size_t>(index)]; }
 
   /// Installs (or, with nullptr, removes) the observer.
   void observe(Observer observer) { observer_ = std::move(observer); }
@@ -184,12 +211,25 @@ class Workspace {
     used_ = used;
     taken_ = taken;
     if (--depth_ == 0 && chunks_.size() > 1) {
-      chunks_.clear();  // keeps the vector's own memory
-      Chunk whole(peak_, std::nothrow);
-      if (whole.data != nullptr) {
-        chunks_.push_back(std::move(whole));
-      }
+      replace_chunks(peak_);
     }
+  }
+
+  /// One chunk of `count` scalars, or none if there is no memory for it.
+  void replace_chunks(std::size_t count) noexcept {
+    chunks_.clear();  // keeps the vector's own memory
+    Chunk whole(count, std::nothrow);
+    if (whole.data != nullptr) {
+      chunks_.push_back(std::move(whole));
+    }
+  }
+
+  std::size_t capacity() const {
+    std::size_t count = 0;
+    for (const Chunk& chunk : chunks_) {
+      count += chunk.size;
+    }
+    return count;
   }
 
   std::string path() const {
@@ -208,11 +248,12 @@ class Workspace {
   const PreparedWeights<T>* prepared_ = nullptr;
   std::vector<Chunk> chunks_;
   std::vector<std::unique_ptr<Workspace>> workers_;
-  std::size_t current_ = 0;  // the chunk that is being filled
-  std::size_t used_ = 0;     // of that chunk
-  std::size_t taken_ = 0;    // in all frames together
-  std::size_t peak_ = 0;     // the most of it so far
-  int depth_ = 0;            // of nested frames
+  std::size_t current_ = 0;     // the chunk that is being filled
+  std::size_t used_ = 0;        // of that chunk
+  std::size_t taken_ = 0;       // in all frames together
+  std::size_t peak_ = 0;        // the most of it so far
+  int depth_ = 0;               // of nested frames
+  std::exception_ptr failure_;  // of a task that ran with this workspace
   Observer observer_;
   std::vector<PathElement> path_;
 };

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "gated/core/sequence_groups.hpp"
 #include "gated/layers/mixed_chunk_attention.hpp"
 
 /// @file
@@ -82,9 +83,13 @@ struct Flash {
     if (y.data() != x.data()) {
       y = x;
     }
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      layers[i].forward(y, sequences, y, workspace.at("layers", static_cast<Index>(i)), mask);
-    }
+    for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
+      View<T> rows = y.middleRows(first, group.total());
+      const Mask visible = mask_part(mask, first, rows.rows());
+      for (std::size_t i = 0; i < layers.size(); ++i) {
+        layers[i].forward(rows, group, rows, scratch.at("layers", static_cast<Index>(i)), visible);
+      }
+    });
   }
 
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {

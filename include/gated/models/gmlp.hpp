@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "gated/core/sequence_groups.hpp"
 #include "gated/layers/gmlp_block.hpp"
 
 /// @file
@@ -81,15 +82,12 @@ struct Gmlp {
     if (y.data() != x.data()) {
       y = x;
     }
-    for (Index first = 0; first < sequences.count();) {
-      const Index count = workspace.observed() ? sequences.count() : sequences_in_group(sequences, first);
-      const Sequences group = sequences.part(first, count);
-      auto rows = y.middleRows(sequences.offset(first), group.total());
+    for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
+      View<T> rows = y.middleRows(first, group.total());
       for (std::size_t i = 0; i < blocks.size(); ++i) {
-        blocks[i].forward(rows, group, rows, workspace.at("blocks", static_cast<Index>(i)));
+        blocks[i].forward(rows, group, rows, scratch.at("blocks", static_cast<Index>(i)));
       }
-      first += count;
-    }
+    });
   }
 
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace) const {
@@ -144,18 +142,6 @@ struct Gmlp {
     require<ShapeError>(state.position_ + tokens <= config.length, where, ": ", tokens, " tokens from position ",
                         state.position_, " on go past the ", config.length,
                         " tokens that the model was built for. Resize its spatial weights, rewind, or start anew.");
-  }
-
- private:
-  /// How many sequences from `first` on go through all blocks together: as many as fit into about 1024 rows, so that their
-  /// activations stay in cache and a weight's packing is still paid by many rows.
-  static Index sequences_in_group(const Sequences& sequences, Index first) {
-    Index count = 1, rows = sequences.length(first);
-    while (first + count < sequences.count() && rows + sequences.length(first + count) <= 1024) {
-      rows += sequences.length(first + count);
-      ++count;
-    }
-    return count;
   }
 };
 

@@ -14,11 +14,10 @@
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
 ///     row of K by row of K, so that the inner loop reads it front to back. It fits in the second-level cache.
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
-///     rows.
+///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
-///  there
-///     for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With 32
-///     registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows.
+///     there for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With
+///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows.
 ///  4. The finished tile goes to a small buffer in the first-level cache, and the caller's epilogue (bias, activation, gate,
 ///     residual) takes it from there to its destination. So the kernel is compiled once per scalar type, not once per epilogue.
 ///
@@ -143,6 +142,19 @@ void pack_tiles(const Operand<T>& a, T* packed, Threads threads) {
   });
 }
 
+/// A copy of `a` whose rows do not crowd. Scratch matrices never do, but parameters and the caller's own matrices may.
+template <class T>
+Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, Threads threads) {
+  MatrixMap<T> spread = workspace.matrix(a.rows, a.columns);
+  constexpr Index rows_per_task = 16;
+  parallel_for(threads, (a.rows + rows_per_task - 1) / rows_per_task, [&](Index task, Index) {
+    for (Index row = task * rows_per_task; row < std::min(a.rows, (task + 1) * rows_per_task); ++row) {
+      std::copy_n(a.at(row, 0), a.columns, &spread.coeffRef(row, 0));
+    }
+  });
+  return spread;
+}
+
 /// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns and may be
 /// overwritten.
 template <class T>
@@ -168,7 +180,8 @@ inline constexpr Index smallest_parallel_work = Index{1} << 20;
 
 /// Computes a · b and hands each tile to the epilogue. Work is divided into blocks of rows × panels.
 template <class T>
-void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
+void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
+  Operand<T> a = given;
   const Index panels = (b.columns + panel_columns<T> - 1) / panel_columns<T>;
   const Index blocks = (a.rows + block_rows - 1) / block_rows;
   const auto frame = workspace.frame();
@@ -182,6 +195,8 @@ void multiply(const Operand<T>& a, const Operand<T>& b, const Epilogue<T>& epilo
   T* const tiles = workspace.take(pack_a ? (a.rows + tile_height - 1) / tile_height * tile_height * a.columns : 0);
   if (pack_a) {
     pack_tiles(a, tiles, threads);
+  } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && panels >= 4) {
+    a = spread_rows(a, workspace, threads);
   }
   // A weight that prepare() has packed is read from there.
   const T* const prepared = workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows

@@ -134,11 +134,7 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
     for (Index h = 0; causal && h + 1 < chunks; ++h) {
       add_chunk(h);
     }
-    // 128 rows of scores, an own memory and the transposed keys for it, a packed panel and a tile, each rounded up.
-    const Index panel = detail::gemm::panel_columns<T> * (std::max(c, s) + Index{detail::gemm::tile_rows});
-    const Index own = own_chunk ? s * e + (s + Index{detail::gemm::tile_rows}) * c : 0;
-    workspace.prepare_workers(128 * c + own + panel + 256);
-    parallel_for(workspace.threads(), chunks, [&](Index h, Index worker) { mix(h, workspace.worker(worker)); });
+    workspace.side_by_side(chunks, mix);
     return;
   }
   for (Index h = 0; h < chunks; ++h) {

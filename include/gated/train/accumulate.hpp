@@ -65,7 +65,7 @@ template <class T>
 void add_parameter_product(Tape<T>& tape, const Matrix<T>& parameter, const std::type_identity_t<Operand<T>>& a,
                            const std::type_identity_t<Operand<T>>& b) {
   if (T* const to = tape.gradient_of(parameter.data())) {
-    MatrixMap<T> gradient(to, parameter.rows(), parameter.cols());
+    Eigen::Map<Matrix<T>> gradient(to, parameter.rows(), parameter.cols());
     matmul<T>(a, b, gradient, tape.workspace(), Add<T>(gradient));
   }
 }

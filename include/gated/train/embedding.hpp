@@ -17,7 +17,7 @@ template <class T, class Id>
 void embedding_back(Tape<T>& tape, const Embedding<T>& layer, const Id& id, Variable y) {
   if (T* const to = tape.gradient_of(layer.weight.data())) {
     const ConstView<T> dy = tape.gradient(y);
-    MatrixMap<T> gradient(to, layer.weight.rows(), layer.weight.cols());
+    Eigen::Map<Matrix<T>> gradient(to, layer.weight.rows(), layer.weight.cols());
     for (Index t = 0; t < dy.rows(); ++t) {
       gradient.row(id(t)) += dy.row(t);
     }

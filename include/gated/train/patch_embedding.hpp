@@ -14,9 +14,9 @@ template <class T>
 Variable record(Tape<T>& tape, const PatchEmbedding<T>& layer, Variable images) {
   layer.check(tape[images]);
   const Variable tokens = tape.make(tape.rows(images) * layer.grid().area(), layer.out());
-  MatrixMap<T> patches(tape.take(tape.rows(tokens) * layer.weight.cols()), tape.rows(tokens), layer.weight.cols());
+  Eigen::Map<Matrix<T>> patches(tape.take(tape.rows(tokens) * layer.weight.cols()), tape.rows(tokens), layer.weight.cols());
   layer.cut(tape[images], patches, tape.workspace());
-  matmul<T>(patches, transposed<T>(layer.weight), tape[tokens], tape.workspace(), AddBias<T>(layer.bias));
+  matmul<T>(ConstView<T>(patches), transposed<T>(layer.weight), tape[tokens], tape.workspace(), AddBias<T>(layer.bias));
   tape.push([&tape, &layer, images, tokens, cut = patches.data()] {
     Workspace<T>& workspace = tape.workspace();
     const ConstView<T> dy = tape.gradient(tokens);

@@ -122,7 +122,8 @@ class Tape {
 
   /// A new uninitialised matrix, for the output of a layer.
   Variable make(Index rows, Index columns) {
-    Entry made{memory_.take(rows * columns), rows, columns, columns};
+    const Index stride = row_stride<T>(columns);
+    Entry made{memory_.take(rows * stride), rows, columns, stride};
     made.wants_gradient = true;
     return add(made);
   }
