@@ -5,12 +5,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <string_view>
 #include <vector>
 
-#include "gated/core/matrix.hpp"
 #include "gated/io/atomic_file.hpp"
+#include "gated/io/image_pixels.hpp"
 
 /// @file
 /// Pictures as PNG files.
@@ -79,28 +78,10 @@ namespace gated::detail::stb {
 
 namespace gated {
 
-/// A picture: height × width pixels of `channels` bytes each, row by row from the top. One channel is grey, two are grey and
-/// alpha, three are red, green, blue, and four add alpha.
-struct Image {
-  Index width = 0;
-  Index height = 0;
-  Index channels = 1;
-  std::vector<std::uint8_t> pixels = {};
-};
-
 /// `image` as the bytes of a PNG file.
-/// Errors: ArgumentError for an image without pixels, another number of channels than 1 to 4, or 1 GB and more; ShapeError if
-/// the number of bytes does not fit the size. Cost: one compression, and about three copies of the pixels in memory.
+/// Errors: those of expect_image(). Cost: one compression, and about three copies of the pixels in memory.
 inline std::vector<std::byte> encode_png(const Image& image) {
-  constexpr Index largest = std::numeric_limits<std::int32_t>::max() / 2;  // the encoder counts in int
-  require<ArgumentError>(image.width >= 1 && image.height >= 1 && image.channels >= 1 && image.channels <= 4,
-                         "encode_png: the image is ", image.width, " × ", image.height, " with ", image.channels,
-                         " channels, expected at least 1 × 1 with 1 to 4 channels.");
-  require<ArgumentError>(image.width < largest / 4 && image.height <= largest / (image.width * image.channels + 1),
-                         "encode_png: ", image.width, " × ", image.height, " with ", image.channels, " channels is too large.");
-  const Index expected = image.width * image.height * image.channels;
-  require<ShapeError>(static_cast<Index>(image.pixels.size()) == expected, "encode_png: the image has ", image.pixels.size(),
-                      " bytes, expected width × height × channels = ", expected, ".");
+  expect_image("encode_png", image);
   int length = 0;
   unsigned char* const encoded = detail::stb::stbi_write_png_to_mem(
       image.pixels.data(), static_cast<int>(image.width * image.channels), static_cast<int>(image.width),

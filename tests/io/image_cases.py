@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""What Pillow makes of small pictures: the file image_cases.safetensors, for image_resize_test.cpp and image_reader_test.cpp.
+
+    python3 image_cases.py              writes it beside this script
+    python3 image_cases.py --check      proves that Pillow still gives the same
+
+Needs Pillow (written with 9.4) and numpy. Tensors are U8, height x width x channels:
+  resize.<k>.in, resize.<k>.out    Image.resize(..., BICUBIC)
+  crop.<k>.in, crop.<k>.out        torchvision's Resize(shortest edge) and CenterCrop, restated
+  grey.in, grey.out                convert("L");  palette, grey_alpha: convert("RGB") of the PNG files below
+  <name>.file                      the bytes of a PNG or JPEG file;  <name>.pixels its pixels
+"""
+
+import argparse
+import io
+import json
+import pathlib
+import struct
+
+import numpy as np
+from PIL import Image
+
+OUT = pathlib.Path(__file__).resolve().parent / "image_cases.safetensors"
+RESIZES = [  # width, height, channels -> width, height
+    ((40, 30, 3), (17, 13)), ((40, 30, 3), (53, 61)), ((9, 31, 1), (31, 9)), ((13, 7, 4), (13, 3)), ((13, 7, 2), (5, 7)),
+    ((1, 1, 3), (6, 5)), ((1, 20, 3), (3, 7)), ((20, 1, 3), (7, 4)), ((33, 21, 3), (1, 1)), ((8, 8, 1), (8, 8)),
+    ((97, 64, 3), (24, 16)), ((2, 3, 1), (37, 29)), ((200, 3, 1), (7, 2))]
+CROPS = [  # width, height, channels, model's edge, crop share
+    (50, 37, 3, 28, 0.875), (37, 50, 3, 28, 0.875), (31, 31, 1, 16, 1.0), (61, 90, 3, 24, 0.9), (20, 90, 1, 30, 0.875),
+    (41, 57, 3, 13, 0.875)]
+
+
+def picture(width, height, channels, seed):
+    """Smooth waves, noise, and black-and-white edges, which overshoot."""
+    random = np.random.default_rng(seed)
+    y, x, c = np.mgrid[0:height, 0:width, 0:channels]
+    waves = 127 + 90 * np.sin(x * (0.2 + 0.1 * c) + y * 0.15 * (seed + 1))
+    values = waves + random.normal(0, 25, waves.shape)
+    values = np.where((x // 5 + y // 4) % 5 == 0, 255.0 * (c % 2 == 0), values)
+    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+
+
+def resize(array, size):
+    """Each channel alone: Pillow would multiply by alpha first."""
+    planes = [np.asarray(Image.fromarray(array[:, :, c]).resize(size, Image.Resampling.BICUBIC)) for c in range(array.shape[2])]
+    return np.stack(planes, axis=2)
+
+
+def evaluation_crop(array, edge, share):
+    """torchvision's Resize and CenterCrop, as timm's transforms_imagenet_eval() composes them."""
+    height, width = array.shape[:2]
+    target = int(edge / share)
+    short, long = min(width, height), max(width, height)
+    new_short, new_long = target, int(target * long / short)
+    size = (new_short, new_long) if width <= height else (new_long, new_short)
+    array = resize(array, size)
+    left, top = int(round((size[0] - edge) / 2.0)), int(round((size[1] - edge) / 2.0))
+    return array[top:top + edge, left:left + edge]
+
+
+def cases():
+    tensors = {}
+    for k, (shape, size) in enumerate(RESIZES):
+        tensors[f"resize.{k}.in"] = picture(*shape, k)
+        tensors[f"resize.{k}.out"] = resize(tensors[f"resize.{k}.in"], size)
+    whole = picture(33, 18, 3, 50)  # Pillow's own path for all channels at once gives the same
+    assert (np.asarray(Image.fromarray(whole).resize((11, 40), Image.Resampling.BICUBIC)) == resize(whole, (11, 40))).all()
+    for k, (width, height, channels, edge, share) in enumerate(CROPS):
+        tensors[f"crop.{k}.in"] = picture(width, height, channels, 100 + k)
+        tensors[f"crop.{k}.out"] = evaluation_crop(tensors[f"crop.{k}.in"], edge, share)
+
+    colours = Image.fromarray(picture(43, 26, 3, 200))
+    tensors["grey.in"] = np.asarray(colours)
+    tensors["grey.out"] = np.asarray(colours.convert("L"))[:, :, None]
+
+    smooth = np.clip(picture(64, 48, 3, 0) * 0.2 + np.mgrid[0:48, 0:64].sum(0)[:, :, None] * 1.5, 0, 255).astype(np.uint8)
+    files = {"palette": (colours.quantize(16), "PNG", {}), "grey_alpha": (Image.fromarray(picture(9, 7, 2, 3), "LA"), "PNG", {}),
+             "jpeg": (Image.fromarray(smooth), "JPEG", {"quality": 90}),
+             "jpeg_grey": (Image.fromarray(smooth[:, :, 0]), "JPEG", {"quality": 90, "progressive": True})}
+    for name, (image, form, options) in files.items():
+        data = io.BytesIO()
+        image.save(data, form, **options)
+        tensors[f"{name}.file"] = np.frombuffer(data.getvalue(), np.uint8)
+        decoded = np.asarray(Image.open(io.BytesIO(data.getvalue())).convert("RGB"))
+        tensors[f"{name}.pixels"] = decoded
+    return tensors
+
+
+def write_safetensors(path, tensors, metadata):
+    header, offset = {"__metadata__": metadata}, 0
+    for name, array in tensors.items():
+        header[name] = {"dtype": "U8", "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for array in tensors.values()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    tensors = cases()
+    if arguments.check:
+        data = OUT.read_bytes()
+        (size,) = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8:8 + size])
+        for name, array in tensors.items():
+            begin, end = (8 + size + offset for offset in header[name]["data_offsets"])
+            assert name.endswith(".file") or data[begin:end] == array.tobytes(), name
+        print(f"{len(tensors)} tensors are what Pillow gives")
+    else:
+        write_safetensors(OUT, tensors, {"note": f"made by image_cases.py with Pillow {Image.__version__}"})
+        print(OUT, OUT.stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+#include "gated/io/image_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include "files.hpp"
+#include "gated/core/random.hpp"
+#include "gated/io/image.hpp"
+#include "image_cases.hpp"
+
+// A program's own copy of the reader, in the same translation unit as ours: it still reads what ours leaves out.
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wunknown-warning-option"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#endif
+#define STB_IMAGE_STATIC
+#define STB_IMAGE_IMPLEMENTATION
+#if __has_include(<stb/stb_image.h>)
+#include <stb/stb_image.h>
+#else
+#include <stb_image.h>
+#endif
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+namespace gated {
+namespace {
+
+using test::image_case, test::image_cases, test::largest_difference;
+
+Image decoded(const std::string& name) { return decode_image(image_cases().tensor(name + ".file").bytes); }
+
+TEST(ImageReader, ReadsWhatTheWriterWrote) {
+  for (Index channels = 1; channels <= 4; ++channels) {
+    Image image{23, 14, channels};
+    Random random(5);
+    for (Index i = 0; i < 23 * 14 * channels; ++i) {
+      image.pixels.push_back(static_cast<std::uint8_t>(random.bits()));
+    }
+    const auto path = test::temporary("x.png");
+    write_png(path, image);
+    EXPECT_EQ(largest_difference(read_image(path), image), 0) << channels << " channels";
+  }
+}
+
+TEST(ImageReader, PngPalettesAndTransparencyAreThoseOfPillow) {
+  for (const char* const name : {"palette", "grey_alpha"}) {
+    EXPECT_EQ(largest_difference(with_channels(decoded(name), 3), image_case(std::string(name) + ".pixels")), 0) << name;
+  }
+}
+
+TEST(ImageReader, JpegIsWithinAFewLevelsOfPillow) {
+  EXPECT_LE(largest_difference(decoded("jpeg"), image_case("jpeg.pixels")), 4);
+  EXPECT_EQ(decoded("jpeg_grey").channels, 1);
+  EXPECT_LE(largest_difference(with_channels(decoded("jpeg_grey"), 3), image_case("jpeg_grey.pixels")), 1);
+}
+
+TEST(ImageReader, RefusesWhatIsNoPicture) {
+  const auto path = test::temporary("x.jpg");
+  test::expect_error<FileError>([&] { read_image(path); }, {path.string(), "cannot open"});
+  test::write_text(path, "no picture");
+  test::expect_error<FileError>([&] { read_image(path); }, {path.string() + ": cannot be read as a JPEG or PNG picture"});
+  test::write_text(path, "GIF89a\x01\x00\x01\x00");
+  EXPECT_THROW(read_image(path), FileError);
+}
+
+TEST(ImageReader, RefusesAPictureLargerThanMemoryBeforeDecodingIt) {
+  auto png = encode_png({1, 1, 1, {7}});
+  for (const std::size_t at : {18U, 22U}) {  // the last two bytes of width and height
+    png[at] = std::byte{0x4E};
+    png[at + 1] = std::byte{0x20};
+  }
+  test::expect_error<FileError>([&] { decode_image(png, "bomb"); }, {"bomb: 20000 × 20000 pixels are too many"});
+}
+
+TEST(ImageReader, RefusesHuffmanTablesWithTooManyCodes) {
+  const auto bytes = image_cases().tensor("jpeg.file").bytes;
+  std::vector<std::byte> damaged(bytes.begin(), bytes.end());
+  for (std::size_t i = 0; i + 21 < damaged.size(); ++i) {
+    if (damaged[i] == std::byte{0xFF} && damaged[i + 1] == std::byte{0xC4}) {
+      damaged[i + 20] = std::byte{0xFF};  // length 2, kind 1, then the numbers of codes of 1 to 16 bits
+      damaged[i + 19] = std::byte{0xFF};
+      break;
+    }
+  }
+  test::expect_error<FileError>([&] { decode_image(damaged, "x"); }, {"x: cannot be read", "more than 256 codes"});
+}
+
+void expect_picture_or_refusal(std::span<const std::byte> file) {
+  try {
+    const Image image = decode_image(file);
+    EXPECT_EQ(static_cast<Index>(image.pixels.size()), image.width * image.height * image.channels);
+  } catch (const FileError&) {  // a refusal is as good
+  }
+}
+
+TEST(ImageReader, SurvivesFilesThatAreCutOff) {
+  for (const char* const name : {"palette.file", "grey_alpha.file", "jpeg.file", "jpeg_grey.file"}) {
+    const auto bytes = image_cases().tensor(name).bytes;
+    for (std::size_t length = 0; length < bytes.size(); length += 3) {
+      const std::vector<std::byte> start(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
+      expect_picture_or_refusal(start);
+    }
+  }
+}
+
+// Not JPEG: the products of a damaged one may overflow in stb_image, which the undefined-behaviour sanitizer rightly reports.
+TEST(ImageReader, SurvivesDamagedPngFiles) {
+  for (const char* const name : {"palette.file", "grey_alpha.file"}) {
+    const auto bytes = image_cases().tensor(name).bytes;
+    Random random(11);
+    for (int round = 0; round < 1000; ++round) {
+      std::vector<std::byte> damaged(bytes.begin(), bytes.end());
+      for (int k = 0; k < 5; ++k) {
+        damaged[random.bits() % damaged.size()] = static_cast<std::byte>(random.bits());
+      }
+      expect_picture_or_refusal(damaged);
+    }
+  }
+}
+
+TEST(ImageReader, StandsBesideAProgramsOwnStb) {
+  const unsigned char gif[] = {'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0x80, 0, 0, 9,  9, 9, 1,  2,
+                               3,   ',', 0,   0,   0,   0,   1, 0, 1, 0, 0,    2, 2, 68, 1, 0, ';'};
+  int width = 0, height = 0, channels = 0;
+  EXPECT_NE(stbi_info_from_memory(gif, static_cast<int>(sizeof gif), &width, &height, &channels), 0);
+  EXPECT_EQ(width, 1);
+}
+
+}  // namespace
+}  // namespace gated

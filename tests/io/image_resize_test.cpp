@@ -1,0 +1,55 @@
+#include "gated/io/image_resize.hpp"
+
+#include <gtest/gtest.h>
+
+#include "files.hpp"
+#include "image_cases.hpp"
+
+namespace gated {
+namespace {
+
+using test::image_case, test::image_cases, test::largest_difference;
+
+TEST(ImageResize, GivesThePixelsOfPillow) {
+  int cases = 0;
+  for (; image_cases().tensors().count(text("resize.", cases, ".in")) > 0; ++cases) {
+    const Image expected = image_case(text("resize.", cases, ".out"));
+    const Image got = resize_bicubic(image_case(text("resize.", cases, ".in")), expected.width, expected.height);
+    EXPECT_EQ(largest_difference(got, expected), 0) << "case " << cases;
+  }
+  EXPECT_EQ(cases, 13);
+}
+
+TEST(ImageResize, KeepsAPictureOfTheSameSize) {
+  const Image image = image_case("grey.in");
+  EXPECT_EQ(resize_bicubic(image, image.width, image.height).pixels, image.pixels);
+}
+
+TEST(ImageResize, KeepsAConstantPictureConstant) {
+  const Image grey{31, 17, 3, std::vector<std::uint8_t>(31 * 17 * 3, 201)};
+  for (const auto& [width, height] : {std::pair<Index, Index>{5, 90}, {90, 5}, {1, 1}}) {
+    const Image resized = resize_bicubic(grey, width, height);
+    EXPECT_EQ(resized.pixels, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height), 201));
+  }
+}
+
+TEST(ImageResize, CropsTheGivenPart) {
+  Image image{4, 3, 2};
+  for (int i = 0; i < 24; ++i) {
+    image.pixels.push_back(static_cast<std::uint8_t>(i));
+  }
+  const Image part = crop(image, 1, 1, 2, 2);
+  EXPECT_EQ(part.pixels, (std::vector<std::uint8_t>{10, 11, 12, 13, 18, 19, 20, 21}));
+}
+
+TEST(ImageResize, RefusesSizesThatMakeNoSense) {
+  const Image image{2, 2, 1, {1, 2, 3, 4}};
+  test::expect_error<ArgumentError>([&] { resize_bicubic(image, 0, 3); }, {"resize_bicubic: 0 × 3 pixels"});
+  test::expect_error<ArgumentError>([&] { resize_bicubic(image, Index{1} << 20, Index{1} << 20); }, {"at most"});
+  test::expect_error<ShapeError>([] { resize_bicubic({2, 2, 1, {1, 2}}, 1, 1); }, {"resize_bicubic: the image has 2 bytes"});
+  test::expect_error<ArgumentError>([&] { crop(image, 1, 0, 2, 2); }, {"from (1, 0) on do not lie inside 2 × 2"});
+  test::expect_error<ArgumentError>([&] { crop(image, -1, 0, 1, 1); }, {"do not lie inside"});
+}
+
+}  // namespace
+}  // namespace gated
