@@ -3,11 +3,11 @@
 #include <cstdio>
 
 #include "common/mosaic.hpp"
+#include "common/stopwatch.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/model_file.hpp"
 #include "options.hpp"
 #include "report.hpp"
-#include "stopwatch.hpp"
 
 namespace {
 
@@ -61,8 +61,8 @@ int run(const digits::Options& options) {
 
   Matrix<float> one(1, logits.cols());
   Index next = 0;
-  const double alone = digits::median_ms([&] { model.forward(inputs.row(next++ % images.count()), one, workspace); });
-  const double batch = digits::median_ms([&] { model.forward(inputs, logits, workspace); });
+  const double alone = examples::median_ms([&] { model.forward(inputs.row(next++ % images.count()), one, workspace); });
+  const double batch = examples::median_ms([&] { model.forward(inputs, logits, workspace); });
   std::printf("  time      %.3f ms an image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
               batch / static_cast<double>(images.count()), images.count(), options.threads, options.threads > 1 ? "s" : "");
 

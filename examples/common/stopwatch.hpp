@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-namespace digits {
+namespace examples {
 
 /// The median time of a call, in milliseconds: of up to 101 calls, as many as fit into a quarter of a second, but at least 3.
 template <class Call>
@@ -22,4 +22,4 @@ double median_ms(Call call) {
   return times[times.size() / 2];
 }
 
-}  // namespace digits
+}  // namespace examples
