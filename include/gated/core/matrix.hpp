@@ -17,19 +17,26 @@ static_assert(EIGEN_VERSION_AT_LEAST(3, 4, 0), "gated needs Eigen 3.4 or newer (
 
 namespace gated {
 
+/// Counts and positions: signed, as in Eigen.
 using Index = Eigen::Index;
 
+/// Tokens × channels, row by row.
 template <class T>
 using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// A column of numbers: a bias, a scale.
 template <class T>
 using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
+/// A matrix that is written to, wherever it lies.
 template <class T>
 using View = Eigen::Ref<Matrix<T>>;
+/// A matrix that is read only, wherever it lies.
 template <class T>
 using ConstView = Eigen::Ref<const Matrix<T>>;
+/// A vector that is written to.
 template <class T>
 using VectorView = Eigen::Ref<Vector<T>>;
+/// A vector that is read only.
 template <class T>
 using ConstVectorView = Eigen::Ref<const Vector<T>>;
 

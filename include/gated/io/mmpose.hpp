@@ -3,8 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of mmpose's RTMCCBlock, the gated attention unit of RTMPose's heads (`head.gau.*`; set `prefix` for a whole
-/// model).
+/// Checkpoints of mmpose's RTMCCBlock, the gated attention unit of RTMPose's heads. In a whole model its names begin with
+/// `head.gau`: set `prefix`.
 
 namespace gated {
 

@@ -39,6 +39,7 @@ struct FileTensor {
 /// the path is kept. The first rule that matches wins; a path that no rule matches keeps its name. A default NameMap is our
 /// own names. Two parameters may map to one tensor (tied weights): both are loaded from it, but such a map cannot save.
 struct NameMap {
+  /// What parameters that begin alike are called in the file.
   struct Rule {
     std::string ours;    ///< the beginning of a path; empty matches every path
     std::string theirs;  ///< what stands in its place; the n-th `*` here is the n-th `*` of `ours`

@@ -11,6 +11,7 @@
 
 namespace gated {
 
+/// The options of a gated cross-attention.
 struct GatedCrossAttentionConfig {
   Index channels = 0;                                      ///< C, of the queries' input and of the output
   Index key_channels = 0;                                  ///< of the keys' input; 0 for C

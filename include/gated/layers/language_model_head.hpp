@@ -10,6 +10,7 @@
 
 namespace gated {
 
+/// The options of a language model's head.
 struct LanguageModelHeadConfig {
   bool dense = false;                        ///< a C → C projection with activation before the norm: BERT's transform
   Activation activation = Activation::silu;  ///< of the dense projection

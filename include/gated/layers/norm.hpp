@@ -9,6 +9,7 @@
 
 namespace gated {
 
+/// Which normalisation a layer has.
 enum class NormForm {
   none,
   layer_norm,        ///< (x - mean) / √(var + eps) ⊙ weight + bias

@@ -10,6 +10,7 @@
 
 namespace gated {
 
+/// How a bias follows from the distance of two tokens.
 enum class RelativeBiasForm {
   none,
   t5,       ///< 32 buckets of distance, shared beyond 128 (arXiv:1910.10683): lucidrains

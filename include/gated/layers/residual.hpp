@@ -10,6 +10,7 @@
 
 namespace gated {
 
+/// How a layer's input joins its output.
 enum class Residual {
   none,
   plain,  ///< y + x

@@ -24,6 +24,7 @@ constexpr auto names_of(GateForm) {
                     std::pair{GateForm::linear, std::string_view("linear")}};
 }
 
+/// The options of a spatial gating unit.
 struct SpatialGatingUnitConfig {
   Index channels = 0;  ///< F, of the input; the split form halves them
   GateForm form = GateForm::split;

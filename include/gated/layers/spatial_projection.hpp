@@ -39,6 +39,7 @@ constexpr auto names_of(LengthPolicy) {
                     std::pair{LengthPolicy::slice, std::string_view("slice")}};
 }
 
+/// The options of a spatial projection.
 struct SpatialProjectionConfig {
   Index length = 0;  ///< N, the number of tokens that the weight is built for
   Index heads = 1;   ///< matrices; head k owns the channels [k·C/heads, (k+1)·C/heads)

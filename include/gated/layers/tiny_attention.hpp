@@ -11,6 +11,7 @@
 
 namespace gated {
 
+/// The options of a tiny attention.
 struct TinyAttentionConfig {
   Index channels = 0;  ///< C, of the input
   Index width = 64;    ///< a, of query, key and value

@@ -12,6 +12,7 @@
 
 namespace gated {
 
+/// What mixes the tokens of a Transformer block.
 enum class TransformerAttention {
   softmax,     ///< softmax(q kᵀ / √w) v (arXiv:1706.03762): the Transformer baseline
   mixed_chunk  ///< local relu² plus global linear attention in each head: the FLASH paper's MC-TFM
@@ -22,6 +23,7 @@ constexpr auto names_of(TransformerAttention) {
                     std::pair{TransformerAttention::mixed_chunk, std::string_view("mixed_chunk")}};
 }
 
+/// The options of a Transformer block.
 struct TransformerBlockConfig {
   Index channels = 0;      ///< C
   Index heads = 12;        ///< each C / heads wide

@@ -10,6 +10,7 @@
 
 namespace gated {
 
+/// The options of a stack of FLASH layers.
 struct FlashConfig {
   Index depth = 1;
   MixedChunkAttentionConfig layer{};

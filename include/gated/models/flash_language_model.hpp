@@ -10,6 +10,7 @@
 
 namespace gated {
 
+/// The options of a FLASH language model.
 struct FlashLanguageModelConfig {
   Index vocabulary = 0;
   PositionForm position = PositionForm::sinusoid;

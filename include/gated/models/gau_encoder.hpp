@@ -12,6 +12,7 @@
 
 namespace gated {
 
+/// The options of a GAU encoder.
 struct GauEncoderConfig {
   Index vocabulary = 0;
   Index token_types = 0;  ///< kinds of segments (BERT's token_type_ids); 0 for none

@@ -9,6 +9,7 @@
 
 namespace gated {
 
+/// The options of a gMLP language model.
 struct GmlpLanguageModelConfig {
   Index vocabulary = 0;
   bool final_norm = true;

@@ -107,6 +107,7 @@ template <class T>
 double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index window, ImageSize grid) {
   return toeplitz_error<T>(patch_weight(projection, head, grid), grid, window);
 }
+/// The same for one head of a projection over the tokens of a text.
 template <class T>
 double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index window) {
   return toeplitz_error(projection, head, window, ImageSize{1, projection.config.length});

@@ -182,6 +182,7 @@ Gmlp<T> resize_length(const Gmlp<T>& model, Index length, LengthResize method = 
                               [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
 }
 
+/// The same for a language model.
 template <class T>
 GmlpLanguageModel<T> resize_length(const GmlpLanguageModel<T>& model, Index length, LengthResize method = LengthResize::exact) {
   auto config = model.config;

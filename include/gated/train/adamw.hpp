@@ -41,6 +41,7 @@ struct ParameterGroup {
   }
 };
 
+/// The options of AdamW.
 struct AdamWConfig {
   double learning_rate = 1e-3;
   double beta1 = 0.9;

@@ -16,6 +16,7 @@ namespace gated {
 /// The class of each row, 0 … V-1, or CrossEntropyOptions::ignored.
 using Targets = std::span<const Index>;
 
+/// The options of a cross-entropy.
 struct CrossEntropyOptions {
   double label_smoothing = 0;  ///< ε: the target is 1 - ε on its class, and ε / V on every class beside (arXiv:1512.00567, §7)
   Index ignored = -100;        ///< rows with this target do not count: padding, or what masked language modelling shows

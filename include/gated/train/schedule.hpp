@@ -26,6 +26,7 @@ constexpr auto names_of(ScheduleForm) {
                     Pair{ScheduleForm::cosine, "cosine"}};
 }
 
+/// How the learning rate moves from step to step.
 struct ScheduleConfig {
   ScheduleForm form = ScheduleForm::constant;
   Index warmup = 0;           ///< steps with less than the base rate before the first with all of it

@@ -23,6 +23,7 @@ struct TrainingProgress {
   }
 };
 
+/// The options of a training, and how far it is.
 template <class Model>
 struct TrainingConfig {
   typename Model::Config model{};

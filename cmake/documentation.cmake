@@ -1,0 +1,13 @@
+# The target `doc`: pages of the headers by Doxygen, in <build folder>/doc/html. It fails for what doxygen_warnings.cmake lists.
+
+find_program(GATED_DOXYGEN doxygen DOC "Makes the pages of the target doc")
+mark_as_advanced(GATED_DOXYGEN)
+if(NOT GATED_DOXYGEN)
+  message(STATUS "The target doc is left out. It needs Doxygen (Debian, Ubuntu: doxygen).")
+  return()
+endif()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/Doxyfile.in ${PROJECT_BINARY_DIR}/doc/Doxyfile @ONLY)
+add_custom_target(doc
+  COMMAND ${GATED_DOXYGEN} ${PROJECT_BINARY_DIR}/doc/Doxyfile
+  COMMAND ${CMAKE_COMMAND} -D LOG=${PROJECT_BINARY_DIR}/doc/warnings.txt -P ${CMAKE_CURRENT_LIST_DIR}/doxygen_warnings.cmake
+  COMMENT "Pages in ${PROJECT_BINARY_DIR}/doc/html" VERBATIM)
