@@ -1,0 +1,8 @@
+#pragma once
+
+// What the fragments of examples/classify_image/README.md take for granted.
+
+#include "gated/gated.hpp"
+#include "gated/io/image_input.hpp"
+#include "gated/io/image_reader.hpp"
+#include "gated/io/model_file.hpp"

@@ -1,0 +1,13 @@
+#pragma once
+
+// What the fragments of examples/generate_text/README.md take for granted.
+
+#include "gated/gated.hpp"
+#include "gated/io/model_file.hpp"
+
+namespace readme {
+
+inline const std::vector<gated::Index> prompt{};
+inline constexpr std::uint64_t seed = 1;
+
+}  // namespace readme

@@ -1,0 +1,17 @@
+#pragma once
+
+// What the fragments of examples/train_text/README.md take for granted.
+
+#include "gated/io/model_file.hpp"
+#include "gated/train.hpp"
+
+namespace readme {
+
+using Model = gated::FlashLanguageModel<float>;
+inline constexpr std::uint64_t seed = 1;
+inline const gated::FlashLanguageModelConfig config{};
+inline const std::vector<gated::Index> tokens{}, targets{};
+inline const gated::Sequences sequences = gated::Sequences::uniform(1, 0);
+inline void draw_batch() {}
+
+}  // namespace readme

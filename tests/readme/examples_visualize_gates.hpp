@@ -1,0 +1,13 @@
+#pragma once
+
+// What the fragments of examples/visualize_gates/README.md take for granted.
+
+#include "gated/gated.hpp"
+
+namespace readme {
+
+inline std::vector<gated::Matrix<float>> maps{};
+inline const gated::GmlpImageClassifier<float> model{};
+inline const gated::Matrix<float> image{};
+
+}  // namespace readme
