@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "files.hpp"
+#include "gated/train/training.hpp"
 #include "tests/layers/literal.hpp"
 
 namespace gated {
@@ -135,6 +136,69 @@ TEST(ModelFile, RefusesConfigurationsThatMakeNoSense) {
   EXPECT_THROW(load_with("", "{}"), FileError);
   EXPECT_THROW(load_with("", "nonsense"), FileError);
   EXPECT_THROW(load_with("", R"({"architecture": 5})"), FileError);
+}
+
+/// Loads a file of `model`'s tensors whose configuration has the members of `hostile` in place of its own.
+template <class Model>
+void load_with(const Model& model, const std::string& hostile) {
+  auto config = detail::Json::parse(to_json(configuration_of(model)));
+  config.merge_patch(detail::Json::parse(hostile));
+  const auto path = temporary("hostile.safetensors");
+  save_parameters(model, path, {{"architecture", Model::architecture}, {"config", config.dump()}});
+  load_model<Model>(path);
+}
+
+TEST(ModelFile, BuildsNothingThatIsFarLargerThanTheFile) {
+  const auto expect_refused = [](const auto& model, const std::string& hostile) {
+    SCOPED_TRACE(hostile);
+    expect_error<FileError>([&] { load_with(model, hostile); }, {"asks for", "values, but the file holds"});
+  };
+  const std::string sizes[] = {"1000000000", "4294967296", "9223372036854775806"};
+  const auto text = random_model<GmlpLanguageModel<float>>(odd_language_model());
+  const auto image = random_model<GmlpImageClassifier<float>>(odd_classifier());
+  const FlashLanguageModel<float> flash({.vocabulary = 7, .trunk = {.layer = {.channels = 4, .value = 8, .query_key = 2}}});
+  const GauEncoder<float> gau({.vocabulary = 7, .layer = {.channels = 4, .value = 8, .query_key = 2, .max_length = 5}});
+  const Training<GmlpLanguageModel<float>> training({.model = odd_language_model(), .average_decay = 0.5}, Random(1));
+  for (const std::string& size : sizes) {
+    for (const char* const key : {"length", "channels", "hidden", "depth", "heads", "attention"}) {
+      const std::string trunk = R"("trunk": {")" + std::string(key) + R"(": )" + size + "}";
+      expect_refused(text, "{" + trunk + "}");
+      expect_refused(training, R"({"model": {)" + trunk + "}}");
+    }
+    expect_refused(text, R"({"vocabulary": )" + size + "}");
+    expect_refused(image, R"({"classes": )" + size + "}");
+    expect_refused(image, R"({"image_channels": )" + size + "}");
+    expect_refused(image, R"({"image": {"height": )" + size + R"(, "width": )" + size + "}}");
+    expect_refused(image, R"({"patch": {"height": )" + size + R"(, "width": )" + size + "}}");
+    expect_refused(flash, R"({"position": "sinusoid_table", "max_length": )" + size + "}");
+    expect_refused(gau, R"({"token_types": )" + size + "}");
+    expect_refused(gau, R"({"layer": {"relative_bias": "toeplitz", "max_length": )" + size + "}}");
+    for (const char* const key : {"channels", "value", "query_key"}) {
+      const std::string layer = R"("layer": {")" + std::string(key) + R"(": )" + size + "}";
+      expect_refused(gau, "{" + layer + "}");
+      expect_refused(flash, R"({"trunk": {)" + layer + "}}");
+    }
+    expect_refused(gau, R"({"depth": )" + size + "}");
+    expect_refused(flash, R"({"trunk": {"depth": )" + size + "}}");
+  }
+}
+
+TEST(ModelFile, SaysWhichTensorsDoNotFitWhereTheConfigurationIsNotMuchLarger) {
+  expect_error<FileError>(
+      [] { load_with(random_model<GmlpLanguageModel<float>>(odd_language_model()), R"({"vocabulary": 10000})"); },
+      {"embedding.weight: expected [10000, 6], got [11, 6]"});
+}
+
+TEST(ModelFile, RefusesSizesThatNoMemoryIsNeededFor) {
+  const std::string most = "9223372036854775807";
+  const GmlpImageClassifier<float> image(
+      {.image = {4, 4}, .patch = {2, 2}, .image_channels = 1, .classes = 2, .trunk = {.channels = 2, .hidden = 2, .depth = 0}});
+  EXPECT_THROW(load_with(image, R"({"image": {"height": 4611686018427387904, "width": 4611686018427387904}})"), ArgumentError);
+  const auto text = random_model<GmlpLanguageModel<float>>(odd_language_model());
+  EXPECT_THROW(load_with(text, R"({"trunk": {"token_shift": )" + most + "}}"), ArgumentError);
+  const FlashLanguageModel<float> flash({.vocabulary = 7, .trunk = {.layer = {.channels = 4, .value = 8, .query_key = 2}}});
+  EXPECT_THROW(load_with(flash, R"({"trunk": {"layer": {"chunk": )" + most + "}}}"), ArgumentError);
+  EXPECT_THROW(load_with(flash, R"({"trunk": {"layer": {"rotary": "half", "rotary_base": -1}}})"), ArgumentError);
 }
 
 TEST(ModelFile, RefusesTensorsThatDoNotFitTheConfiguration) {

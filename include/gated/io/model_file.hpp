@@ -8,6 +8,7 @@
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
 #include "gated/io/timm.hpp"
+#include "gated/models/value_count.hpp"
 
 /// @file
 /// A model and its configuration in one safetensors file.
@@ -48,15 +49,39 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   raise<FileError>(file.name(), ": the file holds a \"", found, "\", expected \"", Model::architecture, "\".");
 }
 
+namespace detail {
+
+/// Raises FileError if a model of `config` has so many more values than `file` that it is not worth building: nobody vouches
+/// for a configuration in a file, and it must not take more memory than a file of that size can account for. Smaller
+/// differences are left to load_parameters(), which says where they are; among them are constants, which a file need not store.
+template <class Config>
+void expect_affordable(const SafetensorsFile& file, const Config& config) {
+  if constexpr (requires { value_count(config); }) {
+    Count held = 0;
+    for (const auto& [name, tensor] : file.tensors()) {
+      held += static_cast<Index>(tensor.count());
+    }
+    const Count needed = value_count(config), affordable = 2 * held + (Index{1} << 20);
+    require<FileError>(needed.value() <= affordable.value(), file.name(), ": the configuration in the metadata asks for ",
+                       needed == Count::most ? "more than " : "", needed.value(), " values, but the file holds ", held.value(),
+                       ". Nothing was built.");
+  }
+}
+
+}  // namespace detail
+
 /// The model in the file at `path`, built from the configuration in its metadata.
 ///
 ///     const auto model = load_model<GmlpImageClassifier<float>>("digits.safetensors");
 ///
-/// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. Cost: one pass over the file.
+/// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. FileError also, before any of it is
+/// built, for a model that is far larger than the file; a model type of your own takes part with a function value_count() of
+/// its configuration (models/value_count.hpp). Cost: one pass over the file.
 template <class Model>
 Model load_model(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   const auto description = describe_model<Model>(file);
+  detail::expect_affordable(file, description.config);
   Model model(description.config);
   load_parameters(model, file, description.names);
   return model;

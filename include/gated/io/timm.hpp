@@ -117,7 +117,10 @@ inline GmlpImageClassifierConfig timm_config(std::string_view json) {
       require<ArgumentError>(known, "timm configuration: \"", key, "\" is not an argument of timm's gMLP.");
     }
   }
-  config.trunk.hidden = hidden > 0 ? hidden : static_cast<Index>(static_cast<double>(config.trunk.channels) * ratio);
+  const double wide = static_cast<double>(config.trunk.channels) * ratio;
+  require<ArgumentError>(std::abs(wide) < 1e15, "timm configuration: embed_dim = ", config.trunk.channels,
+                         " with mlp_ratio = ", ratio, " is too large.");
+  config.trunk.hidden = hidden > 0 ? hidden : static_cast<Index>(wide);
   return config;
 }
 

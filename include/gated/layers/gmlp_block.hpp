@@ -103,6 +103,8 @@ struct GmlpBlock {
         proj_out(gate.out(), c.channels) {
     require<ArgumentError>(c.attention >= 0 && c.token_shift >= 0, "GmlpBlock: attention = ", c.attention,
                            " and token_shift = ", c.token_shift, " must not be negative.");
+    require<ArgumentError>(c.token_shift <= c.channels, "GmlpBlock: token_shift = ", c.token_shift, ", expected at most the ",
+                           c.channels, " channels, which are divided among the shifts.");
     if (c.attention > 0) {
       attention.emplace(TinyAttentionConfig{
           .channels = c.channels, .width = c.attention, .out = gate.out(), .causal = c.causal, .bias = c.attention_bias});

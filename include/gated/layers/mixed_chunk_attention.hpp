@@ -108,6 +108,7 @@ struct MixedChunkAttention {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0 && c.chunk > 0,
                            "MixedChunkAttention: channels = ", c.channels, ", value = ", c.value, ", query_key = ", c.query_key,
                            ", chunk = ", c.chunk, " must be positive.");
+    require<ArgumentError>(c.chunk <= Index{1} << 32, "MixedChunkAttention: chunk = ", c.chunk, " is longer than any text.");
     require<ArgumentError>(c.kernel != ScoreKernel::softmax && c.kernel != ScoreKernel::softmax_plus,
                            "MixedChunkAttention: kernel = ", name_of(c.kernel),
                            ", expected relu2 or laplace: its local and global parts are sums without a softmax.");
@@ -154,7 +155,7 @@ struct MixedChunkAttention {
         parts.global_k.row(i) *= visible[i];
       }
     }
-    ChunkMixing<T> mix = mixing(relative_bias.for_length(config.chunk, workspace));
+    ChunkMixing<T> mix = mixing(relative_bias.for_length(std::min(config.chunk, sequences.longest()), workspace));
     MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index offset = sequences.offset(b), length = sequences.length(b);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gated/core/count.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/layers/linear.hpp"
 
@@ -49,6 +50,8 @@ struct PatchEmbedding {
     require<ArgumentError>(image.height % patch.height == 0 && image.width % patch.width == 0, "PatchEmbedding: an image of ",
                            image.height, " × ", image.width, " pixels cannot be tiled by patches of ", patch.height, " × ",
                            patch.width, ". Resize or crop the image to multiples of the patch.");
+    require<ArgumentError>(Count(channels) * image.height * image.width != Count::most, "PatchEmbedding: an image of ",
+                           image.height, " × ", image.width, " pixels in ", channels, " channels is too large to be counted.");
     weight = Matrix<T>::Zero(out, channels * patch.area());
     bias = Vector<T>::Zero(out);
   }

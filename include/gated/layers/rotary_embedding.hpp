@@ -13,7 +13,8 @@ namespace gated {
 /// Rotates the first r channels of queries and keys by their position (RoPE, arXiv:2104.09864).
 ///
 /// The frequencies are base^(-2k/r) unless a checkpoint brings its own, which are then used as they are: files of lucidrains'
-/// models hold them rounded to float32. Errors: ArgumentError for an odd r. Cost: N·r/2 sines and cosines a table.
+/// models hold them rounded to float32. Errors: ArgumentError for an odd r or a base that is not
+/// positive. Cost: N·r/2 sines and cosines a table.
 template <class T>
 struct RotaryEmbedding {
   using Scalar = T;
@@ -27,6 +28,7 @@ struct RotaryEmbedding {
       require<ArgumentError>(dimensions > 0 && dimensions % 2 == 0, "RotaryEmbedding: ", dimensions,
                              " dimensions, expected a positive even number: channels are rotated in pairs. Set "
                              "rotary_dimensions, which is all of query_key unless given.");
+      require<ArgumentError>(base > 0, "RotaryEmbedding: base = ", base, ", expected a positive number.");
       frequencies = rotary_frequencies<T>(dimensions, base);
     }
   }

@@ -66,7 +66,10 @@ struct Flash {
   Flash() = default;
   explicit Flash(const FlashConfig& c) : config(c) {
     require<ArgumentError>(c.depth >= 0, "Flash: depth = ", c.depth, " must not be negative.");
-    layers.assign(static_cast<std::size_t>(c.depth), MixedChunkAttention<T>(c.layer));
+    layers.reserve(static_cast<std::size_t>(c.depth));
+    for (Index i = 0; i < c.depth; ++i) {
+      layers.emplace_back(c.layer);
+    }
   }
   Flash(const FlashConfig& c, Random& random) : Flash(c) { initialize(random); }
 

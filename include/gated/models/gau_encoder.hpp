@@ -74,7 +74,10 @@ struct GauEncoder {
     if (c.token_types > 0) {
       type_embedding.emplace(c.token_types, c.layer.channels);
     }
-    layers.assign(static_cast<std::size_t>(c.depth), GatedAttentionUnit<T>(c.layer));
+    layers.reserve(static_cast<std::size_t>(c.depth));
+    for (Index i = 0; i < c.depth; ++i) {
+      layers.emplace_back(c.layer);
+    }
     if (c.with_head) {
       head.emplace(c.head, c.layer.channels, c.vocabulary);
     }

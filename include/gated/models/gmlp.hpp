@@ -64,7 +64,10 @@ struct Gmlp {
     require<ArgumentError>(c.length > 0 && c.channels > 0 && c.hidden > 0 && c.depth >= 0, "Gmlp: length = ", c.length,
                            ", channels = ", c.channels, ", hidden = ", c.hidden, ", depth = ", c.depth, " must be positive.");
     require<ArgumentError>(c.survival > 0 && c.survival <= 1, "Gmlp: survival = ", c.survival, ", expected 0 < survival ≤ 1.");
-    blocks.assign(static_cast<std::size_t>(c.depth), GmlpBlock<T>(c));
+    blocks.reserve(static_cast<std::size_t>(c.depth));
+    for (Index i = 0; i < c.depth; ++i) {
+      blocks.emplace_back(c);
+    }
   }
   Gmlp(const GmlpConfig& c, Random& random) : Gmlp(c) { initialize(random); }
 

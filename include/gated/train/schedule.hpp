@@ -64,7 +64,7 @@ inline double learning_rate(const ScheduleConfig& config, double base, Index ste
   require<ArgumentError>(form == ScheduleForm::constant || steps > warmup, "learning_rate: steps is ", steps,
                          ", expected more than warmup = ", warmup, ".");
   if (step < warmup) {
-    return base * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
+    return base * static_cast<double>(step + 1) / (static_cast<double>(warmup) + 1);
   }
   if (form == ScheduleForm::constant || (step == warmup && step < steps)) {
     return base;

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <limits>
+
+#include "gated/core/matrix.hpp"
+
+/// @file
+/// How many, for sizes that nobody vouches for.
+
+namespace gated {
+
+/// A number of things that never overflows: sums and products beyond the largest Index stay there, and sizes below 0, which
+/// every constructor refuses, count as 0.
+class Count {
+ public:
+  static constexpr Index most = std::numeric_limits<Index>::max();
+
+  constexpr Count(Index count) : count_(count < 0 ? 0 : count) {}  // NOLINT: a size is a count
+
+  constexpr Index value() const { return count_; }
+
+  friend constexpr Count operator+(Count a, Count b) { return a.count_ > most - b.count_ ? most : a.count_ + b.count_; }
+  friend constexpr Count operator*(Count a, Count b) {
+    return b.count_ != 0 && a.count_ > most / b.count_ ? most : a.count_ * b.count_;
+  }
+  Count& operator+=(Count other) { return *this = *this + other; }
+
+  friend constexpr bool operator==(Count, Count) = default;
+
+ private:
+  Index count_;
+};
+
+}  // namespace gated

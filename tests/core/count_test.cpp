@@ -1,0 +1,34 @@
+#include "gated/core/count.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gated {
+namespace {
+
+constexpr Index most = Count::most;
+
+TEST(Count, AddsAndMultipliesAsNumbersDo) {
+  EXPECT_EQ((Count(3) + 4).value(), 7);
+  EXPECT_EQ((Count(3) * 4).value(), 12);
+  EXPECT_EQ((Count(most) * 0).value(), 0);
+  EXPECT_EQ((Count(most) * 1).value(), most);
+  EXPECT_EQ((Count(most - 1) + 1).value(), most);
+  EXPECT_EQ((Count(Index{1} << 31) * (Index{1} << 31)).value(), Index{1} << 62);
+}
+
+TEST(Count, StaysAtTheLargestIndex) {
+  EXPECT_EQ((Count(most) + 1).value(), most);
+  EXPECT_EQ((Count(1) + most).value(), most);
+  EXPECT_EQ((Count(most) + most).value(), most);
+  EXPECT_EQ((Count(Index{1} << 32) * (Index{1} << 31)).value(), most);
+  EXPECT_EQ((Count(most) * most * most + 1).value(), most);
+}
+
+TEST(Count, TakesSizesBelowZeroForZero) {
+  EXPECT_EQ((Count(-5) + 2).value(), 2);
+  EXPECT_EQ((Count(-5) * -5).value(), 0);
+  EXPECT_EQ(Count(std::numeric_limits<Index>::min()).value(), 0);
+}
+
+}  // namespace
+}  // namespace gated
