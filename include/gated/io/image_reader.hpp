@@ -129,8 +129,8 @@ namespace detail {
 /// Whether a Huffman table of the JPEG file `bytes` has more than 256 codes. stb_image before 2.29 writes past its tables then.
 inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
   const auto at = [&](std::size_t i) { return i < bytes.size() ? std::to_integer<std::size_t>(bytes[i]) : std::size_t{0}; };
-  constexpr std::size_t marker_byte = 0xFF, huffman_tables = 0xC4;
-  for (std::size_t i = 2; i < bytes.size();) {
+  constexpr std::size_t marker_byte = 0xFF, huffman_tables = 0xC4, end_of_image = 0xD9;
+  for (std::size_t i = 0; i < bytes.size();) {
     if (at(i) != marker_byte) {
       ++i;  // the data of a scan, or what does not belong there
       continue;
@@ -139,7 +139,10 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
       ++i;
     }
     const std::size_t marker = at(i++);
-    if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD9)) {
+    if (marker == end_of_image) {
+      break;  // phones append films
+    }
+    if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD8)) {
       continue;  // has no length
     }
     const std::size_t end = i + (at(i) << 8 | at(i + 1));
@@ -177,8 +180,9 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   const auto refuse = [&] {
     raise<FileError>(name, ": cannot be read as a JPEG or PNG picture: ", detail::stb::stbi_failure_reason(), ".");
   };
-  const bool jpeg = file.size() > 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
-  require<FileError>(!jpeg || !detail::has_oversized_huffman_table(file), name,
+  // Everything but PNG is looked at, because stb also takes JPEG files with further FF bytes before their first marker.
+  const bool png = file.size() > 1 && bytes[0] == 0x89 && bytes[1] == 'P';
+  require<FileError>(png || !detail::has_oversized_huffman_table(file), name,
                      ": cannot be read as a JPEG picture: a Huffman table has more than 256 codes.");
   if (detail::stb::stbi_info_from_memory(bytes, size, &width, &height, &channels) == 0) {
     refuse();
