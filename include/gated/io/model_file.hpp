@@ -70,21 +70,26 @@ void expect_affordable(const SafetensorsFile& file, const Config& config) {
 
 }  // namespace detail
 
-/// The model in the file at `path`, built from the configuration in its metadata.
-///
-///     const auto model = load_model<GmlpImageClassifier<float>>("digits.safetensors");
+/// The model in `file`, built from the configuration in its metadata.
 ///
 /// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. FileError also, before any of it is
 /// built, for a model that is far larger than the file; a model type of your own takes part with a function value_count() of
 /// its configuration (models/value_count.hpp). Cost: one pass over the file.
 template <class Model>
-Model load_model(const std::filesystem::path& path) {
-  const SafetensorsFile file(path);
+Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);
   detail::expect_affordable(file, description.config);
   Model model(description.config);
   load_parameters(model, file, description.names);
   return model;
+}
+
+/// The model in the file at `path`.
+///
+///     const auto model = load_model<GmlpImageClassifier<float>>("digits.safetensors");
+template <class Model>
+Model load_model(const std::filesystem::path& path) {
+  return load_model<Model>(SafetensorsFile(path));
 }
 
 /// The configuration from which load_model() will build `model` again: its member `config`, or what its function `config()`

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of each fuzz target to corpus/<target>/seed_*; findings are added beside them by hand.
+
+Needs nothing but Python. The JPEG files are plain files: Python cannot write such pictures.
+"""
+
+import json
+import pathlib
+import struct
+import zlib
+
+corpus = pathlib.Path(__file__).parent / "corpus"
+
+
+def write(target, name, data):
+    path = corpus / target / f"seed_{name}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+# --- csv: a byte of options (header lines + 4 * separator), then the table ---
+
+for name, options, table in [
+    ("numbers", 0, "1,2,3\n4,5,6\n"),
+    ("floats", 0, "0.5,-1e-3,1e308\r\nnan,-inf,+7\r\n"),
+    ("header", 1, "a,b\n1,2\n"),
+    ("semicolons", 4, " 1 ;\t2\n3;4"),
+    ("bom", 0, "\ufeff1\n2\n"),
+    ("ragged", 0, "1,2\n3\n"),
+    ("empty_line", 0, "1\n\n2\n"),
+    ("tiny", 0, "1e-50,4.9e-324,1e-400\n"),
+    ("large", 0, "3.5e38,1e400\n"),
+    ("tabs", 8, "1\t2\n"),
+    ("empty_fields", 0, ",\n,\n"),
+]:
+    write("csv", name, bytes([options]) + table.encode())
+
+# --- safetensors: whole files ---
+
+
+def tensors_file(tensors, metadata=None, data=None):
+    """tensors: {name: (dtype, shape, bytes)}"""
+    header, offset, body = {}, 0, b""
+    if metadata is not None:
+        header["__metadata__"] = metadata
+    for name, (dtype, shape, values) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(values)]}
+        offset += len(values)
+        body += values
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + (body if data is None else data)
+
+
+def floats(*shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return ("F32", list(shape), struct.pack(f"<{count}f", *(i / 8 for i in range(count))))
+
+
+write("safetensors", "empty", tensors_file({}))
+write("safetensors", "one", tensors_file({"a": floats(2, 3)}))
+sizes = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1,
+         "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}
+write("safetensors", "dtypes", tensors_file({d: (d, [2], bytes(range(2 * n))) for d, n in sizes.items()}))
+write("safetensors", "scalar", tensors_file({"s": ("F64", [], struct.pack("<d", 1e300))}))
+write("safetensors", "no_elements", tensors_file({"z": ("F32", [0, 4], b"")}))
+write("safetensors", "gap", tensors_file({"a": floats(2)}, data=bytes(16)))
+write("safetensors", "short", tensors_file({"a": floats(2)}, data=bytes(4)))
+write("safetensors", "long_header", struct.pack("<Q", 1 << 40) + b"{}")
+write("safetensors", "deep", struct.pack("<Q", 64) + b"[" * 64)
+write("safetensors", "overflow", tensors_file({"a": ("F32", [1 << 40, 1 << 40], b"")}))
+
+small_trunk = {"length": 2, "channels": 1, "hidden": 2, "depth": 1}
+block = {"norm.weight": floats(1), "norm.bias": floats(1), "proj_in.weight": floats(2, 1), "proj_in.bias": floats(2),
+         "gate.norm.weight": floats(1), "gate.norm.bias": floats(1), "gate.proj.weight": floats(1, 2, 2),
+         "gate.proj.bias": floats(1, 2), "proj_out.weight": floats(1, 1), "proj_out.bias": floats(1)}
+trunk = {f"trunk.blocks.0.{name}": tensor for name, tensor in block.items()}
+text = {"embedding.weight": floats(3, 1), **trunk, "head.norm.weight": floats(1), "head.norm.bias": floats(1)}
+text_metadata = {"architecture": "gated.GmlpLanguageModel", "config": json.dumps({"vocabulary": 3, "trunk": small_trunk})}
+write("safetensors", "language_model", tensors_file(text, text_metadata))
+write("safetensors", "language_model_missing", tensors_file(trunk, text_metadata))
+image = {"patch_embedding.weight": floats(1, 1, 1, 1), "patch_embedding.bias": floats(1), **trunk, "norm.weight": floats(1),
+         "norm.bias": floats(1), "head.weight": floats(2, 1), "head.bias": floats(2)}
+write("safetensors", "classifier", tensors_file(image, {
+    "architecture": "gated.GmlpImageClassifier",
+    "config": json.dumps({"image": {"height": 1, "width": 2}, "patch": {"height": 1, "width": 1}, "image_channels": 1,
+                          "classes": 2, "trunk": small_trunk})}))
+write("safetensors", "timm", tensors_file({}, {"config": json.dumps({
+    "architecture": "timm.gmlp", "img_size": [8, 8], "patch_size": 4, "embed_dim": 6, "num_blocks": 2, "num_classes": 3,
+    "mlp_ratio": 2.5, "stem_norm": True, "global_pool": "avg", "entry": "gmlp_ti16_224"})}))
+write("safetensors", "hostile_depth", tensors_file(text, {
+    "architecture": "gated.GmlpLanguageModel",
+    "config": json.dumps({"vocabulary": 3, "trunk": {**small_trunk, "depth": 1 << 62}})}))
+
+# --- configuration: a line with the architecture, then JSON ---
+
+gmlp = {"length": 6, "channels": 4, "hidden": 8, "depth": 2, "gate": "split", "spatial": "dense", "length_policy": "exact",
+        "causal": True, "heads": 2, "attention": 3, "attention_bias": True, "token_shift": 1, "norm_position": "pre",
+        "activation": "gelu", "gate_activation": "identity", "norm_eps": 1e-5, "gate_norm_eps": 1e-5, "survival": 0.5}
+head = {"dense": True, "activation": "silu", "norm": "layer_norm", "norm_eps": 1e-5, "tied": True, "bias": True}
+mixed = {"channels": 4, "value": 6, "query_key": 4, "chunk": 2, "projection": "separate", "activation": "silu",
+         "norm": "layer_norm", "norm_eps": 1e-5, "kernel": "relu2", "relative_bias": "t5", "offset_scale_order": "lucidrains",
+         "reduction": "sum", "rotary": "interleaved", "rotary_dimensions": 2, "rotary_base": 10000.0, "token_shift": True,
+         "causal": True}
+unit = {"channels": 4, "value": 6, "query_key": 4, "out": 0, "max_length": 9, "projection": "fused", "bias": True,
+        "offset_bias": True, "activation": "silu", "norm": "scale_norm", "norm_position": "post", "norm_eps": 1e-5,
+        "kernel": "relu2", "score_scale": "max_length", "divide_by_keys": False, "bias_inside_scale": True,
+        "relative_bias": "toeplitz", "relative_bias_scale": 2.0, "rotary": "half", "rotary_dimensions": 0,
+        "rotary_base": 10000.0, "mask_mode": "keys", "causal": False, "residual": "scaled"}
+configurations = {
+    "GmlpLanguageModel": [
+        {"vocabulary": 5, "final_norm": True, "tied": False, "norm_eps": 1e-5, "trunk": gmlp},
+        {"vocabulary": 5, "trunk": {**gmlp, "spatial": "toeplitz", "gate": "multiplicative", "attention": 0}},
+        {"vocabulary": 5, "trunk": {**gmlp, "spatial": "scaled_toeplitz", "gate": "linear", "norm_position": "post"}},
+        {"vocabulary": 5, "trunk": {**gmlp, "depth": 1000000000000}},
+        {"vocabulary": 5, "trunk": {**gmlp, "length": 9223372036854775807, "heads": -1}},
+    ],
+    "GmlpImageClassifier": [
+        {"image": {"height": 4, "width": 6}, "patch": {"height": 2, "width": 3}, "image_channels": 2, "classes": 3,
+         "readout": "class_token", "stem_norm": True, "pre_logits": True, "norm_eps": 1e-6, "pixel_mean": 0.5,
+         "pixel_deviation": 0.5, "trunk": {**gmlp, "length": 0}},
+        {"image": {"height": 4, "width": 4}, "patch": {"height": 2, "width": 2}, "classes": 0, "readout": "tokens",
+         "trunk": {"channels": 4, "hidden": 8, "gate": "additive", "activation": "relu2"}},
+    ],
+    "FlashLanguageModel": [
+        {"vocabulary": 5, "position": "sinusoid", "max_length": 0, "with_head": True, "head": head,
+         "trunk": {"depth": 2, "layer": mixed}},
+        {"vocabulary": 5, "position": "sinusoid_table", "max_length": 9, "with_head": False,
+         "trunk": {"depth": 1, "layer": {**mixed, "causal": False, "reduction": "own_chunk", "relative_bias": "toeplitz",
+                                         "projection": "fused", "kernel": "laplace", "offset_scale_order": "paper"}}},
+    ],
+    "GauEncoder": [
+        {"vocabulary": 5, "token_types": 2, "position": "sinusoid_table", "max_length": 9, "embedding_norm": "layer_norm",
+         "embedding_norm_eps": 1e-5, "pad_token": 0, "depth": 2, "layer": unit, "with_head": True, "head": head},
+        {"vocabulary": 5, "depth": 1, "layer": {**unit, "kernel": "softmax_plus", "score_scale": "sqrt_width",
+                                                "divide_by_keys": True, "norm": "rms", "relative_bias": "none"}},
+    ],
+}
+training = {"optimizer": {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01,
+                          "decayed_roles": ["weight", "embedding"],
+                          "groups": [{"path": "embedding", "learning_rate_factor": 0.1, "weight_decay": None, "frozen": False}]},
+            "schedule": {"form": "cosine", "warmup": 2, "steps": 9, "final_fraction": 0.1}, "clip_norm": 1.0,
+            "average_decay": 0.9, "micro_batches": 2, "progress": {"steps": 3, "random": [1, 2, 3, 4]}}
+words = set()
+
+
+def collect(value):
+    if isinstance(value, dict):
+        for key, member in value.items():
+            words.add(key)
+            collect(member)
+    elif isinstance(value, list):
+        for member in value:
+            collect(member)
+    elif isinstance(value, str):
+        words.add(value)
+
+
+for name, variants in configurations.items():
+    for i, configuration in enumerate(variants):
+        write("configuration", f"{name}_{i}", f"gated.{name}\n{json.dumps(configuration)}".encode())
+        collect(configuration)
+    whole = {"model": variants[0], **training}
+    write("configuration", f"training_{name}", f"gated.Training<gated.{name}>\n{json.dumps(whole)}".encode())
+    collect(whole)
+    words.add(f"gated.{name}")
+dictionary = "".join('"\\"%s\\""\n' % word for word in sorted(words))
+(corpus.parent / "configuration.dict").write_text("# Written by make_corpus.py.\n" + dictionary)
+
+# --- image: PNG files ---
+
+
+def png(width, height, depth, kind, rows, extra=b"", interlaced=0):
+    def chunk(tag, data):
+        return struct.pack(">I", len(data)) + tag + data + struct.pack(">I", zlib.crc32(tag + data))
+
+    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, interlaced)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def palette(*colours):
+    data = b"".join(bytes(c) for c in colours)
+    return struct.pack(">I", len(data)) + b"PLTE" + data + struct.pack(">I", zlib.crc32(b"PLTE" + data))
+
+
+write("image", "grey", png(3, 2, 8, 0, b"\0\1\2\3\1\4\5\6"))
+write("image", "rgb", png(2, 2, 8, 2, b"\2\1\2\3\4\5\6\3\7\x08\x09\x0a\x0b\x0c"))
+write("image", "rgba", png(1, 2, 8, 6, b"\4\1\2\3\4\4\5\6\7\x08"))
+write("image", "grey_alpha", png(1, 1, 8, 4, b"\0\1\2"))
+write("image", "bits", png(9, 1, 1, 0, b"\0\xaa\x80"))
+write("image", "deep", png(1, 1, 16, 2, b"\0\1\2\3\4\5\6"))
+write("image", "palette", png(4, 1, 2, 3, b"\0\x1b", palette((1, 2, 3), (4, 5, 6), (7, 8, 9), (0, 0, 0))))
+write("image", "interlaced", png(3, 3, 8, 0, bytes(16), interlaced=1))
+write("image", "huge", png(30000, 8000, 8, 0, bytes(64)))
+write("image", "short", png(3, 3, 8, 0, bytes(3)))

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "gated/io/model_file.hpp"
+#include "gated/train/training.hpp"
+
+/// Every kind of model that a file can hold.
+
+namespace gated::fuzz {
+
+template <class... Models>
+struct List {};
+
+using EveryModel = List<GmlpLanguageModel<float>, GmlpImageClassifier<float>, FlashLanguageModel<float>, GauEncoder<float>,
+                        Training<GmlpLanguageModel<double>>, Training<GmlpImageClassifier<float>>,
+                        Training<FlashLanguageModel<float>>, Training<GauEncoder<float>>>;
+
+/// Calls `f.operator()<Model>()` for the model whose architecture is `name`; does nothing if there is none.
+template <class F, class... Models>
+void with_model(std::string_view name, List<Models...>, F&& f) {
+  const auto offer = [&]<class Model>(const Model*) {
+    if (name == Model::architecture) {
+      f.template operator()<Model>();
+    }
+  };
+  (offer(static_cast<const Models*>(nullptr)), ...);
+}
+
+}  // namespace gated::fuzz

@@ -1,0 +1,492 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "gated/io/model_file.hpp"
+#include "gated/layers/gated_cross_attention.hpp"
+#include "gated/models/prepare.hpp"
+#include "tests/io/files.hpp"
+#include "tests/layers/literal.hpp"
+#include "tests/stress/stress.hpp"
+
+// Random models of every kind, each of a random valid configuration, hold what all of them promise: a ragged batch gives the
+// bits of one sequence after the other, any number of threads and packed weights change no bit, a file gives the model back,
+// steps give the numbers of the batch, and the number of values is the one that the configuration foretells.
+//
+// A failure names the seed and the configuration; GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs that one alone.
+
+namespace gated {
+namespace {
+
+using test::from_environment;
+using test::same_bits;
+
+/// Draws settings.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : random_(seed) {}
+
+  /// From `low` to `high`.
+  Index number(Index low, Index high) {
+    return low + static_cast<Index>(random_.bits() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  bool coin() { return number(0, 1) == 1; }
+  template <class E>
+  E any() {
+    const auto names = names_of(E{});
+    return names[static_cast<std::size_t>(number(0, static_cast<Index>(names.size()) - 1))].first;
+  }
+  std::vector<Index> numbers(Index count, Index low, Index high) {
+    std::vector<Index> result;
+    for (Index i = 0; i < count; ++i) {
+      result.push_back(number(low, high));
+    }
+    return result;
+  }
+
+ private:
+  Random random_;
+};
+
+/// What goes through a model: token ids or rows of numbers, and perhaps a mask, all sequences one after the other.
+template <class T>
+struct Input {
+  std::vector<Index> tokens = {};
+  Matrix<T> rows = {};
+  std::vector<std::uint8_t> mask = {};
+
+  Input part(Index first, Index count) const {
+    Input result;
+    if (!tokens.empty()) {
+      result.tokens.assign(tokens.begin() + first, tokens.begin() + first + count);
+    }
+    if (rows.rows() > 0) {
+      result.rows = rows.middleRows(first, count);
+    }
+    if (!mask.empty()) {
+      result.mask.assign(mask.begin() + first, mask.begin() + first + count);
+    }
+    return result;
+  }
+};
+
+/// A mask that leaves every sequence its first token, or none.
+std::vector<std::uint8_t> random_mask(Dice& dice, const std::vector<Index>& lengths) {
+  std::vector<std::uint8_t> mask;
+  if (dice.coin()) {
+    for (const Index length : lengths) {
+      for (Index i = 0; i < length; ++i) {
+        mask.push_back(i == 0 || dice.number(0, 3) > 0 ? 1 : 0);
+      }
+    }
+  }
+  return mask;
+}
+
+Index sum(const std::vector<Index>& lengths) {
+  Index total = 0;
+  for (const Index length : lengths) {
+    total += length;
+  }
+  return total;
+}
+
+template <class Model>
+Index values_of_model(const Model& model) {
+  Index count = 0;
+  for_each_parameter([&](const ParameterInfo&, auto values) { count += static_cast<Index>(values.size()); }, model);
+  return count;
+}
+
+/// `model` from a file that it was written to.
+template <class Model>
+Model from_file(const Model& model) {
+  const auto path = test::temporary("model.safetensors");
+  if constexpr (requires { Model::architecture; }) {
+    save_model(model, path);
+    return load_model<Model>(path);
+  } else {
+    save_parameters(model, path);
+    Model loaded(model.config);
+    load_parameters(loaded, SafetensorsFile(path));
+    return loaded;
+  }
+}
+
+/// All promises but streaming. `forward(model, input, sequences, workspace)`; the rows that a sequence of length n gives are n
+/// times `rows_out`.
+template <class Model, class Forward>
+void expect_promises(const Model& model, const Input<typename Model::Scalar>& input, const std::vector<Index>& lengths,
+                     const Forward& forward) {
+  using T = typename Model::Scalar;
+  const Sequences sequences = Sequences::of_lengths(lengths);
+  Workspace<T> workspace;
+  const Matrix<T> expected = forward(model, input, sequences, workspace);
+  EXPECT_TRUE(same_bits(forward(model, input, sequences, workspace), expected)) << "a second time";
+  const Index rows_out = expected.rows() / sequences.total();
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index offset = sequences.offset(b), length = sequences.length(b);
+    const Matrix<T> alone = forward(model, input.part(offset, length), Sequences::single(length), workspace);
+    EXPECT_TRUE(same_bits(alone, expected.middleRows(offset * rows_out, length * rows_out))) << "sequence " << b << " alone";
+  }
+  const auto prepared = prepare(model);
+  for (const int threads : {1, 2, 3}) {
+    for (const bool packed : {false, true}) {
+      Workspace<T> other(Threads{threads});
+      if (packed) {
+        other.use(prepared);
+      }
+      EXPECT_TRUE(same_bits(forward(model, input, sequences, other), expected))
+          << threads << " threads" << (packed ? ", prepared" : "");
+    }
+  }
+  const Model loaded = from_file(model);
+  EXPECT_TRUE(same_bits(forward(loaded, input, sequences, workspace), expected)) << "from a file";
+  if constexpr (requires { value_count(model.config); }) {
+    EXPECT_EQ(value_count(model.config).value(), values_of_model(model));
+  }
+}
+
+/// Steps and pieces of one sequence give the rows of the batch. `extend(input, state, output, workspace)`.
+template <class T, class Start, class Forward, class Extend>
+void expect_streams(Dice& dice, const Input<T>& input, Index length, const Start& start, const Forward& forward,
+                    const Extend& extend) {
+  Workspace<T> workspace;
+  const Matrix<T> expected = forward(input, Sequences::single(length), workspace);
+  if (!expected.allFinite()) {
+    return;  // squares of squares: the numbers left the range of T, and ∞ - ∞ follows the order of a sum
+  }
+  for (const bool pieces : {false, true}) {
+    auto state = start();
+    Matrix<T> got(length, expected.cols());
+    for (Index first = 0; first < length;) {
+      const Index count = pieces ? dice.number(1, length - first) : 1;
+      extend(input.part(first, count), state, got.middleRows(first, count), workspace);
+      first += count;
+    }
+    EXPECT_TRUE(test::near(got, test::wide(expected))) << (pieces ? "in pieces" : "token by token");
+  }
+}
+
+template <class Model, class Config>
+Model random_model(const Config& config, std::uint64_t seed) {
+  Model model(config);
+  test::randomize(model, seed, 0.2);
+  return model;
+}
+
+// --- Configurations ---
+
+GmlpConfig any_gmlp(Dice& dice) {
+  GmlpConfig c{.gate = dice.any<GateForm>(),
+               .spatial = dice.any<SpatialForm>(),
+               .length_policy = dice.any<LengthPolicy>(),
+               .causal = dice.coin(),
+               .norm_position = dice.any<NormPosition>(),
+               .activation = dice.any<Activation>(),
+               .gate_activation = dice.any<Activation>()};
+  c.length = dice.number(1, dice.coin() ? 12 : 150);
+  c.channels = dice.number(1, 40);
+  c.heads = dice.number(1, 4);
+  c.hidden = c.heads * dice.number(1, 20) * (c.gate == GateForm::split ? 2 : 1);
+  c.depth = dice.number(0, 3);
+  c.attention = dice.coin() ? dice.number(1, 20) : 0;
+  c.attention_bias = dice.coin();
+  c.token_shift = dice.coin() ? dice.number(1, std::min<Index>(3, c.channels)) : 0;
+  return c;
+}
+
+/// Lengths that such a gMLP takes.
+std::vector<Index> any_lengths(Dice& dice, const GmlpConfig& c) {
+  const bool any = c.causal || c.length_policy == LengthPolicy::slice;
+  return dice.numbers(dice.number(1, 4), any ? 1 : c.length, c.length);
+}
+
+MixedChunkAttentionConfig any_mixed(Dice& dice) {
+  MixedChunkAttentionConfig c{.projection = dice.any<ProjectionLayout>(),
+                              .activation = dice.any<Activation>(),
+                              .norm = dice.any<NormForm>(),
+                              .relative_bias = dice.any<RelativeBiasForm>(),
+                              .offset_scale_order = dice.any<OffsetScaleOrder>(),
+                              .rotary = dice.any<Rotary>(),
+                              .token_shift = dice.coin(),
+                              .causal = dice.coin()};
+  c.channels = 2 * dice.number(1, 20);  // sinusoidal positions come in pairs
+  c.value = dice.number(1, 40);
+  c.query_key = 2 * dice.number(1, 12);
+  c.chunk = dice.number(1, dice.coin() ? 6 : 40);
+  c.rotary_dimensions = dice.coin() ? 2 * dice.number(1, c.query_key / 2) : 0;
+  do {
+    c.kernel = dice.any<ScoreKernel>();
+  } while (c.kernel == ScoreKernel::softmax || c.kernel == ScoreKernel::softmax_plus);
+  do {
+    c.reduction = dice.any<LinearReduction>();
+  } while (c.causal && c.reduction == LinearReduction::own_chunk);
+  return c;
+}
+
+GatedAttentionUnitConfig any_unit(Dice& dice, Index longest) {
+  GatedAttentionUnitConfig c{.max_length = longest,
+                             .projection = dice.any<ProjectionLayout>(),
+                             .bias = dice.coin(),
+                             .offset_bias = dice.coin(),
+                             .activation = dice.any<Activation>(),
+                             .norm = dice.any<NormForm>(),
+                             .norm_position = dice.any<NormPosition>(),
+                             .kernel = dice.any<ScoreKernel>(),
+                             .score_scale = dice.any<ScoreScale>(),
+                             .divide_by_keys = dice.coin(),
+                             .bias_inside_scale = dice.coin(),
+                             .relative_bias = dice.any<RelativeBiasForm>(),
+                             .relative_bias_scale = 1.5,
+                             .rotary = dice.any<Rotary>(),
+                             .mask_mode = dice.any<MaskMode>(),
+                             .causal = dice.coin(),
+                             .residual = dice.any<Residual>()};
+  c.channels = 2 * dice.number(1, 20);
+  c.value = dice.number(1, 40);
+  c.query_key = 2 * dice.number(1, 12);
+  c.rotary_dimensions = dice.coin() ? 2 * dice.number(1, c.query_key / 2) : 0;
+  return c;
+}
+
+LanguageModelHeadConfig any_head(Dice& dice) {
+  return {.dense = dice.coin(),
+          .activation = dice.any<Activation>(),
+          .norm = dice.any<NormForm>(),
+          .tied = dice.coin(),
+          .bias = dice.coin()};
+}
+
+// --- The kinds ---
+
+template <class T>
+void try_gmlp(Dice& dice, std::uint64_t seed) {
+  const GmlpConfig config = any_gmlp(dice);
+  SCOPED_TRACE(to_json(config));
+  const auto model = random_model<Gmlp<T>>(config, seed);
+  const std::vector<Index> lengths = any_lengths(dice, config);
+  const Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.channels, seed)};
+  const auto forward = [](const Gmlp<T>& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
+    return m.forward(in.rows, s, w);
+  };
+  expect_promises(model, input, lengths, forward);
+  if (config.causal) {
+    expect_streams<T>(
+        dice, input.part(0, lengths[0]), lengths[0], [&] { return model.start(); },
+        [&](const Input<T>& in, const Sequences& s, Workspace<T>& w) { return forward(model, in, s, w); },
+        [&](const Input<T>& in, GmlpState<T>& state, View<T> y, Workspace<T>& w) { model.extend(in.rows, state, y, w); });
+  }
+}
+
+/// The language models that stream.
+template <class Model, class... Extra>
+void try_text(Dice& dice, std::uint64_t seed, const typename Model::Config& config, const std::vector<Index>& lengths,
+              bool causal, bool masks) {
+  using T = typename Model::Scalar;
+  SCOPED_TRACE(to_json(config));
+  const auto model = random_model<Model>(config, seed);
+  Input<T> input{.tokens = dice.numbers(sum(lengths), 0, config.vocabulary - 1)};
+  if (masks) {
+    input.mask = random_mask(dice, lengths);
+  }
+  const auto forward = [](const Model& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
+    if constexpr (std::is_same_v<Model, GmlpLanguageModel<T>>) {
+      return m.forward(in.tokens, s, w);
+    } else {
+      return m.forward(in.tokens, s, w, in.mask);
+    }
+  };
+  expect_promises(model, input, lengths, forward);
+  if constexpr (requires { model.start(); }) {
+    if (causal) {
+      input.mask.clear();
+      expect_streams<T>(
+          dice, input.part(0, lengths[0]), lengths[0], [&] { return model.start(); },
+          [&](const Input<T>& in, const Sequences& s, Workspace<T>& w) { return forward(model, in, s, w); },
+          [&](const Input<T>& in, auto& state, View<T> y, Workspace<T>& w) { model.prefill(in.tokens, state, y, w); });
+    }
+  }
+}
+
+template <class T>
+void try_gmlp_language_model(Dice& dice, std::uint64_t seed) {
+  const GmlpLanguageModelConfig config{
+      .vocabulary = dice.number(1, 50), .final_norm = dice.coin(), .tied = dice.coin(), .trunk = any_gmlp(dice)};
+  try_text<GmlpLanguageModel<T>>(dice, seed, config, any_lengths(dice, config.trunk), config.trunk.causal, false);
+}
+
+template <class T>
+void try_image_classifier(Dice& dice, std::uint64_t seed) {
+  GmlpImageClassifierConfig config{.image_channels = dice.number(1, 3),
+                                   .classes = dice.number(0, 12),
+                                   .readout = dice.any<Readout>(),
+                                   .stem_norm = dice.coin(),
+                                   .pre_logits = dice.coin(),
+                                   .trunk = any_gmlp(dice)};
+  config.patch = {dice.number(1, 5), dice.number(1, 5)};
+  config.image = {config.patch.height * dice.number(1, 6), config.patch.width * dice.number(1, 6)};
+  config.trunk.length = 0;
+  SCOPED_TRACE(to_json(config));
+  const auto model = random_model<GmlpImageClassifier<T>>(config, seed);
+  const std::vector<Index> images(static_cast<std::size_t>(dice.number(1, 6)), 1);  // a sequence is an image here
+  const Input<T> input{.rows = test::random_matrix<T>(sum(images), model.patch_embedding.pixels(), seed)};
+  expect_promises(model, input, images,
+                  [](const GmlpImageClassifier<T>& m, const Input<T>& in, const Sequences&, Workspace<T>& w) {
+                    return m.forward(in.rows, w);
+                  });
+}
+
+template <class T>
+void try_flash(Dice& dice, std::uint64_t seed) {
+  const FlashConfig config{.depth = dice.number(0, 3), .layer = any_mixed(dice)};
+  SCOPED_TRACE(to_json(config));
+  const auto model = random_model<Flash<T>>(config, seed);
+  const std::vector<Index> lengths = dice.numbers(dice.number(1, 4), 1, 100);
+  Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.layer.channels, seed), .mask = random_mask(dice, lengths)};
+  const auto forward = [](const Flash<T>& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
+    return m.forward(in.rows, s, w, in.mask);
+  };
+  expect_promises(model, input, lengths, forward);
+  if (config.layer.causal) {
+    input.mask.clear();
+    expect_streams<T>(
+        dice, input.part(0, lengths[0]), lengths[0], [&] { return model.start(); },
+        [&](const Input<T>& in, const Sequences& s, Workspace<T>& w) { return forward(model, in, s, w); },
+        [&](const Input<T>& in, FlashState<T>& state, View<T> y, Workspace<T>& w) { model.extend(in.rows, state, y, w); });
+  }
+}
+
+template <class T>
+void try_flash_language_model(Dice& dice, std::uint64_t seed) {
+  const FlashLanguageModelConfig config{.vocabulary = dice.number(1, 50),
+                                        .position = dice.any<PositionForm>(),
+                                        .max_length = 100,
+                                        .with_head = dice.coin(),
+                                        .head = any_head(dice),
+                                        .trunk = {.depth = dice.number(0, 3), .layer = any_mixed(dice)}};
+  try_text<FlashLanguageModel<T>>(dice, seed, config, dice.numbers(dice.number(1, 4), 1, 100), config.trunk.layer.causal, true);
+}
+
+template <class T>
+void try_gau_encoder(Dice& dice, std::uint64_t seed) {
+  GauEncoderConfig config{.vocabulary = dice.number(2, 50),
+                          .token_types = dice.number(0, 3),
+                          .position = dice.any<PositionForm>(),
+                          .max_length = 60,
+                          .embedding_norm = dice.any<NormForm>(),
+                          .depth = dice.number(0, 3),
+                          .layer = any_unit(dice, 60),
+                          .with_head = dice.coin(),
+                          .head = any_head(dice)};
+  try_text<GauEncoder<T>>(dice, seed, config, dice.numbers(dice.number(1, 4), 1, 60), false, true);
+}
+
+template <class T>
+void try_gated_attention_unit(Dice& dice, std::uint64_t seed) {
+  GatedAttentionUnitConfig config = any_unit(dice, 60);
+  if (config.residual == Residual::none && dice.coin()) {
+    config.out = dice.number(1, 20);
+  }
+  SCOPED_TRACE(to_json(config));
+  const auto model = random_model<GatedAttentionUnit<T>>(config, seed);
+  const std::vector<Index> lengths = dice.numbers(dice.number(1, 4), 1, 60);
+  Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.channels, seed), .mask = random_mask(dice, lengths)};
+  const auto forward = [](const GatedAttentionUnit<T>& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
+    return m.forward(in.rows, s, w, in.mask);
+  };
+  expect_promises(model, input, lengths, forward);
+  if (config.causal && config.score_scale != ScoreScale::length && !config.divide_by_keys &&
+      config.kernel != ScoreKernel::softmax_plus) {
+    input.mask.clear();
+    Index seen = 0;
+    expect_streams<T>(
+        dice, input.part(0, lengths[0]), lengths[0],
+        [&] {
+          seen = 0;
+          return model.start(60);
+        },
+        [&](const Input<T>& in, const Sequences& s, Workspace<T>& w) { return forward(model, in, s, w); },
+        [&](const Input<T>& in, GatedAttentionUnitState<T>& state, View<T> y, Workspace<T>& w) {
+          model.extend(in.rows, seen, state, y, w);
+          seen += in.rows.rows();
+        });
+  }
+}
+
+template <class T>
+void try_gated_cross_attention(Dice& dice, std::uint64_t seed) {
+  GatedCrossAttentionConfig config{.bias = dice.coin(),
+                                   .activation = dice.any<Activation>(),
+                                   .key_value_activation = dice.any<Activation>(),
+                                   .norm = dice.any<NormForm>(),
+                                   .kernel = dice.any<ScoreKernel>(),
+                                   .residual = dice.any<Residual>()};
+  config.channels = dice.number(1, 40);
+  config.key_channels = dice.number(0, 20);
+  config.value_channels = dice.number(0, 20);
+  config.value = dice.number(1, 40);
+  config.query_key = dice.number(1, 24);
+  SCOPED_TRACE(to_json(config));
+  const auto model = random_model<GatedCrossAttention<T>>(config, seed);
+  const std::vector<Index> lengths = dice.numbers(dice.number(1, 4), 1, 50);
+  const Index keys = model.proj_key.in(), values = model.proj_value.in();
+  // Queries, keys and values of a token stand side by side, so that a part of the rows is a part of all three.
+  const Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.channels + keys + values, seed),
+                       .mask = random_mask(dice, lengths)};
+  expect_promises(model, input, lengths,
+                  [&](const GatedCrossAttention<T>& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
+                    Matrix<T> y(in.rows.rows(), config.channels);
+                    m.forward(in.rows.leftCols(config.channels), s, in.rows.middleCols(config.channels, keys),
+                              in.rows.rightCols(values), s, y, w, in.mask);
+                    return y;
+                  });
+}
+
+/// As many random models as asked, float and double in turn.
+template <class Try>
+void for_each_seed(const Try& attempt) {
+  const auto first = static_cast<std::uint64_t>(from_environment("GATED_STRESS_SEED", 1));
+  const auto count = static_cast<std::uint64_t>(from_environment("GATED_STRESS_MODELS", 16));
+  for (std::uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(text("GATED_STRESS_SEED=", seed));
+    Dice dice(seed);
+    if (seed % 2 == 0) {
+      attempt(dice, seed, double{});
+    } else {
+      attempt(dice, seed, float{});
+    }
+  }
+}
+
+TEST(RandomModels, GmlpsKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_gmlp<T>(dice, seed); });
+}
+TEST(RandomModels, GmlpLanguageModelsKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_gmlp_language_model<T>(dice, seed); });
+}
+TEST(RandomModels, ImageClassifiersKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_image_classifier<T>(dice, seed); });
+}
+TEST(RandomModels, FlashesKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_flash<T>(dice, seed); });
+}
+TEST(RandomModels, FlashLanguageModelsKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_flash_language_model<T>(dice, seed); });
+}
+TEST(RandomModels, GauEncodersKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_gau_encoder<T>(dice, seed); });
+}
+TEST(RandomModels, GatedAttentionUnitsKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_gated_attention_unit<T>(dice, seed); });
+}
+TEST(RandomModels, GatedCrossAttentionsKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_gated_cross_attention<T>(dice, seed); });
+}
+
+}  // namespace
+}  // namespace gated

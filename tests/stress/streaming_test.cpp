@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#if defined(__linux__)
+#include <unistd.h>
+#endif
+
+#include "gated/models/flash_language_model.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "gated/models/gmlp_language_model.hpp"
+#include "tests/core/allocations.hpp"
+#include "tests/layers/literal.hpp"
+#include "tests/stress/stress.hpp"
+
+// Streams that go on and on: no step allocates, and the process does not grow.
+
+namespace gated {
+namespace {
+
+using test::allocations_during;
+using test::from_environment;
+
+constexpr Index vocabulary = 17;
+
+long steps() { return from_environment("GATED_STRESS_STEPS", 20000); }
+
+/// Bytes of this process that are in memory; 0 where the system does not say.
+long resident_bytes() {
+#if defined(__linux__)
+  long total = 0, resident = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "r"); file != nullptr) {
+    const int fields = std::fscanf(file, "%ld %ld", &total, &resident);
+    std::fclose(file);
+    return fields == 2 ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+  }
+#endif
+  return 0;
+}
+
+/// Calls `step(i)` as often as asked, after a start that warms everything up.
+template <class Step>
+void expect_constant(const Step& step) {
+  constexpr long warm = 1000;
+  for (long i = 0; i < warm; ++i) {
+    step(i);
+  }
+  static_cast<void>(resident_bytes());  // its own buffer
+  const long before = resident_bytes();
+  const long count = steps();
+  const long allocations = allocations_during([&] {
+    for (long i = 0; i < count; ++i) {
+      step(warm + i);
+    }
+  });
+  const long after = resident_bytes();
+  EXPECT_EQ(allocations, 0);
+  EXPECT_EQ(after, before) << "bytes resident";
+  std::printf("%ld steps, %ld bytes resident before and %ld after\n", count, before, after);
+}
+
+TEST(EndlessStream, OfACausalFlashTakesNoMemory) {
+  FlashLanguageModel<float> model(
+      {.vocabulary = vocabulary, .trunk = {.depth = 2, .layer = flash_presets::lucidrains(16, 8, true, 8)}});
+  test::randomize(model, 1);
+  Workspace<float> workspace;
+  auto state = model.start();
+  Matrix<float> logits(1, vocabulary);
+  const std::size_t bytes = state.bytes();
+  expect_constant([&](long i) { model.step((i * 7 + i / 3) % vocabulary, state, logits, workspace); });
+  EXPECT_EQ(state.bytes(), bytes);
+  EXPECT_TRUE(logits.allFinite());
+}
+
+/// It is rewound to some earlier token whenever its length is used up, and on the way.
+TEST(EndlessStream, OfARewoundAmlpTakesNoMemory) {
+  constexpr Index length = 64;
+  GmlpLanguageModel<float> model(
+      {.vocabulary = vocabulary,
+       .trunk = {
+           .length = length, .channels = 16, .hidden = 32, .depth = 2, .causal = true, .attention = 8, .token_shift = 1}});
+  test::randomize(model, 1);
+  Workspace<float> workspace;
+  auto state = model.start();
+  Matrix<float> logits(1, vocabulary);
+  expect_constant([&](long i) {
+    if (state.position() == length || i % 37 == 0) {
+      state.rewind(i % (state.position() + 1) * 3 / 4);
+    }
+    model.step((i * 7 + i / 3) % vocabulary, state, logits, workspace);
+  });
+  EXPECT_TRUE(logits.allFinite());
+}
+
+}  // namespace
+}  // namespace gated
