@@ -9,6 +9,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace gated;
   fuzz::accepted([&] {
     const Image image = decode_image(std::as_bytes(std::span(data, size)), "input");
+    if (image.pixels.size() > (1 << 20)) {
+      return;  // to compress it takes long
+    }
     const Image again = decode_image(encode_png(image), "output");
     fuzz::promise(again.width == image.width && again.height == image.height && again.channels == image.channels &&
                       again.pixels == image.pixels,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "files.hpp"
 #include "gated/core/random.hpp"
 #include "gated/io/image.hpp"
@@ -99,6 +101,16 @@ TEST(ImageReader, RefusesHuffmanTablesWithTooManyCodes) {
     test::expect_error<FileError>([&] { decode_image(damaged, "x"); }, {"x: cannot be read", "more than 256 codes"});
     damaged.insert(damaged.begin(), std::byte{0xFF});  // any number of these may stand before a marker
   }
+}
+
+TEST(ImageReader, RefusesMorePixelsThanTheFileCanHold) {
+  const auto bytes = image_cases().tensor("jpeg.file").bytes;
+  std::vector<std::byte> huge(bytes.begin(), bytes.end());
+  const std::byte frame[] = {std::byte{0xFF}, std::byte{0xC0}};
+  const auto at = std::search(huge.begin(), huge.end(), std::begin(frame), std::end(frame));
+  ASSERT_LT(at - huge.begin() + 9, static_cast<std::ptrdiff_t>(huge.size()));
+  at[5] = at[7] = std::byte{0x3F};  // height and width are now above 16,000
+  test::expect_error<FileError>([&] { decode_image(huge, "bomb"); }, {"bomb: ", "pixels are more than a file of"});
 }
 
 TEST(ImageReader, DoesNotCareWhatFollowsTheEndOfAPicture) {

@@ -169,7 +169,8 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
 ///
 /// PNG files give the pixels of any other reader, palettes and transparency included; of 16 bits the upper 8 stay. JPEG leaves
 /// a decoder some freedom: pixels differ from libjpeg's by a few levels. No picture is turned by what its EXIF data say.
-/// `name` stands for the file in messages. Errors: FileError for what is no such picture, is damaged, or has 1 GB and more.
+/// `name` stands for the file in messages. Errors: FileError for what is no such picture, is damaged, or has 1 GB and more or
+/// more pixels than a file of its size can hold.
 /// Cost: one decompression, on one thread.
 inline Image decode_image(std::span<const std::byte> file, std::string_view name = "decode_image") {
   constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -189,6 +190,10 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   }
   const auto count = static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) * 4U;
   require<FileError>(count < (std::uint64_t{1} << 30), name, ": ", width, " × ", height, " pixels are too many.");
+  // A block of 64 pixels takes a JPEG file a bit at least; deflate makes a bit of 1032, which may be pixels of a PNG file.
+  const std::uint64_t per_byte = png ? 8 * 1032 : 8 * 64;
+  require<FileError>(count / 4 <= per_byte * file.size(), name, ": ", width, " × ", height, " pixels are more than a file of ",
+                     file.size(), " bytes can hold.");
   const std::unique_ptr<unsigned char, decltype(&std::free)> pixels(
       detail::stb::stbi_load_from_memory(bytes, size, &width, &height, &channels, 0), &std::free);
   if (pixels == nullptr) {
