@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -82,7 +83,9 @@ TYPED_TEST(SimdOf, CalculatesLaneByLane) {
   const auto sum = this->values_of(x + two), difference = this->values_of(x - two), product = this->values_of(x * two),
              quotient = this->values_of(x / two), negative = this->values_of(-x), fused = this->values_of(fma(x, two, x)),
              least = this->values_of(min(x, two)), most = this->values_of(max(x, two)), size = this->values_of(abs(-x)),
-             root = this->values_of(sqrt(x * x)), power = this->values_of(exp(x));
+             root = this->values_of(sqrt(x * x)), power = this->values_of(power_of_two(-x)),
+             whole = this->values_of(nearest_integer(x + Simd<TypeParam>(TypeParam(0.25)))),
+             same = this->values_of(copysign(x, -x)), half = this->values_of(upper_half(x / Simd<TypeParam>(TypeParam{3})));
   for (std::size_t i = 0; i < this->full; ++i) {
     const TypeParam v = memory[i];
     EXPECT_EQ(sum[i], v + 2);
@@ -95,7 +98,19 @@ TYPED_TEST(SimdOf, CalculatesLaneByLane) {
     EXPECT_EQ(most[i], std::max(v, TypeParam{2}));
     EXPECT_EQ(size[i], v);
     EXPECT_LE(test::distance_in_ulp(root[i], v), 2.0);  // Eigen approximates it on some machines
-    EXPECT_LE(test::distance_in_ulp(power[i], std::exp(static_cast<long double>(v))), 2.0);
+    EXPECT_EQ(power[i], std::ldexp(TypeParam{1}, -static_cast<int>(i + 1)));
+    EXPECT_EQ(whole[i], v);
+    EXPECT_EQ(same[i], -v);
+    EXPECT_TRUE(test::close(half[i], v / 3, v / 1000));
+    EXPECT_EQ(std::fma(half[i], half[i], -half[i] * half[i]), 0) << "the square is not exact";
+  }
+}
+
+TYPED_TEST(SimdOf, HasEveryNormalPowerOfTwo) {
+  using limits = std::numeric_limits<TypeParam>;
+  for (int n = limits::min_exponent - 1; n < limits::max_exponent; ++n) {
+    ASSERT_EQ(this->values_of(power_of_two(Simd<TypeParam>(static_cast<TypeParam>(n)))), this->all(std::ldexp(TypeParam{1}, n)))
+        << n;
   }
 }
 

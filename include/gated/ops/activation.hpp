@@ -30,55 +30,50 @@ struct Identity {
 /// GELU(x) = x · Φ(x) = x/2 · (1 + erf(x/√2)), the exact form (Hendrycks and Gimpel, arXiv:1606.08415).
 struct Gelu {
   template <class T>
-  static EIGEN_STRONG_INLINE Simd<T> two_phi(Simd<T> x) {
-    return Simd<T>(T{1}) + erf(x * Simd<T>(std::numbers::sqrt2_v<T> / 2));
-  }
-  template <class T>
   EIGEN_STRONG_INLINE Simd<T> value(Simd<T> x) const {
-    return Simd<T>(T(0.5)) * x * two_phi(x);
+    return times_normal_distribution(x);
   }
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> derivative(Simd<T> x) const {
-    const Simd<T> inside = max(min(x, Simd<T>(T(40))), Simd<T>(T(-40)));  // a huge x times a density that is not quite 0
-    return Simd<T>(T(0.5)) * two_phi(x) + inside * normal_density(inside);
+    return times_normal_distribution_slope(x);
   }
 };
 
-/// x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the tanh form of GELU.
+/// x/2 · (1 + tanh(w/2)) = x · σ(w) with w = √(8/π) · (x + 0.044715 x³), the tanh form of GELU.
 struct GeluTanh {
   template <class T>
-  static EIGEN_STRONG_INLINE Simd<T> inner_tanh(Simd<T> x) {
-    const Simd<T> inside = max(min(x, Simd<T>(T(100))), Simd<T>(T(-100)));  // tanh is ±1 long before; x³ must not overflow
-    return tanh(Simd<T>(T(root)) * inside * fma(inside * inside, Simd<T>(T(cubic)), Simd<T>(T{1})));
-  }
-  template <class T>
   EIGEN_STRONG_INLINE Simd<T> value(Simd<T> x) const {
-    return Simd<T>(T(0.5)) * x * (Simd<T>(T{1}) + inner_tanh(x));
+    const Simd<T> near = inside(x);
+    return times_logistic(max(x, Simd<T>(-bound<T>)), near * fma(near * near, Simd<T>(T(root * cubic)), Simd<T>(T(root))));
   }
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> derivative(Simd<T> x) const {
-    const Simd<T> inside = max(min(x, Simd<T>(T(100))), Simd<T>(T(-100)));
-    const Simd<T> t = inner_tanh(x), one(T{1});
-    const Simd<T> slope = Simd<T>(T(root)) * fma(inside * inside, Simd<T>(T(3 * cubic)), one);
-    return Simd<T>(T(0.5)) * (one + t + inside * (one - t * t) * slope);
+    const Simd<T> near = inside(x), square = near * near;
+    const Simd<T> w = near * fma(square, Simd<T>(T(root * cubic)), Simd<T>(T(root)));
+    return times_logistic_slope(near * fma(square, Simd<T>(T(3 * root * cubic)), Simd<T>(T(root))), w);
   }
 
  private:
   static constexpr double cubic = 0.044715;
-  static constexpr double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // √(2/π)
+  static constexpr double root = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // √(8/π)
+  template <class T>
+  static constexpr T bound = T(25);  // σ(w) is 0 or 1 long before; x³ must not overflow
+  template <class T>
+  static EIGEN_STRONG_INLINE Simd<T> inside(Simd<T> x) {
+    return max(min(x, Simd<T>(bound<T>)), Simd<T>(-bound<T>));
+  }
 };
 
 /// SiLU(x) = x · σ(x), also called swish.
 struct Silu {
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> value(Simd<T> x) const {
-    const Simd<T> inside = max(x, Simd<T>(logistic_bound<T>));
-    return inside / one_plus_exp_minus(inside);
+    return times_logistic(max(x, Simd<T>(detail::lowest_exponent<T>)), x);
   }
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> derivative(Simd<T> x) const {
-    const Simd<T> s = logistic(x), inside = max(x, Simd<T>(logistic_bound<T>)), one(T{1});
-    return s * fma(inside, one - s, one);
+    const Simd<T> bound(-detail::lowest_exponent<T>);
+    return times_logistic_slope(max(min(x, bound), -bound), x);
   }
 };
 
@@ -112,20 +107,21 @@ template <bool legacy>
 struct LaplaceForm {
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> value(Simd<T> x) const {
-    return Simd<T>(T(0.5)) * (Simd<T>(T{1}) + erf(standardised(x)));
+    return normal_distribution(standardised(x));
   }
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> derivative(Simd<T> x) const {  // the density of N(μ, σ²)
-    return normal_density(standardised(x) * Simd<T>(std::numbers::sqrt2_v<T>)) * Simd<T>(T(slope * std::numbers::sqrt2));
+    return normal_density(standardised(x)) * Simd<T>(T(slope));
   }
 
  private:
-  // 1 / (σ√2). σ = √(1/(4π)) matches relu² and its slope at x = μ; old packages had σ = √(π/4).
-  static constexpr double slope = legacy ? std::numbers::sqrt2 * std::numbers::inv_sqrtpi   // √(2/π)
-                                         : std::numbers::sqrt2 / std::numbers::inv_sqrtpi;  // √(2π)
+  // 1/σ. σ = √(1/(4π)) matches relu² and its slope at x = μ; old packages had σ = √(π/4).
+  static constexpr double slope = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
   static EIGEN_STRONG_INLINE Simd<T> standardised(Simd<T> x) {
-    return (x - Simd<T>(std::numbers::sqrt2_v<T> / 2)) * Simd<T>(T(slope));
+    constexpr T mean = T(std::numbers::sqrt2_v<long double> / 2);
+    constexpr T rest = T(std::numbers::sqrt2_v<long double> / 2 - mean);
+    return (x - Simd<T>(mean) - Simd<T>(rest)) * Simd<T>(T(slope));
   }
 };
 using Laplace = LaplaceForm<false>;
@@ -139,8 +135,7 @@ struct Tanh {
   }
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> derivative(Simd<T> x) const {
-    const Simd<T> t = tanh(x);
-    return Simd<T>(T{1}) - t * t;
+    return Simd<T>(T{4}) * logistic_slope(Simd<T>(T{2}) * x);
   }
 };
 
@@ -152,8 +147,7 @@ struct Sigmoid {
   }
   template <class T>
   EIGEN_STRONG_INLINE Simd<T> derivative(Simd<T> x) const {
-    const Simd<T> s = logistic(x);
-    return s * (Simd<T>(T{1}) - s);
+    return logistic_slope(x);
   }
 };
 

@@ -1,6 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "gated/core/matrix.hpp"
 
@@ -94,13 +98,40 @@ struct Simd {
     return of(Eigen::internal::pselect(Eigen::internal::pcmp_lt(a.v, b.v), yes.v, no.v));
   }
   friend EIGEN_STRONG_INLINE Simd abs(Simd a) { return of(Eigen::internal::pabs(a.v)); }
-  friend EIGEN_STRONG_INLINE Simd exp(Simd a) { return of(Eigen::internal::pexp(a.v)); }
   friend EIGEN_STRONG_INLINE Simd sqrt(Simd a) { return of(Eigen::internal::psqrt(a.v)); }
+
+  /// The magnitude of `a` with the sign of `sign`, be that -0.
+  friend EIGEN_STRONG_INLINE Simd copysign(Simd a, Simd sign) {
+    return of(Eigen::internal::por(abs(a).v, Eigen::internal::pand(sign.v, Simd(T(-0.0)).v)));
+  }
+  /// `a` cut to the upper half of its digits, so that its square is exact.
+  friend EIGEN_STRONG_INLINE Simd upper_half(Simd a) {
+    constexpr int lower = (digits + 1) / 2;
+    return of(Eigen::internal::pand(a.v, Eigen::internal::pset1frombits<Packet>(static_cast<Bits>(~Bits{0} << lower))));
+  }
+  /// The whole number nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
+  friend EIGEN_STRONG_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
+  /// 2ⁿ for a whole number n for which it is neither infinite nor below the smallest normal number; anything for NaN.
+  friend EIGEN_STRONG_INLINE Simd power_of_two(Simd n) {
+#if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
+    using Lanes [[gnu::vector_size(sizeof(Packet))]] = Bits;
+    // The last digits of n + 1.5 · 2^(digits - 1) are n; with the bias added they move up to where the exponent is.
+    const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
+    return of(std::bit_cast<Packet>(std::bit_cast<Lanes>(biased.v) << (digits - 1)));
+#else
+    return of(Eigen::internal::pldexp(Simd(T{1}).v, n.v));
+#endif
+  }
 
   /// The sum over the lanes, in an order that never changes.
   EIGEN_STRONG_INLINE T sum() const { return Eigen::internal::predux(v); }
   /// The largest lane.
   EIGEN_STRONG_INLINE T largest() const { return Eigen::internal::predux_max(v); }
+
+ private:
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  static constexpr int digits = std::numeric_limits<T>::digits;
+  static constexpr T whole = T(1.5) * static_cast<T>(Bits{1} << (digits - 1));  // what is added to it loses its fraction
 };
 
 /// to[j][i] = from[i][j] for a square block of Simd<T>::width rows and columns; the strides count elements.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "gated/ops/norm.hpp"
+#include "gated/ops/special.hpp"
 
 /// @file
 /// Softmax over the rows of a score matrix.
@@ -35,7 +36,7 @@ void softmax(View<T> x, bool causal, const Workspace<T>& workspace, Index first 
     Simd<T> sum(T{0});
     for_each_vector<T>(visible, [&](Index j, Index lanes) {
       // A hidden column may hold anything: what it gives must neither overflow nor count.
-      Simd<T> value = exp(min(Simd<T>::load(data + j, lanes) - Simd<T>(largest), Simd<T>(T{0}))).keep(lanes);
+      Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
       value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
       value.store(data + j, lanes);
       sum = sum + value;

@@ -1,115 +1,229 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <numbers>
 #include <type_traits>
 
 #include "gated/ops/simd.hpp"
 
 /// @file
-/// erf, tanh and the logistic function on vectors, for float and double.
+/// The exponential, tanh, the logistic function and the normal distribution on vectors, for float and double.
 ///
-/// erf and tanh are odd, so f(x) = x · P(x²) / Q(x²). The coefficients are minimax fits of the relative error on |x| < bound
-/// (reweighted least squares in 60 digits); all are positive, so the evaluation loses nothing to cancellation. Outside the
-/// bound, where f rounds to ±1, exactly ±1 is returned. NaN stays NaN.
+/// All stand on one exponential of a number that is not positive, so that nothing overflows and no two numbers of like size are
+/// subtracted: each result is right to its last digits wherever it is, next to 0 too. An exponential below the smallest normal
+/// number is 0, because processors calculate with such numbers a hundred times as slowly. NaN stays NaN.
+///
+/// Polynomials are minimax fits of the relative error with coefficients rounded to T, found with Sollya's fpminimax.
 
 namespace gated {
 
 namespace detail {
 
+/// c₀ + c₁ x + c₂ x² + …
 template <class T, std::size_t N>
-struct OddRational {
-  T bound;
-  std::array<T, N> p, q;  // from the constant term on
-
-  EIGEN_STRONG_INLINE Simd<T> operator()(Simd<T> x) const {
-    const Simd<T> inside = max(min(x, Simd<T>(bound)), Simd<T>(-bound));
-    const Simd<T> z = inside * inside;
-    Simd<T> top(p[N - 1]), bottom(q[N - 1]);
-    for (std::size_t i = N - 1; i-- > 0;) {
-      top = fma(top, z, Simd<T>(p[i]));
-      bottom = fma(bottom, z, Simd<T>(q[i]));
-    }
-    const Simd<T> value = max(min(inside * top / bottom, Simd<T>(T{1})), Simd<T>(T{-1}));  // rounding must not pass ±1
-    return select_less(abs(x), Simd<T>(bound), value, inside / Simd<T>(bound));
+EIGEN_STRONG_INLINE Simd<T> polynomial(const std::array<T, N>& c, Simd<T> x) {
+  Simd<T> sum(c[N - 1]);
+  for (std::size_t i = N - 1; i-- > 0;) {
+    sum = fma(sum, x, Simd<T>(c[i]));
   }
+  return sum;
+}
+
+/// Where exp(x) is the smallest normal number; below it counts as 0.
+template <class T>
+inline constexpr T lowest_exponent = std::is_same_v<T, float> ? T(-87.3365) : T(-708.396);
+
+/// Where exp(-x²/2) is the smallest normal number; beyond it counts as 0.
+template <class T>
+inline constexpr T largest_deviate = std::is_same_v<T, float> ? T(13.2) : T(37.6);
+
+/// ln 2 in two parts, of which the first has so few digits that its product with an exponent is exact.
+template <class T>
+inline constexpr T ln2_high = std::is_same_v<T, float> ? T(0.693359375) : T(0.69314718036912381649);
+template <class T>
+inline constexpr T ln2_low = std::is_same_v<T, float> ? T(-0.00021219444005469058) : T(1.9082149292705878161e-10);
+
+/// (exp(r) - 1 - r) / r² on |r| < 0.4 in float: relative error of exp(r) 8e-9; on |r| < 0.3475 in double: 4e-18.
+template <class T>
+inline constexpr auto exp_coefficients = [] {
+  if constexpr (std::is_same_v<T, float>) {
+    return std::array{0.49999985f, 0.16666408f, 0.04166961f, 0.0083804531f, 0.0013794921f};
+  } else {
+    return std::array{0.5000000000000013,     0.166666666666667,      0.04166666666651063,    0.008333333333307165,
+                      0.0013888888948282096,  0.00019841269917550547, 2.4801488608701644e-05, 2.755721609631554e-06,
+                      2.7631765827758043e-07, 2.5117940019110586e-08};
+  }
+}();
+
+/// exp(x) = (1 + rest) · 2^exponent.
+template <class T>
+struct SplitExp {
+  Simd<T> rest, exponent;
 };
 
-// Relative error 1.9e-8.
-inline constexpr OddRational<float, 6> erf_float{
-    3.92f,
-    {1.128379146f, 0.1903985754f, 0.05274711951f, 0.003765110352f, 0.0002848431018f, 2.049783864e-6f},
-    {1.0f, 0.502069089f, 0.1141053393f, 0.01496824316f, 0.001162359016f, 3.808649419e-5f}};
+/// Of x + small, |small| < 0.05, between lowest_exponent and 0.
+template <class T>
+EIGEN_STRONG_INLINE SplitExp<T> split_exp(Simd<T> x, Simd<T> small) {
+  const Simd<T> n = nearest_integer(x * Simd<T>(std::numbers::log2e_v<T>));
+  const Simd<T> r = fma(n, Simd<T>(-ln2_high<T>), x) + fma(n, Simd<T>(-ln2_low<T>), small);
+  return {fma(polynomial(exp_coefficients<T>, r), r * r, r), n};
+}
 
-// Relative error 3.4e-17.
-inline constexpr OddRational<double, 13> erf_double{
-    5.93,
-    {1.12837916709551254, 0.220145987625655519, 0.06611677912910826918, 0.006888099987315162495, 0.0008555242313324496187,
-     0.00005692695203417514216, 3.899469981228363055e-6, 1.694198662972985139e-7, 6.757958622393197208e-9,
-     1.719180065305525927e-10, 3.336261522328256963e-12, 2.227482674079029811e-14, 1.5721205012206759e-17},
-    {1.0, 0.528432635097576483, 0.1347386815876535035, 0.02198357383611482487, 0.002564278173725372909,
-     0.0002260444246750804718, 0.0000154945195852888996, 8.347723875712781203e-7, 3.514406128782964326e-8,
-     1.124212862152023828e-9, 2.548752919201181693e-11, 3.319565324316738248e-13, 8.854564448391898575e-16}};
+/// exp(x + small).
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> exp_of(Simd<T> x, Simd<T> small) {
+  const SplitExp<T> split = split_exp(x, small);
+  const Simd<T> power = power_of_two(split.exponent);
+  return fma(power, split.rest, power);
+}
 
-// Relative error 2.2e-8.
-inline constexpr OddRational<float, 5> tanh_float{
-    9.02f,
-    {0.9999999784f, 0.1338005871f, 0.003494423053f, 2.058919443e-5f, 1.332566635e-8f},
-    {1.0f, 0.4671337433f, 0.02587259373f, 0.0003283699135f, 7.765000299e-7f}};
+/// exp(-|x|).
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> decay(Simd<T> x) {
+  const Simd<T> exponent = -abs(x), zero(T{0});
+  return select_less(exponent, Simd<T>(lowest_exponent<T>), zero, exp_of(exponent, zero));
+}
 
-// Relative error 7.8e-17.
-inline constexpr OddRational<double, 10> tanh_double{
-    19.1,
-    {0.9999999999999999291, 0.1518051268656175284, 0.00597467781106335717, 0.00009360155842136496843, 6.830177684770083011e-7,
-     2.440213610357001871e-9, 4.169808017276375046e-12, 3.062015250786054333e-15, 7.407024993749497265e-19,
-     2.497978719703838288e-23},
-    {1.0, 0.4851384601989500227, 0.03435416454404849405, 0.0008281156814965252191, 8.753399357858667255e-6,
-     4.462891326504092456e-8, 1.110937633851249436e-10, 1.269906399326433037e-13, 5.627631327886381428e-17,
-     6.216260173216168701e-21}};
+/// (1 + e)², rounded fewer times.
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> square_of_one_plus(Simd<T> e) {
+  return fma(e, e + Simd<T>(T{2}), Simd<T>(T{1}));
+}
+
+/// exp(-x²/2). The square is taken in two parts: rounded, it would cost x²/2 units of the last place.
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> bell(Simd<T> x) {
+  const Simd<T> head = upper_half(x), minus_half_head = head * Simd<T>(T(-0.5));
+  const Simd<T> rest = (x - head) * fma(x, Simd<T>(T(-0.5)), minus_half_head);
+  return select_less(Simd<T>(largest_deviate<T>), abs(x), Simd<T>(T{0}), exp_of(head * minus_half_head, rest));
+}
+
+/// exp(t²/2) · (1 - Φ(t)) = P(t) / Q(t): relative error 5e-9 in float up to t = 13.2, 5e-17 in double up to 37.6. All
+/// coefficients are positive, so that no step loses digits.
+template <class T>
+inline constexpr auto tail_numerator = [] {
+  if constexpr (std::is_same_v<T, float>) {
+    return std::array{0.875f, 0.762248231f, 0.317135865f, 0.0699211796f, 0.00702766874f};
+  } else {
+    return std::array{0.875,
+                      1.35448642565063396361,
+                      1.03734626401772395220,
+                      0.504736445574022523646,
+                      0.170257908006903106633,
+                      0.0411205849283594904733,
+                      0.00710987302424751702011,
+                      0.000851519296640057996563,
+                      0.0000645855251733989248866,
+                      0.00000239786039324032830425};
+  }
+}();
+template <class T>
+inline constexpr auto tail_denominator = [] {
+  if constexpr (std::is_same_v<T, float>) {
+    return std::array{1.75f, 2.92079506f, 2.08972185f, 0.812266798f, 0.175279392f, 0.0176155008f};
+  } else {
+    return std::array{1.75,
+                      4.10527083270626603871,
+                      4.47522474336662391144,
+                      2.99298286411188167040,
+                      1.36405233417301305899,
+                      0.444271289480039161813,
+                      0.105196442901711944726,
+                      0.0179837006339791247124,
+                      0.00214045289039471392496,
+                      0.000161891903527369598659,
+                      0.00000601054466033449427630};
+  }
+}();
+
+/// 1 / √(2π), the density of the standard normal distribution at 0.
+template <class T>
+inline constexpr T density_at_zero = T(0.39894228040143267794L);
+
+/// t, but no more than largest_deviate.
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> inside(Simd<T> t) {
+  return min(t, Simd<T>(largest_deviate<T>));
+}
+
+/// exp(t²/2) · (1 - Φ(t)): Mills' ratio times the density at 0, for 0 ≤ t ≤ largest_deviate.
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> scaled_tail(Simd<T> t) {
+  return polynomial(tail_numerator<T>, t) / polynomial(tail_denominator<T>, t);
+}
 
 }  // namespace detail
 
-/// erf(x) = 2/√π ∫₀ˣ exp(-t²) dt.
+/// exp(x) for x ≤ 0, and 1 for every other number.
 template <class T>
-EIGEN_STRONG_INLINE Simd<T> erf(Simd<T> x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return detail::erf_float(x);
-  } else {
-    return detail::erf_double(x);
-  }
+EIGEN_STRONG_INLINE Simd<T> exp_of_negative(Simd<T> x) {
+  return detail::decay(min(x, Simd<T>(T{0})));
 }
 
-/// tanh(x).
+/// tanh(x) = (1 - exp(-2|x|)) / (1 + exp(-2|x|)) with the sign of x.
 template <class T>
 EIGEN_STRONG_INLINE Simd<T> tanh(Simd<T> x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return detail::tanh_float(x);
-  } else {
-    return detail::tanh_double(x);
-  }
+  const Simd<T> exponent = max(Simd<T>(T(-2)) * abs(x), Simd<T>(T(-44)));  // from where on it is 1
+  const auto [rest, n] = detail::split_exp(exponent, Simd<T>(T{0}));
+  const Simd<T> power = power_of_two(n);
+  const Simd<T> minus_one = fma(power, rest, power - Simd<T>(T{1}));  // exp - 1, which keeps its digits next to 0
+  return copysign(minus_one / (minus_one + Simd<T>(T{2})), x);
 }
 
-/// 1 + exp(-x), kept finite for every finite x; σ(x) is its reciprocal.
+/// factor · σ(x), with σ(x) = 1 / (1 + exp(-x)) = exp(x) / (1 + exp(x)).
 template <class T>
-EIGEN_STRONG_INLINE Simd<T> one_plus_exp_minus(Simd<T> x) {
-  return Simd<T>(T{1}) + exp(-x);
+EIGEN_STRONG_INLINE Simd<T> times_logistic(Simd<T> factor, Simd<T> x) {
+  const Simd<T> e = detail::decay(x);
+  return select_less(x, Simd<T>(T{0}), factor * e, factor) / (e + Simd<T>(T{1}));
 }
 
-/// The x below which exp(-x) would overflow, and σ(x) is 0 to working precision.
-template <class T>
-inline constexpr T logistic_bound = std::is_same_v<T, float> ? T(-87) : T(-700);
-
-/// σ(x) = 1 / (1 + exp(-x)).
+/// σ(x).
 template <class T>
 EIGEN_STRONG_INLINE Simd<T> logistic(Simd<T> x) {
-  return Simd<T>(T{1}) / one_plus_exp_minus(max(x, Simd<T>(logistic_bound<T>)));
+  return times_logistic(Simd<T>(T{1}), x);
 }
 
-/// The density of the standard normal distribution, exp(-x²/2) / √(2π).
+/// σ'(x) = σ(x) (1 - σ(x)) = exp(-|x|) / (1 + exp(-|x|))².
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> logistic_slope(Simd<T> x) {
+  const Simd<T> e = detail::decay(x);
+  return e / detail::square_of_one_plus(e);
+}
+
+/// σ(x) (1 + v (1 - σ(x))): the slope of f · σ(x) where f' = 1 and v = f x'.
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> times_logistic_slope(Simd<T> v, Simd<T> x) {
+  const Simd<T> e = detail::decay(x), base = e + Simd<T>(T{1});
+  return select_less(x, Simd<T>(T{0}), e * (v + base), fma(v, e, base)) / detail::square_of_one_plus(e);
+}
+
+/// The density of the standard normal distribution, φ(x) = exp(-x²/2) / √(2π).
 template <class T>
 EIGEN_STRONG_INLINE Simd<T> normal_density(Simd<T> x) {
-  const Simd<T> inside = max(min(x, Simd<T>(T(40))), Simd<T>(T(-40)));  // x² must not overflow
-  return exp(inside * inside * Simd<T>(T(-0.5))) * Simd<T>(std::numbers::inv_sqrtpi_v<T> / std::numbers::sqrt2_v<T>);
+  return detail::bell(x) * Simd<T>(detail::density_at_zero<T>);
+}
+
+/// Φ(x) = ∫ φ from -∞ to x = (1 + erf(x / √2)) / 2.
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> normal_distribution(Simd<T> x) {
+  const Simd<T> tail = detail::scaled_tail(detail::inside(abs(x))) * detail::bell(x);
+  return select_less(x, Simd<T>(T{0}), tail, Simd<T>(T{1}) - tail);
+}
+
+/// x Φ(x) = max(x, 0) - |x| Φ(-|x|).
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> times_normal_distribution(Simd<T> x) {
+  const Simd<T> t = detail::inside(abs(x));
+  return fma(t * detail::scaled_tail(t), -detail::bell(x), max(x, Simd<T>(T{0})));
+}
+
+/// (x Φ(x))' = Φ(x) + x φ(x).
+template <class T>
+EIGEN_STRONG_INLINE Simd<T> times_normal_distribution_slope(Simd<T> x) {
+  const Simd<T> t = detail::inside(abs(x));
+  const Simd<T> tail = fma(t, Simd<T>(-detail::density_at_zero<T>), detail::scaled_tail(t)) * detail::bell(x);
+  return select_less(x, Simd<T>(T{0}), tail, Simd<T>(T{1}) - tail);
 }
 
 }  // namespace gated

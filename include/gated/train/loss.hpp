@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gated/ops/special.hpp"
 #include "gated/train/elementwise.hpp"
 
 /// @file
@@ -49,8 +50,9 @@ T log_sum_exp(const T* row, Index count) {
     largest = row[j] > largest || std::isnan(row[j]) ? row[j] : largest;
   }
   Simd<T> sum(T{0});
-  for_each_vector<T>(
-      count, [&](Index j, Index lanes) { sum = sum + exp(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes); });
+  for_each_vector<T>(count, [&](Index j, Index lanes) {
+    sum = sum + exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes);
+  });
   return largest + std::log(sum.sum());
 }
 
@@ -91,7 +93,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
       if (target == ignored) {
         return Simd<T>(T{0});
       }
-      Simd<T> difference = exp(from(i, j, lanes) - Simd<T>(normalisers[i])) - everywhere;
+      Simd<T> difference = exp_of_negative(from(i, j, lanes) - Simd<T>(normalisers[i])) - everywhere;
       if (target >= j && target < j + lanes) {
         EIGEN_ALIGN_MAX T values[Simd<T>::lane_count];
         difference.store(values);
