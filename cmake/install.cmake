@@ -1,4 +1,5 @@
-# Install rules. The package is headers and four CMake files, the same on every machine, and works wherever it is moved.
+# Install rules. The package is headers and four CMake files, and two files for pkg-config, the same on every machine, and works
+# wherever it is moved.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -16,3 +17,13 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake 
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/gatedConfig.cmake ${PROJECT_SOURCE_DIR}/cmake/dependencies.cmake
               ${PROJECT_SOURCE_DIR}/cmake/native.cmake ${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake
         DESTINATION ${package_dir})
+
+# For builds without CMake: pkg-config --cflags gated, or gated-io.
+set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+file(RELATIVE_PATH prefix_from_here /${pkgconfig_dir} /)
+string(REGEX REPLACE "/$" "" prefix_from_here ${prefix_from_here})
+cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE includedir)
+foreach(name gated gated-io)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pkgconfig_dir})
+endforeach()

@@ -7,7 +7,7 @@ set -eu
 
 packages="g++ cmake ninja-build libeigen3-dev nlohmann-json3-dev libstb-dev"
 if [ "${1:-}" != demo ]; then
-  packages="$packages libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen"
+  packages="$packages libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen git pkgconf"
 fi
 
 has() { command -v "$1" > /dev/null 2>&1; }
@@ -20,6 +20,7 @@ present() {
     ninja-build) has ninja && return ;;
     ccache) has ccache && return ;;
     doxygen) has doxygen && return ;;
+    pkgconf) has pkg-config && return ;;
   esac
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
 }

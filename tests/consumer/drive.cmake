@@ -1,4 +1,5 @@
-# Configures, builds and runs one consumer project. See CMakeLists.txt for the variables it is given.
+# Gets gated into the README's first program by one route, builds the program and runs it. See CMakeLists.txt for the variables
+# it is given.
 
 set(options -DHAVE_OPENMP=${HAVE_OPENMP})
 
@@ -11,49 +12,78 @@ function(run)
   endif()
 endfunction()
 
-file(REMOVE_RECURSE "${WORK_DIR}")
-if(ROUTE STREQUAL "find_package")
-  # The package must work from wherever it is moved, and know nothing of the machine that made it.
+# Installs gated and moves it: it must work from wherever it lies, and know nothing of the machine that made it.
+function(install_and_move to)
   run(${CMAKE_COMMAND} --install ${GATED_BINARY_DIR} --config ${CONFIG} --prefix "${WORK_DIR}/installed here")
-  file(RENAME "${WORK_DIR}/installed here" "${WORK_DIR}/moved there")
-  file(GLOB_RECURSE package_files "${WORK_DIR}/moved there/*.cmake")
+  file(RENAME "${WORK_DIR}/installed here" "${to}")
+  file(GLOB_RECURSE package_files "${to}/*.cmake" "${to}/*.pc")
   if(NOT package_files)
     message(FATAL_ERROR "No package files were installed")
   endif()
   foreach(file IN LISTS package_files)
+    file(READ "${file}" text)
     foreach(path "${GATED_SOURCE_DIR}" "${GATED_BINARY_DIR}" "${WORK_DIR}" "/usr/")
-      file(STRINGS "${file}" lines)
-      string(FIND "${lines}" "${path}" at)
+      string(FIND "${text}" "${path}" at)
       if(NOT at EQUAL -1)
         message(FATAL_ERROR "${file} contains the path ${path}")
       endif()
     endforeach()
   endforeach()
-  list(APPEND options "-Dgated_ROOT=${WORK_DIR}/moved there")
+endfunction()
+
+file(REMOVE_RECURSE "${WORK_DIR}")
+set(build "${WORK_DIR}/build")
+set(prefix "${WORK_DIR}/moved there")
+
+if(ROUTE STREQUAL "find_package")
+  install_and_move("${prefix}")
+  list(APPEND options "-Dgated_ROOT=${prefix}")
+
 elseif(ROUTE STREQUAL "add_subdirectory")
   list(APPEND options "-DGATED_CHECKOUT=${GATED_SOURCE_DIR}")
+
 elseif(ROUTE STREQUAL "fetch_content")
-  list(APPEND options "-DFETCHCONTENT_SOURCE_DIR_GATED=${GATED_SOURCE_DIR}")  # this checkout, not the network
+  # A repository of what lies here, committed or not, with no more in it than a guest needs.
+  set(repository "${WORK_DIR}/repository")
+  file(COPY "${GATED_SOURCE_DIR}/CMakeLists.txt" "${GATED_SOURCE_DIR}/cmake" "${GATED_SOURCE_DIR}/include"
+       DESTINATION "${repository}")
+  run(${GIT} init --quiet --initial-branch=main "${repository}")
+  run(${GIT} -C "${repository}" add --all)
+  run(${GIT} -C "${repository}" -c user.name=test -c user.email=test@localhost commit --quiet --message "As it lies here")
+  list(APPEND options "-DGATED_REPOSITORY=${repository}")
+
+elseif(ROUTE STREQUAL "single_header")
+  set(made "${WORK_DIR}/made")
+  set(script "${GATED_SOURCE_DIR}/cmake/single_header.cmake")
+  file(READ "${CMAKE_CURRENT_LIST_DIR}/main.cpp" program)
+  string(REGEX MATCHALL "gated/io/[^>]+" headers_of_io "${program}")
+  run(${CMAKE_COMMAND} -P "${script}" "${made}/gated.hpp" ${headers_of_io})
+  run(${CMAKE_COMMAND} -P "${script}" "${made}/without_files.hpp" gated/train.hpp)
+  string(REGEX REPLACE "#include <gated/[^\n]*\n" "" program "${program}")
+  file(WRITE "${made}/main.cpp" "#include \"gated.hpp\"\n${program}")
+  file(WRITE "${made}/without_files.cpp" "#include \"without_files.hpp\"\n")
+  list(APPEND options "-DMADE=${made}")
 endif()
 
-set(build "${WORK_DIR}/build")
-run(${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${ROUTE}" -B "${build}" -G ${GENERATOR} -C "${SETTINGS}"
-    -DCMAKE_BUILD_TYPE=Release ${options})
-run(${CMAKE_COMMAND} --build "${build}" --config Release)
+if(ROUTE STREQUAL "pkg_config")
+  install_and_move("${prefix}")
+  set(ENV{PKG_CONFIG_PATH} "${prefix}/share/pkgconfig")
+  run(${PKG_CONFIG} --validate gated gated-io)
+  execute_process(COMMAND ${PKG_CONFIG} --cflags gated-io OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  file(MAKE_DIRECTORY "${build}")
+  run(${COMPILER} -std=c++20 -O2 ${flags} -c "${CMAKE_CURRENT_LIST_DIR}/main.cpp" -o "${build}/main.o")
+  run(${COMPILER} "${build}/main.o" -o "${build}/consumer")
+else()
+  run(${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${ROUTE}" -B "${build}" -G ${GENERATOR} -C "${SETTINGS}"
+      -DCMAKE_BUILD_TYPE=Release ${options})
+  run(${CMAKE_COMMAND} --build "${build}" --config Release)
+endif()
+
 find_program(consumer NAMES consumer PATHS "${build}" "${build}/Release" NO_DEFAULT_PATH NO_CACHE REQUIRED)
 set(digits "${GATED_SOURCE_DIR}/examples/classify_digits")
-execute_process(COMMAND "${consumer}" "${digits}/digits_gmlp.safetensors" "${digits}/digits.csv"
-                RESULT_VARIABLE status OUTPUT_VARIABLE said)
-message("${said}")
-if(NOT status EQUAL 0)
-  message(FATAL_ERROR "The program ended with ${status}")
-endif()
-
-file(READ "${GATED_SOURCE_DIR}/README.md" readme)
-file(READ "${CMAKE_CURRENT_LIST_DIR}/main.cpp" program)
-foreach(part IN ITEMS "${program}" "${said}")
-  string(FIND "${readme}" "${part}" at)
-  if(at EQUAL -1)
-    message(FATAL_ERROR "The README does not hold:\n${part}")
-  endif()
-endforeach()
+set(PROGRAM "${consumer}")
+set(ARGUMENTS "${digits}/digits_gmlp.safetensors" "${digits}/digits.csv")
+set(SOURCE "${CMAKE_CURRENT_LIST_DIR}/main.cpp")
+set(README "${GATED_SOURCE_DIR}/README.md")
+include("${CMAKE_CURRENT_LIST_DIR}/in_readme.cmake")
