@@ -1,6 +1,6 @@
 #include "case_file.hpp"
 
-#include <charconv>
+#include "gated/io/parse_number.hpp"
 
 namespace parity {
 
@@ -40,8 +40,7 @@ CaseFile::CaseFile(const std::string& path) : file_(path) {
   if (class_name_.empty() && config.contains("class") && config["class"].is_string()) {
     class_name_ = config["class"];
   }
-  const std::string error = metadata(file_, "max_abs_err_f32_vs_f64");
-  std::from_chars(error.data(), error.data() + error.size(), recorded_float_error_);
+  gated::parse_number(metadata(file_, "max_abs_err_f32_vs_f64"), recorded_float_error_);
 }
 
 void CaseFile::ignore(gated::NameMap& names, const std::string& tensor) { names.ignored.push_back(tensor); }

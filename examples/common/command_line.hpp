@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "gated/core/error.hpp"
+#include "gated/io/parse_number.hpp"
 
 namespace examples {
 
@@ -64,9 +65,15 @@ class CommandLine {
   Number number(Number lowest, Number largest) {
     const std::string_view text = value();
     Number result{};
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, result);
-    if (error != std::errc{} || stop != end || !(result >= lowest && result <= largest)) {
+    bool is_number = false;
+    if constexpr (std::is_integral_v<Number>) {
+      const char* const end = text.data() + text.size();
+      const auto [stop, error] = std::from_chars(text.data(), end, result);
+      is_number = error == std::errc{} && stop == end;
+    } else {
+      is_number = gated::parse_number(text, result);
+    }
+    if (!is_number || !(result >= lowest && result <= largest)) {
       gated::raise<UsageError>(word_, " ", text, ": expected a ", std::is_integral_v<Number> ? "whole " : "", "number from ",
                                lowest, " to ", largest, ".");
     }

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <charconv>
+#include <algorithm>
 #include <concepts>
 #include <filesystem>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "gated/core/matrix.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/nearest_name.hpp"
+#include "gated/io/parse_number.hpp"
 
 /// @file
 /// Tables of numbers as text.
@@ -22,35 +22,6 @@ struct CsvOptions {
   Index header_lines = 0;  ///< lines to skip at the start
   char separator = ',';
 };
-
-namespace detail {
-
-/// One number, blanks around it allowed, or nothing. The same in every locale.
-template <std::floating_point T>
-bool parse_number(std::string_view field, T& out) {
-  constexpr std::string_view blanks = " \t";
-  const std::size_t first = field.find_first_not_of(blanks);
-  if (first == std::string_view::npos) {
-    return false;
-  }
-  field = field.substr(first, field.find_last_not_of(blanks) - first + 1);
-  if (field.starts_with('+') && !field.starts_with("+-")) {
-    field.remove_prefix(1);
-  }
-  const char* const end = field.data() + field.size();
-  auto [stop, error] = std::from_chars(field.data(), end, out);
-  if (error == std::errc::result_out_of_range && sizeof(T) < sizeof(double)) {
-    double wide = 0;  // too small for a float is zero or nearly so; too large is an error
-    stop = std::from_chars(field.data(), end, wide).ptr;
-    if (wide > -1 && wide < 1 && wide != 0) {
-      out = static_cast<T>(wide);
-      error = {};
-    }
-  }
-  return error == std::errc{} && stop == end;
-}
-
-}  // namespace detail
 
 /// The numbers in `csv`, one row per line: a rows × columns matrix.
 ///
@@ -83,7 +54,7 @@ Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOption
       begin = end + 1;
       ++column;
       T value{};
-      if (!detail::parse_number(field, value)) {
+      if (!parse_number(field, value)) {
         raise<FileError>(name, ": line ", line_number, ", column ", column, ": \"", printable(field), "\" is not a number",
                          rows == 0 && options.header_lines == 0 ? " (is this a header? Then set header_lines)." : ".");
       }
