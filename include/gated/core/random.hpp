@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -28,7 +29,7 @@ class Random {
   using State = std::array<std::uint64_t, 4>;
 
   explicit Random(std::uint64_t seed = 0) {
-    for (std::uint64_t i = 0; i < state_.size(); ++i) {
+    for (std::size_t i = 0; i < state_.size(); ++i) {
       state_[i] = random_bits_at(seed, i);
     }
   }

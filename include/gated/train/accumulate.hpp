@@ -17,8 +17,8 @@ void add_gradient(Tape<T>& tape, Variable x, const F& f) {
   if (!tape.wants_gradient(x)) {
     return;
   }
-  auto [to, fresh] = tape.target(x);
-  for_each_row(to.rows(), tape.workspace(), [&, &to = to, fresh = fresh](Index i) {
+  auto [target, is_fresh] = tape.target(x);
+  for_each_row(target.rows(), tape.workspace(), [&, &to = target, fresh = is_fresh](Index i) {
     T* const row = to.data() + i * to.outerStride();
     for_each_vector<T>(to.cols(), [&](Index j, Index lanes) {
       const Simd<T> value = f(i, j, lanes);

@@ -29,12 +29,13 @@ Variable record(Tape<T>& tape, const PatchEmbedding<T>& layer, Variable images) 
       const auto frame = workspace.frame();
       MatrixMap<T> pixels = workspace.matrix(dy.rows(), layer.weight.cols());
       matmul<T>(dy, layer.weight, pixels, workspace);
-      auto [to, fresh] = tape.target(images);
-      layer.for_each_line(to.rows(), workspace, [&, &to = to, fresh = fresh](Index b, Index pixel, Index row, Index column) {
-        for (Index k = 0; k < layer.patch.width; ++k) {
-          to(b, pixel + k) = (fresh ? T{0} : to(b, pixel + k)) + pixels(row, column + k);
-        }
-      });
+      auto [target, is_fresh] = tape.target(images);
+      layer.for_each_line(target.rows(), workspace,
+                          [&, &to = target, fresh = is_fresh](Index b, Index pixel, Index row, Index column) {
+                            for (Index k = 0; k < layer.patch.width; ++k) {
+                              to(b, pixel + k) = (fresh ? T{0} : to(b, pixel + k)) + pixels(row, column + k);
+                            }
+                          });
     }
   });
   return tokens;
