@@ -1,0 +1,67 @@
+import os
+import re
+
+from conan import ConanFile
+from conan.tools.build import check_min_cppstd
+from conan.tools.files import copy, load
+from conan.tools.layout import basic_layout
+
+required_conan_version = ">=2.0"
+
+
+class GatedConan(ConanFile):
+    name = "gated"
+    description = "Gated-MLP layers and models on Eigen: gMLP, aMLP, GAU and FLASH"
+    license = "MIT"
+    topics = ("deep-learning", "gmlp", "flash", "inference", "header-only")
+    package_type = "header-library"
+    settings = "os", "arch", "compiler", "build_type"
+    options = {"with_io": [True, False]}
+    default_options = {"with_io": True}
+    no_copy_source = True
+
+    @property
+    def _checkout(self):
+        return os.path.join(self.recipe_folder, "..", "..", "..")
+
+    def set_version(self):
+        header = load(self, os.path.join(self._checkout, "include", "gated", "version.hpp"))
+        self.version = ".".join(re.findall(r"#define GATED_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
+
+    def export_sources(self):
+        copy(self, "LICENSE", self._checkout, self.export_sources_folder)
+        copy(self, "*.hpp", os.path.join(self._checkout, "include"), os.path.join(self.export_sources_folder, "include"))
+
+    def layout(self):
+        basic_layout(self)
+
+    def requirements(self):
+        self.requires("eigen/3.4.0", transitive_headers=True)
+        if self.options.with_io:
+            self.requires("nlohmann_json/3.11.3", transitive_headers=True)
+
+    def validate(self):
+        check_min_cppstd(self, 20)
+
+    def package_id(self):
+        self.info.clear()  # the same headers everywhere
+
+    def package(self):
+        copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
+        copy(self, "*.hpp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+
+    def package_info(self):
+        self.cpp_info.set_property("cmake_file_name", "gated")
+
+        layers = self.cpp_info.components["gated"]
+        layers.set_property("cmake_target_name", "gated::gated")
+        layers.set_property("pkg_config_name", "gated")
+        layers.requires = ["eigen::eigen"]
+        layers.bindirs = layers.libdirs = []
+
+        if self.options.with_io:
+            io = self.cpp_info.components["io"]
+            io.set_property("cmake_target_name", "gated::io")
+            io.set_property("pkg_config_name", "gated-io")
+            io.requires = ["gated", "nlohmann_json::nlohmann_json"]
+            io.includedirs = io.bindirs = io.libdirs = []
