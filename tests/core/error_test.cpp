@@ -32,6 +32,17 @@ TEST(Error, IsTheBaseOfEveryRefusal) {
   EXPECT_TRUE((std::is_base_of_v<Error, FileError>));
 }
 
+TEST(Text, OfTheCLibraryIsThatOfTheStandardLibrary) {
+  for (const double value : {0.0, 1.0, -2.5, 0.1, 1.0 / 3.0, 1e-7, 1e300, 5e-324, 123456.0}) {
+    std::string by_printf;
+    detail::append_by_printf(by_printf, value);
+    EXPECT_EQ(by_printf, text(value));
+  }
+  std::string by_printf;
+  detail::append_by_printf(by_printf, 0.1f);
+  EXPECT_EQ(by_printf, "0.1");
+}
+
 TEST(Error, CarriesTheJoinedText) {
   EXPECT_EQ(test::message_of<ShapeError>([] { raise<ShapeError>("x has ", 5, " columns"); }), "x has 5 columns");
   EXPECT_EQ(test::message_of<Error>([] { raise<FileError>("no ", "file"); }), "no file");

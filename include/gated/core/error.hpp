@@ -1,8 +1,10 @@
 #pragma once
 
 #include <charconv>
+#include <concepts>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -63,12 +65,36 @@ inline ErrorHandler& error_handler() {
 
 inline void append(std::string& out, std::string_view text) { out += text; }
 
+/// The shortest digits that give `value` back, by means of the C library.
+template <std::floating_point T>
+void append_by_printf(std::string& out, T value) {
+  char buffer[32];
+  for (int digits = 1; digits <= std::numeric_limits<T>::max_digits10; ++digits) {
+    std::snprintf(buffer, sizeof(buffer), "%.*g", digits, static_cast<double>(value));
+    if (static_cast<T>(std::strtod(buffer, nullptr)) == value) {
+      break;
+    }
+  }
+  for (char* c = buffer; *c != '\0'; ++c) {
+    out += *c == ',' ? '.' : *c;  // the point of some locales
+  }
+}
+
 template <class Number>
 requires std::is_arithmetic_v<Number>
 void append(std::string& out, Number value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
-  out.append(buffer, static_cast<std::size_t>(end - buffer));
+#if defined(__cpp_lib_to_chars)
+  constexpr bool in_library = true;
+#else
+  constexpr bool in_library = std::is_integral_v<Number>;  // libc++, which has the rest on some systems only
+#endif
+  if constexpr (in_library) {
+    char buffer[32];
+    const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+    out.append(buffer, static_cast<std::size_t>(end - buffer));
+  } else {
+    append_by_printf(out, value);
+  }
 }
 
 }  // namespace detail
