@@ -17,5 +17,6 @@ file(WRITE ${nlohmann_json_DIR}/nlohmann_jsonConfig.cmake "add_library(nlohmann_
 target_include_directories(nlohmann_json::nlohmann_json INTERFACE \${CMAKE_CURRENT_LIST_DIR})
 ")
 set(CMAKE_CXX_FLAGS_INIT -fwasm-exceptions)
-# Node 18 and newer have a fetch() that reads no files, and Emscripten 3.1.6 would load the program with it.
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-sNODERAWFS=1 -sALLOW_MEMORY_GROWTH=1 -sWASM_ASYNC_COMPILATION=0")
+# -O1: the object files are optimised as the build asks, but the linker's own passes need modules that not every node finds.
+# The last flag: Node 18 and newer have a fetch() that reads no files, and Emscripten 3.1.6 would load the program with it.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-O1 -sNODERAWFS=1 -sALLOW_MEMORY_GROWTH=1 -sWASM_ASYNC_COMPILATION=0")
