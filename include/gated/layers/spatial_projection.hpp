@@ -6,6 +6,7 @@
 
 #include "gated/core/parameters.hpp"
 #include "gated/core/random.hpp"
+#include "gated/core/sequence_groups.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/ops/matmul.hpp"
@@ -219,10 +220,12 @@ struct SpatialProjection {
   template <class... Stages>
   void project_sequences(const ConstView<T>& v, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
                          const Stages&... stages) const {
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Index offset = sequences.offset(b), length = sequences.length(b);
-      project_rows(v.middleRows(offset, length), 0, y.middleRows(offset, length), workspace, shifted(stages, offset, 0)...);
-    }
+    for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
+      for (Index b = 0; b < group.count(); ++b) {
+        const Index offset = first + group.offset(b), length = group.length(b);
+        project_rows(v.middleRows(offset, length), 0, y.middleRows(offset, length), scratch, shifted(stages, offset, 0)...);
+      }
+    });
   }
 };
 

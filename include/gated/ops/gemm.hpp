@@ -186,7 +186,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
   const Index blocks = (a.rows + block_rows - 1) / block_rows;
   const auto frame = workspace.frame();
   const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
-  const Index scratch_size = packed_size + panel_columns<T> * tile_rows;
+  const Index scratch_size = packed_size + panel_columns<T> * Index{tile_rows};
   const Threads threads = a.rows * a.columns * b.columns < smallest_parallel_work ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(scratch_size * threads.count);
 

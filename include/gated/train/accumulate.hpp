@@ -73,17 +73,36 @@ void add_parameter_product(Tape<T>& tape, const Matrix<T>& parameter, const std:
 /// to[j] += Σ_i f(i, j, lanes) over `rows` rows, summed in their order: the gradient of what is shared by all tokens.
 template <class T, class F>
 void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const F& f) {
-  constexpr Index task_columns = 4 * Simd<T>::width;
+  constexpr unsigned together = 8;  // vectors side by side, so that memory is read in runs of some cache lines
+  constexpr Index width = Simd<T>::width, task_columns = together * width;
   const Index tasks = (columns + task_columns - 1) / task_columns;
+  const auto add_to = [&](Index j, Index lanes, Simd<T> sum) { (Simd<T>::load(to + j, lanes) + sum).store(to + j, lanes); };
   parallel_for(rows * columns < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
     const Index first = task * task_columns;
-    for_each_vector<T>(std::min(task_columns, columns - first), [&](Index offset, Index lanes) {
-      const Index j = first + offset;
+    if (first + task_columns <= columns) {
+      Simd<T> sums[together];
+      GATED_UNROLL
+      for (unsigned k = 0; k < together; ++k) {
+        sums[k] = Simd<T>(T{0});
+      }
+      for (Index i = 0; i < rows; ++i) {
+        GATED_UNROLL
+        for (unsigned k = 0; k < together; ++k) {
+          sums[k] = sums[k] + f(i, first + static_cast<Index>(k) * width, width);
+        }
+      }
+      GATED_UNROLL
+      for (unsigned k = 0; k < together; ++k) {
+        add_to(first + static_cast<Index>(k) * width, width, sums[k]);
+      }
+      return;
+    }
+    for_each_vector<T>(columns - first, [&](Index offset, Index lanes) {
       Simd<T> sum(T{0});
       for (Index i = 0; i < rows; ++i) {
-        sum = sum + f(i, j, lanes);
+        sum = sum + f(i, first + offset, lanes);
       }
-      (Simd<T>::load(to + j, lanes) + sum).store(to + j, lanes);
+      add_to(first + offset, lanes, sum);
     });
   });
 }

@@ -69,23 +69,36 @@ void spatial_projection_back(Tape<T>& tape, const SpatialProjection<T>& layer, c
       const Index all_rows = std::min(block, longest - i), all_depth = layer.is_causal() ? i + all_rows : longest;
       MatrixMap<T> dw = workspace.matrix(trained ? all_rows : 0, all_depth);
       dw.setZero();
+      const auto depth_of = [&](Index rows, Index length) { return layer.is_causal() ? i + rows : length; };
+
+      for_each_group(
+          sequences, workspace, [&, &dv = dv, fresh = fresh](Index first, const Sequences& group, Workspace<T>& scratch) {
+            for (Index b = 0; b < group.count(); ++b) {
+              const Index offset = first + group.offset(b), length = group.length(b), rows = std::min(block, length - i);
+              if (rows <= 0) {
+                continue;
+              }
+              const auto inner = scratch.frame();
+              const Index depth = depth_of(rows, length);
+              const ConstView<T> dy_rows = dy.block(offset + i, column, rows, width);
+              View<T> dv_rows = dv.block(offset, column, depth, width);
+              const Operand<T> w = layer.weight_rows(head, i, rows, depth, scratch);
+              if (fresh && i + block >= length) {
+                matmul<T>(w.transposed(), dy_rows, dv_rows, scratch);
+              } else {
+                matmul<T>(w.transposed(), dy_rows, dv_rows, scratch, Add<T>(dv_rows));
+              }
+            }
+          });
       for (Index b = 0; b < sequences.count(); ++b) {
         const Index offset = sequences.offset(b), length = sequences.length(b), rows = std::min(block, length - i);
         if (rows <= 0) {
           continue;
         }
-        const auto inner = workspace.frame();
-        const Index depth = layer.is_causal() ? i + rows : length;
+        const Index depth = depth_of(rows, length);
         const ConstView<T> dy_rows = dy.block(offset + i, column, rows, width);
-        const ConstView<T> seen = from.block(offset, column, depth, width);
-        View<T> dv_rows = dv.block(offset, column, depth, width);
-        const Operand<T> w = layer.weight_rows(head, i, rows, depth, workspace);
-        if (fresh && i + block >= length) {
-          matmul<T>(w.transposed(), dy_rows, dv_rows, workspace);
-        } else {
-          matmul<T>(w.transposed(), dy_rows, dv_rows, workspace, Add<T>(dv_rows));
-        }
         if (trained) {
+          const ConstView<T> seen = from.block(offset, column, depth, width);
           View<T> dw_rows = dw.topLeftCorner(rows, depth);
           matmul<T>(dy_rows, transposed<T>(seen), dw_rows, workspace, Add<T>(dw_rows));
         }
