@@ -25,9 +25,9 @@ constexpr Index vocabulary = 17;
 
 long steps() { return from_environment("GATED_STRESS_STEPS", 20000); }
 
-/// Bytes of this process that are in memory; 0 where the system does not say.
+/// Bytes of this process that are in memory; 0 where the system does not say, or a sanitizer keeps memory of its own.
 long resident_bytes() {
-#if defined(__linux__)
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   long total = 0, resident = 0;
   if (std::FILE* const file = std::fopen("/proc/self/statm", "r"); file != nullptr) {
     const int fields = std::fscanf(file, "%ld %ld", &total, &resident);
@@ -55,7 +55,7 @@ void expect_constant(const Step& step) {
   });
   const long after = resident_bytes();
   EXPECT_EQ(allocations, 0);
-  EXPECT_EQ(after, before) << "bytes resident";
+  EXPECT_LE(after, before + 65536) << "bytes resident; the system may take pages away, or give a few";
   std::printf("%ld steps, %ld bytes resident before and %ld after\n", count, before, after);
 }
 
