@@ -68,8 +68,8 @@ struct GatedAttentionUnitConfig {
   bool causal = false;
   Residual residual = Residual::plain;
 
+  template <class C = GatedAttentionUnitConfig>
   static constexpr auto fields() {
-    using C = GatedAttentionUnitConfig;
     return std::tuple{setting("channels", &C::channels),
                       setting("value", &C::value),
                       setting("query_key", &C::query_key),

@@ -26,8 +26,8 @@ struct GatedCrossAttentionConfig {
   ScoreKernel kernel = ScoreKernel::relu2;
   Residual residual = Residual::scaled;
 
+  template <class C = GatedCrossAttentionConfig>
   static constexpr auto fields() {
-    using C = GatedCrossAttentionConfig;
     return std::tuple{setting("channels", &C::channels),
                       setting("key_channels", &C::key_channels),
                       setting("value_channels", &C::value_channels),

@@ -35,8 +35,8 @@ struct GmlpConfig {
   double gate_norm_eps = 1e-5;  ///< of the norms inside the gates
   double survival = 1.0;        ///< probability that training keeps a block (stochastic depth); no effect on forward
 
+  template <class C = GmlpConfig>
   static constexpr auto fields() {
-    using C = GmlpConfig;
     return std::tuple{setting("length", &C::length),
                       setting("channels", &C::channels),
                       setting("hidden", &C::hidden),

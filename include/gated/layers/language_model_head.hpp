@@ -19,8 +19,8 @@ struct LanguageModelHeadConfig {
   bool tied = true;  ///< logits = x Eᵀ with the embedding E; otherwise a projection of its own
   bool bias = true;  ///< added to the logits
 
+  template <class C = LanguageModelHeadConfig>
   static constexpr auto fields() {
-    using C = LanguageModelHeadConfig;
     return std::tuple{setting("dense", &C::dense), setting("activation", &C::activation),
                       setting("norm", &C::norm),   setting("norm_eps", &C::norm_eps),
                       setting("tied", &C::tied),   setting("bias", &C::bias)};

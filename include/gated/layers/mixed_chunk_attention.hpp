@@ -49,8 +49,8 @@ struct MixedChunkAttentionConfig {
   bool token_shift = false;  ///< the first half of the channels comes from the token before
   bool causal = false;
 
+  template <class C = MixedChunkAttentionConfig>
   static constexpr auto fields() {
-    using C = MixedChunkAttentionConfig;
     return std::tuple{setting("channels", &C::channels),
                       setting("value", &C::value),
                       setting("query_key", &C::query_key),

@@ -16,8 +16,9 @@ namespace gated {
 struct ImageSize {
   Index height = 0, width = 0;
 
+  template <class C = ImageSize>
   static constexpr auto fields() {
-    return std::tuple{setting("height", &ImageSize::height), setting("width", &ImageSize::width)};
+    return std::tuple{setting("height", &C::height), setting("width", &C::width)};
   }
 
   Index area() const { return height * width; }

@@ -35,8 +35,8 @@ struct TransformerBlockConfig {
   Activation activation = Activation::gelu;
   double norm_eps = 1e-5;
 
+  template <class C = TransformerBlockConfig>
   static constexpr auto fields() {
-    using C = TransformerBlockConfig;
     return std::tuple{
         setting("channels", &C::channels),   setting("heads", &C::heads),           setting("feed_forward", &C::feed_forward),
         setting("attention", &C::attention), setting("chunk", &C::chunk),           setting("reduction", &C::reduction),

@@ -15,8 +15,9 @@ struct FlashConfig {
   Index depth = 1;
   MixedChunkAttentionConfig layer{};
 
+  template <class C = FlashConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("depth", &FlashConfig::depth), setting("layer", &FlashConfig::layer)};
+    return std::tuple{setting("depth", &C::depth), setting("layer", &C::layer)};
   }
 };
 

@@ -19,8 +19,8 @@ struct FlashLanguageModelConfig {
   LanguageModelHeadConfig head{};
   FlashConfig trunk{};
 
+  template <class C = FlashLanguageModelConfig>
   static constexpr auto fields() {
-    using C = FlashLanguageModelConfig;
     return std::tuple{
         setting("vocabulary", &C::vocabulary), setting("position", &C::position), setting("max_length", &C::max_length),
         setting("with_head", &C::with_head),   setting("head", &C::head),         setting("trunk", &C::trunk)};

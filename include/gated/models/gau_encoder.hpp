@@ -26,8 +26,8 @@ struct GauEncoderConfig {
   bool with_head = false;  ///< masked-language-model logits; without, the output is the hidden states
   LanguageModelHeadConfig head{};
 
+  template <class C = GauEncoderConfig>
   static constexpr auto fields() {
-    using C = GauEncoderConfig;
     return std::tuple{setting("vocabulary", &C::vocabulary),
                       setting("token_types", &C::token_types),
                       setting("position", &C::position),

@@ -38,8 +38,8 @@ struct GmlpImageClassifierConfig {
   double pixel_deviation = 0.5;  ///< for whoever prepares images: forward() takes prepared ones
   GmlpConfig trunk{};
 
+  template <class C = GmlpImageClassifierConfig>
   static constexpr auto fields() {
-    using C = GmlpImageClassifierConfig;
     return std::tuple{setting("image", &C::image),
                       setting("patch", &C::patch),
                       setting("image_channels", &C::image_channels),

@@ -17,8 +17,8 @@ struct GmlpLanguageModelConfig {
   double norm_eps = 1e-5;  ///< of the final norm
   GmlpConfig trunk{};
 
+  template <class C = GmlpLanguageModelConfig>
   static constexpr auto fields() {
-    using C = GmlpLanguageModelConfig;
     return std::tuple{setting("vocabulary", &C::vocabulary), setting("final_norm", &C::final_norm), setting("tied", &C::tied),
                       setting("norm_eps", &C::norm_eps), setting("trunk", &C::trunk)};
   }

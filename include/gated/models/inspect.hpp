@@ -81,7 +81,10 @@ Matrix<double> mean_filter(ConstView<T> w, ImageSize grid, Index window) {
     mean(row, column) += value - first(row, column);
     count(row, column) += 1;
   });
-  return first.array() + mean.array() / count.array();
+  for (Index i = 0; i < mean.size(); ++i) {
+    mean.data()[i] = first.data()[i] + mean.data()[i] / count.data()[i];
+  }
+  return mean;
 }
 
 /// How far W is from translation invariance inside a window: Σ |W[p, p + Δ] - m_Δ| / Σ |W[p, p + Δ]| with m = mean_filter().

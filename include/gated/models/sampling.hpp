@@ -22,8 +22,8 @@ struct Sampling {
   Index top_k = 0;           ///< only the k most probable tokens; 0 for all
   double top_p = 1.0;        ///< then only the most probable tokens that together reach this probability; 1 for all
 
+  template <class C = Sampling>
   static constexpr auto fields() {
-    using C = Sampling;
     return std::tuple{setting("temperature", &C::temperature), setting("top_k", &C::top_k), setting("top_p", &C::top_p)};
   }
 };

@@ -34,8 +34,8 @@ struct ParameterGroup {
   std::optional<double> weight_decay = {};  ///< instead of the optimiser's, for the same roles
   bool frozen = false;                      ///< these parameters do not change
 
+  template <class G = ParameterGroup>
   static constexpr auto fields() {
-    using G = ParameterGroup;
     return std::tuple{setting("path", &G::path), setting("learning_rate_factor", &G::learning_rate_factor),
                       setting("weight_decay", &G::weight_decay), setting("frozen", &G::frozen)};
   }
@@ -53,8 +53,8 @@ struct AdamWConfig {
   std::vector<Role> decayed_roles = {Role::weight, Role::embedding};
   std::vector<ParameterGroup> groups = {};  ///< a parameter belongs to the first that has its path, or to none
 
+  template <class C = AdamWConfig>
   static constexpr auto fields() {
-    using C = AdamWConfig;
     return std::tuple{setting("learning_rate", &C::learning_rate),
                       setting("beta1", &C::beta1),
                       setting("beta2", &C::beta2),

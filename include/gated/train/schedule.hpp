@@ -33,8 +33,8 @@ struct ScheduleConfig {
   Index steps = 0;            ///< of the whole training, warm-up included; a constant schedule needs none
   double final_fraction = 0;  ///< of the base rate, which the last step takes
 
+  template <class C = ScheduleConfig>
   static constexpr auto fields() {
-    using C = ScheduleConfig;
     return std::tuple{setting("form", &C::form), setting("warmup", &C::warmup), setting("steps", &C::steps),
                       setting("final_fraction", &C::final_fraction)};
   }

@@ -18,8 +18,8 @@ struct TrainingProgress {
   Index steps = 0;                          ///< done so far
   Random::State random = Random().state();  ///< of the training's generator
 
+  template <class P = TrainingProgress>
   static constexpr auto fields() {
-    using P = TrainingProgress;
     return std::tuple{setting("steps", &P::steps), setting("random", &P::random)};
   }
 };
@@ -35,8 +35,8 @@ struct TrainingConfig {
   Index micro_batches = 1;   ///< whose gradients step() adds up before it updates
   TrainingProgress progress{};
 
+  template <class C = TrainingConfig>
   static constexpr auto fields() {
-    using C = TrainingConfig;
     return std::tuple{setting("model", &C::model),
                       setting("optimizer", &C::optimizer),
                       setting("schedule", &C::schedule),
