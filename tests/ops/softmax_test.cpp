@@ -50,6 +50,22 @@ TYPED_TEST(SoftmaxOf, EqualsItsFormulaForEveryWidth) {
   }
 }
 
+TYPED_TEST(SoftmaxOf, IsAsExactForManyColumnsAsForFew) {
+  const Matrix<TypeParam> x = random_matrix<TypeParam>(2, 50000, 8, 5.0), y = this->of(x);
+  for (Index i = 0; i < x.rows(); ++i) {
+    const auto largest = static_cast<long double>(x.row(i).maxCoeff());
+    long double sum = 0;
+    for (Index j = 0; j < x.cols(); ++j) {
+      sum += std::exp(static_cast<long double>(x(i, j)) - largest);
+    }
+    for (Index j = 0; j < x.cols(); ++j) {
+      const long double distance = largest - static_cast<long double>(x(i, j)), expected = std::exp(-distance) / sum;
+      // The difference to the largest score is rounded before exp() sees it.
+      ASSERT_TRUE(test::close(y(i, j), expected, 2 * this->epsilon * expected * std::max(1.0L, distance))) << i << ", " << j;
+    }
+  }
+}
+
 TYPED_TEST(SoftmaxOf, HasRowsThatSumToOne) {
   const Matrix<TypeParam> y = this->of(random_matrix<TypeParam>(9, 77, 2, 5.0));
   for (Index i = 0; i < y.rows(); ++i) {

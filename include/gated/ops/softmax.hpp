@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "gated/ops/norm.hpp"
+#include "gated/ops/running_sum.hpp"
 #include "gated/ops/special.hpp"
 
 /// @file
@@ -33,15 +34,15 @@ void softmax(View<T> x, bool causal, const Workspace<T>& workspace, Index first 
       std::fill(data, data + x.cols(), T{0});
       return;
     }
-    Simd<T> sum(T{0});
+    RunningSum<T> sum;
     for_each_vector<T>(visible, [&](Index j, Index lanes) {
       // A hidden column may hold anything: what it gives must neither overflow nor count.
       Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
       value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
       value.store(data + j, lanes);
-      sum = sum + value;
+      sum.add(value);
     });
-    const Simd<T> factor(T{1} / sum.sum());
+    const Simd<T> factor(T{1} / sum.total());
     for_each_vector<T>(visible,
                        [&](Index j, Index lanes) { (Simd<T>::load(data + j, lanes) * factor).store(data + j, lanes); });
     std::fill(data + visible, data + x.cols(), T{0});

@@ -14,6 +14,13 @@
 /// subtracted: each result is right to its last digits wherever it is, next to 0 too. An exponential below the smallest normal
 /// number is 0, because processors calculate with such numbers a hundred times as slowly. NaN stays NaN.
 ///
+/// Largest errors over the floats with 2⁻¹³ ≤ |x| ≤ 128 on a machine with fused multiply-add, in machine epsilons of the
+/// result:
+///
+///     exp 0.75   tanh 1.69   σ 1.52   σ' 1.55   φ 1.33   x σ(x) 2.03   x Φ(x) 1.94 for x > 0 and 3.73 for x < 0
+///
+/// The last is below 2 of the sum of |x Φ| and x² φ, of which x (x Φ)' is made; see tests/ops/accuracy_test.cpp.
+///
 /// Polynomials are minimax fits of the relative error with coefficients rounded to T, found with Sollya's fpminimax.
 
 namespace gated {

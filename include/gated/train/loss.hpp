@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gated/ops/running_sum.hpp"
 #include "gated/ops/special.hpp"
 #include "gated/train/elementwise.hpp"
 
@@ -49,11 +50,11 @@ T log_sum_exp(const T* row, Index count) {
   for (Index j = 0; j < count; ++j) {
     largest = row[j] > largest || std::isnan(row[j]) ? row[j] : largest;
   }
-  Simd<T> sum(T{0});
+  RunningSum<T> sum;
   for_each_vector<T>(count, [&](Index j, Index lanes) {
-    sum = sum + exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes);
+    sum.add(exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes));
   });
-  return largest + std::log(sum.sum());
+  return largest + std::log(sum.total());
 }
 
 }  // namespace detail

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "gated/ops/simd.hpp"
+
+/// @file
+/// Sums of very many numbers.
+
+namespace gated {
+
+/// Σ x, whose error does not grow with the number of terms (Kahan, Communications of the ACM 8 (1965) 40).
+///
+/// Cost: four additions a vector, one after the other; for sums of exponentials that is nothing beside the exponentials.
+template <class T>
+class RunningSum {
+ public:
+  EIGEN_STRONG_INLINE void add(Simd<T> x) {
+    const Simd<T> term = x - excess_, next = sum_ + term;
+    excess_ = (next - sum_) - term;
+    sum_ = next;
+  }
+  T total() const { return sum_.sum() - excess_.sum(); }
+
+ private:
+  Simd<T> sum_{T{0}}, excess_{T{0}};  // what was added too much
+};
+
+}  // namespace gated
