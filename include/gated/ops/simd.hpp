@@ -107,7 +107,7 @@ struct Simd {
   /// `a` cut to the upper half of its digits, so that its square is exact.
   friend EIGEN_STRONG_INLINE Simd upper_half(Simd a) {
     constexpr int lower = (digits + 1) / 2;
-    return of(Eigen::internal::pand(a.v, Eigen::internal::pset1frombits<Packet>(static_cast<Bits>(~Bits{0} << lower))));
+    return of(Eigen::internal::pand(a.v, Simd(std::bit_cast<T>(static_cast<Bits>(~Bits{0} << lower))).v));
   }
   /// The whole number nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
   friend EIGEN_STRONG_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
