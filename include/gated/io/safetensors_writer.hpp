@@ -38,7 +38,8 @@ inline std::string safetensors_header(const std::string& file, const std::vector
     const Json entry = {{"dtype", std::string(name_of(tensor.dtype))},
                         {"shape", tensor.shape},
                         {"data_offsets", {offset, offset + tensor.bytes.size()}}};
-    json += (json.size() > 1 ? "," : "") + quoted(tensor.name) + entry.dump();
+    json += json.size() > 1 ? "," : "";
+    json += quoted(tensor.name) + entry.dump();
     offset += tensor.bytes.size();
   }
   json += "}";
