@@ -30,7 +30,8 @@ Variable depthwise_convolution(Tape<T>& tape, Variable x, const Matrix<T>& weigh
       gated::add_gradient<T>(tape, x, dx);
     }
     if (T* const to = tape.gradient_of(weight.data())) {
-      add_kernel_gradient<T>(tape[x], dy, tape.sequences(kept), MatrixMap<T>(to, weight.rows(), weight.cols()), workspace);
+      add_kernel_gradient<T>(tape[x], dy, tape.sequences(kept), Eigen::Map<Matrix<T>>(to, weight.rows(), weight.cols()),
+                             workspace);
     }
     if (T* const to = tape.gradient_of(bias.data())) {
       gated::add_column_sums<T>(dy, to, workspace);

@@ -83,6 +83,7 @@ inline Count head_values(const LanguageModelHeadConfig& c, Count channels, Count
 
 }  // namespace detail
 
+/// The numbers in a gated attention unit.
 inline Count value_count(const GatedAttentionUnitConfig& c) {
   const Index out = c.out > 0 ? c.out : c.channels;
   return detail::norm_values(c.norm, c.norm_position == NormPosition::pre ? c.channels : out) +
@@ -92,12 +93,14 @@ inline Count value_count(const GatedAttentionUnitConfig& c) {
          (c.residual == Residual::scaled ? out : 0);
 }
 
+/// The numbers in a FLASH layer.
 inline Count value_count(const MixedChunkAttentionConfig& c) {
   return detail::norm_values(c.norm, c.channels) + detail::projection_values(c.channels, c.value, c.query_key, true) +
          8 * Count(c.query_key) + detail::rotary_values(c.rotary, c.rotary_dimensions, c.query_key) +
          detail::relative_bias_values(c.relative_bias, c.chunk) + detail::linear_values(c.value, c.channels);
 }
 
+/// The numbers in the trunk of a gMLP or aMLP.
 inline Count value_count(const GmlpConfig& c) {
   const Count gated = c.gate == GateForm::split ? c.hidden / 2 : c.hidden;
   const Count block = 2 * Count(c.channels) + detail::linear_values(c.channels, c.hidden) +
@@ -109,8 +112,10 @@ inline Count value_count(const GmlpConfig& c) {
   return c.depth * block;
 }
 
+/// The numbers in a FLASH trunk.
 inline Count value_count(const FlashConfig& c) { return c.depth * value_count(c.layer); }
 
+/// The numbers in a gMLP language model.
 inline Count value_count(const GmlpLanguageModelConfig& c) {
   const Count channels = c.trunk.channels;
   const LanguageModelHeadConfig head{
@@ -118,6 +123,7 @@ inline Count value_count(const GmlpLanguageModelConfig& c) {
   return c.vocabulary * channels + value_count(c.trunk) + detail::head_values(head, channels, c.vocabulary);
 }
 
+/// The numbers in a gMLP image classifier.
 inline Count value_count(const GmlpImageClassifierConfig& c) {
   const Count channels = c.trunk.channels;
   const bool class_token = c.readout == Readout::class_token;
@@ -132,12 +138,14 @@ inline Count value_count(const GmlpImageClassifierConfig& c) {
          (c.classes > 0 ? detail::linear_values(channels, c.classes) : 0);
 }
 
+/// The numbers in a FLASH language model.
 inline Count value_count(const FlashLanguageModelConfig& c) {
   const Index channels = c.trunk.layer.channels;
   return Count(c.vocabulary) * channels + detail::sinusoid_values(c.position, channels, c.max_length) + value_count(c.trunk) +
          (c.with_head ? detail::head_values(c.head, channels, c.vocabulary) : 0);
 }
 
+/// The numbers in an encoder of gated attention units.
 inline Count value_count(const GauEncoderConfig& c) {
   const Index channels = c.layer.channels;
   return (Count(c.vocabulary) + c.token_types) * channels + detail::sinusoid_values(c.position, channels, c.max_length) +
