@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace gated {
 namespace {
 
 constexpr Index most = Count::most;
+constexpr int half = std::numeric_limits<Index>::digits / 2;  // of the bits
 
 TEST(Count, AddsAndMultipliesAsNumbersDo) {
   EXPECT_EQ((Count(3) + 4).value(), 7);
@@ -13,14 +16,14 @@ TEST(Count, AddsAndMultipliesAsNumbersDo) {
   EXPECT_EQ((Count(most) * 0).value(), 0);
   EXPECT_EQ((Count(most) * 1).value(), most);
   EXPECT_EQ((Count(most - 1) + 1).value(), most);
-  EXPECT_EQ((Count(Index{1} << 31) * (Index{1} << 31)).value(), Index{1} << 62);
+  EXPECT_EQ((Count(Index{1} << half) * (Index{1} << half)).value(), Index{1} << 2 * half);
 }
 
 TEST(Count, StaysAtTheLargestIndex) {
   EXPECT_EQ((Count(most) + 1).value(), most);
   EXPECT_EQ((Count(1) + most).value(), most);
   EXPECT_EQ((Count(most) + most).value(), most);
-  EXPECT_EQ((Count(Index{1} << 32) * (Index{1} << 31)).value(), most);
+  EXPECT_EQ((Count(Index{1} << (half + 1)) * (Index{1} << half)).value(), most);
   EXPECT_EQ((Count(most) * most * most + 1).value(), most);
 }
 

@@ -106,7 +106,7 @@ TEST(ValueCount, OfTheAttentionModelsIsWhatIsBuilt) {
 }
 
 TEST(ValueCount, StaysAtTheLargestIndex) {
-  GmlpConfig config{.length = Index{1} << 40, .channels = 4, .hidden = 4};
+  GmlpConfig config{.length = Count::most / 2, .channels = 4, .hidden = 4};
   EXPECT_EQ(value_count(config), Count::most);
   config.depth = -1;  // which no constructor takes
   EXPECT_EQ(value_count(config).value(), 0);
