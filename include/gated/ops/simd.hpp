@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -107,7 +106,7 @@ struct Simd {
   /// `a` cut to the upper half of its digits, so that its square is exact.
   friend EIGEN_STRONG_INLINE Simd upper_half(Simd a) {
     constexpr int lower = (digits + 1) / 2;
-    return of(Eigen::internal::pand(a.v, Simd(std::bit_cast<T>(static_cast<Bits>(~Bits{0} << lower))).v));
+    return of(Eigen::internal::pand(a.v, Simd(Eigen::numext::bit_cast<T>(static_cast<Bits>(~Bits{0} << lower))).v));
   }
   /// The whole number nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
   friend EIGEN_STRONG_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
@@ -117,7 +116,7 @@ struct Simd {
     using Lanes [[gnu::vector_size(sizeof(Packet))]] = Bits;
     // The last digits of n + 1.5 · 2^(digits - 1) are n; with the bias added they move up to where the exponent is.
     const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
-    return of(std::bit_cast<Packet>(std::bit_cast<Lanes>(biased.v) << (digits - 1)));
+    return of(Eigen::numext::bit_cast<Packet>(Eigen::numext::bit_cast<Lanes>(biased.v) << (digits - 1)));
 #else
     return of(Eigen::internal::pldexp(Simd(T{1}).v, n.v));
 #endif
