@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
+#include "gated/core/aligned_memory.hpp"
 #include "gated/core/matrix.hpp"
 
 /// @file
@@ -23,12 +22,11 @@ class PreparedWeights {
 
   /// Room for the packed form of the rows × columns matrix at `weight`, to be filled by the caller.
   T* add(const T* weight, Index rows, Index columns, Index size) {
-    entries_.push_back({weight, rows, columns, allocate(size)});
-    size_ += static_cast<std::size_t>(size);
-    T* const result = entries_.back().packed.get();
+    T* const packed = take(static_cast<std::size_t>(size));
+    entries_.push_back({weight, rows, columns, packed});
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& a, const Entry& b) { return std::less<>{}(a.weight, b.weight); });
-    return result;
+    return packed;
   }
 
   /// The packed form of the rows × columns matrix at `weight`, or nullptr.
@@ -36,7 +34,7 @@ class PreparedWeights {
     const auto found = std::lower_bound(entries_.begin(), entries_.end(), weight,
                                         [](const Entry& e, const T* wanted) { return std::less<>{}(e.weight, wanted); });
     const bool fits = found != entries_.end() && found->weight == weight && found->rows == rows && found->columns == columns;
-    return fits ? found->packed.get() : nullptr;
+    return fits ? found->packed : nullptr;
   }
 
   /// The matrices that were packed, and the bytes that they take.
@@ -44,21 +42,30 @@ class PreparedWeights {
   std::size_t bytes() const { return size_ * sizeof(T); }
 
  private:
-  static constexpr std::align_val_t alignment{64};
-  struct Delete {
-    void operator()(T* p) const { ::operator delete(p, alignment); }
-  };
   struct Entry {
     const T* weight;
     Index rows, columns;
-    std::unique_ptr<T, Delete> packed;
+    T* packed;
   };
 
-  static std::unique_ptr<T, Delete> allocate(Index size) {
-    return std::unique_ptr<T, Delete>(static_cast<T*>(::operator new(static_cast<std::size_t>(size) * sizeof(T), alignment)));
+  /// `count` numbers that start a cache line, of a block that many weights share: as large as all blocks before it together,
+  /// so that few weights waste little and many lie in few blocks, but never above 32 MiB.
+  T* take(std::size_t count) {
+    constexpr std::size_t line = 64 / sizeof(T), largest = (std::size_t{1} << 25) / sizeof(T);
+    const std::size_t rounded = (count + line - 1) / line * line;
+    if (free_ < rounded) {
+      free_ = std::max(rounded, std::min(size_, largest));
+      blocks_.emplace_back(free_);
+    }
+    T* const result = blocks_.back().data() + (blocks_.back().count() - free_);
+    free_ -= rounded;
+    size_ += rounded;
+    return result;
   }
 
   std::vector<Entry> entries_;  // by address
+  std::vector<AlignedMemory<T>> blocks_;
+  std::size_t free_ = 0;  // of the last block
   std::size_t size_ = 0;
 };
 

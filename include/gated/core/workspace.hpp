@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gated/core/aligned_memory.hpp"
 #include "gated/core/matrix.hpp"
 #include "gated/core/parallel.hpp"
 #include "gated/core/prepared_weights.hpp"
@@ -88,14 +89,14 @@ class Workspace {
   T* take(Index count) {
     eigen_assert(depth_ > 0 && count >= 0);
     const std::size_t size = round_up(static_cast<std::size_t>(count));
-    while (current_ < chunks_.size() && used_ + size > chunks_[current_].size) {
+    while (current_ < chunks_.size() && used_ + size > chunks_[current_].count()) {
       ++current_;
       used_ = 0;
     }
     if (current_ == chunks_.size()) {
-      chunks_.push_back(Chunk(std::max(size, chunks_.empty() ? std::size_t{1024} : chunks_.back().size)));
+      chunks_.emplace_back(std::max(size, chunks_.empty() ? std::size_t{1024} : chunks_.back().count()));
     }
-    T* const result = chunks_[current_].data.get() + used_;
+    T* const result = chunks_[current_].data() + used_;
     used_ += size;
     taken_ += size;
     peak_ = std::max(peak_, taken_);
@@ -181,26 +182,13 @@ class Workspace {
   [[nodiscard]] Scope at(const char* name, Index index) { return Scope(*this, name, index); }
 
  private:
-  static constexpr std::size_t alignment = 64;
-
-  struct AlignedDelete {
-    void operator()(T* p) const { ::operator delete (p, std::align_val_t{alignment}); }
-  };
-  struct Chunk {
-    explicit Chunk(std::size_t count)
-        : data(static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment}))), size(count) {}
-    Chunk(std::size_t count, std::nothrow_t)
-        : data(static_cast<T*>(::operator new (count * sizeof(T), std::align_val_t{alignment}, std::nothrow))), size(count) {}
-    std::unique_ptr<T, AlignedDelete> data;
-    std::size_t size;
-  };
   struct PathElement {
     const char* name;
     Index index;
   };
 
   static std::size_t round_up(std::size_t count) {
-    constexpr std::size_t unit = alignment / sizeof(T);
+    constexpr std::size_t unit = 64 / sizeof(T);
     return (count + unit - 1) / unit * unit;
   }
 
@@ -218,16 +206,16 @@ class Workspace {
   /// One chunk of `count` scalars, or none if there is no memory for it.
   void replace_chunks(std::size_t count) noexcept {
     chunks_.clear();  // keeps the vector's own memory
-    Chunk whole(count, std::nothrow);
-    if (whole.data != nullptr) {
+    AlignedMemory<T> whole(count, std::nothrow);
+    if (whole.data() != nullptr) {
       chunks_.push_back(std::move(whole));
     }
   }
 
   std::size_t capacity() const {
     std::size_t count = 0;
-    for (const Chunk& chunk : chunks_) {
-      count += chunk.size;
+    for (const AlignedMemory<T>& chunk : chunks_) {
+      count += chunk.count();
     }
     return count;
   }
@@ -246,7 +234,7 @@ class Workspace {
 
   Threads threads_;
   const PreparedWeights<T>* prepared_ = nullptr;
-  std::vector<Chunk> chunks_;
+  std::vector<AlignedMemory<T>> chunks_;
   std::vector<std::unique_ptr<Workspace>> workers_;
   std::size_t current_ = 0;     // the chunk that is being filled
   std::size_t used_ = 0;        // of that chunk

@@ -1,0 +1,33 @@
+#include "gated/core/aligned_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace gated {
+namespace {
+
+std::uintptr_t address(const double* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+TEST(AlignedMemory, StartsACacheLineAndWhenLargeALargePage) {
+  const AlignedMemory<double> small(3), large(std::size_t{1} << 20);
+  EXPECT_EQ(address(small.data()) % 64, 0u);
+  EXPECT_EQ(address(large.data()) % (std::uintptr_t{1} << 21), 0u);
+  EXPECT_EQ(large.count(), std::size_t{1} << 20);
+  large.data()[0] = large.data()[large.count() - 1] = 1;  // is there to its last number
+}
+
+TEST(AlignedMemory, MayBeEmpty) { EXPECT_EQ(AlignedMemory<float>(0).count(), 0u); }
+
+TEST(AlignedMemory, MovesWithoutCopying) {
+  AlignedMemory<double> first(1000), second(5);
+  const double* const data = first.data();
+  second = std::move(first);
+  EXPECT_EQ(second.data(), data);
+  EXPECT_EQ(second.count(), 1000u);
+}
+
+}  // namespace
+}  // namespace gated
