@@ -32,20 +32,36 @@ struct RowMoments {
   T factor;  ///< 1 / √(var + eps)
 };
 
+/// Σ over the vectors of a row, `sum = add(sum, j, lanes)` for each: in four sums, none of which waits for another.
+template <class T, class Add>
+EIGEN_STRONG_INLINE T sum_of_row(Index channels, const Add& add) {
+  constexpr Index width = Simd<T>::width, many = 4;
+  Simd<T> sums[many] = {Simd<T>(T{0}), Simd<T>(T{0}), Simd<T>(T{0}), Simd<T>(T{0})};
+  Index j = 0;
+  for (; j + many * width <= channels; j += many * width) {
+    GATED_UNROLL
+    for (Index k = 0; k < many; ++k) {
+      sums[k] = add(sums[k], j + k * width, width);
+    }
+  }
+  for (; j < channels; j += width) {
+    sums[0] = add(sums[0], j, std::min(width, channels - j));
+  }
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
+}
+
 /// The variance is the biased one (divided by C), as in PyTorch, from centred values; eps stands inside the root.
 template <class T>
 RowMoments<T> row_moments(const T* row, Index channels, double eps) {
   const T reciprocal = T{1} / static_cast<T>(channels);
-  Simd<T> sum(T{0});
-  for_each_vector<T>(channels, [&](Index j, Index lanes) { sum = sum + Simd<T>::load(row + j, lanes); });
-  const Simd<T> mean(sum.sum() * reciprocal);
-
-  Simd<T> squares(T{0});
-  for_each_vector<T>(channels, [&](Index j, Index lanes) {
-    const Simd<T> centred = (Simd<T>::load(row + j, lanes) - mean).keep(lanes);
-    squares = fma(centred, centred, squares);
-  });
-  return {sum.sum() * reciprocal, T{1} / std::sqrt(squares.sum() * reciprocal + static_cast<T>(eps))};
+  const T mean = reciprocal * sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
+                   return sum + Simd<T>::load(row + j, lanes);
+                 });
+  const T variance = reciprocal * sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
+                       const Simd<T> centred = (Simd<T>::load(row + j, lanes) - Simd<T>(mean)).keep(lanes);
+                       return fma(centred, centred, sum);
+                     });
+  return {mean, T{1} / std::sqrt(variance + static_cast<T>(eps))};
 }
 
 /// y = (x - mean(x)) / √(var(x) + eps) ⊙ scale + shift, row by row (Ba et al., arXiv:1607.06450).

@@ -31,12 +31,11 @@ RowSize<T> row_size(const T* row, Index channels, double eps, ScaleNormForm form
   const T peak = largest.largest();
   const T down = std::isfinite(peak) && peak > T{0} ? std::ldexp(T{1}, -std::clamp(std::ilogb(peak), -100, 100)) : T{1};
 
-  Simd<T> squares(T{0});
-  for_each_vector<T>(channels, [&](Index j, Index lanes) {
+  const T squares = sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
     const Simd<T> small = Simd<T>::load(row + j, lanes) * Simd<T>(down);
-    squares = fma(small, small, squares);
+    return fma(small, small, sum);
   });
-  const T mean_square = squares.sum() / static_cast<T>(channels);  // of the scaled numbers
+  const T mean_square = squares / static_cast<T>(channels);  // of the scaled numbers
   const T epsilon = static_cast<T>(eps);
   if (form == ScaleNormForm::rsqrt) {
     return {std::sqrt(mean_square / down / down + epsilon), false};

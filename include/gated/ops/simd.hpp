@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -38,6 +40,12 @@ struct Simd {
   using Packet = typename Eigen::internal::packet_traits<T>::type;
   static constexpr Index width = Eigen::internal::unpacket_traits<Packet>::size;
   static constexpr auto lane_count = static_cast<std::size_t>(width);
+  /// True if fma() rounds once.
+#if defined(EIGEN_VECTORIZE_FMA) || (defined(EIGEN_VECTORIZE_NEON) && defined(__ARM_FEATURE_FMA))
+  static constexpr bool fuses = true;
+#else
+  static constexpr bool fuses = false;
+#endif
 
   Packet v;
 
@@ -110,15 +118,21 @@ struct Simd {
   }
   /// The whole number nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
   friend EIGEN_STRONG_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
-  /// 2ⁿ for a whole number n for which it is neither infinite nor below the smallest normal number; anything for NaN.
+  /// 2ⁿ for a whole number n from the exponent of the smallest normal number on, and 0 for the n before that. Must not be
+  /// infinite. Anything for NaN.
   friend EIGEN_STRONG_INLINE Simd power_of_two(Simd n) {
-#if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
-    using Lanes [[gnu::vector_size(sizeof(Packet))]] = Bits;
     // The last digits of n + 1.5 · 2^(digits - 1) are n; with the bias added they move up to where the exponent is.
     const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
+#if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
+    using Lanes [[gnu::vector_size(sizeof(Packet))]] = Bits;
     return of(Eigen::numext::bit_cast<Packet>(Eigen::numext::bit_cast<Lanes>(biased.v) << (digits - 1)));
 #else
-    return of(Eigen::internal::pldexp(Simd(T{1}).v, n.v));
+    using Lanes = std::array<Bits, lane_count>;
+    Lanes lanes = Eigen::numext::bit_cast<Lanes>(biased.v);
+    for (Bits& lane : lanes) {
+      lane <<= digits - 1;
+    }
+    return of(Eigen::numext::bit_cast<Packet>(lanes));
 #endif
   }
 
