@@ -106,11 +106,11 @@ TYPED_TEST(GatedAttentionUnitOf, EveryMixtureOfOptionsEqualsTheLiteralFormula) {
 
 TYPED_TEST(GatedAttentionUnitOf, SequencesOfSeveralBlocksOfScoresEqualTheLiteralFormula) {
   using T = TypeParam;
-  const auto sequences = Sequences::of_lengths({3, 150});
+  const auto sequences = Sequences::of_lengths({3, 270});
   const auto x = random_matrix<T>(sequences.total(), c, 2);
   const auto mask = test::random_mask(sequences, 3);
   for (GatedAttentionUnitConfig config :
-       {gau_presets::lucidrains(c, s), gau_presets::flash_quad_junnyu(c, 150, s), gau_presets::gau_alpha(c, s)}) {
+       {gau_presets::lucidrains(c, s), gau_presets::flash_quad_junnyu(c, 270, s), gau_presets::gau_alpha(c, s)}) {
     for (const bool causal : {false, true}) {
       config.causal = causal;
       const auto unit = random_layer<GatedAttentionUnit<T>>(config);

@@ -177,6 +177,25 @@ TYPED_TEST(MatmulOf, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
   }
 }
 
+TYPED_TEST(MatmulOf, OfALowerTriangleEqualsTheWholeProductToTheBitAndReadsNoFurther) {
+  constexpr Index height = TestFixture::tile_height, n = 3 * height + 2;
+  for (const Index diagonal : {Index{0}, Index{1}, height, n}) {
+    const Index depth = diagonal + n;
+    Matrix<TypeParam> a = random_matrix<TypeParam>(n, depth, 1);
+    for (Index i = 0; i < n; ++i) {
+      a.row(i).tail(std::max<Index>(depth - diagonal - i - 1, 0)).setZero();
+    }
+    Matrix<TypeParam> b = random_matrix<TypeParam>(depth, 70, 2), whole(n, 70), y(n, 70);
+    matmul<TypeParam>(a, b, whole, this->workspace);
+    b.bottomRows(n - height).setConstant(std::numeric_limits<TypeParam>::quiet_NaN());  // behind the first rows' triangle
+    matmul<TypeParam>(lower<TypeParam>(a, diagonal), b, y, this->workspace);
+    EXPECT_TRUE(same_bits(Matrix<TypeParam>(y.topRows(height)), Matrix<TypeParam>(whole.topRows(height)))) << diagonal;
+    b = random_matrix<TypeParam>(depth, 70, 2);
+    matmul<TypeParam>(lower<TypeParam>(a, diagonal), b, y, this->workspace);
+    EXPECT_TRUE(same_bits(y, whole)) << diagonal;
+  }
+}
+
 TYPED_TEST(MatmulOf, LetsNaNAndInfinityIntoTheirRowAndColumnOnly) {
   using T = TypeParam;
   Matrix<T> a = random_matrix<T>(this->tile_height + 1, 6, 15), b = random_matrix<T>(6, this->panel_width + 5, 16);

@@ -148,7 +148,7 @@ TYPED_TEST(ScoresOf, EveryKernelAndOptionEqualsTheLiteralFormula) {
 TYPED_TEST(ScoresOf, SeveralBlocksOfQueriesEqualTheLiteralFormula) {
   for (const ScoreKernel kernel : kernels) {
     for (const bool causal : {false, true}) {
-      Attention<TypeParam> attention(150, 170, 20);
+      Attention<TypeParam> attention(290, 310, 20);
       attention.scoring = {.kernel = kernel, .scale = TypeParam(0.1), .causal = causal};
       attention.use_relative();
       attention.use_masks(true);

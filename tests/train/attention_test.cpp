@@ -97,7 +97,7 @@ TEST(AttentionTraining, GradientsAcrossBlocksOfQueries) {
       expect_attention_gradients({.scoring = {.kernel = kernel, .scale = 0.3, .causal = causal},
                                   .relative = RelativeBiasForm::t5,
                                   .keys = true,
-                                  .sequences = Sequences::of_lengths({140, 3, 260})});
+                                  .sequences = Sequences::of_lengths({140, 3, 270})});
     }
   }
 }

@@ -112,7 +112,7 @@ struct GatedAttentionUnitState {
 /// Shapes: x is rows × C, y is rows × out. `mask` holds a 0 or 1 per row, or nothing. Sequences may differ in length; n is each
 /// one's own. Errors: ArgumentError when built; ShapeError for wrong sizes, a mask of another length, a sequence without any
 /// unmasked token, or more positions than a Toeplitz bias holds. Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops a sequence,
-/// the second half of which halves when causal; scratch rows × (C + 3E + 3S) + 128·N.
+/// the second half of which halves when causal; scratch rows × (C + 3E + 3S) + 256·N.
 template <class T>
 struct GatedAttentionUnit {
   using Scalar = T;

@@ -92,7 +92,7 @@ struct MixedChunkAttentionState {
 ///
 /// Shapes: x and y are rows × C; `mask` holds a 0 or 1 per row, or nothing; masked tokens are not attended to and n still
 /// counts them. The last chunk may be short. Errors: ArgumentError when built; ShapeError for sizes and masks. Cost:
-/// 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 3E + 5S) + 128·c + S·E.
+/// 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 3E + 5S) + c² + S·E.
 template <class T>
 struct MixedChunkAttention {
   using Scalar = T;

@@ -52,11 +52,11 @@ struct SpatialProjectionConfig {
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
 /// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out
-/// (they are products with 0: finite tokens never reach back, but a NaN or infinity may, within 128 tokens; streaming keeps it
-/// out). Shapes: v and y are rows × C. Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels
-/// that the heads do not divide. Cost: 2·N²·C flops a sequence, about half of it when causal. A dense or Toeplitz weight is
-/// read where it lies; masked and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N²
-/// numbers.
+/// (or are products with 0: finite tokens never reach back, but a NaN or infinity may, by the rows of a tile, 13 at most;
+/// streaming keeps it out). Shapes: v and y are rows × C. Errors: ShapeError for a sequence of another length (see
+/// LengthPolicy) or for channels that the heads do not divide. Cost: 2·N²·C flops a sequence, about half of it when causal. A
+/// dense or Toeplitz weight is read where it lies; masked and scaled ones are expanded in scratch, 128 rows at a time. A
+/// Toeplitz weight never holds N² numbers.
 template <class T>
 struct SpatialProjection {
   using Scalar = T;
@@ -213,7 +213,7 @@ struct SpatialProjection {
     for (Index k = 0; k < rows; ++k) {
       expand_row(head, i + k, depth, &expanded.coeffRef(k, 0));
     }
-    return expanded;
+    return is_causal() ? lower<T>(expanded, i) : Operand<T>(expanded);
   }
 
  private:

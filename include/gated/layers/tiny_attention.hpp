@@ -24,7 +24,7 @@ struct TinyAttentionConfig {
 ///
 /// Shapes: x is rows × C, y is rows × out. With `causal`, token i attends to tokens j ≤ i. An observer sees the attention map
 /// of each sequence (N × N) under `….attention_map.b`. Errors: ShapeError. Cost: 2·rows·a·(3C + out) + 4·N²·a flops a sequence;
-/// scratch rows × 4a + 128·N.
+/// scratch rows × 4a + 256·N.
 template <class T>
 struct TinyAttention {
   using Scalar = T;

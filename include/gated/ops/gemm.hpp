@@ -32,6 +32,7 @@ struct Operand {
   const T* data;
   Index rows, columns;
   Index row_stride, column_stride;  // in elements; of a second factor, one of them is 1
+  Index diagonal = -1;              // of a lower triangle: the last column of row 0 that is not 0
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
@@ -42,6 +43,8 @@ struct Operand {
       : data(data_), rows(rows_), columns(columns_), row_stride(row_stride_), column_stride(column_stride_) {}
 
   Operand transposed() const { return {data, columns, rows, column_stride, row_stride}; }
+  /// The columns that a product must read for the rows up to `row`.
+  Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
   const T* at(Index row, Index column) const { return data + row * row_stride + column * column_stride; }
 };
 
@@ -223,7 +226,8 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
     const Index first = task / panels * block_rows;
     const Index last = std::min(first + block_rows, a.rows);
     for (Index row = first; row < last;) {
-      const Index rows = multiply_some(last - row, a.columns, left(row), a.row_stride, k_stride, panel, panel_stride, tile);
+      const Index depth = a.depth(std::min(row + tile_height, last) - 1);
+      const Index rows = multiply_some(last - row, depth, left(row), a.row_stride, k_stride, panel, panel_stride, tile);
       epilogue(row, column, rows, columns, tile);
       row += rows;
     }

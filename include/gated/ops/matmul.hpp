@@ -18,6 +18,14 @@ Operand<T> transposed(const std::type_identity_t<Operand<T>>& x) {
   return x.transposed();
 }
 
+/// A lower triangle as the first factor of matmul(): row i is 0 behind column `diagonal` + i, which spares that work.
+template <class T>
+Operand<T> lower(const std::type_identity_t<Operand<T>>& x, Index diagonal) {
+  Operand<T> result = x;
+  result.diagonal = diagonal;
+  return result;
+}
+
 namespace detail {
 
 /// The position of the Activate among `Stages`, or their number.

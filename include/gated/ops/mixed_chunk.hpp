@@ -94,7 +94,7 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
 ///
 /// With several threads the chunks are computed side by side, also in the causal form: the memories that they read are summed
 /// up first. Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Masked tokens' global keys must be 0
-/// already. Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch 128·c + S·E, and a memory of S·E per chunk for the causal form with
+/// already. Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch c² + S·E, and a memory of S·E per chunk for the causal form with
 /// threads.
 template <class T, class... Stages>
 void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, Workspace<T>& workspace,

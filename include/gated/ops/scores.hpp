@@ -148,7 +148,7 @@ void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Wor
 }
 
 /// Queries whose scores are made at a time.
-inline constexpr Index query_block = 128;
+inline constexpr Index query_block = 256;
 
 /// Calls `f(done, rows, seen)` for each block of at most `block` queries: `rows` of them from `done` on, which stand from
 /// `first` + `done` on among the keys and see the first `seen` of them.
@@ -165,7 +165,7 @@ void for_each_query_block(Index queries, Index keys, Index first, bool causal, I
 /// y = stages(A v) for the queries `first`, `first` + 1, … of one sequence, as many as q has rows.
 ///
 /// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i stands at position first + i among the keys. Cost: 2·M·N·(S
-/// + E) flops, half of it when causal; scratch of 128 rows of scores. An observer sees A, all rows of it.
+/// + E) flops, half of it when causal; scratch of 256 rows of scores. An observer sees A, all rows of it.
 template <class T, class... Stages>
 void attend(ConstView<T> q, ConstView<T> k, ConstView<T> v, Index first, const Scoring<T>& scoring, View<T> y,
             Workspace<T>& workspace, const Stages&... stages) {
@@ -178,7 +178,8 @@ void attend(ConstView<T> q, ConstView<T> k, ConstView<T> v, Index first, const S
     if (scoring.dropout.is_active()) {
       detail::drop<T>(first + done, scoring.dropout, weights, workspace);
     }
-    matmul<T>(weights, ConstView<T>(v.topRows(seen)), y.middleRows(done, rows), workspace, shifted(stages, done, 0)...);
+    const Operand<T> factor = scoring.causal ? lower<T>(weights, first + done) : Operand<T>(weights);
+    matmul<T>(factor, ConstView<T>(v.topRows(seen)), y.middleRows(done, rows), workspace, shifted(stages, done, 0)...);
   });
 }
 

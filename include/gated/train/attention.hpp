@@ -64,7 +64,7 @@ void scores_back(Index first, const Scoring<T>& scoring, View<T> weights, View<T
 ///     ∂S = w ∂A ⊙ kernel'(S), or A ⊙ (∂A - Σ_j A_ij ∂A_ij / w) for a softmax
 ///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q       ∂relative[o] = the sum of ∂S_ij over j - i = o, times scale if inside
 ///
-/// Gradients are added to. Scores are computed again, 128 queries at a time, and never kept. Cost: 2·M·N·(3·S + 2·E) flops,
+/// Gradients are added to. Scores are computed again, 256 queries at a time, and never kept. Cost: 2·M·N·(3·S + 2·E) flops,
 /// half of it when causal; scratch of 256 rows of scores.
 template <class T>
 void attend_back(const ConstView<T>& q, const ConstView<T>& k, const ConstView<T>& v, const ConstView<T>& dy, Index first,
