@@ -15,6 +15,7 @@ try:
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator
 except ImportError:
     plt = None
 
@@ -63,6 +64,9 @@ def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
         axes.plot(list(values), list(values.values()), style, label=title, linewidth=1.6, markersize=4)
     axes.set_xscale("log", base=2)
     axes.set_yscale(y_scale)
+    if y_scale == "log":
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
     xs = sorted({x for _, values, _ in lines for x in values})
     axes.set_xticks(xs, [f"{x:,}" for x in xs], fontsize=8)
     axes.minorticks_off()
