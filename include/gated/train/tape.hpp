@@ -1,30 +1,22 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstring>
-#include <functional>
-#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "gated/core/parameters.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/sequences.hpp"
-#include "gated/core/workspace.hpp"
+#include "gated/train/function_stack.hpp"
+#include "gated/train/parameter_gradients.hpp"
+#include "gated/train/variables.hpp"
 
 /// @file
 /// What a training step remembers on its way forward, and how it comes back.
 
 namespace gated {
-
-/// A matrix on a Tape, named by its place there. Valid until the tape begins anew.
-struct Variable {
-  Index index = -1;
-};
 
 /// How a training step differs from inference. Nothing here has an effect without a generator in Tape::begin().
 struct TapeOptions {
@@ -72,15 +64,7 @@ class Tape {
   void begin(const Model& model, Model& gradient) {
     clear();
     require<ArgumentError>(&model != &gradient, "Tape::begin: the model is its own gradient. Give it one by zeros_like().");
-    for_each_parameter(
-        [&](const ParameterInfo& info, auto values, auto gradients) {
-          if (info.role != Role::constant) {
-            parameters_.push_back({values.data(), gradients.data()});
-          }
-        },
-        model, gradient);
-    std::sort(parameters_.begin(), parameters_.end(),
-              [](const Parameter& a, const Parameter& b) { return std::less<>{}(a.value, b.value); });
+    parameters_.assign(model, gradient);
     begun_ = true;
   }
 
@@ -98,18 +82,20 @@ class Tape {
   /// Scratch memory and threads, for the functions that the tape calls.
   Workspace<T>& workspace() { return workspace_; }
   /// The bytes that the activations and gradients of the largest step took.
-  std::size_t bytes() const { return memory_.bytes() + outer_memory_.bytes(); }
+  std::size_t bytes() const { return variables_.bytes(); }
 
   // --- Variables ---
 
   /// A matrix of the caller, from which no gradient is asked.
-  Variable constant(const ConstView<T>& x) { return add({const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()}); }
+  Variable constant(const ConstView<T>& x) {
+    expect_begun();
+    return variables_.borrow(x, false, scope_);
+  }
 
   /// A matrix of the caller whose gradient() can be read after backward().
   Variable input(const ConstView<T>& x) {
-    const Variable result = constant(x);
-    entry(result).wants_gradient = true;
-    return result;
+    expect_begun();
+    return variables_.borrow(x, true, scope_);
   }
 
   /// A temporary would be gone before the way back.
@@ -122,44 +108,21 @@ class Tape {
 
   /// A new uninitialised matrix, for the output of a layer.
   Variable make(Index rows, Index columns) {
-    const Index stride = row_stride<T>(columns);
-    Entry made{memory_.take(rows * stride), rows, columns, stride};
-    made.wants_gradient = true;
-    return add(made);
+    expect_begun();
+    return variables_.make(rows, columns, scope_);
   }
 
   /// The columns `first` … `first` + `count` - 1 of x, in place. Errors: ArgumentError for columns that x does not have, that
   /// another part of x has already, or of an x that is a part itself.
-  Variable columns(Variable x, Index first, Index count) {
-    expect_free(x, first, count);
-    if (is_outer(x) && wants_gradient(x)) {
-      gradient(x);  // outlives the block, while this part of it does not
-    }
-    Entry part = entry(x);
-    part.value += first;
-    part.columns = count;
-    part.gradient = nullptr;
-    part.whole = x.index;
-    part.first_column = first;
-    part.columns_in_parts = 0;
-    part.next_part = std::exchange(part.first_part, -1);
-    const Variable result = add(part);
-    entry(x).first_part = result.index;
-    entry(x).columns_in_parts += count;
-    return result;
-  }
+  Variable columns(Variable x, Index first, Index count) { return variables_.columns(x, first, count, scope_); }
 
-  Index rows(Variable x) const { return entry(x).rows; }
-  Index width(Variable x) const { return entry(x).columns; }
-
+  Index rows(Variable x) const { return variables_.rows(x); }
+  Index width(Variable x) const { return variables_.width(x); }
   /// The values of x.
-  View<T> operator[](Variable x) {
-    const Entry& e = entry(x);
-    return view(e.value, e);
-  }
+  View<T> operator[](Variable x) { return variables_[x]; }
 
   /// Scalars that live as long as the step's activations: a mask, a table.
-  T* take(Index count) { return memory_.take(count); }
+  T* take(Index count) { return variables_.take(count); }
 
   /// Keeps a copy of `sequences` for the way back; sequences() gives it.
   Index keep(const Sequences& sequences) {
@@ -192,11 +155,7 @@ class Tape {
   /// has them under one path, its output last; one that ends with a sub-layer has its output there.
   template <class F>
   void for_each_activation(F&& f) {
-    for (Entry& e : entries_) {
-      if (e.scope >= 0 && e.whole < 0) {
-        f(path(e.scope), ConstView<T>(view(e.value, e)));
-      }
-    }
+    variables_.for_each([&](Index scope, const ConstView<T>& values) { f(path(scope), values); });
   }
 
   // --- The way back ---
@@ -205,16 +164,7 @@ class Tape {
   /// and references to what outlives the step, such as the layer and this tape.
   template <class F>
   void push(const F& backward) {
-    static_assert(std::is_trivially_copyable_v<F>, "what is pushed captures variables, numbers, pointers and references only");
-    const std::size_t at = code_.size();
-    code_.resize(at + sizeof(F));
-    std::memcpy(code_.data() + at, &backward, sizeof(F));
-    steps_.push_back({at, [](Tape& tape, std::size_t where) {
-                        // The code may move while it runs, if a block is recomputed: run a copy.
-                        alignas(F) std::byte copy[sizeof(F)];
-                        std::memcpy(copy, tape.code_.data() + where, sizeof(F));
-                        (*std::launder(reinterpret_cast<F*>(copy)))();
-                      }});
+    steps_.push(backward);
   }
 
   /// y = f(x), a block whose gradients (and, with `recompute`, activations) are given back when the way back has passed it.
@@ -224,7 +174,7 @@ class Tape {
   Variable block(Variable x, const F& f) {
     if (!options_.recompute) {
       const std::size_t first = steps_.size();
-      const Index outer = entry_count();
+      const Index outer = variables_.count();
       const Variable y = f(x);
       expect_same_shape(y, x);
       const std::size_t last = steps_.size();
@@ -232,10 +182,10 @@ class Tape {
         if (wants_gradient(x)) {
           gradient(x);  // outlives the block
         }
-        const auto frame = memory_.frame();
-        const Index around = std::exchange(outer_entries_, outer);
-        run_back(first, last);
-        outer_entries_ = around;
+        {
+          const typename Variables<T>::Inside inside(variables_, outer);
+          run_back(first, last);
+        }
         skip_to_ = first;
       });
       return y;
@@ -255,12 +205,11 @@ class Tape {
         gradient(x);  // outlives the block
       }
       const Forgotten forgotten(*this);
-      const Index around = std::exchange(outer_entries_, entry_count());
+      const typename Variables<T>::Inside inside(variables_, variables_.count());
       const Random after = std::exchange(noise_, before);
-      give(target(f(x)), dy);
+      target(f(x)).give(dy);
       run_back(forgotten.first_step(), steps_.size());
       noise_ = after;
-      outer_entries_ = around;
     });
     return y;
   }
@@ -283,108 +232,38 @@ class Tape {
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == width(output), "Tape::backward: cotangent is ",
                         cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output), " × ", width(output), ".");
     expect_forward_only();
-    give(target(output), cotangent);
+    target(output).give(cotangent);
     run_back(0, steps_.size());
   }
 
   /// The gradient of the loss with respect to x: for the functions that are pushed, and for inputs after backward().
-  ConstView<T> gradient(Variable x) {
-    if (const Entry& e = entry(x); e.gradient == nullptr || e.first_part >= 0 || e.whole >= 0) {
-      if (Target all = target(x); all.fresh) {
-        all.view.setZero();  // nothing reached it
-      }
-    }
-    return view(entry(x).gradient, entry(x));
-  }
-
-  bool wants_gradient(Variable x) const { return entry(x).wants_gradient; }
-
-  /// Where a gradient goes: to be assigned if `fresh`, to be added to otherwise.
-  struct Target {
-    View<T> view;
-    bool fresh;
-  };
-  Target target(Variable x) {
-    if (entry(x).whole >= 0) {
-      return target_of_part(x);
-    }
-    Entry& e = entry(x);
-    const bool allocated = e.gradient != nullptr;
-    if (!allocated) {
-      e.gradient = take_gradient(x);
-    }
-    const bool fresh = !std::exchange(e.filled, true);
-    if (!fresh || e.first_part < 0) {
-      return {view(e.gradient, e), fresh};
-    }
-    // Parts of it have received something, or may do so later. What has not becomes zero; from now on all is added.
-    for (Index part = e.first_part; part >= 0; part = entry({part}).next_part) {
-      Entry& p = entry({part});
-      p.gradient = e.gradient + p.first_column;
-      if (!std::exchange(p.filled, true) && allocated) {
-        view(p.gradient, p).setZero();
-      }
-    }
-    if (!allocated) {
-      view(e.gradient, e).setZero();
-    }
-    return {view(e.gradient, e), false};
-  }
+  ConstView<T> gradient(Variable x) { return variables_.gradient(x); }
+  bool wants_gradient(Variable x) const { return variables_.wants_gradient(x); }
+  /// Where the gradient of x goes: for the functions that are pushed.
+  using Target = GradientTarget<T>;
+  Target target(Variable x) { return variables_.target(x); }
 
   /// The gradient of a parameter, by the parameter's address; nullptr for one that is not trained.
-  T* gradient_of(const T* parameter) const {
-    const auto found = std::lower_bound(parameters_.begin(), parameters_.end(), parameter,
-                                        [](const Parameter& p, const T* wanted) { return std::less<>{}(p.value, wanted); });
-    return found != parameters_.end() && found->value == parameter ? found->gradient : nullptr;
-  }
+  T* gradient_of(const T* parameter) const { return parameters_.find(parameter); }
 
  private:
-  struct Parameter {
-    const T* value;
-    T* gradient;
-  };
-  struct Entry {
-    T* value = nullptr;
-    Index rows = 0, columns = 0, stride = 0;
-    T* gradient = nullptr;
-    Index scope = -1;
-    Index whole = -1, first_column = 0, next_part = -1;  // of a part
-    Index first_part = -1, columns_in_parts = 0;         // of a whole that has parts
-    bool wants_gradient = false;
-    bool filled = false;  // the gradient has received something
-  };
-  struct Step {
-    std::size_t code;
-    void (*run)(Tape&, std::size_t);
-  };
   struct ScopeNode {
     Index outer;
     const char* name;
     Index index;
   };
 
-  /// Forgets, when it ends, everything that was put on the tape since it began, parts of older variables included.
+  /// Forgets, when it ends, everything that was put on the tape since it began.
   class Forgotten {
    public:
     explicit Forgotten(Tape& tape)
         : tape_(tape),
-          frame_(tape.memory_),
-          entries_(tape.entries_.size()),
+          variables_(tape.variables_),
           steps_(tape.steps_.size()),
-          code_(tape.code_.size()),
           sequences_(tape.sequences_.size()),
           scopes_(tape.scopes_.size()) {}
     ~Forgotten() {
-      while (tape_.entries_.size() > entries_) {  // the newest part of a variable is its first
-        if (const Entry& e = tape_.entries_.back(); e.whole >= 0) {
-          Entry& whole = tape_.entry({e.whole});
-          whole.first_part = e.next_part;
-          whole.columns_in_parts -= e.columns;
-        }
-        tape_.entries_.pop_back();
-      }
-      tape_.steps_.resize(steps_);
-      tape_.code_.resize(code_);
+      tape_.steps_.shrink(steps_);
       tape_.sequences_.erase(tape_.sequences_.begin() + static_cast<std::ptrdiff_t>(sequences_), tape_.sequences_.end());
       tape_.scopes_.resize(scopes_);
     }
@@ -394,9 +273,11 @@ class Tape {
 
    private:
     Tape& tape_;
-    typename Workspace<T>::Frame frame_;
-    std::size_t entries_, steps_, code_, sequences_, scopes_;
+    typename Variables<T>::Forgotten variables_;
+    std::size_t steps_, sequences_, scopes_;
   };
+
+  void expect_begun() const { require<ArgumentError>(begun_, "Tape: begin(model, gradient) comes first."); }
 
   /// One way back for one way forward: a second would add to gradients that have been used up.
   void expect_forward_only() {
@@ -405,7 +286,7 @@ class Tape {
   }
 
   void expect_of_this_step(Variable x) const {
-    require<ArgumentError>(begun_ && x.index >= 0 && x.index < entry_count(),
+    require<ArgumentError>(begun_ && variables_.has(x),
                            "Tape::backward: there is no such variable in this step. Record it after begin().");
   }
 
@@ -414,80 +295,22 @@ class Tape {
                         ", expected the shape of x, ", rows(x), " × ", width(x), ".");
   }
 
-  void expect_free(Variable x, Index first, Index count) const {
-    constexpr const char* where = "Tape::columns";
-    require<ArgumentError>(entry(x).whole < 0, where, ": x is a part of another variable and cannot have parts itself.");
-    require<ArgumentError>(first >= 0 && count >= 0 && first + count <= width(x), where, ": first = ", first,
-                           " and count = ", count, ", but x has ", width(x), " columns.");
-    for (Index part = entry(x).first_part; part >= 0; part = entry({part}).next_part) {
-      const Entry& p = entry({part});
-      require<ArgumentError>(first + count <= p.first_column || p.first_column + p.columns <= first, where, ": ", count,
-                             " columns from ", first, " on overlap another part of x, ", p.columns, " from ", p.first_column,
-                             " on.");
-    }
-  }
-
   void clear() {
     parameters_.clear();
-    entries_.clear();
-    steps_.clear();
-    code_.clear();
+    variables_.clear();
+    steps_.shrink(0);
     sequences_.clear();
     scopes_.clear();
     scope_ = -1;
     noisy_ = false;
-    frame_.restart();
-    outer_frame_.restart();
-    outer_entries_ = 0;
     begun_ = false;
     returned_ = false;
-  }
-
-  Variable add(Entry e) {
-    require<ArgumentError>(begun_, "Tape: begin(model, gradient) comes first.");
-    e.scope = scope_;
-    entries_.push_back(e);
-    return {static_cast<Index>(entries_.size()) - 1};
-  }
-
-  Index entry_count() const { return static_cast<Index>(entries_.size()); }
-  /// Whether the way back is in a block, and x was made outside of it.
-  bool is_outer(Variable x) const { return x.index < outer_entries_; }
-  /// Memory for the gradient of x, which must not be given back before x is.
-  T* take_gradient(Variable x) { return (is_outer(x) ? outer_memory_ : memory_).take(entry(x).rows * entry(x).stride); }
-
-  Entry& entry(Variable x) { return entries_[static_cast<std::size_t>(x.index)]; }
-  const Entry& entry(Variable x) const { return entries_[static_cast<std::size_t>(x.index)]; }
-
-  static View<T> view(T* data, const Entry& e) {
-    return Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>(data, e.rows, e.columns, Eigen::OuterStride<>(e.stride));
-  }
-
-  Target target_of_part(Variable x) {
-    Entry& whole = entry({entry(x).whole});
-    if (whole.gradient == nullptr) {
-      whole.gradient = take_gradient({entry(x).whole});
-      if (whole.columns_in_parts != whole.columns) {  // columns that no part covers
-        view(whole.gradient, whole).setZero();
-      }
-    }
-    Entry& e = entry(x);
-    e.gradient = whole.gradient + e.first_column;
-    return {view(e.gradient, e), !std::exchange(e.filled, true)};
-  }
-
-  static void give(Target to, const ConstView<T>& values) {
-    if (to.fresh) {
-      to.view = values;
-    } else {
-      to.view += values;
-    }
   }
 
   void run_back(std::size_t first, std::size_t last) {
     while (last > first) {
       skip_to_ = --last;
-      steps_[last].run(*this, steps_[last].code);
+      steps_.run(last);
       last = std::min(last, skip_to_);
     }
   }
@@ -501,18 +324,12 @@ class Tape {
 
   TapeOptions options_;
   Workspace<T> workspace_;  // scratch of single functions
-  Workspace<T> memory_;     // activations and gradients
-  typename Workspace<T>::Frame frame_{memory_};
-  Workspace<T> outer_memory_;  // gradients that a block gives to variables of others, besides its input
-  typename Workspace<T>::Frame outer_frame_{outer_memory_};
-  std::vector<Parameter> parameters_;
-  std::vector<Entry> entries_;
-  std::vector<Step> steps_;
-  std::vector<std::byte> code_;
+  Variables<T> variables_;
+  ParameterGradients<T> parameters_;
+  FunctionStack steps_;  // of the way back
   std::vector<Sequences> sequences_;
   std::vector<ScopeNode> scopes_;
   Index scope_ = -1;
-  Index outer_entries_ = 0;  // variables that are older than the block in which the way back is; 0 outside of blocks
   std::size_t skip_to_ = 0;  // where the way back goes on, behind a block that it has passed
   Random noise_;
   bool noisy_ = false;

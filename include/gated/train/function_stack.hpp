@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+/// @file
+/// What a training step must do on its way back.
+
+namespace gated {
+
+/// Functions one upon another, kept as bytes: pushing one allocates nothing once the memory of a step is there.
+class FunctionStack {
+ public:
+  /// Puts `f()` on top. It is copied as bytes, so it may capture numbers, pointers and references to what outlives the stack.
+  template <class F>
+  void push(const F& f) {
+    static_assert(std::is_trivially_copyable_v<F>, "what is pushed captures variables, numbers, pointers and references only");
+    const std::size_t at = code_.size();
+    code_.resize(at + sizeof(F));
+    std::memcpy(code_.data() + at, &f, sizeof(F));
+    functions_.push_back({at, [](const FunctionStack& stack, std::size_t where) {
+                            // The bytes may move while the function runs, if it pushes others: run a copy.
+                            alignas(F) std::byte copy[sizeof(F)];
+                            std::memcpy(copy, stack.code_.data() + where, sizeof(F));
+                            (*std::launder(reinterpret_cast<F*>(copy)))();
+                          }});
+  }
+
+  std::size_t size() const { return functions_.size(); }
+
+  /// Calls the function `index`, counted from the bottom.
+  void run(std::size_t index) const {
+    const Function f = functions_[index];
+    f.run(*this, f.code);
+  }
+
+  /// Takes functions off until `size` are left.
+  void shrink(std::size_t size) {
+    if (size < functions_.size()) {
+      code_.resize(functions_[size].code);
+      functions_.resize(size);
+    }
+  }
+
+ private:
+  struct Function {
+    std::size_t code;  // where its bytes begin
+    void (*run)(const FunctionStack&, std::size_t);
+  };
+  std::vector<Function> functions_;
+  std::vector<std::byte> code_;
+};
+
+}  // namespace gated

@@ -1,0 +1,269 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "gated/core/workspace.hpp"
+
+/// @file
+/// The matrices of a training step and their gradients.
+
+namespace gated {
+
+/// A matrix on a Tape, named by its place there. Valid until the tape begins anew.
+struct Variable {
+  Index index = -1;
+};
+
+/// Where a gradient goes: to be assigned if `fresh`, to be added to otherwise.
+template <class T>
+struct GradientTarget {
+  View<T> view;
+  bool fresh;
+
+  /// Adds `values`.
+  void give(const ConstView<T>& values) {
+    if (fresh) {
+      view = values;
+    } else {
+      view += values;
+    }
+  }
+};
+
+/// The variables of one step: their values, the parts in which some are used, and their gradients, which get memory when
+/// something first reaches them. The Tape's; use it through Tape.
+///
+/// The gradient of a variable and those of its parts (some of its columns) are one matrix. While the way back is in a block,
+/// the gradients of the block's own variables lie in memory that is given back behind it.
+template <class T>
+class Variables {
+ public:
+  Variables() = default;
+  Variables(const Variables&) = delete;
+  Variables& operator=(const Variables&) = delete;
+
+  /// Forgets all, and keeps the memory.
+  void clear() {
+    entries_.clear();
+    frame_.restart();
+    outer_frame_.restart();
+    first_inner_ = 0;
+  }
+
+  Index count() const { return static_cast<Index>(entries_.size()); }
+  bool has(Variable x) const { return x.index >= 0 && x.index < count(); }
+  /// The bytes that the values and gradients of the largest step took.
+  std::size_t bytes() const { return memory_.bytes() + outer_memory_.bytes(); }
+
+  // --- Values ---
+
+  /// A matrix of the caller.
+  Variable borrow(const ConstView<T>& x, bool wants_gradient, Index scope) {
+    return add({.value = const_cast<T*>(x.data()),
+                .rows = x.rows(),
+                .columns = x.cols(),
+                .stride = x.outerStride(),
+                .scope = scope,
+                .wants_gradient = wants_gradient});
+  }
+
+  /// A new uninitialised matrix.
+  Variable make(Index rows, Index columns, Index scope) {
+    const Index stride = row_stride<T>(columns);
+    return add({.value = memory_.take(rows * stride),
+                .rows = rows,
+                .columns = columns,
+                .stride = stride,
+                .scope = scope,
+                .wants_gradient = true});
+  }
+
+  /// The columns `first` … `first` + `count` - 1 of x, in place. Errors: ArgumentError for columns that x does not have, that
+  /// another part of x has already, or of an x that is a part itself.
+  Variable columns(Variable x, Index first, Index count, Index scope) {
+    expect_free(x, first, count);
+    if (is_outer(x) && wants_gradient(x)) {
+      gradient(x);  // outlives the block, while this part of it does not
+    }
+    Entry part = entry(x);
+    part.value += first;
+    part.columns = count;
+    part.gradient = nullptr;
+    part.scope = scope;
+    part.whole = x.index;
+    part.first_column = first;
+    part.columns_in_parts = 0;
+    part.next_part = std::exchange(part.first_part, -1);
+    const Variable result = add(part);
+    entry(x).first_part = result.index;
+    entry(x).columns_in_parts += count;
+    return result;
+  }
+
+  Index rows(Variable x) const { return entry(x).rows; }
+  Index width(Variable x) const { return entry(x).columns; }
+  View<T> operator[](Variable x) { return view(entry(x).value, entry(x)); }
+
+  /// Scalars that live as long as the values.
+  T* take(Index count) { return memory_.take(count); }
+
+  /// Calls `f(scope, values)` for each variable that was made under a name, parts left out.
+  template <class F>
+  void for_each(F&& f) {
+    for (Entry& e : entries_) {
+      if (e.scope >= 0 && e.whole < 0) {
+        f(e.scope, ConstView<T>(view(e.value, e)));
+      }
+    }
+  }
+
+  // --- Gradients ---
+
+  bool wants_gradient(Variable x) const { return entry(x).wants_gradient; }
+
+  /// What has reached x so far.
+  ConstView<T> gradient(Variable x) {
+    if (const Entry& e = entry(x); e.gradient == nullptr || e.first_part >= 0 || e.whole >= 0) {
+      if (GradientTarget<T> all = target(x); all.fresh) {
+        all.view.setZero();  // nothing reached it
+      }
+    }
+    return view(entry(x).gradient, entry(x));
+  }
+
+  /// Where what reaches x goes. What is fresh must be assigned.
+  GradientTarget<T> target(Variable x) {
+    if (entry(x).whole >= 0) {
+      return target_of_part(x);
+    }
+    Entry& e = entry(x);
+    const bool allocated = e.gradient != nullptr;
+    if (!allocated) {
+      e.gradient = take_gradient(x);
+    }
+    const bool fresh = !std::exchange(e.filled, true);
+    if (!fresh || e.first_part < 0) {
+      return {view(e.gradient, e), fresh};
+    }
+    // Parts of it have received something, or may do so later. What has not becomes zero; from now on all is added.
+    for (Index part = e.first_part; part >= 0; part = entry({part}).next_part) {
+      Entry& p = entry({part});
+      p.gradient = e.gradient + p.first_column;
+      if (!std::exchange(p.filled, true) && allocated) {
+        view(p.gradient, p).setZero();
+      }
+    }
+    if (!allocated) {
+      view(e.gradient, e).setZero();
+    }
+    return {view(e.gradient, e), false};
+  }
+
+  // --- Blocks ---
+
+  /// While it lives, the way back is in a block whose variables are those from `first` on: their gradients are given back when
+  /// it ends, and other variables' outlive it.
+  class Inside {
+   public:
+    Inside(Variables& variables, Index first)
+        : variables_(variables), frame_(variables.memory_), around_(std::exchange(variables.first_inner_, first)) {}
+    ~Inside() { variables_.first_inner_ = around_; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Variables& variables_;
+    typename Workspace<T>::Frame frame_;
+    Index around_;
+  };
+
+  /// Forgets, when it ends, the variables that were made since it began, parts of older ones included.
+  class Forgotten {
+   public:
+    explicit Forgotten(Variables& variables)
+        : variables_(variables), frame_(variables.memory_), count_(variables.entries_.size()) {}
+    ~Forgotten() {
+      while (variables_.entries_.size() > count_) {  // the newest part of a variable is its first
+        if (const Entry& e = variables_.entries_.back(); e.whole >= 0) {
+          Entry& whole = variables_.entry({e.whole});
+          whole.first_part = e.next_part;
+          whole.columns_in_parts -= e.columns;
+        }
+        variables_.entries_.pop_back();
+      }
+    }
+    Forgotten(const Forgotten&) = delete;
+    Forgotten& operator=(const Forgotten&) = delete;
+
+   private:
+    Variables& variables_;
+    typename Workspace<T>::Frame frame_;
+    std::size_t count_;
+  };
+
+ private:
+  struct Entry {
+    T* value = nullptr;
+    Index rows = 0, columns = 0, stride = 0;
+    T* gradient = nullptr;
+    Index scope = -1;
+    Index whole = -1, first_column = 0, next_part = -1;  // of a part
+    Index first_part = -1, columns_in_parts = 0;         // of a whole that has parts
+    bool wants_gradient = false;
+    bool filled = false;  // the gradient has received something
+  };
+
+  Variable add(const Entry& e) {
+    entries_.push_back(e);
+    return {count() - 1};
+  }
+
+  Entry& entry(Variable x) { return entries_[static_cast<std::size_t>(x.index)]; }
+  const Entry& entry(Variable x) const { return entries_[static_cast<std::size_t>(x.index)]; }
+
+  static View<T> view(T* data, const Entry& e) {
+    return Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>(data, e.rows, e.columns, Eigen::OuterStride<>(e.stride));
+  }
+
+  void expect_free(Variable x, Index first, Index count) const {
+    constexpr const char* where = "Tape::columns";
+    require<ArgumentError>(entry(x).whole < 0, where, ": x is a part of another variable and cannot have parts itself.");
+    require<ArgumentError>(first >= 0 && count >= 0 && first + count <= width(x), where, ": first = ", first,
+                           " and count = ", count, ", but x has ", width(x), " columns.");
+    for (Index part = entry(x).first_part; part >= 0; part = entry({part}).next_part) {
+      const Entry& p = entry({part});
+      require<ArgumentError>(first + count <= p.first_column || p.first_column + p.columns <= first, where, ": ", count,
+                             " columns from ", first, " on overlap another part of x, ", p.columns, " from ", p.first_column,
+                             " on.");
+    }
+  }
+
+  /// Whether the way back is in a block, and x was made outside of it.
+  bool is_outer(Variable x) const { return x.index < first_inner_; }
+  /// Memory for the gradient of x, which must not be given back before x is.
+  T* take_gradient(Variable x) { return (is_outer(x) ? outer_memory_ : memory_).take(entry(x).rows * entry(x).stride); }
+
+  GradientTarget<T> target_of_part(Variable x) {
+    Entry& whole = entry({entry(x).whole});
+    if (whole.gradient == nullptr) {
+      whole.gradient = take_gradient({entry(x).whole});
+      if (whole.columns_in_parts != whole.columns) {  // columns that no part covers
+        view(whole.gradient, whole).setZero();
+      }
+    }
+    Entry& e = entry(x);
+    e.gradient = whole.gradient + e.first_column;
+    return {view(e.gradient, e), !std::exchange(e.filled, true)};
+  }
+
+  Workspace<T> memory_;  // values, and the gradients of the block in which the way back is
+  typename Workspace<T>::Frame frame_{memory_};
+  Workspace<T> outer_memory_;  // gradients that a block gives to variables of others, besides its input
+  typename Workspace<T>::Frame outer_frame_{outer_memory_};
+  std::vector<Entry> entries_;
+  Index first_inner_ = 0;  // of the block in which the way back is; 0 outside of blocks
+};
+
+}  // namespace gated
