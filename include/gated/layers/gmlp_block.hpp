@@ -74,7 +74,8 @@ struct GmlpBlockState {
 /// §2).
 ///
 /// With `attention`, aMLP: tiny attention reads the normalised (and shifted) input and is added to the gate. Shapes: x and y
-/// are rows × C; y may be x. Errors: ShapeError. Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + 2F).
+/// are rows × C; y may be x. Errors: ShapeError. Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), F more with
+/// a gate that is not split.
 template <class T>
 struct GmlpBlock {
   using Scalar = T;
@@ -194,8 +195,10 @@ struct GmlpBlock {
     void attend(const ConstView<T>& x, View<T> y, Workspace<T>& workspace) const {
       block.attention->forward(x, sequences, y, workspace);
     }
-    void gate(const ConstView<T>& z, const ConstView<T>& attended, View<T> y, Workspace<T>& workspace) const {
-      if (attended.rows() > 0) {
+    void gate(View<T> z, const ConstView<T>& attended, View<T> y, Workspace<T>& workspace) const {
+      if (block.config.gate == GateForm::split) {
+        block.gate.forward_in_place(z, sequences, attended, workspace);
+      } else if (attended.rows() > 0) {
         block.gate.forward(z, sequences, attended, y, workspace);
       } else {
         block.gate.forward(z, sequences, y, workspace);
@@ -252,7 +255,9 @@ struct GmlpBlock {
   void project_and_gate(const ConstView<T>& x, View<T> y, Workspace<T>& workspace, const Mixing& mixing,
                         const Stages&... stages) const {
     MatrixMap<T> z = workspace.matrix(x.rows(), config.hidden);
-    MatrixMap<T> gated = workspace.matrix(x.rows(), gate.out());
+    const bool split = config.gate == GateForm::split;  // then the gated half takes the place of u
+    MatrixMap<T> apart = workspace.matrix(split ? 0 : x.rows(), gate.out());
+    const View<T> gated = split ? View<T>(z.leftCols(gate.out())) : View<T>(apart);
     MatrixMap<T> attended = workspace.matrix(attention ? x.rows() : 0, gate.out());
     proj_in.forward(x, z, workspace.at("proj_in"), Activate{config.activation});
     if (attention) {

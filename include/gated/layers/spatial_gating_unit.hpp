@@ -77,13 +77,28 @@ struct SpatialGatingUnit {
   }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    forward_with(x, sequences, y, workspace);
+    const auto frame = workspace.frame();
+    forward_with(x, sequences, workspace.matrix(x.rows(), out()), y, workspace);
   }
 
   /// With `addition` (rows × out()) added to the gate before its activation.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> addition, View<T> y, Workspace<T>& workspace) const {
     expect_addition(addition, x.rows());
-    forward_with(x, sequences, y, workspace, Add<T>(addition));
+    const auto frame = workspace.frame();
+    forward_with(x, sequences, workspace.matrix(x.rows(), out()), y, workspace, Add<T>(addition));
+  }
+
+  /// The same for the split form where z, the input, may be overwritten: the result is in its left half, and norm(v) in its
+  /// right one, so that a block's tokens stay in nearer caches. `addition` may have no rows.
+  void forward_in_place(View<T> z, const Sequences& sequences, ConstView<T> addition, Workspace<T>& workspace) const {
+    eigen_assert(config.form == GateForm::split);
+    const View<T> u = z.leftCols(out()), v = z.rightCols(out());
+    if (addition.rows() > 0) {
+      expect_addition(addition, z.rows());
+      forward_with(z, sequences, v, u, workspace, Add<T>(addition));
+    } else {
+      forward_with(z, sequences, v, u, workspace);
+    }
   }
 
   /// The same for the tokens from position `first` on of one causal sequence. `seen` (N × out()) holds the earlier tokens'
@@ -127,14 +142,13 @@ struct SpatialGatingUnit {
  private:
   bool is_product() const { return config.form == GateForm::split || config.form == GateForm::multiplicative; }
 
+  /// `v` receives the normalised gate input, which may be its place in x.
   template <class... Additions>
-  void forward_with(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
+  void forward_with(const ConstView<T>& x, const Sequences& sequences, View<T> v, View<T> y, Workspace<T>& workspace,
                     const Additions&... additions) const {
     check(x, sequences);
     expect_shape<T>("SpatialGatingUnit::forward", "y", y, x.rows(), out());
 
-    const auto frame = workspace.frame();
-    MatrixMap<T> v = workspace.matrix(x.rows(), out());
     norm.forward(x.rightCols(out()), v, workspace.at("norm"));
     finish(x, [&](const auto&... last) { proj.forward(v, sequences, y, workspace.at("proj"), additions..., last...); });
     workspace.show(y);
