@@ -112,7 +112,7 @@ struct GatedAttentionUnitState {
 /// Shapes: x is rows × C, y is rows × out. `mask` holds a 0 or 1 per row, or nothing. Sequences may differ in length; n is each
 /// one's own. Errors: ArgumentError when built; ShapeError for wrong sizes, a mask of another length, a sequence without any
 /// unmasked token, or more positions than a Toeplitz bias holds. Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops a sequence,
-/// the second half of which halves when causal; scratch rows × (C + 3E + 3S) + 256·N.
+/// the second half of which halves when causal; scratch rows × (C + 2E + 3S) + 256·N.
 template <class T>
 struct GatedAttentionUnit {
   using Scalar = T;
@@ -217,13 +217,13 @@ struct GatedAttentionUnit {
                         " tokens that the state was made for. Start with a larger capacity.");
     const Sequences sequences = Sequences::single(x.rows());
     const Index seen = first + x.rows();
-    run(x, y, workspace, [&](const auto& parts, View<T> q, View<T> k, View<T> attended) {
+    run(x, y, workspace, [&](auto& parts, View<T> q, View<T> k) {
       rotary.forward(sequences, first, workspace, q, k);
       state.keys.middleRows(first, x.rows()) = k;
       state.values.middleRows(first, x.rows()) = parts.v;
       Scoring<T> scoring = scoring_for(seen, seen);
       scoring.relative = relative_bias.for_length(seen, workspace);
-      attend<T>(q, state.keys.topRows(seen), state.values.topRows(seen), first, scoring, attended, workspace.at("weights", 0),
+      attend<T>(q, state.keys.topRows(seen), state.values.topRows(seen), first, scoring, parts.u, workspace.at("weights", 0),
                 Multiply<T>(parts.u));
     });
   }
@@ -295,7 +295,7 @@ struct GatedAttentionUnit {
                     Workspace<T>& workspace) const {
     check(x, sequences, mask);
     expect_shape<T>("GatedAttentionUnit::forward", "y", y, x.rows(), config.out);
-    run(x, y, workspace, [&](const auto& parts, View<T> q, View<T> k, View<T> attended) {
+    run(x, y, workspace, [&](auto& parts, View<T> q, View<T> k) {
       rotary.forward(sequences, 0, workspace, q, k);
       const ScoreTerms terms{.mask = mask,
                              .visible = mask_values(mask, workspace),
@@ -304,32 +304,28 @@ struct GatedAttentionUnit {
                              .bias_stride = bias.outerStride()};
       for (Index b = 0; b < sequences.count(); ++b) {
         const Index offset = sequences.offset(b), length = sequences.length(b);
+        View<T> gated = parts.u.middleRows(offset, length);
         attend<T>(q.middleRows(offset, length), k.middleRows(offset, length), parts.v.middleRows(offset, length), 0,
-                  scoring(sequences, b, terms), attended.middleRows(offset, length), workspace.at("weights", b),
-                  Multiply<T>(parts.u.middleRows(offset, length)));
+                  scoring(sequences, b, terms), gated, workspace.at("weights", b), Multiply<T>(gated));
       }
     });
   }
 
-  /// Everything but the mixing of tokens, which `mix(parts, q, k, attended)` does.
+  /// Everything but the mixing of tokens, which `mix(parts, q, k)` does: it puts u ⊙ A v in the place of u.
   template <class Mix>
   void run(const ConstView<T>& x, View<T> y, Workspace<T>& workspace, const Mix& mix) const {
     const auto frame = workspace.frame();
-    MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
-    {
-      const auto inner = workspace.frame();
-      MatrixMap<T> normalised = workspace.matrix(config.norm_position == NormPosition::pre ? x.rows() : 0, x.cols());
-      if (config.norm_position == NormPosition::pre) {
-        norm.forward(x, normalised, workspace.at("norm"));
-      }
-      const auto parts = projection.forward(config.norm_position == NormPosition::pre ? ConstView<T>(normalised) : x,
-                                            workspace.at("projection"));
-      MatrixMap<T> q = workspace.matrix(x.rows(), config.query_key), k = workspace.matrix(x.rows(), config.query_key);
-      offset_scale.forward(0, parts.z, q, workspace);
-      offset_scale.forward(1, parts.z, k, workspace);
-      mix(parts, q, k, attended);
+    const bool pre = config.norm_position == NormPosition::pre;
+    MatrixMap<T> normalised = workspace.matrix(pre ? x.rows() : 0, x.cols());
+    if (pre) {
+      norm.forward(x, normalised, workspace.at("norm"));
     }
-    add_residual<T>(proj_out, config.residual, residual_scale, attended, x, y, workspace);
+    auto parts = projection.forward(pre ? ConstView<T>(normalised) : x, workspace.at("projection"));
+    MatrixMap<T> q = workspace.matrix(x.rows(), config.query_key), k = workspace.matrix(x.rows(), config.query_key);
+    offset_scale.forward(0, parts.z, q, workspace);
+    offset_scale.forward(1, parts.z, k, workspace);
+    mix(parts, q, k);
+    add_residual<T>(proj_out, config.residual, residual_scale, parts.u, x, y, workspace);
     if (config.norm_position == NormPosition::post) {
       norm.forward(y, y, workspace.at("norm"));
     }

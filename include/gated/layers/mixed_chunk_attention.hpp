@@ -92,7 +92,7 @@ struct MixedChunkAttentionState {
 ///
 /// Shapes: x and y are rows × C; `mask` holds a 0 or 1 per row, or nothing; masked tokens are not attended to and n still
 /// counts them. The last chunk may be short. Errors: ArgumentError when built; ShapeError for sizes and masks. Cost:
-/// 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 3E + 5S) + c² + S·E.
+/// 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 2E + 5S) + c·(c + E) + S·E.
 template <class T>
 struct MixedChunkAttention {
   using Scalar = T;
@@ -161,14 +161,13 @@ struct MixedChunkAttention {
       }
     }
     ChunkMixing<T> mix = mixing(relative_bias.for_length(std::min(config.chunk, sequences.longest()), workspace));
-    MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index offset = sequences.offset(b), length = sequences.length(b);
       mix.local.keys = visible == nullptr ? nullptr : visible + offset;
-      mix_sequence<T>(parts.rows(offset, length), mix, attended.middleRows(offset, length), workspace.at("weights", b),
-                      Multiply<T>(u.middleRows(offset, length)));
+      View<T> gated = u.middleRows(offset, length);  // in place
+      mix_sequence<T>(parts.rows(offset, length), mix, gated, workspace.at("weights", b), Multiply<T>(gated));
     }
-    proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
+    proj_out.forward(u, y, workspace.at("proj_out"), Add<T>(x));
     workspace.show(y);
   }
 
@@ -203,17 +202,17 @@ struct MixedChunkAttention {
     const Sequences sequences = Sequences::single(x.rows());
     const MatrixMap<T> z = normalise(x, sequences, &state.previous, workspace);
     auto [u, parts] = prepare(z, sequences, state.position(config.chunk), workspace);
-    MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
     const ChunkMixing<T> mix = mixing(relative_bias.for_length(config.chunk, workspace));
     for (Index done = 0; done < x.rows();) {
       const Index rows = std::min(x.rows() - done, config.chunk - state.filled), seen = state.filled + rows;
       const ChunkParts<T> part = parts.rows(done, rows);
+      View<T> gated = u.middleRows(done, rows);  // in place
       state.local_keys.middleRows(state.filled, rows) = part.local_k;
       state.global_keys.middleRows(state.filled, rows) = part.global_k;
       state.values.middleRows(state.filled, rows) = part.values;
       mix_chunk<T>(part.local_q, part.global_q, state.local_keys.topRows(seen), state.values.topRows(seen), state.filled,
-                   mix.local, state.memory, memory_scale<T>(config.reduction, state.finished), attended.middleRows(done, rows),
-                   workspace.at("weights", 0), Multiply<T>(u.middleRows(done, rows)));
+                   mix.local, state.memory, memory_scale<T>(config.reduction, state.finished), gated,
+                   workspace.at("weights", 0), Multiply<T>(gated));
       state.filled = seen;
       done += rows;
       if (state.filled == config.chunk) {
@@ -224,7 +223,7 @@ struct MixedChunkAttention {
         ++state.finished;
       }
     }
-    proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
+    proj_out.forward(u, y, workspace.at("proj_out"), Add<T>(x));
     workspace.show(y);
   }
 

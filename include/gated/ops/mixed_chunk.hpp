@@ -77,7 +77,7 @@ void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const View<
 }
 
 /// y = stages(A v + q M · scale) for tokens that stand from `first` on in a chunk with local keys `k` and values `v`, of which
-/// they are part. A scale of 0 leaves the memory M unread.
+/// they are part. A scale of 0 leaves the memory M unread. y may be a matrix that a stage reads (a gate).
 template <class T, class... Stages>
 void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const ConstView<T>& k, const ConstView<T>& v,
                Index first, const Scoring<T>& local, const ConstView<T>& memory, T scale, View<T> y, Workspace<T>& workspace,
@@ -86,16 +86,18 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
     attend<T>(local_q, k, v, first, local, y, workspace, stages...);
     return;
   }
-  attend<T>(local_q, k, v, first, local, y, workspace);
-  matmul<T>(global_q, memory, y, workspace, Scale<T>{scale}, Add<T>(y), stages...);
+  const auto frame = workspace.frame();
+  MatrixMap<T> own = workspace.matrix(y.rows(), y.cols());
+  attend<T>(local_q, k, v, first, local, own, workspace);
+  matmul<T>(global_q, memory, y, workspace, Scale<T>{scale}, Add<T>(own), stages...);
 }
 
 /// y = stages(A v + Q M) for one whole sequence.
 ///
 /// With several threads the chunks are computed side by side, also in the causal form: the memories that they read are summed
 /// up first. Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Masked tokens' global keys must be 0
-/// already. Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch c² + S·E, and a memory of S·E per chunk for the causal form with
-/// threads.
+/// already. Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch c·(c + E) + S·E, and a memory of S·E per chunk for the causal form
+/// with threads.
 template <class T, class... Stages>
 void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, Workspace<T>& workspace,
                   const Stages&... stages) {
