@@ -65,7 +65,8 @@ TYPED_TEST(LinearOf, TakesRowsAndColumnsOfALargerMatrix) {
   Matrix<T> y = Matrix<T>::Constant(6, 8, 7);
   layer.forward(whole.block(1, 4, 4, 5), y.block(2, 1, 4, 3), workspace);
   EXPECT_TRUE(test::same_bits(y.block(2, 1, 4, 3), layer.forward(whole.block(1, 4, 4, 5), workspace)));
-  EXPECT_EQ(y.sum() - y.block(2, 1, 4, 3).sum(), T(7 * (48 - 12))) << "what lies around the output is left alone";
+  y.block(2, 1, 4, 3).setConstant(7);
+  EXPECT_TRUE((y.array() == 7).all()) << "what lies around the output is left alone";
 }
 
 TYPED_TEST(LinearOf, GivesNoRowsForNoRows) {
