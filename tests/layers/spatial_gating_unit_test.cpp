@@ -82,6 +82,23 @@ TYPED_TEST(SpatialGatingUnitOf, EqualsItsFormulaInEveryForm) {
   }
 }
 
+TYPED_TEST(SpatialGatingUnitOf, WorksInPlaceToTheSameBits) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({13, 20, 1, 0});
+  const auto gate = random_gate<T>({.channels = 36, .spatial = {.length = 20, .heads = 3, .causal = true}});
+  const auto x = random_matrix<T>(sequences.total(), 36, 2);
+  const auto addition = random_matrix<T>(sequences.total(), gate.out(), 3);
+  Workspace<T> workspace(Threads{2});
+  Matrix<T> y(x.rows(), gate.out()), z = x;
+  gate.forward(x, sequences, y, workspace);
+  gate.forward_in_place(z, sequences, Matrix<T>(), workspace);
+  EXPECT_TRUE(test::same_bits(Matrix<T>(z.leftCols(gate.out())), y));
+  gate.forward(x, sequences, addition, y, workspace);
+  z = x;
+  gate.forward_in_place(z, sequences, addition, workspace);
+  EXPECT_TRUE(test::same_bits(Matrix<T>(z.leftCols(gate.out())), y));
+}
+
 TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsAndWithBiasesOfOneTheSplitGateIsItsFirstHalf) {
   using T = TypeParam;
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
@@ -198,6 +215,17 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
             "SpatialGatingUnit::forward: addition is 196 × 5, expected 196 × 4 (tokens × gated channels).");
   EXPECT_TRUE((y.array() == 7).all());
   EXPECT_TRUE((longer.array() == 7).all());
+}
+
+TEST(SpatialGatingUnit, RefusesToWorkInPlaceWithoutAHalfToOverwrite) {
+  const auto gate = random_gate<float>({.channels = 6, .form = GateForm::additive, .spatial = {.length = 5}});
+  Matrix<float> z = random_matrix<float>(5, 6, 1);
+  const Matrix<float> before = z;
+  Workspace<float> workspace;
+  const std::string message =
+      message_of<ArgumentError>([&] { gate.forward_in_place(z, Sequences::single(5), Matrix<float>(), workspace); });
+  EXPECT_NE(message.find("SpatialGatingUnit::forward_in_place: the gate is additive"), std::string::npos) << message;
+  EXPECT_EQ(z, before);
 }
 
 TEST(SpatialGatingUnit, RefusesToBeBuiltFromChannelsThatDoNotSplit) {

@@ -15,6 +15,13 @@
 
 namespace gated {
 
+/// `count` numbers and those that fill up their last cache line: pieces of this size, one behind another, each start a line.
+template <class T>
+constexpr std::size_t whole_cache_lines(std::size_t count) {
+  constexpr std::size_t line = static_cast<std::size_t>(cache_line_bytes) / sizeof(T);
+  return (count + line - 1) / line * line;
+}
+
 /// Uninitialised numbers, aligned to cache lines. Large arrays ask for large pages where the system has them on demand (Linux'
 /// madvise): a product walks through more pages of 4 KiB than the processor remembers the addresses of.
 template <class T>
@@ -35,7 +42,6 @@ class AlignedMemory {
   std::size_t count() const { return count_; }
 
  private:
-  static constexpr std::size_t cache_line = 64;
   static constexpr std::size_t large_page = std::size_t{1} << 21;
 
   struct Delete {
@@ -44,13 +50,14 @@ class AlignedMemory {
   };
 
   static std::size_t bytes(std::size_t count) { return count * sizeof(T); }
+  static bool is_large(std::size_t count) { return bytes(count) >= 2 * large_page; }
   static std::align_val_t alignment(std::size_t count) {
-    return std::align_val_t{bytes(count) < 2 * large_page ? cache_line : large_page};
+    return std::align_val_t{is_large(count) ? large_page : static_cast<std::size_t>(cache_line_bytes)};
   }
 
   void ask_for_large_pages() const {
 #ifdef MADV_HUGEPAGE
-    if (data_ != nullptr && bytes(count_) >= 2 * large_page) {
+    if (data_ != nullptr && is_large(count_)) {
       ::madvise(data_.get(), bytes(count_) / large_page * large_page, MADV_HUGEPAGE);  // a wish: its failure is no error
     }
 #endif

@@ -44,6 +44,9 @@ using ConstVectorView = Eigen::Ref<const Vector<T>>;
 template <class T>
 using MatrixMap = Eigen::Map<Matrix<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
+/// The bytes that a processor fetches at once, on all usual machines.
+inline constexpr Index cache_line_bytes = 64;
+
 /// Rows that lie this many bytes apart compete for the same few lines of a first-level cache, on all usual machines.
 inline constexpr Index crowding_bytes = 4096;
 
@@ -56,7 +59,7 @@ constexpr bool crowds(Index stride) {
 /// Elements from one row of a scratch matrix to the next: its columns, and a cache line more where the rows would crowd.
 template <class T>
 constexpr Index row_stride(Index columns) {
-  return crowds<T>(columns) ? columns + 64 / static_cast<Index>(sizeof(T)) : columns;
+  return crowds<T>(columns) ? columns + cache_line_bytes / static_cast<Index>(sizeof(T)) : columns;
 }
 
 /// Raises ShapeError unless `x` has `expected` columns: `"Linear::forward: x has 5 columns, expected in = 4"`.

@@ -48,11 +48,11 @@ class PreparedWeights {
     T* packed;
   };
 
-  /// `count` numbers that start a cache line, of a block that many weights share: as large as all blocks before it together,
-  /// so that few weights waste little and many lie in few blocks, but never above 32 MiB.
+  /// `count` numbers that start a cache line, of a block that many weights share. A new block is as large as all weights
+  /// before it together, but for more than one weight at most 32 MiB: few weights waste little, and many lie in few blocks.
   T* take(std::size_t count) {
-    constexpr std::size_t line = 64 / sizeof(T), largest = (std::size_t{1} << 25) / sizeof(T);
-    const std::size_t rounded = (count + line - 1) / line * line;
+    constexpr std::size_t largest = (std::size_t{1} << 25) / sizeof(T);
+    const std::size_t rounded = whole_cache_lines<T>(count);
     if (free_ < rounded) {
       free_ = std::max(rounded, std::min(size_, largest));
       blocks_.emplace_back(free_);

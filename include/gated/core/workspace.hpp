@@ -88,7 +88,7 @@ class Workspace {
   /// `count` uninitialised scalars, aligned to 64 bytes, until the enclosing frame ends.
   T* take(Index count) {
     eigen_assert(depth_ > 0 && count >= 0);
-    const std::size_t size = round_up(static_cast<std::size_t>(count));
+    const std::size_t size = whole_cache_lines<T>(static_cast<std::size_t>(count));
     while (current_ < chunks_.size() && used_ + size > chunks_[current_].count()) {
       ++current_;
       used_ = 0;
@@ -186,11 +186,6 @@ class Workspace {
     const char* name;
     Index index;
   };
-
-  static std::size_t round_up(std::size_t count) {
-    constexpr std::size_t unit = 64 / sizeof(T);
-    return (count + unit - 1) / unit * unit;
-  }
 
   /// Back to the state at the frame's start. When the outermost frame ends, chunks that the first call of a shape needed are
   /// replaced by one that holds the most that was ever taken, so that the next call finds room for everything in one place.

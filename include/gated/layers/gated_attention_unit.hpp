@@ -1,101 +1,13 @@
 #pragma once
 
 #include "gated/core/mask.hpp"
-#include "gated/layers/gated_projection.hpp"
-#include "gated/layers/norm.hpp"
-#include "gated/layers/norm_position.hpp"
+#include "gated/layers/gated_attention_unit_config.hpp"
 #include "gated/layers/offset_scale.hpp"
-#include "gated/layers/relative_bias.hpp"
-#include "gated/layers/residual.hpp"
-#include "gated/layers/rotary_embedding.hpp"
-#include "gated/ops/scores.hpp"
 
 /// @file
 /// The gated attention unit with quadratic scores (GAU; Hua et al., arXiv:2202.10447).
 
 namespace gated {
-
-/// What the scores q kᵀ are divided by. The originals disagree, and a checkpoint works with its own only.
-enum class ScoreScale {
-  length,      ///< n, the tokens of the sequence, masked ones included: lucidrains, the FLASH paper's pseudo-code
-  max_length,  ///< L, the longest sequence that the model is made for: JunnYu's FLASH-Quad
-  sqrt_width,  ///< √s: GAU-α (with attention_scale), mmpose
-  one          ///< nothing
-};
-
-constexpr auto names_of(ScoreScale) {
-  return std::array{std::pair{ScoreScale::length, std::string_view("length")},
-                    std::pair{ScoreScale::max_length, std::string_view("max_length")},
-                    std::pair{ScoreScale::sqrt_width, std::string_view("sqrt_width")},
-                    std::pair{ScoreScale::one, std::string_view("one")}};
-}
-
-/// What a mask takes away.
-enum class MaskMode {
-  keys,             ///< masked tokens are not attended to; their own outputs are computed: most originals
-  keys_and_queries  ///< nor do they attend to anything: JunnYu's FLASH-Quad
-};
-
-constexpr auto names_of(MaskMode) {
-  return std::array{std::pair{MaskMode::keys, std::string_view("keys")},
-                    std::pair{MaskMode::keys_and_queries, std::string_view("keys_and_queries")}};
-}
-
-/// The options of a GAU. The defaults are the FLASH paper's; gau_preset() in models/presets.hpp sets them by origin.
-struct GatedAttentionUnitConfig {
-  Index channels = 0;     ///< C (d in the papers)
-  Index value = 0;        ///< E (e in the papers), usually 2·C
-  Index query_key = 128;  ///< S (s in the papers)
-  Index out = 0;          ///< channels of the output; 0 for C
-  Index max_length = 0;   ///< L, for ScoreScale::max_length and Toeplitz biases
-  ProjectionLayout projection = ProjectionLayout::fused;
-  bool bias = true;         ///< of the projections
-  bool offset_bias = true;  ///< β of queries and keys
-  Activation activation = Activation::silu;
-  NormForm norm = NormForm::layer_norm;
-  NormPosition norm_position = NormPosition::pre;
-  double norm_eps = 1e-5;
-  ScoreKernel kernel = ScoreKernel::relu2;
-  ScoreScale score_scale = ScoreScale::length;
-  bool divide_by_keys = false;     ///< divide the weights by the number of unmasked keys: GAU-α's squared_relu
-  bool bias_inside_scale = false;  ///< (q kᵀ + B) · scale rather than q kᵀ · scale + B
-  RelativeBiasForm relative_bias = RelativeBiasForm::none;
-  double relative_bias_scale = 1.0;  ///< of the T5 form; lucidrains has √C here and √S in FLASH
-  Rotary rotary = Rotary::none;
-  Index rotary_dimensions = 0;  ///< r; 0 for all S
-  double rotary_base = 10000.0;
-  MaskMode mask_mode = MaskMode::keys;
-  bool causal = false;
-  Residual residual = Residual::plain;
-
-  template <class C = GatedAttentionUnitConfig>
-  static constexpr auto fields() {
-    return std::tuple{setting("channels", &C::channels),
-                      setting("value", &C::value),
-                      setting("query_key", &C::query_key),
-                      setting("out", &C::out),
-                      setting("max_length", &C::max_length),
-                      setting("projection", &C::projection),
-                      setting("bias", &C::bias),
-                      setting("offset_bias", &C::offset_bias),
-                      setting("activation", &C::activation),
-                      setting("norm", &C::norm),
-                      setting("norm_position", &C::norm_position),
-                      setting("norm_eps", &C::norm_eps),
-                      setting("kernel", &C::kernel),
-                      setting("score_scale", &C::score_scale),
-                      setting("divide_by_keys", &C::divide_by_keys),
-                      setting("bias_inside_scale", &C::bias_inside_scale),
-                      setting("relative_bias", &C::relative_bias),
-                      setting("relative_bias_scale", &C::relative_bias_scale),
-                      setting("rotary", &C::rotary),
-                      setting("rotary_dimensions", &C::rotary_dimensions),
-                      setting("rotary_base", &C::rotary_base),
-                      setting("mask_mode", &C::mask_mode),
-                      setting("causal", &C::causal),
-                      setting("residual", &C::residual)};
-  }
-};
 
 /// What streaming keeps of one causal sequence in one GAU: keys and values of every token so far.
 template <class T>

@@ -74,8 +74,8 @@ struct GmlpBlockState {
 /// §2).
 ///
 /// With `attention`, aMLP: tiny attention reads the normalised (and shifted) input and is added to the gate. Shapes: x and y
-/// are rows × C; y may be x. Errors: ShapeError. Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), F more with
-/// a gate that is not split.
+/// are rows × C; y may be x. Errors: ShapeError. Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), 2F
+/// more with a gate that is not split, and what attention takes.
 template <class T>
 struct GmlpBlock {
   using Scalar = T;

@@ -37,7 +37,8 @@ struct SpatialGatingUnitConfig {
 ///
 /// The other forms of GateForm replace the product. At initialisation the unit passes its input on: W is near zero and b = 1
 /// for the products, b = 0 for the sum, and W = I, b = 0 for the linear form, so that a block starts as a plain feed-forward.
-/// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F. y must not overlap x.
+/// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F. y must not overlap x, but may take
+/// the place of u.
 /// Errors: ShapeError for wrong rows, channels or lengths. Cost: N²·F flops a sequence (split); scratch rows × F/2.
 template <class T>
 struct SpatialGatingUnit {
@@ -77,6 +78,7 @@ struct SpatialGatingUnit {
   }
 
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
+    check(x, sequences);
     const auto frame = workspace.frame();
     forward_with(x, sequences, workspace.matrix(x.rows(), out()), y, workspace);
   }
@@ -84,14 +86,18 @@ struct SpatialGatingUnit {
   /// With `addition` (rows × out()) added to the gate before its activation.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> addition, View<T> y, Workspace<T>& workspace) const {
     expect_addition(addition, x.rows());
+    check(x, sequences);
     const auto frame = workspace.frame();
     forward_with(x, sequences, workspace.matrix(x.rows(), out()), y, workspace, Add<T>(addition));
   }
 
   /// The same for the split form where z, the input, may be overwritten: the result is in its left half, and norm(v) in its
-  /// right one, so that a block's tokens stay in nearer caches. `addition` may have no rows.
+  /// right one, so that a block's tokens stay in nearer caches. `addition` may have no rows. Errors: also ArgumentError for
+  /// another form.
   void forward_in_place(View<T> z, const Sequences& sequences, ConstView<T> addition, Workspace<T>& workspace) const {
-    eigen_assert(config.form == GateForm::split);
+    require<ArgumentError>(config.form == GateForm::split, "SpatialGatingUnit::forward_in_place: the gate is ",
+                           name_of(config.form), ", which has no half to overwrite. Call forward().");
+    check(z, sequences);
     const View<T> u = z.leftCols(out()), v = z.rightCols(out());
     if (addition.rows() > 0) {
       expect_addition(addition, z.rows());
@@ -146,9 +152,7 @@ struct SpatialGatingUnit {
   template <class... Additions>
   void forward_with(const ConstView<T>& x, const Sequences& sequences, View<T> v, View<T> y, Workspace<T>& workspace,
                     const Additions&... additions) const {
-    check(x, sequences);
     expect_shape<T>("SpatialGatingUnit::forward", "y", y, x.rows(), out());
-
     norm.forward(x.rightCols(out()), v, workspace.at("norm"));
     finish(x, [&](const auto&... last) { proj.forward(v, sequences, y, workspace.at("proj"), additions..., last...); });
     workspace.show(y);

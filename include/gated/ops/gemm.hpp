@@ -14,7 +14,8 @@
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
 ///     row of K by row of K, so that the inner loop reads it front to back. It fits in the second-level cache.
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
-///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart.
+///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile reads no further
+///     than its last row goes.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
 ///     there for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With
 ///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows.
@@ -42,6 +43,7 @@ struct Operand {
   Operand(const T* data_, Index rows_, Index columns_, Index row_stride_, Index column_stride_)
       : data(data_), rows(rows_), columns(columns_), row_stride(row_stride_), column_stride(column_stride_) {}
 
+  /// A triangle is transposed as any matrix: the zeros are multiplied.
   Operand transposed() const { return {data, columns, rows, column_stride, row_stride}; }
   /// The columns that a product must read for the rows up to `row`.
   Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }

@@ -18,7 +18,8 @@ Operand<T> transposed(const std::type_identity_t<Operand<T>>& x) {
   return x.transposed();
 }
 
-/// A lower triangle as the first factor of matmul(): row i is 0 behind column `diagonal` + i, which spares that work.
+/// A lower triangle as the first factor of matmul(): row i is 0 behind column `diagonal` ≥ 0 plus i. Most of what is 0 is not
+/// multiplied, but it must be there.
 template <class T>
 Operand<T> lower(const std::type_identity_t<Operand<T>>& x, Index diagonal) {
   Operand<T> result = x;

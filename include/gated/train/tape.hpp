@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -11,22 +10,14 @@
 #include "gated/core/sequences.hpp"
 #include "gated/train/function_stack.hpp"
 #include "gated/train/parameter_gradients.hpp"
+#include "gated/train/scopes.hpp"
+#include "gated/train/tape_options.hpp"
 #include "gated/train/variables.hpp"
 
 /// @file
 /// What a training step remembers on its way forward, and how it comes back.
 
 namespace gated {
-
-/// How a training step differs from inference. Nothing here has an effect without a generator in Tape::begin().
-struct TapeOptions {
-  bool recompute = false;        ///< keep only what enters each block, and compute the rest again on the way back
-  double attention_dropout = 0;  ///< of attention weights: GAU, FLASH's local part, tiny and softmax attention
-  double embedding_dropout = 0;  ///< behind the sum (and norm) of a text model's embeddings
-  double residual_dropout = 0;   ///< of a layer's output before the residual joins it
-  bool scaled_depth = false;     ///< stochastic depth for each sequence alone, survivors divided by their probability (timm);
-                                 ///< otherwise for whole blocks, unscaled (lucidrains)
-};
 
 /// The activations of one training step, by name, and the way back through them.
 ///
@@ -89,13 +80,13 @@ class Tape {
   /// A matrix of the caller, from which no gradient is asked.
   Variable constant(const ConstView<T>& x) {
     expect_begun();
-    return variables_.borrow(x, false, scope_);
+    return variables_.borrow(x, false, scopes_.current());
   }
 
   /// A matrix of the caller whose gradient() can be read after backward().
   Variable input(const ConstView<T>& x) {
     expect_begun();
-    return variables_.borrow(x, true, scope_);
+    return variables_.borrow(x, true, scopes_.current());
   }
 
   /// A temporary would be gone before the way back.
@@ -109,12 +100,12 @@ class Tape {
   /// A new uninitialised matrix, for the output of a layer.
   Variable make(Index rows, Index columns) {
     expect_begun();
-    return variables_.make(rows, columns, scope_);
+    return variables_.make(rows, columns, scopes_.current());
   }
 
   /// The columns `first` … `first` + `count` - 1 of x, in place. Errors: ArgumentError for columns that x does not have, that
   /// another part of x has already, or of an x that is a part itself.
-  Variable columns(Variable x, Index first, Index count) { return variables_.columns(x, first, count, scope_); }
+  Variable columns(Variable x, Index first, Index count) { return variables_.columns(x, first, count, scopes_.current()); }
 
   Index rows(Variable x) const { return variables_.rows(x); }
   Index width(Variable x) const { return variables_.width(x); }
@@ -136,11 +127,8 @@ class Tape {
   /// Names the variables that are made while the result lives, as Workspace::at() names layers.
   class Scope {
    public:
-    Scope(Tape& tape, const char* name, Index index) : tape_(tape), outer_(tape.scope_) {
-      tape.scopes_.push_back({outer_, name, index});
-      tape.scope_ = static_cast<Index>(tape.scopes_.size()) - 1;
-    }
-    ~Scope() { tape_.scope_ = outer_; }
+    Scope(Tape& tape, const char* name, Index index) : tape_(tape), outer_(tape.scopes_.enter(name, index)) {}
+    ~Scope() { tape_.scopes_.leave(outer_); }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
     operator Tape&() const { return tape_; }
@@ -155,7 +143,7 @@ class Tape {
   /// has them under one path, its output last; one that ends with a sub-layer has its output there.
   template <class F>
   void for_each_activation(F&& f) {
-    variables_.for_each([&](Index scope, const ConstView<T>& values) { f(path(scope), values); });
+    variables_.for_each([&](Index scope, const ConstView<T>& values) { f(scopes_.path(scope), values); });
   }
 
   // --- The way back ---
@@ -247,12 +235,6 @@ class Tape {
   T* gradient_of(const T* parameter) const { return parameters_.find(parameter); }
 
  private:
-  struct ScopeNode {
-    Index outer;
-    const char* name;
-    Index index;
-  };
-
   /// Forgets, when it ends, everything that was put on the tape since it began.
   class Forgotten {
    public:
@@ -265,7 +247,7 @@ class Tape {
     ~Forgotten() {
       tape_.steps_.shrink(steps_);
       tape_.sequences_.erase(tape_.sequences_.begin() + static_cast<std::ptrdiff_t>(sequences_), tape_.sequences_.end());
-      tape_.scopes_.resize(scopes_);
+      tape_.scopes_.shrink(scopes_);
     }
     Forgotten(const Forgotten&) = delete;
     Forgotten& operator=(const Forgotten&) = delete;
@@ -301,7 +283,6 @@ class Tape {
     steps_.shrink(0);
     sequences_.clear();
     scopes_.clear();
-    scope_ = -1;
     noisy_ = false;
     begun_ = false;
     returned_ = false;
@@ -315,21 +296,13 @@ class Tape {
     }
   }
 
-  std::string path(Index scope) const {
-    const ScopeNode& node = scopes_[static_cast<std::size_t>(scope)];
-    std::string out = node.outer < 0 ? "" : path(node.outer) + ".";
-    out += node.name;
-    return node.index < 0 ? out : out + text(".", node.index);
-  }
-
   TapeOptions options_;
   Workspace<T> workspace_;  // scratch of single functions
   Variables<T> variables_;
   ParameterGradients<T> parameters_;
   FunctionStack steps_;  // of the way back
   std::vector<Sequences> sequences_;
-  std::vector<ScopeNode> scopes_;
-  Index scope_ = -1;
+  Scopes scopes_;
   std::size_t skip_to_ = 0;  // where the way back goes on, behind a block that it has passed
   Random noise_;
   bool noisy_ = false;
