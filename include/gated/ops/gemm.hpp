@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "gated/core/workspace.hpp"
@@ -18,7 +19,8 @@
 ///     than its last row goes.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
 ///     there for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With
-///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows.
+///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows. Lower tiles have
+///     kernels of their own, so that a few rows (a step of some sequences) read b once, as fast as memory gives it.
 ///  4. The finished tile goes to a small buffer in the first-level cache, and the caller's epilogue (bias, activation, gate,
 ///     residual) takes it from there to its destination. So the kernel is compiled once per scalar type, not once per epilogue.
 ///
@@ -71,7 +73,9 @@ EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, 
     left[i] = right[i] = Simd<T>(T{0});
   }
   for (Index k = 0; k < depth; ++k) {
-    const Simd<T> b0 = Simd<T>::load(panel), b1 = Simd<T>::load(panel + lanes);
+    Simd<T> b0 = Simd<T>::load(panel), b1 = Simd<T>::load(panel + lanes);
+    b0.hold();
+    b1.hold();
     GATED_UNROLL
     for (unsigned i = 0; i < Rows; ++i) {
       const Simd<T> x(a[static_cast<Index>(i) * row_stride]);
@@ -88,17 +92,17 @@ EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, 
   }
 }
 
-/// Takes the largest tile that fits into `rows`; the sizes halve so that few kernels serve every remainder.
-template <class T, unsigned Rows = tile_rows>
-Index multiply_some(Index rows, Index depth, const T* a, Index row_stride, Index column_stride, const T* panel,
-                    Index panel_stride, T* tile) {
-  if constexpr (Rows > 1) {
-    if (rows < static_cast<Index>(Rows)) {
-      return multiply_some<T, Rows / 2>(rows, depth, a, row_stride, column_stride, panel, panel_stride, tile);
-    }
-  }
-  multiply_tile<T, Rows>(depth, a, row_stride, column_stride, panel, panel_stride, tile);
-  return Rows;
+/// multiply_tile() for 1, 2, … rows.
+template <class T, std::size_t... I>
+constexpr auto tile_kernels(std::index_sequence<I...>) {
+  return std::array{&multiply_tile<T, static_cast<unsigned>(I + 1)>...};
+}
+
+/// The rows of the next tile where `rows` are left. Less than two tiles are halved, because a low tile must wait for the panel:
+/// it reads as much of it as a full one and does less with it.
+inline Index next_tile_rows(Index rows) {
+  constexpr Index most = tile_rows;
+  return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
 }
 
 /// Copies `columns` ≤ panel_columns columns of b, from `first` on, into panel form; missing columns become zeros.
@@ -124,8 +128,9 @@ void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
       }
     }
     for (; k < b.rows; ++k) {
-      for (Index j = 0; j < width; ++j) {
-        panel[k * 2 * width + j] = j < valid ? source[j * b.column_stride + k * b.row_stride] : T{0};
+      Simd<T>(T{0}).store(panel + k * 2 * width);
+      for (Index j = 0; j < valid; ++j) {
+        panel[k * 2 * width + j] = source[j * b.column_stride + k * b.row_stride];
       }
     }
   }
@@ -180,8 +185,9 @@ class Epilogue {
   void (*call_)(const void*, Index, Index, Index, Index, T*);
 };
 
-/// Multiply-adds below which waking a thread costs more than it saves.
-inline constexpr Index smallest_parallel_work = Index{1} << 20;
+/// Multiply-adds of a thread below which waking it costs more than it saves: some microseconds of one, some tenths of one of
+/// the other.
+inline constexpr Index smallest_work_per_thread = Index{1} << 18;
 
 /// Computes a · b and hands each tile to the epilogue. Work is divided into blocks of rows × panels.
 template <class T>
@@ -192,7 +198,8 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
   const auto frame = workspace.frame();
   const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
   const Index scratch_size = packed_size + panel_columns<T> * Index{tile_rows};
-  const Threads threads = a.rows * a.columns * b.columns < smallest_parallel_work ? Threads{1} : workspace.threads();
+  const bool serial = a.rows * a.columns * b.columns < smallest_work_per_thread * workspace.threads().count;
+  const Threads threads = serial ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(scratch_size * threads.count);
 
   constexpr Index tile_height = tile_rows;
@@ -211,6 +218,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
     return pack_a ? tiles + (row - row % tile_height) * a.columns + row % tile_height : a.at(row, 0);
   };
   const Index k_stride = pack_a ? tile_height : a.column_stride;
+  static constexpr auto kernels = tile_kernels<T>(std::make_index_sequence<tile_rows>{});
 
   parallel_for(threads, panels * blocks, [&](Index task, Index worker) {
     T* const packed = scratch + worker * scratch_size;
@@ -227,11 +235,11 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
 
     const Index first = task / panels * block_rows;
     const Index last = std::min(first + block_rows, a.rows);
-    for (Index row = first; row < last;) {
-      const Index depth = a.depth(std::min(row + tile_height, last) - 1);
-      const Index rows = multiply_some(last - row, depth, left(row), a.row_stride, k_stride, panel, panel_stride, tile);
+    for (Index row = first, rows; row < last; row += rows) {
+      rows = pack_a ? std::min(tile_height, last - row) : next_tile_rows(last - row);
+      kernels[static_cast<std::size_t>(rows - 1)](a.depth(row + rows - 1), left(row), a.row_stride, k_stride, panel,
+                                                  panel_stride, tile);
       epilogue(row, column, rows, columns, tile);
-      row += rows;
     }
   });
 }
