@@ -22,7 +22,7 @@ struct Embedding {
   using Scalar = T;
   static constexpr double initial_deviation = 0.02;
 
-  Matrix<T> weight;  // V × C
+  Matrix<T> weight;  ///< V × C
 
   Embedding() = default;
   Embedding(Index vocabulary, Index channels) {

@@ -12,8 +12,8 @@ namespace gated {
 /// What streaming keeps of one causal sequence in one GAU: keys and values of every token so far.
 template <class T>
 struct GatedAttentionUnitState {
-  Matrix<T> keys;    // L × S
-  Matrix<T> values;  // L × E
+  Matrix<T> keys;    ///< L × S
+  Matrix<T> values;  ///< L × E
 
   std::size_t bytes() const { return sizeof(T) * static_cast<std::size_t>(keys.size() + values.size()); }
 };
@@ -33,11 +33,11 @@ struct GatedAttentionUnit {
   GatedAttentionUnitConfig config;
   Norm<T> norm;
   GatedProjection<T> projection;
-  OffsetScale<T> offset_scale;  // rows q, k
+  OffsetScale<T> offset_scale;  ///< rows q, k
   RotaryEmbedding<T> rotary;
   RelativeBias<T> relative_bias;
   Linear<T> proj_out;
-  Vector<T> residual_scale;  // C, or empty
+  Vector<T> residual_scale;  ///< C, or empty
 
   GatedAttentionUnit() = default;
   explicit GatedAttentionUnit(const GatedAttentionUnitConfig& c) : config(c) {

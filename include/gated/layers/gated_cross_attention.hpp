@@ -54,9 +54,9 @@ struct GatedCrossAttention {
 
   GatedCrossAttentionConfig config;
   Norm<T> norm;
-  Linear<T> proj_in;  // (E + S) × C, rows u, q
+  Linear<T> proj_in;  ///< (E + S) × C, rows u, q
   Linear<T> proj_key, proj_value, proj_out;
-  Vector<T> residual_scale;  // C, or empty
+  Vector<T> residual_scale;  ///< C, or empty
 
   GatedCrossAttention() = default;
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)

@@ -30,8 +30,8 @@ struct GatedProjection {
   ProjectionLayout layout = ProjectionLayout::fused;
   Activation activation = Activation::silu;
   Index value = 0, query_key = 0;
-  Linear<T> hidden;             // fused: (2E + S) × C, rows u, v, z; separate: 2E × C, rows v, u
-  std::optional<Linear<T>> qk;  // separate: S × C
+  Linear<T> hidden;             ///< fused: (2E + S) × C, rows u, v, z; separate: 2E × C, rows v, u
+  std::optional<Linear<T>> qk;  ///< separate: S × C
 
   GatedProjection() = default;
   GatedProjection(Index channels, Index value_, Index query_key_, ProjectionLayout layout_, bool bias, Activation activation_)

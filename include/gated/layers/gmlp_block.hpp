@@ -61,9 +61,9 @@ struct GmlpConfig {
 /// What a block remembers of a causal sequence: a value, sized for the longest one when it is made.
 template <class T>
 struct GmlpBlockState {
-  Matrix<T> gate;          // N × gated channels: normalised gate inputs
-  Matrix<T> keys, values;  // N × a, with attention
-  Matrix<T> shifted;       // N × C, with token shift: the inputs before the shift
+  Matrix<T> gate;          ///< N × gated channels: normalised gate inputs
+  Matrix<T> keys, values;  ///< N × a, with attention
+  Matrix<T> shifted;       ///< N × C, with token shift: the inputs before the shift
 
   std::size_t bytes() const {
     return sizeof(T) * static_cast<std::size_t>(gate.size() + keys.size() + values.size() + shifted.size());
@@ -82,10 +82,10 @@ struct GmlpBlock {
 
   GmlpConfig config;
   LayerNorm<T> norm;
-  Linear<T> proj_in;  // U: F × C
+  Linear<T> proj_in;  ///< U: F × C
   std::optional<TinyAttention<T>> attention;
   SpatialGatingUnit<T> gate;
-  Linear<T> proj_out;  // V: C × F/2
+  Linear<T> proj_out;  ///< V: C × F/2
 
   GmlpBlock() = default;
   explicit GmlpBlock(const GmlpConfig& c)

@@ -38,8 +38,8 @@ struct LanguageModelHead {
   Index vocabulary = 0;
   std::optional<Linear<T>> dense;
   Norm<T> norm;
-  std::optional<Linear<T>> output;  // unless tied
-  Vector<T> bias;                   // V, of a tied output
+  std::optional<Linear<T>> output;  ///< unless tied
+  Vector<T> bias;                   ///< V, of a tied output
 
   LanguageModelHead() = default;
   LanguageModelHead(const LanguageModelHeadConfig& c, Index channels, Index vocabulary_)

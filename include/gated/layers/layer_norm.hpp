@@ -15,8 +15,8 @@ template <class T>
 struct LayerNorm {
   using Scalar = T;
 
-  Vector<T> weight;  // C, starts at 1
-  Vector<T> bias;    // C, starts at 0
+  Vector<T> weight;  ///< C, starts at 1
+  Vector<T> bias;    ///< C, starts at 0
   double eps = 1e-5;
 
   LayerNorm() = default;

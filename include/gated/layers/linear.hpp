@@ -19,8 +19,8 @@ template <class T>
 struct Linear {
   using Scalar = T;
 
-  Matrix<T> weight;  // out × in
-  Vector<T> bias;    // out, or empty
+  Matrix<T> weight;  ///< out × in
+  Vector<T> bias;    ///< out, or empty
 
   Linear() = default;
   Linear(Index in, Index out, bool with_bias = true) {

@@ -74,12 +74,12 @@ struct MixedChunkAttentionConfig {
 /// What streaming keeps of one causal sequence in one layer. Its size does not depend on how long the sequence is.
 template <class T>
 struct MixedChunkAttentionState {
-  Matrix<T> memory;                // S × E: Σ KᵀV / c over the finished chunks
-  Matrix<T> local_keys;            // c × S, of the open chunk
-  Matrix<T> global_keys;           // c × S, of the open chunk
-  Matrix<T> values;                // c × E, of the open chunk
-  Matrix<T> previous;              // 1 × C, with token shift: the last token behind the norm
-  Index finished = 0, filled = 0;  // chunks; tokens of the open chunk
+  Matrix<T> memory;                ///< S × E: Σ KᵀV / c over the finished chunks
+  Matrix<T> local_keys;            ///< c × S, of the open chunk
+  Matrix<T> global_keys;           ///< c × S, of the open chunk
+  Matrix<T> values;                ///< c × E, of the open chunk
+  Matrix<T> previous;              ///< 1 × C, with token shift: the last token behind the norm
+  Index finished = 0, filled = 0;  ///< chunks; tokens of the open chunk
 
   Index position(Index chunk) const { return finished * chunk + filled; }
   std::size_t bytes() const {
@@ -102,9 +102,9 @@ struct MixedChunkAttention {
   MixedChunkAttentionConfig config;
   Norm<T> norm;
   GatedProjection<T> projection;
-  OffsetScale<T> offset_scale;  // four rows, see OffsetScaleOrder
+  OffsetScale<T> offset_scale;  ///< four rows, see OffsetScaleOrder
   RotaryEmbedding<T> rotary;
-  RelativeBias<T> relative_bias;  // scaled by √S in the T5 form
+  RelativeBias<T> relative_bias;  ///< scaled by √S in the T5 form
   Linear<T> proj_out;
 
   MixedChunkAttention() = default;

@@ -36,9 +36,9 @@ struct Norm {
   NormForm form = NormForm::none;
   Index channels = 0;
   double eps = 1e-5;
-  Vector<T> weight;  // C, LayerNorm only
-  Vector<T> bias;    // C, LayerNorm only
-  Vector<T> gain;    // 1, the two ScaleNorms only
+  Vector<T> weight;  ///< C, LayerNorm only
+  Vector<T> bias;    ///< C, LayerNorm only
+  Vector<T> gain;    ///< 1, the two ScaleNorms only
 
   Norm() = default;
   Norm(NormForm form_, Index channels_, double eps_) : form(form_), channels(channels_), eps(eps_) {

@@ -16,8 +16,8 @@ template <class T>
 struct OffsetScale {
   using Scalar = T;
 
-  Matrix<T> weight;  // rows × S, starts at N(0, 0.02²)
-  Matrix<T> bias;    // rows × S, or empty
+  Matrix<T> weight;  ///< rows × S, starts at N(0, 0.02²)
+  Matrix<T> bias;    ///< rows × S, or empty
 
   OffsetScale() = default;
   OffsetScale(Index rows, Index width, bool with_bias)

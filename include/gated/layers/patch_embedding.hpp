@@ -36,10 +36,10 @@ template <class T>
 struct PatchEmbedding {
   using Scalar = T;
 
-  Index channels = 0;  // of the image
+  Index channels = 0;  ///< of the image
   ImageSize image, patch;
-  Matrix<T> weight;  // C × (channels · patch.height · patch.width)
-  Vector<T> bias;    // C
+  Matrix<T> weight;  ///< C × (channels · patch.height · patch.width)
+  Vector<T> bias;    ///< C
 
   PatchEmbedding() = default;
   PatchEmbedding(Index image_channels, ImageSize image_size, ImageSize patch_size, Index out)

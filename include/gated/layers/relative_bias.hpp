@@ -29,12 +29,12 @@ constexpr auto names_of(RelativeBiasForm) {
 template <class T>
 struct RelativeBias {
   using Scalar = T;
-  static constexpr Index buckets = 32, max_distance = 128;  // T5's, which no original changes
+  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's, which no original changes
 
   RelativeBiasForm form = RelativeBiasForm::none;
   bool causal = false;
   T scale = T{1};
-  Vector<T> weight;  // T5: 32; Toeplitz: 2L-1
+  Vector<T> weight;  ///< T5: 32; Toeplitz: 2L-1
 
   RelativeBias() = default;
   RelativeBias(RelativeBiasForm form_, bool causal_, T scale_, Index max_length) : form(form_), causal(causal_), scale(scale_) {

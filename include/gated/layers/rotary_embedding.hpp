@@ -20,7 +20,7 @@ struct RotaryEmbedding {
   using Scalar = T;
 
   Rotary layout = Rotary::none;
-  Vector<T> frequencies;  // r/2; a constant, not trained
+  Vector<T> frequencies;  ///< r/2; a constant, not trained
 
   RotaryEmbedding() = default;
   RotaryEmbedding(Rotary layout_, Index dimensions, double base) : layout(layout_) {

@@ -35,9 +35,9 @@ struct SinusoidPosition {
   using Scalar = T;
 
   PositionForm form = PositionForm::none;
-  Vector<T> scale;        // 1
-  Vector<T> frequencies;  // C/2, a constant; sinusoid only
-  Matrix<T> table;        // L × C, a constant; sinusoid_table only
+  Vector<T> scale;        ///< 1
+  Vector<T> frequencies;  ///< C/2, a constant; sinusoid only
+  Matrix<T> table;        ///< L × C, a constant; sinusoid_table only
 
   SinusoidPosition() = default;
   SinusoidPosition(PositionForm form_, Index channels, Index max_length, T initial_scale) : form(form_) {

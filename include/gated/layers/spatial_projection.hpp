@@ -64,10 +64,10 @@ struct SpatialProjection {
   static constexpr Index causal_block = 128;
 
   SpatialProjectionConfig config;
-  Matrix<T> weight;      // dense: (heads·N) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
-  Matrix<T> bias;        // heads × N
-  Matrix<T> position_x;  // heads × N, scaled_toeplitz only
-  Matrix<T> position_y;  // heads × N, scaled_toeplitz only
+  Matrix<T> weight;      ///< dense: (heads·N) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
+  Matrix<T> bias;        ///< heads × N
+  Matrix<T> position_x;  ///< heads × N, scaled_toeplitz only
+  Matrix<T> position_y;  ///< heads × N, scaled_toeplitz only
 
   SpatialProjection() = default;
   explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {

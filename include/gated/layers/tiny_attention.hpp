@@ -30,7 +30,7 @@ struct TinyAttention {
   using Scalar = T;
 
   TinyAttentionConfig config;
-  Linear<T> qkv;  // 3a × C: the rows of q, then k, then v
+  Linear<T> qkv;  ///< 3a × C: the rows of q, then k, then v
   Linear<T> proj_out;
 
   TinyAttention() = default;

@@ -57,8 +57,8 @@ struct TransformerBlock {
 
   TransformerBlockConfig config;
   LayerNorm<T> attention_norm;
-  Linear<T> qkv;             // 3C × C: the rows of q, then k, then v, each head by head
-  OffsetScale<T> global_qk;  // rows q, k; mixed-chunk only
+  Linear<T> qkv;             ///< 3C × C: the rows of q, then k, then v, each head by head
+  OffsetScale<T> global_qk;  ///< rows q, k; mixed-chunk only
   Linear<T> proj_out;
   LayerNorm<T> feed_forward_norm;
   Linear<T> feed_forward_in, feed_forward_out;

@@ -73,7 +73,7 @@ struct GmlpImageClassifier {
   GmlpImageClassifierConfig config;
   PatchEmbedding<T> patch_embedding;
   std::optional<LayerNorm<T>> stem_norm;
-  Vector<T> class_token;  // C, or empty
+  Vector<T> class_token;  ///< C, or empty
   Gmlp<T> trunk;
   LayerNorm<T> norm;
   std::optional<Linear<T>> pre_logits;

@@ -34,7 +34,7 @@ namespace detail {
 /// The offsets of a window, and a walk over the entries of W that lie in it.
 struct Window {
   ImageSize grid;
-  Index down, across;  // the largest offsets that the grid has
+  Index down, across;  ///< the largest offsets that the grid has
 
   template <class T>
   Window(const char* where, const ConstView<T>& w, ImageSize grid_, Index size) : grid(grid_) {

@@ -34,8 +34,8 @@ template <class T>
 struct Operand {
   const T* data;
   Index rows, columns;
-  Index row_stride, column_stride;  // in elements; of a second factor, one of them is 1
-  Index diagonal = -1;              // of a lower triangle: the last column of row 0 that is not 0
+  Index row_stride, column_stride;  ///< in elements; of a second factor, one of them is 1
+  Index diagonal = -1;              ///< of a lower triangle: the last column of row 0 that is not 0
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
