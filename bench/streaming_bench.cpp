@@ -6,6 +6,7 @@
 #include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp.hpp"
+#include "gated/models/prepare.hpp"
 
 namespace bench {
 
@@ -36,6 +37,8 @@ template <class Model, class State>
 void stream(benchmark::State& bench_state, const Model& model, const State& start) {
   const Threads threads = threads_of(bench_state, 1);
   Workspace<float> workspace(threads);
+  const auto prepared = gated::prepare(model);
+  workspace.use(prepared);
   const Matrix<float> x = Matrix<float>::Random(steps, channels);
   Matrix<float> y = x;
   double sum = 0;

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "gated/models/prepare.hpp"
 #include "tables.hpp"
 
 namespace bench {
@@ -25,6 +26,17 @@ void print(const char* series, Index position, const std::vector<double>& times,
   print_row("streaming", series, position, "state MB", megabytes(state_bytes));
 }
 
+/// A workspace that takes the packed weights of one model.
+struct Prepared {
+  gated::PreparedWeights<float> weights;
+  gated::Workspace<float> workspace;
+
+  template <class Model>
+  Prepared(const Model& model, const TableOptions& options) : weights(gated::prepare(model)), workspace(options.threads) {
+    workspace.use(weights);
+  }
+};
+
 /// Prints the speed of `step`, as seconds_per_token() calls it, after `restart()`.
 template <class State, class Restart, class Step>
 void measure(const TableOptions& options, const char* series, Index position, Index tokens, const State& state,
@@ -41,12 +53,13 @@ void measure(const TableOptions& options, const char* series, Index position, In
 }
 
 /// What the layers are asked for does not depend on what the tokens were, so positions are set rather than reached.
-void single_layers(const TableOptions& options, const std::vector<Index>& positions, gated::Workspace<float>& workspace) {
+void single_layers(const TableOptions& options, const std::vector<Index>& positions) {
   const Index capacity = positions.back() + chunk;
   gated::Random random(1);
   const auto tokens = [&](Index wanted) { return options.quick ? std::min<Index>(wanted, 4) : wanted; };
 
   const gated::MixedChunkAttention<float> flash(gated::flash_presets::lucidrains(channels, chunk), random);
+  Prepared of_flash(flash, options);
   for (const Index position : positions) {
     auto state = flash.start();
     const auto restart = [&] {
@@ -54,18 +67,19 @@ void single_layers(const TableOptions& options, const std::vector<Index>& positi
       state.filled = (position - 1) % chunk;
     };
     measure(options, "FLASH layer", position, tokens(chunk), state, restart,
-            [&](const auto& x, auto& y, Index) { flash.extend(x, state, y, workspace); });
+            [&](const auto& x, auto& y, Index) { flash.extend(x, state, y, of_flash.workspace); });
   }
 
   auto gau_config = gated::gau_presets::paper(channels, capacity);
   gau_config.score_scale = gated::ScoreScale::max_length;
   gau_config.causal = true;
   const gated::GatedAttentionUnit<float> gau(gau_config, random);
+  Prepared of_gau(gau, options);
   for (const Index position : positions) {
     auto state = gau.start(position + chunk);
     measure(
         options, "GAU", position, tokens(16), state, [] {},
-        [&](const auto& x, auto& y, Index i) { gau.extend(x, position - 1 + i, state, y, workspace); });
+        [&](const auto& x, auto& y, Index i) { gau.extend(x, position - 1 + i, state, y, of_gau.workspace); });
   }
 
   for (const Index position : positions) {
@@ -75,18 +89,20 @@ void single_layers(const TableOptions& options, const std::vector<Index>& positi
                                    .spatial = gated::SpatialForm::toeplitz,
                                    .causal = true});
     block.initialize(random);
+    Prepared of_block(block, options);
     auto state = block.start();
     measure(
         options, "gMLP block (Toeplitz)", position, tokens(16), state, [] {},
-        [&](const auto& x, auto& y, Index i) { block.extend(x, position - 1 + i, state, y, workspace); });
+        [&](const auto& x, auto& y, Index i) { block.extend(x, position - 1 + i, state, y, of_block.workspace); });
   }
 }
 
 /// A whole model, whose positions are reached, thousands of tokens at a time. They are measured by turns: how they compare is
 /// what is asked for.
-void flash_model(const TableOptions& options, const std::vector<Index>& positions, gated::Workspace<float>& workspace) {
+void flash_model(const TableOptions& options, const std::vector<Index>& positions) {
   gated::Random random(1);
   const gated::Flash<float> model({.depth = 12, .layer = gated::flash_presets::lucidrains(channels, chunk)}, random);
+  Prepared of_model(model, options);
   std::vector<gated::FlashState<float>> states;
   auto state = model.start();
   for (const Index position : positions) {
@@ -94,7 +110,7 @@ void flash_model(const TableOptions& options, const std::vector<Index>& position
       const Index rows = std::min<Index>(4096, position - 1 - state.position());
       const gated::Matrix<float> x = gated::Matrix<float>::Random(rows, channels);
       gated::Matrix<float> y = x;
-      model.extend(x, state, y, workspace);
+      model.extend(x, state, y, of_model.workspace);
     }
     states.push_back(state);
   }
@@ -102,8 +118,8 @@ void flash_model(const TableOptions& options, const std::vector<Index>& position
   for (int run = -1; run < options.runs(); ++run) {
     for (std::size_t i = 0; i < positions.size(); ++i) {
       state = states[i];
-      const double time = seconds_per_token(options.quick ? 4 : chunk,
-                                            [&](const auto& x, auto& y, Index) { model.extend(x, state, y, workspace); });
+      const double time = seconds_per_token(
+          options.quick ? 4 : chunk, [&](const auto& x, auto& y, Index) { model.extend(x, state, y, of_model.workspace); });
       if (run >= 0) {
         times[i].push_back(time);
       }
@@ -119,9 +135,8 @@ void flash_model(const TableOptions& options, const std::vector<Index>& position
 void table_of_streaming(const TableOptions& options) {
   const std::vector<Index> positions =
       options.quick ? std::vector<Index>{1, 300} : std::vector<Index>{1, 16, 256, 1000, 4096, 16384, 65536};
-  gated::Workspace<float> workspace(options.threads);
-  single_layers(options, positions, workspace);
-  flash_model(options, positions, workspace);
+  single_layers(options, positions);
+  flash_model(options, positions);
 }
 
 }  // namespace bench

@@ -5,6 +5,7 @@
 
 #include "gated/models/flash_language_model.hpp"
 #include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/prepare.hpp"
 
 namespace text {
 
@@ -18,7 +19,7 @@ gated::Index longest_context(const gated::FlashLanguageModel<T>& model) {
   return model.config.position == gated::PositionForm::sinusoid_table ? model.config.max_length : 0;
 }
 
-/// The text so far, as a model remembers it, and what it expects next.
+/// The text so far, as a model remembers it, and what it expects next. `model` must stay as it is: its weights are packed once.
 ///
 /// A model with a longest context slides: where the text would outgrow it, the state is made anew from the last half of the
 /// longest context, so that each restart buys as many tokens as it read.
@@ -26,7 +27,13 @@ template <class Model>
 class Context {
  public:
   Context(const Model& model, int threads)
-      : model_(model), workspace_(gated::Threads{threads}), state_(model.start()), logits_(1, 256) {}
+      : model_(model),
+        prepared_(gated::prepare(model)),
+        workspace_(gated::Threads{threads}),
+        state_(model.start()),
+        logits_(1, 256) {
+    workspace_.use(prepared_);
+  }
 
   /// Reads on. `tokens` must not be empty.
   void add(gated::Tokens tokens) {
@@ -54,6 +61,7 @@ class Context {
   static constexpr std::size_t piece = 1024;  // of a long prompt: bounds the scratch memory
 
   const Model& model_;
+  gated::PreparedWeights<float> prepared_;
   gated::Workspace<float> workspace_;
   typename Model::State state_;
   gated::Matrix<float> logits_;

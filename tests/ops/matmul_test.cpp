@@ -74,7 +74,8 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopForEveryShapeAndTranspose) {
   using T = TypeParam;
   const Index tile = this->tile_height, panel = this->panel_width;
   for (const Index rows : {Index{0}, Index{1}, Index{2}, tile - 1, tile, tile + 1, 2 * tile + 3}) {
-    for (const Index columns : {Index{0}, Index{1}, panel / 2, panel / 2 + 1, panel - 1, panel, panel + 1, 2 * panel + 3}) {
+    for (const Index columns :
+         {Index{0}, Index{1}, panel / 2, panel / 2 + 1, panel - 1, panel, panel + 1, 2 * panel + 3, 5 * panel + 3}) {
       for (const Index depth : {Index{0}, Index{1}, Index{2}, panel / 2, panel / 2 + 1, Index{37}}) {
         const Matrix<T> a = random_matrix<T>(rows, depth, 1), b = random_matrix<T>(depth, columns, 2);
         const Matrix<T> at = a.transpose(), bt = b.transpose();
@@ -159,7 +160,7 @@ TYPED_TEST(MatmulOf, GivesEqualBitsForAnyNumberOfThreads) {
 TYPED_TEST(MatmulOf, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
   using T = TypeParam;
   const Index rows = 3 * this->tile_height - 1;
-  const Matrix<T> a = random_matrix<T>(rows, 53, 12), b = random_matrix<T>(53, 2 * this->panel_width + 3, 13),
+  const Matrix<T> a = random_matrix<T>(rows, 53, 12), b = random_matrix<T>(53, 5 * this->panel_width + 3, 13),
                   bt = b.transpose();
   const auto bias = random_vector<T>(b.cols(), 14);
   const Operand<T> forms[] = {b, transposed<T>(bt)};

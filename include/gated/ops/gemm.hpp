@@ -20,7 +20,9 @@
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
 ///     there for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With
 ///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows. Lower tiles have
-///     kernels of their own, so that a few rows (a step of some sequences) read b once, as fast as memory gives it.
+///     kernels of their own, so that a few rows (a step of some sequences) read b once, as fast as memory gives it. A single
+///     row takes several panels at a time where b lies row by row, because memory is slow at giving two cache lines of each
+///     row.
 ///  4. The finished tile goes to a small buffer in the first-level cache, and the caller's epilogue (bias, activation, gate,
 ///     residual) takes it from there to its destination. So the kernel is compiled once per scalar type, not once per epilogue.
 ///
@@ -103,6 +105,32 @@ constexpr auto tile_kernels(std::index_sequence<I...>) {
 inline Index next_tile_rows(Index rows) {
   constexpr Index most = tile_rows;
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
+}
+
+/// Panels that a single row of a takes at a time from a b that lies row by row: memory is read in runs of some cache lines.
+inline constexpr unsigned row_panels = std::clamp(static_cast<unsigned>(EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS) / 4u, 1u, 4u);
+
+/// multiply_tile() for one row and row_panels panels of b, where they lie.
+template <class T>
+EIGEN_DONT_INLINE void multiply_row(Index depth, const T* a, Index a_stride, const T* b, Index b_stride, T* tile) {
+  constexpr unsigned vectors = 2 * row_panels;
+  constexpr auto lanes = Simd<T>::lane_count;
+  Simd<T> sums[vectors];
+  GATED_UNROLL
+  for (unsigned j = 0; j < vectors; ++j) {
+    sums[j] = Simd<T>(T{0});
+  }
+  for (Index k = 0; k < depth; ++k, a += a_stride, b += b_stride) {
+    const Simd<T> x(*a);
+    GATED_UNROLL
+    for (unsigned j = 0; j < vectors; ++j) {
+      sums[j] = fma(x, Simd<T>::load(b + j * lanes), sums[j]);
+    }
+  }
+  GATED_UNROLL
+  for (unsigned j = 0; j < vectors; ++j) {
+    sums[j].store(tile + j * lanes);
+  }
 }
 
 /// Copies `columns` ≤ panel_columns columns of b, from `first` on, into panel form; missing columns become zeros.
@@ -197,7 +225,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
   const Index blocks = (a.rows + block_rows - 1) / block_rows;
   const auto frame = workspace.frame();
   const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
-  const Index scratch_size = packed_size + panel_columns<T> * Index{tile_rows};
+  const Index scratch_size = packed_size + panel_columns<T> * Index{std::max(tile_rows, row_panels)};
   const bool serial = a.rows * a.columns * b.columns < smallest_work_per_thread * workspace.threads().count;
   const Threads threads = serial ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(scratch_size * threads.count);
@@ -220,10 +248,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
   const Index k_stride = pack_a ? tile_height : a.column_stride;
   static constexpr auto kernels = tile_kernels<T>(std::make_index_sequence<tile_rows>{});
 
-  parallel_for(threads, panels * blocks, [&](Index task, Index worker) {
-    T* const packed = scratch + worker * scratch_size;
-    T* const tile = packed + packed_size;
-    const Index column = task % panels * panel_columns<T>;
+  const auto multiply_panel = [&](Index column, Index first, T* packed, T* tile) {
     const Index columns = std::min(panel_columns<T>, b.columns - column);
     // A panel that would be used once only is read where it lies, if it lies row by row.
     const bool in_place = b.column_stride == 1 && columns == panel_columns<T> && a.rows <= Index{tile_rows};
@@ -233,13 +258,30 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
     const T* const panel = in_place ? b.at(0, column) : (prepared != nullptr ? prepared + column * b.rows : packed);
     const Index panel_stride = in_place ? b.row_stride : panel_columns<T>;
 
-    const Index first = task / panels * block_rows;
     const Index last = std::min(first + block_rows, a.rows);
     for (Index row = first, rows; row < last; row += rows) {
       rows = pack_a ? std::min(tile_height, last - row) : next_tile_rows(last - row);
       kernels[static_cast<std::size_t>(rows - 1)](a.depth(row + rows - 1), left(row), a.row_stride, k_stride, panel,
                                                   panel_stride, tile);
       epilogue(row, column, rows, columns, tile);
+    }
+  };
+  const Index group = a.rows == 1 && b.column_stride == 1 ? Index{row_panels} : 1;  // panels that a task takes
+  const Index groups = (panels + group - 1) / group;
+  parallel_for(threads, groups * blocks, [&](Index task, Index worker) {
+    T* const packed = scratch + worker * scratch_size;
+    T* const tile = packed + packed_size;
+    const Index begin = task % groups * group * panel_columns<T>;
+    const Index end = std::min(begin + group * panel_columns<T>, b.columns);
+    if (group > 1 && end - begin == group * panel_columns<T>) {
+      multiply_row(a.depth(0), a.data, a.column_stride, b.at(0, begin), b.row_stride, tile);
+      for (Index column = begin; column < end; column += panel_columns<T>) {
+        epilogue(0, column, 1, panel_columns<T>, tile + (column - begin));
+      }
+      return;
+    }
+    for (Index column = begin; column < end; column += panel_columns<T>) {
+      multiply_panel(column, task / groups * block_rows, packed, tile);
     }
   });
 }
