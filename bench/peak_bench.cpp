@@ -62,6 +62,13 @@ void triad(benchmark::State& state) {
   count_bytes(state, time, 3.0 * static_cast<double>(array_size) * sizeof(float));
 }
 
+/// What it costs to divide work: a loop of one empty task a thread. Where the processors share no cache it takes several times
+/// as long, and so does all that one of them reads after the other wrote it.
+void empty_loop(benchmark::State& state) {
+  const Threads threads = threads_of(state, 0);
+  run(state, [&] { gated::parallel_for(threads, threads.count, [](Index, Index) { benchmark::ClobberMemory(); }); });
+}
+
 void on_each_thread_count(benchmark::internal::Benchmark* b) {
   b->ArgName("threads")->ArgsProduct({thread_counts()})->UseRealTime()->Unit(benchmark::kMillisecond);
 }
@@ -70,6 +77,7 @@ BENCHMARK_TEMPLATE(multiply_adds, float)->Name("peak/multiply_adds/float")->Appl
 BENCHMARK_TEMPLATE(multiply_adds, double)->Name("peak/multiply_adds/double")->Apply(on_each_thread_count);
 BENCHMARK(read)->Name("peak/memory_read")->Apply(on_each_thread_count);
 BENCHMARK(triad)->Name("peak/memory_triad")->Apply(on_each_thread_count);
+BENCHMARK(empty_loop)->Name("peak/empty_loop")->Apply(on_each_thread_count)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 

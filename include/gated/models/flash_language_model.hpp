@@ -29,9 +29,10 @@ struct FlashLanguageModelConfig {
 
 /// Embedding + scaled sinusoid → FLASH layers → norm → logits over the vocabulary (lucidrains' FLASHTransformer).
 ///
-///     FlashLanguageModel<float> model({.vocabulary = 256, .trunk = {.depth = 6, .layer = flash_presets::lucidrains(256)}},
-///     random); auto state = model.start(); model.prefill(prompt, state, logits, workspace);   // any length model.step(token,
-///     state, logits, workspace);       // for as long as you like: state.bytes() does not grow
+///     FlashLanguageModel<float> model({.vocabulary = 256, .trunk = {.layer = flash_presets::lucidrains(256)}}, random);
+///     auto state = model.start();
+///     model.prefill(prompt, state, logits, workspace);  // any length
+///     model.step(token, state, logits, workspace);      // for as long as you like: state.bytes() does not grow
 ///
 /// Shapes: tokens holds the ids of all sequences one after the other; the output is tokens × V, or tokens × C without head.
 /// Errors: ArgumentError for an unknown id, ShapeError for sizes; nothing is written then. Cost: see Flash and

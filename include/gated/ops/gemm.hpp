@@ -215,7 +215,7 @@ class Epilogue {
 
 /// Multiply-adds of a thread below which waking it costs more than it saves: some microseconds of one, some tenths of one of
 /// the other.
-inline constexpr Index smallest_work_per_thread = Index{1} << 18;
+inline constexpr double smallest_work_per_thread = 1 << 18;
 
 /// Computes a · b and hands each tile to the epilogue. Work is divided into blocks of rows × panels.
 template <class T>
@@ -226,8 +226,8 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
   const auto frame = workspace.frame();
   const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
   const Index scratch_size = packed_size + panel_columns<T> * Index{std::max(tile_rows, row_panels)};
-  const bool serial = a.rows * a.columns * b.columns < smallest_work_per_thread * workspace.threads().count;
-  const Threads threads = serial ? Threads{1} : workspace.threads();
+  const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
+  const Threads threads = work < smallest_work_per_thread * workspace.threads().count ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(scratch_size * threads.count);
 
   constexpr Index tile_height = tile_rows;
