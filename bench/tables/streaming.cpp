@@ -27,12 +27,13 @@ void print(const char* series, Index position, const std::vector<double>& times,
 }
 
 /// A workspace that takes the packed weights of one model.
-struct Prepared {
+struct PreparedWorkspace {
   gated::PreparedWeights<float> weights;
   gated::Workspace<float> workspace;
 
   template <class Model>
-  Prepared(const Model& model, const TableOptions& options) : weights(gated::prepare(model)), workspace(options.threads) {
+  PreparedWorkspace(const Model& model, const TableOptions& options)
+      : weights(gated::prepare(model)), workspace(options.threads) {
     workspace.use(weights);
   }
 };
@@ -59,7 +60,7 @@ void single_layers(const TableOptions& options, const std::vector<Index>& positi
   const auto tokens = [&](Index wanted) { return options.quick ? std::min<Index>(wanted, 4) : wanted; };
 
   const gated::MixedChunkAttention<float> flash(gated::flash_presets::lucidrains(channels, chunk), random);
-  Prepared of_flash(flash, options);
+  PreparedWorkspace prepared_flash(flash, options);
   for (const Index position : positions) {
     auto state = flash.start();
     const auto restart = [&] {
@@ -67,19 +68,19 @@ void single_layers(const TableOptions& options, const std::vector<Index>& positi
       state.filled = (position - 1) % chunk;
     };
     measure(options, "FLASH layer", position, tokens(chunk), state, restart,
-            [&](const auto& x, auto& y, Index) { flash.extend(x, state, y, of_flash.workspace); });
+            [&](const auto& x, auto& y, Index) { flash.extend(x, state, y, prepared_flash.workspace); });
   }
 
   auto gau_config = gated::gau_presets::paper(channels, capacity);
   gau_config.score_scale = gated::ScoreScale::max_length;
   gau_config.causal = true;
   const gated::GatedAttentionUnit<float> gau(gau_config, random);
-  Prepared of_gau(gau, options);
+  PreparedWorkspace prepared_gau(gau, options);
   for (const Index position : positions) {
     auto state = gau.start(position + chunk);
     measure(
         options, "GAU", position, tokens(16), state, [] {},
-        [&](const auto& x, auto& y, Index i) { gau.extend(x, position - 1 + i, state, y, of_gau.workspace); });
+        [&](const auto& x, auto& y, Index i) { gau.extend(x, position - 1 + i, state, y, prepared_gau.workspace); });
   }
 
   for (const Index position : positions) {
@@ -89,11 +90,11 @@ void single_layers(const TableOptions& options, const std::vector<Index>& positi
                                    .spatial = gated::SpatialForm::toeplitz,
                                    .causal = true});
     block.initialize(random);
-    Prepared of_block(block, options);
+    PreparedWorkspace prepared_block(block, options);
     auto state = block.start();
     measure(
         options, "gMLP block (Toeplitz)", position, tokens(16), state, [] {},
-        [&](const auto& x, auto& y, Index i) { block.extend(x, position - 1 + i, state, y, of_block.workspace); });
+        [&](const auto& x, auto& y, Index i) { block.extend(x, position - 1 + i, state, y, prepared_block.workspace); });
   }
 }
 
@@ -102,7 +103,7 @@ void single_layers(const TableOptions& options, const std::vector<Index>& positi
 void flash_model(const TableOptions& options, const std::vector<Index>& positions) {
   gated::Random random(1);
   const gated::Flash<float> model({.depth = 12, .layer = gated::flash_presets::lucidrains(channels, chunk)}, random);
-  Prepared of_model(model, options);
+  PreparedWorkspace prepared_model(model, options);
   std::vector<gated::FlashState<float>> states;
   auto state = model.start();
   for (const Index position : positions) {
@@ -110,7 +111,7 @@ void flash_model(const TableOptions& options, const std::vector<Index>& position
       const Index rows = std::min<Index>(4096, position - 1 - state.position());
       const gated::Matrix<float> x = gated::Matrix<float>::Random(rows, channels);
       gated::Matrix<float> y = x;
-      model.extend(x, state, y, of_model.workspace);
+      model.extend(x, state, y, prepared_model.workspace);
     }
     states.push_back(state);
   }
@@ -118,8 +119,9 @@ void flash_model(const TableOptions& options, const std::vector<Index>& position
   for (int run = -1; run < options.runs(); ++run) {
     for (std::size_t i = 0; i < positions.size(); ++i) {
       state = states[i];
-      const double time = seconds_per_token(
-          options.quick ? 4 : chunk, [&](const auto& x, auto& y, Index) { model.extend(x, state, y, of_model.workspace); });
+      const double time = seconds_per_token(options.quick ? 4 : chunk, [&](const auto& x, auto& y, Index) {
+        model.extend(x, state, y, prepared_model.workspace);
+      });
       if (run >= 0) {
         times[i].push_back(time);
       }

@@ -19,7 +19,8 @@ gated::Index longest_context(const gated::FlashLanguageModel<T>& model) {
   return model.config.position == gated::PositionForm::sinusoid_table ? model.config.max_length : 0;
 }
 
-/// The text so far, as a model remembers it, and what it expects next. `model` must stay as it is: its weights are packed once.
+/// The text so far, as a model remembers it, and what it expects next. `model` must outlive it and stay as it is: its weights
+/// are packed once.
 ///
 /// A model with a longest context slides: where the text would outgrow it, the state is made anew from the last half of the
 /// longest context, so that each restart buys as many tokens as it read.

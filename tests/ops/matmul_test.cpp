@@ -113,22 +113,25 @@ TYPED_TEST(MatmulOf, OverNoDepthIsZero) {
 
 TYPED_TEST(MatmulOf, ReadsAndWritesBlocksOfLargerMatrices) {
   using T = TypeParam;
-  const Index m = this->tile_height + 2, k = 11, n = this->panel_width + 3;
-  const Matrix<T> big_a = random_matrix<T>(m + 4, k + 5, 5), big_b = random_matrix<T>(k + 3, n + 4, 6),
-                  big_bt = random_matrix<T>(n + 2, k + 6, 7);
-  const Matrix<T> a = big_a.block(2, 3, m, k), b = big_b.block(1, 2, k, n), bt = big_bt.block(1, 4, n, k);
+  constexpr Index k = 11;
+  for (const auto& [m, n] :
+       {std::pair{this->tile_height + 2, this->panel_width + 3}, std::pair{Index{1}, 5 * this->panel_width + 3}}) {
+    const Matrix<T> big_a = random_matrix<T>(m + 4, k + 5, 5), big_b = random_matrix<T>(k + 3, n + 4, 6),
+                    big_bt = random_matrix<T>(n + 2, k + 6, 7);
+    const Matrix<T> a = big_a.block(2, 3, m, k), b = big_b.block(1, 2, k, n), bt = big_bt.block(1, 4, n, k);
 
-  Matrix<T> y = Matrix<T>::Constant(m + 2, n + 5, -7);
-  matmul(ConstView<T>(big_a.block(2, 3, m, k)), ConstView<T>(big_b.block(1, 2, k, n)), y.block(1, 2, m, n), this->workspace);
-  EXPECT_TRUE(same_bits(y.block(1, 2, m, n), this->product(a, b)));
-  y.block(1, 2, m, n).setConstant(-7);
-  EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
+    Matrix<T> y = Matrix<T>::Constant(m + 2, n + 5, -7);
+    matmul(ConstView<T>(big_a.block(2, 3, m, k)), ConstView<T>(big_b.block(1, 2, k, n)), y.block(1, 2, m, n), this->workspace);
+    EXPECT_TRUE(same_bits(y.block(1, 2, m, n), this->product(a, b)));
+    y.block(1, 2, m, n).setConstant(-7);
+    EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
 
-  matmul(ConstView<T>(big_a.block(2, 3, m, k)), transposed<T>(ConstView<T>(big_bt.block(1, 4, n, k))), y.block(1, 2, m, n),
-         this->workspace);
-  EXPECT_TRUE(same_bits(y.block(1, 2, m, n), this->product(a, transposed<T>(bt))));
-  y.block(1, 2, m, n).setConstant(-7);
-  EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
+    matmul(ConstView<T>(big_a.block(2, 3, m, k)), transposed<T>(ConstView<T>(big_bt.block(1, 4, n, k))), y.block(1, 2, m, n),
+           this->workspace);
+    EXPECT_TRUE(same_bits(y.block(1, 2, m, n), this->product(a, transposed<T>(bt))));
+    y.block(1, 2, m, n).setConstant(-7);
+    EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
+  }
 }
 
 TYPED_TEST(MatmulOf, TakesMatricesViewsAndWorkspaceMemoryAlike) {
@@ -148,12 +151,15 @@ TYPED_TEST(MatmulOf, GivesEqualBitsForAnyNumberOfThreads) {
   using T = TypeParam;  // large enough that threads do run at the same time
   const Matrix<T> a = random_matrix<T>(detail::gemm::block_rows + 30, 200, 10);
   const Matrix<T> b = random_matrix<T>(200, 7 * this->panel_width + 1, 11);
-  const Matrix<T> one = this->product(a, b);
+  const Matrix<T> row = random_matrix<T>(1, 2000, 12), square = random_matrix<T>(2000, 2000, 13);
+  const Matrix<T> one = this->product(a, b), one_row = this->product(row, square);
   for (const int threads : {2, 3}) {
     Workspace<T> several(Threads{threads});
-    Matrix<T> y(one.rows(), one.cols());
+    Matrix<T> y(one.rows(), one.cols()), y_row(1, 2000);
     matmul(a, b, y, several);
     EXPECT_TRUE(same_bits(y, one)) << threads << " threads";
+    matmul(row, square, y_row, several);
+    EXPECT_TRUE(same_bits(y_row, one_row)) << threads << " threads";
   }
 }
 
@@ -179,21 +185,24 @@ TYPED_TEST(MatmulOf, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
 }
 
 TYPED_TEST(MatmulOf, OfALowerTriangleEqualsTheWholeProductToTheBitAndReadsNoFurther) {
-  constexpr Index height = TestFixture::tile_height, n = 3 * height + 2;
-  for (const Index diagonal : {Index{0}, Index{1}, height, n}) {
+  constexpr Index height = TestFixture::tile_height, n = 3 * height + 2, columns = 4 * TestFixture::panel_width + 3;
+  constexpr Index crowded = crowding_bytes / Index{sizeof(TypeParam)} - n;
+  for (const Index diagonal : {Index{0}, Index{1}, height, n, crowded}) {
     const Index depth = diagonal + n;
     Matrix<TypeParam> a = random_matrix<TypeParam>(n, depth, 1);
     for (Index i = 0; i < n; ++i) {
       a.row(i).tail(std::max<Index>(depth - diagonal - i - 1, 0)).setZero();
     }
-    Matrix<TypeParam> b = random_matrix<TypeParam>(depth, 70, 2), whole(n, 70), y(n, 70);
+    Matrix<TypeParam> b = random_matrix<TypeParam>(depth, columns, 2), whole(n, columns), y(n, columns);
     matmul<TypeParam>(a, b, whole, this->workspace);
     b.bottomRows(n - height).setConstant(std::numeric_limits<TypeParam>::quiet_NaN());  // behind the first rows' triangle
     matmul<TypeParam>(lower<TypeParam>(a, diagonal), b, y, this->workspace);
     EXPECT_TRUE(same_bits(Matrix<TypeParam>(y.topRows(height)), Matrix<TypeParam>(whole.topRows(height)))) << diagonal;
-    b = random_matrix<TypeParam>(depth, 70, 2);
+    b = random_matrix<TypeParam>(depth, columns, 2);
     matmul<TypeParam>(lower<TypeParam>(a, diagonal), b, y, this->workspace);
     EXPECT_TRUE(same_bits(y, whole)) << diagonal;
+    matmul<TypeParam>(lower<TypeParam>(ConstView<TypeParam>(a.topRows(1)), diagonal), b, y.topRows(1), this->workspace);
+    EXPECT_TRUE(same_bits(y, whole)) << "the first row alone, " << diagonal;
   }
 }
 

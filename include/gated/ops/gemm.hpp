@@ -13,18 +13,18 @@
 /// How it works, for a · b with a of M × K and b of K × N:
 ///
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
-///     row of K by row of K, so that the inner loop reads it front to back. It fits in the second-level cache.
+///     row of K by row of K, so that the inner loop reads it front to back. It fits in the second-level cache. Prepared weights
+///     are packed already, and a panel that only one tile needs is read where it lies.
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
 ///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile reads no further
 ///     than its last row goes.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
 ///     there for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With
 ///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows. Lower tiles have
-///     kernels of their own, so that a few rows (a step of some sequences) read b once, as fast as memory gives it. A single
-///     row takes several panels at a time where b lies row by row, because memory is slow at giving two cache lines of each
-///     row.
+///     kernels of their own, so that a few rows read b once, as fast as memory gives it. A single row takes several panels at a
+///     time where b lies row by row, because memory is slow at giving two cache lines of each row.
 ///  4. The finished tile goes to a small buffer in the first-level cache, and the caller's epilogue (bias, activation, gate,
-///     residual) takes it from there to its destination. So the kernel is compiled once per scalar type, not once per epilogue.
+///     residual) takes it from there to its destination. So kernels are compiled once per scalar type, not once per epilogue.
 ///
 /// Every output is the sum of its K products in the order of K, in one accumulator, whatever the number of rows, the position
 /// in the matrix or the number of threads: equal inputs give equal bits.
@@ -64,73 +64,64 @@ inline constexpr unsigned tile_rows = std::max(2u, (static_cast<unsigned>(EIGEN_
 /// Rows that one task takes; a panel is packed once per task, which costs about 1/100 of the task's work.
 inline constexpr Index block_rows = 1024 / tile_rows * tile_rows;
 
-/// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows.
-template <class T, unsigned Rows>
+/// Panels that a single row takes at a time from a b that lies row by row: memory is read in runs of some cache lines.
+inline constexpr unsigned row_panels = std::clamp(static_cast<unsigned>(EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS) / 4u, 1u, 4u);
+
+/// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows and the columns of `Panels` panels that lie side by side.
+template <class T, unsigned Rows, unsigned Panels = 1>
 EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel,
                                      Index panel_stride, T* tile) {
   constexpr auto lanes = Simd<T>::lane_count;
-  Simd<T> left[Rows], right[Rows];
+  constexpr unsigned vectors = 2 * Panels;
+  Simd<T> sums[Rows][vectors];
   GATED_UNROLL
   for (unsigned i = 0; i < Rows; ++i) {
-    left[i] = right[i] = Simd<T>(T{0});
+    GATED_UNROLL
+    for (unsigned j = 0; j < vectors; ++j) {
+      sums[i][j] = Simd<T>(T{0});
+    }
   }
   for (Index k = 0; k < depth; ++k) {
-    Simd<T> b0 = Simd<T>::load(panel), b1 = Simd<T>::load(panel + lanes);
-    b0.hold();
-    b1.hold();
+    Simd<T> b[vectors];
+    GATED_UNROLL
+    for (unsigned j = 0; j < vectors; ++j) {
+      b[j] = Simd<T>::load(panel + j * lanes);
+      if constexpr (Rows > 1) {
+        b[j].hold();
+      }
+    }
     GATED_UNROLL
     for (unsigned i = 0; i < Rows; ++i) {
       const Simd<T> x(a[static_cast<Index>(i) * row_stride]);
-      left[i] = fma(x, b0, left[i]);
-      right[i] = fma(x, b1, right[i]);
+      GATED_UNROLL
+      for (unsigned j = 0; j < vectors; ++j) {
+        sums[i][j] = fma(x, b[j], sums[i][j]);
+      }
     }
     a += column_stride;
     panel += panel_stride;
   }
   GATED_UNROLL
   for (unsigned i = 0; i < Rows; ++i) {
-    left[i].store(tile + 2 * i * lanes);
-    right[i].store(tile + (2 * i + 1) * lanes);
+    GATED_UNROLL
+    for (unsigned j = 0; j < vectors; ++j) {
+      sums[i][j].store(tile + (i * vectors + j) * lanes);
+    }
   }
 }
 
-/// multiply_tile() for 1, 2, … rows.
-template <class T, std::size_t... I>
-constexpr auto tile_kernels(std::index_sequence<I...>) {
+/// multiply_tile() for 1, 2, … tile_rows rows.
+template <class T>
+inline constexpr auto tile_kernels = []<std::size_t... I>(std::index_sequence<I...>) {
   return std::array{&multiply_tile<T, static_cast<unsigned>(I + 1)>...};
 }
+(std::make_index_sequence<tile_rows>{});
 
-/// The rows of the next tile where `rows` are left. Less than two tiles are halved, because a low tile must wait for the panel:
-/// it reads as much of it as a full one and does less with it.
+/// The rows of the next tile where `rows` are left. More than one tile and less than two are split evenly: a low tile reads as
+/// much of the panel as a full one and has less to do meanwhile, so that it waits for memory.
 inline Index next_tile_rows(Index rows) {
   constexpr Index most = tile_rows;
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
-}
-
-/// Panels that a single row of a takes at a time from a b that lies row by row: memory is read in runs of some cache lines.
-inline constexpr unsigned row_panels = std::clamp(static_cast<unsigned>(EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS) / 4u, 1u, 4u);
-
-/// multiply_tile() for one row and row_panels panels of b, where they lie.
-template <class T>
-EIGEN_DONT_INLINE void multiply_row(Index depth, const T* a, Index a_stride, const T* b, Index b_stride, T* tile) {
-  constexpr unsigned vectors = 2 * row_panels;
-  constexpr auto lanes = Simd<T>::lane_count;
-  Simd<T> sums[vectors];
-  GATED_UNROLL
-  for (unsigned j = 0; j < vectors; ++j) {
-    sums[j] = Simd<T>(T{0});
-  }
-  for (Index k = 0; k < depth; ++k, a += a_stride, b += b_stride) {
-    const Simd<T> x(*a);
-    GATED_UNROLL
-    for (unsigned j = 0; j < vectors; ++j) {
-      sums[j] = fma(x, Simd<T>::load(b + j * lanes), sums[j]);
-    }
-  }
-  GATED_UNROLL
-  for (unsigned j = 0; j < vectors; ++j) {
-    sums[j].store(tile + j * lanes);
-  }
 }
 
 /// Copies `columns` ≤ panel_columns columns of b, from `first` on, into panel form; missing columns become zeros.
@@ -190,7 +181,9 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, Threads thr
       std::copy_n(a.at(row, 0), a.columns, &spread.coeffRef(row, 0));
     }
   });
-  return spread;
+  Operand<T> result = spread;
+  result.diagonal = a.diagonal;
+  return result;
 }
 
 /// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns and may be
@@ -213,75 +206,79 @@ class Epilogue {
   void (*call_)(const void*, Index, Index, Index, Index, T*);
 };
 
-/// Multiply-adds of a thread below which waking it costs more than it saves: some microseconds of one, some tenths of one of
-/// the other.
-inline constexpr double smallest_work_per_thread = 1 << 18;
+/// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread takes some 1. Never a
+/// number between, because OpenMP ends the threads that a loop does not need and must make them again.
+template <class T>
+Threads threads_for(const Operand<T>& a, const Operand<T>& b, Threads available) {
+  const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
+  return work < (1 << 18) * std::min(available.count, 4) ? Threads{1} : available;
+}
 
 /// Computes a · b and hands each tile to the epilogue. Work is divided into blocks of rows × panels.
 template <class T>
 void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
+  constexpr Index tile_height = tile_rows;
   Operand<T> a = given;
-  const Index panels = (b.columns + panel_columns<T> - 1) / panel_columns<T>;
-  const Index blocks = (a.rows + block_rows - 1) / block_rows;
   const auto frame = workspace.frame();
+  const Threads threads = threads_for(a, b, workspace.threads());
   const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
   const Index scratch_size = packed_size + panel_columns<T> * Index{std::max(tile_rows, row_panels)};
-  const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
-  const Threads threads = work < smallest_work_per_thread * workspace.threads().count ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(scratch_size * threads.count);
 
-  constexpr Index tile_height = tile_rows;
-  const bool pack_a = a.row_stride == 1 && a.column_stride != 1 && a.rows >= tile_height && panels >= 2;
+  const bool pack_a = a.row_stride == 1 && a.column_stride != 1 && a.rows >= tile_height && b.columns > panel_columns<T>;
   T* const tiles = workspace.take(pack_a ? (a.rows + tile_height - 1) / tile_height * tile_height * a.columns : 0);
   if (pack_a) {
     pack_tiles(a, tiles, threads);
-  } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && panels >= 4) {
+  } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && b.columns > 3 * panel_columns<T>) {
     a = spread_rows(a, workspace, threads);
   }
-  // A weight that prepare() has packed is read from there.
+  // A weight that prepare() has packed is read from there, and a panel that would be used once only where it lies.
   const T* const prepared = workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows
                                 ? workspace.prepared()->find(b.data, b.columns, b.rows)
                                 : nullptr;
-  const auto left = [&](Index row) {
-    return pack_a ? tiles + (row - row % tile_height) * a.columns + row % tile_height : a.at(row, 0);
-  };
-  const Index k_stride = pack_a ? tile_height : a.column_stride;
-  static constexpr auto kernels = tile_kernels<T>(std::make_index_sequence<tile_rows>{});
+  const bool in_place = b.column_stride == 1 && a.rows <= tile_height;
 
-  const auto multiply_panel = [&](Index column, Index first, T* packed, T* tile) {
-    const Index columns = std::min(panel_columns<T>, b.columns - column);
-    // A panel that would be used once only is read where it lies, if it lies row by row.
-    const bool in_place = b.column_stride == 1 && columns == panel_columns<T> && a.rows <= Index{tile_rows};
-    if (!in_place && prepared == nullptr) {
+  const auto multiply_panel = [&](Index column, Index columns, Index first, T* packed, T* tile) {
+    const T* panel = packed;
+    Index panel_stride = panel_columns<T>;
+    if (in_place && columns == panel_columns<T>) {
+      panel = b.at(0, column);
+      panel_stride = b.row_stride;
+    } else if (prepared != nullptr) {
+      panel = prepared + column * b.rows;
+    } else {
       pack_panel(b, column, columns, packed);
     }
-    const T* const panel = in_place ? b.at(0, column) : (prepared != nullptr ? prepared + column * b.rows : packed);
-    const Index panel_stride = in_place ? b.row_stride : panel_columns<T>;
-
     const Index last = std::min(first + block_rows, a.rows);
-    for (Index row = first, rows; row < last; row += rows) {
-      rows = pack_a ? std::min(tile_height, last - row) : next_tile_rows(last - row);
-      kernels[static_cast<std::size_t>(rows - 1)](a.depth(row + rows - 1), left(row), a.row_stride, k_stride, panel,
-                                                  panel_stride, tile);
+    for (Index row = first; row < last;) {
+      const Index rows = pack_a ? std::min(tile_height, last - row) : next_tile_rows(last - row);
+      const auto kernel = tile_kernels<T>[static_cast<std::size_t>(rows - 1)];
+      kernel(a.depth(row + rows - 1), pack_a ? tiles + row * a.columns : a.at(row, 0), a.row_stride,
+             pack_a ? tile_height : a.column_stride, panel, panel_stride, tile);
       epilogue(row, column, rows, columns, tile);
+      row += rows;
     }
   };
-  const Index group = a.rows == 1 && b.column_stride == 1 ? Index{row_panels} : 1;  // panels that a task takes
-  const Index groups = (panels + group - 1) / group;
-  parallel_for(threads, groups * blocks, [&](Index task, Index worker) {
+
+  const bool single = in_place && a.rows == 1;
+  const Index task_columns = (single ? Index{row_panels} : 1) * panel_columns<T>;
+  const Index strips = (b.columns + task_columns - 1) / task_columns;
+  const Index blocks = (a.rows + block_rows - 1) / block_rows;
+  parallel_for(threads, strips * blocks, [&](Index task, Index worker) {
     T* const packed = scratch + worker * scratch_size;
     T* const tile = packed + packed_size;
-    const Index begin = task % groups * group * panel_columns<T>;
-    const Index end = std::min(begin + group * panel_columns<T>, b.columns);
-    if (group > 1 && end - begin == group * panel_columns<T>) {
-      multiply_row(a.depth(0), a.data, a.column_stride, b.at(0, begin), b.row_stride, tile);
-      for (Index column = begin; column < end; column += panel_columns<T>) {
-        epilogue(0, column, 1, panel_columns<T>, tile + (column - begin));
-      }
-      return;
+    const Index begin = task % strips * task_columns, end = std::min(begin + task_columns, b.columns);
+    const bool whole = single && end - begin == task_columns;
+    if (whole) {
+      multiply_tile<T, 1, row_panels>(a.depth(0), a.data, 0, a.column_stride, b.at(0, begin), b.row_stride, tile);
     }
     for (Index column = begin; column < end; column += panel_columns<T>) {
-      multiply_panel(column, task / groups * block_rows, packed, tile);
+      const Index columns = std::min(panel_columns<T>, end - column);
+      if (whole) {
+        epilogue(0, column, 1, columns, tile + (column - begin));
+      } else {
+        multiply_panel(column, columns, task / strips * block_rows, packed, tile);
+      }
     }
   });
 }

@@ -19,7 +19,7 @@ Operand<T> transposed(const std::type_identity_t<Operand<T>>& x) {
 }
 
 /// A lower triangle as the first factor of matmul(): row i is 0 behind column `diagonal` ≥ 0 plus i. Most of what is 0 is not
-/// multiplied, but it must be there.
+/// multiplied, but it must be there, and which part is multiplied depends on the number of rows: 0 · NaN may reach a row.
 template <class T>
 Operand<T> lower(const std::type_identity_t<Operand<T>>& x, Index diagonal) {
   Operand<T> result = x;

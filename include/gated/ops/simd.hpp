@@ -94,8 +94,13 @@ struct Simd {
   friend EIGEN_STRONG_INLINE Simd operator/(Simd a, Simd b) { return of(Eigen::internal::pdiv(a.v, b.v)); }
   friend EIGEN_STRONG_INLINE Simd operator-(Simd a) { return of(Eigen::internal::pnegate(a.v)); }
 
-  /// Has the compiler keep it in a register, where it would rather load it again for each use.
-  EIGEN_STRONG_INLINE void hold() { EIGEN_OPTIMIZATION_BARRIER(v); }
+  /// Has GCC keep it in a register, where it would rather load it again for each use. Clang does so unasked, and would take the
+  /// request as one for memory.
+  EIGEN_STRONG_INLINE void hold() {
+#if EIGEN_COMP_GNUC_STRICT
+    EIGEN_OPTIMIZATION_BARRIER(v);
+#endif
+  }
 
   /// a·b + c, rounded once where the machine can.
   friend EIGEN_STRONG_INLINE Simd fma(Simd a, Simd b, Simd c) { return of(Eigen::internal::pmadd(a.v, b.v, c.v)); }
