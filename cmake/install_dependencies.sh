@@ -5,7 +5,7 @@
 # exists. Elsewhere it says what to install, and succeeds if there is enough to try. Does nothing when nothing is missing.
 set -eu
 
-packages="g++ cmake ninja-build libeigen3-dev nlohmann-json3-dev libstb-dev"
+packages="g++ cmake make ninja-build libeigen3-dev nlohmann-json3-dev libstb-dev"
 if [ "${1:-}" != demo ]; then
   packages="$packages libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen git pkgconf"
 fi
@@ -17,6 +17,7 @@ present() {
   case $1 in
     g++) has c++ && return ;;
     cmake) has cmake && return ;;
+    make) has make && return ;;
     ninja-build) has ninja && return ;;
     ccache) has ccache && return ;;
     doxygen) has doxygen && return ;;
