@@ -78,7 +78,9 @@ int run(const photos::Options& options) {
               options.random ? (options.preset + ", random weights").c_str() : options.model.filename().string().c_str(),
               config.trunk.depth, gated::parameter_count(model), config.image.height, config.image.width, model.out());
 
+  const auto prepared = gated::prepare(model);
   Workspace<float> workspace(gated::Threads{options.threads});
+  workspace.use(prepared);
   Matrix<float> input = Matrix<float>::Zero(1, model.patch_embedding.pixels());
   for (const auto& path : options.pictures) {
     const gated::Image picture = gated::read_image(path);
