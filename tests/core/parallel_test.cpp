@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <vector>
 
 namespace gated {
@@ -43,6 +44,32 @@ TEST(ParallelFor, GivesEachWorkerScratchOfItsOwn) {
   });
   EXPECT_FALSE(shared);
 }
+
+#if defined(_OPENMP)
+std::atomic<int> threads_seen{0};
+
+void count_this_thread() {
+  struct Once {
+    Once() { ++threads_seen; }
+  };
+  static thread_local const Once once;
+}
+
+TEST(ParallelFor, KeepsItsThreadsFromLoopToLoop) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> arrived{0};
+    parallel_for(Threads{4}, 4, [&](Index, Index) {
+      count_this_thread();
+      ++arrived;
+      const auto start = std::chrono::steady_clock::now();  // each thread shall have one, if there are four
+      while (arrived < 4 && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(20)) {
+      }
+    });
+    parallel_for(Threads{4}, 2, [](Index, Index) { count_this_thread(); });
+  }
+  EXPECT_LE(threads_seen, 4);
+}
+#endif
 
 TEST(ParallelFor, OfOneThreadRunsInOrder) {
   std::vector<Index> order;

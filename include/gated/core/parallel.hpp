@@ -4,6 +4,8 @@
 
 #if defined(_OPENMP)
 #include <omp.h>
+
+#include <atomic>
 #endif
 
 /// @file
@@ -25,9 +27,11 @@ template <class Task>
 void parallel_for(Threads threads, Index tasks, Task&& task) {
 #if defined(_OPENMP)
   if (threads.count > 1 && tasks > 1) {
-    const int team = static_cast<int>(std::min<Index>(threads.count, tasks));
-#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
-    for (Index i = 0; i < tasks; ++i) {
+    // Always as many threads, because GCC's runtime ends those that a loop leaves out and makes them again for the next one. No
+    // schedule(dynamic), for which LLVM's runtime allocates memory in every loop.
+    std::atomic<Index> next{0};
+#pragma omp parallel num_threads(threads.count)
+    for (Index i; (i = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
       task(i, static_cast<Index>(omp_get_thread_num()));
     }
     return;

@@ -206,8 +206,7 @@ class Epilogue {
   void (*call_)(const void*, Index, Index, Index, Index, T*);
 };
 
-/// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread takes some 1. Never a
-/// number between, because OpenMP ends the threads that a loop does not need and must make them again.
+/// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread takes some 1.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, Threads available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
