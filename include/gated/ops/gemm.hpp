@@ -207,6 +207,7 @@ class Epilogue {
 };
 
 /// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread takes some 1.
+/// From four threads on the size is the same, so that many do not sleep over what a few of them would gain by.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, Threads available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
