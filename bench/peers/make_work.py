@@ -17,9 +17,9 @@ import json
 import os
 import sys
 
-import models  # sets up the path to ten_steps
+import models  # sets up the path to what follows from tests
 import torch
-from ten_steps import write_safetensors
+from safetensors_file import write_safetensors
 
 
 def start(model, random):

@@ -12,9 +12,9 @@ import json
 import sys
 import time
 
-import models  # sets up the path to ten_steps
+import models  # sets up the path to what follows from tests
 import torch
-from ten_steps import read_safetensors
+from safetensors_file import read_safetensors
 
 
 def inference(model, tensors):
@@ -37,7 +37,7 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     torch.set_num_threads(int(sys.argv[2]))
-    tensors, metadata = read_safetensors(sys.argv[1])
+    tensors, metadata = read_safetensors(sys.argv[1], torch.from_numpy)
     config = json.loads(metadata["config"])
     model = models.Work("", config["kind"], config["batch"], config["tokens"], config).build()
     model.load_state_dict({key[6:]: value for key, value in tensors.items() if key.startswith("model.")})

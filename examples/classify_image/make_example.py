@@ -11,7 +11,6 @@ on a background; waves.jpg is drawn here, and waves.safetensors is a colour gMLP
 import argparse
 import json
 import pathlib
-import struct
 import sys
 
 import numpy as np
@@ -20,8 +19,9 @@ from PIL import Image
 
 HERE = pathlib.Path(__file__).resolve().parent
 DIGITS = HERE.parent / "classify_digits"
+sys.dont_write_bytecode = True  # the next import would leave a folder behind
 sys.path.append(str(DIGITS))
-from expected_logits import gmlp, read_safetensors  # noqa: E402
+from expected_logits import gmlp, read_safetensors, write_safetensors  # noqa: E402
 
 WAVES = {"architecture": "timm.gmlp", "img_size": 32, "patch_size": 8, "in_chans": 3, "num_blocks": 2, "embed_dim": 16,
          "mlp_ratio": 4, "num_classes": 6}
@@ -51,20 +51,12 @@ def write_checkpoint():
     for name, shape in shapes.items():
         tensors[f"{name}.weight"] = torch.randn(shape) * 0.3 + (1 if len(shape) == 1 else 0)
         tensors[f"{name}.bias"] = torch.randn(shape[0]) * 0.3 + (1 if name.endswith("gate.proj") else 0)
-    header, offset = {"__metadata__": {"config": json.dumps(WAVES)}}, 0
-    for name, tensor in tensors.items():
-        size = 4 * tensor.numel()
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
-        offset += size
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    data = b"".join(tensor.numpy().tobytes() for tensor in tensors.values())
-    (HERE / "waves.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    write_safetensors(HERE / "waves.safetensors", tensors, {"config": json.dumps(WAVES)})
 
 
 def top(picture, checkpoint, size, crop):
     """The lines that classify_image prints for a picture: timm's preparation with Pillow, the model in double precision."""
-    tensors, metadata = read_safetensors(checkpoint)
+    tensors, metadata = read_safetensors(checkpoint, torch.from_numpy)
     config = json.loads(metadata["config"])
     config = {"depth": config.get("depth", config.get("num_blocks")), "patch_size": config["patch_size"]}
     image = Image.open(picture).convert("RGB" if tensors["stem.proj.weight"].shape[1] == 3 else "L")

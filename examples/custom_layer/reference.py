@@ -12,11 +12,15 @@ rows of three sequences of the given lengths, one after the other; grad.model.<n
 import argparse
 import json
 import pathlib
-import struct
+import sys
 
 import numpy as np
 import torch
 from torch import nn
+
+sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
+from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
 OUT = pathlib.Path(__file__).resolve().parent / "reference.safetensors"
 CONFIG = {"channels": 20, "hidden": 44, "kernel": 31, "norm_eps": 1e-12, "gate_activation": "sigmoid"}
@@ -70,22 +74,12 @@ def main():
     arguments = parser.parse_args()
     tensors = compute()
     if arguments.check:
-        data = OUT.read_bytes()
-        (size,) = struct.unpack("<Q", data[:8])
-        header = json.loads(data[8:8 + size])
+        stored, _ = read_safetensors(OUT)
         for name, array in tensors.items():
-            begin, end = (8 + size + offset for offset in header[name]["data_offsets"])
-            stored = np.frombuffer(data[begin:end]).reshape(array.shape)
-            assert np.abs(stored - array).max() <= 1e-12 * max(1, np.abs(array).max()), name
+            assert np.abs(stored[name] - array).max() <= 1e-12 * max(1, np.abs(array).max()), name
         print(f"{len(tensors)} tensors are what PyTorch {torch.__version__} gives")
         return
-    header, offset = {"__metadata__": {"config": json.dumps(CONFIG), "lengths": json.dumps(LENGTHS)}}, 0
-    for name, array in tensors.items():
-        header[name] = {"dtype": "F64", "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
-        offset += array.nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    OUT.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(np.ascontiguousarray(a).tobytes() for a in tensors.values()))
+    write_safetensors(OUT, tensors, {"config": json.dumps(CONFIG), "lengths": json.dumps(LENGTHS)})
     print(OUT, OUT.stat().st_size, "bytes")
 
 

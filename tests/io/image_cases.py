@@ -13,12 +13,15 @@ Needs Pillow (written with 9.4) and numpy. Tensors are U8, height x width x chan
 
 import argparse
 import io
-import json
 import pathlib
-import struct
+import sys
 
 import numpy as np
 from PIL import Image
+
+sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
 OUT = pathlib.Path(__file__).resolve().parent / "image_cases.safetensors"
 RESIZES = [  # width, height, channels -> width, height
@@ -86,28 +89,15 @@ def cases():
     return tensors
 
 
-def write_safetensors(path, tensors, metadata):
-    header, offset = {"__metadata__": metadata}, 0
-    for name, array in tensors.items():
-        header[name] = {"dtype": "U8", "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
-        offset += array.nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for array in tensors.values()))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     tensors = cases()
     if arguments.check:
-        data = OUT.read_bytes()
-        (size,) = struct.unpack("<Q", data[:8])
-        header = json.loads(data[8:8 + size])
+        stored, _ = read_safetensors(OUT)
         for name, array in tensors.items():
-            begin, end = (8 + size + offset for offset in header[name]["data_offsets"])
-            assert name.endswith(".file") or data[begin:end] == array.tobytes(), name
+            assert name.endswith(".file") or np.array_equal(stored[name], array), name
         print(f"{len(tensors)} tensors are what Pillow gives")
     else:
         write_safetensors(OUT, tensors, {"note": f"made by image_cases.py with Pillow {Image.__version__}"})

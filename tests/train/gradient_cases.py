@@ -619,8 +619,8 @@ def write_case(c, folder):
                 "max_abs_err_f32_vs_f64": f"{(in_float - output).abs().max().item():.3g}",
                 "min_param_effect": f"{effect:.3g}"}
     path = os.path.join(folder, c.name + ".safetensors")
-    lucidrains.write_safetensors(path, {**{f"model.{key}": value for key, value in state.items()}, **tensors, **cotangent,
-                                        "output": in_float, **results}, metadata)
+    contents = {**{f"model.{key}": value for key, value in state.items()}, **tensors, **cotangent, "output": in_float, **results}
+    lucidrains.write_safetensors(path, dict(sorted(contents.items())), metadata)
     print(f"{c.name:56s} {os.path.getsize(path):6d} bytes  f32 {metadata['max_abs_err_f32_vs_f64']:>8s}"
           f"  effect {metadata['min_param_effect']:>7s}")
     return os.path.getsize(path)

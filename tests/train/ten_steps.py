@@ -24,49 +24,15 @@ import inspect
 import json
 import math
 import os
-import struct
+import sys
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-# ---- safetensors -------------------------------------------------------------------------------------------------------------
-
-DTYPES = {"F64": np.float64, "I64": np.int64, "F32": np.float32, "BOOL": np.bool_}  # in the order in which a file holds them
-
-
-def read_safetensors(path):
-    """The tensors by name, and the metadata."""
-    with open(path, "rb") as file:
-        data = file.read()
-    (size,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    metadata = header.pop("__metadata__", {})
-    tensors = {}
-    for name, entry in header.items():
-        begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        array = np.frombuffer(data[begin:end], DTYPES[entry["dtype"]]).reshape(entry["shape"])
-        tensors[name] = torch.from_numpy(array.copy())
-    return tensors, metadata
-
-
-def write_safetensors(path, tensors, metadata):
-    arrays = {name: tensor.detach().contiguous().numpy() for name, tensor in tensors.items()}
-    names = {np.dtype(dtype): (rank, name) for rank, (name, dtype) in enumerate(DTYPES.items())}
-    header, offset = {"__metadata__": metadata}, 0
-    order = sorted(arrays, key=lambda name: (names[arrays[name].dtype][0], name))
-    for name in order:
-        end = offset + arrays[name].nbytes
-        header[name] = {"dtype": names[arrays[name].dtype][1], "shape": list(arrays[name].shape), "data_offsets": [offset, end]}
-        offset = end
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for name in order:
-            file.write(arrays[name].tobytes())
-
+sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
 # ---- gMLP and aMLP: lucidrains/g-mlp-pytorch 0.1.5 ---------------------------------------------------------------------------
 
@@ -383,7 +349,7 @@ def prove(folder, classes, tolerance):
     for name in sorted(os.listdir(folder)):
         if not name.endswith(".safetensors"):
             continue
-        tensors, metadata = read_safetensors(os.path.join(folder, name))
+        tensors, metadata = read_safetensors(os.path.join(folder, name), torch.from_numpy)
         make = classes.get((metadata.get("family"), metadata.get("class")))
         if make is None:
             continue
@@ -526,6 +492,7 @@ def write_run(name, folder):
                    losses_f32=torch.tensor(losses_f32), norms_f64=torch.tensor(norms, dtype=torch.float64),
                    norms_f32=torch.tensor(norms_f32), rates=torch.tensor(rates, dtype=torch.float64))
     path = os.path.join(folder, f"ten_steps_{name}.safetensors")
+    tensors = dict(sorted(tensors.items()))
     write_safetensors(path, tensors, {"case": f"ten_steps_{name}", "family": run["family"], "class": run["class"],
                                       "config": json.dumps(config), "torch": torch.__version__,
                                       "command": "python3 tests/train/ten_steps.py"})
