@@ -8,28 +8,7 @@
 #include "gated/core/random.hpp"
 #include "gated/io/image.hpp"
 #include "image_cases.hpp"
-
-// A program's own copy of the reader, in the same translation unit as ours: it still reads what ours leaves out.
-#if defined(__GNUC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpragmas"
-#pragma GCC diagnostic ignored "-Wunknown-warning-option"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#endif
-#define STB_IMAGE_STATIC
-#define STB_IMAGE_IMPLEMENTATION
-#if __has_include(<stb/stb_image.h>)
-#include <stb/stb_image.h>
-#else
-#include <stb_image.h>
-#endif
-#if defined(__GNUC__)
-#pragma GCC diagnostic pop
-#endif
+#include "stb_reader.hpp"
 
 namespace gated {
 namespace {

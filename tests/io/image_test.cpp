@@ -3,22 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "files.hpp"
-
-#if defined(__GNUC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#endif
-#define STB_IMAGE_STATIC
-#define STB_IMAGE_IMPLEMENTATION
-#define STBI_ONLY_PNG
-#if __has_include(<stb/stb_image.h>)
-#include <stb/stb_image.h>
-#else
-#include <stb_image.h>
-#endif
-#if defined(__GNUC__)
-#pragma GCC diagnostic pop
-#endif
+#include "stb_reader.hpp"
 
 namespace gated {
 namespace {
