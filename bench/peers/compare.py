@@ -159,10 +159,10 @@ def table(title_of, results, threads):
             peer = next((r for r in others if r.name.startswith(kind)), None)
             row += f" {figure(peer.ms)} | {peer.ms / ours.ms:.2f} |" if peer else " – | – |"
         lines.append(row + f" {max(r.error for r in [ours, *others]):.0e} |")
-    peaks = [max(ours.peaks) * 1e-9 for ours, *_ in results.values()]
+    peaks = sorted({f"{max(ours.peaks) * 1e-9:.0f}" for ours, *_ in results.values()}, key=int)
     samples = min(len(r.times) for runners in results.values() for r in runners)
     lines += ["", f"{threads} thread{'' if threads == 1 else 's'}, float; medians of at least {samples} runs, by turns; peak, "
-              f"the best beside each work: {min(peaks):.0f} to {max(peaks):.0f} GFLOP/s. A ratio above 1 says how many times as "
+              f"the best beside each work: {' to '.join(dict.fromkeys([peaks[0], peaks[-1]]))} GFLOP/s. A ratio above 1 says how many times as "
               "long the peer takes. The difference is the worst of all runtimes to the result in float64, relative to the "
               "largest number. Settings of the peers:", ""]
     for name, (_, *others) in results.items():

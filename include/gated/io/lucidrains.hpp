@@ -26,6 +26,9 @@ struct LucidrainsLayout {
 /// Versions from 0.1.5 on wrap the block in a token shift (`fn.fn.fn`); gMLPVision and versions before have `fn.fn`. Up to
 /// 0.0.18 the spatial projection was a convolution `sgu.proj`; 0.1.0 and 0.1.1 had a weight [N, N] without heads. Errors:
 /// FileError, naming the version, for files before 0.0.16, where the attention sat inside the gate and read other inputs.
+/// `prefix` stands before every name, as in NameMap.
+///
+///     load_parameters(trunk, file, lucidrains_trunk_names(lucidrains_layout(file)));
 inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::string_view prefix = "") {
   const auto has = [&](std::string_view name) { return file.contains(text(prefix, name)); };
   for (const auto& [name, tensor] : file.tensors()) {

@@ -3,8 +3,12 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of mmpose's RTMCCBlock, the gated attention unit of RTMPose's heads. In a whole model its names begin with
-/// `head.gau`: set `prefix`.
+/// Checkpoints of mmpose's RTMCCBlock, the gated attention unit of RTMPose's heads. From the file of a whole model:
+///
+///     NameMap names = rtmcc_names();
+///     names.prefix = "head.gau.";
+///     names.ignored = {"backbone", "neck", "head"};  // what is not the unit; inside of it loading stays strict
+///     load_parameters(unit, SafetensorsFile("rtmpose.safetensors"), names);
 
 namespace gated {
 

@@ -57,7 +57,9 @@ struct NameMap {
   std::string prefix = {};                ///< stands before every name in the file: "model."
   std::vector<Rule> rules = {};           ///< in order of precedence
   std::vector<Tie> tied = {};             ///< tied weights that the file stores under both names, without `prefix`
-  std::vector<std::string> ignored = {};  ///< tensors without a parameter, without `prefix`: "blocks.*.attn.position_ids"
+  /// Tensors without a parameter, without `prefix`: "blocks.*.attn.position_ids". To load a part of a larger file, list the
+  /// first components of what lies outside `prefix`.
+  std::vector<std::string> ignored = {};
 
   /// The name and shape in the file of the parameter at `path`.
   /// Errors: ArgumentError if the rule's form does not suit the shape, or `theirs` has more `*` than `ours`.

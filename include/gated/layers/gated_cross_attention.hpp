@@ -47,7 +47,8 @@ struct GatedCrossAttentionConfig {
 /// form.
 ///
 /// Shapes: x and y are rows × C; key and value have one row per token of the other sequences, of which there are as many.
-/// Errors: ShapeError. Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops a sequence.
+/// Errors: ShapeError. Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops a sequence,
+/// and the projections, 2·N·C·(2E + S) + 2·M·(key channels·S + value channels·E).
 template <class T>
 struct GatedCrossAttention {
   using Scalar = T;

@@ -108,7 +108,8 @@ struct SpatialGatingUnit {
   }
 
   /// The same for the tokens from position `first` on of one causal sequence. `seen` (N × out()) holds the earlier tokens'
-  /// normalised gate inputs and receives those of x; `addition` may have no rows.
+  /// normalised gate inputs and receives those of x; `addition` may have no rows. Shapes: x, addition and y as in forward(),
+  /// first + x.rows() ≤ N, which the caller checks.
   void extend(ConstView<T> x, Index first, View<T> seen, ConstView<T> addition, View<T> y, Workspace<T>& workspace) const {
     norm.forward(x.rightCols(out()), seen.middleRows(first, x.rows()), workspace.at("norm"));
     const ConstView<T> v = seen.topRows(first + x.rows());

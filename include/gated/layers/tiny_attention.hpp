@@ -69,7 +69,7 @@ struct TinyAttention {
   }
 
   /// The same for the tokens from position `first` on of one causal sequence. `keys` and `values` (N × a) hold the earlier
-  /// tokens' and receive those of x.
+  /// tokens' and receive those of x. Shapes: x and y as in forward(), first + x.rows() ≤ N, which the caller checks.
   void extend(ConstView<T> x, Index first, View<T> keys, View<T> values, View<T> y, Workspace<T>& workspace) const {
     const auto frame = workspace.frame();
     const Index a = config.width, seen = first + x.rows();

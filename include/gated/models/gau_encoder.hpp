@@ -43,6 +43,10 @@ struct GauEncoderConfig {
 };
 
 /// Embeddings (words, segments, positions) → norm → GAU layers → hidden states, or logits through a masked-language-model head.
+/// arXiv:2202.10447, as JunnYu's FLASH-Quad and GAU-α build it (io/junnyu.hpp opens their checkpoints).
+///
+///     GauEncoder<float> model({.vocabulary = 12000, .depth = 24, .layer = gau_presets::gau_alpha(768)}, random);
+///     Matrix<float> hidden = model.forward(tokens, Sequences::of_lengths({12, 7}), workspace);
 ///
 /// Shapes: tokens, and types where given, hold the ids of all sequences one after the other; without types all are 0. The
 /// output is tokens × C, or tokens × V with head. Errors: ArgumentError for an unknown id, ShapeError for sizes and masks;

@@ -42,8 +42,8 @@ inline GatedAttentionUnitConfig flash_quad_junnyu(Index channels, Index max_leng
   return config;
 }
 
-/// GAU-α (ZhuiyiTechnology): post-norm without parameters, no biases, interleaved RoPE, A = softmax(q kᵀ · ln l / ln 512) over
-/// the l unmasked keys.
+/// GAU-α (ZhuiyiTechnology): post-norm without parameters, no biases, interleaved RoPE, A = softmax(q kᵀ / √s · ln l /
+/// ln 512) over the l unmasked keys.
 inline GatedAttentionUnitConfig gau_alpha(Index channels, Index query_key = 128, bool attention_scale = true) {
   return {.channels = channels,
           .value = 2 * channels,
@@ -58,8 +58,8 @@ inline GatedAttentionUnitConfig gau_alpha(Index channels, Index query_key = 128,
           .rotary = Rotary::interleaved};
 }
 
-/// mmpose's RTMCCBlock, the head of RTMPose: clamped ScaleNorm, no biases, A = relu²(q kᵀ / √s), a learned scale on the
-/// shortcut.
+/// mmpose's RTMCCBlock, the gated attention unit in RTMPose's head: clamped ScaleNorm, no biases, A = relu²(q kᵀ / √s), a
+/// learned scale on the shortcut.
 inline GatedAttentionUnitConfig rtmcc(Index channels, Index query_key = 128) {
   return {.channels = channels,
           .value = 2 * channels,

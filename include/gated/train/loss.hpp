@@ -20,7 +20,7 @@ using Targets = std::span<const Index>;
 
 /// The options of a cross-entropy.
 struct CrossEntropyOptions {
-  double label_smoothing = 0;  ///< ε: the target is 1 - ε on its class, and ε / V on every class beside (arXiv:1512.00567, §7)
+  double label_smoothing = 0;  ///< ε: the target is ε / V on every class, and 1 - ε more on its own (arXiv:1512.00567, §7)
   Index ignored = -100;        ///< rows with this target do not count: padding, or what masked language modelling shows
 };
 
@@ -63,6 +63,7 @@ T log_sum_exp(const T* row, Index count) {
 ///
 /// ∂x = (softmax(x) - t) / rows. Shapes: logits is N × V; `targets` has N classes and must stay until the way back is over.
 /// Errors: ShapeError for another number of targets; ArgumentError for a class that does not exist, and if no row counts.
+/// Cost: an exponential for each logit, here and on the way back.
 template <class T>
 Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const CrossEntropyOptions& options = {}) {
   const View<T> x = tape[logits];
