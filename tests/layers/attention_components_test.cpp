@@ -2,35 +2,22 @@
 
 #include <cstring>
 
-#include "gated/io/safetensors.hpp"
 #include "gated/layers/norm.hpp"
 #include "gated/layers/offset_scale.hpp"
 #include "gated/layers/relative_bias.hpp"
 #include "gated/layers/rotary_embedding.hpp"
 #include "gated/layers/sinusoid_position.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/reference/components.hpp"
 
 /// The pieces of the attention layers beside outputs of the originals.
 
 namespace gated {
 namespace {
 
-const SafetensorsFile& reference() {
-  static const SafetensorsFile file(std::string(GATED_REFERENCE_DIR) + "/components.safetensors");
-  return file;
-}
-
-/// A tensor as a matrix, its last dimension being the columns.
-template <class T>
-Matrix<T> tensor(const std::string& name) {
-  const std::vector<T> values = reference().read<T>(name);
-  const auto columns = static_cast<Index>(reference().tensor(name).shape.back());
-  return Eigen::Map<const Matrix<T>>(values.data(), static_cast<Index>(values.size()) / columns, columns);
-}
-
 /// A tensor of whole numbers.
 std::vector<std::int64_t> integers(const std::string& name) {
-  const auto bytes = reference().tensor(name).bytes;
+  const auto bytes = test::components().tensor(name).bytes;
   std::vector<std::int64_t> values(bytes.size() / sizeof(std::int64_t));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
@@ -41,7 +28,7 @@ class AttentionComponentsIn : public ::testing::Test {
  protected:
   /// `float32` says that the expected values hold no more.
   static void expect_equal(const std::string& name, const Matrix<T>& got, bool float32 = false) {
-    const Matrix<double> expected = tensor<double>(name);
+    const Matrix<double> expected = test::component<double>(name);
     ASSERT_EQ(got.rows(), expected.rows()) << name;
     ASSERT_EQ(got.cols(), expected.cols()) << name;
     const long double tolerance = sizeof(T) == 4 ? 2e-6L : float32 ? 3e-7L : 1e-12L;
@@ -56,7 +43,7 @@ class AttentionComponentsIn : public ::testing::Test {
   /// Two sequences of 33 tokens, rotated.
   static void expect_rotation(const std::string& name, Rotary layout, Index dimensions) {
     const RotaryEmbedding<T> rotary(layout, dimensions, 10000.0);
-    Matrix<T> x = tensor<T>(name + ".input");
+    Matrix<T> x = test::component<T>(name + ".input");
     Workspace<T> workspace;
     rotary.forward(Sequences::uniform(2, 33), 0, workspace, x);
     expect_equal(name + ".output_f64", x);
@@ -65,7 +52,7 @@ class AttentionComponentsIn : public ::testing::Test {
   static void expect_norm(const std::string& name, NormForm form) {
     Norm<T> norm(form, 8, 1e-5);
     norm.gain[0] = T(1.3F);  // the original's parameters are float32
-    const Matrix<T> x = tensor<T>(name + ".input");
+    const Matrix<T> x = test::component<T>(name + ".input");
     Matrix<T> y(x.rows(), x.cols());
     Workspace<T> workspace;
     norm.forward(x, y, workspace);
@@ -114,9 +101,9 @@ TYPED_TEST(AttentionComponentsIn, ScaledSinusoidIsTheOriginal) {
 TYPED_TEST(AttentionComponentsIn, OffsetScaleIsTheOriginal) {
   using T = TypeParam;
   OffsetScale<T> layer(4, 6, true);
-  layer.weight = tensor<T>("offsetscale.gamma");
-  layer.bias = tensor<T>("offsetscale.beta");
-  const Matrix<T> x = tensor<T>("offsetscale.input");
+  layer.weight = test::component<T>("offsetscale.gamma");
+  layer.bias = test::component<T>("offsetscale.beta");
+  const Matrix<T> x = test::component<T>("offsetscale.input");
   for (Index row = 0; row < 4; ++row) {
     Matrix<T> y(x.rows(), x.cols());
     layer.forward(row, x, y, Workspace<T>());
@@ -128,7 +115,7 @@ TYPED_TEST(AttentionComponentsIn, T5BiasIsTheOriginal) {
   using T = TypeParam;
   for (const bool causal : {false, true}) {
     RelativeBias<T> bias(RelativeBiasForm::t5, causal, std::sqrt(T(12)), 0);
-    bias.weight = tensor<T>("t5.bias.table").col(0);
+    bias.weight = test::component<T>("t5.bias.table").col(0);
     this->expect_equal(text("t5.bias.", causal ? "causal" : "noncausal", ".scale_sqrt12.n40"), this->bias_matrix(bias, 40),
                        true);
   }
@@ -137,7 +124,7 @@ TYPED_TEST(AttentionComponentsIn, T5BiasIsTheOriginal) {
 TYPED_TEST(AttentionComponentsIn, ToeplitzBiasIsTheOriginal) {
   using T = TypeParam;
   RelativeBias<T> bias(RelativeBiasForm::toeplitz, false, T(1), 7);
-  bias.weight = tensor<T>("junnyu_toeplitz.w").row(0);
+  bias.weight = test::component<T>("junnyu_toeplitz.w").row(0);
   this->expect_equal("junnyu_toeplitz.bias_7x7", this->bias_matrix(bias, 7), true);
 }
 

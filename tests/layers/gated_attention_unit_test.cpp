@@ -13,6 +13,7 @@ using test::near;
 using test::random_layer;
 using test::random_matrix;
 using test::refuses;
+using test::run;
 using test::same_bits;
 using test::settings_of;
 using test::wide;
@@ -29,10 +30,7 @@ std::vector<GatedAttentionUnitConfig> presets() {
 
 /// A configuration with every option drawn by lot.
 GatedAttentionUnitConfig any(Random& random) {
-  const auto one_of = [&](auto... values) {
-    const std::array options{values...};
-    return options[static_cast<std::size_t>(random.uniform() * static_cast<double>(options.size()))];
-  };
+  const auto one_of = [&](auto... values) { return test::one_of(random, values...); };
   GatedAttentionUnitConfig config{.channels = c, .value = e, .query_key = s, .max_length = longest};
   config.projection = one_of(ProjectionLayout::fused, ProjectionLayout::separate);
   config.bias = one_of(true, false);
@@ -55,13 +53,6 @@ GatedAttentionUnitConfig any(Random& random) {
   config.residual = one_of(Residual::none, Residual::plain, Residual::scaled);
   config.out = config.residual == Residual::none ? one_of(Index{0}, Index{7}) : 0;
   return config;
-}
-
-template <class T>
-Matrix<T> run(const GatedAttentionUnit<T>& unit, const Matrix<T>& x, const Sequences& sequences, Mask mask = {},
-              int threads = 1) {
-  Workspace<T> workspace(Threads{threads});
-  return unit.forward(x, sequences, workspace, mask);
 }
 
 template <class T>
@@ -121,20 +112,11 @@ TYPED_TEST(GatedAttentionUnitOf, SequencesOfSeveralBlocksOfScoresEqualTheLiteral
 }
 
 TYPED_TEST(GatedAttentionUnitOf, ARaggedBatchEqualsItsSequencesOneByOne) {
-  using T = TypeParam;
-  const auto sequences = Sequences::of_lengths({7, 0, 1, 12, 4});
-  const auto x = random_matrix<T>(sequences.total(), c, 2);
-  const auto mask = test::random_mask(sequences, 3);
   Random random(6);
   for (int draw = 0; draw < 40; ++draw) {
-    const auto unit = random_layer<GatedAttentionUnit<T>>(any(random));
-    const Matrix<T> together = run(unit, x, sequences, mask);
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Index offset = sequences.offset(b), length = sequences.length(b);
-      const Matrix<T> alone = run<T>(unit, x.middleRows(offset, length), Sequences::single(length),
-                                     Mask(mask).subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length)));
-      ASSERT_TRUE(same_bits(alone, Matrix<T>(together.middleRows(offset, length)))) << b << ": " << settings_of(unit.config);
-    }
+    test::expect_ragged_equals_alone(random_layer<GatedAttentionUnit<TypeParam>>(any(random)),
+                                     Sequences::of_lengths({7, 0, 1, 12, 4}), 2);
+    ASSERT_FALSE(this->HasFatalFailure());
   }
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gated/core/settings.hpp"
@@ -35,6 +37,13 @@ std::string settings_of(const Config& config) {
   return out;
 }
 
+/// One of the values, drawn by lot.
+template <class V, class... Vs>
+V one_of(Random& random, V first, Vs... others) {
+  const std::array options{first, static_cast<V>(others)...};
+  return options[static_cast<std::size_t>(random.uniform() * static_cast<double>(options.size()))];
+}
+
 /// A layer whose every parameter is a random number, except its constants.
 template <class Layer>
 Layer random_layer(const typename Layer::Config& config, std::uint64_t seed = 1, double deviation = 0.3) {
@@ -64,6 +73,29 @@ inline std::vector<std::uint8_t> random_mask(const Sequences& sequences, std::ui
     }
   }
   return mask;
+}
+
+/// forward() with a workspace of its own.
+template <class Layer, class T = typename Layer::Scalar>
+Matrix<T> run(const Layer& layer, const std::type_identity_t<Matrix<T>>& x, const Sequences& sequences, Mask mask = {},
+              int threads = 1) {
+  Workspace<T> workspace(Threads{threads});
+  return layer.forward(x, sequences, workspace, mask);
+}
+
+/// Expects the bits of each sequence alone from all of them in one batch, under a mask.
+template <class Layer>
+void expect_ragged_equals_alone(const Layer& layer, const Sequences& sequences, std::uint64_t seed) {
+  using T = typename Layer::Scalar;
+  const auto x = random_matrix<T>(sequences.total(), layer.config.channels, seed);
+  const auto mask = random_mask(sequences, seed + 1);
+  const Matrix<T> together = run(layer, x, sequences, mask);
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index offset = sequences.offset(b), length = sequences.length(b);
+    const Matrix<T> alone = run(layer, x.middleRows(offset, length), Sequences::single(length),
+                                Mask(mask).subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length)));
+    ASSERT_TRUE(same_bits(alone, Matrix<T>(together.middleRows(offset, length)))) << b << ": " << settings_of(layer.config);
+  }
 }
 
 /// A matrix that shows every write.

@@ -13,6 +13,7 @@ using test::near;
 using test::random_layer;
 using test::random_matrix;
 using test::refuses;
+using test::run;
 using test::same_bits;
 using test::settings_of;
 using test::untouched;
@@ -28,10 +29,7 @@ MixedChunkAttentionConfig lucidrains(bool causal) {
 MixedChunkAttentionConfig paper(bool causal) { return flash_presets::paper(width, chunk, causal, s); }
 
 MixedChunkAttentionConfig any(Random& random) {
-  const auto one_of = [&](auto... values) {
-    const std::array options{values...};
-    return options[static_cast<std::size_t>(random.uniform() * static_cast<double>(options.size()))];
-  };
+  const auto one_of = [&](auto... values) { return test::one_of(random, values...); };
   MixedChunkAttentionConfig config{.channels = width, .value = e, .query_key = s};
   config.chunk = one_of(Index{1}, Index{4}, Index{5}, Index{30});
   config.projection = one_of(ProjectionLayout::fused, ProjectionLayout::separate);
@@ -46,13 +44,6 @@ MixedChunkAttentionConfig any(Random& random) {
   config.rotary_dimensions = one_of(Index{0}, Index{4});
   config.token_shift = one_of(true, false);
   return config;
-}
-
-template <class T>
-Matrix<T> run(const MixedChunkAttention<T>& layer, const Matrix<T>& x, const Sequences& sequences, Mask mask = {},
-              int threads = 1) {
-  Workspace<T> workspace(Threads{threads});
-  return layer.forward(x, sequences, workspace, mask);
 }
 
 template <class T>
@@ -253,20 +244,11 @@ TYPED_TEST(MixedChunkAttentionOf, CausalTokensNeverSeeTheFuture) {
 }
 
 TYPED_TEST(MixedChunkAttentionOf, ARaggedBatchEqualsItsSequencesOneByOne) {
-  using T = TypeParam;
-  const auto sequences = Sequences::of_lengths({7, 0, 1, 12, 5});
-  const auto x = random_matrix<T>(sequences.total(), width, 2);
-  const auto mask = test::random_mask(sequences, 3);
   Random random(6);
   for (int draw = 0; draw < 30; ++draw) {
-    const auto layer = random_layer<MixedChunkAttention<T>>(any(random));
-    const Matrix<T> together = run(layer, x, sequences, mask);
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Index offset = sequences.offset(b), length = sequences.length(b);
-      const Matrix<T> alone = run<T>(layer, x.middleRows(offset, length), Sequences::single(length),
-                                     Mask(mask).subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length)));
-      ASSERT_TRUE(same_bits(alone, Matrix<T>(together.middleRows(offset, length)))) << b << ": " << settings_of(layer.config);
-    }
+    test::expect_ragged_equals_alone(random_layer<MixedChunkAttention<TypeParam>>(any(random)),
+                                     Sequences::of_lengths({7, 0, 1, 12, 5}), 2);
+    ASSERT_FALSE(this->HasFatalFailure());
   }
 }
 

@@ -1,27 +1,14 @@
 #include <gtest/gtest.h>
 
-#include "gated/io/safetensors.hpp"
 #include "gated/ops/activation.hpp"
 #include "gated/ops/norm.hpp"
 #include "gated/ops/token_shift.hpp"
 #include "tests/core/numbers.hpp"
 #include "tests/ops/on_vectors.hpp"
+#include "tests/reference/components.hpp"
 
 namespace gated {
 namespace {
-
-const SafetensorsFile& reference() {
-  static const SafetensorsFile file(std::string(GATED_REFERENCE_DIR) + "/components.safetensors");
-  return file;
-}
-
-/// A tensor as a matrix, its last dimension being the columns.
-template <class T>
-Matrix<T> tensor(const std::string& name) {
-  const std::vector<T> values = reference().read<T>(name);
-  const auto columns = static_cast<Index>(reference().tensor(name).shape.back());
-  return Eigen::Map<const Matrix<T>>(values.data(), static_cast<Index>(values.size()) / columns, columns);
-}
 
 template <class T>
 class ComponentsIn : public ::testing::Test {
@@ -31,8 +18,8 @@ class ComponentsIn : public ::testing::Test {
   /// Expects that f(input) is the original's output, relative to 1 + |expected|.
   template <class F>
   static void expect_output(const std::string& name, const F& f) {
-    const Matrix<T> got = f(tensor<T>(name + ".input"));
-    const Matrix<double> expected = tensor<double>(name + ".output_f64");
+    const Matrix<T> got = f(test::component<T>(name + ".input"));
+    const Matrix<double> expected = test::component<double>(name + ".output_f64");
     ASSERT_EQ(got.rows(), expected.rows());
     ASSERT_EQ(got.cols(), expected.cols());
     ASSERT_GT(got.size(), 0);
