@@ -19,32 +19,15 @@ using test::random_layer;
 using test::saved;
 
 GauEncoderConfig flash_quad(bool with_head) {
-  return {.vocabulary = 11,
-          .token_types = 2,
-          .position = PositionForm::sinusoid_table,
-          .max_length = 16,
-          .embedding_norm = NormForm::scale_norm_rsqrt,
-          .pad_token = 0,
-          .layer = gau_presets::flash_quad_junnyu(6, 16, 8),
-          .with_head = with_head,
-          .head = {.dense = true, .norm = NormForm::scale_norm_rsqrt}};
+  return gau_presets::flash_quad_encoder(11, gau_presets::flash_quad_junnyu(6, 16, 8), 1, with_head);
 }
 
 GauEncoderConfig gau_alpha(bool with_head) {
-  return {.vocabulary = 11,
-          .token_types = 2,
-          .embedding_norm = NormForm::rms,
-          .embedding_norm_eps = 1e-12,
-          .pad_token = 0,
-          .layer = gau_presets::gau_alpha(6, 8),
-          .with_head = with_head,
-          .head = {.norm = NormForm::none, .bias = false}};
+  return gau_presets::gau_alpha_encoder(11, gau_presets::gau_alpha(6, 8), 1, with_head);
 }
 
 FlashLanguageModelConfig flash(bool with_head) {
-  auto layer = flash_presets::lucidrains(6, 4, false, 8);
-  layer.token_shift = false;
-  return {.vocabulary = 11, .with_head = with_head, .trunk = {.depth = 1, .layer = layer}};
+  return {.vocabulary = 11, .with_head = with_head, .trunk = {.depth = 1, .layer = flash_presets::junnyu(6, 4, 8)}};
 }
 
 Names with_prefix(const std::string& prefix, const Names& names, const Names& more = {}) {

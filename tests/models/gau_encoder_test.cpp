@@ -18,28 +18,9 @@ using test::untouched;
 constexpr Index vocabulary = 11, width = 6, s = 8, longest = 12;
 
 GauEncoderConfig flash_quad() {
-  return {.vocabulary = vocabulary,
-          .token_types = 2,
-          .position = PositionForm::sinusoid_table,
-          .max_length = longest,
-          .embedding_norm = NormForm::scale_norm_rsqrt,
-          .pad_token = 0,
-          .depth = 2,
-          .layer = gau_presets::flash_quad_junnyu(width, longest, s),
-          .with_head = true,
-          .head = {.dense = true, .norm = NormForm::scale_norm_rsqrt}};
+  return gau_presets::flash_quad_encoder(vocabulary, gau_presets::flash_quad_junnyu(width, longest, s), 2, true);
 }
-GauEncoderConfig gau_alpha() {
-  return {.vocabulary = vocabulary,
-          .token_types = 2,
-          .embedding_norm = NormForm::rms,
-          .embedding_norm_eps = 1e-12,
-          .pad_token = 0,
-          .depth = 2,
-          .layer = gau_presets::gau_alpha(width, s),
-          .with_head = true,
-          .head = {.norm = NormForm::none, .bias = false}};
-}
+GauEncoderConfig gau_alpha() { return gau_presets::gau_alpha_encoder(vocabulary, gau_presets::gau_alpha(width, s), 2, true); }
 
 std::vector<GauEncoderConfig> configs() {
   std::vector<GauEncoderConfig> all{flash_quad(), gau_alpha(), flash_quad(), gau_alpha(), flash_quad()};

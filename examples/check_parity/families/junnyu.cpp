@@ -33,18 +33,11 @@ Result<T> run_flash_quad(const CaseFile& file) {
   const auto& a = file.arguments();
   const bool language_model = file.class_name() == "FLASHQuadForMaskedLM";
   const auto layer = flash_quad_layer(file, "layer_norm_eps");
-  gated::GauEncoder<T> model(gated::GauEncoderConfig{
-      .vocabulary = a.at("vocab_size"),
-      .token_types = argument<Index>(a, "type_vocab_size", 2),
-      .position = gated::PositionForm::sinusoid_table,
-      .max_length = layer.max_length,
-      .embedding_norm = layer.norm,
-      .embedding_norm_eps = layer.norm_eps,
-      .pad_token = argument<Index>(a, "pad_token_id", 0),
-      .depth = argument<Index>(a, "num_hidden_layers", 24),
-      .layer = layer,
-      .with_head = language_model,
-      .head = {.dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps}});
+  auto config = gated::gau_presets::flash_quad_encoder(a.at("vocab_size"), layer, argument<Index>(a, "num_hidden_layers", 24),
+                                                       language_model);
+  config.token_types = argument<Index>(a, "type_vocab_size", 2);
+  config.pad_token = argument<Index>(a, "pad_token_id", 0);
+  gated::GauEncoder<T> model(config);
   return run_model<T>(file, model, gated::flash_quad_names(language_model), "layers.0", ids_of(file, "token_type_ids"));
 }
 
@@ -53,11 +46,10 @@ Result<T> run_flash(const CaseFile& file) {
   const auto& a = file.arguments();
   const bool language_model = file.class_name() == "FLASHForMaskedLM";
   const auto channels = a.at("hidden_size").get<Index>();
-  auto layer = gated::flash_presets::lucidrains(channels, argument<Index>(a, "group_size", 256), false,
-                                                argument<Index>(a, "query_key_dim", 128));
+  auto layer =
+      gated::flash_presets::junnyu(channels, argument<Index>(a, "group_size", 256), argument<Index>(a, "query_key_dim", 128));
   layer.value = static_cast<Index>(argument(a, "expansion_factor", 2.0) * static_cast<double>(channels));
   layer.norm = norm_form(argument<std::string>(a, "norm_type", "scalenorm"), NormForm::scale_norm);
-  layer.token_shift = false;
   gated::FlashLanguageModel<T> model(
       gated::FlashLanguageModelConfig{.vocabulary = a.at("vocab_size"),
                                       .with_head = language_model,
@@ -98,15 +90,11 @@ Result<T> run_gau_alpha(const CaseFile& file) {
   const auto& a = file.arguments();
   const bool language_model = file.class_name() == "GAUAlphaForMaskedLM";
   const auto layer = gau_alpha_layer(file, "hidden_act", "layer_norm_eps");
-  gated::GauEncoder<T> model(gated::GauEncoderConfig{.vocabulary = a.at("vocab_size"),
-                                                     .token_types = argument<Index>(a, "type_vocab_size", 2),
-                                                     .embedding_norm = layer.norm,
-                                                     .embedding_norm_eps = layer.norm_eps,
-                                                     .pad_token = argument<Index>(a, "pad_token_id", 0),
-                                                     .depth = argument<Index>(a, "num_hidden_layers", 24),
-                                                     .layer = layer,
-                                                     .with_head = language_model,
-                                                     .head = {.norm = NormForm::none, .bias = false}});
+  auto config = gated::gau_presets::gau_alpha_encoder(a.at("vocab_size"), layer, argument<Index>(a, "num_hidden_layers", 24),
+                                                      language_model);
+  config.token_types = argument<Index>(a, "type_vocab_size", 2);
+  config.pad_token = argument<Index>(a, "pad_token_id", 0);
+  gated::GauEncoder<T> model(config);
   return run_model<T>(file, model, gated::gau_alpha_names(language_model), "layers.0", ids_of(file, "token_type_ids"));
 }
 

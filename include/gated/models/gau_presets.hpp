@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "gated/layers/gated_attention_unit.hpp"
 #include "gated/layers/mixed_chunk_attention.hpp"
+#include "gated/models/gau_encoder.hpp"
 
 /// @file
 /// The published forms of GAU and FLASH, by origin. The formulas differ from each other in a dozen places; a preset sets them
@@ -71,6 +71,39 @@ inline GatedAttentionUnitConfig rtmcc(Index channels, Index query_key = 128) {
           .residual = Residual::scaled};
 }
 
+/// JunnYu's FLASHQuadModel around such layers, with `with_head` FLASHQuadForMaskedLM: words, two segments, a table of
+/// positions.
+///
+///     GauEncoder<float> model(gau_presets::flash_quad_encoder(12000, gau_presets::flash_quad_junnyu(768)));
+inline GauEncoderConfig flash_quad_encoder(Index vocabulary, const GatedAttentionUnitConfig& layer, Index depth = 24,
+                                           bool with_head = false) {
+  return {.vocabulary = vocabulary,
+          .token_types = 2,
+          .position = PositionForm::sinusoid_table,
+          .max_length = layer.max_length,
+          .embedding_norm = layer.norm,
+          .embedding_norm_eps = layer.norm_eps,
+          .pad_token = 0,
+          .depth = depth,
+          .layer = layer,
+          .with_head = with_head,
+          .head = {.dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps}};
+}
+
+/// GAUAlphaModel around layers of gau_alpha(), with `with_head` GAUAlphaForMaskedLM: words and two segments.
+inline GauEncoderConfig gau_alpha_encoder(Index vocabulary, const GatedAttentionUnitConfig& layer, Index depth = 24,
+                                          bool with_head = false) {
+  return {.vocabulary = vocabulary,
+          .token_types = 2,
+          .embedding_norm = layer.norm,
+          .embedding_norm_eps = layer.norm_eps,
+          .pad_token = 0,
+          .depth = depth,
+          .layer = layer,
+          .with_head = with_head,
+          .head = {.norm = NormForm::none, .bias = false}};
+}
+
 }  // namespace gated::gau_presets
 
 namespace gated::flash_presets {
@@ -86,6 +119,13 @@ inline MixedChunkAttentionConfig lucidrains(Index channels, Index chunk = 256, b
           .rotary_dimensions = std::min<Index>(32, query_key),
           .token_shift = true,
           .causal = causal};
+}
+
+/// JunnYu's FLASH: as lucidrains', for encoders and without token shift.
+inline MixedChunkAttentionConfig junnyu(Index channels, Index chunk = 256, Index query_key = 128) {
+  MixedChunkAttentionConfig config = lucidrains(channels, chunk, false, query_key);
+  config.token_shift = false;
+  return config;
 }
 
 /// The pseudo-code of the FLASH paper: fused projections, RoPE on halves of all dimensions, Toeplitz bias per chunk, the mean
