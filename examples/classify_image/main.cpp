@@ -23,7 +23,10 @@ Model open_model(const photos::Options& options) {
   if (file.metadata().count("config") > 0) {
     return gated::load_model<Model>(options.model);
   }
-  const auto classes = gated::text(file.tensor("head.bias").shape.at(0));
+  const auto& shape = file.tensor("head.bias").shape;
+  gated::require<gated::FileError>(shape.size() == 1, file.name(), ": head.bias has ", shape.size(),
+                                   " dimensions, expected 1: a number for each class.");
+  const auto classes = gated::text(shape[0]);
   Model model(gated::timm_config("{\"entry\": \"" + options.preset + "\", \"num_classes\": " + classes + "}"));
   gated::load_parameters(model, file, gated::timm_names());
   return model;
@@ -73,6 +76,8 @@ double flops_an_image(const Model& model) {
 int run(const photos::Options& options) {
   const Model model = options.random ? random_model(options.preset) : open_model(options);
   const auto& config = model.config;
+  gated::require<gated::FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
+                                   "--model: this one gives features, not one class an image.");
   const auto labels = read_labels(options.labels, model.out());
   std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n",
               options.random ? (options.preset + ", random weights").c_str() : options.model.filename().string().c_str(),

@@ -35,7 +35,7 @@ file(REMOVE_RECURSE "${WORK_DIR}")
 set(build "${WORK_DIR}/build")
 set(prefix "${WORK_DIR}/moved there")
 
-if(ROUTE STREQUAL "find_package")
+if(ROUTE MATCHES "^find_package")
   install_and_move("${prefix}")
   list(APPEND options "-Dgated_ROOT=${prefix}")
 

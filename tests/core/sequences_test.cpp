@@ -92,6 +92,14 @@ TEST(Sequences, RefuseNegativeNumbers) {
             "Sequences::of_lengths: length -2 of sequence 2 is negative.");
 }
 
+TEST(Sequences, RefuseMoreRowsThanAnIndexCounts) {
+  constexpr Index most = std::numeric_limits<Index>::max();
+  EXPECT_THROW(Sequences::uniform(most / 2, 4), ArgumentError);
+  EXPECT_THROW(Sequences::of_lengths({most, 1}), ArgumentError);
+  EXPECT_EQ(Sequences::of_lengths({most, 0}).total(), most);
+  EXPECT_EQ(Sequences::uniform(0, most).total(), 0);
+}
+
 TEST(Sequences, RefuseAnotherNumberOfRows) {
   const Sequences s = Sequences::of_lengths({3, 4});
   EXPECT_NO_THROW(s.expect_total("Gmlp::forward", 7));

@@ -61,6 +61,23 @@ TEST(AtomicFile, FollowsASymbolicLink) {
   EXPECT_EQ(test::read_text(path), "new");
 }
 
+TEST(AtomicFile, FollowsALinkToALinkToWhatIsNotThereYet) {
+  const auto target = temporary("later"), link = temporary("link to later"), outer = temporary("link to the link");
+  std::filesystem::create_symlink(target.filename(), link);  // relative to its folder
+  std::filesystem::create_symlink(link, outer);
+  write_file_atomically(outer, bytes_of_text("new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(outer));
+  EXPECT_EQ(test::read_text(target), "new");
+}
+
+TEST(AtomicFile, RefusesLinksThatGoRoundInCircles) {
+  const auto a = temporary("a"), b = temporary("b");
+  std::filesystem::create_symlink(a, b);
+  std::filesystem::create_symlink(b, a);
+  test::expect_error<FileError>([&] { write_file_atomically(a, bytes_of_text("new")); }, {"too many symbolic links"});
+  EXPECT_TRUE(std::filesystem::is_symlink(a));
+}
+
 TEST(AtomicFile, RefusesAFolderThatIsNotThere) {
   const auto path = temporary("nowhere") / "file";
   expect_error<FileError>([&] { write_file_atomically(path, bytes_of_text("x")); },

@@ -145,6 +145,29 @@ TEST(Checkpoint, ListsEverythingThatDoesNotFitAndChangesNothing) {
   EXPECT_EQ(all_values(model), before);
 }
 
+TEST(Checkpoint, ListsAFewHundredOfAMillionMisfits) {
+  const auto path = temporary("many.safetensors");
+  const std::vector<float> one(1);
+  std::vector<TensorToWrite> tensors;
+  for (int i = 0; i < 300; ++i) {
+    tensors.push_back(to_write(text("tensor", i), one, {1}));
+  }
+  write_safetensors(path, tensors);
+  struct Part {
+    Vector<float> values = Vector<float>::Ones(1);
+    static constexpr auto fields() { return std::tuple{field("values", &Part::values, Role::bias)}; }
+  };
+  struct Many {
+    std::vector<Part> parts = std::vector<Part>(250);
+    static constexpr auto fields() { return std::tuple{field("parts", &Many::parts)}; }
+  } many;
+  const std::string what = error_of<FileError>([&] { load_parameters(many, SafetensorsFile(path)); });
+  EXPECT_NE(what.find("250 missing, 300 unexpected"), std::string::npos) << what;
+  EXPECT_NE(what.find("\n  … and 50 more missing\n"), std::string::npos) << what;
+  EXPECT_EQ(what.substr(what.rfind('\n')), "\n  … and 100 more unexpected");
+  EXPECT_EQ(std::count(what.begin(), what.end(), '\n'), 200 + 1 + 200 + 1);
+}
+
 TEST(Checkpoint, IsRefusedForOneExtraTensor) {
   const auto path = temporary("model.safetensors");
   struct Larger {

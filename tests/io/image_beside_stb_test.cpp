@@ -1,7 +1,21 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+// What a program may have asked of its own copy of stb. Ours knows nothing of it.
+#define STBI_NO_JPEG
+#define STBI_NO_FAILURE_STRINGS
+#define STBI_MAX_DIMENSIONS 1
+#define STBI_MALLOC(size) std::malloc(static_cast<std::size_t>(size) + 64)
+#define STBI_REALLOC(memory, size) std::realloc(memory, static_cast<std::size_t>(size) + 64)
+#define STBI_FREE(memory) std::abort()
+#define STBIW_MALLOC(size) STBI_MALLOC(size)
+#define STBIW_REALLOC(memory, size) STBI_REALLOC(memory, size)
+#define STBIW_FREE(memory) std::free(memory)
+
 #include "files.hpp"
 #include "gated/io/image.hpp"
+#include "gated/io/image_reader.hpp"
 
 // A program's own copy of the image writer, in the same translation unit as ours.
 #if defined(__GNUC__)
@@ -27,6 +41,8 @@ TEST(Image, StandsBesideAProgramsOwnStb) {
   write_png(ours, image);
   ASSERT_NE(stbi_write_png(theirs.string().c_str(), 2, 1, 1, image.pixels.data(), 2), 0);
   EXPECT_EQ(test::read_text(ours), test::read_text(theirs));
+  EXPECT_EQ(read_image(theirs).pixels, image.pixels);
+  test::expect_error<FileError>([] { decode_image(std::as_bytes(std::span("no picture"))); }, {"unknown image type"});
 }
 
 }  // namespace

@@ -86,6 +86,15 @@ TEST(LucidrainsFlash, FrequenciesAreTheFilesWhereItHasThemAndComputedOtherwise) 
   EXPECT_EQ(loaded.embedding.weight, model.embedding.weight);
 }
 
+TEST(LucidrainsFlash, FrequenciesThatTheLayersShareMayStandInTheFileOnce) {
+  auto model = random_layer<FlashLanguageModel<float>>(transformer());
+  for (auto& layer : model.trunk.layers) {
+    layer.rotary.frequencies *= 0.5F;
+  }
+  const NameMap names = lucidrains_flash_transformer_names();
+  expect_loads(model, changed(saved(model, names), {"layers.1.rotary_pos_emb.freqs"}), names);
+}
+
 TEST(LucidrainsFlash, WhatIsMissingOrMisshapenIsNamedAsInTheFile) {
   const auto model = random_layer<FlashLanguageModel<float>>(transformer());
   const NameMap names = lucidrains_flash_transformer_names();

@@ -17,11 +17,7 @@ using test::saved;
 const std::string embeddings = "gau_alpha.embeddings.word_embeddings.weight", decoder = "cls.predictions.decoder.weight";
 
 GauEncoder<float> model_with_tied_head() {
-  return random_layer<GauEncoder<float>>({.vocabulary = 11,
-                                          .token_types = 2,
-                                          .layer = gau_presets::gau_alpha(6, 8),
-                                          .with_head = true,
-                                          .head = {.norm = NormForm::none, .bias = false}});
+  return random_layer<GauEncoder<float>>(gau_presets::gau_alpha_encoder(11, gau_presets::gau_alpha(6, 8), 1, true));
 }
 
 TEST(TiedTensors, AreAcceptedWhereTheCopyIsEqualAndWhereItIsAbsent) {
@@ -46,13 +42,20 @@ TEST(TiedTensors, AreRefusedByNameWhereTheCopyDiffers) {
   test::expect_equal(loaded, GauEncoder<float>(model.config));
 }
 
-TEST(TiedTensors, AreRefusedWhereOnlyTheCopyIsThere) {
+TEST(TiedTensors, AreTakenFromTheCopyWhereAFileHoldsNothingElse) {
   const auto model = model_with_tied_head();
   const NameMap names = gau_alpha_names(true);
-  const SafetensorsFile other = changed(saved(model, names), {embeddings}, {{decoder, embeddings}});
+  expect_loads(model, changed(saved(model, names), {embeddings}, {{decoder, embeddings}}), names);
+}
+
+TEST(TiedTensors, OfAnotherShapeAreNamedAsInTheFile) {
+  const auto model = model_with_tied_head();
+  const NameMap names = gau_alpha_names(true);
+  const Matrix<float> wide = Matrix<float>::Ones(11, 7);
+  const SafetensorsFile other = changed(saved(model, names), {embeddings}, {}, {test::tensor_of(decoder, wide, {11, 7})});
   GauEncoder<float> loaded(model.config);
   expect_error<FileError>([&] { load_parameters(loaded, other, names); },
-                          {"1 missing", embeddings, decoder + " [11, 6]: expected to equal"});
+                          {"0 missing", "1 mis-shaped", decoder + "): expected [11, 6], got [11, 7]"});
 }
 
 TEST(TiedTensors, AreUnexpectedUnderAnyOtherName) {

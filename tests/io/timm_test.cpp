@@ -67,6 +67,12 @@ TEST(TimmConfig, UnderstandsEveryArgument) {
   EXPECT_EQ(short_names.readout, Readout::mean);
 }
 
+TEST(TimmConfig, TakesAPublishedNameAsTheArchitectureToo) {
+  EXPECT_EQ(to_json(timm_config(R"({"architecture": "gmlp_ti16_224", "num_classes": 10})")),
+            to_json(timm_config(R"({"entry": "gmlp_ti16_224", "num_classes": 10})")));
+  expect_error<ArgumentError>([] { timm_config(R"({"architecture": "mixer_s16_224"})"); }, {"entry = mixer_s16_224"});
+}
+
 TEST(TimmConfig, RefusesWhatItDoesNotKnow) {
   const auto refused = [](std::string_view json, std::initializer_list<std::string_view> parts) {
     expect_error<ArgumentError>([&] { timm_config(json); }, parts);
@@ -74,6 +80,7 @@ TEST(TimmConfig, RefusesWhatItDoesNotKnow) {
   refused(R"({"embed_dims": 3})", {"\"embed_dims\" is not an argument of timm's gMLP"});
   refused(R"({"entry": "gmlp_l16_224"})", {"entry = gmlp_l16_224", "expected gmlp_ti16_224"});
   refused(R"({"global_pool": "max"})", {"global_pool = \"max\""});
+  refused("{\"embed\\u001b[31m\": 3}", {"\"embed?[31m\" is not an argument"});
   refused(R"({"mlp_ratio": -1})", {"mlp_ratio = -1"});
   refused(R"({"mlp_ratio": 1e300})", {"mlp_ratio"});
 }

@@ -2,6 +2,7 @@
 
 #include "gated/models/gau_presets.hpp"
 #include "literal_attention.hpp"
+#include "tests/core/allocations.hpp"
 
 namespace gated {
 namespace {
@@ -79,6 +80,26 @@ TYPED_TEST(GatedAttentionUnitStreaming, ACopiedStateBranches) {
   EXPECT_FALSE(near(one, whole.bottomRows(1)));
 }
 
+TEST(GatedAttentionUnit, AStreamAllocatesNothingAfterItsFirstStep) {
+  constexpr Index length = 900;
+  for (GatedAttentionUnitConfig config : streamable()) {
+    config.max_length = length;
+    const auto unit = random_layer<GatedAttentionUnit<float>>(config);
+    const auto x = random_matrix<float>(length, c, 2);
+    Matrix<float> y(1, c);
+    Workspace<float> workspace;
+    auto state = unit.start(length);
+    unit.extend(x.row(0), 0, state, y, workspace);
+    EXPECT_EQ(test::allocations_during([&] {
+                for (Index i = 1; i < length; ++i) {
+                  unit.extend(x.row(i), i, state, y, workspace);
+                }
+              }),
+              0)
+        << settings_of(config);
+  }
+}
+
 TEST(GatedAttentionUnit, RefusesToStreamWhereATokenNeedsLaterOnesAndSaysWhatToSet) {
   auto config = gau_presets::paper(c, capacity, s);
   EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "causal = true"));
@@ -94,6 +115,7 @@ TEST(GatedAttentionUnit, RefusesToStreamWhereATokenNeedsLaterOnesAndSaysWhatToSe
   config.kernel = ScoreKernel::relu2;
   EXPECT_TRUE(refuses<ShapeError>([&] { GatedAttentionUnit<float>(config).start(capacity + 1); }, "larger max_length"));
   EXPECT_NO_THROW(GatedAttentionUnit<float>(config).start(capacity));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(-1); }, "capacity = -1"));
 }
 
 TEST(GatedAttentionUnit, RefusesBadStepsAndLeavesTheStateUnchanged) {
@@ -110,6 +132,7 @@ TEST(GatedAttentionUnit, RefusesBadStepsAndLeavesTheStateUnchanged) {
   refuse(Matrix<float>::Ones(5, c), 0, 5, c);
   refuse(Matrix<float>::Ones(1, c), 4, 1, c);
   refuse(Matrix<float>::Ones(1, c), -1, 1, c);
+  refuse(Matrix<float>::Ones(1, c), std::numeric_limits<Index>::max(), 1, c);
   refuse(Matrix<float>::Ones(1, c + 1), 0, 1, c);
   refuse(Matrix<float>::Ones(1, c), 0, 2, c);
   refuse(Matrix<float>::Ones(1, c), 0, 1, c - 1);
@@ -119,6 +142,20 @@ TEST(GatedAttentionUnit, RefusesBadStepsAndLeavesTheStateUnchanged) {
   Matrix<float> y = untouched<float>(1, c);
   EXPECT_TRUE(refuses<ArgumentError>([&] { unit.extend(Matrix<float>::Ones(1, c), 0, other, y, workspace); },
                                      "Make it with start() of this unit"));
+  EXPECT_TRUE(is_untouched(y));
+
+  auto longer = streamable()[0];  // of the same widths, with a Toeplitz bias
+  longer.max_length = 40;
+  auto foreign = GatedAttentionUnit<float>(longer).start(40);
+  EXPECT_TRUE(refuses<ShapeError>([&] { unit.extend(Matrix<float>::Ones(1, c), capacity, foreign, y, workspace); },
+                                  "the Toeplitz bias holds 14 positions"));
+  auto both_ways = streamable()[0];
+  both_ways.causal = false;
+  const auto not_causal = random_layer<GatedAttentionUnit<float>>(both_ways);
+  EXPECT_TRUE(refuses<ArgumentError>([&] { not_causal.extend(Matrix<float>::Ones(1, c), 0, state, y, workspace); },
+                                     "GatedAttentionUnit::extend: the unit is not causal"));
+  state.values.resize(3, state.values.cols());
+  EXPECT_THROW(unit.extend(Matrix<float>::Ones(1, c), 0, state, y, workspace), ArgumentError);
   EXPECT_TRUE(is_untouched(y));
 }
 

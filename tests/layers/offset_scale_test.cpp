@@ -44,6 +44,19 @@ TYPED_TEST(OffsetScaleOf, ReadsAndWritesPartsOfLargerMatrices) {
   EXPECT_TRUE(test::is_untouched(y));
 }
 
+TEST(OffsetScale, RefusesRowsAndWidthsThatItDoesNotHave) {
+  const OffsetScale<float> layer(2, 5, true);
+  const Matrix<float> x = Matrix<float>::Ones(3, 5), wide = Matrix<float>::Ones(3, 6);
+  Matrix<float> y = test::untouched<float>(3, 5), low = test::untouched<float>(2, 5);
+  const Workspace<float> workspace;
+  EXPECT_THROW(layer.forward(2, x, y, workspace), ArgumentError);
+  EXPECT_THROW(layer.forward(-1, x, y, workspace), ArgumentError);
+  EXPECT_THROW(layer.forward(0, wide, y, workspace), ShapeError);
+  EXPECT_THROW(layer.forward(0, x, low, workspace), ShapeError);
+  EXPECT_THROW(OffsetScale<float>(-1, 5, true), ArgumentError);
+  EXPECT_TRUE(test::is_untouched(y) && test::is_untouched(low));
+}
+
 TEST(OffsetScale, StartsSmallWithoutOffset) {
   OffsetScale<double> layer(2, 500, true);
   Random random(1);

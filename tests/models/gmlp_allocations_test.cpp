@@ -60,6 +60,36 @@ TEST(Allocations, AWarmClassifierNeedsNone) {
   }
 }
 
+TEST(Allocations, AStreamNeedsNoneAfterItsFirstStep) {
+  for (const SpatialForm spatial : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
+    for (const Index attention : {0, 16}) {
+      Random random(1);
+      const GmlpLanguageModel<float> model({.vocabulary = 50,
+                                            .trunk = {.length = 700,
+                                                      .channels = 32,
+                                                      .hidden = 64,
+                                                      .depth = 2,
+                                                      .spatial = spatial,
+                                                      .causal = true,
+                                                      .attention = attention}},
+                                           random);
+      for (const int threads : {1, 2}) {
+        Workspace<float> workspace(Threads{threads});
+        auto state = model.start();
+        Matrix<float> logits(1, 50);
+        model.step(0, state, logits, workspace);
+        EXPECT_EQ(allocations_during([&] {
+                    while (state.position() < 700) {
+                      model.step(3, state, logits, workspace);
+                    }
+                  }),
+                  0)
+            << name_of(spatial) << ", attention " << attention << ", threads " << threads;
+      }
+    }
+  }
+}
+
 TEST(Allocations, AWarmLanguageModelNeedsNoneForBatchesPrefillsAndSteps) {
   for (const SpatialForm spatial : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     Random random(1);

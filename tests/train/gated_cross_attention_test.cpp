@@ -63,6 +63,17 @@ TEST(TrainGatedCrossAttention, GradientsWithDropout) {
   expect_query_gradients(small(), {.attention_dropout = 0.3, .residual_dropout = 0.2});
 }
 
+TEST(TrainGatedCrossAttention, SequencesWithoutKeysLearnFromTheirShortcut) {
+  const Sequences few = Sequences::of_lengths({3, 0, 2, 1});
+  for_each_value(small(), &Config::kernel, [&](const Config& config) {
+    const auto key = random_matrix<double>(6, 3, 4), value = random_matrix<double>(6, 4, 5);
+    const auto run = [&](Tape<double>& tape, const Layer& layer, Variable x) {
+      return record(tape, layer, x, queries, tape.constant(key), tape.constant(value), few);
+    };
+    expect_gradients(shaken(config), random_matrix<double>(11, 5, 6), run);
+  });
+}
+
 TEST(TrainGatedCrossAttention, KeyAndValueMayBeOneAndTheSame) {
   auto config = small();
   config.key_channels = config.value_channels = 5;

@@ -76,6 +76,22 @@ TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
   EXPECT_TRUE(gradient.allFinite());
 }
 
+TEST(CrossEntropy, LargeLogitsKeepTheirDigits) {
+  for (const double base : {0.0, 16.0, 1000.0, -1e5}) {
+    const Matrix<float> x = (random_matrix<double>(4, 17, 1, 2.0).array() + base).cast<float>();
+    Matrix<float> got(4, 17);
+    Matrix<double> expected(4, 17);
+    EXPECT_NEAR(loss_of<float>(x, {}, &got), loss_of<double>(x.cast<double>(), {}, &expected), 2e-6) << base;
+    EXPECT_LE((got.cast<double>() - expected).cwiseAbs().maxCoeff(), 1e-6 * expected.cwiseAbs().maxCoeff()) << base;
+  }
+  const Matrix<float> sure = (Matrix<float>(4, 2) << 15, 0, 0, 0, 15, 0, 0, 15).finished();
+  Tape<float> tape;
+  None model, none;
+  tape.begin(model, none);
+  const std::vector<Index> right{0, -100, 0, 1};
+  EXPECT_NEAR(tape.backward(cross_entropy(tape, tape.input(sure), right)), std::log1p(std::exp(-15.0)), 1e-7);
+}
+
 TEST(CrossEntropy, NaNBecomesTheLoss) {
   Matrix<float> x = random_matrix<float>(4, 17, 1);
   x(2, 5) = std::numeric_limits<float>::quiet_NaN();

@@ -144,6 +144,22 @@ TEST(TrainMixedChunkAttention, AWarmStepAllocatesNothing) {
   EXPECT_EQ(test::allocations_during(step), 0);
 }
 
+TEST(TrainMixedChunkAttention, TakesNoMemoryForTokensThatAChunkCouldHold) {
+  const auto bytes_of = [](Index chunk) {
+    auto config = small();
+    config.chunk = chunk;
+    config.relative_bias = RelativeBiasForm::t5;
+    const MixedChunkAttention<float> layer(config);
+    auto gradient = zeros_like(layer);
+    const auto x = random_matrix<float>(7, config.channels, 1);
+    Tape<float> tape;
+    tape.begin(layer, gradient);
+    tape.backward(record(tape, layer, tape.input(x), Sequences::single(7)), x);
+    return tape.bytes();
+  };
+  EXPECT_EQ(bytes_of(Index{1} << 30), bytes_of(7));
+}
+
 TEST(TrainMixedChunkAttention, RefusesWhatTheForwardRefuses) {
   const auto layer = shaken(small());
   auto gradient = zeros_like(layer);

@@ -1,8 +1,12 @@
 #include "gated/train/tape.hpp"
 
+#include <limits>
+
 #include "gated/train/elementwise.hpp"
 #include "gated/train/linear.hpp"
+#include "gated/train/loss.hpp"
 #include "gated/train/norm.hpp"
+#include "gated/train/pool.hpp"
 #include "tests/train/gradients.hpp"
 
 namespace gated {
@@ -175,6 +179,40 @@ TEST(Tape, RefusesWhatWouldGiveWrongGradients) {
     EXPECT_THROW(tape.backward(Variable{}), ArgumentError);
     EXPECT_THROW(tape.backward(Variable{100}, x), ArgumentError);
   }
+}
+
+template <class M>
+concept CanBeConstant = requires(Tape<float>& tape, M&& x) {
+  tape.constant(std::forward<M>(x));
+  tape.input(std::forward<M>(x));
+  mean_squared_error<float>(tape, Variable{}, std::forward<M>(x));
+};
+
+TEST(Tape, KeepsNoPointersToWhatIsGoneWhenTheCallEnds) {
+  using M = Matrix<float>;
+  EXPECT_TRUE((CanBeConstant<M&> && CanBeConstant<const M&> && CanBeConstant<ConstView<float>> && CanBeConstant<View<float>>));
+  EXPECT_TRUE((CanBeConstant<decltype(M().topRows(1))> && CanBeConstant<Eigen::Map<const M>>));
+  EXPECT_FALSE(CanBeConstant<M>);
+  EXPECT_FALSE(CanBeConstant<const M>);
+  EXPECT_FALSE(CanBeConstant<decltype(2 * M())>) << "an expression";
+  EXPECT_FALSE(CanBeConstant<decltype(M().transpose())>);
+  EXPECT_FALSE(CanBeConstant<Eigen::MatrixXf&>) << "column-major, so a copy";
+}
+
+TEST(Tape, RefusesToJoinDifferentShapes) {
+  Two model = two(6);
+  Two gradient = zeros_like(model);
+  const Matrix<double> x = random_matrix<double>(4, 6, 2);
+  Tape<double> tape;
+  tape.begin(model, gradient);
+  const Variable whole = tape.input(x), narrow = tape.columns(whole, 0, 3), low = tape.input(x.topRows(3));
+  EXPECT_EQ(test::message_of<ShapeError>([&] { add(tape, whole, narrow); }),
+            "add: a is 4 × 6 and b is 4 × 3, expected equal shapes.");
+  EXPECT_THROW(multiply(tape, low, whole), ShapeError);
+  EXPECT_THROW(mean_over_tokens(tape, whole, Sequences::single(3)), ShapeError);
+  EXPECT_THROW(first_tokens(tape, whole, Sequences::single(5)), ShapeError);
+  constexpr Index most = std::numeric_limits<Index>::max();
+  EXPECT_THROW(tape.columns(whole, most, most), ArgumentError);
 }
 
 }  // namespace

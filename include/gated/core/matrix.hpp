@@ -1,6 +1,8 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <concepts>
+#include <type_traits>
 
 #include "gated/core/error.hpp"
 
@@ -33,6 +35,13 @@ using View = Eigen::Ref<Matrix<T>>;
 /// A matrix that is read only, wherever it lies.
 template <class T>
 using ConstView = Eigen::Ref<const Matrix<T>>;
+/// What a function cannot keep a ConstView<T> of: a matrix that is gone when the call ends, and what Eigen copies to view it,
+/// such as an expression, a transpose or a column-major matrix. For deleted overloads.
+template <class M, class T>
+concept Fleeting = std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> &&
+    (!Eigen::internal::traits<ConstView<T>>::template match<std::remove_cvref_t<M>>::MatchAtCompileTime ||
+     (!std::is_lvalue_reference_v<M> &&
+      std::derived_from<std::remove_cvref_t<M>, Eigen::PlainObjectBase<std::remove_cvref_t<M>>>));
 /// A vector that is written to.
 template <class T>
 using VectorView = Eigen::Ref<Vector<T>>;

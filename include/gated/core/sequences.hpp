@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -27,6 +28,8 @@ class Sequences {
   static Sequences uniform(Index count, Index length) {
     require<ArgumentError>(count >= 0 && length >= 0, "Sequences::uniform: count = ", count, " and length = ", length,
                            " must not be negative.");
+    require<ArgumentError>(length == 0 || count <= std::numeric_limits<Index>::max() / length, "Sequences::uniform: ", count,
+                           " sequences of ", length, " rows are more than an Index can count.");
     Sequences result;
     result.count_ = count;
     result.length_ = length;
@@ -43,6 +46,8 @@ class Sequences {
     for (const Index length : lengths) {
       require<ArgumentError>(length >= 0, "Sequences::of_lengths: length ", length, " of sequence ", offsets.size() - 1,
                              " is negative.");
+      require<ArgumentError>(length <= std::numeric_limits<Index>::max() - offsets.back(),
+                             "Sequences::of_lengths: more rows than an Index can count.");
       offsets.push_back(offsets.back() + length);
     }
     Sequences result;

@@ -23,7 +23,8 @@ namespace gated {
 /// A bump arena for scratch memory, the number of threads to use, and an optional observer. One per calling thread.
 ///
 /// A const model serves any number of threads, each with a workspace of its own. Memory is taken in frames and given back when
-/// the frame ends; the arena keeps it. After the first call of a shape, forward and step allocate nothing.
+/// the frame ends; the arena keeps it. After the first call of a shape forward allocates nothing, and after the first step of
+/// a stream no step does.
 ///
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
@@ -42,6 +43,7 @@ class Workspace {
   explicit Workspace(Threads threads = {}) : threads_(threads) {
     require<ArgumentError>(threads.count >= 1, "Workspace: threads = ", threads.count, ", expected at least 1.");
     path_.reserve(16);
+    chunks_.reserve(4);  // replace_chunks() must not need memory of its own
   }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;

@@ -40,9 +40,9 @@ class AtomicFile {
   explicit AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
     namespace fs = std::filesystem;
     std::error_code error;
-    if (fs::is_symlink(path_, error)) {
-      const fs::path target = fs::canonical(path_, error);
-      path_ = error ? path_ : target;
+    for (int links = 0; fs::is_symlink(path_, error); ++links) {
+      require<FileError>(links < 40, path_.string(), ": too many symbolic links.");
+      path_ = path_.parent_path() / fs::read_symlink(path_, error);  // the link itself, if it is absolute
     }
     const fs::file_status old = fs::status(path_, error);
     if (fs::exists(old) && !fs::is_regular_file(old)) {

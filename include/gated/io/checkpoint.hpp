@@ -21,6 +21,15 @@ namespace gated {
 
 namespace detail {
 
+/// The tensor that `wanted` means, under its name or elsewhere; file.tensors().end() if there is none.
+inline auto find_tensor(const SafetensorsFile& file, const FileTensor& wanted) {
+  auto found = file.tensors().find(wanted.name);
+  for (const std::string& other : wanted.elsewhere) {
+    found = found == file.tensors().end() ? file.tensors().find(other) : found;
+  }
+  return found;
+}
+
 /// Everything that keeps a file from fitting a model.
 class LoadReport {
  public:
@@ -58,7 +67,10 @@ class LoadReport {
                               ", and nothing was loaded: ", missing_.size(), " missing, ", unexpected.size(), " unexpected, ",
                               mis_shaped_, " mis-shaped, ", unconvertible_, " unconvertible.");
     report += misfits_;
-    for (const Missing& missing : missing_) {
+    const auto shorten = [&](std::size_t count, const char* what) {
+      report += count > most_listed ? text("\n  … and ", count - most_listed, " more ", what) : "";
+    };
+    for (const Missing& missing : std::span(missing_).first(std::min(missing_.size(), most_listed))) {
       report += text("\n  ", labelled(missing.path, missing.wanted.name), ": expected ", describe_shape(missing.wanted.shape),
                      ", missing");
       const std::string_view nearest = nearest_name(missing.wanted.name, unexpected);
@@ -66,13 +78,18 @@ class LoadReport {
         report += text("; nearest in the file: ", described(nearest));
       }
     }
-    for (const std::string_view name : unexpected) {
+    shorten(missing_.size(), "missing");
+    for (const std::string_view name : std::span(unexpected).first(std::min(unexpected.size(), most_listed))) {
       report += text("\n  ", described(name), ": unexpected, no parameter has this name");
     }
+    shorten(unexpected.size(), "unexpected");
     raise<FileError>(report);
   }
 
  private:
+  /// A hostile file can ask for a million parameters, and the nearest name of each takes a millisecond or more.
+  static constexpr std::size_t most_listed = 200;
+
   struct Missing {
     std::string path;
     FileTensor wanted;
@@ -80,7 +97,7 @@ class LoadReport {
 
   template <class T>
   void check_tensor(const std::string& path, const FileTensor& wanted, bool optional) {
-    const auto found = file_.tensors().find(wanted.name);
+    const auto found = find_tensor(file_, wanted);
     if (found == file_.tensors().end()) {
       if (!optional) {
         missing_.push_back({path, wanted});
@@ -89,7 +106,7 @@ class LoadReport {
     }
     used_.insert(found->first);
     const TensorEntry& entry = found->second;
-    const std::string line = text("\n  ", labelled(path, wanted.name), ": expected ", describe_shape(wanted.shape), ", got ");
+    const std::string line = text("\n  ", labelled(path, found->first), ": expected ", describe_shape(wanted.shape), ", got ");
     if (entry.shape != wanted.shape) {
       ++mis_shaped_;
       misfits_ += text(line, describe_shape(entry.shape));
@@ -136,10 +153,12 @@ class LoadReport {
 /// Reads every parameter of `model` from `file`, whose tensors are called as `names` says.
 ///
 /// Strict: each parameter has a tensor of its shape and a floating type (F64, F32, F16, BF16, rounded to the model's scalar),
-/// and each tensor a parameter, unless `names` ignores it or ties it to another. Constants, such as rotary frequencies, are
-/// taken from files that store them and computed otherwise. Errors: one FileError that lists all missing, unexpected,
-/// mis-shaped and unconvertible tensors, with the nearest name for each missing one. The model is unchanged then. ArgumentError
-/// if `names` does not suit the model. Cost: one pass over the file; two where values might not fit (F64 to float).
+/// and each tensor a parameter, unless `names` ignores it or ties it to another. Tensors that a model shares may stand in the
+/// file once, as Python's save_model() leaves them. Constants, such as rotary frequencies, are taken from files that store them
+/// and computed otherwise. Errors: one FileError that lists all missing, unexpected, mis-shaped and unconvertible tensors (of
+/// missing and unexpected ones the first 200), with the nearest name for each missing one. The model is unchanged then.
+/// ArgumentError if `names` does not suit the model. Cost: one pass over the file; two where values might not fit (F64 to
+/// float).
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& names = {}) {
   detail::LoadReport report(file, names);
@@ -152,11 +171,10 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& n
         const auto parts = names.parts_in_file(info.path(), info.shape);
         const std::size_t size = values.size() / parts.size();
         for (std::size_t i = 0; i < parts.size(); ++i) {
-          if (!file.contains(parts[i].name)) {
-            continue;  // a constant that this file does not store
-          }
-          const TensorEntry& entry = file.tensor(parts[i].name);
-          convert<typename decltype(values)::value_type>(entry.dtype, entry.bytes, values.subspan(i * size, size));
+          if (const auto found = detail::find_tensor(file, parts[i]); found != file.tensors().end()) {
+            convert<typename decltype(values)::value_type>(found->second.dtype, found->second.bytes,
+                                                           values.subspan(i * size, size));
+          }  // otherwise a constant that this file does not store
         }
       },
       model);

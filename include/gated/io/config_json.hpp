@@ -71,38 +71,38 @@ inline std::string shown_json(const Json& value) {
 }
 
 template <class T>
-void read_json(const Json& json, T& out, const std::string& key);
+void read_json(const Json& json, T& out, const std::string& key, const std::string& where);
 
 template <class Config>
-void read_settings(const Json& json, Config& config, const std::string& key) {
+void read_settings(const Json& json, Config& config, const std::string& key, const std::string& where) {
   std::vector<std::string_view> known;
   for_each_setting([&](const char* name, const auto&) { known.push_back(name); }, config);
   for (const auto& [name, ignored] : json.get_ref<const Json::object_t&>()) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      raise<ArgumentError>("from_json: unknown key \"", printable(key.empty() ? name : key + "." + name),
-                           "\"; the nearest is \"", nearest_name(name, known), "\".");
+      raise<ArgumentError>(where, ": unknown key \"", printable(key.empty() ? name : key + "." + name), "\"; the nearest is \"",
+                           nearest_name(name, known), "\".");
     }
   }
   for_each_setting(
       [&](const char* name, auto& member) {
         if (const auto found = json.find(name); found != json.end()) {
-          read_json(*found, member, key.empty() ? name : key + "." + name);
+          read_json(*found, member, key.empty() ? name : key + "." + name, where);
         }
       },
       config);
 }
 
 template <class T>
-void read_json(const Json& json, T& out, const std::string& key) {
+void read_json(const Json& json, T& out, const std::string& key, const std::string& where) {
   const auto expect = [&](bool condition, const std::string& expected) {
     if (!condition) {
-      raise<ArgumentError>("from_json: ", key.empty() ? "the configuration" : key, " is ", shown_json(json), ", expected ",
+      raise<ArgumentError>(where, ": ", key.empty() ? "the configuration" : key, " is ", shown_json(json), ", expected ",
                            expected, ".");
     }
   };
   if constexpr (HasSettings<T>) {
     expect(json.is_object(), "an object");
-    read_settings(json, out, key);
+    read_settings(json, out, key, where);
   } else if constexpr (NamedEnum<T>) {
     const auto value = json.is_string() ? value_named<T>(json.get_ref<const std::string&>()) : std::nullopt;
     expect(value.has_value(), "one of " + list_of_names<T>());
@@ -111,7 +111,7 @@ void read_json(const Json& json, T& out, const std::string& key) {
     if (json.is_null()) {
       out.reset();
     } else {
-      read_json(json, out.emplace(), key);
+      read_json(json, out.emplace(), key, where);
     }
   } else if constexpr (IsVector<T>::value || IsArray<T>::value) {
     expect(json.is_array(), "an array");
@@ -121,7 +121,7 @@ void read_json(const Json& json, T& out, const std::string& key) {
       out.resize(json.size());
     }
     for (std::size_t i = 0; i < out.size(); ++i) {
-      read_json(json[i], out[i], text(key, "[", i, "]"));
+      read_json(json[i], out[i], text(key, "[", i, "]"), where);
     }
   } else if constexpr (std::same_as<T, bool>) {
     expect(json.is_boolean(), "true or false");
@@ -151,13 +151,13 @@ std::string to_json(const Config& config, int indent = -1) {
   return detail::dump_json<ArgumentError>(detail::json_of(config, ""), "to_json", indent);
 }
 
-/// The configuration that `json` describes; settings that it does not mention keep their defaults.
+/// The configuration that `json` describes; settings that it does not mention keep their defaults. `where` begins messages.
 /// Errors: ArgumentError, naming the key, for malformed text, unknown keys, duplicate keys, values of another type, fractions
 /// where whole numbers belong, and unknown words.
 template <detail::HasSettings Config>
-Config from_json(std::string_view json) {
+Config from_json(std::string_view json, const std::string& where = "from_json") {
   Config config{};
-  detail::read_json(detail::parse_json<ArgumentError>(json, "from_json", 64), config, "");
+  detail::read_json(detail::parse_json<ArgumentError>(json, where, 64), config, "", where);
   return config;
 }
 

@@ -31,11 +31,25 @@
 #pragma push_macro("STB_IMAGE_WRITE_STATIC")
 #pragma push_macro("STB_IMAGE_WRITE_IMPLEMENTATION")
 #pragma push_macro("STBI_WRITE_NO_STDIO")
+#pragma push_macro("STBIW_MALLOC")
+#pragma push_macro("STBIW_REALLOC")
+#pragma push_macro("STBIW_REALLOC_SIZED")
+#pragma push_macro("STBIW_FREE")
+#pragma push_macro("STBIW_MEMMOVE")
+#pragma push_macro("STBIW_ZLIB_COMPRESS")
+#pragma push_macro("STBIW_CRC32")
 #undef STBIWDEF
 #undef STBIW_ASSERT
 #undef STB_IMAGE_WRITE_STATIC
 #undef STB_IMAGE_WRITE_IMPLEMENTATION
 #undef STBI_WRITE_NO_STDIO
+#undef STBIW_MALLOC
+#undef STBIW_REALLOC
+#undef STBIW_REALLOC_SIZED
+#undef STBIW_FREE
+#undef STBIW_MEMMOVE
+#undef STBIW_ZLIB_COMPRESS
+#undef STBIW_CRC32
 #define STBIWDEF [[maybe_unused]] static
 #define STBIW_ASSERT(condition) static_cast<void>(0)
 #define STB_IMAGE_WRITE_STATIC
@@ -65,6 +79,13 @@ namespace gated::detail::stb {
 #pragma GCC diagnostic pop
 #endif
 
+#pragma pop_macro("STBIW_CRC32")
+#pragma pop_macro("STBIW_ZLIB_COMPRESS")
+#pragma pop_macro("STBIW_MEMMOVE")
+#pragma pop_macro("STBIW_FREE")
+#pragma pop_macro("STBIW_REALLOC_SIZED")
+#pragma pop_macro("STBIW_REALLOC")
+#pragma pop_macro("STBIW_MALLOC")
 #pragma pop_macro("STBI_WRITE_NO_STDIO")
 #pragma pop_macro("STB_IMAGE_WRITE_IMPLEMENTATION")
 #pragma pop_macro("STB_IMAGE_WRITE_STATIC")

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 
 #include "gated/io/image_resize.hpp"
 #include "gated/models/gmlp_image_classifier.hpp"
@@ -28,10 +29,11 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
   const Index target_width = target_of(size.width), target_height = target_of(size.height);
   // The edge that is relatively shorter meets its target exactly.
   Index width = target_width, height = target_height;
-  if (image.width * target_height <= image.height * target_width) {
-    height = std::max(target_width * image.height / image.width, target_height);
+  const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may have 32 bits
+  if (product(image.width, target_height) <= product(image.height, target_width)) {
+    height = static_cast<Index>(std::max<std::int64_t>(product(target_width, image.height) / image.width, target_height));
   } else {
-    width = std::max(target_height * image.width / image.height, target_width);
+    width = static_cast<Index>(std::max<std::int64_t>(product(target_height, image.width) / image.height, target_width));
   }
   // Half a pixel goes to the even number, as Python rounds.
   const auto half = [](Index spare) { return static_cast<Index>(std::nearbyint(static_cast<double>(spare) / 2)); };

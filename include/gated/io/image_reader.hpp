@@ -19,6 +19,8 @@
 
 // The decoder is compiled into each translation unit that includes this header, inside our namespace, as the encoder is in
 // image.hpp. Its vector code is left out: the pixels are the same, and it would include headers inside the namespace.
+// A program may have an implementation of its own in the same unit, before or after; only g++ at -O0 takes the two for one,
+// because stb declares its functions extern "C".
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -45,10 +47,24 @@
 #pragma push_macro("STBI_NO_BMP")
 #pragma push_macro("STBI_NO_GIF")
 #pragma push_macro("STBI_NO_HDR")
+#pragma push_macro("STBI_NO_JPEG")
 #pragma push_macro("STBI_NO_PIC")
+#pragma push_macro("STBI_NO_PNG")
 #pragma push_macro("STBI_NO_PNM")
 #pragma push_macro("STBI_NO_PSD")
 #pragma push_macro("STBI_NO_TGA")
+#pragma push_macro("STBI_NO_ZLIB")
+#pragma push_macro("STBI_SUPPORT_ZLIB")
+#pragma push_macro("STBI_MALLOC")
+#pragma push_macro("STBI_REALLOC")
+#pragma push_macro("STBI_REALLOC_SIZED")
+#pragma push_macro("STBI_FREE")
+#pragma push_macro("STBI_MAX_DIMENSIONS")
+#pragma push_macro("STBI_NO_FAILURE_STRINGS")
+#pragma push_macro("STBI_FAILURE_USERMSG")
+#pragma push_macro("STBI_SSE2")
+#pragma push_macro("STBI_NEON")
+#pragma push_macro("stbi__err")
 #undef STBIDEF
 #undef STBI_ASSERT
 #undef STB_IMAGE_STATIC
@@ -61,10 +77,24 @@
 #undef STBI_NO_BMP
 #undef STBI_NO_GIF
 #undef STBI_NO_HDR
+#undef STBI_NO_JPEG
 #undef STBI_NO_PIC
+#undef STBI_NO_PNG
 #undef STBI_NO_PNM
 #undef STBI_NO_PSD
 #undef STBI_NO_TGA
+#undef STBI_NO_ZLIB
+#undef STBI_SUPPORT_ZLIB
+#undef STBI_MALLOC
+#undef STBI_REALLOC
+#undef STBI_REALLOC_SIZED
+#undef STBI_FREE
+#undef STBI_MAX_DIMENSIONS
+#undef STBI_NO_FAILURE_STRINGS
+#undef STBI_FAILURE_USERMSG
+#undef STBI_SSE2
+#undef STBI_NEON
+#undef stbi__err
 #define STBIDEF [[maybe_unused]] static
 #define STBI_ASSERT(condition) static_cast<void>(0)
 #define STB_IMAGE_STATIC
@@ -100,10 +130,24 @@ namespace gated::detail::stb {
 #pragma GCC diagnostic pop
 #endif
 
+#pragma pop_macro("stbi__err")
+#pragma pop_macro("STBI_NEON")
+#pragma pop_macro("STBI_SSE2")
+#pragma pop_macro("STBI_FAILURE_USERMSG")
+#pragma pop_macro("STBI_NO_FAILURE_STRINGS")
+#pragma pop_macro("STBI_MAX_DIMENSIONS")
+#pragma pop_macro("STBI_FREE")
+#pragma pop_macro("STBI_REALLOC_SIZED")
+#pragma pop_macro("STBI_REALLOC")
+#pragma pop_macro("STBI_MALLOC")
+#pragma pop_macro("STBI_SUPPORT_ZLIB")
+#pragma pop_macro("STBI_NO_ZLIB")
 #pragma pop_macro("STBI_NO_TGA")
 #pragma pop_macro("STBI_NO_PSD")
 #pragma pop_macro("STBI_NO_PNM")
+#pragma pop_macro("STBI_NO_PNG")
 #pragma pop_macro("STBI_NO_PIC")
+#pragma pop_macro("STBI_NO_JPEG")
 #pragma pop_macro("STBI_NO_HDR")
 #pragma pop_macro("STBI_NO_GIF")
 #pragma pop_macro("STBI_NO_BMP")

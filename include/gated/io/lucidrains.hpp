@@ -33,7 +33,7 @@ inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::stri
   const auto has = [&](std::string_view name) { return file.contains(text(prefix, name)); };
   for (const auto& [name, tensor] : file.tensors()) {
     require<FileError>(
-        name.find("sgu.attn") == std::string::npos, file.name(), ": \"", name,
+        name.find("sgu.attn") == std::string::npos, file.name(), ": \"", printable(name),
         "\" lies inside the gate: the file was written by g-mlp-pytorch before 0.0.16, where the attention read the "
         "activations behind proj_in. That is another model, which gated does not have.");
   }

@@ -23,7 +23,7 @@ inline void add_lucidrains_flash(NameMap& names, const std::string& ours, const 
   add_lucidrains_attention(names, ours, theirs);
   names.rules.push_back({ours + "offset_scale.weight", theirs + "qk_offset_scale." + (junnyu ? "weight" : "gamma")});
   names.rules.push_back({ours + "offset_scale.bias", theirs + "qk_offset_scale." + (junnyu ? "bias" : "beta")});
-  names.rules.push_back({ours + "rotary.frequencies", theirs + "rotary_pos_emb.freqs"});
+  names.rules.push_back({.ours = ours + "rotary.frequencies", .theirs = theirs + "rotary_pos_emb.freqs", .shared = true});
   names.rules.push_back({ours + "proj_out", theirs + "to_out"});
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <system_error>
@@ -98,15 +99,17 @@ class MappedFile {
     const std::uintmax_t size = std::filesystem::file_size(path, error);
     const bool fits = !error && size <= std::numeric_limits<std::size_t>::max();
     std::size_t got = 0;
+    bool out_of_memory = false;
     if (fits) {
       size_ = static_cast<std::size_t>(size);
-      std::shared_ptr<std::byte> memory(new std::byte[size_ + 1], [](std::byte* owned) { delete[] owned; });
-      got = std::fread(memory.get(), 1, size_, file);
+      std::shared_ptr<std::byte> memory(new (std::nothrow) std::byte[size_ + 1], [](std::byte* owned) { delete[] owned; });
+      out_of_memory = memory == nullptr;
+      got = out_of_memory ? 0 : std::fread(memory.get(), 1, size_, file);
       data_ = memory;
     }
     std::fclose(file);
     if (!fits || got != size_) {
-      fail(path, "cannot read", EIO);
+      fail(path, "cannot read", out_of_memory ? ENOMEM : EIO);
     }
   }
 #endif

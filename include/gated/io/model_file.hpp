@@ -31,22 +31,23 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   require<FileError>(
       config != file.metadata().end(), file.name(),
       ": no configuration in the metadata. Build the model from a preset or a Config and use load_parameters().");
+  const std::string where = file.name() + ": configuration";
   const auto architecture = file.metadata().find("architecture");
   if (architecture != file.metadata().end() && architecture->second == Model::architecture) {
-    return {from_json<typename Model::Config>(config->second), {}};
+    return {from_json<typename Model::Config>(config->second, where), {}};
   }
   std::string found = architecture != file.metadata().end() ? architecture->second : "";
   if (found.empty()) {
-    const auto json = detail::parse_json<FileError>(config->second, file.name() + ": configuration", 16);
+    const auto json = detail::parse_json<FileError>(config->second, where, 16);
     const auto named = json.is_object() ? json.find("architecture") : json.end();
     found = named != json.end() && named->is_string() ? named->template get<std::string>() : "";
   }
   if constexpr (std::same_as<typename Model::Config, GmlpImageClassifierConfig>) {
     if (found == "timm.gmlp") {
-      return {timm_config(config->second), timm_names()};
+      return {timm_config(config->second, where), timm_names()};
     }
   }
-  raise<FileError>(file.name(), ": the file holds a \"", found, "\", expected \"", Model::architecture, "\".");
+  raise<FileError>(file.name(), ": the file holds a \"", printable(found), "\", expected \"", Model::architecture, "\".");
 }
 
 namespace detail {

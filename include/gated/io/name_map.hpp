@@ -25,6 +25,7 @@ enum class ShapeForm {
 struct FileTensor {
   std::string name;
   std::vector<Index> shape;
+  std::vector<std::string> elsewhere = {};  ///< where a file that holds shared tensors only once may have it instead
 };
 
 /// Our parameter paths to the names in a checkpoint, as a list of rules.
@@ -45,18 +46,19 @@ struct NameMap {
     std::string theirs;  ///< what stands in its place; the n-th `*` here is the n-th `*` of `ours`
     ShapeForm form = ShapeForm::same;
     std::vector<std::string> stacked_with = {};  ///< further tensors, which stand below `theirs` in our parameter, a row each
+    bool shared = false;  ///< one tensor for all that `*` stands for, which a file may hold for the first alone
   };
 
   /// A tensor that a file holds twice, under another name.
   struct Tie {
-    std::string copy;      ///< not loaded, but must equal …
+    std::string copy;      ///< loaded only where the other is absent; otherwise it must equal …
     std::string original;  ///< … this one, to the bit
   };
 
-  std::string origin = {};                ///< who writes such files, for messages: "timm"
-  std::string prefix = {};                ///< stands before every name in the file: "model."
-  std::vector<Rule> rules = {};           ///< in order of precedence
-  std::vector<Tie> tied = {};             ///< tied weights that the file stores under both names, without `prefix`
+  std::string origin = {};       ///< who writes such files, for messages: "timm"
+  std::string prefix = {};       ///< stands before every name in the file: "model."
+  std::vector<Rule> rules = {};  ///< in order of precedence
+  std::vector<Tie> tied = {};    ///< tied weights that the file stores under both names, without `prefix`
   /// Tensors without a parameter, without `prefix`: "blocks.*.attn.position_ids". To load a part of a larger file, list the
   /// first components of what lies outside `prefix`.
   std::vector<std::string> ignored = {};
@@ -73,6 +75,9 @@ struct NameMap {
 
   /// True if the file's tensor `name` is known to carry no parameter.
   bool ignores(std::string_view name) const;
+
+ private:
+  FileTensor in_file_as(const std::string& name, const std::vector<Index>& shape) const;
 };
 
 namespace detail {
@@ -176,13 +181,31 @@ inline std::vector<FileTensor> NameMap::parts_in_file(std::string_view path, con
                              " is not a stack of ", parts, " tensors.");
       in_file.erase(in_file.begin());
     }
-    std::vector<FileTensor> tensors{{prefix + detail::fill_pattern(rule, rule.theirs, *match), in_file}};
+    detail::PatternMatch first{std::vector<std::string_view>(match->wildcards.size(), "0"), match->rest};
+    std::vector<FileTensor> tensors;
+    const auto add = [&](const std::string& theirs) {
+      tensors.push_back(in_file_as(detail::fill_pattern(rule, theirs, *match), in_file));
+      if (rule.shared) {
+        tensors.back().elsewhere.push_back(prefix + detail::fill_pattern(rule, theirs, first));
+      }
+    };
+    add(rule.theirs);
     for (const std::string& theirs : rule.stacked_with) {
-      tensors.push_back({prefix + detail::fill_pattern(rule, theirs, *match), in_file});
+      add(theirs);
     }
     return tensors;
   }
-  return {{prefix + std::string(path), detail::shape_in_file(shape, ShapeForm::same, path)}};
+  return {in_file_as(std::string(path), detail::shape_in_file(shape, ShapeForm::same, path))};
+}
+
+inline FileTensor NameMap::in_file_as(const std::string& name, const std::vector<Index>& shape) const {
+  FileTensor tensor{prefix + name, shape};
+  for (const Tie& tie : tied) {
+    if (tie.original == name) {
+      tensor.elsewhere.push_back(prefix + tie.copy);
+    }
+  }
+  return tensor;
 }
 
 inline FileTensor NameMap::in_file(std::string_view path, const Shape& shape) const {

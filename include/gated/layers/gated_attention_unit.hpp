@@ -101,17 +101,8 @@ struct GatedAttentionUnit {
 
   /// The memory of an empty sequence of up to `capacity` tokens. Errors: ArgumentError where streaming is impossible.
   GatedAttentionUnitState<T> start(Index capacity) const {
-    require<ArgumentError>(config.causal,
-                           "GatedAttentionUnit::start: the unit is not causal, so a token's output depends on later "
-                           "tokens. Build it with causal = true to stream.");
-    require<ArgumentError>(
-        config.score_scale != ScoreScale::length,
-        "GatedAttentionUnit::start: the scores are divided by the "
-        "length of the whole sequence, which streaming does not know. Set score_scale = max_length or sqrt_width.");
-    require<ArgumentError>(
-        !config.divide_by_keys && config.kernel != ScoreKernel::softmax_plus,
-        "GatedAttentionUnit::start: the weights depend on the number of all keys, which streaming does not know. "
-        "Set divide_by_keys = false and another kernel than softmax_plus.");
+    require<ArgumentError>(capacity >= 0, "GatedAttentionUnit::start: capacity = ", capacity, " must not be negative.");
+    expect_streaming("GatedAttentionUnit::start");
     relative_bias.expect_length("GatedAttentionUnit::start", capacity);
     return {Matrix<T>::Zero(capacity, config.query_key), Matrix<T>::Zero(capacity, config.value)};
   }
@@ -122,13 +113,18 @@ struct GatedAttentionUnit {
   void extend(ConstView<T> x, Index first, GatedAttentionUnitState<T>& state, View<T> y, Workspace<T>& workspace) const {
     expect_columns<T>("GatedAttentionUnit::extend", "x", x, "channels", config.channels);
     expect_shape<T>("GatedAttentionUnit::extend", "y", y, x.rows(), config.out);
+    expect_streaming("GatedAttentionUnit::extend");
+    const Index capacity = state.keys.rows();
     require<ArgumentError>(
-        state.keys.cols() == config.query_key && state.values.cols() == config.value,
+        state.keys.cols() == config.query_key && state.values.cols() == config.value && state.values.rows() == capacity,
         "GatedAttentionUnit::extend: the state belongs to a unit of other widths. Make it with start() of this "
         "unit.");
-    require<ShapeError>(first >= 0 && first + x.rows() <= state.keys.rows(), "GatedAttentionUnit::extend: ", x.rows(),
-                        " tokens from position ", first, " on go past the ", state.keys.rows(),
+    require<ShapeError>(first >= 0 && first <= capacity && x.rows() <= capacity - first,
+                        "GatedAttentionUnit::extend: ", x.rows(), " tokens from position ", first, " on go past the ", capacity,
                         " tokens that the state was made for. Start with a larger capacity.");
+    relative_bias.expect_length("GatedAttentionUnit::extend", first + x.rows());
+    const auto frame = workspace.frame();
+    take_for_later_steps<T>(capacity - first, workspace);
     const Sequences sequences = Sequences::single(x.rows());
     const Index seen = first + x.rows();
     run(x, y, workspace, [&](auto& parts, View<T> q, View<T> k) {
@@ -140,6 +136,20 @@ struct GatedAttentionUnit {
       attend<T>(q, state.keys.topRows(seen), state.values.topRows(seen), first, scoring, parts.u, workspace.at("weights", 0),
                 Multiply<T>(parts.u));
     });
+  }
+
+  /// Raises ArgumentError where streaming is impossible.
+  void expect_streaming(const char* where) const {
+    require<ArgumentError>(config.causal, where,
+                           ": the unit is not causal, so a token's output depends on later "
+                           "tokens. Build it with causal = true to stream.");
+    require<ArgumentError>(
+        config.score_scale != ScoreScale::length, where,
+        ": the scores are divided by the "
+        "length of the whole sequence, which streaming does not know. Set score_scale = max_length or sqrt_width.");
+    require<ArgumentError>(!config.divide_by_keys && config.kernel != ScoreKernel::softmax_plus, where,
+                           ": the weights depend on the number of all keys, which streaming does not know. "
+                           "Set divide_by_keys = false and another kernel than softmax_plus.");
   }
 
   /// Raises ShapeError unless forward() takes x with these sequences and this mask.
@@ -197,7 +207,7 @@ struct GatedAttentionUnit {
         break;
     }
     if (config.kernel == ScoreKernel::softmax_plus) {
-      scoring.scale *= std::log(static_cast<T>(keys)) / std::log(T{512});
+      scoring.scale *= std::log(static_cast<T>(std::max<Index>(keys, 1))) / std::log(T{512});
     }
     if (config.divide_by_keys) {
       scoring.weight_scale = T{1} / static_cast<T>(keys);

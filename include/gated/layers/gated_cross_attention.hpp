@@ -129,7 +129,7 @@ struct GatedCrossAttention {
     result.keys = visible == nullptr ? nullptr : visible + offset;
     if (config.kernel == ScoreKernel::softmax_plus) {
       const Index keys = mask.empty() ? length : unmasked(mask, offset, length);
-      result.scale = result.scale * std::log(static_cast<T>(keys)) / std::log(T{512});
+      result.scale = result.scale * std::log(static_cast<T>(std::max<Index>(keys, 1))) / std::log(T{512});
     }
     return result;
   }

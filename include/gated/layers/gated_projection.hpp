@@ -36,6 +36,8 @@ struct GatedProjection {
   GatedProjection() = default;
   GatedProjection(Index channels, Index value_, Index query_key_, ProjectionLayout layout_, bool bias, Activation activation_)
       : layout(layout_), activation(activation_), value(value_), query_key(query_key_) {
+    require<ArgumentError>(value >= 0 && query_key >= 0, "GatedProjection: value = ", value, " and query_key = ", query_key,
+                           " must not be negative.");
     const bool fused = layout == ProjectionLayout::fused;
     hidden = Linear<T>(channels, 2 * value + (fused ? query_key : 0), bias);
     if (!fused) {

@@ -44,6 +44,7 @@ struct LanguageModelHead {
   LanguageModelHead() = default;
   LanguageModelHead(const LanguageModelHeadConfig& c, Index channels, Index vocabulary_)
       : config(c), vocabulary(vocabulary_), norm(c.norm, channels, c.norm_eps) {
+    require<ArgumentError>(vocabulary >= 0, "LanguageModelHead: vocabulary = ", vocabulary, " must not be negative.");
     if (c.dense) {
       dense.emplace(channels, channels);
     }

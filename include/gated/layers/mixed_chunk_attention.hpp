@@ -199,6 +199,7 @@ struct MixedChunkAttention {
       return;
     }
     const auto frame = workspace.frame();
+    take_for_later_steps<T>(config.chunk - state.filled, workspace);
     const Sequences sequences = Sequences::single(x.rows());
     const MatrixMap<T> z = normalise(x, sequences, &state.previous, workspace);
     auto [u, parts] = prepare(z, sequences, state.position(config.chunk), workspace);

@@ -20,8 +20,11 @@ struct OffsetScale {
   Matrix<T> bias;    ///< rows × S, or empty
 
   OffsetScale() = default;
-  OffsetScale(Index rows, Index width, bool with_bias)
-      : weight(Matrix<T>::Zero(rows, width)), bias(Matrix<T>::Zero(with_bias ? rows : 0, with_bias ? width : 0)) {}
+  OffsetScale(Index rows, Index width, bool with_bias) {
+    require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: ", rows, " rows of ", width, " must not be negative.");
+    weight = Matrix<T>::Zero(rows, width);
+    bias = Matrix<T>::Zero(with_bias ? rows : 0, with_bias ? width : 0);
+  }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &OffsetScale::weight, Role::norm), field("bias", &OffsetScale::bias, Role::norm)};
@@ -30,6 +33,10 @@ struct OffsetScale {
   void initialize(Random& random) { fill_normal(detail::values_of(weight), 0.02, random); }
 
   void forward(Index row, ConstView<T> x, View<T> y, const Workspace<T>& workspace) const {
+    require<ArgumentError>(row >= 0 && row < weight.rows(), "OffsetScale::forward: row ", row, ", expected 0 … ",
+                           weight.rows() - 1, ".");
+    expect_columns<T>("OffsetScale::forward", "x", x, "width", weight.cols());
+    expect_shape<T>("OffsetScale::forward", "y", y, x.rows(), x.cols());
     const T* const scale = &weight.coeffRef(row, 0);
     const T* const shift = bias.size() == 0 ? nullptr : &bias.coeffRef(row, 0);
     for_each_row(x.rows(), workspace, [&](Index i) {

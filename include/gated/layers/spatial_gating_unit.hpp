@@ -109,8 +109,14 @@ struct SpatialGatingUnit {
 
   /// The same for the tokens from position `first` on of one causal sequence. `seen` (N × out()) holds the earlier tokens'
   /// normalised gate inputs and receives those of x; `addition` may have no rows. Shapes: x, addition and y as in forward(),
-  /// first + x.rows() ≤ N, which the caller checks.
+  /// first + x.rows() ≤ N.
   void extend(ConstView<T> x, Index first, View<T> seen, ConstView<T> addition, View<T> y, Workspace<T>& workspace) const {
+    constexpr const char* where = "SpatialGatingUnit::extend";
+    expect_columns<T>(where, "x", x, "channels", config.channels);
+    expect_shape<T>(where, "y", y, x.rows(), out());
+    expect_shape<T>(where, "seen", seen, proj.config.length, out());
+    require<ShapeError>(first >= 0 && first <= proj.config.length && x.rows() <= proj.config.length - first, where, ": ", x.rows(),
+                        " tokens from position ", first, " on go past the ", proj.config.length, " tokens of the gate.");
     norm.forward(x.rightCols(out()), seen.middleRows(first, x.rows()), workspace.at("norm"));
     const ConstView<T> v = seen.topRows(first + x.rows());
     if (workspace.observed()) {  // as in forward(), an observer sees the projection alone

@@ -69,10 +69,17 @@ struct TinyAttention {
   }
 
   /// The same for the tokens from position `first` on of one causal sequence. `keys` and `values` (N × a) hold the earlier
-  /// tokens' and receive those of x. Shapes: x and y as in forward(), first + x.rows() ≤ N, which the caller checks.
+  /// tokens' and receive those of x. Shapes: x and y as in forward(), first + x.rows() ≤ N. Errors: ShapeError; ArgumentError
+  /// unless it is causal.
   void extend(ConstView<T> x, Index first, View<T> keys, View<T> values, View<T> y, Workspace<T>& workspace) const {
-    const auto frame = workspace.frame();
+    constexpr const char* where = "TinyAttention::extend";
     const Index a = config.width, seen = first + x.rows();
+    require<ArgumentError>(config.causal, where, ": the attention is not causal, so a token's output depends on later tokens.");
+    expect_columns<T>(where, "keys", keys, "width", a);
+    expect_shape<T>(where, "values", values, keys.rows(), a);
+    require<ShapeError>(first >= 0 && first <= keys.rows() && x.rows() <= keys.rows() - first, where, ": ", x.rows(),
+                        " tokens from position ", first, " on go past the ", keys.rows(), " rows of keys.");
+    const auto frame = workspace.frame();
     MatrixMap<T> projected = workspace.matrix(x.rows(), 3 * a);
     MatrixMap<T> attended = workspace.matrix(x.rows(), a);
     qkv.forward(x, projected, workspace.at("qkv"));

@@ -112,7 +112,8 @@ struct Flash {
   }
 
   /// The next tokens of a streamed sequence, one or many: y equals the same rows of forward() on the whole sequence.
-  /// Cost: of a token, independent of its position; no allocation when warm.
+  /// Cost: of a token, independent of its position; no allocation when warm. If memory runs out in a call that is not warm,
+  /// some layers have moved on and others have not: start anew.
   void extend(ConstView<T> x, State& state, View<T> y, Workspace<T>& workspace) const {
     expect_columns<T>("Flash::extend", "x", x, "channels", config.layer.channels);
     expect_shape<T>("Flash::extend", "y", y, x.rows(), config.layer.channels);

@@ -87,6 +87,7 @@ struct GmlpImageClassifier {
                            "GmlpImageClassifier: trunk.length = ", c.trunk.length, ", but image and patch give ", expected,
                            " tokens. Leave it 0 to have it computed.");
     require<ArgumentError>(c.classes >= 0, "GmlpImageClassifier: classes = ", c.classes, " must not be negative.");
+    require<ArgumentError>(c.pixel_deviation != 0, "GmlpImageClassifier: pixel_deviation = 0, but pixels are divided by it.");
     const Index channels = c.trunk.channels;
     config.trunk.length = expected;
     if (c.stem_norm) {

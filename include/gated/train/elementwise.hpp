@@ -28,6 +28,12 @@ auto reader(const ConstView<T>& x) {
   };
 }
 
+template <class T>
+void expect_same_shape(const char* where, const Tape<T>& tape, Variable a, Variable b) {
+  require<ShapeError>(tape.rows(a) == tape.rows(b) && tape.width(a) == tape.width(b), where, ": a is ", tape.rows(a), " × ",
+                      tape.width(a), " and b is ", tape.rows(b), " × ", tape.width(b), ", expected equal shapes.");
+}
+
 }  // namespace detail
 
 /// y = act(x). ∂x = ∂y ⊙ act'(x).
@@ -50,9 +56,10 @@ Variable activate(Tape<T>& tape, Variable x, Activation activation) {
   return y;
 }
 
-/// y = a ⊙ b: gating. ∂a = ∂y ⊙ b, ∂b = ∂y ⊙ a.
+/// y = a ⊙ b: gating. ∂a = ∂y ⊙ b, ∂b = ∂y ⊙ a. Errors: ShapeError for different shapes.
 template <class T>
 Variable multiply(Tape<T>& tape, Variable a, Variable b) {
+  detail::expect_same_shape("multiply", tape, a, b);
   const Variable y = tape.make(tape.rows(a), tape.width(a));
   const auto left = detail::reader<T>(tape[a]), right = detail::reader<T>(tape[b]);
   detail::assign<T>(tape[y], tape.workspace(),
@@ -65,9 +72,10 @@ Variable multiply(Tape<T>& tape, Variable a, Variable b) {
   return y;
 }
 
-/// y = a + b. ∂a = ∂b = ∂y.
+/// y = a + b. ∂a = ∂b = ∂y. Errors: ShapeError for different shapes.
 template <class T>
 Variable add(Tape<T>& tape, Variable a, Variable b) {
+  detail::expect_same_shape("add", tape, a, b);
   const Variable y = tape.make(tape.rows(a), tape.width(a));
   const auto left = detail::reader<T>(tape[a]), right = detail::reader<T>(tape[b]);
   detail::assign<T>(tape[y], tape.workspace(),
@@ -83,6 +91,7 @@ Variable add(Tape<T>& tape, Variable a, Variable b) {
 /// y = a + b ⊙ scale, a learned scale per channel: Residual::scaled.
 template <class T>
 Variable add_scaled(Tape<T>& tape, Variable a, Variable b, const Vector<T>& scale) {
+  detail::expect_same_shape("add_scaled", tape, a, b);
   const Variable y = tape.make(tape.rows(a), tape.width(a));
   const auto left = detail::reader<T>(tape[a]), right = detail::reader<T>(tape[b]);
   detail::assign<T>(tape[y], tape.workspace(), [&](Index i, Index j, Index lanes) {

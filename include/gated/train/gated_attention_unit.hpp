@@ -52,7 +52,12 @@ Variable record(Tape<T>& tape, const GatedAttentionUnit<T>& layer, Variable x, c
 /// The same without another bias.
 template <class T>
 Variable record(Tape<T>& tape, const GatedAttentionUnit<T>& layer, Variable x, const Sequences& sequences, Mask mask = {}) {
-  return record(tape, layer, x, sequences, Matrix<T>(), mask);
+  const Matrix<T> none;
+  return record(tape, layer, x, sequences, none, mask);
 }
+
+/// A temporary bias would be gone before the way back.
+template <class T, Fleeting<T> M>
+Variable record(Tape<T>&, const GatedAttentionUnit<T>&, Variable, const Sequences&, M&&, Mask = {}) = delete;
 
 }  // namespace gated

@@ -43,9 +43,18 @@ inline Index counted_targets(Targets targets, Index rows, Index classes, const C
   return counted;
 }
 
-/// log Σ_j exp(x_j), without overflow.
+/// log Σ_j exp(x_j) as the sum of two numbers, because one would lose the digits of the smaller.
 template <class T>
-T log_sum_exp(const T* row, Index count) {
+struct LogSumExp {
+  T largest, rest;  ///< max_j x_j, and log Σ_j exp(x_j - largest)
+
+  /// exp(x) / Σ_j exp(x_j).
+  Simd<T> softmax(Simd<T> x) const { return exp_of_negative((x - Simd<T>(largest)) - Simd<T>(rest)); }
+  double value() const { return static_cast<double>(largest) + static_cast<double>(rest); }
+};
+
+template <class T>
+LogSumExp<T> log_sum_exp(const T* row, Index count) {
   T largest = -std::numeric_limits<T>::infinity();
   for (Index j = 0; j < count; ++j) {
     largest = row[j] > largest || std::isnan(row[j]) ? row[j] : largest;
@@ -54,7 +63,7 @@ T log_sum_exp(const T* row, Index count) {
   for_each_vector<T>(count, [&](Index j, Index lanes) {
     sum.add(exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes));
   });
-  return largest + std::log(sum.total());
+  return {largest, std::log(sum.total())};
 }
 
 }  // namespace detail
@@ -70,13 +79,18 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const Index rows = x.rows(), classes = x.cols();
   const Index counted = detail::counted_targets(targets, rows, classes, options);
   const double smoothing = options.label_smoothing;
-  T* const normalisers = tape.take(rows);  // log Σ exp of each row
-  for_each_row(rows, tape.workspace(), [&](Index i) { normalisers[i] = detail::log_sum_exp<T>(&x.coeffRef(i, 0), classes); });
+  T* const largest = tape.take(rows);  // of each row
+  T* const rest = tape.take(rows);
+  for_each_row(rows, tape.workspace(), [&](Index i) {
+    const auto normaliser = detail::log_sum_exp<T>(&x.coeffRef(i, 0), classes);
+    largest[i] = normaliser.largest;
+    rest[i] = normaliser.rest;
+  });
   double sum = 0;
   for (Index i = 0; i < rows; ++i) {
     const Index target = targets[static_cast<std::size_t>(i)];
     if (target != options.ignored) {
-      const auto normaliser = static_cast<double>(normalisers[i]);
+      const double normaliser = detail::LogSumExp<T>{largest[i], rest[i]}.value();
       sum += (1 - smoothing) * (normaliser - static_cast<double>(x(i, target)));
       if (smoothing > 0) {
         sum += smoothing * (normaliser - x.row(i).template cast<double>().mean());
@@ -86,7 +100,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const Variable loss = tape.make(1, 1);
   tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(counted));
 
-  tape.push([&tape, logits, loss, targets, normalisers, smoothing, ignored = options.ignored, counted, classes] {
+  tape.push([&tape, logits, loss, targets, largest, rest, smoothing, ignored = options.ignored, counted, classes] {
     const T scale = tape.gradient(loss)(0, 0) / static_cast<T>(counted);
     const auto from = detail::reader<T>(tape[logits]);
     const Simd<T> everywhere(static_cast<T>(smoothing / static_cast<double>(classes)));
@@ -95,7 +109,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
       if (target == ignored) {
         return Simd<T>(T{0});
       }
-      Simd<T> difference = exp_of_negative(from(i, j, lanes) - Simd<T>(normalisers[i])) - everywhere;
+      Simd<T> difference = detail::LogSumExp<T>{largest[i], rest[i]}.softmax(from(i, j, lanes)) - everywhere;
       if (target >= j && target < j + lanes) {
         EIGEN_ALIGN_MAX T values[Simd<T>::lane_count];
         difference.store(values);
@@ -111,6 +125,10 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
 /// Temporary targets would be gone before the way back.
 template <class T>
 Variable cross_entropy(Tape<T>&, Variable, std::vector<Index>&&, const CrossEntropyOptions& = {}) = delete;
+
+/// Nor would a temporary target last.
+template <class T, Fleeting<T> M>
+Variable mean_squared_error(Tape<T>&, Variable, M&&) = delete;
 
 /// The mean over all numbers of (y - target)²: a 1 × 1 variable. ∂y = 2 (y - target) / numbers.
 ///

@@ -45,7 +45,7 @@ Variable record(Tape<T>& tape, const MixedChunkAttention<T>& layer, Variable x, 
   const GatedVariables parts = record<T>(tape.at("projection"), layer.projection, input);
   const auto made = [&](Index row) { return record<T>(tape.at("offset_scale"), layer.offset_scale, row, parts.z); };
   const auto rows = layer.offset_scale_rows();
-  const RelativeBiasTerms<T> relative = record(tape, layer.relative_bias, layer.config.chunk);
+  const RelativeBiasTerms<T> relative = record(tape, layer.relative_bias, std::min(layer.config.chunk, sequences.longest()));
   const ChunkInputs<T> inputs{.local_q = made(rows[0]),
                               .local_k = made(rows[1]),
                               .global_q = made(rows[2]),

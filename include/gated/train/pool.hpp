@@ -11,6 +11,7 @@ namespace gated {
 /// y[b] = mean of the rows of sequence b. Each row receives ∂y[b] / length.
 template <class T>
 Variable mean_over_tokens(Tape<T>& tape, Variable x, const Sequences& sequences) {
+  sequences.expect_total("mean_over_tokens", tape.rows(x));
   const Variable y = tape.make(sequences.count(), tape.width(x));
   mean_over_tokens<T>(tape[x], sequences, tape[y], tape.workspace());
   const Index kept = tape.keep(sequences);
@@ -35,6 +36,7 @@ Variable mean_over_tokens(Tape<T>& tape, Variable x, const Sequences& sequences)
 /// y[b] = the first row of sequence b: what a class token is read out as.
 template <class T>
 Variable first_tokens(Tape<T>& tape, Variable x, const Sequences& sequences) {
+  sequences.expect_total("first_tokens", tape.rows(x));
   const Variable y = tape.make(sequences.count(), tape.width(x));
   for (Index b = 0; b < sequences.count(); ++b) {
     tape[y].row(b) = tape[x].row(sequences.offset(b));

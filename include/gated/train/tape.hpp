@@ -89,13 +89,11 @@ class Tape {
     return variables_.borrow(x, true, scopes_.current());
   }
 
-  /// A temporary would be gone before the way back.
-  template <class M>
-  requires std::is_same_v<M, Matrix<T>> Variable constant(M&&)
-  = delete;
-  template <class M>
-  requires std::is_same_v<M, Matrix<T>> Variable input(M&&)
-  = delete;
+  /// Temporaries would be gone before the way back: name an expression's result as a Matrix<T> first.
+  template <Fleeting<T> M>
+  Variable constant(M&&) = delete;
+  template <Fleeting<T> M>
+  Variable input(M&&) = delete;
 
   /// A new uninitialised matrix, for the output of a layer.
   Variable make(Index rows, Index columns) {

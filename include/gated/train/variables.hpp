@@ -230,8 +230,8 @@ class Variables {
   void expect_free(Variable x, Index first, Index count) const {
     constexpr const char* where = "Tape::columns";
     require<ArgumentError>(entry(x).whole < 0, where, ": x is a part of another variable and cannot have parts itself.");
-    require<ArgumentError>(first >= 0 && count >= 0 && first + count <= width(x), where, ": first = ", first,
-                           " and count = ", count, ", but x has ", width(x), " columns.");
+    require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count, where,
+                           ": first = ", first, " and count = ", count, ", but x has ", width(x), " columns.");
     for (Index part = entry(x).first_part; part >= 0; part = entry({part}).next_part) {
       const Entry& p = entry({part});
       require<ArgumentError>(first + count <= p.first_column || p.first_column + p.columns <= first, where, ": ", count,
