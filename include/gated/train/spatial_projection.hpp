@@ -59,7 +59,7 @@ void spatial_projection_back(Tape<T>& tape, const SpatialProjection<T>& layer, c
   const Index block = layer.is_causal() ? SpatialProjection<T>::causal_block : std::max<Index>(longest, 1);
   const View<T> from = tape[v];
   const ConstView<T> dy = tape.gradient(y);
-  auto [dv, fresh] = tape.target(v);
+  auto target = tape.target(v);
   const bool trained = tape.gradient_of(layer.weight.data()) != nullptr;
 
   for (Index head = 0; head < layer.config.heads; ++head) {
@@ -69,33 +69,29 @@ void spatial_projection_back(Tape<T>& tape, const SpatialProjection<T>& layer, c
       const Index all_rows = std::min(block, longest - i), all_depth = layer.is_causal() ? i + all_rows : longest;
       MatrixMap<T> dw = workspace.matrix(trained ? all_rows : 0, all_depth);
       dw.setZero();
-      const auto depth_of = [&](Index rows, Index length) { return layer.is_causal() ? i + rows : length; };
-
-      for_each_group(
-          sequences, workspace, [&, &dv = dv, fresh = fresh](Index first, const Sequences& group, Workspace<T>& scratch) {
-            for (Index b = 0; b < group.count(); ++b) {
-              const Index offset = first + group.offset(b), length = group.length(b), rows = std::min(block, length - i);
-              if (rows <= 0) {
-                continue;
-              }
-              const auto inner = scratch.frame();
-              const Index depth = depth_of(rows, length);
-              const ConstView<T> dy_rows = dy.block(offset + i, column, rows, width);
-              View<T> dv_rows = dv.block(offset, column, depth, width);
-              const Operand<T> w = layer.weight_rows(head, i, rows, depth, scratch);
-              if (fresh && i + block >= length) {
-                matmul<T>(w.transposed(), dy_rows, dv_rows, scratch);
-              } else {
-                matmul<T>(w.transposed(), dy_rows, dv_rows, scratch, Add<T>(dv_rows));
-              }
-            }
-          });
-      for (Index b = 0; b < sequences.count(); ++b) {
-        const Index offset = sequences.offset(b), length = sequences.length(b), rows = std::min(block, length - i);
-        if (rows <= 0) {
-          continue;
+      // Calls f(offset, length, rows, depth) for each sequence that has rows in this block, `offset` counting from `first`.
+      const auto for_each_part = [&](Index first, const Sequences& group, const auto& f) {
+        for (Index b = 0; b < group.count(); ++b) {
+          const Index length = group.length(b), rows = std::min(block, length - i);
+          if (rows > 0) {
+            f(first + group.offset(b), length, rows, layer.is_causal() ? i + rows : length);
+          }
         }
-        const Index depth = depth_of(rows, length);
+      };
+      for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
+        for_each_part(first, group, [&](Index offset, Index length, Index rows, Index depth) {
+          const auto inner = scratch.frame();
+          const ConstView<T> dy_rows = dy.block(offset + i, column, rows, width);
+          View<T> dv_rows = target.view.block(offset, column, depth, width);
+          const Operand<T> w = layer.weight_rows(head, i, rows, depth, scratch);
+          if (target.fresh && i + block >= length) {
+            matmul<T>(w.transposed(), dy_rows, dv_rows, scratch);
+          } else {
+            matmul<T>(w.transposed(), dy_rows, dv_rows, scratch, Add<T>(dv_rows));
+          }
+        });
+      });
+      for_each_part(0, sequences, [&](Index offset, Index, Index rows, Index depth) {
         const ConstView<T> dy_rows = dy.block(offset + i, column, rows, width);
         if (trained) {
           const ConstView<T> seen = from.block(offset, column, depth, width);
@@ -107,7 +103,7 @@ void spatial_projection_back(Tape<T>& tape, const SpatialProjection<T>& layer, c
             bias[head * layer.config.length + i + row] += dy_rows.row(row).sum();
           }
         }
-      }
+      });
       for (Index row = 0; row < dw.rows(); ++row) {
         add_weight_row<T>(tape, layer, head, i + row, all_depth, &dw.coeffRef(row, 0));
       }
