@@ -159,15 +159,17 @@ def table(title_of, results, threads):
             peer = next((r for r in others if r.name.startswith(kind)), None)
             row += f" {figure(peer.ms)} | {peer.ms / ours.ms:.2f} |" if peer else " – | – |"
         lines.append(row + f" {max(r.error for r in [ours, *others]):.0e} |")
-    peaks = sorted({f"{max(ours.peaks) * 1e-9:.0f}" for ours, *_ in results.values()}, key=int)
+    peaks = sorted({round(max(ours.peaks) * 1e-9) for ours, *_ in results.values()})
+    peak = f"{peaks[0]} GFLOP/s" if len(peaks) == 1 else f"{peaks[0]} to {peaks[-1]} GFLOP/s"
     samples = min(len(r.times) for runners in results.values() for r in runners)
     lines += ["", f"{threads} thread{'' if threads == 1 else 's'}, float; medians of at least {samples} runs, by turns; peak, "
-              f"the best beside each work: {' to '.join(dict.fromkeys([peaks[0], peaks[-1]]))} GFLOP/s. A ratio above 1 says how many times as "
-              "long the peer takes. The difference is the worst of all runtimes to the result in float64, relative to the "
-              "largest number. Settings of the peers:", ""]
+              f"the best beside each work: {peak}. A ratio above 1 says how many times as long the peer takes. The difference "
+              "is the worst of all runtimes to the result in float64, relative to the largest number. Settings of the peers:", ""]
+    settings = {}
     for name, (_, *others) in results.items():
-        if others:
-            lines.append(f"* {name}: " + "; ".join(f"{r.name}: {r.label}" for r in others))
+        for runner in others:
+            settings.setdefault(f"{runner.name}, {runner.label}", []).append(name)
+    lines += [f"* {setting}: {', '.join(names)}" for setting, names in settings.items()]
     return "\n".join(lines) + "\n"
 
 
