@@ -85,6 +85,8 @@ concept TapeTakes = requires(Tape<float>& tape, M&& x) {
 TEST(EigenPitfalls, ATapeRefusesTemporaries) {
   EXPECT_TRUE(TapeTakes<const Matrix<float>&>);
   EXPECT_FALSE(TapeTakes<Matrix<float>>);
+  EXPECT_FALSE(TapeTakes<decltype(2 * Matrix<float>())>);
+  EXPECT_FALSE(TapeTakes<Eigen::MatrixXf&>);
 }
 
 TEST(EigenPitfalls, IndicesAreSigned) {

@@ -170,14 +170,15 @@ TEST(TrainGatedAttentionUnit, RefusesWhatTheForwardRefuses) {
   auto gradient = zeros_like(unit);
   Tape<double> tape;
   tape.begin(unit, gradient);
-  const auto good = random_matrix<double>(rows, 5, 1), narrow = random_matrix<double>(rows, 4, 1);
+  const auto good = random_matrix<double>(rows, 5, 1), narrow = random_matrix<double>(rows, 4, 1),
+             low = random_matrix<double>(6, 9, 1);
   const std::vector<std::uint8_t> short_mask(4, 1), empty_mask(13, 0);
   EXPECT_THROW(record(tape, unit, tape.input(narrow), sequences), ShapeError);
   EXPECT_THROW(record(tape, unit, tape.input(good), Sequences::single(12)), ShapeError);
   EXPECT_THROW(record(tape, unit, tape.input(good), Sequences::single(13)), ShapeError) << "past the Toeplitz bias";
   EXPECT_THROW(record(tape, unit, tape.input(good), sequences, short_mask), ShapeError);
   EXPECT_THROW(record(tape, unit, tape.input(good), sequences, empty_mask), ShapeError);
-  EXPECT_THROW(record(tape, unit, tape.input(good), sequences, random_matrix<double>(6, 9, 1)), ShapeError);
+  EXPECT_THROW(record(tape, unit, tape.input(good), sequences, low), ShapeError);
 }
 
 }  // namespace
