@@ -29,6 +29,11 @@ TYPED_TEST(MeanOverTokensOf, IsTheMeanOfEachSequence) {
   EXPECT_TRUE(((pooled<TypeParam>(x, Sequences::of_lengths({2, 3})) - expected).array().abs() < TypeParam(1e-5)).all());
 }
 
+TEST(MeanOverTokens, IsAsExactForManyTokensAsForOne) {
+  const Matrix<float> x = Matrix<float>::Constant(200000, 3, 0.1F);
+  EXPECT_LE((pooled<float>(x, Sequences::single(200000)).array() / 0.1F - 1).abs().maxCoeff(), 2e-7F);
+}
+
 TYPED_TEST(MeanOverTokensOf, EqualsItsFormulaForEveryWidth) {
   const Sequences sequences = Sequences::of_lengths({1, 7, 12});
   for (Index channels = 1; channels <= 40; ++channels) {

@@ -2,6 +2,7 @@
 
 #include "gated/core/sequences.hpp"
 #include "gated/ops/norm.hpp"
+#include "gated/ops/running_sum.hpp"
 
 /// @file
 /// One vector per sequence.
@@ -17,12 +18,12 @@ void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T>
     const Index length = sequences.length(b);
     const Simd<T> factor(length == 0 ? T{0} : T{1} / static_cast<T>(length));
     for_each_vector<T>(x.cols(), [&](Index j, Index lanes) {
-      Simd<T> sum(T{0});
+      RunningSum<T> sum;
       const T* from = x.data() + sequences.offset(b) * x.outerStride() + j;
       for (Index i = 0; i < length; ++i, from += x.outerStride()) {
-        sum = sum + Simd<T>::load(from, lanes);
+        sum.add(Simd<T>::load(from, lanes));
       }
-      (sum * factor).store(&y.coeffRef(b, j), lanes);
+      (sum.lanes() * factor).store(&y.coeffRef(b, j), lanes);
     });
   });
 }

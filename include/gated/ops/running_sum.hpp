@@ -7,7 +7,8 @@
 
 namespace gated {
 
-/// Σ x, whose error does not grow with the number of terms (Kahan, Communications of the ACM 8 (1965) 40).
+/// Σ x, whose error does not grow with the number of terms (Kahan, Communications of the ACM 8 (1965) 40). An
+/// infinite term makes it NaN.
 ///
 /// Cost: four additions a vector, one after the other; for sums of exponentials that is nothing beside the exponentials.
 template <class T>
@@ -19,6 +20,8 @@ class RunningSum {
     sum_ = next;
   }
   T total() const { return sum_.sum() - excess_.sum(); }
+  /// The sum of each lane alone.
+  Simd<T> lanes() const { return sum_ - excess_; }
 
  private:
   Simd<T> sum_{T{0}}, excess_{T{0}};  // what was added too much

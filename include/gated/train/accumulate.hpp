@@ -4,6 +4,7 @@
 
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/norm.hpp"
+#include "gated/ops/running_sum.hpp"
 #include "gated/train/tape.hpp"
 
 /// @file
@@ -70,7 +71,8 @@ void add_parameter_product(Tape<T>& tape, const Matrix<T>& parameter, const std:
   }
 }
 
-/// to[j] += Σ_i f(i, j, lanes) over `rows` rows, summed in their order: the gradient of what is shared by all tokens.
+/// to[j] += Σ_i f(i, j, lanes) over `rows` rows, summed in their order and as exactly for a million as for one: the gradient of
+/// what is shared by all tokens.
 template <class T, class F>
 void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const F& f) {
   constexpr unsigned together = 8;  // vectors side by side, so that memory is read in runs of some cache lines
@@ -80,29 +82,25 @@ void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& works
   parallel_for(rows * columns < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
     const Index first = task * task_columns;
     if (first + task_columns <= columns) {
-      Simd<T> sums[together];
-      GATED_UNROLL
-      for (unsigned k = 0; k < together; ++k) {
-        sums[k] = Simd<T>(T{0});
-      }
+      RunningSum<T> sums[together];
       for (Index i = 0; i < rows; ++i) {
         GATED_UNROLL
         for (unsigned k = 0; k < together; ++k) {
-          sums[k] = sums[k] + f(i, first + static_cast<Index>(k) * width, width);
+          sums[k].add(f(i, first + static_cast<Index>(k) * width, width));
         }
       }
       GATED_UNROLL
       for (unsigned k = 0; k < together; ++k) {
-        add_to(first + static_cast<Index>(k) * width, width, sums[k]);
+        add_to(first + static_cast<Index>(k) * width, width, sums[k].lanes());
       }
       return;
     }
     for_each_vector<T>(columns - first, [&](Index offset, Index lanes) {
-      Simd<T> sum(T{0});
+      RunningSum<T> sum;
       for (Index i = 0; i < rows; ++i) {
-        sum = sum + f(i, first + offset, lanes);
+        sum.add(f(i, first + offset, lanes));
       }
-      add_to(first + offset, lanes, sum);
+      add_to(first + offset, lanes, sum.lanes());
     });
   });
 }
