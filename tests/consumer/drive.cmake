@@ -37,7 +37,11 @@ set(prefix "${WORK_DIR}/moved there")
 
 if(ROUTE MATCHES "^find_package")
   install_and_move("${prefix}")
-  list(APPEND options "-Dgated_ROOT=${prefix}")
+  if(ROUTE STREQUAL "find_package")
+    list(APPEND options "-Dgated_ROOT=${prefix}")
+  else()
+    list(APPEND options "-Dgated_DIR=${prefix}/share/cmake/gated")  # old projects ignore gated_ROOT
+  endif()
 
 elseif(ROUTE STREQUAL "add_subdirectory")
   list(APPEND options "-DGATED_CHECKOUT=${GATED_SOURCE_DIR}")
