@@ -104,6 +104,10 @@
 #define STBI_NO_LINEAR
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
+// Zeros, because of a damaged PNG file the decoder shows memory that it has not written.
+#define STBI_MALLOC(size) ::std::calloc(1, static_cast<::std::size_t>(size))
+#define STBI_REALLOC(memory, size) ::std::realloc(memory, static_cast<::std::size_t>(size))
+#define STBI_FREE(memory) ::std::free(memory)
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
