@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 
 #include "gated/ops/matmul.hpp"
@@ -71,11 +72,12 @@ void add_parameter_product(Tape<T>& tape, const Matrix<T>& parameter, const std:
   }
 }
 
-/// to[j] += Σ_i f(i, j, lanes) over `rows` rows, summed in their order and as exactly for a million as for one: the gradient of
+/// to[j] += Σ_i f(i, j, lanes) over `rows` rows, summed in their order, for a million as exactly as for 64: the gradient of
 /// what is shared by all tokens.
 template <class T, class F>
 void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const F& f) {
   constexpr unsigned together = 8;  // vectors side by side, so that memory is read in runs of some cache lines
+  constexpr Index block = 64;       // rows that are added up plainly, before their sum joins the exact one
   constexpr Index width = Simd<T>::width, task_columns = together * width;
   const Index tasks = (columns + task_columns - 1) / task_columns;
   const auto add_to = [&](Index j, Index lanes, Simd<T> sum) { (Simd<T>::load(to + j, lanes) + sum).store(to + j, lanes); };
@@ -83,10 +85,21 @@ void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& works
     const Index first = task * task_columns;
     if (first + task_columns <= columns) {
       RunningSum<T> sums[together];
-      for (Index i = 0; i < rows; ++i) {
+      for (Index i = 0; i < rows;) {
+        Simd<T> parts[together];
         GATED_UNROLL
         for (unsigned k = 0; k < together; ++k) {
-          sums[k].add(f(i, first + static_cast<Index>(k) * width, width));
+          parts[k] = Simd<T>(T{0});
+        }
+        for (const Index end = std::min(i + block, rows); i < end; ++i) {
+          GATED_UNROLL
+          for (unsigned k = 0; k < together; ++k) {
+            parts[k] = parts[k] + f(i, first + static_cast<Index>(k) * width, width);
+          }
+        }
+        GATED_UNROLL
+        for (unsigned k = 0; k < together; ++k) {
+          sums[k].add(parts[k]);
         }
       }
       GATED_UNROLL
@@ -97,8 +110,12 @@ void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& works
     }
     for_each_vector<T>(columns - first, [&](Index offset, Index lanes) {
       RunningSum<T> sum;
-      for (Index i = 0; i < rows; ++i) {
-        sum.add(f(i, first + offset, lanes));
+      for (Index i = 0; i < rows;) {
+        Simd<T> part(T{0});
+        for (const Index end = std::min(i + block, rows); i < end; ++i) {
+          part = part + f(i, first + offset, lanes);
+        }
+        sum.add(part);
       }
       add_to(first + offset, lanes, sum.lanes());
     });
