@@ -78,6 +78,13 @@ void expect_columns(const char* where, const char* name, const ConstView<T>& x, 
                       expected, " (a matrix is tokens × channels, one row a token).");
 }
 
+/// Raises ShapeError unless `rows` tokens from position `first` on fit among `capacity`: `"GmlpBlock::extend: 3 tokens from
+/// position 6 on go past the 8 tokens that …"`, the rest being the caller's.
+inline void expect_positions(const char* where, Index rows, Index first, Index capacity, const char* rest) {
+  require<ShapeError>(first >= 0 && first <= capacity && rows <= capacity - first, where, ": ", rows, " tokens from position ",
+                      first, " on go past the ", capacity, " tokens ", rest);
+}
+
 /// Raises ShapeError unless `y` is rows × columns. Outputs are never resized.
 template <class T>
 void expect_shape(const char* where, const char* name, const View<T>& y, Index rows, Index columns) {

@@ -67,22 +67,19 @@ class LoadReport {
                               ", and nothing was loaded: ", missing_.size(), " missing, ", unexpected.size(), " unexpected, ",
                               mis_shaped_, " mis-shaped, ", unconvertible_, " unconvertible.");
     report += misfits_;
-    const auto shorten = [&](std::size_t count, const char* what) {
-      report += count > most_listed ? text("\n  … and ", count - most_listed, " more ", what) : "";
-    };
-    for (const Missing& missing : std::span(missing_).first(std::min(missing_.size(), most_listed))) {
-      report += text("\n  ", labelled(missing.path, missing.wanted.name), ": expected ", describe_shape(missing.wanted.shape),
-                     ", missing");
-      const std::string_view nearest = nearest_name(missing.wanted.name, unexpected);
-      if (!nearest.empty()) {
-        report += text("; nearest in the file: ", described(nearest));
+    const auto list = [&](const auto& all, const char* what, const auto& line_of) {
+      for (const auto& one : std::span(all).first(std::min(all.size(), most_listed))) {
+        report += "\n  " + line_of(one);
       }
-    }
-    shorten(missing_.size(), "missing");
-    for (const std::string_view name : std::span(unexpected).first(std::min(unexpected.size(), most_listed))) {
-      report += text("\n  ", described(name), ": unexpected, no parameter has this name");
-    }
-    shorten(unexpected.size(), "unexpected");
+      report += all.size() > most_listed ? text("\n  … and ", all.size() - most_listed, " more ", what) : "";
+    };
+    list(missing_, "missing", [&](const Missing& missing) {
+      const std::string_view nearest = nearest_name(missing.wanted.name, unexpected);
+      return text(labelled(missing.path, missing.wanted.name), ": expected ", describe_shape(missing.wanted.shape), ", missing",
+                  nearest.empty() ? "" : "; nearest in the file: " + described(nearest));
+    });
+    list(unexpected, "unexpected",
+         [&](std::string_view name) { return described(name) + ": unexpected, no parameter has this name"; });
     raise<FileError>(report);
   }
 

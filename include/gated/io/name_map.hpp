@@ -181,11 +181,11 @@ inline std::vector<FileTensor> NameMap::parts_in_file(std::string_view path, con
                              " is not a stack of ", parts, " tensors.");
       in_file.erase(in_file.begin());
     }
-    detail::PatternMatch first{std::vector<std::string_view>(match->wildcards.size(), "0"), match->rest};
     std::vector<FileTensor> tensors;
     const auto add = [&](const std::string& theirs) {
       tensors.push_back(in_file_as(detail::fill_pattern(rule, theirs, *match), in_file));
       if (rule.shared) {
+        const detail::PatternMatch first{std::vector<std::string_view>(match->wildcards.size(), "0"), match->rest};
         tensors.back().elsewhere.push_back(prefix + detail::fill_pattern(rule, theirs, first));
       }
     };

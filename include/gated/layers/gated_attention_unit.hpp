@@ -119,9 +119,8 @@ struct GatedAttentionUnit {
         state.keys.cols() == config.query_key && state.values.cols() == config.value && state.values.rows() == capacity,
         "GatedAttentionUnit::extend: the state belongs to a unit of other widths. Make it with start() of this "
         "unit.");
-    require<ShapeError>(first >= 0 && first <= capacity && x.rows() <= capacity - first,
-                        "GatedAttentionUnit::extend: ", x.rows(), " tokens from position ", first, " on go past the ", capacity,
-                        " tokens that the state was made for. Start with a larger capacity.");
+    expect_positions("GatedAttentionUnit::extend", x.rows(), first, capacity,
+                     "that the state was made for. Start with a larger capacity.");
     relative_bias.expect_length("GatedAttentionUnit::extend", first + x.rows());
     const auto frame = workspace.frame();
     take_for_later_steps<T>(capacity - first, workspace);

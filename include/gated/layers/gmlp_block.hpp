@@ -169,9 +169,8 @@ struct GmlpBlock {
   void extend(ConstView<T> x, Index first, GmlpBlockState<T>& state, View<T> y, Workspace<T>& workspace) const {
     expect_columns<T>("GmlpBlock::extend", "x", x, "channels", config.channels);
     expect_shape<T>("GmlpBlock::extend", "y", y, x.rows(), config.channels);
-    require<ShapeError>(first >= 0 && first <= config.length && x.rows() <= config.length - first,
-                        "GmlpBlock::extend: ", x.rows(), " tokens from position ", first, " on go past the ", config.length,
-                        " tokens that the block was built for. Resize its spatial weight, or start anew.");
+    expect_positions("GmlpBlock::extend", x.rows(), first, config.length,
+                     "that the block was built for. Resize its spatial weight, or start anew.");
     require<ArgumentError>(fits(state), "GmlpBlock::extend: the state is of another configuration. Make it with start().");
     const auto frame = workspace.frame();
     take_for_later_steps<T>(config.length - first, workspace);

@@ -115,8 +115,7 @@ struct SpatialGatingUnit {
     expect_columns<T>(where, "x", x, "channels", config.channels);
     expect_shape<T>(where, "y", y, x.rows(), out());
     expect_shape<T>(where, "seen", seen, proj.config.length, out());
-    require<ShapeError>(first >= 0 && first <= proj.config.length && x.rows() <= proj.config.length - first, where, ": ", x.rows(),
-                        " tokens from position ", first, " on go past the ", proj.config.length, " tokens of the gate.");
+    expect_positions(where, x.rows(), first, proj.config.length, "of the gate.");
     norm.forward(x.rightCols(out()), seen.middleRows(first, x.rows()), workspace.at("norm"));
     const ConstView<T> v = seen.topRows(first + x.rows());
     if (workspace.observed()) {  // as in forward(), an observer sees the projection alone

@@ -77,8 +77,7 @@ struct TinyAttention {
     require<ArgumentError>(config.causal, where, ": the attention is not causal, so a token's output depends on later tokens.");
     expect_columns<T>(where, "keys", keys, "width", a);
     expect_shape<T>(where, "values", values, keys.rows(), a);
-    require<ShapeError>(first >= 0 && first <= keys.rows() && x.rows() <= keys.rows() - first, where, ": ", x.rows(),
-                        " tokens from position ", first, " on go past the ", keys.rows(), " rows of keys.");
+    expect_positions(where, x.rows(), first, keys.rows(), "that keys has rows for.");
     const auto frame = workspace.frame();
     MatrixMap<T> projected = workspace.matrix(x.rows(), 3 * a);
     MatrixMap<T> attended = workspace.matrix(x.rows(), a);

@@ -71,37 +71,36 @@ inline GatedAttentionUnitConfig rtmcc(Index channels, Index query_key = 128) {
           .residual = Residual::scaled};
 }
 
-/// JunnYu's FLASHQuadModel around such layers, with `with_head` FLASHQuadForMaskedLM: words, two segments, a table of
-/// positions.
+/// What JunnYu's encoders share: words and two segments, normed as the layers are.
+inline GauEncoderConfig junnyu_encoder(Index vocabulary, const GatedAttentionUnitConfig& layer, Index depth, bool with_head) {
+  return {.vocabulary = vocabulary,
+          .token_types = 2,
+          .embedding_norm = layer.norm,
+          .embedding_norm_eps = layer.norm_eps,
+          .pad_token = 0,
+          .depth = depth,
+          .layer = layer,
+          .with_head = with_head};
+}
+
+/// FLASHQuadModel around layers of flash_quad_junnyu(), with `with_head` FLASHQuadForMaskedLM: also a table of positions.
 ///
 ///     GauEncoder<float> model(gau_presets::flash_quad_encoder(12000, gau_presets::flash_quad_junnyu(768)));
 inline GauEncoderConfig flash_quad_encoder(Index vocabulary, const GatedAttentionUnitConfig& layer, Index depth = 24,
                                            bool with_head = false) {
-  return {.vocabulary = vocabulary,
-          .token_types = 2,
-          .position = PositionForm::sinusoid_table,
-          .max_length = layer.max_length,
-          .embedding_norm = layer.norm,
-          .embedding_norm_eps = layer.norm_eps,
-          .pad_token = 0,
-          .depth = depth,
-          .layer = layer,
-          .with_head = with_head,
-          .head = {.dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps}};
+  GauEncoderConfig config = junnyu_encoder(vocabulary, layer, depth, with_head);
+  config.position = PositionForm::sinusoid_table;
+  config.max_length = layer.max_length;
+  config.head = {.dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps};
+  return config;
 }
 
-/// GAUAlphaModel around layers of gau_alpha(), with `with_head` GAUAlphaForMaskedLM: words and two segments.
+/// GAUAlphaModel around layers of gau_alpha(), with `with_head` GAUAlphaForMaskedLM.
 inline GauEncoderConfig gau_alpha_encoder(Index vocabulary, const GatedAttentionUnitConfig& layer, Index depth = 24,
                                           bool with_head = false) {
-  return {.vocabulary = vocabulary,
-          .token_types = 2,
-          .embedding_norm = layer.norm,
-          .embedding_norm_eps = layer.norm_eps,
-          .pad_token = 0,
-          .depth = depth,
-          .layer = layer,
-          .with_head = with_head,
-          .head = {.norm = NormForm::none, .bias = false}};
+  GauEncoderConfig config = junnyu_encoder(vocabulary, layer, depth, with_head);
+  config.head = {.norm = NormForm::none, .bias = false};
+  return config;
 }
 
 }  // namespace gated::gau_presets

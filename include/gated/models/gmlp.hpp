@@ -142,9 +142,8 @@ struct Gmlp {
       require<ArgumentError>(blocks[i].fits(state.blocks_[i]), where,
                              ": the state is of another configuration. Make it with start() of this model.");
     }
-    require<ShapeError>(state.position_ + tokens <= config.length, where, ": ", tokens, " tokens from position ",
-                        state.position_, " on go past the ", config.length,
-                        " tokens that the model was built for. Resize its spatial weights, rewind, or start anew.");
+    expect_positions(where, tokens, state.position_, config.length,
+                     "that the model was built for. Resize its spatial weights, rewind, or start anew.");
   }
 };
 
