@@ -25,6 +25,7 @@ struct Embedding {
   Matrix<T> weight;  ///< V × C
 
   Embedding() = default;
+  /// Vectors of zero, for a checkpoint to be loaded into.
   Embedding(Index vocabulary, Index channels) {
     require<ArgumentError>(vocabulary > 0 && channels > 0, "Embedding: vocabulary = ", vocabulary, " and channels = ", channels,
                            " must be positive.");
@@ -46,6 +47,7 @@ struct Embedding {
     }
   }
 
+  /// The vectors of `tokens`, a row a token.
   void forward(Tokens tokens, View<T> y, Workspace<T>& workspace) const {
     expect_known("Embedding::forward", tokens);
     expect_shape<T>("Embedding::forward", "y", y, static_cast<Index>(tokens.size()), weight.cols());

@@ -40,6 +40,7 @@ struct GatedAttentionUnit {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedAttentionUnit() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit GatedAttentionUnit(const GatedAttentionUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "GatedAttentionUnit: channels = ", c.channels,
                            ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
@@ -61,6 +62,7 @@ struct GatedAttentionUnit {
     proj_out = Linear<T>(c.value, config.out, c.bias);
     residual_scale = Vector<T>::Ones(c.residual == Residual::scaled ? config.out : 0);
   }
+  /// The starting values of a training.
   GatedAttentionUnit(const GatedAttentionUnitConfig& c, Random& random) : GatedAttentionUnit(c) { initialize(random); }
 
   static constexpr auto fields() {
@@ -74,6 +76,7 @@ struct GatedAttentionUnit {
                       field("residual_scale", &G::residual_scale, Role::norm)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     projection.initialize(random);
     offset_scale.initialize(random);
@@ -81,6 +84,7 @@ struct GatedAttentionUnit {
     proj_out.initialize(random);
   }
 
+  /// y for all sequences at once. y may be x where `out` is C.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     const Matrix<T> no_bias;
     forward_with(x, sequences, mask, no_bias, y, workspace);
@@ -93,6 +97,7 @@ struct GatedAttentionUnit {
     forward_with(x, sequences, mask, bias, y, workspace);
   }
 
+  /// forward() without `bias`, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
     Matrix<T> y(x.rows(), config.out);
     forward(x, sequences, y, workspace, mask);

@@ -41,30 +41,30 @@ constexpr auto names_of(MaskMode) {
 
 /// The options of a GAU. The defaults are the FLASH paper's; models/gau_presets.hpp has them by origin.
 struct GatedAttentionUnitConfig {
-  Index channels = 0;     ///< C (d in the papers)
-  Index value = 0;        ///< E (e in the papers), usually 2·C
-  Index query_key = 128;  ///< S (s in the papers)
-  Index out = 0;          ///< channels of the output; 0 for C
-  Index max_length = 0;   ///< L, for ScoreScale::max_length and Toeplitz biases
-  ProjectionLayout projection = ProjectionLayout::fused;
-  bool bias = true;         ///< of the projections
-  bool offset_bias = true;  ///< β of queries and keys
-  Activation activation = Activation::silu;
-  NormForm norm = NormForm::layer_norm;
-  NormPosition norm_position = NormPosition::pre;
-  double norm_eps = 1e-5;
-  ScoreKernel kernel = ScoreKernel::relu2;
-  ScoreScale score_scale = ScoreScale::length;
+  Index channels = 0;                                     ///< C (d in the papers)
+  Index value = 0;                                        ///< E (e in the papers), usually 2·C
+  Index query_key = 128;                                  ///< S (s in the papers)
+  Index out = 0;                                          ///< channels of the output; 0 for C
+  Index max_length = 0;                                   ///< L, for ScoreScale::max_length and Toeplitz biases
+  ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or several, as the checkpoint has them
+  bool bias = true;                                       ///< of the projections
+  bool offset_bias = true;                                ///< β of queries and keys
+  Activation activation = Activation::silu;               ///< of u, v and z
+  NormForm norm = NormForm::layer_norm;                   ///< of the input, or of the output
+  NormPosition norm_position = NormPosition::pre;         ///< which of the two
+  double norm_eps = 1e-5;                                 ///< ε of the norm
+  ScoreKernel kernel = ScoreKernel::relu2;                ///< what makes weights of scores
+  ScoreScale score_scale = ScoreScale::length;            ///< what scores are divided by
   bool divide_by_keys = false;     ///< divide the weights by the number of unmasked keys: GAU-α's squared_relu
   bool bias_inside_scale = false;  ///< (q kᵀ + B) · scale rather than q kᵀ · scale + B
-  RelativeBiasForm relative_bias = RelativeBiasForm::none;
-  double relative_bias_scale = 1.0;  ///< of the T5 form; lucidrains has √C here and √S in FLASH
-  Rotary rotary = Rotary::none;
-  Index rotary_dimensions = 0;  ///< r; 0 for all S
-  double rotary_base = 10000.0;
-  MaskMode mask_mode = MaskMode::keys;
-  bool causal = false;
-  Residual residual = Residual::plain;
+  RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B
+  double relative_bias_scale = 1.0;                         ///< of the T5 form; lucidrains has √C here and √S in FLASH
+  Rotary rotary = Rotary::none;                             ///< the positions of queries and keys, as angles
+  Index rotary_dimensions = 0;                              ///< r; 0 for all S
+  double rotary_base = 10000.0;                             ///< the longest wave is about 2π times this
+  MaskMode mask_mode = MaskMode::keys;                      ///< what a mask takes away
+  bool causal = false;                                      ///< tokens see no later ones
+  Residual residual = Residual::plain;                      ///< the shortcut
 
   template <class C = GatedAttentionUnitConfig>
   static constexpr auto fields() {

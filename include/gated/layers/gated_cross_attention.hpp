@@ -22,9 +22,9 @@ struct GatedCrossAttentionConfig {
   Activation activation = Activation::silu;                ///< of u and q
   Activation key_value_activation = Activation::identity;  ///< of k and v; bert4keras has its activation here too
   NormForm norm = NormForm::scale_norm;                    ///< of the queries' input
-  double norm_eps = 1e-5;
-  ScoreKernel kernel = ScoreKernel::relu2;
-  Residual residual = Residual::scaled;
+  double norm_eps = 1e-5;                                  ///< ε of the norm
+  ScoreKernel kernel = ScoreKernel::relu2;                 ///< what makes weights of scores
+  Residual residual = Residual::scaled;                    ///< the shortcut of the queries' input
 
   template <class C = GatedCrossAttentionConfig>
   static constexpr auto fields() {
@@ -60,6 +60,7 @@ struct GatedCrossAttention {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedCrossAttention() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)
       : config(c),
         norm(c.norm, c.channels, c.norm_eps),
@@ -76,6 +77,7 @@ struct GatedCrossAttention {
                       field("proj_out", &G::proj_out), field("residual_scale", &G::residual_scale, Role::norm)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     for (Linear<T>* linear : {&proj_in, &proj_key, &proj_value, &proj_out}) {
       linear->initialize(random);

@@ -34,6 +34,7 @@ struct GatedProjection {
   std::optional<Linear<T>> qk;  ///< separate: S × C
 
   GatedProjection() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   GatedProjection(Index channels, Index value_, Index query_key_, ProjectionLayout layout_, bool bias, Activation activation_)
       : layout(layout_), activation(activation_), value(value_), query_key(query_key_) {
     require<ArgumentError>(value >= 0 && query_key >= 0, "GatedProjection: value = ", value, " and query_key = ", query_key,
@@ -49,6 +50,7 @@ struct GatedProjection {
     return std::tuple{field("hidden", &GatedProjection::hidden), field("qk", &GatedProjection::qk)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     hidden.initialize(random);
     if (qk) {

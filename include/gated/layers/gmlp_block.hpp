@@ -20,20 +20,20 @@ struct GmlpConfig {
   Index channels = 0;  ///< C, of a block's input and output
   Index hidden = 0;    ///< F, between the channel projections, before the gate halves it; 6·C in the vision models
   Index depth = 1;     ///< blocks
-  GateForm gate = GateForm::split;
-  SpatialForm spatial = SpatialForm::dense;
-  LengthPolicy length_policy = LengthPolicy::exact;
-  bool causal = false;
-  Index heads = 1;              ///< spatial matrices per block
+  GateForm gate = GateForm::split;                   ///< the form of s(Z)
+  SpatialForm spatial = SpatialForm::dense;          ///< which numbers W is made of
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
+  bool causal = false;                               ///< tokens see no later ones
+  Index heads = 1;                                   ///< spatial matrices per block
   Index attention = 0;          ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
   bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's counts imply it
   Index token_shift = 0;        ///< largest shift; 0 for none
-  NormPosition norm_position = NormPosition::pre;
-  Activation activation = Activation::gelu;
-  Activation gate_activation = Activation::identity;
-  double norm_eps = 1e-5;       ///< of the blocks' norms; timm has 1e-6
-  double gate_norm_eps = 1e-5;  ///< of the norms inside the gates
-  double survival = 1.0;        ///< probability that training keeps a block (stochastic depth); no effect on forward
+  NormPosition norm_position = NormPosition::pre;     ///< a block's norm stands before it, or behind its shortcut
+  Activation activation = Activation::gelu;           ///< σ, behind the first projection
+  Activation gate_activation = Activation::identity;  ///< of the gate, before it is multiplied
+  double norm_eps = 1e-5;                             ///< of the blocks' norms; timm has 1e-6
+  double gate_norm_eps = 1e-5;                        ///< of the norms inside the gates
+  double survival = 1.0;  ///< probability that training keeps a block (stochastic depth); no effect on forward
 
   template <class C = GmlpConfig>
   static constexpr auto fields() {
@@ -88,6 +88,7 @@ struct GmlpBlock {
   Linear<T> proj_out;  ///< V: C × F/2
 
   GmlpBlock() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit GmlpBlock(const GmlpConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps),
@@ -118,6 +119,7 @@ struct GmlpBlock {
                       field("proj_out", &GmlpBlock::proj_out)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     proj_in.initialize(random);
     if (attention) {
@@ -127,6 +129,7 @@ struct GmlpBlock {
     proj_out.initialize(random);
   }
 
+  /// y for all sequences at once.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     check(x, sequences);
     expect_shape<T>("GmlpBlock::forward", "y", y, x.rows(), config.channels);

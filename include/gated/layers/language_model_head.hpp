@@ -14,10 +14,10 @@ namespace gated {
 struct LanguageModelHeadConfig {
   bool dense = false;                        ///< a C → C projection with activation before the norm: BERT's transform
   Activation activation = Activation::silu;  ///< of the dense projection
-  NormForm norm = NormForm::layer_norm;
-  double norm_eps = 1e-5;
-  bool tied = true;  ///< logits = x Eᵀ with the embedding E; otherwise a projection of its own
-  bool bias = true;  ///< added to the logits
+  NormForm norm = NormForm::layer_norm;      ///< before the logits
+  double norm_eps = 1e-5;                    ///< ε of that norm
+  bool tied = true;                          ///< logits = x Eᵀ with the embedding E; otherwise a projection of its own
+  bool bias = true;                          ///< added to the logits
 
   template <class C = LanguageModelHeadConfig>
   static constexpr auto fields() {
@@ -42,6 +42,7 @@ struct LanguageModelHead {
   Vector<T> bias;                   ///< V, of a tied output
 
   LanguageModelHead() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   LanguageModelHead(const LanguageModelHeadConfig& c, Index channels, Index vocabulary_)
       : config(c), vocabulary(vocabulary_), norm(c.norm, channels, c.norm_eps) {
     require<ArgumentError>(vocabulary >= 0, "LanguageModelHead: vocabulary = ", vocabulary, " must not be negative.");
@@ -60,6 +61,7 @@ struct LanguageModelHead {
                       field("bias", &H::bias, Role::bias)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     if (dense) {
       dense->initialize(random);

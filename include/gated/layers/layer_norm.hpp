@@ -20,6 +20,7 @@ struct LayerNorm {
   double eps = 1e-5;
 
   LayerNorm() = default;
+  /// A weight of 1 and a bias of 0.
   LayerNorm(Index channels, double eps_) : eps(eps_) {
     require<ArgumentError>(channels > 0 && eps_ >= 0, "LayerNorm: channels = ", channels, " and eps = ", eps_,
                            " must be positive.");
@@ -33,6 +34,7 @@ struct LayerNorm {
 
   Index channels() const { return weight.size(); }
 
+  /// y, which may be x.
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     expect_columns<T>("LayerNorm::forward", "x", x, "channels", channels());
     expect_shape<T>("LayerNorm::forward", "y", y, x.rows(), x.cols());
@@ -40,6 +42,7 @@ struct LayerNorm {
     workspace.show(y);
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
     Matrix<T> y(x.rows(), x.cols());
     forward(x, y, workspace);

@@ -23,6 +23,7 @@ struct Linear {
   Vector<T> bias;    ///< out, or empty
 
   Linear() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   Linear(Index in, Index out, bool with_bias = true) {
     require<ArgumentError>(in > 0 && out > 0, "Linear: in = ", in, " and out = ", out, " must be positive.");
     weight = Matrix<T>::Zero(out, in);
@@ -56,6 +57,7 @@ struct Linear {
     matmul<T>(x, transposed<T>(weight), y, workspace, AddBias<T>(bias), stages...);
   }
 
+  /// x Wᵀ + b, into a new matrix.
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
     Matrix<T> y(x.rows(), out());
     forward(x, y, workspace);

@@ -35,19 +35,20 @@ struct MixedChunkAttentionConfig {
   Index value = 0;        ///< E (e), usually 2·C
   Index query_key = 128;  ///< S (s)
   Index chunk = 256;      ///< c, tokens per chunk
-  ProjectionLayout projection = ProjectionLayout::separate;
-  Activation activation = Activation::silu;
-  NormForm norm = NormForm::layer_norm;
-  double norm_eps = 1e-5;
-  ScoreKernel kernel = ScoreKernel::relu2;  ///< of the local part: relu2 or Laplace
-  RelativeBiasForm relative_bias = RelativeBiasForm::t5;
-  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;
-  LinearReduction reduction = LinearReduction::sum;
-  Rotary rotary = Rotary::none;
-  Index rotary_dimensions = 0;  ///< r; 0 for all S
-  double rotary_base = 10000.0;
+  ProjectionLayout projection =
+      ProjectionLayout::separate;                         ///< one matrix for u, v and z, or several, as the checkpoint has them
+  Activation activation = Activation::silu;               ///< of u, v and z
+  NormForm norm = NormForm::layer_norm;                   ///< of the input
+  double norm_eps = 1e-5;                                 ///< ε of the norm
+  ScoreKernel kernel = ScoreKernel::relu2;                ///< of the local part: relu2 or Laplace
+  RelativeBiasForm relative_bias = RelativeBiasForm::t5;  ///< B, within a chunk
+  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< which row makes which query or key
+  LinearReduction reduction = LinearReduction::sum;                    ///< how M is summed over the chunks
+  Rotary rotary = Rotary::none;                                        ///< the positions of queries and keys, as angles
+  Index rotary_dimensions = 0;                                         ///< r; 0 for all S
+  double rotary_base = 10000.0;                                        ///< the longest wave is about 2π times this
   bool token_shift = false;  ///< the first half of the channels comes from the token before
-  bool causal = false;
+  bool causal = false;       ///< tokens see no later ones
 
   template <class C = MixedChunkAttentionConfig>
   static constexpr auto fields() {
@@ -108,6 +109,7 @@ struct MixedChunkAttention {
   Linear<T> proj_out;
 
   MixedChunkAttention() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit MixedChunkAttention(const MixedChunkAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0 && c.chunk > 0,
                            "MixedChunkAttention: channels = ", c.channels, ", value = ", c.value, ", query_key = ", c.query_key,
@@ -132,6 +134,7 @@ struct MixedChunkAttention {
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, std::sqrt(static_cast<T>(c.query_key)), c.chunk);
     proj_out = Linear<T>(c.value, c.channels);
   }
+  /// The starting values of a training.
   MixedChunkAttention(const MixedChunkAttentionConfig& c, Random& random) : MixedChunkAttention(c) { initialize(random); }
 
   static constexpr auto fields() {
@@ -141,6 +144,7 @@ struct MixedChunkAttention {
         field("rotary", &M::rotary), field("relative_bias", &M::relative_bias), field("proj_out", &M::proj_out)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     projection.initialize(random);
     offset_scale.initialize(random);
@@ -148,6 +152,7 @@ struct MixedChunkAttention {
     proj_out.initialize(random);
   }
 
+  /// y for all sequences at once.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     check(x, sequences, mask);
     expect_shape<T>("MixedChunkAttention::forward", "y", y, x.rows(), config.channels);
@@ -171,6 +176,7 @@ struct MixedChunkAttention {
     workspace.show(y);
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
     Matrix<T> y(x.rows(), x.cols());
     forward(x, sequences, y, workspace, mask);

@@ -41,6 +41,7 @@ struct Norm {
   Vector<T> gain;    ///< 1, the two ScaleNorms only
 
   Norm() = default;
+  /// Weights and gain of 1, a bias of 0.
   Norm(NormForm form_, Index channels_, double eps_) : form(form_), channels(channels_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " and eps = ", eps_,
                            " must be positive.");
@@ -55,6 +56,7 @@ struct Norm {
                       field("gain", &Norm::gain, Role::norm)};
   }
 
+  /// y, which may be x.
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     expect_columns<T>("Norm::forward", "x", x, "channels", channels);
     expect_shape<T>("Norm::forward", "y", y, x.rows(), x.cols());

@@ -20,6 +20,7 @@ struct OffsetScale {
   Matrix<T> bias;    ///< rows × S, or empty
 
   OffsetScale() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   OffsetScale(Index rows, Index width, bool with_bias) {
     require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: ", rows, " rows of ", width, " must not be negative.");
     weight = Matrix<T>::Zero(rows, width);
@@ -30,8 +31,10 @@ struct OffsetScale {
     return std::tuple{field("weight", &OffsetScale::weight, Role::norm), field("bias", &OffsetScale::bias, Role::norm)};
   }
 
+  /// N(0, 0.02²) for the weight.
   void initialize(Random& random) { fill_normal(detail::values_of(weight), 0.02, random); }
 
+  /// y, of row `row`. Errors: ArgumentError for a row that there is not, ShapeError.
   void forward(Index row, ConstView<T> x, View<T> y, const Workspace<T>& workspace) const {
     require<ArgumentError>(row >= 0 && row < weight.rows(), "OffsetScale::forward: row ", row, ", expected 0 … ",
                            weight.rows() - 1, ".");

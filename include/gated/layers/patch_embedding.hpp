@@ -42,6 +42,7 @@ struct PatchEmbedding {
   Vector<T> bias;    ///< C
 
   PatchEmbedding() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   PatchEmbedding(Index image_channels, ImageSize image_size, ImageSize patch_size, Index out)
       : channels(image_channels), image(image_size), patch(patch_size) {
     require<ArgumentError>(
@@ -76,6 +77,7 @@ struct PatchEmbedding {
     bias.setZero();
   }
 
+  /// The tokens of all images.
   void forward(ConstView<T> images, View<T> tokens, Workspace<T>& workspace) const {
     check(images);
     expect_shape<T>("PatchEmbedding::forward", "tokens", tokens, images.rows() * grid().area(), out());

@@ -26,11 +26,11 @@ constexpr auto names_of(GateForm) {
 
 /// The options of a spatial gating unit.
 struct SpatialGatingUnitConfig {
-  Index channels = 0;  ///< F, of the input; the split form halves them
-  GateForm form = GateForm::split;
-  SpatialProjectionConfig spatial{};
+  Index channels = 0;                            ///< F, of the input; the split form halves them
+  GateForm form = GateForm::split;               ///< the form of s(Z)
+  SpatialProjectionConfig spatial{};             ///< of W
   Activation activation = Activation::identity;  ///< of the gate, after the bias and what is added to it
-  double norm_eps = 1e-5;
+  double norm_eps = 1e-5;                        ///< ε of the norm of v
 };
 
 /// y = u ⊙ act(W LN(v) + b + a), where (u, v) are the halves of x and `a` is an optional addition (tiny attention).
@@ -49,6 +49,7 @@ struct SpatialGatingUnit {
   SpatialProjection<T> proj;
 
   SpatialGatingUnit() = default;
+  /// Weights of zero and biases of 1, or of 0 where the gate does not multiply.
   explicit SpatialGatingUnit(const SpatialGatingUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && (c.form != GateForm::split || c.channels % 2 == 0),
                            "SpatialGatingUnit: channels = ", c.channels, ", expected a positive",
@@ -77,6 +78,7 @@ struct SpatialGatingUnit {
     }
   }
 
+  /// s(Z) for all sequences at once.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     check(x, sequences);
     const auto frame = workspace.frame();

@@ -42,11 +42,11 @@ constexpr auto names_of(LengthPolicy) {
 
 /// The options of a spatial projection.
 struct SpatialProjectionConfig {
-  Index length = 0;  ///< N, the number of tokens that the weight is built for
-  Index heads = 1;   ///< matrices; head k owns the channels [k·C/heads, (k+1)·C/heads)
-  bool causal = false;
-  SpatialForm form = SpatialForm::dense;
-  LengthPolicy length_policy = LengthPolicy::exact;
+  Index length = 0;                                  ///< N, the number of tokens that the weight is built for
+  Index heads = 1;                                   ///< matrices; head k owns the channels [k·C/heads, (k+1)·C/heads)
+  bool causal = false;                               ///< tokens see no later ones
+  SpatialForm form = SpatialForm::dense;             ///< which numbers W is made of
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
 };
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
@@ -70,6 +70,7 @@ struct SpatialProjection {
   Matrix<T> position_y;  ///< heads × N, scaled_toeplitz only
 
   SpatialProjection() = default;
+  /// Weights of zero and biases of 1.
   explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
                            " must be positive.");

@@ -13,11 +13,11 @@ namespace gated {
 
 /// The options of a tiny attention.
 struct TinyAttentionConfig {
-  Index channels = 0;  ///< C, of the input
-  Index width = 64;    ///< a, of query, key and value
-  Index out = 0;       ///< of the output: the gated channels that it is added to
-  bool causal = false;
-  bool bias = false;  ///< of query, key and value; lucidrains has none, the paper's parameter counts imply it
+  Index channels = 0;   ///< C, of the input
+  Index width = 64;     ///< a, of query, key and value
+  Index out = 0;        ///< of the output: the gated channels that it is added to
+  bool causal = false;  ///< tokens see no later ones
+  bool bias = false;    ///< of query, key and value; lucidrains has none, the paper's parameter counts imply it
 };
 
 /// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head (arXiv:2105.08050, §4.3).
@@ -34,6 +34,7 @@ struct TinyAttention {
   Linear<T> proj_out;
 
   TinyAttention() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit TinyAttention(const TinyAttentionConfig& c)
       : config(c), qkv(c.channels, 3 * c.width, c.bias), proj_out(c.width, c.out) {}
 
@@ -41,6 +42,7 @@ struct TinyAttention {
     return std::tuple{field("qkv", &TinyAttention::qkv), field("proj_out", &TinyAttention::proj_out)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     qkv.initialize(random);
     proj_out.initialize(random);
@@ -51,6 +53,7 @@ struct TinyAttention {
     return {.kernel = ScoreKernel::softmax, .scale = T{1} / std::sqrt(static_cast<T>(config.width)), .causal = config.causal};
   }
 
+  /// y for all sequences at once.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     sequences.expect_total("TinyAttention::forward", x.rows());
     const auto frame = workspace.frame();

@@ -25,15 +25,15 @@ constexpr auto names_of(TransformerAttention) {
 
 /// The options of a Transformer block.
 struct TransformerBlockConfig {
-  Index channels = 0;      ///< C
-  Index heads = 12;        ///< each C / heads wide
-  Index feed_forward = 0;  ///< F; 0 for 4·C
-  TransformerAttention attention = TransformerAttention::softmax;
-  Index chunk = 256;  ///< c, of mixed-chunk attention
-  LinearReduction reduction = LinearReduction::sum;
-  bool causal = false;
-  Activation activation = Activation::gelu;
-  double norm_eps = 1e-5;
+  Index channels = 0;                                              ///< C
+  Index heads = 12;                                                ///< each C / heads wide
+  Index feed_forward = 0;                                          ///< F; 0 for 4·C
+  TransformerAttention attention = TransformerAttention::softmax;  ///< what mixes tokens
+  Index chunk = 256;                                               ///< c, of mixed-chunk attention
+  LinearReduction reduction = LinearReduction::sum;                ///< how mixed-chunk attention sums over chunks
+  bool causal = false;                                             ///< tokens see no later ones
+  Activation activation = Activation::gelu;                        ///< between the two projections
+  double norm_eps = 1e-5;                                          ///< ε of both norms
 
   template <class C = TransformerBlockConfig>
   static constexpr auto fields() {
@@ -64,6 +64,7 @@ struct TransformerBlock {
   Linear<T> feed_forward_in, feed_forward_out;
 
   TransformerBlock() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit TransformerBlock(const TransformerBlockConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.channels % c.heads == 0, "TransformerBlock: heads = ", c.heads,
                            " does not divide channels = ", c.channels, ".");
@@ -81,6 +82,7 @@ struct TransformerBlock {
     feed_forward_in = Linear<T>(c.channels, hidden);
     feed_forward_out = Linear<T>(hidden, c.channels);
   }
+  /// The starting values of a training.
   TransformerBlock(const TransformerBlockConfig& c, Random& random) : TransformerBlock(c) { initialize(random); }
 
   static constexpr auto fields() {
@@ -94,12 +96,14 @@ struct TransformerBlock {
                       field("feed_forward_out", &B::feed_forward_out)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     for (Linear<T>* linear : {&qkv, &proj_out, &feed_forward_in, &feed_forward_out}) {
       linear->initialize(random);
     }
   }
 
+  /// y for all sequences at once.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     check(x, sequences);
     expect_shape<T>("TransformerBlock::forward", "y", y, x.rows(), config.channels);
@@ -119,6 +123,7 @@ struct TransformerBlock {
     workspace.show(y);
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace) const {
     Matrix<T> y(x.rows(), x.cols());
     forward(x, sequences, y, workspace);

@@ -12,8 +12,8 @@ namespace gated {
 
 /// The options of a stack of FLASH layers.
 struct FlashConfig {
-  Index depth = 1;
-  MixedChunkAttentionConfig layer{};
+  Index depth = 1;                    ///< layers
+  MixedChunkAttentionConfig layer{};  ///< the options of each
 
   template <class C = FlashConfig>
   static constexpr auto fields() {
@@ -64,6 +64,7 @@ struct Flash {
   std::vector<MixedChunkAttention<T>> layers;
 
   Flash() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit Flash(const FlashConfig& c) : config(c) {
     require<ArgumentError>(c.depth >= 0, "Flash: depth = ", c.depth, " must not be negative.");
     layers.reserve(static_cast<std::size_t>(c.depth));
@@ -71,16 +72,19 @@ struct Flash {
       layers.emplace_back(c.layer);
     }
   }
+  /// The starting values of a training.
   Flash(const FlashConfig& c, Random& random) : Flash(c) { initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("layers", &Flash::layers)}; }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     for (auto& layer : layers) {
       layer.initialize(random);
     }
   }
 
+  /// All layers, on all sequences at once.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     check(x, sequences, mask);
     expect_shape<T>("Flash::forward", "y", y, x.rows(), config.layer.channels);
@@ -96,6 +100,7 @@ struct Flash {
     });
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
     Matrix<T> y(x.rows(), x.cols());
     forward(x, sequences, y, workspace, mask);

@@ -12,12 +12,12 @@ namespace gated {
 
 /// The options of a FLASH language model.
 struct FlashLanguageModelConfig {
-  Index vocabulary = 0;
-  PositionForm position = PositionForm::sinusoid;
-  Index max_length = 0;   ///< rows of the position table, if it is one
-  bool with_head = true;  ///< without, the output is the hidden states
-  LanguageModelHeadConfig head{};
-  FlashConfig trunk{};
+  Index vocabulary = 0;                            ///< V
+  PositionForm position = PositionForm::sinusoid;  ///< what is added to the embeddings
+  Index max_length = 0;                            ///< rows of the position table, if it is one
+  bool with_head = true;                           ///< without, the output is the hidden states
+  LanguageModelHeadConfig head{};                  ///< of the norm and the logits
+  FlashConfig trunk{};                             ///< of the layers; its channels are the model's
 
   template <class C = FlashLanguageModelConfig>
   static constexpr auto fields() {
@@ -51,6 +51,7 @@ struct FlashLanguageModel {
   std::optional<LanguageModelHead<T>> head;
 
   FlashLanguageModel() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit FlashLanguageModel(const FlashLanguageModelConfig& c)
       : config(c),
         embedding(c.vocabulary, c.trunk.layer.channels),
@@ -60,6 +61,7 @@ struct FlashLanguageModel {
       head.emplace(c.head, c.trunk.layer.channels, c.vocabulary);
     }
   }
+  /// The starting values of a training.
   FlashLanguageModel(const FlashLanguageModelConfig& c, Random& random) : FlashLanguageModel(c) { initialize(random); }
 
   static constexpr auto fields() {
@@ -82,6 +84,7 @@ struct FlashLanguageModel {
   /// Columns of the output.
   Index out() const { return head ? config.vocabulary : config.trunk.layer.channels; }
 
+  /// The logits (or hidden states) of every token of all sequences at once.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask = {}) const {
     const auto count = static_cast<Index>(tokens.size());
     check(tokens, sequences);
@@ -94,6 +97,7 @@ struct FlashLanguageModel {
     read_out(x, output, workspace);
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());
     forward(tokens, sequences, output, workspace, mask);

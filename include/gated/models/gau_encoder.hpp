@@ -14,17 +14,17 @@ namespace gated {
 
 /// The options of a GAU encoder.
 struct GauEncoderConfig {
-  Index vocabulary = 0;
-  Index token_types = 0;  ///< kinds of segments (BERT's token_type_ids); 0 for none
-  PositionForm position = PositionForm::none;
-  Index max_length = 0;                      ///< rows of the position table, if it is one
-  NormForm embedding_norm = NormForm::none;  ///< behind the sum of the embeddings
-  double embedding_norm_eps = 1e-5;
-  Index pad_token = -1;  ///< the id that is masked where no mask is given; -1 for none
-  Index depth = 1;
-  GatedAttentionUnitConfig layer{};
-  bool with_head = false;  ///< masked-language-model logits; without, the output is the hidden states
-  LanguageModelHeadConfig head{};
+  Index vocabulary = 0;                        ///< V
+  Index token_types = 0;                       ///< kinds of segments (BERT's token_type_ids); 0 for none
+  PositionForm position = PositionForm::none;  ///< what is added to the embeddings
+  Index max_length = 0;                        ///< rows of the position table, if it is one
+  NormForm embedding_norm = NormForm::none;    ///< behind the sum of the embeddings
+  double embedding_norm_eps = 1e-5;            ///< ε of that norm
+  Index pad_token = -1;                        ///< the id that is masked where no mask is given; -1 for none
+  Index depth = 1;                             ///< layers
+  GatedAttentionUnitConfig layer{};            ///< the options of each
+  bool with_head = false;                      ///< masked-language-model logits; without, the output is the hidden states
+  LanguageModelHeadConfig head{};              ///< of the logits, if there are any
 
   template <class C = GauEncoderConfig>
   static constexpr auto fields() {
@@ -66,6 +66,7 @@ struct GauEncoder {
   std::optional<LanguageModelHead<T>> head;
 
   GauEncoder() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit GauEncoder(const GauEncoderConfig& c)
       : config(c),
         embedding(c.vocabulary, c.layer.channels),
@@ -86,6 +87,7 @@ struct GauEncoder {
       head.emplace(c.head, c.layer.channels, c.vocabulary);
     }
   }
+  /// The starting values of a training.
   GauEncoder(const GauEncoderConfig& c, Random& random) : GauEncoder(c) { initialize(random); }
 
   static constexpr auto fields() {
@@ -95,6 +97,7 @@ struct GauEncoder {
                       field("layers", &M::layers),       field("head", &M::head)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     embedding.initialize(random);
     if (type_embedding) {
@@ -111,6 +114,7 @@ struct GauEncoder {
   /// Columns of the output.
   Index out() const { return head ? config.vocabulary : config.layer.channels; }
 
+  /// The hidden states (or logits) of every token of all sequences at once.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask = {},
                Tokens types = {}) const {
     const auto count = static_cast<Index>(tokens.size());
@@ -138,6 +142,7 @@ struct GauEncoder {
     workspace.show(output);
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {},
                     Tokens types = {}) const {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());

@@ -60,6 +60,7 @@ struct Gmlp {
   std::vector<GmlpBlock<T>> blocks;
 
   Gmlp() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit Gmlp(const GmlpConfig& c) : config(c) {
     require<ArgumentError>(c.length > 0 && c.channels > 0 && c.hidden > 0 && c.depth >= 0, "Gmlp: length = ", c.length,
                            ", channels = ", c.channels, ", hidden = ", c.hidden, ", depth = ", c.depth, " must be positive.");
@@ -69,16 +70,19 @@ struct Gmlp {
       blocks.emplace_back(c);
     }
   }
+  /// The starting values of a training.
   Gmlp(const GmlpConfig& c, Random& random) : Gmlp(c) { initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("blocks", &Gmlp::blocks)}; }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     for (GmlpBlock<T>& block : blocks) {
       block.initialize(random);
     }
   }
 
+  /// All blocks, on all sequences at once.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
     check(x, sequences);
     expect_shape<T>("Gmlp::forward", "y", y, x.rows(), config.channels);
@@ -93,6 +97,7 @@ struct Gmlp {
     });
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace) const {
     Matrix<T> y(x.rows(), x.cols());
     forward(x, sequences, y, workspace);

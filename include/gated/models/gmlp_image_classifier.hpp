@@ -26,17 +26,17 @@ constexpr auto names_of(Readout) {
 
 /// The options of an image classifier. `trunk.length` follows from image and patch and may be left 0.
 struct GmlpImageClassifierConfig {
-  ImageSize image{224, 224};
-  ImageSize patch{16, 16};
-  Index image_channels = 3;
-  Index classes = 1000;  ///< 0 for no head: the pooled features are the output
-  Readout readout = Readout::mean;
-  bool stem_norm = false;   ///< a LayerNorm behind the patch embedding
+  ImageSize image{224, 224};        ///< in pixels
+  ImageSize patch{16, 16};          ///< in pixels; must tile the image
+  Index image_channels = 3;         ///< 3 for RGB, 1 for grey
+  Index classes = 1000;             ///< 0 for no head: the pooled features are the output
+  Readout readout = Readout::mean;  ///< what the head reads
+  bool stem_norm = false;           ///< a LayerNorm behind the patch embedding
   bool pre_logits = false;  ///< tanh(W x + b), C → C, before the head, as ViT has and the paper's parameter counts imply
   double norm_eps = 1e-6;   ///< of the final norm and the stem norm
   double pixel_mean = 0.5;  ///< what the training images' pixels in [0, 1] were shifted and scaled by: (p - mean) / deviation;
   double pixel_deviation = 0.5;  ///< for whoever prepares images: forward() takes prepared ones
-  GmlpConfig trunk{};
+  GmlpConfig trunk{};            ///< of the blocks
 
   template <class C = GmlpImageClassifierConfig>
   static constexpr auto fields() {
@@ -80,6 +80,7 @@ struct GmlpImageClassifier {
   std::optional<Linear<T>> head;
 
   GmlpImageClassifier() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit GmlpImageClassifier(const GmlpImageClassifierConfig& c)
       : config(c), patch_embedding(c.image_channels, c.image, c.patch, c.trunk.channels) {
     const Index expected = tokens_per_image();
@@ -103,6 +104,7 @@ struct GmlpImageClassifier {
       head.emplace(channels, c.classes);
     }
   }
+  /// The starting values of a training.
   GmlpImageClassifier(const GmlpImageClassifierConfig& c, Random& random) : GmlpImageClassifier(c) { initialize(random); }
 
   static constexpr auto fields() {
@@ -117,6 +119,7 @@ struct GmlpImageClassifier {
   }
 
   /// timm's start: LeCun-normal patches, Xavier-uniform projections, near-zero gates, and a head of zeros.
+  /// The starting values of a training.
   void initialize(Random& random) {
     patch_embedding.initialize(random);
     fill_normal(detail::values_of(class_token), 1e-6, random);
@@ -141,12 +144,14 @@ struct GmlpImageClassifier {
     norm.forward(tokens, tokens, workspace.at("norm"));
   }
 
+  /// The same, into a new matrix.
   Matrix<T> features(ConstView<T> images, Workspace<T>& workspace) const {
     Matrix<T> tokens(images.rows() * tokens_per_image(), config.trunk.channels);
     features(images, tokens, workspace);
     return tokens;
   }
 
+  /// The logits of all images, as `readout` says; without classes, their features.
   void forward(ConstView<T> images, View<T> output, Workspace<T>& workspace) const {
     expect_shape<T>("GmlpImageClassifier::forward", "output", output, output_rows(images.rows()), out());
     const auto frame = workspace.frame();
@@ -168,6 +173,7 @@ struct GmlpImageClassifier {
     read_out(pooled, output, workspace);
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> images, Workspace<T>& workspace) const {
     Matrix<T> output(output_rows(images.rows()), out());
     forward(images, output, workspace);

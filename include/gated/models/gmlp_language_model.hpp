@@ -11,11 +11,11 @@ namespace gated {
 
 /// The options of a gMLP language model.
 struct GmlpLanguageModelConfig {
-  Index vocabulary = 0;
-  bool final_norm = true;
+  Index vocabulary = 0;    ///< V
+  bool final_norm = true;  ///< a LayerNorm before the logits
   bool tied = true;        ///< logits = x Eᵀ with the embedding E; otherwise a projection of its own, with bias
   double norm_eps = 1e-5;  ///< of the final norm
-  GmlpConfig trunk{};
+  GmlpConfig trunk{};      ///< of the blocks; its channels are the model's
 
   template <class C = GmlpLanguageModelConfig>
   static constexpr auto fields() {
@@ -46,6 +46,7 @@ struct GmlpLanguageModel {
   LanguageModelHead<T> head;
 
   GmlpLanguageModel() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
   explicit GmlpLanguageModel(const GmlpLanguageModelConfig& c)
       : config(c),
         embedding(c.vocabulary, c.trunk.channels),
@@ -55,6 +56,7 @@ struct GmlpLanguageModel {
               .tied = c.tied,
               .bias = !c.tied},
              c.trunk.channels, c.vocabulary) {}
+  /// The starting values of a training.
   GmlpLanguageModel(const GmlpLanguageModelConfig& c, Random& random) : GmlpLanguageModel(c) { initialize(random); }
 
   static constexpr auto fields() {
@@ -62,12 +64,14 @@ struct GmlpLanguageModel {
     return std::tuple{field("embedding", &M::embedding), field("trunk", &M::trunk), field("head", &M::head)};
   }
 
+  /// The starting values of a training.
   void initialize(Random& random) {
     embedding.initialize(random);
     trunk.initialize(random);
     head.initialize(random);
   }
 
+  /// The logits of every token of all sequences at once.
   void forward(Tokens tokens, const Sequences& sequences, View<T> logits, Workspace<T>& workspace) const {
     const auto count = static_cast<Index>(tokens.size());
     expect_shape<T>("GmlpLanguageModel::forward", "logits", logits, count, config.vocabulary);
@@ -79,6 +83,7 @@ struct GmlpLanguageModel {
     workspace.show(logits);
   }
 
+  /// The same, into a new matrix.
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace) const {
     Matrix<T> logits(static_cast<Index>(tokens.size()), config.vocabulary);
     forward(tokens, sequences, logits, workspace);

@@ -43,11 +43,11 @@ struct ParameterGroup {
 
 /// The options of AdamW.
 struct AdamWConfig {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0.01;
+  double learning_rate = 1e-3;  ///< of a step; the highest, where a schedule moves it
+  double beta1 = 0.9;           ///< β₁, decay of the mean gradient
+  double beta2 = 0.999;         ///< β₂, decay of the mean squared gradient
+  double eps = 1e-8;            ///< ε, added to the root of the mean square
+  double weight_decay = 0.01;   ///< λ; a step takes learning rate · λ of a parameter away
   /// Where weight decay applies. By default not to biases and norms, nor to what places tokens: position tables, spatial
   /// weights.
   std::vector<Role> decayed_roles = {Role::weight, Role::embedding};
@@ -172,6 +172,7 @@ struct AdamW {
   Model second;     ///< v: the moving average of its square
   Index steps = 0;  ///< t: updates so far
 
+  /// Moments of zero. Errors: ArgumentError for options that make no sense.
   explicit AdamW(const Model& model, AdamWConfig config = {}) : first(zeros_like(model)), second(first) {
     detail::check_adamw(config);
     rules_ = detail::resolve_groups(config, model);

@@ -28,10 +28,10 @@ constexpr auto names_of(ScheduleForm) {
 
 /// How the learning rate moves from step to step.
 struct ScheduleConfig {
-  ScheduleForm form = ScheduleForm::constant;
-  Index warmup = 0;           ///< steps with less than the base rate before the first with all of it
-  Index steps = 0;            ///< of the whole training, warm-up included; a constant schedule needs none
-  double final_fraction = 0;  ///< of the base rate, which the last step takes
+  ScheduleForm form = ScheduleForm::constant;  ///< what follows the warm-up
+  Index warmup = 0;                            ///< steps with less than the base rate before the first with all of it
+  Index steps = 0;                             ///< of the whole training, warm-up included; a constant schedule needs none
+  double final_fraction = 0;                   ///< of the base rate, which the last step takes
 
   template <class C = ScheduleConfig>
   static constexpr auto fields() {

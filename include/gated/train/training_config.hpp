@@ -27,13 +27,13 @@ struct TrainingProgress {
 /// The options of a training, and how far it is.
 template <class Model>
 struct TrainingConfig {
-  typename Model::Config model{};
-  AdamWConfig optimizer{};  ///< its learning_rate is the highest of the schedule
-  ScheduleConfig schedule{};
-  double clip_norm = 0;      ///< the largest norm of a gradient; 0 does not clip
-  double average_decay = 0;  ///< of a moving average of the model; 0 keeps none
-  Index micro_batches = 1;   ///< whose gradients step() adds up before it updates
-  TrainingProgress progress{};
+  typename Model::Config model{};  ///< of the model
+  AdamWConfig optimizer{};         ///< its learning_rate is the highest of the schedule
+  ScheduleConfig schedule{};       ///< how the learning rate moves
+  double clip_norm = 0;            ///< the largest norm of a gradient; 0 does not clip
+  double average_decay = 0;        ///< of a moving average of the model; 0 keeps none
+  Index micro_batches = 1;         ///< whose gradients step() adds up before it updates
+  TrainingProgress progress{};     ///< how far a training has come, which its file keeps
 
   template <class C = TrainingConfig>
   static constexpr auto fields() {
