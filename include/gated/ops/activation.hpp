@@ -119,8 +119,8 @@ struct LaplaceForm {
   static constexpr double slope = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
   static EIGEN_STRONG_INLINE Simd<T> standardised(Simd<T> x) {
-    constexpr T mean = T(std::numbers::sqrt2_v<long double> / 2);
-    constexpr T rest = T(std::numbers::sqrt2_v<long double> / 2 - mean);
+    constexpr double root = std::numbers::sqrt2 / 2, rest_of_root = -4.8336466567264565e-17;  // √½ in two parts
+    constexpr T mean = T(root), rest = T(root - double{mean} + rest_of_root);
     return (x - Simd<T>(mean) - Simd<T>(rest)) * Simd<T>(T(slope));
   }
 };
