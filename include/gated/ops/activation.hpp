@@ -119,7 +119,8 @@ struct LaplaceForm {
   static constexpr double slope = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
   static EIGEN_STRONG_INLINE Simd<T> standardised(Simd<T> x) {
-    constexpr double root = std::numbers::sqrt2 / 2, rest_of_root = -4.8336466567264565e-17;  // √½ in two parts
+    // √½ in two parts; long double, which would hold both, has on some machines no more digits than double.
+    constexpr double root = std::numbers::sqrt2 / 2, rest_of_root = -4.8336466567264565e-17;
     constexpr T mean = T(root), rest = T(root - double{mean} + rest_of_root);
     return (x - Simd<T>(mean) - Simd<T>(rest)) * Simd<T>(T(slope));
   }
