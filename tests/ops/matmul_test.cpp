@@ -304,6 +304,35 @@ TYPED_TEST(EpilogueOf, Activates) {
                         [](long double x, Index, Index) { return std::max(x, 0.0L) * std::max(x, 0.0L); });
 }
 
+TYPED_TEST(EpilogueOf, ActivatesTheSumWithABias) {
+  using T = TypeParam;
+  const auto silu = [&](long double x, Index, Index j) {
+    const long double sum = x + static_cast<long double>(this->bias(j));
+    return sum / (1 + std::exp(-sum));
+  };
+  const AddBias<T> add{this->bias};
+  const Activate activate{Activation::silu};
+  this->expect_elements(this->with(add, activate), silu);
+  this->expect_elements(this->with(add, activate, Multiply<T>{this->other}),
+                        [&](long double x, Index i, Index j) { return silu(x, i, j) * this->other(i, j); });
+  const Vector<T> none;
+  EXPECT_TRUE(same_bits(this->with(AddBias<T>{none}, activate), this->with(activate)));
+}
+
+TYPED_TEST(EpilogueOf, ActivatesIntoABlockOfALargerMatrixOfAnyWidth) {
+  using T = TypeParam;
+  for (Index width = 1; width <= this->columns; ++width) {
+    const Matrix<T> part = this->b.leftCols(width);
+    const Vector<T> bias = this->bias.head(width);
+    Matrix<T> y = Matrix<T>::Constant(this->rows + 2, width + 40, -7);
+    matmul(this->a, part, y.block(1, 3, this->rows, width), this->workspace, AddBias<T>{bias}, Activate{Activation::gelu});
+    const Matrix<T> expected = this->with(AddBias<T>{this->bias}, Activate{Activation::gelu}).leftCols(width);
+    ASSERT_TRUE(same_bits(y.block(1, 3, this->rows, width), expected)) << width;
+    y.block(1, 3, this->rows, width).setConstant(-7);
+    ASSERT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written, width " << width;
+  }
+}
+
 TYPED_TEST(EpilogueOf, AddsAMatrix) {
   this->expect_elements(this->with(Add<TypeParam>{this->other}),
                         [&](long double x, Index i, Index j) { return x + this->other(i, j); });

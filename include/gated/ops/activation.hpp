@@ -197,14 +197,4 @@ decltype(auto) with_activation(Activation activation, F&& f) {
   return f(Identity{});
 }
 
-/// values[i] ← activation(values[i]) for `count` numbers, a multiple of the vector width.
-template <class T>
-EIGEN_DONT_INLINE void activate(Activation activation, T* values, Index count) {
-  with_activation(activation, [&](auto act) {
-    for (Index i = 0; i < count; i += Simd<T>::width) {
-      act.value(Simd<T>::load(values + i)).store(values + i);
-    }
-  });
-}
-
 }  // namespace gated

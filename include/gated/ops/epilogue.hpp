@@ -46,8 +46,8 @@ struct Scale {
 
 /// activation(value), at most one in a list of stages.
 ///
-/// matmul() applies it to a whole tile between the stages before and those behind, in one loop per activation, however many
-/// lists of stages a program has.
+/// matmul() applies it to a whole tile, together with a bias before it, in one loop per activation, however many lists of
+/// stages a program has.
 struct Activate {
   Activation activation;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -37,6 +38,26 @@ constexpr std::size_t activation_index() {
   return found;
 }
 
+/// to ← activation(tile + bias) for a tile of rows × columns, in one loop per activation, which all products share. `bias` may
+/// be nullptr, and `to` the tile itself.
+template <class T>
+EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, const T* bias, Index rows, Index columns, T* to,
+                                     Index to_stride) {
+  constexpr Index width = Simd<T>::width;
+  const Index left = std::min(columns, width), right = columns - left;
+  const Simd<T> nothing(T(-0.0));  // x + -0 is x, whatever its sign
+  const Simd<T> left_bias = bias == nullptr ? nothing : Simd<T>::load(bias, left);
+  const Simd<T> right_bias = bias == nullptr || right == 0 ? nothing : Simd<T>::load(bias + width, right);
+  with_activation(activation, [&](auto act) {
+    for (Index i = 0; i < rows; ++i, tile += gemm::panel_columns<T>, to += to_stride) {
+      act.value(Simd<T>::load(tile) + left_bias).store(to, left);
+      if (right > 0) {
+        act.value(Simd<T>::load(tile + width) + right_bias).store(to + width, right);
+      }
+    }
+  });
+}
+
 /// The stages of a product, to be applied to its tiles. `y` is where they go.
 template <class T, class... Stages>
 struct StageList {
@@ -47,17 +68,17 @@ struct StageList {
   View<T>& y;
 
   void operator()(Index row, Index column, Index rows, Index columns, T* tile) const {
-    constexpr Index stride = gemm::panel_columns<T>;
     T* const to = &y.coeffRef(row, column);
     if constexpr (activation < count) {
-      const Activation kind = std::get<activation>(stages).activation;
-      if (kind != Activation::identity) {
-        if constexpr (activation > 0) {
-          apply(std::make_index_sequence<activation>{}, row, column, rows, columns, tile, tile, stride);
+      if (const Activation kind = std::get<activation>(stages).activation; kind != Activation::identity) {
+        const T* const bias = apply_before(row, column, rows, columns, tile);
+        if constexpr (activation + 1 == count) {
+          activate_tile(kind, tile, bias, rows, columns, to, y.outerStride());
+        } else {
+          activate_tile(kind, tile, bias, rows, columns, tile, gemm::panel_columns<T>);
+          apply(behind(std::make_index_sequence<count - activation - 1>{}), row, column, rows, columns, tile, to,
+                y.outerStride());
         }
-        activate(kind, tile, rows * stride);
-        apply(behind(std::make_index_sequence<count - activation - 1>{}), row, column, rows, columns, tile, to,
-              y.outerStride());
         return;
       }
     }
@@ -68,6 +89,17 @@ struct StageList {
   template <std::size_t... I>
   static constexpr auto behind(std::index_sequence<I...>) {
     return std::index_sequence<activation + 1 + I...>{};
+  }
+
+  /// Applies the stages before the activation, except a bias alone, which it returns: activate_tile() adds it on its way.
+  const T* apply_before(Index row, Index column, Index rows, Index columns, T* tile) const {
+    if constexpr (activation == 1 && std::is_same_v<std::tuple_element_t<0, std::tuple<Stages...>>, AddBias<T>>) {
+      const T* const bias = std::get<0>(stages).bias;
+      return bias == nullptr ? nullptr : bias + column;
+    } else if constexpr (activation > 0) {
+      apply(std::make_index_sequence<activation>{}, row, column, rows, columns, tile, tile, gemm::panel_columns<T>);
+    }
+    return nullptr;
   }
 
   /// to ← the chosen stages of a tile, one vector at a time.
@@ -116,7 +148,8 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
 }
 
 /// Takes, until the enclosing frame ends, the scratch that a stream needs beyond this step if it reads one row more in each of
-/// `positions` steps of one token: a panel of what has been seen, scores and tables. A stream allocates in its first step, then.
+/// `positions` steps of one token: a panel of what has been seen, scores and tables. A stream allocates in its first step,
+/// then.
 template <class T>
 void take_for_later_steps(Index positions, Workspace<T>& workspace) {
   workspace.take((detail::gemm::panel_columns<T> * workspace.threads().count + 8) * positions);
