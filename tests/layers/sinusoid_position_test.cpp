@@ -71,6 +71,21 @@ TEST(SinusoidPosition, RefusesWhatItCannotHold) {
   EXPECT_NO_THROW(SinusoidPosition<float>(PositionForm::sinusoid, 4, 0, 1.0F).expect_length("f", 1000000));
 }
 
+TEST(SinusoidPosition, AddsOnlyToWhatFits) {
+  const auto before = random_matrix<float>(4, 6, 1);
+  Matrix<float> x = before;
+  for (const PositionForm form : {PositionForm::sinusoid, PositionForm::sinusoid_table}) {
+    const SinusoidPosition<float> position(form, 6, 5, 1.0F), wider(form, 8, 5, 1.0F);
+    EXPECT_TRUE(refuses<ShapeError>([&] { position.add_to(x, Sequences::single(3)); },
+                                    "x has 4 rows, but the sequences cover 1 sequence × 3 tokens"));
+    EXPECT_TRUE(refuses<ShapeError>([&] { wider.add_to(x, Sequences::single(4)); }, "x has 6 columns, expected channels = 8"));
+  }
+  const SinusoidPosition<float> table(PositionForm::sinusoid_table, 6, 5, 1.0F);
+  EXPECT_TRUE(refuses<ShapeError>([&] { table.add_to(x, Sequences::single(4), 2); }, "a sequence has 6 tokens"));
+  EXPECT_TRUE(refuses<ShapeError>([&] { table.add_to(x, 2, 1.0F); }, "a sequence has 6 tokens"));
+  EXPECT_TRUE(same_bits(x, before));
+}
+
 TEST(SinusoidPosition, TrainsItsScaleOnly) {
   EXPECT_EQ(parameter_count(SinusoidPosition<float>(PositionForm::sinusoid, 6, 0, 1.0F)), 1);
   EXPECT_EQ(parameter_count(SinusoidPosition<float>(PositionForm::sinusoid_table, 6, 9, 1.0F)), 1);

@@ -14,7 +14,8 @@ namespace gated {
 ///
 /// The frequencies are base^(-2k/r) unless a checkpoint brings its own, which are then used as they are: files of lucidrains'
 /// models hold them rounded to float32. Errors: ArgumentError for an odd r or a base that is not
-/// positive. Cost: N·r/2 sines and cosines a table.
+/// positive; ShapeError for rows that the sequences do not cover, or fewer than r channels. Cost: N·r/2 sines and cosines a
+/// table.
 template <class T>
 struct RotaryEmbedding {
   using Scalar = T;
@@ -48,11 +49,18 @@ struct RotaryEmbedding {
   }
 
  private:
+  void expect_part(const Sequences& sequences, Index rows, Index columns) const {
+    sequences.expect_total("RotaryEmbedding::forward", rows);
+    require<ShapeError>(columns >= 2 * frequencies.size(), "RotaryEmbedding::forward: x has ", columns,
+                        " columns, expected at least the ", 2 * frequencies.size(), " that are rotated.");
+  }
+
   template <class... Parts>
   void turn(const Sequences& sequences, Index first, bool back, Workspace<T>& workspace, Parts&... parts) const {
     if (layout == Rotary::none) {
       return;
     }
+    (expect_part(sequences, parts.rows(), parts.cols()), ...);
     const auto frame = workspace.frame();
     const Index longest = sequences.longest();
     MatrixMap<T> table = workspace.matrix(longest, 2 * frequencies.size());

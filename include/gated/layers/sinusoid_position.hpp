@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "gated/core/parameters.hpp"
@@ -28,8 +29,8 @@ constexpr auto names_of(PositionForm) {
 
 /// x_t += scale · [sin(t f_0) … sin(t f_{C/2-1}), cos(t f_0) …] with f_k = 10000^(-2k/C) and one learned scale.
 ///
-/// The halves stand side by side, not interleaved. Errors: ArgumentError for an odd C; ShapeError past the end of a table.
-/// Cost: N·C sines, or a copy from the table.
+/// The halves stand side by side, not interleaved. Errors: ArgumentError for an odd C; ShapeError for other rows or channels,
+/// and past the end of a table. Cost: N·C sines, or a copy from the table.
 template <class T>
 struct SinusoidPosition {
   using Scalar = T;
@@ -70,6 +71,9 @@ struct SinusoidPosition {
 
   /// Adds the positions `first`, `first` + 1, … to the rows of each sequence.
   void add_to(View<T> x, const Sequences& sequences, Index first = 0) const {
+    constexpr const char* where = "SinusoidPosition::add_to";
+    sequences.expect_total(where, x.rows());
+    expect_length(where, first + sequences.longest());
     for (Index b = 0; form != PositionForm::none && b < sequences.count(); ++b) {
       add_to(x.middleRows(sequences.offset(b), sequences.length(b)), first, scale[0]);
     }
@@ -77,6 +81,12 @@ struct SinusoidPosition {
 
   /// The same for one sequence, with `factor` in place of the scale.
   void add_to(View<T> rows, Index first, T factor) const {
+    if (form == PositionForm::none) {
+      return;
+    }
+    constexpr const char* where = "SinusoidPosition::add_to";
+    expect_columns<T>(where, "x", rows, "channels", std::max(2 * frequencies.size(), table.cols()));
+    expect_length(where, first + rows.rows());
     if (form == PositionForm::sinusoid) {
       add_sinusoid<T>(frequencies, first, factor, rows);
     } else if (form == PositionForm::sinusoid_table) {
