@@ -323,9 +323,9 @@ TYPED_TEST(EpilogueOf, ActivatesIntoABlockOfALargerMatrixOfAnyWidth) {
   using T = TypeParam;
   for (Index width = 1; width <= this->columns; ++width) {
     const Matrix<T> part = this->b.leftCols(width);
-    const Vector<T> bias = this->bias.head(width);
+    const Vector<T> its_bias = this->bias.head(width);
     Matrix<T> y = Matrix<T>::Constant(this->rows + 2, width + 40, -7);
-    matmul(this->a, part, y.block(1, 3, this->rows, width), this->workspace, AddBias<T>{bias}, Activate{Activation::gelu});
+    matmul(this->a, part, y.block(1, 3, this->rows, width), this->workspace, AddBias<T>{its_bias}, Activate{Activation::gelu});
     const Matrix<T> expected = this->with(AddBias<T>{this->bias}, Activate{Activation::gelu}).leftCols(width);
     ASSERT_TRUE(same_bits(y.block(1, 3, this->rows, width), expected)) << width;
     y.block(1, 3, this->rows, width).setConstant(-7);
