@@ -206,6 +206,21 @@ TEST(SpatialProjection, HoldsOnlyTheNumbersOfItsForm) {
   EXPECT_EQ(count(SpatialForm::scaled_toeplitz, 4), 4 * (3 * 512 + 512));
 }
 
+/// Whether it is multiplied in place or 128 rows at a time.
+TEST(SpatialProjection, NeverWritesAToeplitzWeightOut) {
+  constexpr Index n = 1000;
+  for (const SpatialForm form : {SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
+    for (const bool causal : {false, true}) {
+      const auto layer = random_projection<float>({.length = n, .causal = causal, .form = form});
+      const auto v = random_matrix<float>(n, 70, 2);
+      Matrix<float> y(n, 70);
+      Workspace<float> workspace;
+      layer.forward(v, Sequences::single(n), y, workspace);
+      EXPECT_LT(workspace.bytes(), std::size_t{n} * n * sizeof(float) / 4) << name_of(form) << ' ' << causal;
+    }
+  }
+}
+
 TEST(SpatialProjection, StatesItsWeightByHeads) {
   EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2}).weight_shape()), (Shape{2, 5, 5}));
   EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2, .form = SpatialForm::toeplitz}).weight_shape()), (Shape{2, 9}));

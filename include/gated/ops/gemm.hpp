@@ -225,7 +225,8 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
   const Index scratch_size = packed_size + panel_columns<T> * Index{std::max(tile_rows, row_panels)};
   T* const scratch = workspace.take(scratch_size * threads.count);
 
-  const bool pack_a = a.row_stride == 1 && a.column_stride != 1 && a.rows >= tile_height && b.columns > panel_columns<T>;
+  // The rows of a Toeplitz matrix overlap (its columns are one element apart, backwards): it is read where it lies.
+  const bool pack_a = a.row_stride == 1 && a.column_stride > 1 && a.rows >= tile_height && b.columns > panel_columns<T>;
   T* const tiles = workspace.take(pack_a ? (a.rows + tile_height - 1) / tile_height * tile_height * a.columns : 0);
   if (pack_a) {
     pack_tiles(a, tiles, threads);
