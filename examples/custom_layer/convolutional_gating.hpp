@@ -65,7 +65,7 @@ struct ConvolutionalGatingUnit {
 
   /// ESPnet's start: kernels near zero and biases of one, so that the unit passes u on.
   void initialize(gated::Random& random) {
-    gated::fill_normal(gated::detail::values_of(weight), 1e-6, random);
+    gated::fill_normal(weight, 1e-6, random);
     bias.setOnes();
   }
 

@@ -23,7 +23,7 @@ template <class T>
 Matrix<T> random_matrix(Index rows, Index columns, std::uint64_t seed, double deviation = 1.0) {
   Matrix<T> x(rows, columns);
   Random random(seed);
-  fill_normal(std::span<T>(x.data(), static_cast<std::size_t>(x.size())), deviation, random);
+  fill_normal(x, deviation, random);
   return x;
 }
 
@@ -31,7 +31,7 @@ template <class T>
 Vector<T> random_vector(Index size, std::uint64_t seed, double deviation = 1.0) {
   Vector<T> x(size);
   Random random(seed);
-  fill_normal(std::span<T>(x.data(), static_cast<std::size_t>(x.size())), deviation, random);
+  fill_normal(x, deviation, random);
   return x;
 }
 

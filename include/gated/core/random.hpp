@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "gated/core/matrix.hpp"
+
 /// @file
 /// Random numbers that are the same on every platform.
 
@@ -79,6 +81,11 @@ void fill_normal(std::span<T> values, double deviation, Random& random) {
     value = static_cast<T>(deviation * random.normal());
   }
 }
+/// The same for a matrix or vector, row by row as it lies in memory.
+template <class M>
+void fill_normal(Eigen::PlainObjectBase<M>& values, double deviation, Random& random) {
+  fill_normal(std::span(values.data(), static_cast<std::size_t>(values.size())), deviation, random);
+}
 
 /// Fills `values` uniformly from [-bound, bound).
 template <class T>
@@ -86,6 +93,11 @@ void fill_uniform(std::span<T> values, double bound, Random& random) {
   for (T& value : values) {
     value = static_cast<T>(bound * (2.0 * random.uniform() - 1.0));
   }
+}
+/// The same for a matrix or vector, row by row as it lies in memory.
+template <class M>
+void fill_uniform(Eigen::PlainObjectBase<M>& values, double bound, Random& random) {
+  fill_uniform(std::span(values.data(), static_cast<std::size_t>(values.size())), bound, random);
 }
 
 }  // namespace gated

@@ -37,7 +37,7 @@ struct Embedding {
   Index vocabulary() const { return weight.rows(); }
 
   /// N(0, 0.02²).
-  void initialize(Random& random) { fill_normal(detail::values_of(weight), initial_deviation, random); }
+  void initialize(Random& random) { fill_normal(weight, initial_deviation, random); }
 
   /// Raises ArgumentError unless every id is in the vocabulary.
   void expect_known(const char* where, Tokens tokens) const {

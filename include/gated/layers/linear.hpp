@@ -39,8 +39,8 @@ struct Linear {
 
   /// Xavier-uniform weight and a bias of N(0, 1e-6): timm's start for the projections of an MLP.
   void initialize(Random& random) {
-    fill_uniform(detail::values_of(weight), std::sqrt(6.0 / static_cast<double>(in() + out())), random);
-    fill_normal(detail::values_of(bias), 1e-6, random);
+    fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(in() + out())), random);
+    fill_normal(bias, 1e-6, random);
   }
 
   /// y = stages(x Wᵀ + b), the stages of ops/epilogue.hpp fused into the product.

@@ -32,7 +32,7 @@ struct OffsetScale {
   }
 
   /// N(0, 0.02²) for the weight.
-  void initialize(Random& random) { fill_normal(detail::values_of(weight), 0.02, random); }
+  void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
   /// y, of row `row`. Errors: ArgumentError for a row that there is not, ShapeError.
   void forward(Index row, ConstView<T> x, View<T> y, const Workspace<T>& workspace) const {

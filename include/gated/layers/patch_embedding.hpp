@@ -73,7 +73,7 @@ struct PatchEmbedding {
 
   /// LeCun-normal weight (variance 1 / fan-in) and zero bias.
   void initialize(Random& random) {
-    fill_normal(detail::values_of(weight), 1.0 / std::sqrt(static_cast<double>(weight.cols())), random);
+    fill_normal(weight, 1.0 / std::sqrt(static_cast<double>(weight.cols())), random);
     bias.setZero();
   }
 
@@ -92,7 +92,8 @@ struct PatchEmbedding {
   void check(const ConstView<T>& images) const {
     require<ShapeError>(images.cols() == pixels(), "PatchEmbedding::forward: images has ", images.cols(),
                         " columns, expected channels × height × width = ", channels, " × ", image.height, " × ", image.width,
-                        " = ", pixels(), " (one row an image; resize or crop it first).");
+                        " = ", pixels(),
+                        " (one row an image; resize or crop it first, or carry the model to its size with resize_grid()).");
   }
 
   /// Row by row, the pixels of each patch: (B · patches) × (channels · patch height · patch width).

@@ -48,7 +48,7 @@ struct RelativeBias {
   static constexpr auto fields() { return std::tuple{field("weight", &RelativeBias::weight, Role::position)}; }
 
   /// N(0, 0.02²).
-  void initialize(Random& random) { fill_normal(detail::values_of(weight), 0.02, random); }
+  void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
   /// Raises ShapeError if `length` positions are more than the bias holds.
   void expect_length(const char* where, Index length) const {

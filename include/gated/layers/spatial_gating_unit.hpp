@@ -72,7 +72,7 @@ struct SpatialGatingUnit {
 
   /// Near-zero weights, N(0, 1e-6), around the start that GateForm asks for.
   void initialize(Random& random) {
-    fill_normal(detail::values_of(proj.weight), 1e-6, random);
+    fill_normal(proj.weight, 1e-6, random);
     if (config.form == GateForm::linear) {
       add_identity();
     }

@@ -122,7 +122,7 @@ struct GmlpImageClassifier {
   /// The starting values of a training.
   void initialize(Random& random) {
     patch_embedding.initialize(random);
-    fill_normal(detail::values_of(class_token), 1e-6, random);
+    fill_normal(class_token, 1e-6, random);
     trunk.initialize(random);
     if (pre_logits) {
       pre_logits->initialize(random);
