@@ -89,6 +89,38 @@ TEST(ModelFile, GivesALanguageModelBackInEitherPrecision) {
   EXPECT_TRUE(test::near(rounded.forward(ids, Sequences::single(3), narrow), logits));
 }
 
+/// A trunk or a layer that somebody holds as a whole network.
+template <class Model>
+void expect_given_back(const typename Model::Config& config) {
+  SCOPED_TRACE(Model::architecture);
+  const auto model = random_model<Model>(config);
+  const auto path = temporary("network.safetensors");
+  save_model(model, path);
+  const auto loaded = load_model<Model>(path);
+  EXPECT_EQ(to_json(loaded.config), to_json(model.config));
+  for_each_parameter(
+      [](const ParameterInfo& info, auto a, auto b) { EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path(); },
+      loaded, model);
+}
+
+TEST(ModelFile, GivesTrunksAndLayersBack) {
+  expect_given_back<Gmlp<float>>(odd_trunk());
+  expect_given_back<Flash<float>>({.depth = 2, .layer = {.channels = 4, .value = 8, .query_key = 2}});
+  expect_given_back<GatedAttentionUnit<double>>({.channels = 4, .value = 8, .query_key = 2});
+  expect_given_back<MixedChunkAttention<float>>({.channels = 4, .value = 8, .query_key = 2, .chunk = 3});
+  expect_given_back<GatedCrossAttention<float>>({.channels = 4, .value = 8, .query_key = 2});
+  expect_given_back<TransformerBlock<double>>({.channels = 4, .heads = 2});
+}
+
+TEST(ModelFile, GivesTheTrainingOfATrunkBack) {
+  Training<Gmlp<float>> training({.model = odd_trunk()}, Random(1));
+  const auto path = temporary("trunk_training.safetensors");
+  save_model(training, path);
+  const auto loaded = load_model<Training<Gmlp<float>>>(path);
+  EXPECT_EQ(to_json(loaded.config()), to_json(training.config()));
+  EXPECT_EQ(SafetensorsFile(path).metadata().at("architecture"), "gated.Training<gated.Gmlp>");
+}
+
 TEST(ModelFile, ReadsWhatTimmWrote) {
   const std::string config =
       R"({"architecture": "timm.gmlp", "img_size": 8, "patch_size": 4, "embed_dim": 6, "num_blocks": 2, "num_classes": 3})";
@@ -116,6 +148,15 @@ TEST(ModelFile, RefusesAFileWithoutAConfiguration) {
   save_parameters(random_model<GmlpLanguageModel<float>>(odd_language_model()), path);
   expect_error<FileError>([&] { load_model<GmlpLanguageModel<float>>(path); },
                           {path.string(), "no configuration in the metadata", "load_parameters()"});
+}
+
+TEST(ModelFile, SaysThatAFileDoesNotSayWhatItHolds) {
+  const auto model = random_model<GmlpLanguageModel<float>>(odd_language_model());
+  const auto path = temporary("nameless.safetensors");
+  save_parameters(model, path, {{"config", to_json(model.config)}});
+  expect_error<FileError>(
+      [&] { load_model<GmlpLanguageModel<float>>(path); },
+      {"does not say in its metadata what it holds", "expected \"gated.GmlpLanguageModel\"", "save_model()"});
 }
 
 TEST(ModelFile, RefusesConfigurationsThatMakeNoSense) {

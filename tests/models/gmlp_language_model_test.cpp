@@ -184,7 +184,7 @@ TEST(GmlpLanguageModel, SaysWhatIsWrongWithAToken) {
   Matrix<float> many(13, 11);
   EXPECT_EQ(message_of<ShapeError>([&] { model.prefill(Ids(13, 1), state, many, workspace); }),
             "GmlpLanguageModel::prefill: 13 tokens from position 0 on go past the 12 tokens that the model was built for. "
-            "Resize its spatial weights, rewind, or start anew.");
+            "Resize its spatial weights with resize_length(), rewind, or start anew.");
 }
 
 TEST(GmlpLanguageModel, RefusesToStreamUnlessItIsCausal) { EXPECT_THROW(Model(small_models(false)[0]).start(), ArgumentError); }

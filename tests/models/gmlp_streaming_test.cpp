@@ -170,7 +170,7 @@ TEST(Gmlp, SaysWhatToDoPastItsLength) {
   Matrix<float> y(1, small_channels);
   EXPECT_EQ(message_of<ShapeError>([&] { s.model.extend(s.x.topRows(1), state, y, s.workspace); }),
             "Gmlp::extend: 1 tokens from position 12 on go past the 12 tokens that the model was built for. Resize its spatial "
-            "weights, rewind, or start anew.");
+            "weights with resize_length(), rewind, or start anew.");
   EXPECT_EQ(state.position(), 12);
 }
 

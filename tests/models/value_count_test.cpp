@@ -105,6 +105,31 @@ TEST(ValueCount, OfTheAttentionModelsIsWhatIsBuilt) {
   EXPECT_EQ(value_count(narrowing).value(), built<GatedAttentionUnit>(narrowing));
 }
 
+TEST(ValueCount, OfAGatedCrossAttentionIsWhatIsBuilt) {
+  for (const NormForm norm : {NormForm::layer_norm, NormForm::scale_norm}) {
+    for (const bool option : {false, true}) {
+      const GatedCrossAttentionConfig config{.channels = 6,
+                                             .key_channels = option ? 3 : 0,
+                                             .value_channels = option ? 2 : 0,
+                                             .value = 5,
+                                             .query_key = 4,
+                                             .bias = option,
+                                             .norm = norm,
+                                             .residual = option ? Residual::scaled : Residual::none};
+      EXPECT_EQ(value_count(config).value(), built<GatedCrossAttention>(config));
+    }
+  }
+}
+
+TEST(ValueCount, OfATransformerBlockIsWhatIsBuilt) {
+  for (const auto attention : {TransformerAttention::softmax, TransformerAttention::mixed_chunk}) {
+    for (const Index hidden : {0, 5}) {
+      const TransformerBlockConfig config{.channels = 6, .heads = 2, .feed_forward = hidden, .attention = attention};
+      EXPECT_EQ(value_count(config).value(), built<TransformerBlock>(config));
+    }
+  }
+}
+
 TEST(ValueCount, StaysAtTheLargestIndex) {
   GmlpConfig config{.length = Count::most / 2, .channels = 4, .hidden = 4};
   EXPECT_EQ(value_count(config), Count::most);

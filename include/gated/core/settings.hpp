@@ -67,6 +67,14 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 
 }  // namespace detail
 
+/// A model that a file or a Training can build again: it is made from a Config of named settings, and has a word that says what
+/// it is. All of models/ are, and the layers that can be a whole network; examples/custom_layer makes one.
+template <class Model>
+concept ConfiguredModel = requires {
+  typename Model::Config;
+  std::string_view(Model::architecture);
+};
+
 /// Calls `f(name, member)` for each setting of `config`, in the order of fields(). Nested configurations are one member.
 template <class F, detail::HasSettings Config>
 void for_each_setting(F&& f, Config& config) {

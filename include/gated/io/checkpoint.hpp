@@ -180,10 +180,10 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& n
 /// Writes every parameter of `model` to a safetensors file at `path`, under the names and shapes that `names` gives; reading it
 /// with the same map gives the model back.
 ///
-/// `dtype` is F64, F32, F16 or BF16; without it, the model's own. `metadata` are texts of the caller's choice, such as
-/// to_json() of the configuration. The file is written completely or not at all. Errors: ArgumentError if a value is too large
-/// for `dtype` or two parameters get one name; FileError if the file cannot be written. Cost: nothing but the header is copied,
-/// unless `dtype` differs from the model's.
+/// `dtype` is F64, F32, F16 or BF16; without it, the model's own. `metadata` are texts of the caller's choice; those that
+/// load_model() needs, save_model() writes. The file is written completely or not at all. Errors: ArgumentError if a value is
+/// too large for `dtype` or two parameters get one name; FileError if the file cannot be written. Cost: nothing but the header
+/// is copied, unless `dtype` differs from the model's.
 template <class Model>
 void save_parameters(const Model& model, const std::filesystem::path& path,
                      const std::map<std::string, std::string>& metadata = {}, const NameMap& names = {},

@@ -25,7 +25,7 @@ struct ModelFile {
 /// Reads the configuration from the metadata of `file`: ours as save_model() writes it, or that of an origin which writes
 /// models of this kind: for image classifiers `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`. Errors: FileError if there
 /// is none or it is of another architecture; ArgumentError if it makes no sense.
-template <class Model>
+template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   const auto config = file.metadata().find("config");
   require<FileError>(
@@ -47,7 +47,9 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
       return {timm_config(config->second, where), timm_names()};
     }
   }
-  raise<FileError>(file.name(), ": the file holds a \"", printable(found), "\", expected \"", Model::architecture, "\".");
+  raise<FileError>(file.name(), ": the file ",
+                   found.empty() ? "does not say in its metadata what it holds" : text("holds a \"", printable(found), "\""),
+                   ", expected \"", Model::architecture, "\" as \"architecture\", which save_model() writes.");
 }
 
 namespace detail {
@@ -76,7 +78,7 @@ void expect_affordable(const SafetensorsFile& file, const Config& config) {
 /// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. FileError also, before any of it is
 /// built, for a model that is far larger than the file; a model type of your own takes part with a function value_count() of
 /// its configuration (models/value_count.hpp). Cost: one pass over the file.
-template <class Model>
+template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);
   detail::expect_affordable(file, description.config);
@@ -88,7 +90,7 @@ Model load_model(const SafetensorsFile& file) {
 /// The model in the file at `path`.
 ///
 ///     const auto model = load_model<GmlpImageClassifier<float>>("digits.safetensors");
-template <class Model>
+template <ConfiguredModel Model>
 Model load_model(const std::filesystem::path& path) {
   return load_model<Model>(SafetensorsFile(path));
 }
@@ -106,7 +108,7 @@ decltype(auto) configuration_of(const Model& model) {
 
 /// Writes `model` with its configuration, so that load_model() finds everything in one file. `metadata` may add texts.
 /// Errors: as save_parameters(). The file is written completely or not at all.
-template <class Model>
+template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {}) {
   metadata["architecture"] = Model::architecture;
   metadata["config"] = to_json(configuration_of(model));

@@ -29,6 +29,7 @@ template <class T>
 struct GatedAttentionUnit {
   using Scalar = T;
   using Config = GatedAttentionUnitConfig;
+  static constexpr const char* architecture = "gated.GatedAttentionUnit";
 
   GatedAttentionUnitConfig config;
   Norm<T> norm;

@@ -52,6 +52,8 @@ struct GatedCrossAttentionConfig {
 template <class T>
 struct GatedCrossAttention {
   using Scalar = T;
+  using Config = GatedCrossAttentionConfig;
+  static constexpr const char* architecture = "gated.GatedCrossAttention";
 
   GatedCrossAttentionConfig config;
   Norm<T> norm;
@@ -69,6 +71,8 @@ struct GatedCrossAttention {
         proj_value(c.value_channels > 0 ? c.value_channels : c.channels, c.value, c.bias),
         proj_out(c.value, c.channels, c.bias),
         residual_scale(Vector<T>::Ones(c.residual == Residual::scaled ? c.channels : 0)) {}
+  /// The starting values of a training.
+  GatedCrossAttention(const GatedCrossAttentionConfig& c, Random& random) : GatedCrossAttention(c) { initialize(random); }
 
   static constexpr auto fields() {
     using G = GatedCrossAttention;

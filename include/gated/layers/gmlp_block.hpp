@@ -173,7 +173,7 @@ struct GmlpBlock {
     expect_columns<T>("GmlpBlock::extend", "x", x, "channels", config.channels);
     expect_shape<T>("GmlpBlock::extend", "y", y, x.rows(), config.channels);
     expect_positions("GmlpBlock::extend", x.rows(), first, config.length,
-                     "that the block was built for. Resize its spatial weight, or start anew.");
+                     "that the block was built for. Resize its spatial weight with resize_length(), or start anew.");
     require<ArgumentError>(fits(state), "GmlpBlock::extend: the state is of another configuration. Make it with start().");
     const auto frame = workspace.frame();
     take_for_later_steps<T>(config.length - first, workspace);

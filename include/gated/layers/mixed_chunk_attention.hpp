@@ -98,6 +98,7 @@ template <class T>
 struct MixedChunkAttention {
   using Scalar = T;
   using Config = MixedChunkAttentionConfig;
+  static constexpr const char* architecture = "gated.MixedChunkAttention";
   using State = MixedChunkAttentionState<T>;
 
   MixedChunkAttentionConfig config;

@@ -54,6 +54,8 @@ struct TransformerBlockConfig {
 template <class T>
 struct TransformerBlock {
   using Scalar = T;
+  using Config = TransformerBlockConfig;
+  static constexpr const char* architecture = "gated.TransformerBlock";
 
   TransformerBlockConfig config;
   LayerNorm<T> attention_norm;

@@ -59,6 +59,7 @@ struct Flash {
   using Scalar = T;
   using Config = FlashConfig;
   using State = FlashState<T>;
+  static constexpr const char* architecture = "gated.Flash";
 
   FlashConfig config;
   std::vector<MixedChunkAttention<T>> layers;

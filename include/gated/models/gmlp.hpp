@@ -55,6 +55,7 @@ template <class T>
 struct Gmlp {
   using Scalar = T;
   using Config = GmlpConfig;
+  static constexpr const char* architecture = "gated.Gmlp";
 
   GmlpConfig config;
   std::vector<GmlpBlock<T>> blocks;
@@ -148,7 +149,7 @@ struct Gmlp {
                              ": the state is of another configuration. Make it with start() of this model.");
     }
     expect_positions(where, tokens, state.position_, config.length,
-                     "that the model was built for. Resize its spatial weights, rewind, or start anew.");
+                     "that the model was built for. Resize its spatial weights with resize_length(), rewind, or start anew.");
   }
 };
 

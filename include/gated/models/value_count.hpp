@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "gated/core/count.hpp"
+#include "gated/layers/gated_cross_attention.hpp"
+#include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash_language_model.hpp"
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp_image_classifier.hpp"
@@ -98,6 +100,22 @@ inline Count value_count(const MixedChunkAttentionConfig& c) {
   return detail::norm_values(c.norm, c.channels) + detail::projection_values(c.channels, c.value, c.query_key, true) +
          8 * Count(c.query_key) + detail::rotary_values(c.rotary, c.rotary_dimensions, c.query_key) +
          detail::relative_bias_values(c.relative_bias, c.chunk) + detail::linear_values(c.value, c.channels);
+}
+
+/// The numbers in a gated cross-attention.
+inline Count value_count(const GatedCrossAttentionConfig& c) {
+  return detail::norm_values(c.norm, c.channels) + detail::linear_values(c.channels, Count(c.value) + c.query_key, c.bias) +
+         detail::linear_values(c.key_channels > 0 ? c.key_channels : c.channels, c.query_key, c.bias) +
+         detail::linear_values(c.value_channels > 0 ? c.value_channels : c.channels, c.value, c.bias) +
+         detail::linear_values(c.value, c.channels, c.bias) + (c.residual == Residual::scaled ? c.channels : 0);
+}
+
+/// The numbers in a Transformer block.
+inline Count value_count(const TransformerBlockConfig& c) {
+  const Count channels = c.channels, hidden = c.feed_forward > 0 ? Count(c.feed_forward) : 4 * channels;
+  return 4 * channels + detail::linear_values(channels, 3 * channels) +
+         (c.attention == TransformerAttention::mixed_chunk ? 4 * channels : 0) + detail::linear_values(channels, channels) +
+         detail::linear_values(channels, hidden) + detail::linear_values(hidden, channels);
 }
 
 /// The numbers in the trunk of a gMLP or aMLP.

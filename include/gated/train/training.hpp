@@ -71,7 +71,7 @@ inline constexpr auto training_architecture = [] {
 /// whose square overflows the moments; the model, its moments, the average and the step are then unchanged and the gradient
 /// is dropped, as it is when the loss function throws. Cost: a gradient, two moments and the average are each as large as the
 /// model; a step adds a few passes over them to the loss function's work, and allocates nothing.
-template <class ModelType>
+template <ConfiguredModel ModelType>
 struct Training {
   using Model = ModelType;
   using Scalar = typename Model::Scalar;
