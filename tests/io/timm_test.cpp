@@ -73,6 +73,29 @@ TEST(TimmConfig, TakesAPublishedNameAsTheArchitectureToo) {
   expect_error<ArgumentError>([] { timm_config(R"({"architecture": "mixer_s16_224"})"); }, {"entry = mixer_s16_224"});
 }
 
+TEST(TimmConfig, ReadsTheConfigJsonOfAPublishedModel) {
+  const char* const json = R"({"architecture": "gmlp_s16_224", "num_classes": 5, "num_features": 256, "global_pool": "avg",
+      "pretrained_cfg": {"tag": "ra3_in1k", "custom_load": false, "input_size": [1, 64, 32], "fixed_input_size": true,
+                         "interpolation": "bicubic", "crop_pct": 0.875, "mean": [0.25, 0.25, 0.25], "std": [0.125, 0.125, 0.125],
+                         "num_classes": 1000, "pool_size": null, "first_conv": "stem.proj", "classifier": "head"}})";
+  const auto config = timm_config(json);
+  GmlpImageClassifierConfig expected = gmlp_s16_224();
+  expected.classes = 5;
+  expected.image_channels = 1;
+  expected.image = {64, 32};
+  expected.pixel_mean = 0.25;
+  expected.pixel_deviation = 0.125;
+  EXPECT_EQ(to_json(config), to_json(expected));
+  EXPECT_EQ(timm_config(R"({"in_chans": 2, "pretrained_cfg": {"input_size": [3, 8, 8]}})").image_channels, 2);
+  expect_error<ArgumentError>([] { timm_config(R"({"pretrained_cfg": {"mean": [0.5, 0.4, 0.3]}})"); },
+                              {"mean = [0.5,0.4,0.3]", "the same number for each channel"});
+  for (const char* const wrong : {R"({"pretrained_cfg": 3})", R"({"pretrained_cfg": {"input_size": [3, 8]}})",
+                                  R"({"pretrained_cfg": {"input_size": [3, "8", 8]}})", R"({"pretrained_cfg": {"std": []}})",
+                                  R"({"pretrained_cfg": {"std": 0.5}})"}) {
+    EXPECT_THROW(timm_config(wrong), ArgumentError) << wrong;
+  }
+}
+
 TEST(TimmConfig, RefusesWhatItDoesNotKnow) {
   const auto refused = [](std::string_view json, std::initializer_list<std::string_view> parts) {
     expect_error<ArgumentError>([&] { timm_config(json); }, parts);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -51,14 +52,41 @@ T timm_value(const Json& value, const std::string& key, const std::string& where
   return value.get<T>();
 }
 
+/// The one number of `[0.5, 0.5, 0.5]`, timm's way to write what pixels are scaled by, channel by channel.
+inline double timm_channel_value(const Json& value, const std::string& key, const std::string& where) {
+  const bool alike = value.is_array() && !value.empty() && value.front().is_number() &&
+                     std::all_of(value.begin(), value.end(), [&](const Json& other) { return other == value.front(); });
+  require<ArgumentError>(alike, where, ": ", key, " = ", shown_json(value),
+                         ", expected the same number for each channel, which is what pixel_mean and pixel_deviation hold.");
+  return value.front().get<double>();
+}
+
+/// What timm's `pretrained_cfg` says of the images that a model was trained with.
+inline void read_timm_images(const Json& described, const std::string& where, GmlpImageClassifierConfig& config) {
+  require<ArgumentError>(described.is_object(), where, ": pretrained_cfg = ", shown_json(described), ", expected an object.");
+  for (const auto& [key, value] : described.items()) {
+    if (key == "input_size") {
+      require<ArgumentError>(value.is_array() && value.size() == 3 && value[0].is_number_integer(), where, ": ", key, " = ",
+                             shown_json(value), ", expected [channels, height, width].");
+      config.image_channels = value[0].get<Index>();
+      config.image = image_size_from(Json::array({value[1], value[2]}), key, where);
+    } else if (key == "mean") {
+      config.pixel_mean = timm_channel_value(value, key, where);
+    } else if (key == "std") {
+      config.pixel_deviation = timm_channel_value(value, key, where);
+    }  // the rest concerns the file, and how images are cropped
+  }
+}
+
 }  // namespace detail
 
 /// The configuration that timm's constructor arguments describe, a JSON object such as
 /// `{"img_size": 224, "patch_size": 16, "num_blocks": 30, "embed_dim": 256, "mlp_ratio": 6, "num_classes": 1000}`.
 ///
 /// `entry` or `architecture` may name a published model (`"gmlp_s16_224"`), whose arguments the others then override. Missing
-/// arguments have timm's defaults. Also understood are the short names image_size, dim, depth, hidden, mean and std. Arguments
-/// that only concern training are ignored. Errors: ArgumentError for an argument that is unknown or of the wrong type.
+/// arguments have timm's defaults. Also understood are the short names image_size, dim, depth, hidden, mean and std, and the
+/// `config.json` that timm writes beside a published model, with its pretrained_cfg. Arguments that only concern training are
+/// ignored. Errors: ArgumentError for an argument that is unknown or of the wrong type.
 inline GmlpImageClassifierConfig timm_config(std::string_view json, const std::string& where = "timm configuration") {
   using detail::Json, detail::timm_value;
   const Json arguments = detail::parse_json<ArgumentError>(json, where, 8);
@@ -87,6 +115,9 @@ inline GmlpImageClassifierConfig timm_config(std::string_view json, const std::s
       raise<ArgumentError>(where, ": entry = ", printable(entry), ", expected gmlp_ti16_224, gmlp_s16_224 or gmlp_b16_224.");
     }
     ratio = 6.0;
+  }
+  if (const auto described = arguments.find("pretrained_cfg"); described != arguments.end()) {
+    detail::read_timm_images(*described, where, config);  // first, so that arguments override it
   }
   for (const auto& [key, value] : arguments.items()) {
     if (key == "img_size" || key == "image_size") {
@@ -118,8 +149,8 @@ inline GmlpImageClassifierConfig timm_config(std::string_view json, const std::s
     } else if (key == "std") {
       config.pixel_deviation = timm_value<double>(value, key, where);
     } else {
-      const bool known = key == "entry" || key == "architecture" || key == "nlhb" || key == "drop_rate" ||
-                         key == "proj_drop_rate" || key == "drop_path_rate";
+      const bool known = key == "entry" || key == "architecture" || key == "pretrained_cfg" || key == "num_features" ||
+                         key == "nlhb" || key == "drop_rate" || key == "proj_drop_rate" || key == "drop_path_rate";
       require<ArgumentError>(known, where, ": \"", printable(key), "\" is not an argument of timm's gMLP.");
     }
   }
