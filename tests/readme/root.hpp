@@ -11,6 +11,5 @@ namespace readme {
 
 inline const gated::FlashLanguageModel<float> model({.vocabulary = 256,
                                                      .trunk = {.depth = 1, .layer = gated::flash_presets::lucidrains(32)}});
-inline const std::vector<gated::Index> prompt{1};
 
 }  // namespace readme

@@ -13,7 +13,8 @@
 
 namespace gated {
 
-/// How many threads a Workspace may use: `Workspace<float> workspace(Threads{4})`. One unless asked.
+/// How many threads a Workspace may use: `Workspace<float> workspace(Threads{4})`. One unless asked, and one in any case in a
+/// program that is compiled without OpenMP (`gated::openmp`, `-fopenmp`).
 struct Threads {
   int count = 1;
 };
