@@ -5,6 +5,7 @@
 /// another with the milliseconds that they took, after one that is not counted, and the peak of the machine before and after
 /// them.
 
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "gated/io/lucidrains_flash.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
+#include "gated/train/gmlp_language_model.hpp"
 #include "measure.hpp"
 #include "training_step.hpp"
 
@@ -25,6 +27,9 @@ using bench::Index;
 using gated::Matrix;
 using gated::Sequences;
 using gated::Threads;
+
+/// The larger error, and a NaN for good.
+double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 
 /// Something to be timed.
 struct Work {
@@ -86,10 +91,11 @@ Work forward(const File& file, const typename Model::Config& config, const gated
 
   Work work{[run] { (*run)(); }, 0, bench::flops_of(config, sequences.count(), sequences.length(0))};
   const auto expected = file.tensors.read<double>("output");
+  gated::require<gated::ShapeError>(expected.size() == static_cast<std::size_t>(run->y.size()), "output has ", expected.size(),
+                                    " numbers, expected ", run->y.size(), ".");
   double largest = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double error = std::abs(static_cast<double>(run->y.data()[i]) - expected[i]);
-    work.error = error <= work.error ? work.error : error;  // keeps a NaN
+    work.error = worse(work.error, std::abs(static_cast<double>(run->y.data()[i]) - expected[i]));
     largest = std::max(largest, std::abs(expected[i]));
   }
   work.error /= largest;
@@ -98,21 +104,20 @@ Work forward(const File& file, const typename Model::Config& config, const gated
 
 /// A training step. The first ones must have the losses that the file states.
 Work training(const File& file, Threads threads) {
-  using Model = bench::TrainingStep::Model;
+  using Model = gated::GmlpLanguageModel<float>;
   const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"), .tied = false, .trunk = file.gmlp()};
   Model model(config);
   file.load(model, gated::lucidrains_language_model_names());
   const auto& given = file.config.at("training");
   const gated::AdamWConfig optimizer{.learning_rate = given.at("rate"), .weight_decay = given.at("weight_decay")};
-  const auto step = std::make_shared<bench::TrainingStep>(gated::TrainingConfig<Model>{.model = config, .optimizer = optimizer},
-                                                          std::move(model), file.sequences(), threads);
+  const auto step = std::make_shared<bench::TrainingStep<Model>>(
+      gated::TrainingConfig<Model>{.model = config, .optimizer = optimizer}, std::move(model), file.sequences(), threads);
   step->tokens = file.tensors.read<Index>("tokens");
   step->targets = file.tensors.read<Index>("targets");
 
   Work work{[step] { (*step)(); }, 0, step->flops()};
   for (const double expected : file.tensors.read<double>("losses")) {
-    const double error = std::abs((*step)() - expected) / expected;
-    work.error = error <= work.error ? work.error : error;
+    work.error = worse(work.error, std::abs((*step)() - expected) / expected);
   }
   return work;
 }
@@ -151,9 +156,10 @@ int main(int count, char** arguments) {
     return 2;
   }
   try {
-    const Threads threads{std::stoi(arguments[2])};
+    const Threads threads = bench::usable_threads(arguments[2]);
     const Work work = make_work(File(arguments[1]), threads);
-    std::cout << nlohmann::json{{"runtime", "gated"}, {"error", work.error}, {"flops", work.flops}} << std::endl;
+    const double error = std::isfinite(work.error) ? work.error : 1e300;  // JSON has no NaN
+    std::cout << nlohmann::json{{"runtime", "gated"}, {"error", error}, {"flops", work.flops}} << std::endl;
     for (int runs; std::cin >> runs;) {
       double peak = bench::measure_peak(threads);
       auto times = bench::time_runs(runs, work.run);

@@ -9,9 +9,11 @@
 
 namespace bench {
 
-/// Calls `f` in the loop of `state`. Returns the seconds of one call.
+/// Calls `f` in the loop of `state`, and once before, when memory is allocated and caches are cold. Returns the seconds of one
+/// call.
 template <class F>
 double run(benchmark::State& state, F&& f) {
+  f();
   const double start = seconds();
   for ([[maybe_unused]] auto _ : state) {
     f();

@@ -48,9 +48,9 @@ void spatial_gating_unit(benchmark::State& state, gated::SpatialForm form) {
   gated::Random random(1);
   gated::SpatialGatingUnit<float> gate({.channels = config.hidden, .spatial = {.length = config.length, .form = form}});
   gate.initialize(random);
-  const double flops = static_cast<double>(state.range(0) * config.hidden) *
-                       pairs(static_cast<double>(config.length), form == gated::SpatialForm::scaled_toeplitz);
-  forward(state, gate, state.range(0), config.length, config.hidden, gate.out(), flops, 4);
+  const double flops = spatial_flops(gate.out(), config.length, gate.proj.is_causal());
+  forward(state, gate, state.range(0), config.length, config.hidden, gate.out(), static_cast<double>(state.range(0)) * flops,
+          4);
 }
 
 void on_gmlp_sizes(benchmark::internal::Benchmark* b) {
@@ -92,10 +92,7 @@ void mixed_chunk_attention(benchmark::State& state, bool causal) {
 }
 
 void transformer_block(benchmark::State& state) {
-  const gated::TransformerBlockConfig config{.channels = state.range(1), .heads = state.range(1) / 64};
-  gated::Random random(1);
-  const gated::TransformerBlock<float> block(config, random);
-  forward(state, block, 1, state.range(0), config.channels, config.channels, flops_of(config, 1, state.range(0)), 2);
+  attention<gated::TransformerBlock<float>>(state, {.channels = state.range(1), .heads = state.range(1) / 64});
 }
 
 void on_texts(benchmark::internal::Benchmark* b) {

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <functional>
 #include <map>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -39,6 +42,39 @@ std::vector<double> time_runs(int runs, F&& f) {
   return times;
 }
 
+/// The seconds of a call of `f`: the mean of as many calls as it takes until `at_least` seconds have passed, since one short
+/// call alone says little.
+template <class F>
+double seconds_per_call(double at_least, F&& f) {
+  const double start = seconds();
+  double time = 0;
+  for (int calls = 1;; ++calls) {
+    f();
+    time = seconds() - start;
+    if (time >= at_least) {
+      return time / calls;
+    }
+  }
+}
+
+/// A figure that is measured anew with each call.
+using Measurement = std::function<double()>;
+
+/// Takes what is to be compared by turns: in each turn every measurement is called once, so that what disturbs the machine
+/// disturbs all. The first turn is not counted. `[i][turn]` is what `measurements[i]` returned.
+inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Measurement>& measurements) {
+  std::vector<std::vector<double>> figures(measurements.size());
+  for (int turn = -1; turn < turns; ++turn) {
+    for (std::size_t i = 0; i < measurements.size(); ++i) {
+      const double figure = measurements[i]();
+      if (turn >= 0) {
+        figures[i].push_back(figure);
+      }
+    }
+  }
+  return figures;
+}
+
 /// The most threads that this build can use.
 inline int most_threads() {
 #if defined(_OPENMP)
@@ -46,6 +82,18 @@ inline int most_threads() {
 #else
   return 1;
 #endif
+}
+
+/// As many threads as `text` says. Errors: ArgumentError for what is no number, and where this build would run on fewer, since
+/// a table would then name threads that did not run.
+inline Threads usable_threads(std::string_view text) {
+  int count = 0;
+  const char* const end = text.data() + text.size();
+  const bool is_number = std::from_chars(text.data(), end, count).ptr == end;
+  gated::require<gated::ArgumentError>(is_number && count >= 1 && count <= most_threads(), "threads = ", text,
+                                       ", expected 1 … ", most_threads(),
+                                       ": what this machine has and this build uses. Without OpenMP that is 1.");
+  return {count};
 }
 
 /// 1, 2, 4, … and most_threads().
@@ -60,8 +108,9 @@ inline std::vector<std::int64_t> thread_counts() {
 
 namespace detail {
 
-/// Independent chains of multiply-adds: enough to keep two units of latency 4 busy, few enough for 16 registers.
-inline constexpr unsigned chains = 12;
+/// Independent chains of multiply-adds. With 32 registers, enough to keep four units of latency 4 busy; with 16, three of
+/// them, and no sum leaves its register.
+inline constexpr unsigned chains = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 16 : 12;
 
 template <class T>
 EIGEN_DONT_INLINE T multiply_add(Index steps, T factor) {
@@ -103,11 +152,11 @@ double multiply_add_rate(Threads threads) {
   return 2.0 * detail::chains * static_cast<double>(gated::Simd<T>::width * steps * threads.count) / time;
 }
 
-/// The peak: the best of a few multiply_add_rate(), in floating-point operations per second.
+/// The peak: the best of `tries` multiply_add_rate(), in floating-point operations per second.
 template <class T = float>
-double measure_peak(Threads threads) {
+double measure_peak(Threads threads, int tries = 7) {
   double best = 0;
-  for (int i = 0; i < 7; ++i) {
+  for (int i = 0; i < tries; ++i) {
     best = std::max(best, multiply_add_rate<T>(threads));
   }
   return best;

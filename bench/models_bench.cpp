@@ -2,8 +2,7 @@
 
 #include "counters.hpp"
 #include "flops.hpp"
-#include "gated/models/gau_presets.hpp"
-#include "gated/models/presets.hpp"
+#include "works.hpp"
 
 namespace bench {
 
@@ -33,7 +32,7 @@ void gmlp(benchmark::State& state, const gated::GmlpConfig& config) {
 }
 
 void flash(benchmark::State& state, bool causal) {
-  const gated::FlashConfig config{.depth = 12, .layer = gated::flash_presets::lucidrains(512, 256, causal)};
+  const auto config = flash_trunk(causal);
   trunk<gated::Flash<float>>(state, config, 1, state.range(0), config.layer.channels, threads_of(state, 1));
 }
 
@@ -45,7 +44,41 @@ void image_classifier(benchmark::State& state) {
   Matrix<float> logits(images.rows(), model.out());
   Workspace<float> workspace(threads_of(state, 1));
   const double time = run(state, [&] { model.forward(images, logits, workspace); });
+  count_flops(state, time, flops_of(model, images.rows()), workspace.threads());
   state.counters["images/s"] = static_cast<double>(images.rows()) / time;
+}
+
+/// Tokens to logits, or to hidden states, on `count` texts of `length` tokens.
+template <class Model>
+void text(benchmark::State& state, const typename Model::Config& config, Index count, Index length, Threads threads) {
+  gated::Random random(1);
+  const Model model(config, random);
+  std::vector<Index> tokens;
+  for (Index i = 0; i < count * length; ++i) {
+    tokens.push_back(1 + i * 7 % (config.vocabulary - 1));  // 0 is padding for some
+  }
+  Workspace<float> workspace(threads);
+  const auto sequences = Sequences::uniform(count, length);
+  Matrix<float> output = model.forward(tokens, sequences, workspace);
+  const double time = run(state, [&] { model.forward(tokens, sequences, output, workspace); });
+  count_flops(state, time, flops_of(config, count, length), threads);
+  count_tokens(state, time, static_cast<double>(tokens.size()));
+}
+
+void gmlp_text(benchmark::State& state) {
+  const gated::GmlpLanguageModelConfig config{.vocabulary = 32000, .trunk = gmlp_nlp()};
+  text<gated::GmlpLanguageModel<float>>(state, config, state.range(0), config.trunk.length, threads_of(state, 1));
+}
+
+void flash_text(benchmark::State& state) {
+  const gated::FlashLanguageModelConfig config{.vocabulary = 32000, .trunk = flash_trunk(true)};
+  text<gated::FlashLanguageModel<float>>(state, config, 1, state.range(0), threads_of(state, 1));
+}
+
+/// GAU-α as it was published, to its hidden states.
+void gau_encoder(benchmark::State& state) {
+  const auto config = gated::gau_presets::gau_alpha_encoder(12000, gated::gau_presets::gau_alpha(768));
+  text<gated::GauEncoder<float>>(state, config, 1, state.range(0), threads_of(state, 1));
 }
 
 void on_batches(benchmark::internal::Benchmark* b) {
@@ -53,19 +86,29 @@ void on_batches(benchmark::internal::Benchmark* b) {
   b->ArgsProduct({{1, 8}, thread_counts()});
 }
 
-void on_long_texts(benchmark::internal::Benchmark* b) {
+void on_tokens(benchmark::internal::Benchmark* b, std::int64_t tokens) {
   b->ArgNames({"tokens", "threads"})->UseRealTime()->Unit(benchmark::kMillisecond);
-  b->ArgsProduct({{4096}, thread_counts()});
+  b->ArgsProduct({{tokens}, thread_counts()});
+}
+void on_texts(benchmark::internal::Benchmark* b) { on_tokens(b, 512); }
+void on_long_texts(benchmark::internal::Benchmark* b) { on_tokens(b, 4096); }
+
+gated::GmlpConfig gmlp_ti16() { return {.length = 196, .channels = 128, .hidden = 768, .depth = 30}; }
+
+gated::GmlpConfig amlp_nlp() {
+  auto config = gmlp_nlp();
+  config.attention = 64;
+  return config;
 }
 
-const gated::GmlpConfig tiny{.length = 196, .channels = 128, .hidden = 768, .depth = 30};
-const gated::GmlpConfig small{.length = 196, .channels = 256, .hidden = 1536, .depth = 30};
-const gated::GmlpConfig language{.length = 512, .channels = 512, .hidden = 3072, .depth = 8};
-
-BENCHMARK_CAPTURE(gmlp, ti16, tiny)->Name("models/gmlp_ti16_trunk")->Apply(on_batches);
-BENCHMARK_CAPTURE(gmlp, s16, small)->Name("models/gmlp_s16_trunk")->Apply(on_batches);
-BENCHMARK_CAPTURE(gmlp, language, language)->Name("models/gmlp_nlp_trunk")->Apply(on_batches);
+BENCHMARK_CAPTURE(gmlp, ti16, gmlp_ti16())->Name("models/gmlp_ti16_trunk")->Apply(on_batches);
+BENCHMARK_CAPTURE(gmlp, s16, gmlp_s16())->Name("models/gmlp_s16_trunk")->Apply(on_batches);
+BENCHMARK_CAPTURE(gmlp, nlp, gmlp_nlp())->Name("models/gmlp_nlp_trunk")->Apply(on_batches);
+BENCHMARK_CAPTURE(gmlp, amlp, amlp_nlp())->Name("models/amlp_nlp_trunk")->Apply(on_batches);
 BENCHMARK(image_classifier)->Name("models/gmlp_s16_224")->Apply(on_batches);
+BENCHMARK(gmlp_text)->Name("models/gmlp_language_model")->Apply(on_batches);
+BENCHMARK(flash_text)->Name("models/flash_language_model")->Apply(on_long_texts);
+BENCHMARK(gau_encoder)->Name("models/gau_alpha_encoder")->Apply(on_texts);
 BENCHMARK_CAPTURE(flash, all, false)->Name("models/flash_trunk")->Apply(on_long_texts);
 BENCHMARK_CAPTURE(flash, causal, true)->Name("models/flash_trunk_causal")->Apply(on_long_texts);
 

@@ -32,33 +32,64 @@ auto state_after(const Model& model, Index tokens) {
   return state;
 }
 
-/// Times `steps` tokens after position `state.range(0)`, each time from a copy of the same state.
-template <class Model, class State>
-void stream(benchmark::State& bench_state, const Model& model, const State& start) {
+/// The bytes that a step reads of `model` beside its state: every weight once, but of those that mix tokens none.
+template <class Model>
+double weight_bytes(const Model& model) {
+  std::size_t bytes = 0;
+  gated::for_each_parameter(
+      [&](const gated::ParameterInfo& info, auto values) {
+        bytes += info.role == gated::Role::spatial || info.role == gated::Role::constant ? 0 : values.size_bytes();
+      },
+      model);
+  return static_cast<double>(bytes);
+}
+
+/// The mean number of tokens that a step looks at, itself included, if it looks at all of them.
+double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
+
+/// Times `step(x, state, y, i, workspace)` for i = 0 … `steps` - 1, after position `state.range(0)`, each time from a copy of
+/// the same state. `state_floats` are those that a step reads of the state, and of W to multiply with it.
+template <class Model, class State, class Step>
+void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats, const Step& step) {
   const Threads threads = threads_of(bench_state, 1);
   Workspace<float> workspace(threads);
   const auto prepared = gated::prepare(model);
   workspace.use(prepared);
   const Matrix<float> x = Matrix<float>::Random(steps, channels);
   Matrix<float> y = x;
-  double sum = 0;
-  for ([[maybe_unused]] auto _ : bench_state) {
-    State state = start;
+  State state = start;
+  const auto pass = [&] {
+    state = start;
     const double begin = seconds();
     for (Index i = 0; i < steps; ++i) {
-      model.extend(x.middleRows(i, 1), state, y.middleRows(i, 1), workspace);
+      step(x.middleRows(i, 1), state, y.middleRows(i, 1), i, workspace);
     }
-    const double time = seconds() - begin;
+    return seconds() - begin;
+  };
+  pass();  // is not counted
+  double sum = 0;
+  for ([[maybe_unused]] auto _ : bench_state) {
+    const double time = pass();
     bench_state.SetIterationTime(time);
     sum += time;
   }
   const double time = sum / static_cast<double>(bench_state.iterations() * steps);
   count_tokens(bench_state, time, 1);
   bench_state.counters["us/token"] = time * 1e6;
-  count_bytes(bench_state, time, static_cast<double>(gated::parameter_count(model)) * sizeof(float));
+  count_bytes(bench_state, time, weight_bytes(model) + state_floats * sizeof(float));
   bench_state.counters["state MB"] = static_cast<double>(start.bytes()) * 1e-6;
 }
 
+/// stream() of a model that knows its position.
+template <class Model, class State>
+void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats) {
+  stream(bench_state, model, start, state_floats,
+         [&model](const auto& x, State& state, auto&& y, Index, Workspace<float>& workspace) {
+           model.extend(x, state, y, workspace);
+         });
+}
+
+/// Reads the memory once there is one, and of the open chunk on average half the keys and values.
 void flash(benchmark::State& state) {
   static gated::Random random(1);
   static const gated::Flash<float> model({.depth = depth, .layer = gated::flash_presets::lucidrains(channels)}, random);
@@ -67,9 +98,13 @@ void flash(benchmark::State& state) {
   if (start == known.end()) {
     start = known.emplace(state.range(0), state_after(model, state.range(0))).first;
   }
-  stream(state, model, start->second);
+  const auto& layer = model.config.layer;
+  const auto s = static_cast<double>(layer.query_key), e = static_cast<double>(layer.value);
+  const double memory = state.range(0) < layer.chunk ? 0 : s * e;
+  stream(state, model, start->second, static_cast<double>(depth) * (memory + seen_after(0) * (s + e)));
 }
 
+/// Reads a row of W and the gate inputs of all tokens so far.
 void gmlp(benchmark::State& state, gated::SpatialForm form) {
   gated::Random random(1);
   const gated::Gmlp<float> model({.length = state.range(0) + steps,
@@ -79,7 +114,23 @@ void gmlp(benchmark::State& state, gated::SpatialForm form) {
                                   .spatial = form,
                                   .causal = true},
                                  random);
-  stream(state, model, state_after(model, state.range(0)));
+  const double columns = static_cast<double>(model.blocks.front().gate.out()) + 1;
+  stream(state, model, state_after(model, state.range(0)), static_cast<double>(depth) * seen_after(state.range(0)) * columns);
+}
+
+/// One layer. Reads the keys and values of all tokens so far; they are zeros, which takes as long as any numbers.
+void gau(benchmark::State& state) {
+  gated::Random random(1);
+  const Index position = state.range(0);
+  auto config = gated::gau_presets::paper(channels, position + steps);
+  config.score_scale = gated::ScoreScale::max_length;
+  config.causal = true;
+  const gated::GatedAttentionUnit<float> layer(config, random);
+  const double columns = static_cast<double>(config.query_key + config.value);
+  stream(state, layer, layer.start(position + steps), seen_after(position) * columns,
+         [&](const auto& x, gated::GatedAttentionUnitState<float>& kept, auto&& y, Index i, Workspace<float>& workspace) {
+           layer.extend(x, position + i, kept, y, workspace);
+         });
 }
 
 void at(benchmark::internal::Benchmark* b, std::vector<std::int64_t> positions) {
@@ -90,6 +141,7 @@ void at_any_position(benchmark::internal::Benchmark* b) { at(b, {0, 1000, 65536}
 void at_first_positions(benchmark::internal::Benchmark* b) { at(b, {0, 1792}); }
 
 BENCHMARK(flash)->Name("streaming/flash_256_tokens")->Apply(at_any_position);
+BENCHMARK(gau)->Name("streaming/gau_256_tokens")->Apply(at_first_positions);
 BENCHMARK_CAPTURE(gmlp, dense, gated::SpatialForm::dense)->Name("streaming/gmlp_256_tokens")->Apply(at_first_positions);
 BENCHMARK_CAPTURE(gmlp, toeplitz, gated::SpatialForm::toeplitz)
     ->Name("streaming/gmlp_toeplitz_256_tokens")

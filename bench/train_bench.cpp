@@ -1,23 +1,22 @@
 /// Training steps, and what they are made of.
 
 #include "counters.hpp"
+#include "gated/train/flash_language_model.hpp"
+#include "gated/train/gau_encoder.hpp"
+#include "gated/train/gmlp_language_model.hpp"
 #include "training_step.hpp"
+#include "works.hpp"
 
 namespace bench {
 
 namespace {
 
-gated::GmlpLanguageModelConfig model_config() {
-  return {
-      .vocabulary = 256, .tied = false, .trunk = {.length = 256, .channels = 256, .hidden = 1024, .depth = 4, .causal = true}};
-}
-
-/// Forward, back, AdamW.
-void step(benchmark::State& state, bool recompute) {
+/// Forward, back, AdamW on texts of `length` tokens.
+template <class Model>
+void step(benchmark::State& state, const typename Model::Config& config, Index length, bool recompute) {
   gated::Random random(1);
-  const auto config = model_config();
-  TrainingStep step({}, TrainingStep::Model(config, random), gated::Sequences::uniform(state.range(0), config.trunk.length),
-                    threads_of(state, 1), {.recompute = recompute});
+  TrainingStep<Model> step({}, Model(config, random), gated::Sequences::uniform(state.range(0), length), threads_of(state, 1),
+                           {.recompute = recompute});
   for (Index i = 0; i < step.sequences.total(); ++i) {
     step.tokens.push_back(i * 7 % config.vocabulary);
     step.targets.push_back((i + 1) * 7 % config.vocabulary);
@@ -28,12 +27,30 @@ void step(benchmark::State& state, bool recompute) {
   state.counters["tape MB"] = static_cast<double>(step.tape.bytes()) * 1e-6;
 }
 
+void gmlp(benchmark::State& state, bool recompute) {
+  const auto config = trained_gmlp();
+  step<gated::GmlpLanguageModel<float>>(state, config, config.trunk.length, recompute);
+}
+
+/// As wide as the gMLP, and about as many flops a token.
+void flash(benchmark::State& state) {
+  const gated::FlashLanguageModelConfig config{.vocabulary = 256,
+                                               .trunk = {.depth = 4, .layer = gated::flash_presets::lucidrains(256)}};
+  step<gated::FlashLanguageModel<float>>(state, config, 1024, false);
+}
+
+void gau(benchmark::State& state) {
+  const auto layer = gated::gau_presets::flash_quad_junnyu(256);
+  step<gated::GauEncoder<float>>(state, gated::gau_presets::flash_quad_encoder(256, layer, 4), 256, false);
+}
+
 /// The update alone: reads four models and writes three.
 void adamw(benchmark::State& state) {
+  using Model = gated::GmlpLanguageModel<float>;
   gated::Random random(1);
-  TrainingStep::Model model(model_config(), random);
-  const TrainingStep::Model gradient(model_config(), random);
-  gated::AdamW<TrainingStep::Model> optimizer(model);
+  Model model(trained_gmlp(), random);
+  const Model gradient(trained_gmlp(), random);
+  gated::AdamW<Model> optimizer(model);
   const double time = run(state, [&] { optimizer.update(model, gradient, 1e-9, threads_of(state, 0)); });
   count_bytes(state, time, 7.0 * static_cast<double>(gated::parameter_count(model)) * sizeof(float));
 }
@@ -43,8 +60,10 @@ void on_batches(benchmark::internal::Benchmark* b) {
   b->ArgsProduct({{1, 8}, thread_counts()});
 }
 
-BENCHMARK_CAPTURE(step, kept, false)->Name("train/gmlp_step")->Apply(on_batches);
-BENCHMARK_CAPTURE(step, recomputed, true)->Name("train/gmlp_step_recompute")->Apply(on_batches);
+BENCHMARK_CAPTURE(gmlp, kept, false)->Name("train/gmlp_step")->Apply(on_batches);
+BENCHMARK_CAPTURE(gmlp, recomputed, true)->Name("train/gmlp_step_recompute")->Apply(on_batches);
+BENCHMARK(flash)->Name("train/flash_step")->Apply(on_batches);
+BENCHMARK(gau)->Name("train/gau_encoder_step")->Apply(on_batches);
 BENCHMARK(adamw)
     ->Name("train/adamw")
     ->ArgName("threads")

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "flops.hpp"
-#include "gated/train/gmlp_language_model.hpp"
 #include "gated/train/loss.hpp"
 #include "gated/train/training.hpp"
 
@@ -12,9 +11,9 @@
 
 namespace bench {
 
+/// Of any language model; include what records it (gated/train/…_language_model.hpp).
+template <class Model>
 struct TrainingStep {
-  using Model = gated::GmlpLanguageModel<float>;
-
   gated::Training<Model> training;
   gated::Tape<float> tape;
   std::vector<Index> tokens, targets;
@@ -35,11 +34,7 @@ struct TrainingStep {
   }
 
   /// Thrice the forward pass: each product has two of its size on the way back.
-  double flops() const {
-    const auto& config = training.model.config;
-    const double logits = 2.0 * static_cast<double>(sequences.total() * config.trunk.channels * config.vocabulary);
-    return 3 * (flops_of(config.trunk, sequences.count(), sequences.length(0)) + logits);
-  }
+  double flops() const { return 3 * flops_of(training.model.config, sequences.count(), sequences.length(0)); }
 };
 
 }  // namespace bench

@@ -85,12 +85,16 @@ def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
 def lengths(table, plots):
     q = table["gMLP-base"]
     shares = [q["spatial share of time"], q["spatial share of flops"]]
+    half = crossing(shares[0], {n: 0.5 for n in shares[0]})
+    measured = half is not None and half > min(shares[0])
     plot(os.path.join(plots, "lengths.png"), "tokens", "share of the whole",
          [("spatial part, time", shares[0], "o-"), ("spatial part, flops n / (n + 3d)", shares[1], "s--")],
-         marks=[(1536, "n = 3d")], y_scale="linear")
+         marks=[(1536, "n = 3d")] + ([(half, "half of the time")] if measured else []), y_scale="linear")
+    where = f"from about {round(half, -1):,.0f} tokens on" if measured else "at no length measured"
     return markdown("tokens", [("ms", q["ms"]), ("of peak", q["of peak"]), ("spatial, of the time", shares[0]),
-                               ("spatial, of the flops", shares[1]), ("weights, MB", q["weights MB"]),
-                               ("scratch, MB", q["scratch MB"])])
+                               ("spatial, of the flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
+                               ("weights, MB", q["weights MB"]), ("scratch, MB", q["scratch MB"])]
+                    ) + f"\nThe spatial part takes more than half of the time {where}.\n"
 
 
 def blocks(table, plots):
@@ -143,6 +147,7 @@ def spatial(table, plots):
     plot(os.path.join(plots, "spatial.png"), "tokens", "ms", [(name, q["ms"], "o-") for name, q in table.items()])
     columns = [(f"{name}, ms", q["ms"]) for name, q in table.items()]
     columns += [(f"{name}, weights MB", q["weights MB"]) for name, q in table.items() if "causal" not in name]
+    columns += [(f"{name}, scratch MB", q["scratch MB"]) for name, q in table.items()]
     return markdown("tokens", columns)
 
 

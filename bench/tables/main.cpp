@@ -21,7 +21,7 @@ constexpr Table tables[] = {{"lengths", bench::table_of_lengths},
 
 }  // namespace
 
-int main(int count, char** arguments) {
+int main(int count, char** arguments) try {
   bench::TableOptions options;
   std::vector<std::string> names;
   for (int i = 1; i < count; ++i) {
@@ -29,7 +29,7 @@ int main(int count, char** arguments) {
     if (argument == "--quick") {
       options.quick = true;
     } else if (argument == "--threads" && i + 1 < count) {
-      options.threads.count = std::stoi(arguments[++i]);
+      options.threads = bench::usable_threads(arguments[++i]);
     } else if (std::any_of(std::begin(tables), std::end(tables), [&](const Table& t) { return t.name == argument; })) {
       names.push_back(argument);
     } else {
@@ -44,4 +44,7 @@ int main(int count, char** arguments) {
       table.print(options);
     }
   }
+} catch (const std::exception& error) {
+  std::cerr << "measure_tables: " << error.what() << '\n';
+  return 1;
 }

@@ -1,3 +1,4 @@
+#include <memory>
 #include <vector>
 
 #include "gated/models/prepare.hpp"
@@ -7,24 +8,19 @@ namespace bench {
 
 namespace {
 
+using gated::Matrix;
+
 constexpr Index channels = 512, chunk = 256;
 
-/// The seconds of a token in `step(x, y, i)`, called for i = 0 … tokens - 1.
-template <class Step>
-double seconds_per_token(Index tokens, const Step& step) {
-  const gated::Matrix<float> x = gated::Matrix<float>::Random(1, channels);
-  gated::Matrix<float> y = x;
-  const double start = seconds();
-  for (Index i = 0; i < tokens; ++i) {
-    step(x, y, i);
-  }
-  return (seconds() - start) / static_cast<double>(tokens);
-}
+/// A series at one position: the seconds of a token from there on, and the bytes of the state.
+struct Stream {
+  const char* series;
+  Index position;
+  std::size_t state_bytes;
+  Measurement measure;
+};
 
-void print(const char* series, Index position, const std::vector<double>& times, std::size_t state_bytes) {
-  print_row("streaming", series, position, "tokens/s", 1 / median(times));
-  print_row("streaming", series, position, "state MB", megabytes(state_bytes));
-}
+using Streams = std::vector<Stream>;
 
 /// A workspace that takes the packed weights of one model.
 struct PreparedWorkspace {
@@ -38,97 +34,99 @@ struct PreparedWorkspace {
   }
 };
 
-/// Prints the speed of `step`, as seconds_per_token() calls it, after `restart()`.
-template <class State, class Restart, class Step>
-void measure(const TableOptions& options, const char* series, Index position, Index tokens, const State& state,
-             const Restart& restart, const Step& step) {
-  std::vector<double> times;
-  for (int run = -1; run < options.runs(); ++run) {
+/// The mean seconds of `tokens` steps: `step(x, y, i)` for i = 0 … tokens - 1, after one that is not counted. `restart()` goes
+/// back to the state before the first.
+template <class Restart, class Step>
+Measurement mean_of(const TableOptions& options, Index tokens, const Restart& restart, const Step& step) {
+  if (options.quick) {
+    tokens = std::min<Index>(tokens, 4);
+  }
+  return [tokens, restart, step] {
+    const Matrix<float> x = Matrix<float>::Random(1, channels);
+    Matrix<float> y = x;
     restart();
-    const double time = seconds_per_token(tokens, step);
-    if (run >= 0) {  // the first warms up
-      times.push_back(time);
+    step(x, y, 0);
+    restart();
+    const double start = seconds();
+    for (Index i = 0; i < tokens; ++i) {
+      step(x, y, i);
     }
-  }
-  print(series, position, times, state.bytes());
+    return (seconds() - start) / static_cast<double>(tokens);
+  };
 }
 
-/// What the layers are asked for does not depend on what the tokens were, so positions are set rather than reached.
-void single_layers(const TableOptions& options, const std::vector<Index>& positions) {
-  const Index capacity = positions.back() + chunk;
-  gated::Random random(1);
-  const auto tokens = [&](Index wanted) { return options.quick ? std::min<Index>(wanted, 4) : wanted; };
+// How long a step of a single layer takes depends on its position and not on the numbers in the state: in these three series
+// the position is set, and the state holds zeros.
 
-  const gated::MixedChunkAttention<float> flash(gated::flash_presets::lucidrains(channels, chunk), random);
-  PreparedWorkspace prepared_flash(flash, options);
+void add_flash_layer(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
+                     Streams& streams) {
+  using Layer = gated::MixedChunkAttention<float>;
+  const auto layer = std::make_shared<const Layer>(gated::flash_presets::lucidrains(channels, chunk), random);
+  const auto prepared = std::make_shared<PreparedWorkspace>(*layer, options);
+  const auto state = std::make_shared<Layer::State>(layer->start());
   for (const Index position : positions) {
-    auto state = flash.start();
-    const auto restart = [&] {
-      state.finished = (position - 1) / chunk;
-      state.filled = (position - 1) % chunk;
+    const auto restart = [state, position] {
+      state->finished = (position - 1) / chunk;
+      state->filled = (position - 1) % chunk;
     };
-    measure(options, "FLASH layer", position, tokens(chunk), state, restart,
-            [&](const auto& x, auto& y, Index) { flash.extend(x, state, y, prepared_flash.workspace); });
-  }
-
-  auto gau_config = gated::gau_presets::paper(channels, capacity);
-  gau_config.score_scale = gated::ScoreScale::max_length;
-  gau_config.causal = true;
-  const gated::GatedAttentionUnit<float> gau(gau_config, random);
-  PreparedWorkspace prepared_gau(gau, options);
-  for (const Index position : positions) {
-    auto state = gau.start(position + chunk);
-    measure(
-        options, "GAU", position, tokens(16), state, [] {},
-        [&](const auto& x, auto& y, Index i) { gau.extend(x, position - 1 + i, state, y, prepared_gau.workspace); });
-  }
-
-  for (const Index position : positions) {
-    gated::GmlpBlock<float> block({.length = position + chunk,
-                                   .channels = channels,
-                                   .hidden = 6 * channels,
-                                   .spatial = gated::SpatialForm::toeplitz,
-                                   .causal = true});
-    block.initialize(random);
-    PreparedWorkspace prepared_block(block, options);
-    auto state = block.start();
-    measure(
-        options, "gMLP block (Toeplitz)", position, tokens(16), state, [] {},
-        [&](const auto& x, auto& y, Index i) { block.extend(x, position - 1 + i, state, y, prepared_block.workspace); });
+    const auto step = [=](const auto& x, auto& y, Index) { layer->extend(x, *state, y, prepared->workspace); };
+    streams.push_back({"FLASH layer", position, state->bytes(), mean_of(options, chunk, restart, step)});
   }
 }
 
-/// A whole model, whose positions are reached, thousands of tokens at a time. They are measured by turns: how they compare is
-/// what is asked for.
-void flash_model(const TableOptions& options, const std::vector<Index>& positions) {
-  gated::Random random(1);
-  const gated::Flash<float> model({.depth = 12, .layer = gated::flash_presets::lucidrains(channels, chunk)}, random);
-  PreparedWorkspace prepared_model(model, options);
-  std::vector<gated::FlashState<float>> states;
-  auto state = model.start();
+void add_gau(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random, Streams& streams) {
+  using Layer = gated::GatedAttentionUnit<float>;
+  auto config = gated::gau_presets::paper(channels, positions.back() + chunk);
+  config.score_scale = gated::ScoreScale::max_length;
+  config.causal = true;
+  const auto layer = std::make_shared<const Layer>(config, random);
+  const auto prepared = std::make_shared<PreparedWorkspace>(*layer, options);
   for (const Index position : positions) {
-    while (state.position() < position - 1) {
-      const Index rows = std::min<Index>(4096, position - 1 - state.position());
-      const gated::Matrix<float> x = gated::Matrix<float>::Random(rows, channels);
-      gated::Matrix<float> y = x;
-      model.extend(x, state, y, prepared_model.workspace);
-    }
-    states.push_back(state);
+    const auto state = std::make_shared<gated::GatedAttentionUnitState<float>>(layer->start(position + chunk));
+    const auto step = [=](const auto& x, auto& y, Index i) {
+      layer->extend(x, position - 1 + i, *state, y, prepared->workspace);
+    };
+    streams.push_back({"GAU", position, state->bytes(),
+                       mean_of(
+                           options, 16, [] {}, step)});
   }
-  std::vector<std::vector<double>> times(positions.size());
-  for (int run = -1; run < options.runs(); ++run) {
-    for (std::size_t i = 0; i < positions.size(); ++i) {
-      state = states[i];
-      const double time = seconds_per_token(options.quick ? 4 : chunk, [&](const auto& x, auto& y, Index) {
-        model.extend(x, state, y, prepared_model.workspace);
-      });
-      if (run >= 0) {
-        times[i].push_back(time);
-      }
-    }
+}
+
+void add_gmlp_block(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random, Streams& streams) {
+  for (const Index position : positions) {
+    const auto block = std::make_shared<gated::GmlpBlock<float>>(gated::GmlpConfig{.length = position + chunk,
+                                                                                   .channels = channels,
+                                                                                   .hidden = 6 * channels,
+                                                                                   .spatial = gated::SpatialForm::toeplitz,
+                                                                                   .causal = true});
+    block->initialize(random);
+    const auto prepared = std::make_shared<PreparedWorkspace>(*block, options);
+    const auto state = std::make_shared<gated::GmlpBlockState<float>>(block->start());
+    const auto step = [=](const auto& x, auto& y, Index i) {
+      block->extend(x, position - 1 + i, *state, y, prepared->workspace);
+    };
+    streams.push_back({"gMLP block (Toeplitz)", position, state->bytes(),
+                       mean_of(
+                           options, 16, [] {}, step)});
   }
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    print("FLASH 12 layers", positions[i], times[i], state.bytes());
+}
+
+/// A whole model, whose positions are reached, thousands of tokens at a time.
+void add_flash_model(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
+                     Streams& streams) {
+  const auto model = std::make_shared<const gated::Flash<float>>(flash_trunk(true), random);
+  const auto prepared = std::make_shared<PreparedWorkspace>(*model, options);
+  const auto state = std::make_shared<gated::FlashState<float>>(model->start());
+  for (const Index position : positions) {
+    while (state->position() < position - 1) {
+      const Index rows = std::min<Index>(4096, position - 1 - state->position());
+      const Matrix<float> x = Matrix<float>::Random(rows, channels);
+      Matrix<float> y = x;
+      model->extend(x, *state, y, prepared->workspace);
+    }
+    const auto restart = [state, reached = *state] { *state = reached; };
+    const auto step = [=](const auto& x, auto& y, Index) { model->extend(x, *state, y, prepared->workspace); };
+    streams.push_back({"FLASH 12 layers", position, state->bytes(), mean_of(options, chunk, restart, step)});
   }
 }
 
@@ -137,8 +135,22 @@ void flash_model(const TableOptions& options, const std::vector<Index>& position
 void table_of_streaming(const TableOptions& options) {
   const std::vector<Index> positions =
       options.quick ? std::vector<Index>{1, 300} : std::vector<Index>{1, 16, 256, 1000, 4096, 16384, 65536};
-  single_layers(options, positions);
-  flash_model(options, positions);
+  gated::Random random(1);
+  Streams streams;
+  add_flash_layer(options, positions, random, streams);
+  add_gau(options, positions, random, streams);
+  add_gmlp_block(options, positions, random, streams);
+  add_flash_model(options, positions, random, streams);
+
+  std::vector<Measurement> measurements;
+  for (Stream& stream : streams) {
+    measurements.push_back(std::move(stream.measure));  // some hold a whole state
+  }
+  const auto times = by_turns(options.turns(), measurements);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    print_row("streaming", streams[i].series, streams[i].position, "tokens/s", 1 / median(times[i]));
+    print_row("streaming", streams[i].series, streams[i].position, "state MB", megabytes(streams[i].state_bytes));
+  }
 }
 
 }  // namespace bench

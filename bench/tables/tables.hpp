@@ -5,12 +5,11 @@
 #include <string_view>
 
 #include "flops.hpp"
-#include "gated/models/gau_presets.hpp"
-#include "gated/models/presets.hpp"
 #include "measure.hpp"
+#include "works.hpp"
 
 /// @file
-/// The tables that reviewers of these papers asked for, as lines of CSV: table,series,x,quantity,value.
+/// How time and memory grow with length, position and threads, as lines of CSV: table,series,x,quantity,value.
 
 namespace bench {
 
@@ -18,18 +17,26 @@ struct TableOptions {
   Threads threads{most_threads()};
   bool quick = false;  ///< only to see that everything works
 
-  int runs() const { return quick ? 1 : 7; }
+  int turns() const { return quick ? 1 : 7; }
 };
 
 inline void print_row(std::string_view table, std::string_view series, Index x, std::string_view quantity, double value) {
   std::cout << table << ',' << series << ',' << x << ',' << quantity << ',' << value << std::endl;
 }
 
-/// The median milliseconds of a call of `f`.
+/// The seconds of a call of `f` in one turn. Short work is repeated for a while, so that the caches that others left behind do
+/// not decide.
 template <class F>
-double milliseconds(const TableOptions& options, F&& f) {
-  return 1e3 * median(time_runs(options.runs(), f));
+Measurement time_of(const TableOptions& options, F f) {
+  return [f, at_least = options.quick ? 0 : 0.05] { return seconds_per_call(at_least, f); };
 }
+
+/// The peak in one turn. The best of all turns is what times are compared with.
+inline Measurement peak_of(Threads threads) {
+  return [threads] { return measure_peak(threads, 3); };
+}
+
+inline double best(const std::vector<double>& peaks) { return *std::max_element(peaks.begin(), peaks.end()); }
 
 template <class Model>
 double megabytes(const Model& model) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "gated/models/gau_presets.hpp"
+#include "gated/models/presets.hpp"
+
+/// @file
+/// The models that are measured in more than one place. peers/models.py states the same sizes for the other runtimes.
+
+namespace bench {
+
+/// The trunk of gMLP-S/16, on the patches of a picture.
+inline gated::GmlpConfig gmlp_s16() { return {.length = 196, .channels = 256, .hidden = 1536, .depth = 30}; }
+
+/// A gMLP for texts.
+inline gated::GmlpConfig gmlp_nlp() { return {.length = 512, .channels = 512, .hidden = 3072, .depth = 8}; }
+
+/// FLASH for texts of any length.
+inline gated::FlashConfig flash_trunk(bool causal) {
+  return {.depth = 12, .layer = gated::flash_presets::lucidrains(512, 256, causal)};
+}
+
+/// The causal gMLP that is trained, of bytes.
+inline gated::GmlpLanguageModelConfig trained_gmlp() {
+  return {
+      .vocabulary = 256, .tied = false, .trunk = {.length = 256, .channels = 256, .hidden = 1024, .depth = 4, .causal = true}};
+}
+
+}  // namespace bench
