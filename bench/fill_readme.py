@@ -3,6 +3,8 @@
 stands below the table, into the project's, where that has a place for it.
 
     python3 fill_readme.py FILE.md ...      FILE names the table: build/peers/peers.md, build/tables/lengths.md, ...
+
+What lies in a folder called `partial` is of a quick run or of part of one, and is refused.
 """
 
 import os
@@ -24,6 +26,10 @@ def fill(readme, name, table, needed):
 
 
 for path in sys.argv[1:] or sys.exit(__doc__):
+    if os.path.basename(os.path.dirname(os.path.abspath(path))) == "partial":
+        sys.exit(f"{path} is of a quick run, or of part of one. Nothing has been filled in.")
+
+for path in sys.argv[1:]:
     name = os.path.splitext(os.path.basename(path))[0]
     with open(path, encoding="utf-8") as file:
         table = file.read().strip()

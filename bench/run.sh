@@ -2,53 +2,75 @@
 # sh bench/run.sh [--quick] [--threads N] [work ...]: gated beside ONNX Runtime and PyTorch, in one table.
 #
 # Builds what is needed, makes the work (weights, inputs, expected results), runs all runtimes by turns, and writes the table to
-# build/peers/peers.md. A runtime that is missing is left out. --quick shows that everything works; its figures mean nothing.
-# The works are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
+# build/peers/peers.md; that of a run which is quick, of some works only, or not whole stays in build/peers/partial. A runtime
+# that is missing is left out. --quick shows that everything works; its figures mean nothing. The works are those of
+# peers/models.py: gmlp_s16_b8, flash, gau_head, ...
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
 work=build/peers/work
 export PYTHONDONTWRITEBYTECODE=1  # no folders beside the scripts
 
-quick=""
-if [ "${1:-}" = --quick ]; then
-  quick=--quick
-  shift
-  [ $# -gt 0 ] || set -- gmlp_s16_b1 gau_head train_gmlp
-fi
+quick="" names=""
 threads=$(nproc 2> /dev/null || sysctl -n hw.ncpu)
-if [ "${1:-}" = --threads ]; then
-  threads=$2
-  shift 2
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) quick=--quick ;;
+    --threads)
+      shift
+      threads=${1:-}
+      ;;
+    -*) threads="" ;;
+    *) names="$names $1" ;;
+  esac
+  [ $# -eq 0 ] || shift
+done
+case $threads in
+  "" | 0* | *[!0-9]*)
+    echo "usage: sh bench/run.sh [--quick] [--threads N] [work ...]" >&2
+    exit 2
+    ;;
+esac
+is_whole=false
+if [ -z "$quick$names" ]; then
+  is_whole=true
+fi
+if [ -n "$quick" ]; then
+  names=${names:-"gmlp_s16_b1 gau_head train_gmlp"}
 fi
 
-configure build/bench -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_EXAMPLES=OFF
-cmake --build build/bench --target compare_peers --parallel "$(jobs)"
-
-# PyTorch, which also makes the work. The system's own python3 may have it where another stands first in the path.
-torch=""
-for candidate in "${PYTHON:-python3}" /usr/bin/python3; do
-  if [ -z "$torch" ] && "$candidate" -c "import torch, numpy" 2> /dev/null; then
-    torch=$candidate
-  fi
-done
-if [ -z "$torch" ]; then
-  echo "PyTorch is missing, and it makes the work: nothing can be compared." >&2
+# PyTorch, which also makes the work.
+torch=$(python_with "torch, numpy") || {
+  echo "PyTorch is missing${PYTHON:+ from PYTHON=$PYTHON}, and it makes the work: nothing can be compared." >&2
   echo "Debian, Ubuntu: apt-get install python3-torch python3-onnx libopenblas0-pthread. Elsewhere: pip install torch onnx" >&2
   exit 1
-fi
-mkdir -p $work
-"$torch" -W ignore bench/peers/make_work.py $work "$@"
+}
+mkdir -p $work build/peers/partial
+# shellcheck disable=SC2086  # names are several
+"$torch" -W ignore bench/peers/make_work.py $work $names
+
+configure_bench
+cmake --build build/bench --target compare_peers --parallel "$(jobs)"
 
 # ONNX Runtime, from npm's package; its CPU library is inside, so that no script of the package need run.
 onnx=build/peers/node_modules/onnxruntime-node
-if [ ! -d $onnx ] && command -v npm > /dev/null 2>&1; then
-  npm install --prefix build/peers --ignore-scripts --no-audit --no-fund --loglevel=error onnxruntime-node@1.30.0 || true
+onnx_version=1.30.0
+onnx_found() { node -p "require('./$onnx/package.json').version" 2> /dev/null || true; }
+if command -v npm > /dev/null 2>&1 && [ "$(onnx_found)" != $onnx_version ]; then
+  npm install --prefix build/peers --ignore-scripts --no-audit --no-fund --loglevel=error onnxruntime-node@$onnx_version ||
+    echo "npm could not fetch onnxruntime-node $onnx_version" >&2
 fi
-if ! command -v node > /dev/null 2>&1 || [ ! -d $onnx ]; then
-  echo "ONNX Runtime is left out: it needs node and npm's package onnxruntime-node."
+if [ -z "$(onnx_found)" ]; then
+  echo "ONNX Runtime is left out: it needs node and npm's package onnxruntime-node." >&2
   onnx=""
 fi
 
+if $is_whole; then
+  rm -f build/peers/peers.md  # of another run
+fi
+# shellcheck disable=SC2086
 "$torch" bench/peers/compare.py --ours build/bench/bench/compare_peers --work $work --torch "$torch" --onnx "$onnx" \
-  --out build/peers/peers.md --threads "$threads" $quick "$@"
+  --out build/peers/partial/peers.md --threads "$threads" $quick $names
+if $is_whole; then
+  mv build/peers/partial/peers.md build/peers/peers.md
+fi

@@ -1,4 +1,4 @@
-# Read by demo.sh and test.sh, in the root of the checkout.
+# Read by demo.sh and test.sh, by .ci/run, and by bench/run.sh and bench/tables/run.sh, in the root of the checkout.
 
 # The number of compilers to run at once: one per processor, but no more than there are gigabytes of memory.
 jobs() {
@@ -28,4 +28,27 @@ configure() {
     return 1
   fi
   grep -E 'gated::|left out|Warning' "$folder/configure.log" || true
+}
+
+# configure_bench: build/bench, for what is measured. A newer compiler's warnings keep nobody from measuring.
+configure_bench() {
+  configure build/bench -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DGATED_WERROR=OFF -DGATED_BUILD_TESTS=OFF \
+    -DGATED_BUILD_EXAMPLES=OFF
+}
+
+# python_with <modules>: prints the name of a Python that has them. PYTHON, if that is given, and no other; or else python3, or
+# the system's own, which may have them where another stands first in the path.
+python_with() {
+  if [ -n "${PYTHON:-}" ]; then
+    "$PYTHON" -c "import $1" >&2 || return 1
+    echo "$PYTHON"
+    return
+  fi
+  for candidate in python3 /usr/bin/python3; do
+    if "$candidate" -c "import $1" > /dev/null 2>&1; then
+      echo "$candidate"
+      return
+    fi
+  done
+  return 1
 }

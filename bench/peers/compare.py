@@ -6,41 +6,68 @@
 
 Every runtime loads a work once, shows that its result is the expected one, and then waits. In each of seven rounds each gets a
 turn of a few runs, one after the other, so that what disturbs the machine disturbs all of them; the table has the medians over
-all runs. The peers run at the best of several settings, found before the rounds.
+all runs. The peers run at the best of several settings, found before the rounds, by turns too.
+
+What fails is left out, with a word: a setting, a peer, a work. The table is written anew after each work, so that it always has
+what has been measured; the exit status is 1 if a peer or a work is missing that should be there.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
+PROBES, TOO_SLOW = 3, 1.5  # turns of a setting; one that takes so many times as long as the fastest gets no further turn
 TOLERANCE = 1e-4  # in float32; what is measured is below 1e-5
+FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, for which the others do not pay
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Setting(NamedTuple):
+    """How a peer is started: further arguments of its script, and what is added to the environment."""
+
+    label: str
+    arguments: tuple = ()
+    environment: dict = {}
+
+    def plus(self, other):
+        return Setting(f"{self.label}, {other.label}", self.arguments + other.arguments,
+                       {**self.environment, **other.environment})
 
 
 class Runner:
     """A runtime that has loaded a work and waits for its turn."""
 
-    def __init__(self, label, command, environment=None):
-        self.label = label
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env={**os.environ, **(environment or {})})
+    def __init__(self, command, setting=Setting("")):
+        self.setting, self.runs = setting, 1
+        self.process = subprocess.Popen([*command, *setting.arguments], env={**os.environ, **setting.environment},
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.times, self.peaks = [], []
         try:
             ready = self.answer()
+            self.name, self.build, self.flops = ready["runtime"], ready.get("build"), ready.get("flops")
+            self.error = float("nan" if ready["error"] is None else ready["error"])  # JSON has no NaN
+            if not self.error <= TOLERANCE:
+                raise ValueError(f"{self.name} is off by {self.error:.1e}. This is not the same work.")
         except BaseException:
             self.stop()
             raise
-        self.name, self.error, self.flops = ready["runtime"], ready["error"], ready.get("flops")
 
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.label} stopped with code {self.process.wait()}")
+            raise RuntimeError(f"{self.process.args[0]} stopped with code {self.process.wait()}")
         return json.loads(line)
 
     def turn(self, runs):
@@ -50,10 +77,10 @@ class Runner:
         return answer
 
     def probe(self):
-        """The milliseconds of a run, roughly; decides how many runs a turn has."""
-        once = statistics.median(self.turn(1)["ms"])
-        self.runs = max(1, min(MOST_RUNS, round(1e3 * TURN_SECONDS / max(once, 1e-3))))
-        return statistics.median(self.turn(min(self.runs, 20))["ms"])
+        """The milliseconds of a short turn. Decides how many runs the next turns have."""
+        times = self.turn(min(self.runs, 20))["ms"]
+        self.runs = max(1, min(MOST_RUNS, round(1e3 * TURN_SECONDS / max(statistics.median(times), 1e-3))))
+        return times
 
     def measure(self):
         answer = self.turn(self.runs)
@@ -62,25 +89,66 @@ class Runner:
             self.peaks.append(answer["peak"])
 
     def stop(self):
-        self.process.stdin.close()
-        self.process.wait()
+        """As often as one likes, and also if it has ended by itself."""
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout=60)  # it may be in the middle of a turn
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
     @property
     def ms(self):
         return statistics.median(self.times)
 
 
-def best(makers):
-    """The fastest of several settings; each is a function that makes a Runner."""
-    fastest, least = None, float("inf")
-    for make in makers:
-        runner = make()
-        ms = runner.probe()
-        if ms < least:
-            fastest, least, runner = runner, ms, fastest
-        if runner is not None:
+def fastest(runners):
+    """Of runners that take turns; the others stop. None if all fail."""
+    times = {runner: [] for runner in runners}
+    for _ in range(PROBES):
+        for runner in list(times):
+            try:
+                times[runner] += runner.probe()
+            except FAULTS as problem:
+                say(f"  {runner.name}, {runner.setting.label}: {problem}")
+                del times[runner]
+        middle = {runner: statistics.median(of_runner) for runner, of_runner in times.items()}
+        least = min(middle.values(), default=0)
+        times = {runner: times[runner] for runner in times if middle[runner] <= TOO_SLOW * least}
+    best = min(times, key=middle.get, default=None)
+    for runner in runners:
+        if runner is not best:
             runner.stop()
-    return fastest
+    return best
+
+
+class Peer(NamedTuple):
+    """A program to compare with: the fastest of its settings is taken, then each of the additions if it makes that faster."""
+
+    name: str
+    command: list
+    settings: list
+    additions: list
+
+    def start(self, settings, stack):
+        """The Runners of those settings that work. `stack` stops them in the end."""
+        runners = []
+        for setting in settings:
+            try:
+                runners.append(Runner(self.command, setting))
+                stack.callback(runners[-1].stop)
+            except FAULTS as problem:
+                say(f"  {self.name}, {setting.label}: left out, because {problem}")
+        return runners
+
+    def at_its_best(self, stack, quick):
+        best = fastest(self.start(self.settings[:1] if quick else self.settings, stack))
+        for addition in [] if quick or best is None else self.additions:
+            best = fastest([best, *self.start([best.setting.plus(addition)], stack)]) or best
+        if best is None:
+            raise RuntimeError("no setting works")
+        return best
 
 
 def has_avx512():
@@ -92,52 +160,68 @@ def has_avx512():
 
 
 def torch_settings(threads):
-    """Label, PyTorch's threads, environment. OpenBLAS and PyTorch do not always find out what a new processor can do."""
-    settings = [("as installed", threads, {})]
+    """OpenBLAS and PyTorch do not always find out what a new processor can do."""
+    settings = [Setting("as installed", (str(threads),))]
     wide = {"OPENBLAS_CORETYPE": "SKYLAKEX", "ATEN_CPU_CAPABILITY": "avx512"} if has_avx512() else {}
     for blas, own in dict.fromkeys([(1, threads), (threads, 1), (threads, threads)]):
         label = f"OPENBLAS_NUM_THREADS={blas}, {own} of PyTorch" + "".join(f", {key}={value}" for key, value in wide.items())
-        settings.append((label, own, {"OPENBLAS_NUM_THREADS": str(blas), **wide}))
+        settings.append(Setting(label, (str(own),), {"OPENBLAS_NUM_THREADS": str(blas), **wide}))
     return settings
 
 
-def peers(options, name):
-    """For each peer a list of functions that make its Runners."""
+def large_pages():
+    """gated asks for large pages; this makes the C library ask for them on a peer's behalf. Known to glibc since 2.35."""
+    library, version = platform.libc_ver()
+    if library != "glibc" or tuple(map(int, version.split(".")[:2])) < (2, 35) or "GLIBC_TUNABLES" in os.environ:
+        return []
+    return [Setting("GLIBC_TUNABLES=glibc.malloc.hugetlb=1", (), {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"})]
+
+
+def peers(options, name, is_training):
     path = os.path.join(options.work, name + ".safetensors")
-    if options.onnx and os.path.exists(os.path.join(options.work, name + ".onnx")):
-        script = os.path.join(HERE, "run_onnx.mjs")
-        yield [lambda t=t: Runner(f"{t} thread{'' if t == 1 else 's'}", ["node", script, options.onnx, path, str(t)])
-               for t in dict.fromkeys([options.threads, 1])]
+    if options.onnx and not is_training:
+        if os.path.exists(os.path.join(options.work, name + ".onnx")):
+            settings = [Setting(f"{t} thread{'' if t == 1 else 's'}", (str(t),)) for t in dict.fromkeys([options.threads, 1])]
+            yield Peer("ONNX Runtime", ["node", os.path.join(HERE, "run_onnx.mjs"), options.onnx, path],
+                       settings, large_pages())
+        else:
+            say(f"ONNX Runtime is left out of {name}: there is no {name}.onnx")
     if options.torch:
-        script = os.path.join(HERE, "run_torch.py")
-        yield [lambda s=s: Runner(s[0], [options.torch, "-W", "ignore", script, path, str(s[1])], s[2])
-               for s in torch_settings(options.threads)]
+        optimized = [] if is_training else [Setting("optimize_for_inference", ("--optimize",))]
+        yield Peer("PyTorch", [options.torch, "-W", "ignore", os.path.join(HERE, "run_torch.py"), path],
+                   torch_settings(options.threads), [*optimized, *large_pages()])
 
 
-def compare(options, name):
+def compare(options, name, is_training, failures):
     """The Runners of all runtimes after their turns, ours first."""
-    path = os.path.join(options.work, name + ".safetensors")
-    runners = [Runner("", [options.ours, path, str(options.threads)])]
-    try:
-        runners[0].probe()
-        for makers in peers(options, name):
+    def leave_out(peer, problem):
+        failures.append(f"{peer} is left out of {name}: {problem}")
+        say(failures[-1])
+
+    with contextlib.ExitStack() as stack:
+        ours = Runner([options.ours, os.path.join(options.work, name + ".safetensors"), str(options.threads)])
+        stack.callback(ours.stop)
+        for _ in range(2):  # the second time is one that can be relied on
+            ours.probe()
+        runners = [ours]
+        for peer in peers(options, name, is_training):
             try:
-                runners.append(best(makers[:1] if options.quick else makers))
-            except (RuntimeError, OSError, ValueError) as problem:
-                print(f"  a peer is left out: {problem}", file=sys.stderr)
-        for runner in runners:
-            if not runner.error <= TOLERANCE:
-                raise SystemExit(f"{name}: {runner.name} is off by {runner.error:.1e}. This is not the same work.")
+                runners.append(peer.at_its_best(stack, options.quick))
+            except FAULTS as problem:
+                leave_out(peer.name, problem)
         for round_number in range(1 if options.quick else ROUNDS):
             if sys.stderr.isatty():
                 print(f"\r{name}: round {round_number + 1} ", end="", file=sys.stderr, flush=True)
-            for runner in runners:
-                runner.measure()
+            for runner in list(runners):
+                try:
+                    runner.measure()
+                except FAULTS as problem:
+                    if runner is ours:
+                        raise
+                    leave_out(runner.name, problem)
+                    runners.remove(runner)
         if sys.stderr.isatty():
             print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
-    finally:
-        for runner in runners:
-            runner.stop()
     return runners
 
 
@@ -164,12 +248,19 @@ def table(title_of, results, threads):
     samples = min(len(r.times) for runners in results.values() for r in runners)
     lines += ["", f"{threads} thread{'' if threads == 1 else 's'}, float; medians of at least {samples} runs, by turns; peak, "
               f"the best beside each work: {peak}. A ratio above 1 says how many times as long the peer takes. The difference "
-              "is the worst of all runtimes to the result in float64, relative to the largest number. Settings of the peers:", ""]
-    settings = {}
+              "is the worst of all runtimes to the result in float64, relative to the largest number. gated's models run with "
+              "weights that `prepare()` has packed, but for the training."]
+    settings, builds = {}, {}
     for name, (_, *others) in results.items():
         for runner in others:
-            settings.setdefault(f"{runner.name}, {runner.label}", []).append(name)
-    lines += [f"* {setting}: {', '.join(names)}" for setting, names in settings.items()]
+            settings.setdefault(f"{runner.name}, {runner.setting.label}", []).append(name)
+            if runner.build:
+                builds[runner.name] = runner.build
+    if settings:
+        lines += ["", "Settings of the peers:", ""]
+        lines += [f"* {setting}: {', '.join(names)}" for setting, names in settings.items()]
+    if builds:
+        lines += ["", *(f"{runtime} is a build with {build}." for runtime, build in builds.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -185,17 +276,30 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
 
-    with open(os.path.join(options.work, "titles.json"), encoding="utf-8") as file:
-        title_of = json.load(file)
-    results = {}
-    for name in options.names or title_of:
-        results[name] = runners = compare(options, name)
-        print(f"{name}: " + ", ".join(f"{r.name} {figure(r.ms)} ms" for r in runners), flush=True)
-    text = table(title_of, results, options.threads)
-    print("\n" + text)
+    with open(os.path.join(options.work, "works.json"), encoding="utf-8") as file:
+        works = json.load(file)
+    title_of = {name: work["title"] for name, work in works.items()}
     if options.out:
-        with open(options.out, "w", encoding="utf-8") as file:
-            file.write(text)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(options.out)  # of another run
+    results, failures, text = {}, [], ""
+    for name in options.names or works:
+        try:
+            runners = compare(options, name, works[name]["training"], failures)
+        except FAULTS as problem:
+            failures.append(f"{name} is left out: {problem}")
+            say(failures[-1])
+            continue
+        results[name] = runners
+        print(f"{name}: " + ", ".join(f"{r.name} {figure(r.ms)} ms" for r in runners), flush=True)
+        text = table(title_of, results, options.threads)
+        if options.out:
+            with open(options.out + ".tmp", "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(options.out + ".tmp", options.out)
+    print("\n" + text)
+    if failures:
+        sys.exit("\n".join(["This table is not whole:", *failures]))
 
 
 if __name__ == "__main__":

@@ -3,23 +3,41 @@
 
     python3 make_work.py FOLDER [NAME ...]      all works of models.py, or those named
 
-A work whose file is younger than these scripts is not made again. Needs torch (written with 1.13) and numpy; onnx for the ONNX
-models, which are left out without it.
+A work whose files are younger than these scripts is not made again. Needs torch (written with 1.13) and numpy; onnx for the
+ONNX models, which are left out without it.
 
-<name>.safetensors holds model.<key> (the parameters, under lucidrains' names), `input`, and `output`, which was computed in
-float64; for a training `tokens`, `targets` and `losses`, those of the first steps in float64. Its metadata has `config`, a JSON
-object. <name>.onnx is the model with fixed sizes and its weights; <name>.identity.onnx passes an input of the same size on, to
-know what a call costs that computes nothing. titles.json says what the works are called.
+<name>.safetensors holds model.<key> (the parameters, under lucidrains' names), `input`, and `output`, which the model that
+tests/train proves computed in float64; for a training `tokens`, `targets` and `losses`, those of its first steps in float64.
+Its metadata has `config`, a JSON object. <name>.onnx is the model with fixed sizes and its weights; <name>.identity.onnx passes
+an input of the same size on, to know what a call costs that computes nothing. works.json says what the works are called, and
+which are trainings.
 """
 
-import copy
+import contextlib
+import inspect
 import json
 import os
 import sys
 
 import models  # sets up the path to what follows from tests
+import safetensors_file
 import torch
-from safetensors_file import write_safetensors
+
+AGREEMENT = 1e-10  # of the model that is timed with the proven one, both in float64
+
+
+@contextlib.contextmanager
+def whole(path):
+    """A path to write to. What was written becomes `path` when it is whole: half a file would pass for a fresh one."""
+    yield path + ".tmp"
+    os.replace(path + ".tmp", path)
+
+
+def files(name, folder, with_onnx):
+    endings = [".safetensors"]
+    if with_onnx and not models.WORKS[name].training:
+        endings += [".onnx", ".identity.onnx"]
+    return [os.path.join(folder, name + ending) for ending in endings]
 
 
 def start(model, random):
@@ -31,38 +49,66 @@ def start(model, random):
 
 
 def export(module, x, path):
-    torch.onnx.export(module, x, path, opset_version=14, input_names=["input"], output_names=["output"])
+    arguments = {"opset_version": 14, "input_names": ["input"], "output_names": ["output"]}
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+        arguments["dynamo"] = False  # the newer way needs a package more
+    with whole(path) as unfinished:
+        torch.onnx.export(module, x, unfinished, **arguments)
 
 
-def write(name, work, folder, with_onnx):
+def expected(work, model, compute):
+    """What `compute` makes of the proven model in float64. The model that is timed must agree, and have the same keys."""
+    results = []
+    for proven in (True, False):
+        in_double = work.build(proven, torch.float64).eval()
+        in_double.load_state_dict(model.state_dict())
+        results.append(compute(in_double.double()))
+    difference = ((results[1] - results[0]).abs().max() / results[0].abs().max()).item()
+    if not difference <= AGREEMENT:
+        sys.exit(f"{work.title}: the model that is timed is not the proven one, but off by {difference:.1e}")
+    return results[0]
+
+
+def write(name, folder, with_onnx):
+    work = models.WORKS[name]
     random = torch.Generator().manual_seed(work.seed)
+    paths = files(name, folder, with_onnx=True)
+    for path in paths:  # those of an older model must not stay beside the new ones
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
     model = work.build().eval()
     start(model, random)
     tensors = {f"model.{key}": value for key, value in model.state_dict().items()}
-    in_double = copy.deepcopy(model).double()
     config = {**work.config, "kind": work.kind, "batch": work.batch, "tokens": work.tokens}
     if work.training:
         text = torch.randint(work.config["vocabulary"], (work.batch, work.tokens + 1), generator=random)
         tensors["tokens"], tensors["targets"] = text[:, :-1].clone(), text[:, 1:].clone()
-        step = models.TrainingStep(in_double, tensors["tokens"], tensors["targets"], work.training)
-        tensors["losses"] = torch.tensor([step() for _ in range(work.training["steps"])], dtype=torch.float64)
+
+        def losses(in_double):
+            step = models.TrainingStep(in_double, tensors["tokens"], tensors["targets"], work.training)
+            return torch.tensor([step() for _ in range(work.training["steps"])], dtype=torch.float64)
+
+        tensors["losses"] = expected(work, model, losses)
         config["training"] = work.training
         summary = f"losses {[round(loss, 4) for loss in tensors['losses'].tolist()]}"
     else:
         x = torch.randn(work.batch, work.tokens, work.config["channels"], generator=random)
         with torch.no_grad():
-            output = in_double(x.double())
-        tensors["input"], tensors["output"] = x, output
-        summary = f"largest output {output.abs().max().item():.3g}"
+            tensors["input"], tensors["output"] = x, expected(work, model, lambda in_double: in_double(x.double()))
+        summary = f"largest output {tensors['output'].abs().max().item():.3g}"
         if with_onnx:
-            export(model, x, os.path.join(folder, name + ".onnx"))
-            export(torch.nn.Identity(), x, os.path.join(folder, name + ".identity.onnx"))
-    write_safetensors(os.path.join(folder, name + ".safetensors"), tensors, {"config": json.dumps(config)})
+            try:
+                export(model, x, paths[1])
+                export(torch.nn.Identity(), x, paths[2])
+            except Exception as problem:  # of whatever kind: only ONNX Runtime has to do without
+                print(f"ONNX Runtime is left out of {name}, which cannot be exported: {problem}", file=sys.stderr)
+    with whole(paths[0]) as unfinished:
+        safetensors_file.write_safetensors(unfinished, tensors, {"config": json.dumps(config)})
     print(f"made {name}: {summary}", flush=True)
 
 
 def is_fresh(path):
-    scripts = [__file__, models.__file__, models.ten_steps.__file__]
+    scripts = [__file__, *(module.__file__ for module in (models, models.ten_steps, models.gradient_cases, safetensors_file))]
     return os.path.exists(path) and os.path.getmtime(path) > max(map(os.path.getmtime, scripts))
 
 
@@ -70,18 +116,21 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     folder, names = sys.argv[1], sys.argv[2:] or list(models.WORKS)
+    for name in names:
+        if name not in models.WORKS:
+            sys.exit(f"no work is called {name}. There are: {', '.join(models.WORKS)}")
     os.makedirs(folder, exist_ok=True)
     try:
         import onnx  # noqa: F401
         with_onnx = True
-    except ImportError:
+    except ImportError as problem:
         with_onnx = False
-        print("no onnx: the ONNX models are left out (Debian, Ubuntu: python3-onnx; elsewhere the package onnx)")
-    with open(os.path.join(folder, "titles.json"), "w", encoding="utf-8") as file:
-        json.dump({name: work.title for name, work in models.WORKS.items()}, file)
+        print(f"no new ONNX models: {problem} (Debian, Ubuntu: python3-onnx; elsewhere the package onnx)", file=sys.stderr)
+    with whole(os.path.join(folder, "works.json")) as unfinished, open(unfinished, "w", encoding="utf-8") as file:
+        json.dump({name: {"title": work.title, "training": bool(work.training)} for name, work in models.WORKS.items()}, file)
     for name in names:
-        if not is_fresh(os.path.join(folder, name + ".safetensors")):
-            write(name, models.WORKS[name], folder, with_onnx)
+        if not all(map(is_fresh, files(name, folder, with_onnx))):
+            write(name, folder, with_onnx)
 
 
 if __name__ == "__main__":

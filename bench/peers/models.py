@@ -1,8 +1,9 @@
 """The work that is compared, as PyTorch modules.
 
-The modules are lucidrains' models as tests/train restates them, where they are proven against the originals. Two are written
-here as one would write them for speed: the same parameters and results, without what these sizes do not need (masks that hide
-nothing, padding by nothing, sums over a head that is alone).
+They are lucidrains' models as tests/train restates them, where they are proven against the originals. The gating unit, the
+rotary embedding, FLASH and GAU are written anew here, as one would write them for speed: the same parameters and results,
+without what these sizes do not need (masks that hide nothing, padding by nothing, sums over a head that is alone, tables anew
+for each call). make_work.py compares the two.
 """
 
 import os
@@ -16,28 +17,37 @@ sys.dont_write_bytecode = True  # the next imports would leave folders behind
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "train"))
 
 import ten_steps  # noqa: E402
-from gradient_cases import GAU  # noqa: E402
+import gradient_cases  # noqa: E402
 from ten_steps import FLASH, GMLP, RotaryEmbedding, SpatialGatingUnit, decays, initial_value  # noqa: E402,F401
 
 
-def gate(self, x, gate_res=None):
-    """SpatialGatingUnit.forward() with one head: a batched product instead of an einsum."""
-    res, gate = x.chunk(2, dim=-1)
-    weight = self.weight[0].tril() if self.causal else self.weight[0]
-    return (weight @ self.norm(gate) + self.bias.t()) * res
+class Gate(SpatialGatingUnit):
+    """SpatialGatingUnit with one head: a batched product instead of an einsum."""
+
+    def forward(self, x, gate_res=None):
+        res, gate = x.chunk(2, dim=-1)
+        weight = self.weight[0].tril() if self.causal else self.weight[0]
+        return (weight @ self.norm(gate) + self.bias.t()) * res
 
 
-SpatialGatingUnit.forward = gate
+class Gmlp(GMLP):
+    """gMLP with these gates."""
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        for module in self.modules():
+            if isinstance(module, SpatialGatingUnit):
+                module.__class__ = Gate  # the parameters are the same
 
 
 class Rotary(RotaryEmbedding):
-    """RotaryEmbedding with its table computed once."""
+    """RotaryEmbedding with its table computed once, and rounded once to `dtype`."""
 
-    def __init__(self, dim, tokens):
+    def __init__(self, dim, tokens, dtype):
         super().__init__(dim)
         angle = torch.arange(tokens, dtype=torch.float64)[:, None] * self.freqs
-        self.register_buffer("cos", angle.cos().float(), persistent=False)
-        self.register_buffer("sin", angle.sin().float(), persistent=False)
+        self.register_buffer("cos", angle.cos().to(dtype), persistent=False)
+        self.register_buffer("sin", angle.sin().to(dtype), persistent=False)
 
     def forward(self, x):
         turned, rest = x[..., :2 * self.cos.shape[1]], x[..., 2 * self.cos.shape[1]:]
@@ -72,18 +82,32 @@ class Flash(FLASH):
 
 
 class FlashTrunk(nn.Module):
-    """The layers of FLASHTransformer: features in, features out."""
+    """The layers of FLASHTransformer: features in, features out. `rotary` is one for all layers."""
 
-    def __init__(self, dim, depth, causal, tokens):
+    def __init__(self, layer, dim, depth, causal, rotary):
         super().__init__()
-        rotary = Rotary(32, tokens)  # one for all layers
         self.layers = nn.ModuleList(
-            Flash(dim, causal=causal, rotary=rotary, norm="scalenorm", shift_tokens=True) for _ in range(depth))
+            layer(dim, causal=causal, rotary=rotary, norm="scalenorm", shift_tokens=True) for _ in range(depth))
 
     def forward(self, x):
         for layer in self.layers:
             x = layer(x)
         return x
+
+
+class Gau(gradient_cases.GAU):
+    """GAU for this many tokens, without mask. Because the number is a constant, freezing computes the table of biases once."""
+
+    def __init__(self, dim, tokens):
+        super().__init__(dim)
+        self.tokens = tokens
+
+    def forward(self, x):
+        z = self.norm(x)
+        v, gate = self.to_hidden(z).chunk(2, dim=-1)
+        q, k = self.offsetscale(self.to_qk(z))
+        attention = self.kernel((q @ k.transpose(1, 2) + self.rel_pos_bias(self.tokens)) / self.tokens)
+        return self.to_out((attention @ v) * gate) + x
 
 
 @dataclass
@@ -98,14 +122,16 @@ class Work:
     seed: int = 1
     training: dict = field(default_factory=dict)
 
-    def build(self):
+    def build(self, proven=False, dtype=torch.float32):
+        """What is timed, or the model as tests/train proves it. With tables in `dtype`; parameters are float32."""
         c = self.config
         if self.kind in ("gmlp", "train_gmlp"):
-            return GMLP(c["channels"], c["depth"], self.tokens, ff_mult=c["hidden"] // c["channels"],
-                        causal=c["causal"], num_tokens=c.get("vocabulary"))
+            return (GMLP if proven else Gmlp)(c["channels"], c["depth"], self.tokens, ff_mult=c["hidden"] // c["channels"],
+                                              causal=c["causal"], num_tokens=c.get("vocabulary"))
         if self.kind == "flash":
-            return FlashTrunk(c["channels"], c["depth"], c["causal"], self.tokens)
-        return GAU(c["channels"])
+            layer, rotary = (FLASH, RotaryEmbedding(32)) if proven else (Flash, Rotary(32, self.tokens, dtype))
+            return FlashTrunk(layer, c["channels"], c["depth"], c["causal"], rotary)
+        return gradient_cases.GAU(c["channels"]) if proven else Gau(c["channels"], self.tokens)
 
 
 def gmlp(title, batch, tokens, channels, hidden, depth):
@@ -143,7 +169,7 @@ class TrainingStep:
         self.optimizer = torch.optim.AdamW(groups, lr=training["rate"])
 
     def __call__(self):
-        self.optimizer.zero_grad()
+        self.optimizer.zero_grad(set_to_none=True)  # PyTorch 1.13 otherwise fills the gradients with zeros
         loss = nn.functional.cross_entropy(self.model(self.tokens).flatten(0, 1), self.targets.flatten())
         loss.backward()
         self.optimizer.step()

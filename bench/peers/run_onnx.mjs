@@ -19,13 +19,16 @@ function tensor(file, name) {
   return { shape: entry.shape, values: entry.dtype === 'F64' ? new Float64Array(bytes) : new Float32Array(bytes) };
 }
 
-/** The largest difference, relative to the largest number; NaN if there is one. */
+/** The largest difference, relative to the largest number; NaN if there is one, or if the sizes differ. */
 function relativeError(values, expected) {
+  if (values.length !== expected.length) {
+    return NaN;
+  }
   let error = 0;
   let largest = 0;
   for (let i = 0; i < expected.length; ++i) {
     const difference = Math.abs(values[i] - expected[i]);
-    error = difference <= error ? error : difference;
+    error = Number.isNaN(error) || difference <= error ? error : difference;
     largest = Math.max(largest, Math.abs(expected[i]));
   }
   return error / largest;
@@ -55,7 +58,8 @@ const input = tensor(file, 'input');
 const feeds = { input: new ort.Tensor('float32', input.values, input.shape) };
 const { output } = await session.run(feeds);
 const error = relativeError(output.data, tensor(file, 'output').values);
-console.log(JSON.stringify({ runtime: `ONNX Runtime ${version}`, error }));
+// JSON has no NaN: it would become null.
+console.log(JSON.stringify({ runtime: `ONNX Runtime ${version}`, error: Number.isFinite(error) ? error : String(error) }));
 
 for await (const line of createInterface({ input: process.stdin })) {
   const calls = (await time(identity, feeds, 7)).sort((a, b) => a - b);
