@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <string>
 
 #include "compare.hpp"
 
@@ -22,8 +23,10 @@ Status run(const char* path) {
       if (verdict.gradient_error) {
         std::snprintf(gradients, sizeof gradients, "gradients %8.1e", *verdict.gradient_error);
       }
+      std::string outcome = verdict.status == Status::ok ? "ok" : "FAIL";
+      outcome += verdict.message.empty() ? "" : ": " + verdict.message;
       std::printf("%-50s %-16s f32 %8.1e   f64 %8.1e   %-18s  %s\n", file.name().c_str(), file.family().c_str(),
-                  verdict.float_error, verdict.double_error, gradients, verdict.status == Status::ok ? "ok" : "FAIL");
+                  verdict.float_error, verdict.double_error, gradients, outcome.c_str());
     }
     return verdict.status;
   } catch (const std::exception& error) {

@@ -2,7 +2,8 @@
 """How a case file for check_parity is written. Needs torch and safetensors.
 
     from write_case import write_case
-    model = timm.create_model("gmlp_ti16_224", num_classes=10)  # or yours, with a checkpoint loaded
+    model = timm.create_model("gmlp_ti16_224", num_classes=10)  # or yours, with a checkpoint loaded, and without the next line:
+    torch.nn.init.normal_(model.head.weight, std=0.02)          # a new head is zero, and all logits with it
     write_case("my_model.safetensors", model, torch.randn(2, 3, 224, 224),
                "timm_gmlp", "MlpMixer(SpatialGatingBlock, GatedMlp)", {"entry": "gmlp_ti16_224", "num_classes": 10})
 """

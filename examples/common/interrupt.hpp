@@ -19,4 +19,8 @@ inline void stop_when_asked() {
   std::signal(SIGTERM, ask_to_stop);
 }
 
+/// The exit code of a program that stopped early: 128 and the signal's number, as a shell has it. Without a signal, because of
+/// --stop-after, it is that of Ctrl-C, 130.
+inline int exit_code_of_stop() { return 128 + (stop_signal != 0 ? static_cast<int>(stop_signal) : SIGINT); }
+
 }  // namespace examples

@@ -62,7 +62,7 @@ int run(const Options& options) {
   gated::Tape<float> tape;
   Matrix<float> x(sequences.total(), 8);
   while (training.steps_done() < 400) {
-    gated::fill_normal(std::span(x.data(), static_cast<std::size_t>(x.size())), 1.0, training.random);
+    gated::fill_normal(x, 1.0, training.random);
     const Matrix<float> target = smoothed(x, sequences);
     const double loss = training.step([&](const Model& model, Model& gradient) {
       tape.begin(model, gradient);

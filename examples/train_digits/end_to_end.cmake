@@ -1,12 +1,13 @@
 # ctest runs this: a short training writes what classify_digits reads, the same bytes for any number of threads and when it is
-# stopped and resumed in between; what cannot be done is refused.
+# stopped and resumed in between, as the program itself says how; what cannot be done is refused.
 
-# Runs PROGRAM, which must exit with code `expected` and say something that matches `pattern`.
+# Runs PROGRAM, which must exit with code `expected` and say something that matches `pattern`; what it says is ${said}.
 function(train expected pattern)
   execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT code STREQUAL expected OR NOT said MATCHES "${pattern}")
     message(FATAL_ERROR "train_digits ${ARGN}\nexit code ${code}, expected ${expected}; this should match ${pattern}:\n${said}")
   endif()
+  set(said "${said}" PARENT_SCOPE)
 endfunction()
 
 function(expect_same_file name one other)
@@ -26,16 +27,26 @@ foreach(picture IN ITEMS loss_curve spatial_weights_before spatial_weights_after
 endforeach()
 
 train(0 "" --epochs 2 --out ${FOLDER}/two --threads ${THREADS})
-train(130 "stopped.*--resume" --epochs 2 --out ${FOLDER}/parts --stop-after 1)
+train(130 "stopped +after epoch 1; go on with " --epochs 2 --out ${FOLDER}/parts --stop-after 1)
+set(go_on --resume ${FOLDER}/parts/digits_training.safetensors --out ${FOLDER}/parts)
+list(JOIN go_on " " hint)
+string(FIND "${said}" "go on with ${hint}\n" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "the hint should be ${hint}:\n${said}")
+endif()
 if(EXISTS ${FOLDER}/parts/digits_gmlp.safetensors)
   message(FATAL_ERROR "a training that was stopped wrote a model")
 endif()
-train(0 "after epoch 1.*epoch   2" --epochs 2 --out ${FOLDER}/parts --resume ${FOLDER}/parts/digits_training.safetensors)
+train(0 "2 epochs of.*after epoch 1.*epoch   2" ${go_on})
 foreach(other IN ITEMS two parts)
   foreach(name IN ITEMS digits_gmlp.safetensors digits_training.safetensors loss_curve.png)
     expect_same_file(${name} one ${other})
   endforeach()
 endforeach()
+
+# Only --epochs changes how long a training is, also one that was finished.
+train(0 "2 epochs of.*after epoch 2.*right" ${go_on})
+train(0 "3 epochs of.*after epoch 2.*epoch   3" ${go_on} --epochs 3)
 
 train(0 "" --epochs 2 --out ${FOLDER}/other --seed 2)
 file(SHA256 ${FOLDER}/one/digits_gmlp.safetensors one)

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <numeric>
+#include <optional>
+#include <string>
 
 #include "batch_loss.hpp"
 #include "common/interrupt.hpp"
@@ -51,16 +53,26 @@ void save(const Training& training, const History& history, const std::filesyste
   gated::save_model(training, path, {{"history", history.text()}});
 }
 
-/// Reads what save() wrote. Only the number of epochs may be another than `config` says.
-Training resume(const std::filesystem::path& path, const Training::Config& config, History& history) {
+/// Reads what save() wrote. The training goes on along its own schedule, unless `steps` says how long it is to be now.
+Training resume(const std::filesystem::path& path, std::optional<Index> steps, History& history) {
   auto training = gated::load_model<Training>(path);
-  training.expect_same_run(config);
-  training.set_schedule(config.schedule);
+  const auto expected = digits::recipe(steps.value_or(training.config().schedule.steps));
+  training.expect_same_run(expected);
+  training.set_schedule(expected.schedule);
   const gated::SafetensorsFile file(path);
   const auto text = file.metadata().find("history");
   gated::require<gated::FileError>(text != file.metadata().end(), path.string(), ": was not written by train_digits.");
   history = History::from_text(text->second);
   return training;
+}
+
+Training begin_or_resume(const digits::Options& options, const Data& data, History& history) {
+  const auto steps_of = [&](Index epochs) { return epochs * data.steps_per_epoch(); };
+  if (options.resume.empty()) {
+    return Training(digits::recipe(steps_of(options.epochs.value_or(digits::epochs))), Random(options.seed));
+  }
+  const auto steps = options.epochs ? std::optional(steps_of(*options.epochs)) : std::nullopt;
+  return resume(options.resume, steps, history);
 }
 
 /// The numbers from 0 to count - 1 in random order.
@@ -76,7 +88,7 @@ std::vector<Index> shuffled(Index count, Random& random) {
 /// Trains up to the last step, or until it is to stop, always whole epochs: from there on a training can be resumed, since the
 /// order of the next epoch is not drawn yet.
 void train(Training& training, History& history, const Data& data, const digits::Options& options, const Files& files) {
-  const Index per_epoch = data.steps_per_epoch(), steps = options.epochs * per_epoch;
+  const Index per_epoch = data.steps_per_epoch(), steps = training.config().schedule.steps;
   const digits::Status status(training.steps_done(), steps, per_epoch);
   digits::BatchLoss loss(training.model, data.images, training.threads);
   examples::ProgressLine progress;
@@ -94,7 +106,7 @@ void train(Training& training, History& history, const Data& data, const digits:
     history.accuracies.push_back(static_cast<double>(data.count_right(training)) / static_cast<double>(data.held_out.count()));
 
     const Index epoch = training.steps_done() / per_epoch;
-    last = epoch == options.epochs || epoch == options.stop_after || examples::stop_signal != 0;
+    last = training.steps_done() >= steps || epoch == options.stop_after || examples::stop_signal != 0;
     if (epoch % 5 == 0 || last) {
       progress.keep(status.line(training.steps_done(), history));
     }
@@ -109,18 +121,18 @@ void train(Training& training, History& history, const Data& data, const digits:
 int run(const digits::Options& options) {
   examples::stop_when_asked();
   const Data data(gated::timm_config(digits::description));
-  const auto config = digits::recipe(options.epochs * data.steps_per_epoch());
   const Files files{options.out};
   History history;
-  auto training = options.resume.empty() ? Training(config, Random(options.seed)) : resume(options.resume, config, history);
+  auto training = begin_or_resume(options, data, history);
+  const Index steps = training.config().schedule.steps;
   training.threads = gated::Threads{options.threads};
 
   std::filesystem::create_directories(files.folder);
-  std::printf("  model     %td blocks, %td parameters, 8 x 8 pixels\n", config.model.trunk.depth,
+  std::printf("  model     %td blocks, %td parameters, 8 x 8 pixels\n", training.model.config.trunk.depth,
               gated::parameter_count(training.model));
   std::printf("  images    %td to learn from, %td held out\n", data.images.count(), data.held_out.count());
-  std::printf("  training  %td epochs of %td steps of %td images, %d thread%s\n", options.epochs, data.steps_per_epoch(),
-              digits::batch_size, options.threads, options.threads > 1 ? "s" : "");
+  std::printf("  training  %td epochs of %td steps of %td images, %d thread%s\n", steps / data.steps_per_epoch(),
+              data.steps_per_epoch(), digits::batch_size, options.threads, options.threads > 1 ? "s" : "");
   if (options.resume.empty()) {
     gated::write_png(files.before, digits::draw_spatial_weights(training.model));
   } else {
@@ -130,9 +142,11 @@ int run(const digits::Options& options) {
   train(training, history, data, options, files);
 
   gated::write_png(files.curve, digits::draw_curve(history));
-  if (training.steps_done() < config.schedule.steps) {
-    std::printf("  stopped   --resume %s goes on\n", files.training.string().c_str());
-    return 130;
+  if (training.steps_done() < steps) {
+    const std::string into = options.out == "." ? "" : " --out " + options.out.string();
+    std::printf("  stopped   after epoch %td; go on with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
+                files.training.string().c_str(), into.c_str());
+    return examples::exit_code_of_stop();
   }
   gated::write_png(files.after, digits::draw_spatial_weights(training.result()));
   gated::save_parameters(training.result(), files.model, {{"config", digits::description}}, gated::timm_names());

@@ -11,7 +11,7 @@ const char* const usage =
     "Trains a gMLP on scanned digits, from scratch. Ctrl-C stops after the current epoch and saves the training.\n"
     "\n"
     "  --out FOLDER     where to write the model, the training and the pictures (.)\n"
-    "  --epochs N       how often to see every digit (80)\n"
+    "  --epochs N       how often to see every digit (80; with --resume as often as the file says)\n"
     "  --seed S         of all random choices (1)\n"
     "  --threads N      threads to use (1); they change the time and nothing else\n"
     "  --resume FILE    go on with a training that was stopped, or, with more --epochs, with one that was finished\n"

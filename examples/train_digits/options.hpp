@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "common/command_line.hpp"
 #include "gated/core/matrix.hpp"
@@ -10,10 +11,10 @@ namespace digits {
 
 /// The command line.
 struct Options {
-  std::filesystem::path out = ".";    ///< the folder for all that is written
-  std::filesystem::path resume = {};  ///< a training to go on with; empty for a new one
-  gated::Index epochs = 80;
-  gated::Index stop_after = 0;  ///< an epoch, or 0
+  std::filesystem::path out = ".";     ///< the folder for all that is written
+  std::filesystem::path resume = {};   ///< a training to go on with; empty for a new one
+  std::optional<gated::Index> epochs;  ///< of the whole training; none: as many as the file to resume says, or the recipe
+  gated::Index stop_after = 0;         ///< an epoch, or 0
   std::uint64_t seed = 1;
   int threads = 1;
   bool help = false;

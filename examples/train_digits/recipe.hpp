@@ -15,10 +15,11 @@ inline constexpr const char* description =
     R"({"architecture": "timm.gmlp", "image_size": 8, "patch_size": 1, "in_chans": 1, "dim": 32, "hidden": 128, "depth": 4, )"
     R"("num_classes": 10, "mean": 0.5, "std": 0.5})";
 
+inline constexpr gated::Index epochs = 80;  ///< unless the command line says otherwise
 inline constexpr gated::Index batch_size = 32;
 inline constexpr double label_smoothing = 0.1;
 
-/// What happens at random to an image each time that it is seen: see distorted().
+/// What happens at random to an image each time that it is seen: see distort().
 struct Distortion {
   double shift = 0.5;   ///< pixels
   double turn = 0.14;   ///< radians: 8 degrees

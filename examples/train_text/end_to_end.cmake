@@ -35,7 +35,7 @@ while(sizes)
 
   # N steps at once are the same bits as a part of them, saved, and the rest, also with another number of threads.
   train(0 "held out +[0-9.]+ bits/byte" ${new} --steps 24 --out ${model}.safetensors)
-  train(0 "stopped +after step 11; go on with --resume part.training.safetensors" ${new} --steps 24 --pause-at 11
+  train(130 "stopped +after step 11; go on with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
         --out part.safetensors)
   train(0 "24 of 24 .* saved +part.safetensors" texts --resume part.training.safetensors --threads ${THREADS})
   expect_equal_files(${model}.training.safetensors part.training.safetensors)
@@ -63,7 +63,8 @@ train(0 "30 of 30" texts --resume part.training.safetensors --steps 30)
 train(0 "step 30.*0:00 left" texts --resume part.training.safetensors --minutes 0.01 --sample 0)
 
 # Without texts: the project's own.
-train(0 "texts +[1-9][0-9]+ files.*stopped +after step 1" --channels 16 --parameters 20000 --pause-at 1 --out own.safetensors)
+train(130 "texts +[1-9][0-9]+ files.*stopped +after step 1" --channels 16 --parameters 20000 --stop-after 1
+      --out own.safetensors)
 
 # What cannot be done is refused, and changes nothing.
 train(1 "flash.training.safetensors: there is a training already" ${new} --out flash.safetensors)
@@ -90,8 +91,8 @@ if(UNIX)
     message(FATAL_ERROR "stopped by SIGINT: exit code ${code}, expected 130:\n${said}")
   endif()
   math(EXPR last "${CMAKE_MATCH_1} + 3")
-  train(0 "after step ${last}" texts --resume stopped.training.safetensors --pause-at ${last})
-  train(0 "after step ${last}" ${new} --steps 1000000 --pause-at ${last} --out whole.safetensors)
+  train(130 "after step ${last}" texts --resume stopped.training.safetensors --stop-after ${last})
+  train(130 "after step ${last}" ${new} --steps 1000000 --stop-after ${last} --out whole.safetensors)
   expect_equal_files(stopped.training.safetensors whole.training.safetensors)
 endif()
 file(REMOVE_RECURSE ${work})

@@ -27,7 +27,7 @@ const char* const usage =
     "both\n"
     "  --steps N                steps of the whole training (2000)\n"
     "  --minutes M              instead: as many more as fit into this time\n"
-    "  --pause-at N             stop behind step N, as Ctrl-C would\n"
+    "  --stop-after N           stop after step N, as Ctrl-C does\n"
     "  --threads T              threads to use (1)\n"
     "  --out FILE               where the model goes (text.safetensors, or beside the file that is resumed)\n"
     "  --sample-every SECONDS   measure, save and show a sample this often (60)\n"
@@ -82,8 +82,8 @@ Options parse_options(int count, char** arguments) {
       options.steps = line.number(Index{1}, Index{1} << 40);
     } else if (option == "--minutes") {
       options.minutes = line.number(0.01, 1e6);
-    } else if (option == "--pause-at") {
-      options.pause_at = line.number(Index{1}, Index{1} << 40);
+    } else if (option == "--stop-after") {
+      options.stop_after = line.number(Index{1}, Index{1} << 40);
     } else if (option == "--threads") {
       options.threads = line.number(1, examples::most_threads);
     } else if (option == "--out") {

@@ -27,7 +27,7 @@ struct Options {
   std::filesystem::path resume;  ///< or one that goes on
   gated::Index steps = 0;        ///< of the whole training; 0: as the file says, or as many as fit into `minutes`
   double minutes = 0;            ///< of training from now on; 0: `steps` counts
-  gated::Index pause_at = 0;     ///< stop behind this step, as Ctrl-C would; 0: never
+  gated::Index stop_after = 0;   ///< a step, or 0
   int threads = 1;
   std::filesystem::path out = "text.safetensors";
   double sample_every = 60;  ///< seconds of training

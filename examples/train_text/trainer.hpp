@@ -49,7 +49,7 @@ class Trainer {
     }
   }
 
-  /// Trains to the end or until asked to stop, and saves. Returns the exit code: 0, or 128 and the signal's number.
+  /// Trains to the end or until asked to stop, and saves. Returns the exit code: 0, or that of a stop.
   int run() {
     examples::stop_when_asked();
     bool stopped = false;
@@ -60,7 +60,7 @@ class Trainer {
       if (!planned() && steps_ >= 5 && seconds_ >= std::min(10.0, 6 * options_.minutes)) {
         plan(training_.steps_done() + std::max<Index>(static_cast<Index>(seconds_left() / seconds_per_step()), 0));
       }
-      stopped = examples::stop_signal != 0 || training_.steps_done() == options_.pause_at;
+      stopped = examples::stop_signal != 0 || training_.steps_done() == options_.stop_after;
       report(steps_ == 1 || finished() || stopped);
       if (!finished() && !stopped && seconds_ - looked_ >= options_.sample_every) {
         save();
@@ -71,7 +71,7 @@ class Trainer {
     if (!finished()) {
       std::printf("  stopped   after step %td; go on with --resume %s\n", training_.steps_done(),
                   training_file(options_.out).string().c_str());
-      return examples::stop_signal != 0 ? 128 + static_cast<int>(examples::stop_signal) : 0;
+      return examples::exit_code_of_stop();
     }
     look();
     std::printf("  time      %.1f s of training, %td steps, %d thread%s\n", seconds_, steps_, options_.threads,

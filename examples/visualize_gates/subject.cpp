@@ -20,7 +20,7 @@ void run(const Model& model, const std::string& source, gated::Workspace<float>&
   if constexpr (std::same_as<Model, Classifier>) {
     Matrix<float> image(1, model.patch_embedding.pixels());
     if (given.size() == 0) {
-      gated::fill_normal(gated::detail::values_of(image), 1.0, random);
+      gated::fill_normal(image, 1.0, random);
     } else {
       const auto mean = static_cast<float>(model.config.pixel_mean),
                  deviation = static_cast<float>(model.config.pixel_deviation);
