@@ -109,7 +109,7 @@ TEST(PatchEmbedding, RefusesImagesOfAnotherSizeBeforeWriting) {
   Matrix<float> tokens = Matrix<float>::Constant(8, 5, 7);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
             "PatchEmbedding::forward: images has 191 columns, expected channels × height × width = 3 × 8 × 8 = 192 (one row an "
-            "image; resize or crop it first).");
+            "image; resize or crop it first, or carry the model to its size with resize_grid()).");
   EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 192), tokens, workspace), ShapeError);
   EXPECT_TRUE((tokens.array() == 7).all());
 }
