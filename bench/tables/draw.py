@@ -70,9 +70,10 @@ def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
     xs = sorted({x for _, values, _ in lines for x in values})
     axes.set_xticks(xs, [f"{x:,}" for x in xs], fontsize=8)
     axes.minorticks_off()
-    for x, text in marks:
+    for i, (x, text) in enumerate(marks):  # the first mark's text stands before its line, the second one's behind
         axes.axvline(x, color="0.6", linewidth=0.8, linestyle="--")
-        axes.text(x, 0.04, text, transform=axes.get_xaxis_transform(), rotation=90, fontsize=7, color="0.3", ha="right")
+        axes.text(x, 0.04, text, transform=axes.get_xaxis_transform(), rotation=90, fontsize=7, color="0.3",
+                  ha="right" if i == 0 else "left")
     axes.set_xlabel(x_title)
     axes.set_ylabel(y_title)
     axes.grid(True, color="0.9", linewidth=0.6)
