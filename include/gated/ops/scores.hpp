@@ -165,7 +165,8 @@ void for_each_query_block(Index queries, Index keys, Index first, bool causal, I
 /// y = stages(A v) for the queries `first`, `first` + 1, … of one sequence, as many as q has rows.
 ///
 /// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i stands at position first + i among the keys. Cost: 2·M·N·(S
-/// + E) flops, half of it when causal; scratch of 256 rows of scores. An observer sees A, all rows of it.
+/// + E) flops, about half of it when causal (blocks of 256 queries see the keys up to their last one); scratch of 256 rows of
+/// scores. An observer sees A, all rows of it.
 template <class T, class... Stages>
 void attend(ConstView<T> q, ConstView<T> k, ConstView<T> v, Index first, const Scoring<T>& scoring, View<T> y,
             Workspace<T>& workspace, const Stages&... stages) {
