@@ -13,9 +13,8 @@
 /// How it works, for a · b with a of M × K and b of K × N:
 ///
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
-///  row
-///     of K by row of K, so that the inner loop reads it front to back. Up to K of some thousands it fits in the second-level
-///     cache. Prepared weights are packed already, and a panel that only one tile needs is read where it lies.
+///     row of K by row of K, so that the inner loop reads it front to back; up to K of some thousands it fits in the
+///     second-level cache. Prepared weights are packed already, and a panel that only one tile needs is read where it lies.
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
 ///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile reads no further
 ///     than its last row goes.
