@@ -108,7 +108,7 @@ row "|---|---:|---:|"
 for header in $ordered; do
   if cost=$(in_turns "#include \"$header\"" -fsyntax-only); then
     row "| $header | $cost |"
-  elif missing=$(grep -E 'fatal error: .*(nlohmann/json\.hpp|stb_image(_write)?\.h)' "$scratch/log"); then
+  elif missing=$(grep -E 'fatal error: .*(mpi\.h|nlohmann/json\.hpp|stb_image(_write)?\.h)' "$scratch/log"); then
     echo "left out: $header. $missing" >&2  # its library is not here
   else
     failed "$header"
