@@ -13,9 +13,8 @@ namespace gated {
 /// Rotates the first r channels of queries and keys by their position (RoPE, arXiv:2104.09864).
 ///
 /// The frequencies are base^(-2k/r) unless a checkpoint brings its own, which are then used as they are: files of lucidrains'
-/// models hold them rounded to float32. Errors: ArgumentError for an odd r or a base that is not
-/// positive; ShapeError for rows that the sequences do not cover, or fewer than r channels. Cost: N·r/2 sines and cosines a
-/// table.
+/// models hold them rounded to float32. Errors: ArgumentError for an odd r or a base that is not positive; ShapeError for rows
+/// that the sequences do not cover, or fewer than r channels. Cost: N·r/2 sines and cosines a table.
 template <class T>
 struct RotaryEmbedding {
   using Scalar = T;
@@ -50,8 +49,8 @@ struct RotaryEmbedding {
 
  private:
   void expect_part(const Sequences& sequences, Index rows, Index columns) const {
-    sequences.expect_total("RotaryEmbedding::forward", rows);
-    require<ShapeError>(columns >= 2 * frequencies.size(), "RotaryEmbedding::forward: x has ", columns,
+    sequences.expect_total("RotaryEmbedding", rows);
+    require<ShapeError>(columns >= 2 * frequencies.size(), "RotaryEmbedding: x has ", columns,
                         " columns, expected at least the ", 2 * frequencies.size(), " that are rotated.");
   }
 

@@ -148,8 +148,8 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
 }
 
 /// Takes, until the enclosing frame ends, the scratch that a stream needs beyond this step if it reads one row more in each of
-/// `positions` steps of one token: a panel of what has been seen, scores and tables. A stream allocates in its first step,
-/// then.
+/// `positions` steps of one token: a panel of what has been seen, scores and tables. So a stream allocates in its first step
+/// only.
 template <class T>
 void take_for_later_steps(Index positions, Workspace<T>& workspace) {
   workspace.take((detail::gemm::panel_columns<T> * workspace.threads().count + 8) * positions);
