@@ -17,7 +17,6 @@
 #include "gated/io/lucidrains_flash.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
-#include "gated/train/gmlp_language_model.hpp"
 #include "measure.hpp"
 #include "training_step.hpp"
 
@@ -89,7 +88,7 @@ Work forward(const File& file, const typename Model::Config& config, const gated
   file.tensors.read<float>("input", std::span(run->x.data(), static_cast<std::size_t>(run->x.size())));
   (*run)();
 
-  Work work{[run] { (*run)(); }, 0, bench::flops_of(config, sequences.count(), sequences.length(0))};
+  Work work{[run] { (*run)(); }, 0, bench::flops_of(run->model, sequences.count(), sequences.length(0))};
   const auto expected = file.tensors.read<double>("output");
   gated::require<gated::ShapeError>(expected.size() == static_cast<std::size_t>(run->y.size()), "output has ", expected.size(),
                                     " numbers, expected ", run->y.size(), ".");
@@ -105,7 +104,9 @@ Work forward(const File& file, const typename Model::Config& config, const gated
 /// A training step. The first ones must have the losses that the file states.
 Work training(const File& file, Threads threads) {
   using Model = gated::GmlpLanguageModel<float>;
-  const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"), .tied = false, .trunk = file.gmlp()};
+  const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"),
+                                              .head = {.form = gated::HeadForm::untied, .bias = true},
+                                              .trunk = file.gmlp()};
   Model model(config);
   file.load(model, gated::lucidrains_language_model_names());
   const auto& given = file.config.at("training");
@@ -125,7 +126,7 @@ Work training(const File& file, Threads threads) {
 /// The layers of FLASHTransformer alone.
 gated::NameMap flash_trunk_names() {
   gated::NameMap names{.origin = "FLASH-pytorch"};
-  gated::detail::add_lucidrains_flash(names, "layers.*.", "layers.*.");
+  gated::detail::add_lucidrains_flash(names, "blocks.*.", "layers.*.");
   return names;
 }
 
@@ -136,12 +137,13 @@ Work make_work(const File& file, Threads threads) {
     return forward<gated::Gmlp<float>>(file, file.gmlp(), gated::lucidrains_trunk_names(), threads);
   }
   if (kind == "flash") {
-    const gated::FlashConfig config{.depth = file.config.at("depth"),
-                                    .layer = gated::flash_presets::lucidrains(channels, 256, file.config.at("causal"))};
+    const gated::FlashConfig config{
+        .depth = file.config.at("depth"),
+        .block = gated::flash_presets::lucidrains({.channels = channels, .causal = file.config.at("causal")})};
     return forward<gated::Flash<float>>(file, config, flash_trunk_names(), threads);
   }
   if (kind == "gau") {
-    return forward<gated::GatedAttentionUnit<float>>(file, gated::gau_presets::lucidrains(channels),
+    return forward<gated::GatedAttentionUnit<float>>(file, gated::gau_presets::lucidrains({.channels = channels}),
                                                      gated::lucidrains_gau_names(), threads);
   }
   gated::require<gated::ArgumentError>(kind == "train_gmlp", "compare_peers: no kind of work is called ", kind, ".");

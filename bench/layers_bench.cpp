@@ -40,7 +40,7 @@ void gmlp_block(benchmark::State& state, bool causal, Index attention) {
   gated::GmlpBlock<float> block(config);
   block.initialize(random);
   forward(state, block, state.range(0), config.length, config.channels, config.channels,
-          flops_of(config, state.range(0), config.length), 4);
+          flops_of(block, state.range(0), config.length), 4);
 }
 
 void spatial_gating_unit(benchmark::State& state, gated::SpatialForm form) {
@@ -80,15 +80,15 @@ template <class Layer>
 void attention(benchmark::State& state, const typename Layer::Config& config) {
   gated::Random random(1);
   const Layer layer(config, random);
-  forward(state, layer, 1, state.range(0), config.channels, config.channels, flops_of(config, 1, state.range(0)), 2);
+  forward(state, layer, 1, state.range(0), config.channels, config.channels, flops_of(layer, 1, state.range(0)), 2);
 }
 
 void gated_attention_unit(benchmark::State& state) {
-  attention<gated::GatedAttentionUnit<float>>(state, gated::gau_presets::lucidrains(state.range(1)));
+  attention<gated::GatedAttentionUnit<float>>(state, gated::gau_presets::lucidrains({.channels = state.range(1)}));
 }
 
 void mixed_chunk_attention(benchmark::State& state, bool causal) {
-  attention<gated::MixedChunkAttention<float>>(state, gated::flash_presets::lucidrains(state.range(1), 256, causal));
+  attention<gated::MixedChunkAttention<float>>(state, gated::flash_presets::lucidrains({.channels = state.range(1), .causal = causal}));
 }
 
 void transformer_block(benchmark::State& state) {

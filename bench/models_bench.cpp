@@ -22,7 +22,7 @@ void trunk(benchmark::State& state, const typename Model::Config& config, Index 
   Workspace<float> workspace(threads);
   const auto sequences = Sequences::uniform(count, length);
   const double time = run(state, [&] { model.forward(x, sequences, y, workspace); });
-  count_flops(state, time, flops_of(config, count, length), threads);
+  count_flops(state, time, flops_of(model, count, length), threads);
   count_tokens(state, time, static_cast<double>(count * length));
   state.counters["scratch MB"] = static_cast<double>(workspace.bytes()) * 1e-6;
 }
@@ -33,7 +33,7 @@ void gmlp(benchmark::State& state, const gated::GmlpConfig& config) {
 
 void flash(benchmark::State& state, bool causal) {
   const auto config = flash_trunk(causal);
-  trunk<gated::Flash<float>>(state, config, 1, state.range(0), config.layer.channels, threads_of(state, 1));
+  trunk<gated::Flash<float>>(state, config, 1, state.range(0), config.block.channels, threads_of(state, 1));
 }
 
 /// Pixels to logits.
@@ -61,7 +61,7 @@ void text(benchmark::State& state, const typename Model::Config& config, Index c
   const auto sequences = Sequences::uniform(count, length);
   Matrix<float> output = model.forward(tokens, sequences, workspace);
   const double time = run(state, [&] { model.forward(tokens, sequences, output, workspace); });
-  count_flops(state, time, flops_of(config, count, length), threads);
+  count_flops(state, time, flops_of(model, count, length), threads);
   count_tokens(state, time, static_cast<double>(tokens.size()));
 }
 
@@ -71,13 +71,14 @@ void gmlp_text(benchmark::State& state) {
 }
 
 void flash_text(benchmark::State& state) {
-  const gated::FlashLanguageModelConfig config{.vocabulary = 32000, .trunk = flash_trunk(true)};
+  const gated::FlashLanguageModelConfig config{
+      .vocabulary = 32000, .position = gated::PositionForm::sinusoid, .trunk = flash_trunk(true)};
   text<gated::FlashLanguageModel<float>>(state, config, 1, state.range(0), threads_of(state, 1));
 }
 
 /// GAU-α as it was published, to its hidden states.
 void gau_encoder(benchmark::State& state) {
-  const auto config = gated::gau_presets::gau_alpha_encoder(12000, gated::gau_presets::gau_alpha(768));
+  const auto config = gated::gau_presets::gau_alpha_encoder({.vocabulary = 12000}, gated::gau_presets::gau_alpha({.channels = 768}));
   text<gated::GauEncoder<float>>(state, config, 1, state.range(0), threads_of(state, 1));
 }
 

@@ -4,14 +4,13 @@
 
 #include "counters.hpp"
 #include "gated/ops/matmul.hpp"
-#include "gated/ops/scale_norm.hpp"
+#include "gated/ops/norm.hpp"
 #include "gated/ops/softmax.hpp"
 
 namespace bench {
 
 namespace {
 
-using gated::Activate;
 using gated::Activation;
 using gated::Matrix;
 using gated::Operand;
@@ -37,8 +36,8 @@ struct Product {
     b = form == Form::nt ? Matrix<float>::Random(n, k) : Matrix<float>::Random(k, n);
     y = Matrix<float>::Zero(m, n);
   }
-  Operand<float> left() const { return form == Form::tn ? gated::transposed<float>(a) : Operand<float>(a); }
-  Operand<float> right() const { return form == Form::nt ? gated::transposed<float>(b) : Operand<float>(b); }
+  Operand<float> left() const { return form == Form::tn ? gated::transposed(a) : Operand<float>(a); }
+  Operand<float> right() const { return form == Form::nt ? gated::transposed(b) : Operand<float>(b); }
 };
 
 void count_product(benchmark::State& state, double time) {
@@ -48,17 +47,16 @@ void count_product(benchmark::State& state, double time) {
 void product(benchmark::State& state, Form form) {
   Product p(state, form);
   Workspace<float> workspace(threads_of(state, 3));
-  count_product(state, run(state, [&] { gated::matmul<float>(p.left(), p.right(), p.y, workspace); }));
+  count_product(state, run(state, [&] { gated::matmul(p.left(), p.right(), p.y, workspace); }));
 }
 
-/// With what a projection of the models has behind it.
+/// With what follows a projection of the models.
 void product_bias_gelu(benchmark::State& state) {
   Product p(state, Form::nt);
   Workspace<float> workspace(threads_of(state, 3));
   const gated::Vector<float> bias = gated::Vector<float>::Random(p.y.cols());
   count_product(state, run(state, [&] {
-                  gated::matmul<float>(p.left(), p.right(), p.y, workspace, gated::AddBias<float>(bias),
-                                       Activate{Activation::gelu});
+                  gated::matmul(p.left(), p.right(), p.y, workspace, {.bias = bias.data(), .activation = Activation::gelu});
                 }));
 }
 
@@ -68,8 +66,7 @@ void product_bias_gate(benchmark::State& state) {
   const gated::Vector<float> bias = gated::Vector<float>::Random(p.y.rows());
   const Matrix<float> u = Matrix<float>::Random(p.y.rows(), p.y.cols());
   count_product(state, run(state, [&] {
-                  gated::matmul<float>(p.left(), p.right(), p.y, workspace, gated::AddRowBias<float>{bias.data()},
-                                       gated::Multiply<float>(u));
+                  gated::matmul(p.left(), p.right(), p.y, workspace, {.row_bias = bias.data(), .gate = u});
                 }));
 }
 
@@ -143,14 +140,14 @@ void by_rows(benchmark::State& state, const F& f) {
 
 void layer_norm(benchmark::State& state) {
   const gated::Vector<float> scale = gated::Vector<float>::Random(state.range(1)), shift = scale;
-  by_rows(state,
-          [&](const auto& x, auto& y, auto& workspace) { gated::layer_norm<float>(x, scale, shift, 1e-5, y, workspace); });
+  const gated::NormParameters<float> norm{gated::NormForm::layer_norm, 1e-5, scale.data(), shift.data()};
+  by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
 }
 
 void scale_norm(benchmark::State& state) {
-  by_rows(state, [](const auto& x, auto& y, auto& workspace) {
-    gated::scale_norm<float>(x, 1.5f, 1e-5, gated::ScaleNormForm::clamped, y, workspace);
-  });
+  const float gain = 1.5f;
+  const gated::NormParameters<float> norm{.form = gated::NormForm::scale_norm, .eps = 1e-5, .gain = &gain};
+  by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
 }
 
 /// In place, again and again: the numbers tend to equal shares, which take as long as any.

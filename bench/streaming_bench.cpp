@@ -14,6 +14,7 @@ namespace {
 
 using gated::Matrix;
 using gated::Workspace;
+using State = gated::State<float>;
 
 constexpr Index channels = 512, depth = 4;
 constexpr Index steps = 256;  // a whole chunk of FLASH, so that each step of the cycle counts alike
@@ -47,10 +48,10 @@ double weight_bytes(const Model& model) {
 /// The mean number of tokens that a step looks at, itself included, if it looks at all of them.
 double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
 
-/// Times `step(x, state, y, i, workspace)` for i = 0 … `steps` - 1, after position `state.range(0)`, each time from a copy of
-/// the same state. `state_floats` are those that a step reads of the state, and of W to multiply with it.
-template <class Model, class State, class Step>
-void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats, const Step& step) {
+/// Times `steps` steps of `model`, each time from a copy of the state `start`. `state_floats` are those that a step reads of the
+/// state, and of W to multiply with it.
+template <class Model>
+void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats) {
   const Threads threads = threads_of(bench_state, 1);
   Workspace<float> workspace(threads);
   const auto prepared = gated::prepare(model);
@@ -62,7 +63,7 @@ void stream(benchmark::State& bench_state, const Model& model, const State& star
     state = start;
     const double begin = seconds();
     for (Index i = 0; i < steps; ++i) {
-      step(x.middleRows(i, 1), state, y.middleRows(i, 1), i, workspace);
+      model.extend(x.middleRows(i, 1), state, y.middleRows(i, 1), workspace);
     }
     return seconds() - begin;
   };
@@ -80,25 +81,16 @@ void stream(benchmark::State& bench_state, const Model& model, const State& star
   bench_state.counters["state MB"] = static_cast<double>(start.bytes()) * 1e-6;
 }
 
-/// stream() of a model that knows its position.
-template <class Model, class State>
-void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats) {
-  stream(bench_state, model, start, state_floats,
-         [&model](const auto& x, State& state, auto&& y, Index, Workspace<float>& workspace) {
-           model.extend(x, state, y, workspace);
-         });
-}
-
 /// Reads the memory once there is one, and of the open chunk on average half the keys and values.
 void flash(benchmark::State& state) {
   static gated::Random random(1);
-  static const gated::Flash<float> model({.depth = depth, .layer = gated::flash_presets::lucidrains(channels)}, random);
-  static std::map<Index, gated::FlashState<float>> known;  // a benchmark is called several times
+  static const gated::Flash<float> model({.depth = depth, .block = gated::flash_presets::lucidrains({.channels = channels})}, random);
+  static std::map<Index, State> known;  // a benchmark is called several times
   auto start = known.find(state.range(0));
   if (start == known.end()) {
     start = known.emplace(state.range(0), state_after(model, state.range(0))).first;
   }
-  const auto& layer = model.config.layer;
+  const auto& layer = model.config.block;
   const auto s = static_cast<double>(layer.query_key), e = static_cast<double>(layer.value);
   const double memory = state.range(0) < layer.chunk ? 0 : s * e;
   stream(state, model, start->second, static_cast<double>(depth) * (memory + seen_after(0) * (s + e)));
@@ -122,15 +114,14 @@ void gmlp(benchmark::State& state, gated::SpatialForm form) {
 void gau(benchmark::State& state) {
   gated::Random random(1);
   const Index position = state.range(0);
-  auto config = gated::gau_presets::paper(channels, position + steps);
+  auto config = gated::gau_presets::paper({.channels = channels, .max_length = position + steps});
   config.score_scale = gated::ScoreScale::max_length;
   config.causal = true;
   const gated::GatedAttentionUnit<float> layer(config, random);
   const double columns = static_cast<double>(config.query_key + config.value);
-  stream(state, layer, layer.start(position + steps), seen_after(position) * columns,
-         [&](const auto& x, gated::GatedAttentionUnitState<float>& kept, auto&& y, Index i, Workspace<float>& workspace) {
-           layer.extend(x, position + i, kept, y, workspace);
-         });
+  State start = layer.start(position + steps);
+  start.skip(position);
+  stream(state, layer, start, seen_after(position) * columns);
 }
 
 void at(benchmark::internal::Benchmark* b, std::vector<std::int64_t> positions) {

@@ -1,9 +1,6 @@
 /// Training steps, and what they are made of.
 
 #include "counters.hpp"
-#include "gated/train/flash_language_model.hpp"
-#include "gated/train/gau_encoder.hpp"
-#include "gated/train/gmlp_language_model.hpp"
 #include "training_step.hpp"
 #include "works.hpp"
 
@@ -11,7 +8,7 @@ namespace bench {
 
 namespace {
 
-/// Forward, back, AdamW on texts of `length` tokens.
+/// Forward pass, backward pass, AdamW on texts of `length` tokens.
 template <class Model>
 void step(benchmark::State& state, const typename Model::Config& config, Index length, bool recompute) {
   gated::Random random(1);
@@ -35,13 +32,16 @@ void gmlp(benchmark::State& state, bool recompute) {
 /// As wide as the gMLP, and about as many flops a token.
 void flash(benchmark::State& state) {
   const gated::FlashLanguageModelConfig config{.vocabulary = 256,
-                                               .trunk = {.depth = 4, .layer = gated::flash_presets::lucidrains(256)}};
+                                               .position = gated::PositionForm::sinusoid,
+                                               .trunk = {.depth = 4,
+                                                         .block = gated::flash_presets::lucidrains({.channels = 256})}};
   step<gated::FlashLanguageModel<float>>(state, config, 1024, false);
 }
 
 void gau(benchmark::State& state) {
-  const auto layer = gated::gau_presets::flash_quad_junnyu(256);
-  step<gated::GauEncoder<float>>(state, gated::gau_presets::flash_quad_encoder(256, layer, 4), 256, false);
+  const auto layer = gated::gau_presets::flash_quad_junnyu({.channels = 256});
+  const auto config = gated::gau_presets::flash_quad_encoder({.vocabulary = 256, .depth = 4}, layer);
+  step<gated::GauEncoder<float>>(state, config, 256, false);
 }
 
 /// The update alone: reads four models and writes three.

@@ -4,6 +4,7 @@
 
 #include "flops.hpp"
 #include "gated/train/loss.hpp"
+#include "gated/train/recording.hpp"
 #include "gated/train/training.hpp"
 
 /// @file
@@ -11,7 +12,7 @@
 
 namespace bench {
 
-/// Of any language model; include what records it (gated/train/…_language_model.hpp).
+/// Of any language model.
 template <class Model>
 struct TrainingStep {
   gated::Training<Model> training;
@@ -25,7 +26,7 @@ struct TrainingStep {
     training.threads = threads;
   }
 
-  /// Forward, back, update. Returns the loss.
+  /// Forward pass, backward pass, update. Returns the loss.
   double operator()() {
     return training.step([&](const Model& model, Model& gradient) {
       tape.begin(model, gradient);
@@ -33,8 +34,8 @@ struct TrainingStep {
     });
   }
 
-  /// Thrice the forward pass: each product has two of its size on the way back.
-  double flops() const { return 3 * flops_of(training.model.config, sequences.count(), sequences.length(0)); }
+  /// Thrice the forward pass: each product has two of its size in the backward pass.
+  double flops() const { return 3 * flops_of(training.model, sequences.count(), sequences.length(0)); }
 };
 
 }  // namespace bench

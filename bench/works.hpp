@@ -16,13 +16,14 @@ inline gated::GmlpConfig gmlp_nlp() { return {.length = 512, .channels = 512, .h
 
 /// FLASH for texts of any length.
 inline gated::FlashConfig flash_trunk(bool causal) {
-  return {.depth = 12, .layer = gated::flash_presets::lucidrains(512, 256, causal)};
+  return {.depth = 12, .block = gated::flash_presets::lucidrains({.channels = 512, .causal = causal})};
 }
 
 /// The causal gMLP that is trained, of bytes.
 inline gated::GmlpLanguageModelConfig trained_gmlp() {
-  return {
-      .vocabulary = 256, .tied = false, .trunk = {.length = 256, .channels = 256, .hidden = 1024, .depth = 4, .causal = true}};
+  return {.vocabulary = 256,
+          .head = {.form = gated::HeadForm::untied, .bias = true},
+          .trunk = {.length = 256, .channels = 256, .hidden = 1024, .depth = 4, .causal = true}};
 }
 
 }  // namespace bench

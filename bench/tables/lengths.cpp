@@ -7,13 +7,14 @@ namespace {
 /// The seconds that all gates of `model` take, as they run in a forward pass: each with its own weights, in the place of its
 /// input. Only the first of them may find the input, `z`, out of the caches. Where a gate takes long, every fourth stands for
 /// all.
-double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, gated::View<float> z,
+double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, const gated::Rows<float>& z,
                         gated::Workspace<float>& workspace) {
-  const gated::Matrix<float> nothing;  // is added to the gate
+  gated::Batch<float> run(workspace, sequences);
   const std::size_t step = sequences.total() >= 2048 ? 4 : 1;
   const double start = seconds();
   for (std::size_t i = 0; i < model.blocks.size(); i += step) {
-    model.blocks[i].gate.forward_in_place(z, sequences, nothing, workspace);
+    const auto& gate = model.blocks[i].gate;
+    run(gate, z, {}, z.part(0, gate.out()));
   }
   return static_cast<double>(step) * (seconds() - start);
 }
@@ -31,8 +32,9 @@ void measure(const TableOptions& options, Index length) {
   gated::Matrix<float> y = x;
   gated::Workspace<float> workspace(options.threads), gate_workspace(options.threads);
   const auto frame = gate_workspace.frame();
-  gated::MatrixMap<float> z = gate_workspace.matrix(length, config.hidden);  // lies as a block's does
-  z.setRandom();
+  gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // lies as a block's does
+  memory.setRandom();
+  const auto z = gated::Rows<float>(memory).as_scratch();
 
   const auto figures = by_turns(
       options.turns(), {time_of(options, [&] { model.forward(x, sequences, y, workspace); }),
@@ -42,7 +44,7 @@ void measure(const TableOptions& options, Index length) {
     shares.push_back(figures[1][turn] / figures[0][turn]);
   }
   const double time = median(figures[0]), share = median(shares), peak = best(figures[2]);
-  const double flops = flops_of(config, 1, length);
+  const double flops = flops_of(model, 1, length);
   const double spatial = static_cast<double>(config.depth) * spatial_flops(config.hidden / 2, length, false);
   const double rest_of_peak = (flops - spatial) / (time * (1 - share)) / peak;
   const auto print = [length](std::string_view quantity, double value) {

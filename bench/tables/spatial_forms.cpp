@@ -6,7 +6,7 @@ namespace bench {
 
 namespace {
 
-constexpr Index columns = 1536;  // of gMLP-base, behind the gate's split
+constexpr Index columns = 1536;  // of gMLP-base, after the gate's split
 
 /// One form of a spatial projection, with memory of its own.
 struct Form {

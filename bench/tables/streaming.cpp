@@ -9,6 +9,7 @@ namespace bench {
 namespace {
 
 using gated::Matrix;
+using State = gated::State<float>;
 
 constexpr Index channels = 512, chunk = 256;
 
@@ -63,34 +64,38 @@ Measurement mean_of(const TableOptions& options, Index tokens, const Restart& re
 void add_flash_layer(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
   using Layer = gated::MixedChunkAttention<float>;
-  const auto layer = std::make_shared<const Layer>(gated::flash_presets::lucidrains(channels, chunk), random);
+  const auto layer = std::make_shared<const Layer>(gated::flash_presets::lucidrains({.channels = channels, .chunk = chunk}), random);
   const auto prepared = std::make_shared<PreparedWorkspace>(*layer, options);
-  const auto state = std::make_shared<Layer::State>(layer->start());
+  const auto state = std::make_shared<State>();
   for (const Index position : positions) {
-    const auto restart = [state, position] {
-      state->finished = (position - 1) / chunk;
-      state->filled = (position - 1) % chunk;
-    };
+    State reached = layer->start();
+    reached.skip(position - 1);
+    const auto restart = [state, reached] { *state = reached; };
     const auto step = [=](const auto& x, auto& y, Index) { layer->extend(x, *state, y, prepared->workspace); };
-    streams.push_back({"FLASH layer", position, state->bytes(), mean_of(options, chunk, restart, step)});
+    streams.push_back({"FLASH layer", position, reached.bytes(), mean_of(options, chunk, restart, step)});
   }
+}
+
+/// Sixteen steps from `position` on of a layer that remembers each token.
+template <class Layer>
+Stream keeping_tokens(const char* series, const TableOptions& options, Index position, const Layer& layer,
+                      const std::shared_ptr<State>& state, const std::shared_ptr<PreparedWorkspace>& prepared) {
+  state->skip(position - 1);
+  const auto restart = [state, position] { state->rewind(position - 1); };
+  const auto step = [=](const auto& x, auto& y, Index) { layer->extend(x, *state, y, prepared->workspace); };
+  return {series, position, state->bytes(), mean_of(options, 16, restart, step)};
 }
 
 void add_gau(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random, Streams& streams) {
   using Layer = gated::GatedAttentionUnit<float>;
-  auto config = gated::gau_presets::paper(channels, positions.back() + chunk);
+  auto config = gated::gau_presets::paper({.channels = channels, .max_length = positions.back() + chunk});
   config.score_scale = gated::ScoreScale::max_length;
   config.causal = true;
   const auto layer = std::make_shared<const Layer>(config, random);
   const auto prepared = std::make_shared<PreparedWorkspace>(*layer, options);
   for (const Index position : positions) {
-    const auto state = std::make_shared<gated::GatedAttentionUnitState<float>>(layer->start(position + chunk));
-    const auto step = [=](const auto& x, auto& y, Index i) {
-      layer->extend(x, position - 1 + i, *state, y, prepared->workspace);
-    };
-    streams.push_back({"GAU", position, state->bytes(),
-                       mean_of(
-                           options, 16, [] {}, step)});
+    const auto state = std::make_shared<State>(layer->start(position + chunk));
+    streams.push_back(keeping_tokens("GAU", options, position, layer, state, prepared));
   }
 }
 
@@ -103,13 +108,8 @@ void add_gmlp_block(const TableOptions& options, const std::vector<Index>& posit
                                                                                    .causal = true});
     block->initialize(random);
     const auto prepared = std::make_shared<PreparedWorkspace>(*block, options);
-    const auto state = std::make_shared<gated::GmlpBlockState<float>>(block->start());
-    const auto step = [=](const auto& x, auto& y, Index i) {
-      block->extend(x, position - 1 + i, *state, y, prepared->workspace);
-    };
-    streams.push_back({"gMLP block (Toeplitz)", position, state->bytes(),
-                       mean_of(
-                           options, 16, [] {}, step)});
+    const auto state = std::make_shared<State>(block->start());
+    streams.push_back(keeping_tokens("gMLP block (Toeplitz)", options, position, block, state, prepared));
   }
 }
 
@@ -118,7 +118,7 @@ void add_flash_model(const TableOptions& options, const std::vector<Index>& posi
                      Streams& streams) {
   const auto model = std::make_shared<const gated::Flash<float>>(flash_trunk(true), random);
   const auto prepared = std::make_shared<PreparedWorkspace>(*model, options);
-  const auto state = std::make_shared<gated::FlashState<float>>(model->start());
+  const auto state = std::make_shared<State>(model->start());
   for (const Index position : positions) {
     while (state->position() < position - 1) {
       const Index rows = std::min<Index>(4096, position - 1 - state->position());

@@ -27,7 +27,7 @@ void measure(const TableOptions& options, const char* series, const typename Mod
     const Index threads = workspace.threads().count;
     const double time = median(*figure++), peak = best(*figure++);
     print_row("threads", series, threads, "ms", 1e3 * time);
-    print_row("threads", series, threads, "of peak", flops_of(config, count, length) / time / peak);
+    print_row("threads", series, threads, "of peak", flops_of(model, count, length) / time / peak);
     print_row("threads", series, threads, "speed-up", median(figures.front()) / time);
     print_row("threads", series, threads, "scratch MB", megabytes(workspace.bytes()));
   }
@@ -46,7 +46,7 @@ void table_of_threads(const TableOptions& options) {
   measure<gated::Gmlp<float>>(options, "gMLP-S/16 batch 8", small, 8, small.length, small.channels);
   measure<gated::Gmlp<float>>(options, "gMLP NLP batch 1", language, 1, language.length, language.channels);
   measure<gated::Gmlp<float>>(options, "gMLP NLP batch 8", language, 8, language.length, language.channels);
-  measure<gated::Flash<float>>(options, "FLASH causal n 4096", flash, 1, 4096, flash.layer.channels);
+  measure<gated::Flash<float>>(options, "FLASH causal n 4096", flash, 1, 4096, flash.block.channels);
 }
 
 }  // namespace bench

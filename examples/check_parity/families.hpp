@@ -17,7 +17,7 @@ struct GradientPair {
   gated::Matrix<T> ours, theirs;
 };
 
-/// What a run leaves behind.
+/// What a run gives.
 template <class T>
 struct Result {
   gated::Matrix<T> output;

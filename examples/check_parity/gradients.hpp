@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "families.hpp"
-#include "gated/train/tape.hpp"
+#include "gated/train/recording.hpp"
 
-/// Gradients of a case, compared with those that the original's own way back gave.
+/// Gradients of a case, compared with those of the original's backward pass.
 
 namespace parity {
 

@@ -40,35 +40,65 @@ inline gated::NormForm norm_form(const std::string& name, gated::NormForm scale_
   return name.find("scale") == std::string::npos ? gated::NormForm::layer_norm : scale_norm;
 }
 
-/// Loads a layer and runs it on `input`, with the mask if there is one, forward and back.
+/// Loads a layer, or a stack of blocks, and runs it on `input`, with the mask if there is one, forward and backward, keeping
+/// what leaves the first block.
 template <class T, class Layer>
 Result<T> run_layer(const CaseFile& file, Layer& layer, const gated::NameMap& names) {
   file.load(layer, names);
+  Result<T> result;
   gated::Workspace<T> workspace;
+  if (file.has("block0_output")) {
+    workspace.observe(result.keep("blocks.0"));
+  }
   const auto x = file.matrix<T>("input");
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
-  Result<T> result{layer.forward(x, sequences, workspace, mask), {}};
+  if constexpr (requires { layer.forward(x, sequences, workspace, mask); }) {
+    result.output = layer.forward(x, sequences, workspace, mask);
+  } else {
+    result.output = layer.forward(x, sequences, workspace);
+  }
   add_gradients<T>(result, file, layer, names,
                    [&](auto& tape, auto& input) { return record(tape, layer, input("input", x), sequences, mask); });
   return result;
 }
 
-/// Loads a model and runs it on token ids, with the mask if there is one, forward and back, keeping what leaves its first
-/// layer, at `layer0`.
-template <class T, class Model, class... Arguments>
-Result<T> run_model(const CaseFile& file, Model& model, const gated::NameMap& names, const char* layer0,
-                    const Arguments&... arguments) {
+/// Loads a language model and runs it on token ids, with the mask if there is one, forward and backward, keeping what leaves
+/// its first block.
+template <class T, class Model>
+Result<T> run_model(const CaseFile& file, Model& model, const gated::NameMap& names, const std::vector<Index>& types = {}) {
   file.load(model, names);
   Result<T> result;
   gated::Workspace<T> workspace;
-  workspace.observe(result.keep(layer0));
+  workspace.observe(result.keep("trunk.blocks.0"));
   const auto tokens = ids_of(file, "input");
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
-  result.output = model.forward(tokens, sequences, workspace, mask, arguments...);
+  if constexpr (requires { model.forward(tokens, sequences, workspace, gated::Mask(mask), types); }) {
+    result.output = model.forward(tokens, sequences, workspace, mask, types);
+  } else {
+    result.output = model.forward(tokens, sequences, workspace, types);
+  }
   add_gradients<T>(result, file, model, names,
-                   [&](auto& tape, auto&) { return record(tape, model, tokens, sequences, mask, arguments...); });
+                   [&](auto& tape, auto&) { return record(tape, model, tokens, sequences, mask, types); });
+  return result;
+}
+
+/// Loads an image classifier and runs it on images, forward and backward, to the logits or to the features, keeping what leaves
+/// its first block.
+template <class T, class Model>
+Result<T> run_classifier(const CaseFile& file, Model& model, const gated::NameMap& names, bool features = false) {
+  file.load(model, names);
+  Result<T> result;
+  gated::Workspace<T> workspace;
+  workspace.observe(result.keep("trunk.blocks.0"));
+  const auto images = file.matrix<T>("input", 1);
+  result.output = features ? model.features(images, workspace) : model.forward(images, workspace);
+  add_gradients<T>(result, file, model, names, [&](auto& tape, auto& input) {
+    const gated::Variable pixels = input("input", images);
+    gated::Recording<T> run(tape, Sequences::uniform(images.rows(), model.tokens_per_image()));
+    return features ? model.apply_features(run, pixels, {}) : record(tape, model, pixels);
+  });
   return result;
 }
 

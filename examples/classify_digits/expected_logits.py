@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.dont_write_bytecode = True  # the next import would leave a folder here
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
 from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 

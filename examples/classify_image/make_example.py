@@ -19,7 +19,7 @@ from PIL import Image
 
 HERE = pathlib.Path(__file__).resolve().parent
 DIGITS = HERE.parent / "classify_digits"
-sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.dont_write_bytecode = True  # the next import would leave a folder here
 sys.path.append(str(DIGITS))
 from expected_logits import gmlp, read_safetensors, write_safetensors  # noqa: E402
 

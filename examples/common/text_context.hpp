@@ -3,27 +3,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "gated/models/flash_language_model.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/language_model.hpp"
 #include "gated/models/prepare.hpp"
 
 namespace text {
 
-/// The largest number of tokens that `model` can look back on, or 0 if it goes on for ever.
-template <class T>
-gated::Index longest_context(const gated::GmlpLanguageModel<T>& model) {
-  return model.config.trunk.length;
-}
-template <class T>
-gated::Index longest_context(const gated::FlashLanguageModel<T>& model) {
-  return model.config.position == gated::PositionForm::sinusoid_table ? model.config.max_length : 0;
-}
-
 /// The text so far, as a model remembers it, and what it expects next. `model` must outlive it and stay as it is: its weights
 /// are packed once.
 ///
-/// A model with a longest context slides: where the text would outgrow it, the state is made anew from the last half of the
-/// longest context, so that each restart buys as many tokens as it read.
+/// A model that cannot serve every length slides: where the text would outgrow it, the state is made anew from the last half of
+/// the longest text that it can serve, so that each restart buys as many tokens as it read.
 template <class Model>
 class Context {
  public:
@@ -38,8 +27,7 @@ class Context {
 
   /// Reads on. `tokens` must not be empty.
   void add(gated::Tokens tokens) {
-    const gated::Index longest = longest_context(model_);
-    if (longest > 0) {
+    if (const gated::Index longest = model_.longest(); longest != Model::State::unlimited) {
       recent_.insert(recent_.end(), tokens.begin(), tokens.end());
       if (static_cast<gated::Index>(recent_.size()) > longest) {
         recent_.erase(recent_.begin(), recent_.end() - std::max<gated::Index>(longest / 2, 1));

@@ -1,24 +1,39 @@
 #include "convolutional_gating.hpp"
 
-#include <gtest/gtest.h>
-
 #include "espnet.hpp"
-#include "tests/core/allocations.hpp"
-#include "tests/io/files.hpp"
-#include "tests/train/gradients.hpp"
-#include "train_convolutional_gating.hpp"
+#include "tests/promises.hpp"
 
 namespace speech {
 namespace {
 
-using gated::test::random_matrix, gated::test::same_bits;
+using gated::Tape, gated::Variable;
+using gated::test::random_matrix;
+
+/// As a model that trains, is saved and, if it is causal, streams.
+TEST(ConvolutionalGating, KeepsItsPromises) {
+  for (const bool causal : {false, true}) {
+    gated::test::expect_promises<ConvolutionalGatingMlp>({.channels = 6, .hidden = 20, .kernel = 5, .causal = causal},
+                                                         {.causal = causal, .rewinds = false});
+    gated::test::expect_promises<ConvolutionalGatingMlp>(
+        {.channels = 18, .hidden = 52, .kernel = 31, .causal = causal, .gate_activation = gated::Activation::tanh},
+        {.lengths = {50, 7, 0, 130, 1}, .causal = causal, .rewinds = false, .trains = false});
+  }
+}
+
+/// In a model of several layers, where an aMLP's block could be.
+TEST(ConvolutionalGating, KeepsItsPromisesInAGate) {
+  gated::test::expect_promises<ConvolutionalGatingUnit>({.hidden = 12, .kernel = 4, .causal = true},
+                                                        {.causal = true, .rewinds = false});
+}
+
+// --- The numbers of PyTorch, in reference.safetensors ---
+
+const Sequences lengths = Sequences::of_lengths({50, 7, 1});
 
 const gated::SafetensorsFile& reference() {
   static const gated::SafetensorsFile file(CUSTOM_LAYER_DIR "/reference.safetensors");
   return file;
 }
-
-const Sequences lengths = Sequences::of_lengths({50, 7, 1});  // of the reference
 
 template <class T>
 Matrix<T> stored(const std::string& name) {
@@ -38,12 +53,6 @@ ConvolutionalGatingMlp<T> reference_model(const std::string& prefix = "model.") 
     names.ignored.emplace_back(name);
   }
   load_parameters(model, reference(), names);
-  return model;
-}
-
-ConvolutionalGatingMlp<float> small_model(Index kernel = 7) {
-  ConvolutionalGatingMlp<float> model({.channels = 18, .hidden = 52, .kernel = kernel});
-  gated::test::shake(model, 1);
   return model;
 }
 
@@ -79,98 +88,54 @@ TEST(ConvolutionalGating, GivesTheGradientsOfPyTorch) {
       gradient, theirs);
 }
 
-TEST(ConvolutionalGating, GradientsEqualCentralDifferences) {
-  for (const auto activation : {gated::Activation::identity, gated::Activation::tanh}) {
-    ConvolutionalGatingMlp<double> model({.channels = 5, .hidden = 12, .kernel = 5, .gate_activation = activation});
-    gated::test::shake(model, 3);
-    const auto sequences = Sequences::of_lengths({9, 0, 2, 1});
-    gated::test::expect_gradients(
-        model, random_matrix<double>(12, 5, 4),
-        [&](Tape<double>& tape, const ConvolutionalGatingMlp<double>& m, Variable x) { return record(tape, m, x, sequences); });
+/// The formula, term by term.
+TEST(ConvolutionalGating, ConvolvesAroundOrBeforeEachToken) {
+  for (const bool causal : {false, true}) {
+    DepthwiseConvolution<double> conv(3, 5, causal);
+    gated::test::shake(conv, 1);
+    const auto x = random_matrix<double>(58, 3, 2);
+    Matrix<double> expected(58, 3);
+    for (Index b = 0; b < lengths.count(); ++b) {
+      for (Index t = 0; t < lengths.length(b); ++t) {
+        for (Index c = 0; c < 3; ++c) {
+          double sum = conv.bias[c];
+          for (Index k = 0; k < 5; ++k) {
+            const Index from = t + k - (causal ? 4 : 2);
+            sum += from < 0 || from >= lengths.length(b) ? 0.0 : conv.weight(c, k) * x(lengths.offset(b) + from, c);
+          }
+          expected(lengths.offset(b) + t, c) = sum;
+        }
+      }
+    }
+    Workspace<double> workspace;
+    const auto frame = workspace.frame();
+    gated::Batch<double> run(workspace, lengths);
+    EXPECT_LT(largest<double>(run[run(conv, gated::input_rows<double>(x))] - expected), 1e-14 * largest(expected)) << causal;
   }
 }
 
-TEST(ConvolutionalGating, TrainingComputesTheBitsOfTheForward) {
-  const auto model = small_model();
-  const auto x = random_matrix<float>(58, 18, 2);
-  Workspace<float> workspace;
-  auto gradient = gated::zeros_like(model);
-  Tape<float> tape;
-  tape.begin(model, gradient);
-  EXPECT_TRUE(
-      same_bits(Matrix<float>(tape[record(tape, model, tape.input(x), lengths)]), model.forward(x, lengths, workspace)));
-}
-
-TEST(ConvolutionalGating, ASequenceInABatchIsTheSequenceAlone) {
-  const auto model = small_model(31);
-  const auto x = random_matrix<float>(58, 18, 2);
-  Workspace<float> workspace;
-  const auto all = model.forward(x, lengths, workspace);
-  for (Index b = 0; b < lengths.count(); ++b) {
-    const Matrix<float> part = x.middleRows(lengths.offset(b), lengths.length(b));
-    const auto alone = model.forward(part, Sequences::single(part.rows()), workspace);
-    EXPECT_TRUE(same_bits(alone, Matrix<float>(all.middleRows(lengths.offset(b), lengths.length(b))))) << b;
-  }
-}
-
-TEST(ConvolutionalGating, EqualBitsForAnyNumberOfThreads) {
-  const auto model = small_model();
-  const auto sequences = Sequences::of_lengths({300, 5, 200});
-  const auto x = random_matrix<float>(505, 18, 2), cotangent = random_matrix<float>(505, 18, 3);
-  const auto run = [&](int threads) {
-    auto gradient = gated::zeros_like(model);
-    Tape<float> tape(gated::Threads{threads});
-    tape.begin(model, gradient);
-    const Variable input = tape.input(x), y = record(tape, model, input, sequences);
-    tape.backward(y, cotangent);
-    return std::tuple{Matrix<float>(tape[y]), Matrix<float>(tape.gradient(input)), gradient.csgu.weight};
-  };
-  const auto [y, dx, dw] = run(1);
-  for (const int threads : {2, 3}) {
-    const auto [y2, dx2, dw2] = run(threads);
-    EXPECT_TRUE(same_bits(y, y2) && same_bits(dx, dx2) && same_bits(dw, dw2)) << threads;
-  }
-}
-
-TEST(ConvolutionalGating, AllocatesNothingWhenWarm) {
-  const auto model = small_model();
-  const auto x = random_matrix<float>(58, 18, 2), cotangent = random_matrix<float>(58, 18, 3);
-  Matrix<float> y(58, 18);
-  Workspace<float> workspace;
-  const auto forward = [&] { model.forward(x, lengths, y, workspace); };
-  forward();
-  EXPECT_EQ(gated::test::allocations_during(forward), 0);
-
-  auto gradient = gated::zeros_like(model);
-  Tape<float> tape;
-  const auto step = [&] {
-    tape.begin(model, gradient);
-    tape.backward(record(tape, model, tape.input(x), lengths), cotangent);
-  };
-  step();
-  step();
-  EXPECT_EQ(gated::test::allocations_during(step), 0);
-}
+// --- What is its own ---
 
 TEST(ConvolutionalGating, StartsByPassingItsInputOn) {
   gated::Random random(1);
-  ConvolutionalGatingUnit<double> unit(12, 31, gated::Activation::identity, 1e-5);
+  ConvolutionalGatingUnit<double> unit({.hidden = 12});
   unit.initialize(random);
   const auto x = random_matrix<double>(9, 12, 2);
-  Matrix<double> y(9, 6);
   Workspace<double> workspace;
-  unit.forward(x, Sequences::single(9), y, workspace);
-  EXPECT_LT(largest<double>(y - x.leftCols(6)), 1e-4);
+  EXPECT_LT(largest<double>(unit.forward(x, Sequences::single(9), workspace) - x.leftCols(6)), 1e-4);
 }
 
-TEST(ConvolutionalGating, IsSavedAndLoadedWithItsConfiguration) {
-  const auto model = small_model();
+TEST(ConvolutionalGating, StreamsForEverInAStateOfOneKernel) {
+  const ConvolutionalGatingMlp<float> model({.channels = 6, .hidden = 20, .kernel = 5, .causal = true});
+  auto state = model.start();
+  EXPECT_EQ(state.capacity(), gated::State<float>::unlimited);
+  EXPECT_EQ(state.bytes(), 4 * 10 * sizeof(float));
+}
+
+TEST(ConvolutionalGating, IsSavedAsConv1dStoresIt) {
+  const ConvolutionalGatingMlp<float> model({.channels = 6, .hidden = 20, .kernel = 5});
   const auto path = gated::test::temporary("cgmlp.safetensors");
-  gated::save_model(model, path);
-  const auto loaded = gated::load_model<ConvolutionalGatingMlp<float>>(path);
-  const auto x = random_matrix<float>(58, 18, 2);
-  Workspace<float> workspace;
-  EXPECT_TRUE(same_bits(loaded.forward(x, lengths, workspace), model.forward(x, lengths, workspace)));
+  save_model(model, path);
   EXPECT_EQ(gated::SafetensorsFile(path).tensor("csgu.conv.weight").shape.size(), 3U);
 }
 
@@ -179,12 +144,9 @@ TEST(ConvolutionalGating, RefusesWhatMakesNoSense) {
   using Model = ConvolutionalGatingMlp<float>;
   expect_error<gated::ArgumentError>([] { Model({.channels = 4, .hidden = 7}); }, {"hidden = 7", "even"});
   expect_error<gated::ArgumentError>([] { Model({.channels = 4, .hidden = 8, .kernel = 6}); }, {"kernel = 6", "odd"});
-  const auto model = small_model();
-  Workspace<float> workspace;
-  expect_error<gated::ShapeError>([&] { model.forward(random_matrix<float>(3, 17, 1), Sequences::single(3), workspace); },
-                                  {"Linear::forward: x has 17 columns"});
-  expect_error<gated::ShapeError>([&] { model.forward(random_matrix<float>(3, 18, 1), Sequences::single(4), workspace); },
-                                  {"ConvolutionalGatingMlp::forward: x has 3 rows"});
+  expect_error<gated::ArgumentError>([] { Model({.channels = 4, .hidden = 8, .kernel = 0, .causal = true}); }, {"kernel = 0"});
+  EXPECT_NO_THROW(Model({.channels = 4, .hidden = 8, .kernel = 6, .causal = true}));
+  expect_error<gated::ArgumentError>([] { Model({.channels = 4, .hidden = 8}).start(); }, {"causal = true"});
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// custom_layer: trains a layer that is not in gated, saves it, and reads it again. See README.md.
+// custom_layer: trains a layer that is not in gated, saves it, reads it again, and streams it. See README.md.
 
 #include <cstdio>
 
 #include "common/command_line.hpp"
-#include "espnet.hpp"
+#include "convolutional_gating.hpp"
 #include "gated/core/summary.hpp"
+#include "gated/io/model_file.hpp"
 #include "gated/train.hpp"
-#include "train_convolutional_gating.hpp"
 
 namespace {
 
@@ -15,14 +15,16 @@ using gated::Matrix;
 
 struct Options {
   std::string out = "cgmlp.safetensors";
+  bool causal = false;
   bool help = false;
 };
 
 const char* const usage =
     "usage: custom_layer [options]\n"
     "\n"
-    "Trains a convolutional gating MLP to smooth noise, which needs the tokens around, saves it and reads it again.\n"
+    "Trains a convolutional gating MLP to smooth noise, which needs other tokens, saves it and reads it again.\n"
     "\n"
+    "  --causal    smooth over the tokens before alone, and stream the model token by token at the end\n"
     "  --out FILE  where to save the model (cgmlp.safetensors)\n"
     "  --help      show this text\n";
 
@@ -31,6 +33,8 @@ Options parse_options(int count, char** arguments) {
   for (examples::CommandLine line(count, arguments); line.next();) {
     if (line.word() == "--out") {
       options.out = line.value();
+    } else if (line.word() == "--causal") {
+      options.causal = true;
     } else if (line.word() == "--help") {
       options.help = true;
     } else {
@@ -40,21 +44,32 @@ Options parse_options(int count, char** arguments) {
   return options;
 }
 
-/// y[t] = the mean of x over the five tokens around t that the sequence has.
-Matrix<float> smoothed(const Matrix<float>& x, const gated::Sequences& sequences) {
+/// y[t] = the mean of x over the tokens of the sequence from t - before to t + after.
+Matrix<float> smoothed(const Matrix<float>& x, const gated::Sequences& sequences, gated::Index before, gated::Index after) {
   Matrix<float> y(x.rows(), x.cols());
   for (gated::Index b = 0; b < sequences.count(); ++b) {
     for (gated::Index t = 0; t < sequences.length(b); ++t) {
-      const gated::Index first = std::max<gated::Index>(t - 2, 0), last = std::min(t + 2, sequences.length(b) - 1);
+      const gated::Index first = std::max<gated::Index>(t - before, 0), last = std::min(t + after, sequences.length(b) - 1);
       y.row(sequences.offset(b) + t) = x.middleRows(sequences.offset(b) + first, last - first + 1).colwise().mean();
     }
   }
   return y;
 }
 
+/// The model over one sequence, token by token.
+Matrix<float> streamed(const Model& model, const Matrix<float>& x) {
+  gated::Workspace<float> workspace;
+  auto state = model.start();
+  Matrix<float> y(x.rows(), x.cols());
+  for (gated::Index t = 0; t < x.rows(); ++t) {
+    model.extend(x.row(t), state, y.row(t), workspace);
+  }
+  return y;
+}
+
 int run(const Options& options) {
   const auto sequences = gated::Sequences::of_lengths({40, 25, 63});  // ragged, never padded
-  gated::Training<Model> training({.model = {.channels = 8, .hidden = 64, .kernel = 7},
+  gated::Training<Model> training({.model = {.channels = 8, .hidden = 64, .kernel = 7, .causal = options.causal},
                                    .optimizer = {.learning_rate = 1e-2, .weight_decay = 0},
                                    .schedule = {.form = gated::ScheduleForm::cosine, .warmup = 20, .steps = 400}},
                                   gated::Random(1));
@@ -63,7 +78,7 @@ int run(const Options& options) {
   Matrix<float> x(sequences.total(), 8);
   while (training.steps_done() < 400) {
     gated::fill_normal(x, 1.0, training.random);
-    const Matrix<float> target = smoothed(x, sequences);
+    const Matrix<float> target = options.causal ? smoothed(x, sequences, 4, 0) : smoothed(x, sequences, 2, 2);
     const double loss = training.step([&](const Model& model, Model& gradient) {
       tape.begin(model, gradient);
       return tape.backward(mean_squared_error(tape, record(tape, model, tape.constant(x), sequences), target));
@@ -77,9 +92,16 @@ int run(const Options& options) {
   gated::save_model(training.model, options.out);
   const auto loaded = gated::load_model<Model>(options.out);
   gated::Workspace<float> workspace;
-  const bool same = loaded.forward(x, sequences, workspace) == training.model.forward(x, sequences, workspace);
+  const Matrix<float> y = training.model.forward(x, sequences, workspace);
+  const bool same = loaded.forward(x, sequences, workspace) == y;
   std::printf("%s: %s\n", options.out.c_str(), same ? "the same bits when read again" : "OTHER NUMBERS when read again");
-  return same ? 0 : 1;
+  if (!options.causal) {
+    return same ? 0 : 1;
+  }
+  const gated::Index first = sequences.length(0);
+  const bool streams = streamed(loaded, x.topRows(first)) == y.topRows(first);
+  std::printf("token by token: %s\n", streams ? "the same bits" : "OTHER NUMBERS");
+  return same && streams ? 0 : 1;
 }
 
 }  // namespace

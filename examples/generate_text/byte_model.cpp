@@ -1,5 +1,6 @@
 #include "byte_model.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "gated/io/model_file.hpp"
@@ -10,20 +11,18 @@ namespace {
 
 using gated::FileError, gated::Random, gated::require;
 
-bool is_causal(const GmlpModel& model) { return model.config.trunk.causal; }
-bool is_causal(const FlashModel& model) { return model.config.trunk.layer.causal; }
-bool has_logits(const GmlpModel&) { return true; }
-bool has_logits(const FlashModel& model) { return model.config.with_head; }
-
 template <class Model>
 ByteModel open_as(const std::filesystem::path& checkpoint) {
   auto model = gated::load_model<Model>(checkpoint);
+  const auto& blocks = model.trunk.blocks;
+  const bool causal = std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.config.causal; });
   const std::string name = checkpoint.string();
   require<FileError>(model.config.vocabulary == 256, name, ": the model has a vocabulary of ", model.config.vocabulary,
                      ", expected 256, the bytes.");
-  require<FileError>(has_logits(model), name, ": the model has no head, so it predicts nothing; expected with_head = true.");
-  require<FileError>(is_causal(model), name,
-                     ": the model is not causal, so it cannot continue a text; expected causal = true.");
+  require<FileError>(model.head.has_value(), name,
+                     ": the model has no head, so it predicts nothing; expected head.form = tied "
+                     "or untied.");
+  require<FileError>(causal, name, ": the model is not causal, so it cannot continue a text; expected causal = true.");
   return model;
 }
 
@@ -52,7 +51,10 @@ ByteModel random_model(std::string_view kind) {
     return GmlpModel({.vocabulary = 256, .trunk = {.length = 512, .channels = 256, .hidden = 1024, .depth = 6, .causal = true}},
                      random);
   }
-  return FlashModel({.vocabulary = 256, .trunk = {.depth = 6, .layer = gated::flash_presets::lucidrains(256)}}, random);
+  return FlashModel({.vocabulary = 256,
+                     .position = gated::PositionForm::sinusoid,
+                     .trunk = {.depth = 6, .block = gated::flash_presets::lucidrains({.channels = 256})}},
+                    random);
 }
 
 void save(const ByteModel& model, const std::filesystem::path& path) {

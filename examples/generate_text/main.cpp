@@ -56,7 +56,7 @@ int generate(const Model& model, const text::Options& options) {
   write(safe.finish() + "\n");
 
   if (context.restarts() > 0) {
-    const Index longest = text::longest_context(model);
+    const Index longest = model.longest();
     std::fprintf(stderr, "note: the model was built for %td tokens; %d time%s it forgot all but the last %td and went on.\n",
                  longest, context.restarts(), context.restarts() > 1 ? "s" : "", std::max<Index>(longest / 2, 1));
   }

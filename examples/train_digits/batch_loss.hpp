@@ -7,8 +7,8 @@
 
 #include "common/labelled_images.hpp"
 #include "distort.hpp"
-#include "gated/train/gmlp_image_classifier.hpp"
 #include "gated/train/loss.hpp"
+#include "gated/train/recording.hpp"
 
 namespace digits {
 

@@ -11,13 +11,13 @@ namespace {
 
 using gated::ArgumentError, gated::Index;
 
-/// The multiple of 16 for which `Model(config_of(width))` has the number of parameters nearest to `wanted`. They grow linearly
-/// with the width.
+/// The multiple of 16 for which a model of `config_of(width)` has the number of parameters nearest to `wanted`. They grow
+/// linearly with the width.
 template <class Model, class ConfigOf>
 Index fitting_width(Index wanted, const ConfigOf& config_of) {
   constexpr Index step = 16;
-  const Index narrowest = gated::parameter_count(Model(config_of(step)));
-  const Index growth = gated::parameter_count(Model(config_of(2 * step))) - narrowest;
+  const Index narrowest = Model::value_count(config_of(step)).value();
+  const Index growth = Model::value_count(config_of(2 * step)).value() - narrowest;
   gated::require<ArgumentError>(wanted >= narrowest, "--parameters ", wanted, ": expected at least ", narrowest,
                                 ", which the narrowest model of these --channels, --depth and --length has.");
   return step * (1 + (wanted - narrowest + growth / 2) / growth);
@@ -41,11 +41,10 @@ gated::GmlpLanguageModelConfig gmlp_config(const Options& options, Index attenti
 
 gated::FlashLanguageModelConfig flash_config(const Options& options) {
   const auto config_of = [&](Index width) {
-    const Index chunk = std::min<Index>(options.length, 64), query_key = 64;
-    auto layer = gated::flash_presets::lucidrains(options.channels, chunk, true, query_key);
+    auto layer = gated::flash_presets::lucidrains(
+        {.channels = options.channels, .query_key = 64, .chunk = std::min<Index>(options.length, 64)});
     layer.value = width;
-    return gated::FlashLanguageModelConfig{
-        .vocabulary = 256, .position = gated::PositionForm::none, .trunk = {.depth = options.depth, .layer = layer}};
+    return gated::FlashLanguageModelConfig{.vocabulary = 256, .trunk = {.depth = options.depth, .block = layer}};
   };
   return config_of(fitting_width<FlashModel>(options.parameters, config_of));
 }

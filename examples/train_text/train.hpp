@@ -5,8 +5,7 @@
 
 namespace text {
 
-/// Trains gMLP or aMLP, and FLASH. Return the program's exit code. Each is compiled by itself, because that takes a while.
-int train_gmlp(const Options& options, const Corpus& corpus);
-int train_flash(const Options& options, const Corpus& corpus);
+/// Starts or resumes the training that `options` describe and runs it. Returns the program's exit code.
+int train(const Options& options, const Corpus& corpus);
 
 }  // namespace text

@@ -14,6 +14,7 @@
 #include "gated/io/model_file.hpp"
 #include "gated/models/sampling.hpp"
 #include "gated/train/loss.hpp"
+#include "gated/train/recording.hpp"
 #include "gated/train/training.hpp"
 #include "held_out.hpp"
 #include "options.hpp"
@@ -85,7 +86,7 @@ class Trainer {
   using Index = gated::Index;
   using Clock = std::chrono::steady_clock;
 
-  /// The whole use of the library: draw a batch, record the model on the tape, come back with the gradient, update.
+  /// The whole use of the library: draw a batch, record the model on the tape, go backward for the gradient, update.
   double step() {
     return training_.step([&](const Model& model, Model& gradient) {
       draw_batch();
@@ -233,7 +234,7 @@ class Trainer {
 
 /// Starts or resumes the training that `options` describe, with a model of `config()` if it is new, and runs it.
 template <class Model, class ConfigOf>
-int train(const Options& options, const Corpus& corpus, const ConfigOf& config) {
+int train_model(const Options& options, const Corpus& corpus, const ConfigOf& config) {
   using Training = gated::Training<Model>;
   if (options.resume.empty()) {
     const auto file = training_file(options.out);

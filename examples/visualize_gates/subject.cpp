@@ -57,10 +57,10 @@ Subject look_at(const Model& model, gated::ImageSize grid, const char* kind, con
   }
   if (attention) {
     gated::require<gated::ArgumentError>(config.attention > 0, "--attention: this model has no attention, it is a gMLP.");
-    // The observer sees every layer's output under its path: "trunk.blocks.3.attention.attention_map.0" is the map of input 0.
+    // The observer sees every layer's output under its path: "trunk.blocks.3.attention.weights.0" is the map of input 0.
     gated::Workspace<float> workspace;
     workspace.observe([&](const std::string& path, gated::ConstView<float> output) {
-      if (path.ends_with(".attention.attention_map.0")) {
+      if (path.ends_with(".attention.weights.0")) {
         const Index patches = std::min(output.rows(), grid.area());  // without a class token, which comes first
         subject.attention.push_back(output.bottomRightCorner(patches, patches));
       }

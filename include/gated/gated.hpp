@@ -18,5 +18,4 @@
 #include "gated/models/presets.hpp"
 #include "gated/models/resize.hpp"
 #include "gated/models/sampling.hpp"
-#include "gated/models/value_count.hpp"
 #include "gated/version.hpp"

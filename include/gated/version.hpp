@@ -4,5 +4,5 @@
 /// The version of gated. CMake reads these three lines.
 
 #define GATED_VERSION_MAJOR 0
-#define GATED_VERSION_MINOR 1
+#define GATED_VERSION_MINOR 2
 #define GATED_VERSION_PATCH 0

@@ -60,7 +60,9 @@ int main() {
   const Gmlp::Config gmlp{.vocabulary = 11,
                           .trunk = {.length = 12, .channels = 8, .hidden = 16, .depth = 2, .causal = true, .attention = 4}};
   train<Gmlp>("aMLP", gmlp);
-  train<Flash>("FLASH", {.vocabulary = 11, .trunk = {.depth = 2, .layer = gated::flash_presets::lucidrains(8)}});
+  train<Flash>("FLASH", {.vocabulary = 11,
+                         .position = gated::PositionForm::sinusoid,
+                         .trunk = {.depth = 2, .block = gated::flash_presets::lucidrains({.channels = 8})}});
 
   const std::vector<Index> too_long(13);
   gated::Workspace<float> workspace;

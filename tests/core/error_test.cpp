@@ -25,6 +25,13 @@ TEST(Text, HoldsTheLongestNumbers) {
   EXPECT_EQ(text(std::numeric_limits<double>::infinity()), "inf");
 }
 
+TEST(Text, NamesALayerAndWhatWasAskedOfIt) {
+  EXPECT_EQ(text(Where("GmlpBlock", "extend"), ": no"), "GmlpBlock::extend: no");
+  EXPECT_EQ(text(Where("Linear"), ": no"), "Linear: no");
+  const Where where = "matmul";
+  EXPECT_EQ(text(where), "matmul");
+}
+
 TEST(Error, IsTheBaseOfEveryRefusal) {
   EXPECT_TRUE((std::is_base_of_v<std::runtime_error, Error>));
   EXPECT_TRUE((std::is_base_of_v<Error, ShapeError>));

@@ -22,25 +22,38 @@ TEST(Mask, CountsTheTokensThatCount) {
 
 TEST(Mask, MayBeEmptyOrLeaveEachSequenceATokenOrMore) {
   const auto sequences = Sequences::of_lengths({2, 0, 3});
-  EXPECT_NO_THROW(expect_mask("f", {}, sequences));
-  EXPECT_NO_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, sequences));
-  EXPECT_NO_THROW(expect_mask("f", Entries{0, 1, 0, 0, 1}, sequences));
-  EXPECT_NO_THROW(expect_mask("f", {}, Sequences::uniform(0, 3)));
+  for (const bool by_softmax : {false, true}) {
+    EXPECT_NO_THROW(expect_mask("f", {}, sequences, by_softmax));
+    EXPECT_NO_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, sequences, by_softmax));
+    EXPECT_NO_THROW(expect_mask("f", Entries{0, 1, 0, 0, 1}, sequences, by_softmax));
+    EXPECT_NO_THROW(expect_mask("f", {}, Sequences::uniform(0, 3), by_softmax));
+  }
 }
 
 TEST(Mask, OfAnotherLengthIsRefused) {
-  EXPECT_EQ(message_of<ShapeError>([] {
-              expect_mask("f", Entries{1, 1, 1}, Sequences::of_lengths({2, 2}));
-            }),
-            "f: the mask has 3 entries, expected 4, one a token.");
-  EXPECT_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, Sequences::single(4)), ShapeError);
+  for (const bool by_softmax : {false, true}) {
+    EXPECT_EQ(message_of<ShapeError>([&] {
+                expect_mask({"GatedAttentionUnit", "forward"}, Entries{1, 1, 1}, Sequences::of_lengths({2, 2}), by_softmax);
+              }),
+              "GatedAttentionUnit::forward: the mask has 3 entries, expected 4, one a token.");
+    EXPECT_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, Sequences::single(4), by_softmax), ShapeError);
+  }
 }
 
-TEST(Mask, ThatHidesAWholeSequenceIsRefused) {
-  EXPECT_EQ(message_of<ShapeError>([] {
-              expect_mask("f", Entries{1, 0, 0, 0, 1}, Sequences::of_lengths({2, 2, 1}));
-            }),
-            "f: the mask leaves no token of sequence 1 to attend to. Leave the sequence out of the batch.");
+TEST(Mask, MayHideAWholeSequenceExceptFromASoftmax) {
+  const Entries mask{1, 0, 0, 0, 1};
+  const auto sequences = Sequences::of_lengths({2, 2, 1});
+  EXPECT_NO_THROW(expect_mask("f", mask, sequences, false));
+  EXPECT_EQ(message_of<ShapeError>([&] { expect_mask("f", mask, sequences, true); }),
+            "f: the mask leaves no token of sequence 1 for the softmax to attend to. Leave the sequence out of the batch.");
+}
+
+TEST(Mask, OfSomeTokensIsAPartOrEmpty) {
+  const Entries mask{1, 0, 1, 1};
+  const Mask part = mask_part(mask, 1, 2);
+  EXPECT_EQ(part.data(), mask.data() + 1);
+  EXPECT_EQ(part.size(), 2u);
+  EXPECT_TRUE(mask_part({}, 1, 2).empty());
 }
 
 TEST(Mask, BecomesZerosAndOnesOrNothing) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/core/numbers.hpp"
 
 namespace gated {
@@ -26,8 +28,10 @@ TEST(View, OfABlockIsNoCopy) {
 
 TEST(ExpectColumns, NamesThePlaceAndBothSizes) {
   const Matrix<float> x(2, 5);
-  EXPECT_NO_THROW(expect_columns<float>("Linear::forward", "x", x, "in", 5));
-  const std::string message = test::message_of<ShapeError>([&] { expect_columns<float>("Linear::forward", "x", x, "in", 4); });
+  EXPECT_NO_THROW(expect_columns<float>("Linear", "x", x, "in", 5));
+  const std::string message = test::message_of<ShapeError>([&] {
+    expect_columns<float>({"Linear", "forward"}, "x", x, "in", 4);
+  });
   EXPECT_EQ(message.find("Linear::forward: x has 5 columns, expected in = 4"), 0u) << message;
 }
 
@@ -37,6 +41,20 @@ TEST(ExpectShape, RefusesOtherRowsAndOtherColumns) {
   EXPECT_THROW(expect_shape<float>("matmul", "y", y, 2, 4), ShapeError);
   const std::string message = test::message_of<ShapeError>([&] { expect_shape<float>("matmul", "y", y, 3, 5); });
   EXPECT_EQ(message.find("matmul: y is 2 × 5, expected 3 × 5."), 0u) << message;
+}
+
+TEST(ExpectPositions, RefusesTokensThatGoPastTheCapacity) {
+  constexpr Index most = std::numeric_limits<Index>::max();
+  EXPECT_NO_THROW(expect_positions("f", 3, 5, 8, "there are."));
+  EXPECT_NO_THROW(expect_positions("f", 0, 8, 8, "there are."));
+  EXPECT_NO_THROW(expect_positions("f", most, 0, most, "there are."));
+  EXPECT_EQ(test::message_of<ShapeError>([] {
+              expect_positions({"GmlpBlock", "extend"}, 3, 6, 8, "there are.");
+            }),
+            "GmlpBlock::extend: 3 tokens from position 6 on go past the 8 tokens there are.");
+  EXPECT_THROW(expect_positions("f", 0, 9, 8, "there are."), ShapeError);
+  EXPECT_THROW(expect_positions("f", 0, -1, 8, "there are."), ShapeError);
+  EXPECT_THROW(expect_positions("f", most, most - 1, most, "there are."), ShapeError) << "their sum has no Index";
 }
 
 }  // namespace

@@ -56,6 +56,27 @@ TEST(HasSettings, TellsConfigurationsFromOtherTypes) {
   EXPECT_FALSE(detail::HasSettings<std::string>);
 }
 
+struct Model {
+  using Config = settings_test::Config;
+  static constexpr const char* architecture = "Model";
+  static Count value_count(const Config&) { return 6; }
+};
+struct Uncounted {
+  using Config = settings_test::Config;
+  static constexpr const char* architecture = "Uncounted";
+};
+struct Nameless {
+  using Config = settings_test::Config;
+  static Count value_count(const Config&) { return 6; }
+};
+
+TEST(ConfiguredModel, HasAConfigurationACountAndAWord) {
+  EXPECT_TRUE(ConfiguredModel<Model>);
+  EXPECT_FALSE(ConfiguredModel<Uncounted>);
+  EXPECT_FALSE(ConfiguredModel<Nameless>);
+  EXPECT_FALSE(ConfiguredModel<Config>);
+}
+
 TEST(NamesOf, TranslateBothWays) {
   EXPECT_EQ(name_of(Colour::green), "green");
   EXPECT_EQ(value_named<Colour>("red"), Colour::red);

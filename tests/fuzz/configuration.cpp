@@ -36,8 +36,17 @@ std::vector<std::byte> file_of(const Model* model, const std::string& config) {
   return file;
 }
 
-Index length_for(const GmlpConfig& c) { return c.causal ? std::min<Index>(c.length, 5) : c.length; }
+/// What a trunk can be run with.
+Sequences sequences_for(const GmlpConfig& c) { return Sequences::single(c.causal ? std::min<Index>(c.length, 5) : c.length); }
+template <class Block>
+Sequences sequences_for(const StackConfig<Block>&) {
+  return Sequences::of_lengths({3, 2});
+}
+
+/// Whether that takes little time, and a stream little memory.
 bool is_quick(const GmlpConfig& c) { return (Count(c.length) * c.length * c.hidden * c.depth).value() <= most_products; }
+bool is_quick(const FlashConfig& c) { return c.block.chunk <= 1000; }
+bool is_quick(const StackConfig<GatedAttentionUnitConfig>&) { return true; }
 
 const std::vector<Index>& zeros(Index length) {
   static std::vector<Index> ids;
@@ -45,45 +54,26 @@ const std::vector<Index>& zeros(Index length) {
   return ids;
 }
 
-template <class T>
-void run(const GmlpLanguageModel<T>& model) {
+template <class Trunk>
+void run(const LanguageModel<Trunk>& model) {
   if (!is_quick(model.config.trunk)) {
     return;
   }
-  Workspace<T> workspace;
-  const Index length = length_for(model.config.trunk);
-  model.forward(zeros(length), Sequences::single(length), workspace);
-  if (model.config.trunk.causal) {
-    auto state = model.start();
-    Matrix<T> logits(1, model.config.vocabulary);
-    model.step(0, state, logits, workspace);
-  }
+  Workspace<typename Trunk::Scalar> workspace;
+  const Sequences sequences = sequences_for(model.config.trunk);
+  model.forward(zeros(sequences.total()), sequences, workspace);
+  auto state = model.start(1);  // refused unless causal
+  Matrix<typename Trunk::Scalar> output(1, model.out());
+  model.step(0, state, output, workspace);
 }
 
-template <class T>
-void run(const GmlpImageClassifier<T>& model) {
-  if (!is_quick(model.config.trunk) || model.patch_embedding.pixels() > most_values) {
+template <class Trunk>
+void run(const ImageClassifier<Trunk>& model) {
+  if (!is_quick(model.config.trunk) || model.in() > most_values) {
     return;
   }
-  Workspace<T> workspace;
-  model.forward(Matrix<T>::Ones(1, model.patch_embedding.pixels()), workspace);
-}
-
-template <class T>
-void run(const FlashLanguageModel<T>& model) {
-  Workspace<T> workspace;
-  model.forward(zeros(5), Sequences::of_lengths({3, 2}), workspace);
-  if (model.config.trunk.layer.causal && model.config.trunk.layer.chunk <= 1000) {
-    auto state = model.start();
-    Matrix<T> logits(1, model.out());
-    model.step(0, state, logits, workspace);
-  }
-}
-
-template <class T>
-void run(const GauEncoder<T>& model) {
-  Workspace<T> workspace;
-  model.forward(zeros(5), Sequences::of_lengths({3, 2}), workspace);
+  Workspace<typename Trunk::Scalar> workspace;
+  model.forward(Matrix<typename Trunk::Scalar>::Ones(1, model.in()), workspace);
 }
 
 template <class Model>
@@ -96,7 +86,7 @@ void check(std::string_view json) {
   const auto config = from_json<typename Model::Config>(json);
   const std::string canonical = to_json(config);
   promise(to_json(from_json<typename Model::Config>(canonical)) == canonical, "a configuration comes back from its JSON");
-  const Count foretold = value_count(config);
+  const Count foretold = Model::value_count(config);
   if (foretold.value() > most_values) {
     const auto empty = file_of<Model>(nullptr, canonical);
     promise(!accepted([&] { load_model<Model>(SafetensorsFile::parse(empty)); }), "an empty file holds no model");

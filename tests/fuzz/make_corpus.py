@@ -71,26 +71,28 @@ write("safetensors", "long_header", struct.pack("<Q", 1 << 40) + b"{}")
 write("safetensors", "deep", struct.pack("<Q", 64) + b"[" * 64)
 write("safetensors", "overflow", tensors_file({"a": ("F32", [1 << 40, 1 << 40], b"")}))
 
+text_word = "gated.LanguageModel<gated.Stack<gated.GmlpBlock>>"
+image_word = "gated.ImageClassifier<gated.Stack<gated.GmlpBlock>>"
 small_trunk = {"length": 2, "channels": 1, "hidden": 2, "depth": 1}
 block = {"norm.weight": floats(1), "norm.bias": floats(1), "proj_in.weight": floats(2, 1), "proj_in.bias": floats(2),
          "gate.norm.weight": floats(1), "gate.norm.bias": floats(1), "gate.proj.weight": floats(1, 2, 2),
          "gate.proj.bias": floats(1, 2), "proj_out.weight": floats(1, 1), "proj_out.bias": floats(1)}
 trunk = {f"trunk.blocks.0.{name}": tensor for name, tensor in block.items()}
 text = {"embedding.weight": floats(3, 1), **trunk, "head.norm.weight": floats(1), "head.norm.bias": floats(1)}
-text_metadata = {"architecture": "gated.GmlpLanguageModel", "config": json.dumps({"vocabulary": 3, "trunk": small_trunk})}
+text_metadata = {"architecture": text_word, "config": json.dumps({"vocabulary": 3, "trunk": small_trunk})}
 write("safetensors", "language_model", tensors_file(text, text_metadata))
 write("safetensors", "language_model_missing", tensors_file(trunk, text_metadata))
 image = {"patch_embedding.weight": floats(1, 1, 1, 1), "patch_embedding.bias": floats(1), **trunk, "norm.weight": floats(1),
          "norm.bias": floats(1), "head.weight": floats(2, 1), "head.bias": floats(2)}
 write("safetensors", "classifier", tensors_file(image, {
-    "architecture": "gated.GmlpImageClassifier",
+    "architecture": image_word,
     "config": json.dumps({"image": {"height": 1, "width": 2}, "patch": {"height": 1, "width": 1}, "image_channels": 1,
                           "classes": 2, "trunk": small_trunk})}))
 write("safetensors", "timm", tensors_file({}, {"config": json.dumps({
     "architecture": "timm.gmlp", "img_size": [8, 8], "patch_size": 4, "embed_dim": 6, "num_blocks": 2, "num_classes": 3,
-    "mlp_ratio": 2.5, "stem_norm": True, "global_pool": "avg", "entry": "gmlp_ti16_224"})}))
+    "mlp_ratio": 2.0, "stem_norm": True, "global_pool": "avg", "entry": "gmlp_ti16_224"})}))
 write("safetensors", "hostile_depth", tensors_file(text, {
-    "architecture": "gated.GmlpLanguageModel",
+    "architecture": text_word,
     "config": json.dumps({"vocabulary": 3, "trunk": {**small_trunk, "depth": 1 << 62}})}))
 
 # --- configuration: a line with the architecture, then JSON ---
@@ -98,7 +100,7 @@ write("safetensors", "hostile_depth", tensors_file(text, {
 gmlp = {"length": 6, "channels": 4, "hidden": 8, "depth": 2, "gate": "split", "spatial": "dense", "length_policy": "exact",
         "causal": True, "heads": 2, "attention": 3, "attention_bias": True, "token_shift": 1, "norm_position": "pre",
         "activation": "gelu", "gate_activation": "identity", "norm_eps": 1e-5, "gate_norm_eps": 1e-5, "survival": 0.5}
-head = {"dense": True, "activation": "silu", "norm": "layer_norm", "norm_eps": 1e-5, "tied": True, "bias": True}
+head = {"form": "untied", "dense": True, "activation": "silu", "norm": "layer_norm", "norm_eps": 1e-5, "bias": True}
 mixed = {"channels": 4, "value": 6, "query_key": 4, "chunk": 2, "projection": "separate", "activation": "silu",
          "norm": "layer_norm", "norm_eps": 1e-5, "kernel": "relu2", "relative_bias": "t5", "offset_scale_order": "lucidrains",
          "reduction": "sum", "rotary": "interleaved", "rotary_dimensions": 2, "rotary_base": 10000.0, "token_shift": True,
@@ -109,37 +111,42 @@ unit = {"channels": 4, "value": 6, "query_key": 4, "out": 0, "max_length": 9, "p
         "relative_bias": "toeplitz", "relative_bias_scale": 2.0, "rotary": "half", "rotary_dimensions": 0,
         "rotary_base": 10000.0, "mask_mode": "keys", "causal": False, "residual": "scaled"}
 configurations = {
-    "GmlpLanguageModel": [
-        {"vocabulary": 5, "final_norm": True, "tied": False, "norm_eps": 1e-5, "trunk": gmlp},
-        {"vocabulary": 5, "trunk": {**gmlp, "spatial": "toeplitz", "gate": "multiplicative", "attention": 0}},
-        {"vocabulary": 5, "trunk": {**gmlp, "spatial": "scaled_toeplitz", "gate": "linear", "norm_position": "post"}},
+    text_word: [
+        {"vocabulary": 5, "token_types": 2, "position": "none", "embedding_norm": "none", "head": head, "trunk": gmlp},
+        {"vocabulary": 5, "position": "sinusoid", "embedding_norm": "scale_norm_rsqrt",
+         "trunk": {**gmlp, "spatial": "toeplitz", "gate": "multiplicative", "attention": 0}},
+        {"vocabulary": 5, "head": {"form": "tied"},
+         "trunk": {**gmlp, "spatial": "scaled_toeplitz", "gate": "linear", "norm_position": "post"}},
         {"vocabulary": 5, "trunk": {**gmlp, "depth": 1000000000000}},
         {"vocabulary": 5, "trunk": {**gmlp, "length": 9223372036854775807, "heads": -1}},
     ],
-    "GmlpImageClassifier": [
+    image_word: [
         {"image": {"height": 4, "width": 6}, "patch": {"height": 2, "width": 3}, "image_channels": 2, "classes": 3,
          "readout": "class_token", "stem_norm": True, "pre_logits": True, "norm_eps": 1e-6, "pixel_mean": 0.5,
          "pixel_deviation": 0.5, "trunk": {**gmlp, "length": 0}},
         {"image": {"height": 4, "width": 4}, "patch": {"height": 2, "width": 2}, "classes": 0, "readout": "tokens",
          "trunk": {"channels": 4, "hidden": 8, "gate": "additive", "activation": "relu2"}},
     ],
-    "FlashLanguageModel": [
-        {"vocabulary": 5, "position": "sinusoid", "max_length": 0, "with_head": True, "head": head,
-         "trunk": {"depth": 2, "layer": mixed}},
-        {"vocabulary": 5, "position": "sinusoid_table", "max_length": 9, "with_head": False,
-         "trunk": {"depth": 1, "layer": {**mixed, "causal": False, "reduction": "own_chunk", "relative_bias": "toeplitz",
+    "gated.LanguageModel<gated.Stack<gated.MixedChunkAttention>>": [
+        {"vocabulary": 5, "position": "sinusoid", "max_length": 0, "head": {**head, "form": "tied"},
+         "trunk": {"depth": 2, "block": mixed}},
+        {"vocabulary": 5, "position": "sinusoid_table", "max_length": 9, "head": {"form": "none"},
+         "trunk": {"depth": 1, "block": {**mixed, "causal": False, "reduction": "own_chunk", "relative_bias": "toeplitz",
                                          "projection": "fused", "kernel": "laplace", "offset_scale_order": "paper"}}},
     ],
-    "GauEncoder": [
+    "gated.LanguageModel<gated.Stack<gated.GatedAttentionUnit>>": [
         {"vocabulary": 5, "token_types": 2, "position": "sinusoid_table", "max_length": 9, "embedding_norm": "layer_norm",
-         "embedding_norm_eps": 1e-5, "pad_token": 0, "depth": 2, "layer": unit, "with_head": True, "head": head},
-        {"vocabulary": 5, "depth": 1, "layer": {**unit, "kernel": "softmax_plus", "score_scale": "sqrt_width",
-                                                "divide_by_keys": True, "norm": "rms", "relative_bias": "none"}},
+         "embedding_norm_eps": 1e-5, "pad_token": 0, "head": head, "trunk": {"depth": 2, "block": unit}},
+        {"vocabulary": 5, "trunk": {"depth": 1, "block": {
+            **unit, "kernel": "softmax_plus", "score_scale": "sqrt_width", "divide_by_keys": True, "norm": "rms",
+            "relative_bias": "none"}}},
+        {"vocabulary": 5, "trunk": {"depth": 2, "block": {**unit, "causal": True}}},
     ],
 }
+names = ["GmlpLanguageModel", "GmlpImageClassifier", "FlashLanguageModel", "GauEncoder"]
 training = {"optimizer": {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01,
                           "decayed_roles": ["weight", "embedding"],
-                          "groups": [{"path": "embedding", "learning_rate_factor": 0.1, "weight_decay": None, "frozen": False}]},
+                          "groups": [{"path": "trunk", "learning_rate_factor": 0.1, "weight_decay": None, "frozen": False}]},
             "schedule": {"form": "cosine", "warmup": 2, "steps": 9, "final_fraction": 0.1}, "clip_norm": 1.0,
             "average_decay": 0.9, "micro_batches": 2, "progress": {"steps": 3, "random": [1, 2, 3, 4]}}
 words = set()
@@ -157,14 +164,14 @@ def collect(value):
         words.add(value)
 
 
-for name, variants in configurations.items():
+for name, (architecture, variants) in zip(names, configurations.items()):
     for i, configuration in enumerate(variants):
-        write("configuration", f"{name}_{i}", f"gated.{name}\n{json.dumps(configuration)}".encode())
+        write("configuration", f"{name}_{i}", f"{architecture}\n{json.dumps(configuration)}".encode())
         collect(configuration)
     whole = {"model": variants[0], **training}
-    write("configuration", f"training_{name}", f"gated.Training<gated.{name}>\n{json.dumps(whole)}".encode())
+    write("configuration", f"training_{name}", f"gated.Training<{architecture}>\n{json.dumps(whole)}".encode())
     collect(whole)
-    words.add(f"gated.{name}")
+    words.add(architecture)
 dictionary = "".join('"\\"%s\\""\n' % word for word in sorted(words))
 (corpus.parent / "configuration.dict").write_text("# Written by make_corpus.py.\n" + dictionary)
 

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "gated/gated.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/train/training.hpp"
 

@@ -28,7 +28,7 @@ int main(int count, char** arguments) {
     std::printf("%s\n", path.string().c_str());
     std::fflush(stdout);  // the last line names the culprit
     const gated::MappedFile file(path);
-    // A copy of exactly this size, so that a sanitizer sees a read behind its end.
+    // A copy of exactly this size, so that a sanitizer sees a read past its end.
     const std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }

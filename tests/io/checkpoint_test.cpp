@@ -116,6 +116,26 @@ TEST(Checkpoint, GivesTheSameModelBackThroughAnyMap) {
   EXPECT_EQ(all_values(loaded), all_values(Model<double>(1)));
 }
 
+// A model with something of the head is saved as the larger model, any other as a body; both load by the same map.
+TEST(Checkpoint, ABodyIsSavedWithItsPrefixWhereThereIsAHead) {
+  const NameMap names{.prefix = "model.", .body = "bert.", .head = "cls.", .rules = {{"head", "cls.head"}}};
+  const auto path = temporary("model.safetensors");
+  const auto expect_back = [&](const Model<float>& model, const char* patches) {
+    save_parameters(model, path, {}, names);
+    const SafetensorsFile file(path);
+    EXPECT_TRUE(file.contains(patches)) << patches;
+    EXPECT_EQ(file.contains("model.cls.head.weight"), model.head.has_value());
+    Model<float> loaded = model;
+    set_zero(loaded);
+    load_parameters(loaded, file, names);
+    EXPECT_EQ(all_values(loaded), all_values(model));
+  };
+  Model<float> model(1);
+  expect_back(model, "model.bert.patches");
+  model.head.reset();
+  expect_back(model, "model.patches");
+}
+
 TEST(Checkpoint, ListsEverythingThatDoesNotFitAndChangesNothing) {
   const std::vector<float> four(4), six(6), eight(8);
   const std::vector<double> huge{0, 0, 0, 0, 1e300, 0};

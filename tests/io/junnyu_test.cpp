@@ -11,6 +11,7 @@ namespace gated {
 namespace {
 
 using test::changed;
+using test::Copy;
 using test::expect_error;
 using test::expect_loads;
 using test::listed;
@@ -18,16 +19,24 @@ using test::Names;
 using test::random_layer;
 using test::saved;
 
+GatedAttentionUnitConfig flash_quad_unit() {
+  return gau_presets::flash_quad_junnyu({.channels = 6, .max_length = 16, .query_key = 8});
+}
+GatedAttentionUnitConfig gau_alpha_unit() { return gau_presets::gau_alpha({.channels = 6, .query_key = 8}); }
+
 GauEncoderConfig flash_quad(bool with_head) {
-  return gau_presets::flash_quad_encoder(11, gau_presets::flash_quad_junnyu(6, 16, 8), 1, with_head);
+  return gau_presets::flash_quad_encoder({.vocabulary = 11, .depth = 1, .masked_words = with_head}, flash_quad_unit());
 }
 
 GauEncoderConfig gau_alpha(bool with_head) {
-  return gau_presets::gau_alpha_encoder(11, gau_presets::gau_alpha(6, 8), 1, with_head);
+  return gau_presets::gau_alpha_encoder({.vocabulary = 11, .depth = 1, .masked_words = with_head}, gau_alpha_unit());
 }
 
 FlashLanguageModelConfig flash(bool with_head) {
-  return {.vocabulary = 11, .with_head = with_head, .trunk = {.depth = 1, .layer = flash_presets::junnyu(6, 4, 8)}};
+  return {.vocabulary = 11,
+          .position = PositionForm::sinusoid,
+          .head = {.form = with_head ? HeadForm::tied : HeadForm::none, .bias = true},
+          .trunk = {.depth = 1, .block = flash_presets::junnyu({.channels = 6, .query_key = 8, .chunk = 4})}};
 }
 
 Names with_prefix(const std::string& prefix, const Names& names, const Names& more = {}) {
@@ -53,7 +62,20 @@ const Names flash_quad_body{"embeddings.word_embeddings.weight [11, 6]",
                             "encoder.layer.0.LayerNorm.scala [1]"};
 const Names flash_quad_head{"cls.predictions.bias [11]", "cls.predictions.transform.dense.weight [6, 6]",
                             "cls.predictions.transform.dense.bias [6]", "cls.predictions.transform.LayerNorm.scala [1]"};
-const std::string own_frequencies = "layers.0.rotary.frequencies";  // which the original does not store
+const std::string own_frequencies = "trunk.blocks.0.rotary.frequencies";  // which the original does not store
+
+/// `file` as the larger model has it: `prefix` before the names of the body.
+SafetensorsFile with_prefix(const std::string& prefix, const SafetensorsFile& file) {
+  Names removed;
+  std::vector<Copy> copies;
+  for (const auto& [name, entry] : file.tensors()) {
+    if (!name.starts_with("cls.")) {
+      removed.insert(name);
+      copies.push_back({prefix + name, name});
+    }
+  }
+  return changed(file, removed, copies);
+}
 
 const std::vector<std::int64_t> positions{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 const Matrix<float> unused = Matrix<float>::Ones(1, 8);
@@ -72,7 +94,7 @@ TEST(JunnyuFlashQuad, HasTheNamesOfTheOriginal) {
                flash_quad_names());
 
   auto config = flash_quad(false);
-  config.embedding_norm = config.layer.norm = NormForm::layer_norm;
+  config.embedding_norm = config.trunk.block.norm = NormForm::layer_norm;
   const auto other = random_layer<GauEncoder<double>>(config);
   const SafetensorsFile with_layer_norm = saved(other, flash_quad_names());
   for (const char* name : {"embeddings.LayerNorm.weight [6]", "embeddings.LayerNorm.bias [6]",
@@ -84,11 +106,12 @@ TEST(JunnyuFlashQuad, HasTheNamesOfTheOriginal) {
 
 TEST(JunnyuFlashQuad, ForMaskedLanguageModelsLoadsWithItsTiedAndUnusedTensors) {
   const auto model = random_layer<GauEncoder<float>>(flash_quad(true));
-  const NameMap names = flash_quad_names(true);
+  const NameMap names = flash_quad_names();
   const SafetensorsFile file = saved(model, names);
-  EXPECT_EQ(listed(changed(file, {own_frequencies})), with_prefix("flash_quad.", flash_quad_body, flash_quad_head));
+  EXPECT_EQ(listed(changed(file, {"flash_quad." + own_frequencies})),
+            with_prefix("flash_quad.", flash_quad_body, flash_quad_head));
   expect_loads(model,
-               changed(file, {own_frequencies},
+               changed(file, {"flash_quad." + own_frequencies},
                        {{"cls.predictions.decoder.weight", "flash_quad.embeddings.word_embeddings.weight"},
                         {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
                        {position_ids("flash_quad.embeddings.position_ids"),
@@ -110,7 +133,7 @@ TEST(JunnyuFlashQuad, ThePositionTableIsTheFilesWhereItHasOneAndComputedOtherwis
 }
 
 TEST(JunnyuFlashQuad, ALayerLoadsAlone) {
-  const auto unit = random_layer<GatedAttentionUnit<float>>(gau_presets::flash_quad_junnyu(6, 16, 8));
+  const auto unit = random_layer<GatedAttentionUnit<float>>(flash_quad_unit());
   const SafetensorsFile file = saved(unit, flash_quad_gau_names());
   EXPECT_EQ(listed(changed(file, {"rotary.frequencies"})),
             (Names{"uv.weight [32, 6]", "uv.bias [32]", "weight [2, 8]", "bias [2, 8]", "o.weight [6, 12]", "o.bias [6]",
@@ -143,14 +166,14 @@ TEST(JunnyuFlash, HasTheNamesOfTheOriginal) {
 
 TEST(JunnyuFlash, ForMaskedLanguageModelsLoadsWithItsTiedTensors) {
   const auto model = random_layer<FlashLanguageModel<float>>(flash(true));
-  const NameMap names = junnyu_flash_names(true);
+  const NameMap names = junnyu_flash_names();
   const SafetensorsFile file = saved(model, names);
-  EXPECT_EQ(listed(changed(file, {"position.frequencies"})),
+  EXPECT_EQ(listed(changed(file, {"flash.position.frequencies"})),
             with_prefix("flash.", flash_body,
                         {"cls.predictions.LayerNorm.weight [6]", "cls.predictions.LayerNorm.bias [6]",
                          "cls.predictions.decoder.bias [11]"}));
   expect_loads(model,
-               changed(file, {"position.frequencies"},
+               changed(file, {"flash.position.frequencies"},
                        {{"cls.predictions.decoder.weight", "flash.embeddings.word_embeddings.weight"},
                         {"cls.predictions.bias", "cls.predictions.decoder.bias"}},
                        {position_ids("flash.embeddings.position_ids")}),
@@ -168,14 +191,14 @@ TEST(GauAlpha, HasTheNamesOfTheOriginalAndItsScalesStandApart) {
   expect_loads(model, file, gau_alpha_names());
   const auto q = file.read<float>("encoder.layer.0.gau.q_scaleoffset.weight");
   const auto k = file.read<float>("encoder.layer.0.gau.k_scaleoffset.weight");
-  const Matrix<float>& ours = model.layers[0].offset_scale.weight;
+  const Matrix<float>& ours = model.trunk.blocks[0].offset_scale.weight;
   EXPECT_TRUE(std::equal(q.begin(), q.end(), ours.row(0).data()));
   EXPECT_TRUE(std::equal(k.begin(), k.end(), ours.row(1).data()));
 }
 
 TEST(GauAlpha, WithBiasesHasTheirNames) {
   auto config = gau_alpha(false);
-  config.layer.bias = config.layer.offset_bias = true;
+  config.trunk.block.bias = config.trunk.block.offset_bias = true;
   const auto model = random_layer<GauEncoder<double>>(config);
   const SafetensorsFile file = saved(model, gau_alpha_names());
   Names expected = gau_alpha_body;
@@ -187,18 +210,19 @@ TEST(GauAlpha, WithBiasesHasTheirNames) {
 
 TEST(GauAlpha, ForMaskedLanguageModelsLoadsWithItsTiedTensor) {
   const auto model = random_layer<GauEncoder<float>>(gau_alpha(true));
-  const NameMap names = gau_alpha_names(true);
+  const NameMap names = gau_alpha_names();
   const SafetensorsFile file = saved(model, names);
-  EXPECT_EQ(listed(changed(file, {own_frequencies})), with_prefix("gau_alpha.", gau_alpha_body));
-  expect_loads(
-      model,
-      changed(file, {own_frequencies}, {{"cls.predictions.decoder.weight", "gau_alpha.embeddings.word_embeddings.weight"}},
-              {position_ids("gau_alpha.embeddings.position_ids")}),
-      names);
+  EXPECT_EQ(listed(changed(file, {own_frequencies})), gau_alpha_body) << "the head has no parameters";
+  expect_loads(model, file, names);
+  expect_loads(model,
+               changed(with_prefix("gau_alpha.", file), {"gau_alpha." + own_frequencies},
+                       {{"cls.predictions.decoder.weight", "gau_alpha.embeddings.word_embeddings.weight"}},
+                       {position_ids("gau_alpha.embeddings.position_ids")}),
+               names);
 }
 
 TEST(GauAlpha, ALayerLoadsAlone) {
-  const auto unit = random_layer<GatedAttentionUnit<float>>(gau_presets::gau_alpha(6, 8));
+  const auto unit = random_layer<GatedAttentionUnit<float>>(gau_alpha_unit());
   const SafetensorsFile file = saved(unit, gau_alpha_layer_names());
   EXPECT_EQ(listed(changed(file, {"rotary.frequencies"})),
             (Names{"gau.i_dense.weight [32, 6]", "gau.o_dense.weight [6, 12]", "gau.q_scaleoffset.weight [8]",
@@ -212,6 +236,47 @@ TEST(GauAlpha, NamesThePartOfAStackThatIsMissing) {
   GauEncoder<float> loaded(model.config);
   expect_error<FileError>([&] { load_parameters(loaded, file, gau_alpha_names()); },
                           {"1 missing, 0 unexpected", "encoder.layer.0.gau.k_scaleoffset.weight"});
+  test::expect_equal(loaded, GauEncoder<float>(model.config));
+}
+
+/// The file of a body loads with and without the prefix that it has in a larger model, and with one more before that.
+template <class Model>
+void expect_both_files(const typename Model::Config& config, const NameMap& names) {
+  const auto model = random_layer<Model>(config);
+  const SafetensorsFile file = saved(model, names);
+  EXPECT_FALSE(file.tensors().begin()->first.starts_with(names.body));
+  expect_loads(model, file, names);
+  expect_loads(model, with_prefix(names.body, file), names);
+  NameMap wrapped = names;
+  wrapped.prefix = "module.";
+  expect_loads(model, with_prefix("module.", file), wrapped);
+  expect_loads(model, with_prefix("module." + names.body, file), wrapped);
+}
+
+TEST(Junnyu, NamesOpenTheFileOfABodyAndThatOfALargerModel) {
+  expect_both_files<GauEncoder<float>>(flash_quad(false), flash_quad_names());
+  expect_both_files<FlashLanguageModel<float>>(flash(false), junnyu_flash_names());
+  expect_both_files<GauEncoder<float>>(gau_alpha(false), gau_alpha_names());
+}
+
+TEST(Junnyu, ErrorsHaveTheNamesOfTheFileAtHand) {
+  const NameMap names = flash_quad_names();
+  const std::string tensor = "encoder.layer.0.o.bias", prefixed = "flash_quad." + tensor;
+  const auto model = random_layer<GauEncoder<float>>(flash_quad(false));
+  const SafetensorsFile body = saved(model, names), larger = with_prefix("flash_quad.", body);
+  GauEncoder<float> loaded(model.config);
+  expect_error<FileError>([&] { load_parameters(loaded, changed(body, {tensor}), names); },
+                          {"1 missing, 0 unexpected", "(in the file: " + tensor + "): expected [6], missing"});
+  expect_error<FileError>([&] { load_parameters(loaded, changed(larger, {prefixed}), names); },
+                          {"1 missing, 0 unexpected", "(in the file: " + prefixed + "): expected [6], missing"});
+  expect_error<FileError>(
+      [&] {
+        load_parameters(loaded, changed(larger, {prefixed}, {{tensor, prefixed}}), names);
+      },
+      {"1 missing, 1 unexpected", "missing; nearest in the file: " + tensor, "\n  " + tensor + " [6]: unexpected"});
+  const auto with_head = random_layer<GauEncoder<float>>(flash_quad(true));
+  expect_error<FileError>([&] { load_parameters(loaded, saved(with_head, names), names); },
+                          {"0 missing, 4 unexpected", "cls.predictions.bias [11]: unexpected"});
   test::expect_equal(loaded, GauEncoder<float>(model.config));
 }
 

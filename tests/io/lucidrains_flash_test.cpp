@@ -18,7 +18,7 @@ using test::random_layer;
 using test::saved;
 
 TEST(LucidrainsFlash, AGauHasTheNamesOfTheOriginal) {
-  auto config = gau_presets::lucidrains(6, 8);
+  auto config = gau_presets::lucidrains({.channels = 6, .query_key = 8});
   auto model = random_layer<GatedAttentionUnit<float>>(config);
   const SafetensorsFile file = saved(model, lucidrains_gau_names());
   EXPECT_EQ(listed(file),
@@ -47,7 +47,10 @@ TEST(LucidrainsFlash, AFlashHasTheNamesOfTheOriginal) {
 }
 
 FlashLanguageModelConfig transformer() {
-  return {.vocabulary = 11, .head = {.tied = false}, .trunk = {.depth = 2, .layer = flash_presets::lucidrains(6, 4, true, 8)}};
+  return {.vocabulary = 11,
+          .position = PositionForm::sinusoid,
+          .head = {.form = HeadForm::untied, .bias = true},
+          .trunk = {.depth = 2, .block = flash_presets::lucidrains({.channels = 6, .query_key = 8, .chunk = 4})}};
 }
 
 TEST(LucidrainsFlash, AFlashTransformerHasTheNamesOfTheOriginal) {
@@ -70,8 +73,8 @@ TEST(LucidrainsFlash, AFlashTransformerHasTheNamesOfTheOriginal) {
 TEST(LucidrainsFlash, FrequenciesAreTheFilesWhereItHasThemAndComputedOtherwise) {
   auto model = random_layer<FlashLanguageModel<float>>(transformer());
   const FlashLanguageModel<float> fresh(model.config);
-  for (auto& layer : model.trunk.layers) {
-    layer.rotary.frequencies *= 1.001F;  // as a file might round or train them
+  for (auto& block : model.trunk.blocks) {
+    block.rotary.frequencies *= 1.001F;  // as a file might round or train them
   }
   model.position.frequencies *= 0.999F;
   const NameMap names = lucidrains_flash_transformer_names();
@@ -81,15 +84,15 @@ TEST(LucidrainsFlash, FrequenciesAreTheFilesWhereItHasThemAndComputedOtherwise) 
   FlashLanguageModel<float> loaded(model.config);
   load_parameters(loaded, changed(file, {"abs_pos_emb.inv_freq", "layers.0.rotary_pos_emb.freqs"}), names);
   EXPECT_EQ(loaded.position.frequencies, fresh.position.frequencies);
-  EXPECT_EQ(loaded.trunk.layers[0].rotary.frequencies, fresh.trunk.layers[0].rotary.frequencies);
-  EXPECT_EQ(loaded.trunk.layers[1].rotary.frequencies, model.trunk.layers[1].rotary.frequencies);
+  EXPECT_EQ(loaded.trunk.blocks[0].rotary.frequencies, fresh.trunk.blocks[0].rotary.frequencies);
+  EXPECT_EQ(loaded.trunk.blocks[1].rotary.frequencies, model.trunk.blocks[1].rotary.frequencies);
   EXPECT_EQ(loaded.embedding.weight, model.embedding.weight);
 }
 
 TEST(LucidrainsFlash, FrequenciesThatTheLayersShareMayStandInTheFileOnce) {
   auto model = random_layer<FlashLanguageModel<float>>(transformer());
-  for (auto& layer : model.trunk.layers) {
-    layer.rotary.frequencies *= 0.5F;
+  for (auto& block : model.trunk.blocks) {
+    block.rotary.frequencies *= 0.5F;
   }
   const NameMap names = lucidrains_flash_transformer_names();
   expect_loads(model, changed(saved(model, names), {"layers.1.rotary_pos_emb.freqs"}), names);

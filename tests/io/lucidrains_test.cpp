@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "files.hpp"
-#include "gated/io/checkpoint.hpp"
-#include "tests/layers/literal.hpp"
+#include "attention_files.hpp"
 
 namespace gated {
 namespace {
 
+using test::expect_equal;
 using test::expect_error;
 using test::temporary;
 
@@ -29,8 +28,7 @@ struct Tensors {
 
   template <class M>
   void add(const std::string& name, const M& values, std::vector<Index> shape) {
-    list.push_back({prefix + name, dtype_of<typename M::Scalar>(), std::move(shape),
-                    std::as_bytes(std::span(values.data(), static_cast<std::size_t>(values.size())))});
+    list.push_back(test::tensor_of(prefix + name, values, std::move(shape)));
   }
   template <class M>
   void add_pair(const std::string& name, const M& layer, std::vector<Index> shape) {
@@ -82,13 +80,6 @@ void add_trunk(Tensors& file, const Gmlp<T>& model, const Version& version) {
   }
 }
 
-template <class Model>
-void expect_equal(const Model& got, const Model& expected) {
-  for_each_parameter(
-      [](const ParameterInfo& info, auto a, auto b) { EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path(); },
-      got, expected);
-}
-
 TEST(Lucidrains, TrunksOfEveryVersionLoadToEqualModels) {
   GmlpConfig with_attention;
   with_attention.attention = 3;
@@ -116,14 +107,15 @@ TEST(Lucidrains, TheNewestVersionNeedsNoLayout) {
 
 TEST(Lucidrains, LanguageModelsOfEveryVersionLoadToEqualModels) {
   for (const Version& version : {v0_1_5, v0_1_2, v0_1_0, v0_0_18}) {
-    GmlpLanguageModel<float> model(
-        {.vocabulary = 7, .tied = false, .trunk = {.length = n, .channels = c, .hidden = f, .depth = 2, .causal = true}});
+    GmlpLanguageModel<float> model({.vocabulary = 7,
+                                    .head = {.form = HeadForm::untied, .bias = true},
+                                    .trunk = {.length = n, .channels = c, .hidden = f, .depth = 2, .causal = true}});
     test::randomize(model, 1);
     Tensors tensors{.prefix = "net."};
     tensors.add("to_embed.weight", model.embedding.weight, {7, c});
     add_trunk(tensors, model.trunk, version);
-    tensors.add_pair("to_logits.0", model.head.norm, {c});
-    tensors.add_pair("to_logits.1", *model.head.output, {7, c});
+    tensors.add_pair("to_logits.0", model.head->norm, {c});
+    tensors.add_pair("to_logits.1", *model.head->output, {7, c});
     const SafetensorsFile file = tensors.written();
     NameMap names = lucidrains_language_model_names(lucidrains_layout(file, "net."));
     names.prefix = "net.";

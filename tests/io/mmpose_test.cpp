@@ -15,7 +15,7 @@ using test::random_layer;
 using test::saved;
 
 TEST(Mmpose, SelfAttentionHasTheNamesOfTheOriginal) {
-  auto config = gau_presets::rtmcc(6, 8);
+  auto config = gau_presets::rtmcc({.channels = 6, .query_key = 8});
   const auto unit = random_layer<GatedAttentionUnit<float>>(config);
   const SafetensorsFile file = saved(unit, rtmcc_names());
   EXPECT_EQ(listed(file),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "files.hpp"
+#include "gated/gated.hpp"
 #include "gated/train/training.hpp"
 #include "tests/layers/literal.hpp"
 
@@ -51,7 +52,19 @@ GmlpImageClassifierConfig odd_classifier() {
 }
 
 GmlpLanguageModelConfig odd_language_model() {
-  return {.vocabulary = 11, .final_norm = false, .tied = false, .norm_eps = 1e-4, .trunk = odd_trunk()};
+  return {.vocabulary = 11,
+          .token_types = 2,
+          .position = PositionForm::sinusoid_table,
+          .max_length = 7,
+          .embedding_norm = NormForm::scale_norm,
+          .embedding_norm_eps = 1e-3,
+          .head = {.form = HeadForm::untied,
+                   .dense = true,
+                   .activation = Activation::tanh,
+                   .norm = NormForm::scale_norm_rsqrt,
+                   .norm_eps = 1e-4,
+                   .bias = true},
+          .trunk = odd_trunk()};
 }
 
 template <class Model>
@@ -71,7 +84,7 @@ TEST(ModelFile, GivesAnImageClassifierBack) {
   Workspace<float> workspace;
   EXPECT_TRUE(same_bits(loaded.forward(images, workspace), model.forward(images, workspace)));
   EXPECT_EQ(SafetensorsFile(path).metadata().at("note"), "hello");
-  EXPECT_EQ(SafetensorsFile(path).metadata().at("architecture"), "gated.GmlpImageClassifier");
+  EXPECT_EQ(SafetensorsFile(path).metadata().at("architecture"), "gated.ImageClassifier<gated.Stack<gated.GmlpBlock>>");
 }
 
 TEST(ModelFile, GivesALanguageModelBackInEitherPrecision) {
@@ -103,13 +116,15 @@ void expect_given_back(const typename Model::Config& config) {
       loaded, model);
 }
 
-TEST(ModelFile, GivesTrunksAndLayersBack) {
+TEST(ModelFile, GivesTrunksLayersAndAnyCombinationBack) {
   expect_given_back<Gmlp<float>>(odd_trunk());
-  expect_given_back<Flash<float>>({.depth = 2, .layer = {.channels = 4, .value = 8, .query_key = 2}});
+  expect_given_back<Flash<float>>({.depth = 2, .block = {.channels = 4, .value = 8, .query_key = 2}});
   expect_given_back<GatedAttentionUnit<double>>({.channels = 4, .value = 8, .query_key = 2});
   expect_given_back<MixedChunkAttention<float>>({.channels = 4, .value = 8, .query_key = 2, .chunk = 3});
   expect_given_back<GatedCrossAttention<float>>({.channels = 4, .value = 8, .query_key = 2});
   expect_given_back<TransformerBlock<double>>({.channels = 4, .heads = 2});
+  expect_given_back<LanguageModel<Stack<TransformerBlock<float>>>>(
+      {.vocabulary = 5, .pad_token = 3, .trunk = {.depth = 2, .block = {.channels = 4, .heads = 2}}});
 }
 
 TEST(ModelFile, GivesTheTrainingOfATrunkBack) {
@@ -118,7 +133,7 @@ TEST(ModelFile, GivesTheTrainingOfATrunkBack) {
   save_model(training, path);
   const auto loaded = load_model<Training<Gmlp<float>>>(path);
   EXPECT_EQ(to_json(loaded.config()), to_json(training.config()));
-  EXPECT_EQ(SafetensorsFile(path).metadata().at("architecture"), "gated.Training<gated.Gmlp>");
+  EXPECT_EQ(SafetensorsFile(path).metadata().at("architecture"), "gated.Training<gated.Stack<gated.GmlpBlock>>");
 }
 
 TEST(ModelFile, ReadsWhatTimmWrote) {
@@ -132,15 +147,16 @@ TEST(ModelFile, ReadsWhatTimmWrote) {
   Workspace<float> workspace;
   EXPECT_TRUE(same_bits(loaded.forward(images, workspace), model.forward(images, workspace)));
   expect_error<FileError>([&] { load_model<GmlpLanguageModel<float>>(path); },
-                          {"the file holds a \"timm.gmlp\", expected \"gated.GmlpLanguageModel\""});
+                          {"the file holds a \"timm.gmlp\", expected \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\""});
 }
 
 TEST(ModelFile, RefusesAnotherKindOfModel) {
   const auto path = temporary("language.safetensors");
   save_model(random_model<GmlpLanguageModel<float>>(odd_language_model()), path);
-  expect_error<FileError>(
-      [&] { load_model<GmlpImageClassifier<float>>(path); },
-      {path.string(), "the file holds a \"gated.GmlpLanguageModel\", expected \"gated.GmlpImageClassifier\""});
+  expect_error<FileError>([&] { load_model<GmlpImageClassifier<float>>(path); },
+                          {path.string(),
+                           "the file holds a \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\", expected "
+                           "\"gated.ImageClassifier<gated.Stack<gated.GmlpBlock>>\""});
 }
 
 TEST(ModelFile, RefusesAFileWithoutAConfiguration) {
@@ -154,9 +170,9 @@ TEST(ModelFile, SaysThatAFileDoesNotSayWhatItHolds) {
   const auto model = random_model<GmlpLanguageModel<float>>(odd_language_model());
   const auto path = temporary("nameless.safetensors");
   save_parameters(model, path, {{"config", to_json(model.config)}});
-  expect_error<FileError>(
-      [&] { load_model<GmlpLanguageModel<float>>(path); },
-      {"does not say in its metadata what it holds", "expected \"gated.GmlpLanguageModel\"", "save_model()"});
+  expect_error<FileError>([&] { load_model<GmlpLanguageModel<float>>(path); },
+                          {"does not say in its metadata what it holds",
+                           "expected \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\"", "save_model()"});
 }
 
 TEST(ModelFile, RefusesConfigurationsThatMakeNoSense) {
@@ -171,7 +187,7 @@ TEST(ModelFile, RefusesConfigurationsThatMakeNoSense) {
         R"({"vocabulary": 11, "trunk": {"length": 9, "channels": 6, "hidden": 7}})",
         R"({"vocabulary": 11, "trunk": {"length": 9, "channels": 6, "hidden": 8, "depth": -1}})",
         R"({"vocabulary": 11, "trunk": {"spatial": "sparse"}})"}) {
-    EXPECT_THROW(load_with("gated.GmlpLanguageModel", config), ArgumentError) << config;
+    EXPECT_THROW(load_with("gated.LanguageModel<gated.Stack<gated.GmlpBlock>>", config), ArgumentError) << config;
   }
   EXPECT_THROW(load_with("somebody.Else", to_json(model.config)), FileError);
   EXPECT_THROW(load_with("", "{}"), FileError);
@@ -197,8 +213,9 @@ TEST(ModelFile, BuildsNothingThatIsFarLargerThanTheFile) {
   const std::string sizes[] = {"1000000000", "4294967296", "9223372036854775806"};
   const auto text = random_model<GmlpLanguageModel<float>>(odd_language_model());
   const auto image = random_model<GmlpImageClassifier<float>>(odd_classifier());
-  const FlashLanguageModel<float> flash({.vocabulary = 7, .trunk = {.layer = {.channels = 4, .value = 8, .query_key = 2}}});
-  const GauEncoder<float> gau({.vocabulary = 7, .layer = {.channels = 4, .value = 8, .query_key = 2, .max_length = 5}});
+  const FlashLanguageModel<float> flash({.vocabulary = 7, .trunk = {.block = {.channels = 4, .value = 8, .query_key = 2}}});
+  const GauEncoder<float> gau(
+      {.vocabulary = 7, .trunk = {.block = {.channels = 4, .value = 8, .query_key = 2, .max_length = 5}}});
   const Training<GmlpLanguageModel<float>> training({.model = odd_language_model(), .average_decay = 0.5}, Random(1));
   for (const std::string& size : sizes) {
     for (const char* const key : {"length", "channels", "hidden", "depth", "heads", "attention"}) {
@@ -213,13 +230,13 @@ TEST(ModelFile, BuildsNothingThatIsFarLargerThanTheFile) {
     expect_refused(image, R"({"patch": {"height": )" + size + R"(, "width": )" + size + "}}");
     expect_refused(flash, R"({"position": "sinusoid_table", "max_length": )" + size + "}");
     expect_refused(gau, R"({"token_types": )" + size + "}");
-    expect_refused(gau, R"({"layer": {"relative_bias": "toeplitz", "max_length": )" + size + "}}");
+    expect_refused(gau, R"({"trunk": {"block": {"relative_bias": "toeplitz", "max_length": )" + size + "}}}");
     for (const char* const key : {"channels", "value", "query_key"}) {
-      const std::string layer = R"("layer": {")" + std::string(key) + R"(": )" + size + "}";
-      expect_refused(gau, "{" + layer + "}");
-      expect_refused(flash, R"({"trunk": {)" + layer + "}}");
+      const std::string block = R"({"trunk": {"block": {")" + std::string(key) + R"(": )" + size + "}}}";
+      expect_refused(gau, block);
+      expect_refused(flash, block);
     }
-    expect_refused(gau, R"({"depth": )" + size + "}");
+    expect_refused(gau, R"({"trunk": {"depth": )" + size + "}}");
     expect_refused(flash, R"({"trunk": {"depth": )" + size + "}}");
   }
 }
@@ -237,18 +254,19 @@ TEST(ModelFile, RefusesSizesThatNoMemoryIsNeededFor) {
   EXPECT_THROW(load_with(image, R"({"image": {"height": 4611686018427387904, "width": 4611686018427387904}})"), ArgumentError);
   const auto text = random_model<GmlpLanguageModel<float>>(odd_language_model());
   EXPECT_THROW(load_with(text, R"({"trunk": {"token_shift": )" + most + "}}"), ArgumentError);
-  const FlashLanguageModel<float> flash({.vocabulary = 7, .trunk = {.layer = {.channels = 4, .value = 8, .query_key = 2}}});
-  EXPECT_THROW(load_with(flash, R"({"trunk": {"layer": {"chunk": )" + most + "}}}"), ArgumentError);
-  EXPECT_THROW(load_with(flash, R"({"trunk": {"layer": {"rotary": "half", "rotary_base": -1}}})"), ArgumentError);
+  const FlashLanguageModel<float> flash({.vocabulary = 7, .trunk = {.block = {.channels = 4, .value = 8, .query_key = 2}}});
+  EXPECT_THROW(load_with(flash, R"({"trunk": {"block": {"chunk": )" + most + "}}}"), ArgumentError);
+  EXPECT_THROW(load_with(flash, R"({"trunk": {"block": {"rotary": "half", "rotary_base": -1}}})"), ArgumentError);
 }
 
 TEST(ModelFile, RefusesTensorsThatDoNotFitTheConfiguration) {
   const auto model = random_model<GmlpLanguageModel<float>>(odd_language_model());
   GmlpLanguageModelConfig other = odd_language_model();
   other.trunk.heads = 1;
-  other.tied = true;
+  other.head.form = HeadForm::tied;
   const auto path = temporary("misfit.safetensors");
-  save_parameters(model, path, {{"architecture", "gated.GmlpLanguageModel"}, {"config", to_json(other)}});
+  save_parameters(model, path,
+                  {{"architecture", "gated.LanguageModel<gated.Stack<gated.GmlpBlock>>"}, {"config", to_json(other)}});
   expect_error<FileError>(
       [&] { load_model<GmlpLanguageModel<float>>(path); },
       {"trunk.blocks.0.gate.proj.weight: expected [1, 17], got [2, 17]", "head.output.weight [11, 6]: unexpected"});

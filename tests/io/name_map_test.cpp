@@ -64,6 +64,42 @@ TEST(NameMap, PutsThePrefixBeforeEveryName) {
   EXPECT_TRUE(names.ignores("model.position_ids"));
 }
 
+TEST(NameMap, PutsTheBodyAfterThePrefixAndNotBeforeTheHead) {
+  NameMap names{
+      .prefix = "model.",
+      .body = "bert.",
+      .head = "cls.",
+      .rules = {{"head", "cls.predictions"}, {"blocks.*", "layers.*"}, {.ours = "all.*", .theirs = "tables.*", .shared = true}},
+      .tied = {{"cls.decoder.weight", "embedding.weight"}},
+      .ignored = {"position_ids", "cls.seq"}};
+  const FileTensor embedding = names.in_file("embedding.weight", {4, 4});
+  EXPECT_EQ(embedding.name, "model.bert.embedding.weight");
+  EXPECT_EQ(embedding.elsewhere, (std::vector<std::string>{"model.cls.decoder.weight"}));
+  EXPECT_EQ(name_in(names, "blocks.3.weight"), "model.bert.layers.3.weight");
+  EXPECT_EQ(name_in(names, "head.bias"), "model.cls.predictions.bias");
+  EXPECT_EQ(names.in_file("all.2", {4}).elsewhere, (std::vector<std::string>{"model.bert.tables.0"}));
+  EXPECT_EQ(names.tied_to("model.cls.decoder.weight"), "model.bert.embedding.weight");
+  EXPECT_TRUE(names.ignores("model.bert.position_ids"));
+  EXPECT_TRUE(names.ignores("model.cls.seq.weight"));
+  EXPECT_FALSE(names.ignores("model.bert.layers.0.weight"));
+  names.body.clear();
+  EXPECT_EQ(name_in(names, "blocks.3.weight"), "model.layers.3.weight");
+  EXPECT_EQ(names.tied_to("model.cls.decoder.weight"), "model.embedding.weight");
+}
+
+TEST(NameMap, AddsRulesForALayer) {
+  NameMap names;
+  names.add("blocks.*.", "layers.*.", {{"norm", "ln"}, {"scale", "q", ShapeForm::append_one, {"k"}}});
+  names.add("", "x.", {{"", "rest"}});
+  EXPECT_EQ(name_in(names, "blocks.3.norm.weight"), "layers.3.ln.weight");
+  const auto parts = names.parts_in_file("blocks.3.scale.weight", {2, 4});
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].name, "layers.3.q.weight");
+  EXPECT_EQ(parts[1].name, "layers.3.k.weight");
+  EXPECT_EQ(parts[1].shape, (std::vector<Index>{4, 1}));
+  EXPECT_EQ(name_in(names, "head"), "x.rest.head");
+}
+
 TEST(NameMap, IgnoresByPattern) {
   const NameMap names{.ignored = {"blocks.*.position_ids", "decoder"}};
   EXPECT_TRUE(names.ignores("blocks.3.position_ids"));

@@ -14,15 +14,16 @@ using test::expect_loads;
 using test::random_layer;
 using test::saved;
 
-const std::string embeddings = "gau_alpha.embeddings.word_embeddings.weight", decoder = "cls.predictions.decoder.weight";
+const std::string embeddings = "embeddings.word_embeddings.weight", decoder = "cls.predictions.decoder.weight";
 
 GauEncoder<float> model_with_tied_head() {
-  return random_layer<GauEncoder<float>>(gau_presets::gau_alpha_encoder(11, gau_presets::gau_alpha(6, 8), 1, true));
+  return random_layer<GauEncoder<float>>(gau_presets::gau_alpha_encoder(
+      {.vocabulary = 11, .depth = 1, .masked_words = true}, gau_presets::gau_alpha({.channels = 6, .query_key = 8})));
 }
 
 TEST(TiedTensors, AreAcceptedWhereTheCopyIsEqualAndWhereItIsAbsent) {
   const auto model = model_with_tied_head();
-  const NameMap names = gau_alpha_names(true);
+  const NameMap names = gau_alpha_names();
   const SafetensorsFile file = saved(model, names);
   EXPECT_FALSE(file.contains(decoder)) << "what is shared is saved once";
   expect_loads(model, file, names);
@@ -31,7 +32,7 @@ TEST(TiedTensors, AreAcceptedWhereTheCopyIsEqualAndWhereItIsAbsent) {
 
 TEST(TiedTensors, AreRefusedByNameWhereTheCopyDiffers) {
   const auto model = model_with_tied_head();
-  const NameMap names = gau_alpha_names(true);
+  const NameMap names = gau_alpha_names();
   const SafetensorsFile file = saved(model, names);
   Matrix<float> drifted = model.embedding.weight;
   drifted(10, 5) = std::nextafter(drifted(10, 5), 100.0F);
@@ -44,13 +45,13 @@ TEST(TiedTensors, AreRefusedByNameWhereTheCopyDiffers) {
 
 TEST(TiedTensors, AreTakenFromTheCopyWhereAFileHoldsNothingElse) {
   const auto model = model_with_tied_head();
-  const NameMap names = gau_alpha_names(true);
+  const NameMap names = gau_alpha_names();
   expect_loads(model, changed(saved(model, names), {embeddings}, {{decoder, embeddings}}), names);
 }
 
 TEST(TiedTensors, OfAnotherShapeAreNamedAsInTheFile) {
   const auto model = model_with_tied_head();
-  const NameMap names = gau_alpha_names(true);
+  const NameMap names = gau_alpha_names();
   const Matrix<float> wide = Matrix<float>::Ones(11, 7);
   const SafetensorsFile other = changed(saved(model, names), {embeddings}, {}, {test::tensor_of(decoder, wide, {11, 7})});
   GauEncoder<float> loaded(model.config);
@@ -60,7 +61,7 @@ TEST(TiedTensors, OfAnotherShapeAreNamedAsInTheFile) {
 
 TEST(TiedTensors, AreUnexpectedUnderAnyOtherName) {
   const auto model = model_with_tied_head();
-  const NameMap names = gau_alpha_names(true);
+  const NameMap names = gau_alpha_names();
   const SafetensorsFile other = changed(saved(model, names), {}, {{"decoder.weight", embeddings}});
   GauEncoder<float> loaded(model.config);
   expect_error<FileError>([&] { load_parameters(loaded, other, names); },

@@ -45,18 +45,18 @@ class AttentionComponentsIn : public ::testing::Test {
     const RotaryEmbedding<T> rotary(layout, dimensions, 10000.0);
     Matrix<T> x = test::component<T>(name + ".input");
     Workspace<T> workspace;
-    rotary.forward(Sequences::uniform(2, 33), 0, workspace, x);
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, Sequences::uniform(2, 33));
+    rotary.rotate(run, Rows<T>(x));
     expect_equal(name + ".output_f64", x);
   }
 
   static void expect_norm(const std::string& name, NormForm form) {
-    Norm<T> norm(form, 8, 1e-5);
+    Norm<T> norm(8, 1e-5, form);
     norm.gain[0] = T(1.3F);  // the original's parameters are float32
     const Matrix<T> x = test::component<T>(name + ".input");
-    Matrix<T> y(x.rows(), x.cols());
     Workspace<T> workspace;
-    norm.forward(x, y, workspace);
-    expect_equal(name + ".output_f64", y);
+    expect_equal(name + ".output_f64", norm.forward(x, workspace));
   }
 
   static Matrix<T> bias_matrix(const RelativeBias<T>& bias, Index n) {
@@ -93,7 +93,7 @@ TYPED_TEST(AttentionComponentsIn, ScaledSinusoidIsTheOriginal) {
   for (const PositionForm form : {PositionForm::sinusoid, PositionForm::sinusoid_table}) {
     const SinusoidPosition<T> position(form, 10, 40, T(0.7F));
     Matrix<T> x = Matrix<T>::Zero(40, 10);
-    position.add_to(x, Sequences::single(40));
+    position.add_to(x, 0, T(0.7F));
     this->expect_equal("lucid_scaled_sinu_dim10_scale0.7.output_f64", x);
   }
 }
@@ -106,7 +106,8 @@ TYPED_TEST(AttentionComponentsIn, OffsetScaleIsTheOriginal) {
   const Matrix<T> x = test::component<T>("offsetscale.input");
   for (Index row = 0; row < 4; ++row) {
     Matrix<T> y(x.rows(), x.cols());
-    layer.forward(row, x, y, Workspace<T>());
+    Workspace<T> workspace;
+    layer.forward(row, x, y, workspace);
     this->expect_equal(text("offsetscale.output", row), y, true);
   }
 }

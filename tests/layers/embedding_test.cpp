@@ -2,15 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/numbers.hpp"
+#include "gated/train/recording.hpp"
+#include "tests/train/gradients.hpp"
 
 namespace gated {
 namespace {
 
 using test::message_of;
 
-Embedding<float> two_by_three() {
-  Embedding<float> embedding(2, 3);
+template <class T = float>
+Embedding<T> two_by_three() {
+  Embedding<T> embedding(2, 3);
   embedding.weight << 1, 2, 3,  //
       4, 5, 6;
   return embedding;
@@ -24,6 +26,22 @@ TEST(Embedding, LooksUpARowPerToken) {
   Workspace<float> workspace;
   embedding.forward(tokens, y, workspace);
   EXPECT_TRUE(test::same_bits(y, expected));
+
+  auto gradient = zeros_like(embedding);
+  Tape<float> tape;
+  tape.begin(embedding, gradient);
+  Recording<float> run(tape, Sequences::single(3));
+  EXPECT_TRUE(test::same_bits(tape[run(embedding, Tokens(tokens))], expected)) << "in training";
+}
+
+TEST(Embedding, ReachesTheRowsOfItsTokens) {
+  Embedding<double> embedding(5, 3);
+  const std::vector<Index> tokens{1, 0, 1, 4};
+  test::shake(embedding, 1);
+  test::expect_gradients(embedding, Matrix<double>(0, 0), [&](Tape<double>& tape, const Embedding<double>& layer, Variable) {
+    Recording<double> run(tape, Sequences::single(4));
+    return run(layer, Tokens(tokens));
+  });
 }
 
 TEST(Embedding, GivesNoRowsForNoTokens) {
@@ -39,7 +57,7 @@ TEST(Embedding, RefusesUnknownTokensBeforeWriting) {
   for (const Index bad : {Index{-1}, Index{2}, std::numeric_limits<Index>::max(), std::numeric_limits<Index>::min()}) {
     const std::vector<Index> tokens{0, 1, bad};
     EXPECT_EQ(message_of<ArgumentError>([&] { embedding.forward(tokens, y, workspace); }),
-              text("Embedding::forward: token 2 has id ", bad, ", expected 0 … 1."));
+              text("Embedding: token 2 has id ", bad, ", expected 0 … 1."));
   }
   EXPECT_TRUE((y.array() == 7).all());
 }

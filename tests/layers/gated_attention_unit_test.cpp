@@ -1,30 +1,32 @@
 #include "gated/layers/gated_attention_unit.hpp"
 
-#include <gtest/gtest.h>
-
 #include "gated/layers/tiny_attention.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "literal_attention.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
 
+using test::is_untouched;
 using test::near;
 using test::random_layer;
 using test::random_matrix;
 using test::refuses;
 using test::run;
-using test::same_bits;
 using test::settings_of;
+using test::untouched;
 using test::wide;
 
 constexpr Index c = 6, e = 10, s = 8, longest = 12;
 
 /// The published forms, at a small size.
-std::vector<GatedAttentionUnitConfig> presets() {
-  std::vector<GatedAttentionUnitConfig> all{
-      gau_presets::lucidrains(c, s), gau_presets::paper(c, longest, s),   gau_presets::flash_quad_junnyu(c, longest, s),
-      gau_presets::gau_alpha(c, s),  gau_presets::gau_alpha(c, s, false), gau_presets::rtmcc(c, s)};
+std::vector<GatedAttentionUnitConfig> presets(Index max_length = longest) {
+  const gau_presets::Sizes sizes{.channels = c, .max_length = max_length, .query_key = s};
+  std::vector<GatedAttentionUnitConfig> all{gau_presets::lucidrains(sizes),        gau_presets::paper(sizes),
+                                            gau_presets::flash_quad_junnyu(sizes), gau_presets::gau_alpha(sizes),
+                                            gau_presets::gau_alpha(sizes),         gau_presets::rtmcc(sizes)};
+  all[4].score_scale = ScoreScale::one;
   return all;
 }
 
@@ -53,6 +55,66 @@ GatedAttentionUnitConfig any(Random& random) {
   config.residual = one_of(Residual::none, Residual::plain, Residual::scaled);
   config.out = config.residual == Residual::none ? one_of(Index{0}, Index{7}) : 0;
   return config;
+}
+
+/// Whether a step's scores need nothing that only the whole sequence has.
+bool streams(const GatedAttentionUnitConfig& config) {
+  return config.causal && config.score_scale != ScoreScale::length && !config.divide_by_keys &&
+         config.kernel != ScoreKernel::softmax_plus;
+}
+
+TEST(GatedAttentionUnit, KeepsItsPromisesInThePublishedForms) {
+  for (GatedAttentionUnitConfig config : presets()) {
+    for (const bool causal : {false, true}) {
+      config.causal = causal;
+      test::expect_promises<GatedAttentionUnit>(config, {.causal = causal, .streams = streams(config)});
+    }
+  }
+}
+
+TEST(GatedAttentionUnit, KeepsItsPromisesInEveryMixtureOfOptions) {
+  Random random(6);
+  for (int draw = 0; draw < 40; ++draw) {
+    const GatedAttentionUnitConfig config = any(random);
+    test::expect_promises<GatedAttentionUnit>(config, {.lengths = {7, 0, 1, 12, 4},
+                                                       .causal = config.causal,
+                                                       .streams = streams(config),
+                                                       .trains = draw % 4 == 0 && config.activation != Activation::relu});
+  }
+}
+
+/// Causal units whose scores have a fixed divisor.
+std::vector<GatedAttentionUnitConfig> streamable(Index max_length) {
+  const gau_presets::Sizes sizes{.channels = c, .max_length = max_length, .query_key = s};
+  std::vector<GatedAttentionUnitConfig> all(7, gau_presets::flash_quad_junnyu(sizes));
+  all[1] = gau_presets::lucidrains(sizes);
+  all[1].score_scale = ScoreScale::sqrt_width;
+  all[2] = gau_presets::gau_alpha(sizes);
+  all[2].kernel = ScoreKernel::softmax;
+  all[3] = gau_presets::rtmcc(sizes);
+  all[4].kernel = ScoreKernel::laplace;
+  all[5].score_scale = ScoreScale::one;
+  all[6].rotary = Rotary::interleaved;
+  all[6].rotary_dimensions = 4;
+  for (auto& config : all) {
+    config.causal = true;
+  }
+  return all;
+}
+
+TEST(GatedAttentionUnit, KeepsItsPromisesInStreams) {
+  for (const GatedAttentionUnitConfig& config : streamable(14)) {
+    ASSERT_TRUE(streams(config));
+    test::expect_promises<GatedAttentionUnit>(config, {.lengths = {14}, .causal = true});
+  }
+}
+
+TEST(GatedAttentionUnit, KeepsItsPromisesInLongSequences) {
+  const auto configs = streamable(300);
+  for (const std::size_t i : {1U, 2U, 6U}) {  // a T5 bias, a softmax, a Toeplitz bias with rotated keys
+    const GatedAttentionUnitConfig& config = configs[i];
+    test::expect_promises<GatedAttentionUnit>(config, {.lengths = {300, 3, 170}, .causal = true, .trains = false});
+  }
 }
 
 template <class T>
@@ -85,10 +147,9 @@ TYPED_TEST(GatedAttentionUnitOf, EveryMixtureOfOptionsEqualsTheLiteralFormula) {
   Random random(5);
   for (int draw = 0; draw < 300; ++draw) {
     const auto unit = random_layer<GatedAttentionUnit<T>>(any(random));
+    ASSERT_TRUE(near(run(unit, x, sequences), literal::attention_unit(unit, wide(x), sequences))) << settings_of(unit.config);
     Matrix<T> y(x.rows(), unit.config.out);
     Workspace<T> workspace;
-    unit.forward(x, sequences, y, workspace);
-    ASSERT_TRUE(near(y, literal::attention_unit(unit, wide(x), sequences))) << settings_of(unit.config);
     unit.forward(x, sequences, bias, y, workspace, mask);
     ASSERT_TRUE(near(y, literal::attention_unit(unit, wide(x), sequences, mask, wide(bias))))
         << "with a bias and a mask: " << settings_of(unit.config);
@@ -100,8 +161,7 @@ TYPED_TEST(GatedAttentionUnitOf, SequencesOfSeveralBlocksOfScoresEqualTheLiteral
   const auto sequences = Sequences::of_lengths({3, 270});
   const auto x = random_matrix<T>(sequences.total(), c, 2);
   const auto mask = test::random_mask(sequences, 3);
-  for (GatedAttentionUnitConfig config :
-       {gau_presets::lucidrains(c, s), gau_presets::flash_quad_junnyu(c, 270, s), gau_presets::gau_alpha(c, s)}) {
+  for (GatedAttentionUnitConfig config : presets(270)) {
     for (const bool causal : {false, true}) {
       config.causal = causal;
       const auto unit = random_layer<GatedAttentionUnit<T>>(config);
@@ -111,76 +171,11 @@ TYPED_TEST(GatedAttentionUnitOf, SequencesOfSeveralBlocksOfScoresEqualTheLiteral
   }
 }
 
-TYPED_TEST(GatedAttentionUnitOf, ARaggedBatchEqualsItsSequencesOneByOne) {
-  Random random(6);
-  for (int draw = 0; draw < 40; ++draw) {
-    test::expect_ragged_equals_alone(random_layer<GatedAttentionUnit<TypeParam>>(any(random)),
-                                     Sequences::of_lengths({7, 0, 1, 12, 4}), 2);
-    ASSERT_FALSE(this->HasFatalFailure());
-  }
-}
-
-TYPED_TEST(GatedAttentionUnitOf, CausalTokensNeverSeeTheFuture) {
-  using T = TypeParam;
-  const auto x = random_matrix<T>(longest, c, 2);
-  Random random(7);
-  for (int draw = 0; draw < 60; ++draw) {
-    GatedAttentionUnitConfig config = any(random);
-    config.causal = true;
-    const auto unit = random_layer<GatedAttentionUnit<T>>(config);
-    const Matrix<T> y = run(unit, x, Sequences::single(longest));
-    for (const Index t : {1, 5, 11}) {
-      Matrix<T> changed = x;
-      changed.row(t).array() *= T(1e15);
-      changed.bottomRows(longest - t - 1).setConstant(T(-1e20));
-      ASSERT_TRUE(same_bits(Matrix<T>(run(unit, changed, Sequences::single(longest)).topRows(t)), Matrix<T>(y.topRows(t))))
-          << t << ": " << settings_of(config);
-    }
-  }
-}
-
-TYPED_TEST(GatedAttentionUnitOf, MaskedTokensLeaveNoTraceHoweverLarge) {
-  using T = TypeParam;
-  const auto x = random_matrix<T>(longest, c, 2);
-  std::vector<std::uint8_t> mask(longest, 1);
-  mask[3] = mask[8] = 0;
-  Random random(8);
-  for (int draw = 0; draw < 60; ++draw) {
-    GatedAttentionUnitConfig config = any(random);
-    const auto unit = random_layer<GatedAttentionUnit<T>>(config);
-    const Matrix<T> y = run(unit, x, Sequences::single(longest), mask);
-    Matrix<T> changed = x;
-    changed.row(3).setConstant(T(3));
-    changed.row(8).array() *= T(1e25);  // scores overflow where no norm stands before them
-    const Matrix<T> got = run(unit, changed, Sequences::single(longest), mask);
-    for (Index t = 0; t < longest; ++t) {
-      if (mask[static_cast<std::size_t>(t)] != 0) {
-        ASSERT_TRUE(same_bits(Matrix<T>(got.row(t)), Matrix<T>(y.row(t)))) << t << ": " << settings_of(config);
-      }
-    }
-  }
-}
-
-TYPED_TEST(GatedAttentionUnitOf, GivesEqualBitsForAnyNumberOfThreads) {
-  using T = TypeParam;
-  const auto sequences = Sequences::of_lengths({12, 3, 12, 12, 1});
-  const auto x = random_matrix<T>(sequences.total(), c, 2);
-  const auto mask = test::random_mask(sequences, 3);
-  for (const GatedAttentionUnitConfig& config : presets()) {
-    const auto unit = random_layer<GatedAttentionUnit<T>>(config);
-    const Matrix<T> y = run(unit, x, sequences, mask);
-    EXPECT_TRUE(same_bits(run(unit, x, sequences, mask, 2), y)) << settings_of(config);
-    EXPECT_TRUE(same_bits(run(unit, x, sequences, mask, 3), y)) << settings_of(config);
-  }
-}
-
-TYPED_TEST(GatedAttentionUnitOf, MayWriteOverItsInputAndBeWatched) {
+TYPED_TEST(GatedAttentionUnitOf, ShowsItsWeights) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({12, 5});
+  const Matrix<T> x = random_matrix<T>(sequences.total(), c, 2);
   for (const GatedAttentionUnitConfig& config : presets()) {
-    const auto unit = random_layer<GatedAttentionUnit<T>>(config);
-    Matrix<T> x = random_matrix<T>(sequences.total(), c, 2);
-    const Matrix<T> y = run(unit, x, sequences);
     Workspace<T> workspace;
     std::vector<std::string> maps;
     workspace.observe([&](const std::string& path, ConstView<T> output) {
@@ -188,10 +183,49 @@ TYPED_TEST(GatedAttentionUnitOf, MayWriteOverItsInputAndBeWatched) {
         maps.push_back(text(path, " ", output.rows(), " ", output.cols()));
       }
     });
-    unit.forward(x, sequences, x, workspace);
-    EXPECT_TRUE(same_bits(x, y)) << settings_of(config);
-    EXPECT_EQ(maps, (std::vector<std::string>{"weights.0 12 12", "weights.1 5 5"}));
+    random_layer<GatedAttentionUnit<T>>(config).forward(x, sequences, workspace);
+    EXPECT_EQ(maps, (std::vector<std::string>{"weights.0 12 12", "weights.1 5 5"})) << settings_of(config);
   }
+}
+
+/// Where nothing is attended to, the bias of the output and the residual remain.
+TYPED_TEST(GatedAttentionUnitOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftmax) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({4, 3, 5});
+  const auto x = random_matrix<T>(12, c, 2);
+  const std::vector<std::uint8_t> mask{1, 1, 0, 1, 0, 0, 0, 1, 0, 1, 1, 1};
+  Random random(9);
+  int hidden = 0, refused = 0;
+  for (int draw = 0; draw < 60; ++draw) {
+    const auto unit = random_layer<GatedAttentionUnit<T>>(any(random));
+    SCOPED_TRACE(settings_of(unit.config));
+    if (literal::is_softmax(unit.config.kernel)) {
+      Matrix<T> y = untouched<T>(12, unit.out());
+      Workspace<T> workspace;
+      EXPECT_TRUE(refuses<ShapeError>([&] { unit.forward(x, sequences, y, workspace, mask); },
+                                      "GatedAttentionUnit::forward: the mask leaves no token of sequence 1"));
+      EXPECT_TRUE(is_untouched(y));
+      ++refused;
+      continue;
+    }
+    const Matrix<T> y = run(unit, x, sequences, mask);
+    EXPECT_TRUE(near(y, literal::attention_unit(unit, wide(x), sequences, mask)));
+    Matrix<double> left = literal::add_residual<T>(literal::linear(unit.proj_out, Matrix<double>::Zero(12, unit.config.value)),
+                                                   wide(x), unit.config.residual, unit.residual_scale);
+    left = unit.config.norm_position == NormPosition::post ? literal::norm(unit.norm, left) : left;
+    EXPECT_TRUE(near<T>(y.middleRows(4, 3), left.middleRows(4, 3)));
+
+    Tape<T> tape;
+    auto gradient = zeros_like(unit);
+    tape.begin(unit, gradient);
+    const Variable input = tape.input(x), output = record(tape, unit, input, sequences, mask);
+    EXPECT_TRUE(test::same_bits(Matrix<T>(tape[output]), y)) << "in training";
+    tape.backward(output, y);
+    EXPECT_TRUE(ConstView<T>(tape.gradient(input)).allFinite());
+    ++hidden;
+  }
+  EXPECT_GT(hidden, 15);
+  EXPECT_GT(refused, 15);
 }
 
 TYPED_TEST(GatedAttentionUnitOf, WithAGateOfOneIsPlainAttention) {
@@ -219,10 +253,8 @@ TYPED_TEST(GatedAttentionUnitOf, WithAGateOfOneIsPlainAttention) {
   const auto x = random_matrix<T>(13, c, 2);
   for (const bool causal : {false, true}) {
     unit.config.causal = attention.config.causal = causal;
-    Matrix<T> expected(13, c);
     Workspace<T> workspace;
-    attention.forward(x, sequences, expected, workspace);
-    EXPECT_TRUE(near(run(unit, x, sequences), wide(expected)));
+    EXPECT_TRUE(near(run(unit, x, sequences), wide(attention.forward(x, sequences, workspace))));
   }
 }
 
@@ -243,7 +275,7 @@ TYPED_TEST(GatedAttentionUnitOf, ThatAttendsToItselfOnlyIsAGatedLinearUnit) {
   }
 }
 
-TYPED_TEST(GatedAttentionUnitOf, TakesMaskedTokensAwayBehindLaplaceWhoseZeroIsNot) {
+TYPED_TEST(GatedAttentionUnitOf, TakesMaskedTokensAwayAfterLaplaceWhoseZeroIsNot) {
   using T = TypeParam;
   auto unit = random_layer<GatedAttentionUnit<T>>({.channels = c,
                                                    .value = e,
@@ -274,6 +306,120 @@ TYPED_TEST(GatedAttentionUnitOf, TakesMaskedTokensAwayBehindLaplaceWhoseZeroIsNo
   EXPECT_TRUE(near(run(unit, x, Sequences::single(4), mask), expected({{0}, {0}, {0, 2}, {0, 2, 3}})));
   unit.config.mask_mode = MaskMode::keys_and_queries;
   EXPECT_TRUE(near(run(unit, x, Sequences::single(4), mask), expected({{0}, {}, {0, 2}, {0, 2, 3}})));
+}
+
+TEST(GatedAttentionUnit, AStateHoldsAKeyAndAValueForEachToken) {
+  const auto unit = random_layer<GatedAttentionUnit<float>>(streamable(14)[0]);
+  EXPECT_EQ(unit.start(14).bytes(), sizeof(float) * static_cast<std::size_t>(14 * (s + 2 * c)));
+}
+
+TEST(GatedAttentionUnit, AStreamAllocatesNothingAfterItsFirstStepHoweverLongItIs) {
+  constexpr Index length = 900;
+  for (const GatedAttentionUnitConfig& config : streamable(length)) {
+    const auto unit = random_layer<GatedAttentionUnit<float>>(config);
+    const auto x = random_matrix<float>(length, c, 2);
+    Matrix<float> y(1, c);
+    Workspace<float> workspace;
+    auto state = unit.start(length);
+    unit.extend(x.row(0), state, y, workspace);
+    EXPECT_EQ(test::allocations_during([&] {
+                for (Index i = 1; i < length; ++i) {
+                  unit.extend(x.row(i), state, y, workspace);
+                }
+              }),
+              0)
+        << settings_of(config);
+  }
+}
+
+TEST(GatedAttentionUnit, RefusesToStreamWhereATokenNeedsLaterOnesAndSaysWhatToSet) {
+  auto config = gau_presets::paper({.channels = c, .max_length = 14, .query_key = s});
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "causal = true"));
+  config.causal = true;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); },
+                                     "Set score_scale = max_length or sqrt_width"));
+  config.score_scale = ScoreScale::max_length;
+  config.divide_by_keys = true;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "divide_by_keys = false"));
+  config.divide_by_keys = false;
+  config.kernel = ScoreKernel::softmax_plus;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "another kernel than softmax_plus"));
+  config.kernel = ScoreKernel::relu2;
+  EXPECT_TRUE(refuses<ShapeError>([&] { GatedAttentionUnit<float>(config).start(15); },
+                                  "GatedAttentionUnit::start: capacity = 15, but the model can serve 14 tokens at most"));
+  EXPECT_NO_THROW(GatedAttentionUnit<float>(config).start(14));
+  EXPECT_EQ(GatedAttentionUnit<float>(config).start().capacity(), 14) << "as many as the Toeplitz bias holds";
+  config.relative_bias = RelativeBiasForm::none;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(); }, "start(capacity)"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(-1); }, "capacity = -1"));
+}
+
+TEST(GatedAttentionUnit, RefusesStatesOfOtherUnits) {
+  const auto unit = random_layer<GatedAttentionUnit<float>>(streamable(14)[0]);
+  Workspace<float> workspace;
+  Matrix<float> y = untouched<float>(1, c);
+  std::vector<GatedAttentionUnitConfig> others(3, unit.config);
+  others[0].query_key = 4;
+  others[1].value = 5;
+  others[2].max_length = 40;  // of the same widths, with more room than the Toeplitz bias has positions
+  for (const GatedAttentionUnitConfig& config : others) {
+    auto state = GatedAttentionUnit<float>(config).start(config.max_length);
+    EXPECT_TRUE(refuses<ArgumentError>([&] { unit.extend(Matrix<float>::Ones(1, c), state, y, workspace); },
+                                       "Make it with start() of this model"));
+    EXPECT_TRUE(is_untouched(y));
+    EXPECT_EQ(state.position(), 0);
+  }
+  auto both_ways = unit.config;
+  both_ways.causal = false;
+  auto state = unit.start(14);
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [&] { random_layer<GatedAttentionUnit<float>>(both_ways).extend(Matrix<float>::Ones(1, c), state, y, workspace); },
+      "GatedAttentionUnit::extend: the unit is not causal"));
+  EXPECT_TRUE(is_untouched(y));
+}
+
+TEST(GatedAttentionUnit, RefusesBadInputBeforeWriting) {
+  auto config = gau_presets::flash_quad_junnyu({.channels = c, .max_length = 8, .query_key = s});
+  const auto unit = random_layer<GatedAttentionUnit<float>>(config);
+  Workspace<float> workspace;
+  const auto refuse = [&](const Sequences& sequences, const std::vector<std::uint8_t>& mask, const std::string& part) {
+    Matrix<float> y = untouched<float>(sequences.total(), c);
+    EXPECT_TRUE(refuses<ShapeError>(
+        [&] { unit.forward(random_matrix<float>(sequences.total(), c, 1), sequences, y, workspace, mask); }, part));
+    EXPECT_TRUE(is_untouched(y)) << part;
+  };
+  refuse(Sequences::single(9), {}, "a sequence has 9 tokens, but the Toeplitz bias holds 8 positions");
+  refuse(Sequences::single(6), {1, 1, 1, 1, 1}, "the mask has 5 entries, expected 6");
+  Matrix<float> y = untouched<float>(6, c);
+  EXPECT_TRUE(refuses<ShapeError>(
+      [&] {
+        unit.forward(random_matrix<float>(6, c, 1), Sequences::of_lengths({2, 4}), random_matrix<float>(3, 4, 1), y, workspace);
+      },
+      "bias is 3 × 4, expected at least 4 × 4"));
+  EXPECT_TRUE(is_untouched(y));
+}
+
+TEST(GatedAttentionUnit, RefusesConfigurationsThatMakeNoSenseAndNamesTheOption) {
+  const auto refuse = [](auto change, const std::string& part) {
+    auto config = gau_presets::paper({.channels = c, .max_length = 8, .query_key = s});
+    change(config);
+    EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>{config}; }, part));
+  };
+  refuse([](auto& config) { config.channels = 0; }, "channels = 0");
+  refuse([](auto& config) { config.value = -1; }, "value = -1");
+  refuse([](auto& config) { config.query_key = 0; }, "query_key = 0");
+  refuse([](auto& config) { config.query_key = 7; }, "rotary_dimensions");  // odd
+  refuse([](auto& config) { config.rotary_dimensions = 5; }, "rotary_dimensions");
+  refuse([](auto& config) { config.rotary_dimensions = 10; }, "rotary_dimensions = 10, expected at most query_key = 8");
+  refuse([](auto& config) { config.max_length = 0; }, "max_length");
+  refuse([](auto& config) { config.out = 5; }, "Set residual = none");
+  refuse(
+      [](auto& config) {
+        config.relative_bias = RelativeBiasForm::none;
+        config.score_scale = ScoreScale::max_length;
+        config.max_length = 0;
+      },
+      "score_scale = max_length needs max_length");
 }
 
 }  // namespace

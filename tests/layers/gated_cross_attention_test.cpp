@@ -1,8 +1,7 @@
 #include "gated/layers/gated_cross_attention.hpp"
 
-#include <gtest/gtest.h>
-
 #include "literal_attention.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
@@ -20,10 +19,7 @@ using test::wide;
 constexpr Index c = 6, e = 10, s = 8, key_width = 5, value_width = 7;
 
 template <class T>
-struct Layer : GatedCrossAttention<T> {
-  using Config = GatedCrossAttentionConfig;
-  using GatedCrossAttention<T>::GatedCrossAttention;
-};
+using Layer = GatedCrossAttention<T>;
 
 std::vector<GatedCrossAttentionConfig> configs() {
   const GatedCrossAttentionConfig plain{
@@ -43,6 +39,50 @@ std::vector<GatedCrossAttentionConfig> configs() {
   return all;
 }
 
+/// The attention of tokens to others that stand beside them in the same rows, where a mask hides those.
+template <class T>
+struct Beside : SequenceLayer<Beside<T>, T> {
+  using Scalar = T;
+  using Config = GatedCrossAttentionConfig;
+  static constexpr const char* name = "Beside";
+  static constexpr bool takes_mask = true;
+
+  GatedCrossAttention<T> attention;
+
+  explicit Beside(const Config& config) : attention(config) {}
+  static constexpr auto fields() { return std::tuple{field("attention", &Beside::attention)}; }
+  Index in() const { return c + key_width + value_width; }
+  Index out() const { return c; }
+  void check(Where where, const Sequences& sequences, Mask mask) const {
+    expect_mask(where, mask, sequences, literal::is_softmax(attention.config.kernel));
+  }
+  void start(Index) const = delete;  // it does not stream
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    return run(attention, run.columns(x, 0, c),
+               {.key = run.columns(x, c, key_width),
+                .value = run.columns(x, c + key_width, value_width),
+                .others = &run.sequences(),
+                .mask = run.mask()},
+               to);
+  }
+};
+
+TEST(GatedCrossAttention, KeepsItsPromises) {
+  for (const GatedCrossAttentionConfig& config : configs()) {
+    test::expect_promises<Beside>(config, {.trains = config.activation != Activation::relu});
+  }
+  test::expect_promises<Beside>(configs()[0], {.lengths = {300, 3, 170}, .trains = false});
+}
+
+TEST(GatedCrossAttention, CountsItsValues) {
+  for (const GatedCrossAttentionConfig& config : configs()) {
+    EXPECT_EQ(GatedCrossAttention<float>::value_count(config), Count(parameter_count(GatedCrossAttention<float>(config))))
+        << settings_of(config);
+  }
+}
+
 template <class T>
 class GatedCrossAttentionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
@@ -59,12 +99,12 @@ TYPED_TEST(GatedCrossAttentionOf, EqualsTheLiteralFormulaForRaggedQueriesAndKeys
     Workspace<T> workspace, several(Threads{3});
     Matrix<T> y(145, c), again(145, c);
     layer.forward(x, queries, key, value, others, y, workspace);
-    EXPECT_TRUE(near(y, literal::cross_attention<T>(layer, wide(x), queries, wide(key), wide(value), others)))
+    EXPECT_TRUE(near(y, literal::cross_attention(layer, wide(x), queries, wide(key), wide(value), others)))
         << settings_of(config);
     layer.forward(x, queries, key, value, others, again, several);
     EXPECT_TRUE(same_bits(again, y)) << settings_of(config);
     layer.forward(x, queries, key, value, others, y, workspace, mask);
-    EXPECT_TRUE(near(y, literal::cross_attention<T>(layer, wide(x), queries, wide(key), wide(value), others, mask)))
+    EXPECT_TRUE(near(y, literal::cross_attention(layer, wide(x), queries, wide(key), wide(value), others, mask)))
         << "masked: " << settings_of(config);
   }
 }
@@ -89,7 +129,7 @@ TYPED_TEST(GatedCrossAttentionOf, ARaggedBatchEqualsItsSequencesOneByOne) {
   }
 }
 
-TYPED_TEST(GatedCrossAttentionOf, QueriesWithoutKeysKeepTheShortcutAlone) {
+TYPED_TEST(GatedCrossAttentionOf, QueriesWithoutKeysKeepTheResidualAlone) {
   using T = TypeParam;
   const auto x = random_matrix<T>(3, c, 2);
   for (const auto& config : configs()) {
@@ -99,14 +139,39 @@ TYPED_TEST(GatedCrossAttentionOf, QueriesWithoutKeysKeepTheShortcutAlone) {
     Matrix<T> y(3, c);
     layer.forward(x, Sequences::single(3), Matrix<T>(0, key_width), Matrix<T>(0, value_width), Sequences::single(0), y,
                   workspace);
-    const Matrix<double> shortcut =
-        literal::add_shortcut<T>(Matrix<double>::Zero(3, c), wide(x), config.residual, layer.residual_scale);
-    EXPECT_TRUE(near(y, shortcut)) << settings_of(config);
+    const Matrix<double> residual =
+        literal::add_residual<T>(Matrix<double>::Zero(3, c), wide(x), config.residual, layer.residual_scale);
+    EXPECT_TRUE(near(y, residual)) << settings_of(config);
+  }
+}
+
+TYPED_TEST(GatedCrossAttentionOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftmax) {
+  using T = TypeParam;
+  const auto queries = Sequences::of_lengths({2, 3}), others = Sequences::of_lengths({4, 2});
+  const auto x = random_matrix<T>(5, c, 2), key = random_matrix<T>(6, key_width, 3),
+             value = random_matrix<T>(6, value_width, 4);
+  const std::vector<std::uint8_t> mask{1, 0, 1, 1, 0, 0};
+  for (const auto& config : configs()) {
+    const auto layer = random_layer<Layer<T>>(config);
+    Workspace<T> workspace;
+    Matrix<T> y = untouched<T>(5, c);
+    const auto forward = [&] { layer.forward(x, queries, key, value, others, y, workspace, mask); };
+    if (literal::is_softmax(config.kernel)) {
+      EXPECT_TRUE(refuses<ShapeError>(forward, "GatedCrossAttention::forward: the mask leaves no token of sequence 1"));
+      EXPECT_TRUE(is_untouched(y));
+      continue;
+    }
+    forward();
+    EXPECT_TRUE(near(y, literal::cross_attention(layer, wide(x), queries, wide(key), wide(value), others, mask)))
+        << settings_of(config);
+    const Matrix<double> left = literal::add_residual<T>(literal::linear(layer.proj_out, Matrix<double>::Zero(5, e)), wide(x),
+                                                         config.residual, layer.residual_scale);
+    EXPECT_TRUE(near<T>(y.bottomRows(3), left.bottomRows(3))) << settings_of(config);
   }
 }
 
 TEST(GatedCrossAttention, RefusesBadInputBeforeWriting) {
-  const auto layer = random_layer<Layer<float>>(configs()[0]);
+  const auto layer = random_layer<Layer<float>>(configs()[6]);  // a softmax
   Workspace<float> workspace;
   struct Sizes {
     Index x_columns = c, key_rows = 9, key_columns = key_width, value_rows = 9, value_columns = value_width, y_rows = 6,

@@ -1,19 +1,62 @@
 #include "gated/layers/language_model_head.hpp"
 
-#include <gtest/gtest.h>
-
 #include "literal_attention.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
 
-using test::is_untouched;
 using test::near;
 using test::random_matrix;
-using test::untouched;
+using test::refuses;
 using test::wide;
 
 constexpr Index width = 6, vocabulary = 11;
+
+/// A head beside the embedding that it may share.
+template <class T>
+struct Reading : TokenLayer<Reading<T>, T> {
+  using Scalar = T;
+  static constexpr const char* name = "Reading";
+
+  Matrix<T> embedding = Matrix<T>::Zero(vocabulary, width);
+  LanguageModelHead<T> head;
+
+  explicit Reading(const LanguageModelHeadConfig& config) : head(config, width, vocabulary) {}
+  static constexpr auto fields() {
+    return std::tuple{field("embedding", &Reading::embedding, Role::embedding), field("head", &Reading::head)};
+  }
+  Index in() const { return width; }
+  Index out() const { return vocabulary; }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    return run(head, x, {.embedding = &embedding}, to);
+  }
+};
+
+/// Each with every option on and off.
+std::vector<LanguageModelHeadConfig> configs() {
+  std::vector<LanguageModelHeadConfig> all;
+  for (const HeadForm form : {HeadForm::tied, HeadForm::untied}) {
+    for (const bool dense : {false, true}) {
+      for (const bool bias : {false, true}) {
+        for (const NormForm norm : {NormForm::none, NormForm::layer_norm, NormForm::scale_norm_rsqrt}) {
+          all.push_back(
+              {.form = form, .dense = dense, .activation = Activation::tanh, .norm = norm, .norm_eps = 1e-3, .bias = bias});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+TEST(LanguageModelHead, KeepsItsPromises) {
+  for (const LanguageModelHeadConfig& config : configs()) {
+    SCOPED_TRACE(test::settings_of(config));
+    test::expect_promises([&](auto zero) { return Reading<decltype(zero)>(config); });
+  }
+}
 
 template <class T>
 class LanguageModelHeadOf : public ::testing::Test {};
@@ -22,49 +65,39 @@ TYPED_TEST_SUITE(LanguageModelHeadOf, Scalars, );
 
 TYPED_TEST(LanguageModelHeadOf, EqualsItsFormulaWithEveryOption) {
   using T = TypeParam;
-  const auto x = random_matrix<T>(5, width, 2), embedding = random_matrix<T>(vocabulary, width, 3);
-  for (int options = 0; options < 8; ++options) {
-    for (const NormForm norm : {NormForm::none, NormForm::layer_norm, NormForm::scale_norm_rsqrt}) {
-      LanguageModelHead<T> head({.dense = (options & 1) != 0,
-                                 .activation = Activation::tanh,
-                                 .norm = norm,
-                                 .norm_eps = 1e-3,
-                                 .tied = (options & 2) != 0,
-                                 .bias = (options & 4) != 0},
-                                width, vocabulary);
-      test::randomize(head, 4);
-      EXPECT_EQ(head.dense.has_value(), head.config.dense);
-      EXPECT_EQ(head.output.has_value(), !head.config.tied);
-      EXPECT_EQ(head.bias.size(), head.config.tied && head.config.bias ? vocabulary : 0);
-      Matrix<double> hidden = wide(x);
-      if (head.dense) {
-        hidden = literal::activate(Activation::tanh, literal::linear(*head.dense, hidden));
-      }
-      hidden = literal::norm(head.norm, hidden);
-      Linear<T> decoder(width, vocabulary, false);
-      decoder.weight = embedding;
-      decoder.bias = head.bias;
-      const Matrix<double> expected = literal::linear(head.output ? *head.output : decoder, hidden);
-      Matrix<T> logits(5, vocabulary);
-      Workspace<T> workspace;
-      head.forward(x, embedding, logits, workspace);
-      EXPECT_TRUE(near(logits, expected)) << options << ", norm " << name_of(norm);
+  const auto x = random_matrix<T>(5, width, 2);
+  for (const LanguageModelHeadConfig& config : configs()) {
+    Reading<T> reading(config);
+    test::randomize(reading, 4);
+    const LanguageModelHead<T>& head = reading.head;
+    EXPECT_EQ(head.dense.has_value(), config.dense);
+    EXPECT_EQ(head.output.has_value(), config.form == HeadForm::untied);
+    EXPECT_EQ(head.bias.size(), config.form == HeadForm::tied && config.bias ? vocabulary : 0);
+    Matrix<double> hidden = wide(x);
+    if (head.dense) {
+      hidden = literal::activate(Activation::tanh, literal::linear(*head.dense, hidden));
     }
+    hidden = literal::norm(head.norm, hidden);
+    Linear<T> decoder(width, vocabulary, false);
+    decoder.weight = reading.embedding;
+    decoder.bias = head.bias;
+    Workspace<T> workspace;
+    EXPECT_TRUE(near(reading.forward(x, workspace), literal::linear(head.output ? *head.output : decoder, hidden)))
+        << test::settings_of(config);
   }
 }
 
-TEST(LanguageModelHead, RefusesOtherShapesBeforeWriting) {
-  for (const bool tied : {true, false}) {
-    const LanguageModelHead<float> head({.tied = tied}, width, vocabulary);
-    const Matrix<float> embedding = Matrix<float>::Ones(vocabulary, width);
-    Workspace<float> workspace;
-    Matrix<float> logits = untouched<float>(5, vocabulary), narrow = untouched<float>(5, vocabulary - 1);
-    EXPECT_THROW(head.forward(Matrix<float>::Ones(5, width + 1), embedding, logits, workspace), ShapeError);
-    EXPECT_THROW(head.forward(Matrix<float>::Ones(4, width), embedding, logits, workspace), ShapeError);
-    EXPECT_THROW(head.forward(Matrix<float>::Ones(5, width), embedding, narrow, workspace), ShapeError);
-    EXPECT_TRUE(is_untouched(logits));
-    EXPECT_TRUE(is_untouched(narrow));
+TEST(LanguageModelHead, CountsItsValues) {
+  for (const LanguageModelHeadConfig& config : configs()) {
+    EXPECT_EQ(LanguageModelHead<float>::value_count(config, width, vocabulary),
+              Count(parameter_count(LanguageModelHead<float>(config, width, vocabulary))))
+        << test::settings_of(config);
   }
+  EXPECT_EQ(LanguageModelHead<float>::value_count({.form = HeadForm::none}, width, vocabulary), Count(0));
+}
+
+TEST(LanguageModelHead, RefusesANegativeVocabulary) {
+  EXPECT_TRUE(refuses<ArgumentError>([] { LanguageModelHead<float>({}, width, -1); }, "vocabulary = -1"));
 }
 
 }  // namespace

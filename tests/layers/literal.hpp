@@ -203,7 +203,7 @@ inline Matrix<double> token_shift(const Matrix<double>& x, const Sequences& sequ
   return y;
 }
 
-/// The block without norm and shortcut.
+/// The block without norm and residual.
 template <class T>
 Matrix<double> branch(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences) {
   const Matrix<double> shifted =

@@ -8,34 +8,15 @@
 #include <type_traits>
 #include <vector>
 
-#include "gated/core/settings.hpp"
 #include "gated/layers/gated_attention_unit.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
 #include "gated/layers/mixed_chunk_attention.hpp"
 #include "literal.hpp"
+#include "settings_of.hpp"
 
 /// The gated attention layers, written out as loops over double, one score at a time.
 
 namespace gated::test {
-
-/// Every setting of a configuration, for what a failure says.
-template <class Config>
-std::string settings_of(const Config& config) {
-  std::string out;
-  for_each_setting(
-      [&](const char* name, const auto& value) {
-        using M = std::remove_cvref_t<decltype(value)>;
-        if constexpr (std::is_enum_v<M>) {
-          out += text(name, " = ", name_of(value), ", ");
-        } else if constexpr (std::is_same_v<M, bool>) {
-          out += text(value ? "" : "not ", name, ", ");
-        } else if constexpr (std::is_arithmetic_v<M>) {
-          out += text(name, " = ", value, ", ");
-        }
-      },
-      config);
-  return out;
-}
 
 /// One of the values, drawn by lot.
 template <class V, class... Vs>
@@ -231,11 +212,11 @@ struct Projected {
 
 template <class T>
 Projected project(const GatedProjection<T>& layer, Index value, const Matrix<double>& x) {
-  const Matrix<double> hidden = activate(layer.activation, linear(layer.hidden, x));
-  if (layer.layout == ProjectionLayout::fused) {
+  const Matrix<double> hidden = activate(layer.config.activation, linear(layer.hidden, x));
+  if (layer.config.layout == ProjectionLayout::fused) {
     return {hidden.leftCols(value), hidden.middleCols(value, value), hidden.rightCols(hidden.cols() - 2 * value)};
   }
-  return {hidden.rightCols(value), hidden.leftCols(value), activate(layer.activation, linear(*layer.qk, x))};
+  return {hidden.rightCols(value), hidden.leftCols(value), activate(layer.config.activation, linear(*layer.qk, x))};
 }
 
 template <class T>
@@ -249,9 +230,9 @@ Matrix<double> offset_scale(const OffsetScale<T>& layer, Index row, Matrix<doubl
   return z;
 }
 
-/// y + what the shortcut adds.
+/// y + what the residual adds.
 template <class T>
-Matrix<double> add_shortcut(Matrix<double> y, const Matrix<double>& x, Residual residual, const Vector<T>& scale) {
+Matrix<double> add_residual(Matrix<double> y, const Matrix<double>& x, Residual residual, const Vector<T>& scale) {
   for (Index i = 0; residual != Residual::none && i < y.rows(); ++i) {
     for (Index j = 0; j < y.cols(); ++j) {
       y(i, j) += x(i, j) * (residual == Residual::scaled ? static_cast<double>(scale(j)) : 1);
@@ -304,7 +285,7 @@ Matrix<double> attention_unit(const GatedAttentionUnit<T>& layer, const Matrix<d
       if (is_softmax(c.kernel) && weights.sum() > 0) {
         weights /= weights.sum();
       }
-      if (c.divide_by_keys) {
+      if (c.divide_by_keys && keys > 0) {
         weights /= keys;
       }
       if (c.mask_mode == MaskMode::keys_and_queries && hidden(mask, offset + i)) {
@@ -318,7 +299,7 @@ Matrix<double> attention_unit(const GatedAttentionUnit<T>& layer, const Matrix<d
       }
     }
   }
-  const Matrix<double> y = add_shortcut(linear(layer.proj_out, attended), x, c.residual, layer.residual_scale);
+  const Matrix<double> y = add_residual(linear(layer.proj_out, attended), x, c.residual, layer.residual_scale);
   return c.norm_position == NormPosition::post ? norm(layer.norm, y) : y;
 }
 
@@ -354,7 +335,7 @@ Matrix<double> cross_attention(const GatedCrossAttention<T>& layer, const Matrix
       attended.row(i) = attended.row(i).cwiseProduct(uq.row(i).head(c.value));
     }
   }
-  return add_shortcut(linear(layer.proj_out, attended), x, c.residual, layer.residual_scale);
+  return add_residual(linear(layer.proj_out, attended), x, c.residual, layer.residual_scale);
 }
 
 /// The two parts of mixed-chunk attention, before the gate.

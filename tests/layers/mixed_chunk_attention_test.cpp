@@ -1,9 +1,8 @@
 #include "gated/layers/mixed_chunk_attention.hpp"
 
-#include <gtest/gtest.h>
-
 #include "gated/models/gau_presets.hpp"
 #include "literal_attention.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
@@ -22,11 +21,13 @@ using test::wide;
 constexpr Index width = 7, e = 10, s = 8, chunk = 5;  // an odd width: the larger half is shifted
 
 MixedChunkAttentionConfig lucidrains(bool causal) {
-  auto config = flash_presets::lucidrains(width, chunk, causal, s);
+  auto config = flash_presets::lucidrains({.channels = width, .query_key = s, .chunk = chunk, .causal = causal});
   config.rotary_dimensions = 6;
   return config;
 }
-MixedChunkAttentionConfig paper(bool causal) { return flash_presets::paper(width, chunk, causal, s); }
+MixedChunkAttentionConfig paper(bool causal) {
+  return flash_presets::paper({.channels = width, .query_key = s, .chunk = chunk, .causal = causal});
+}
 
 MixedChunkAttentionConfig any(Random& random) {
   const auto one_of = [&](auto... values) { return test::one_of(random, values...); };
@@ -44,6 +45,34 @@ MixedChunkAttentionConfig any(Random& random) {
   config.rotary_dimensions = one_of(Index{0}, Index{4});
   config.token_shift = one_of(true, false);
   return config;
+}
+
+/// Its stream keeps sums, and with token shift a token comes along with the next one, masked or not.
+test::Promises promises(const MixedChunkAttentionConfig& config, std::vector<Index> lengths) {
+  return {.lengths = std::move(lengths), .causal = config.causal, .rewinds = false, .mask_hides = !config.token_shift};
+}
+
+TEST(MixedChunkAttention, KeepsItsPromisesInThePublishedForms) {
+  for (const bool causal : {false, true}) {
+    for (MixedChunkAttentionConfig config : {lucidrains(causal), paper(causal)}) {
+      test::expect_promises<MixedChunkAttention>(config, promises(config, {7, 0, 1, 23, 5}));
+      config.token_shift = false;
+      config.chunk = 150;
+      auto of_long_chunks = promises(config, {320, 7});
+      of_long_chunks.trains = false;
+      test::expect_promises<MixedChunkAttention>(config, of_long_chunks);
+    }
+  }
+}
+
+TEST(MixedChunkAttention, KeepsItsPromisesInEveryMixtureOfOptions) {
+  Random random(6);
+  for (int draw = 0; draw < 40; ++draw) {
+    const MixedChunkAttentionConfig config = any(random);
+    auto promised = promises(config, {7, 0, 1, 12, 5});
+    promised.trains = draw % 4 == 0;
+    test::expect_promises<MixedChunkAttention>(config, promised);
+  }
 }
 
 template <class T>
@@ -223,75 +252,34 @@ TYPED_TEST(MixedChunkAttentionOf, OneChunkWithoutGlobalPartIsAGatedAttentionUnit
   }
 }
 
-TYPED_TEST(MixedChunkAttentionOf, CausalTokensNeverSeeTheFuture) {
+TYPED_TEST(MixedChunkAttentionOf, AttendsToNothingWhereAMaskHidesAll) {
   using T = TypeParam;
-  const auto x = random_matrix<T>(23, width, 2);
-  Random random(5);
-  for (int draw = 0; draw < 40; ++draw) {
-    MixedChunkAttentionConfig config = any(random);
-    config.causal = true;
-    config.reduction = config.reduction == LinearReduction::mean ? LinearReduction::mean : LinearReduction::sum;
-    const auto layer = random_layer<MixedChunkAttention<T>>(config);
-    const Matrix<T> y = run(layer, x, Sequences::single(23));
-    for (const Index t : {1, 4, 5, 12, 22}) {
-      Matrix<T> changed = x;
-      changed.row(t).array() *= T(1e15);
-      changed.bottomRows(22 - t).setConstant(T(-1e17));
-      ASSERT_TRUE(same_bits(Matrix<T>(run(layer, changed, Sequences::single(23)).topRows(t)), Matrix<T>(y.topRows(t))))
-          << t << ": " << settings_of(config);
-    }
-  }
-}
-
-TYPED_TEST(MixedChunkAttentionOf, ARaggedBatchEqualsItsSequencesOneByOne) {
-  Random random(6);
+  const auto sequences = Sequences::of_lengths({4, 7, 3});
+  const auto x = random_matrix<T>(14, width, 2);
+  std::vector<std::uint8_t> mask(14, 1);
+  std::fill_n(mask.begin() + 4, 7, std::uint8_t{0});
+  Random random(9);
   for (int draw = 0; draw < 30; ++draw) {
-    test::expect_ragged_equals_alone(random_layer<MixedChunkAttention<TypeParam>>(any(random)),
-                                     Sequences::of_lengths({7, 0, 1, 12, 5}), 2);
-    ASSERT_FALSE(this->HasFatalFailure());
+    const auto layer = random_layer<MixedChunkAttention<T>>(any(random));
+    SCOPED_TRACE(settings_of(layer.config));
+    const Matrix<T> y = run(layer, x, sequences, mask);
+    EXPECT_TRUE(near(y, literal::mixed_chunk_attention(layer, wide(x), sequences, mask)));
+    const Matrix<double> left = wide(x) + literal::linear(layer.proj_out, Matrix<double>::Zero(14, layer.config.value));
+    EXPECT_TRUE(near<T>(y.middleRows(4, 7), left.middleRows(4, 7))) << "the bias of the output and the residual remain";
   }
 }
 
-TYPED_TEST(MixedChunkAttentionOf, GivesEqualBitsForAnyNumberOfThreadsAndOverItsInput) {
-  using T = TypeParam;
-  const auto sequences = Sequences::of_lengths({12, 3, 40});
-  const auto x = random_matrix<T>(sequences.total(), width, 2);
-  for (const MixedChunkAttentionConfig& config : {lucidrains(true), lucidrains(false), paper(true), paper(false)}) {
-    const auto layer = random_layer<MixedChunkAttention<T>>(config);
-    const Matrix<T> y = run(layer, x, sequences);
-    EXPECT_TRUE(same_bits(run(layer, x, sequences, {}, 2), y)) << settings_of(config);
-    EXPECT_TRUE(same_bits(run(layer, x, sequences, {}, 3), y)) << settings_of(config);
-    Matrix<T> in_place = x;
-    Workspace<T> workspace;
-    layer.forward(in_place, sequences, in_place, workspace);
-    EXPECT_TRUE(same_bits(in_place, y)) << settings_of(config);
-  }
-}
-
-TYPED_TEST(MixedChunkAttentionOf, StreamsInAnySplitWhatTheBatchGives) {
-  using T = TypeParam;
-  const auto x = random_matrix<T>(23, width, 2);
-  Random random(7);
-  for (int draw = 0; draw < 40; ++draw) {
-    MixedChunkAttentionConfig config = any(random);
-    config.causal = true;
-    config.reduction = config.reduction == LinearReduction::mean ? LinearReduction::mean : LinearReduction::sum;
-    const auto layer = random_layer<MixedChunkAttention<T>>(config);
-    const Matrix<double> whole = wide(run(layer, x, Sequences::single(23)));
-    for (const std::vector<Index>& split : {std::vector<Index>(23, 1), std::vector<Index>{3, 0, 2, 11, 1, 6},
-                                            std::vector<Index>{5, 18}, std::vector<Index>{23}}) {
-      auto state = layer.start();
-      Matrix<T> y(23, width);
-      Workspace<T> workspace;
-      Index first = 0;
-      for (const Index rows : split) {
-        layer.extend(x.middleRows(first, rows), state, y.middleRows(first, rows), workspace);
-        first += rows;
-        ASSERT_EQ(state.position(config.chunk), first);
-      }
-      ASSERT_TRUE(near(y, whole)) << settings_of(config);
+TEST(MixedChunkAttention, ShowsTheWeightsOfEachChunk) {
+  const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
+  Workspace<float> workspace;
+  std::vector<std::string> maps;
+  workspace.observe([&](const std::string& path, ConstView<float> output) {
+    if (path.starts_with("weights")) {
+      maps.push_back(text(path, " ", output.rows(), " ", output.cols()));
     }
-  }
+  });
+  layer.forward(random_matrix<float>(9, width, 2), Sequences::of_lengths({7, 2}), workspace);
+  EXPECT_EQ(maps, (std::vector<std::string>{"weights.0.0 5 5", "weights.0.1 2 2", "weights.1.0 2 2"}));
 }
 
 TEST(MixedChunkAttention, RefusesConfigurationsThatMakeNoSenseAndNamesTheOption) {
@@ -316,26 +304,15 @@ TEST(MixedChunkAttention, RefusesConfigurationsThatMakeNoSenseAndNamesTheOption)
       "rotary_dimensions");
 }
 
-TEST(MixedChunkAttention, RefusesBadInputBeforeWriting) {
-  const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
-  Workspace<float> workspace;
-  const auto refuse = [&](Index columns, const Sequences& sequences, Index y_rows, Index y_columns,
-                          const std::vector<std::uint8_t>& mask, const std::string& part) {
-    Matrix<float> y = untouched<float>(y_rows, y_columns);
-    EXPECT_TRUE(
-        refuses<ShapeError>([&] { layer.forward(random_matrix<float>(6, columns, 1), sequences, y, workspace, mask); }, part));
-    EXPECT_TRUE(is_untouched(y)) << part;
-  };
-  refuse(width + 1, Sequences::single(6), 6, width, {}, "x has 8 columns, expected channels = 7");
-  refuse(width, Sequences::single(5), 6, width, {}, "x has 6 rows");
-  refuse(width, Sequences::single(6), 5, width, {}, "y is 5 × 7, expected 6 × 7");
-  refuse(width, Sequences::single(6), 6, width - 1, {}, "y is 6 × 6, expected 6 × 7");
-  refuse(width, Sequences::single(6), 6, width, {1, 1, 1, 1, 1}, "the mask has 5 entries, expected 6");
-  refuse(width, Sequences::of_lengths({4, 2}), 6, width, {1, 1, 1, 1, 0, 0}, "the mask leaves no token of sequence 1");
-}
-
 TEST(MixedChunkAttention, RefusesToStreamUnlessItIsCausal) {
   EXPECT_TRUE(refuses<ArgumentError>([] { MixedChunkAttention<float>(lucidrains(false)).start(); }, "causal = true"));
+}
+
+TEST(MixedChunkAttention, AStateDoesNotGrow) {
+  const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
+  auto state = layer.start();
+  EXPECT_EQ(state.capacity(), State<float>::unlimited);
+  EXPECT_EQ(state.bytes(), sizeof(float) * (s * 2 * width + chunk * (2 * s + 2 * width) + width));
 }
 
 TEST(MixedChunkAttention, RefusesStatesOfOtherLayersAndLeavesThemUnchanged) {
@@ -353,14 +330,8 @@ TEST(MixedChunkAttention, RefusesStatesOfOtherLayersAndLeavesThemUnchanged) {
     EXPECT_TRUE(
         refuses<ArgumentError>([&] { layer.extend(Matrix<float>::Ones(1, width), state, y, workspace); }, "start() of this"));
     EXPECT_TRUE(is_untouched(y));
-    EXPECT_EQ(state.filled, 0);
+    EXPECT_EQ(state.position(), 0);
   }
-  auto state = layer.start();
-  Matrix<float> y = untouched<float>(2, width);
-  EXPECT_THROW(layer.extend(Matrix<float>::Ones(1, width), state, y, workspace), ShapeError);
-  EXPECT_THROW(layer.extend(Matrix<float>::Ones(2, width - 1), state, y, workspace), ShapeError);
-  EXPECT_TRUE(is_untouched(y));
-  EXPECT_EQ(state.position(chunk), 0);
 }
 
 }  // namespace

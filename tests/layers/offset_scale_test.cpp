@@ -1,8 +1,7 @@
 #include "gated/layers/offset_scale.hpp"
 
-#include <gtest/gtest.h>
-
 #include "literal_attention.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
@@ -16,8 +15,38 @@ class OffsetScaleOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(OffsetScaleOf, Scalars, );
 
+/// The rows of an offset-scale side by side.
+template <class T>
+struct AllRows : TokenLayer<AllRows<T>, T> {
+  using Scalar = T;
+  static constexpr const char* name = "AllRows";
+
+  OffsetScale<T> offset_scale;
+
+  static constexpr auto fields() { return std::tuple{field("offset_scale", &AllRows::offset_scale)}; }
+  Index in() const { return offset_scale.in(); }
+  Index out() const { return offset_scale.out(); }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    const auto first = run(offset_scale, x, {.row = 0});
+    return multiply(run, first, run(offset_scale, x, {.row = 2}), to);
+  }
+};
+
+TEST(OffsetScale, KeepsItsPromises) {
+  for (const bool with_bias : {true, false}) {
+    SCOPED_TRACE(with_bias);
+    test::expect_promises([&](auto zero) {
+      using T = decltype(zero);
+      return AllRows<T>{{}, OffsetScale<T>(3, 7, with_bias)};
+    });
+  }
+}
+
 TYPED_TEST(OffsetScaleOf, ScalesAndShiftsByTheChosenRow) {
   using T = TypeParam;
+  Workspace<T> workspace;
   for (const bool with_bias : {true, false}) {
     for (const Index width : {1, 7, 16, 33}) {
       OffsetScale<T> layer(4, width, with_bias);
@@ -25,7 +54,7 @@ TYPED_TEST(OffsetScaleOf, ScalesAndShiftsByTheChosenRow) {
       const auto x = random_matrix<T>(6, width, 2);
       for (Index row = 0; row < 4; ++row) {
         Matrix<T> y(6, width);
-        layer.forward(row, x, y, Workspace<T>());
+        layer.forward(row, x, y, workspace);
         EXPECT_TRUE(near(y, literal::offset_scale(layer, row, wide(x)))) << row << " of width " << width;
       }
     }
@@ -38,23 +67,38 @@ TYPED_TEST(OffsetScaleOf, ReadsAndWritesPartsOfLargerMatrices) {
   test::randomize(layer, 1);
   const auto x = random_matrix<T>(6, 9, 2);
   Matrix<T> y = test::untouched<T>(6, 12);
-  layer.forward(1, x.rightCols(5), y.middleCols(3, 5), Workspace<T>());
+  Workspace<T> workspace;
+  layer.forward(1, x.rightCols(5), y.middleCols(3, 5), workspace);
   EXPECT_TRUE(near(Matrix<T>(y.middleCols(3, 5)), literal::offset_scale(layer, 1, wide<T>(x.rightCols(5)))));
   y.middleCols(3, 5).setConstant(77);
   EXPECT_TRUE(test::is_untouched(y));
 }
 
+TEST(OffsetScale, IsShownRowByRow) {
+  AllRows<double> layer{{}, OffsetScale<double>(3, 5, true)};
+  test::randomize(layer, 1);
+  const auto x = random_matrix<double>(4, 5, 2);
+  Workspace<double> workspace;
+  std::map<std::string, Matrix<double>> shown;
+  workspace.observe([&](const std::string& path, ConstView<double> output) { shown.emplace(path, output); });
+  layer.forward(x, workspace);
+  ASSERT_EQ(shown.size(), 3U);
+  EXPECT_TRUE(near(shown.at("offset_scale.0"), literal::offset_scale(layer.offset_scale, 0, x)));
+  EXPECT_TRUE(near(shown.at("offset_scale.2"), literal::offset_scale(layer.offset_scale, 2, x)));
+}
+
 TEST(OffsetScale, RefusesRowsAndWidthsThatItDoesNotHave) {
   const OffsetScale<float> layer(2, 5, true);
   const Matrix<float> x = Matrix<float>::Ones(3, 5), wide = Matrix<float>::Ones(3, 6);
-  Matrix<float> y = test::untouched<float>(3, 5), low = test::untouched<float>(2, 5);
-  const Workspace<float> workspace;
+  Matrix<float> y = test::untouched<float>(3, 5), low = test::untouched<float>(2, 5), broad = test::untouched<float>(3, 6);
+  Workspace<float> workspace;
   EXPECT_THROW(layer.forward(2, x, y, workspace), ArgumentError);
   EXPECT_THROW(layer.forward(-1, x, y, workspace), ArgumentError);
   EXPECT_THROW(layer.forward(0, wide, y, workspace), ShapeError);
+  EXPECT_THROW(layer.forward(0, wide, broad, workspace), ShapeError);
   EXPECT_THROW(layer.forward(0, x, low, workspace), ShapeError);
   EXPECT_THROW(OffsetScale<float>(-1, 5, true), ArgumentError);
-  EXPECT_TRUE(test::is_untouched(y) && test::is_untouched(low));
+  EXPECT_TRUE(test::is_untouched(y) && test::is_untouched(low) && test::is_untouched(broad));
 }
 
 TEST(OffsetScale, StartsSmallWithoutOffset) {

@@ -1,8 +1,7 @@
 #include "gated/layers/patch_embedding.hpp"
 
-#include <gtest/gtest.h>
-
 #include "literal.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
@@ -45,11 +44,14 @@ Matrix<double> convolution(const PatchEmbedding<T>& layer, const Matrix<T>& imag
 }
 
 template <class T>
-Matrix<T> embed(const PatchEmbedding<T>& layer, const Matrix<T>& images, int threads = 1) {
-  Matrix<T> tokens(images.rows() * layer.grid().area(), layer.out());
-  Workspace<T> workspace(Threads{threads});
-  layer.forward(images, tokens, workspace);
-  return tokens;
+Matrix<T> embed(const PatchEmbedding<T>& layer, const Matrix<T>& images) {
+  Workspace<T> workspace;
+  return layer.forward(images, workspace);
+}
+
+TEST(PatchEmbedding, KeepsItsPromises) {
+  test::expect_promises([](auto zero) { return PatchEmbedding<decltype(zero)>(3, {8, 12}, {4, 6}, 5); });
+  test::expect_promises([](auto zero) { return PatchEmbedding<decltype(zero)>(2, {3, 2}, {3, 2}, 12); });  // as wide as it is
 }
 
 TYPED_TEST(PatchEmbeddingOf, SumsEachPatchWithAKernelOfOnes) {
@@ -78,13 +80,7 @@ TYPED_TEST(PatchEmbeddingOf, EqualsAConvolutionWhoseStrideIsItsKernel) {
     test::randomize(layer, 1);
     const auto x = random_matrix<T>(images, layer.pixels(), 2);
     EXPECT_TRUE(near(embed(layer, x), convolution(layer, x))) << image.height << " × " << image.width;
-    EXPECT_TRUE(test::same_bits(embed(layer, x, 3), embed(layer, x))) << "threads";
   }
-}
-
-TEST(PatchEmbedding, GivesNoTokensForNoImages) {
-  const PatchEmbedding<float> layer(3, {8, 8}, {4, 4}, 5);
-  EXPECT_EQ(embed(layer, Matrix<float>(0, 192)).rows(), 0);
 }
 
 TEST(PatchEmbedding, StatesItsWeightAsAConvolutionKernel) {
@@ -92,7 +88,9 @@ TEST(PatchEmbedding, StatesItsWeightAsAConvolutionKernel) {
   EXPECT_EQ(layer.kernel_shape(), (Shape{5, 3, 4, 6}));
   EXPECT_EQ(layer.grid(), (ImageSize{2, 2}));
   EXPECT_EQ(layer.pixels(), 288);
+  EXPECT_EQ(layer.output_rows(3), 12);
   EXPECT_EQ(parameter_count(layer), 5 * 72 + 5);
+  EXPECT_EQ(PatchEmbedding<float>::value_count(3, {4, 6}, 5), Count(5 * 72 + 5));
 }
 
 TEST(PatchEmbedding, StartsLecunNormal) {
@@ -108,7 +106,7 @@ TEST(PatchEmbedding, RefusesImagesOfAnotherSizeBeforeWriting) {
   Workspace<float> workspace;
   Matrix<float> tokens = Matrix<float>::Constant(8, 5, 7);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
-            "PatchEmbedding::forward: images has 191 columns, expected channels × height × width = 3 × 8 × 8 = 192 (one row an "
+            "PatchEmbedding: images has 191 columns, expected channels × height × width = 3 × 8 × 8 = 192 (one row an "
             "image; resize or crop it first, or carry the model to its size with resize_grid()).");
   EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 192), tokens, workspace), ShapeError);
   EXPECT_TRUE((tokens.array() == 7).all());

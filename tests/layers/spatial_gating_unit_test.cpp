@@ -1,8 +1,7 @@
 #include "gated/layers/spatial_gating_unit.hpp"
 
-#include <gtest/gtest.h>
-
 #include "literal.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
@@ -30,11 +29,53 @@ SpatialGatingUnit<T> initialized(const SpatialGatingUnitConfig& config) {
 }
 
 template <class T>
-Matrix<T> pass(const SpatialGatingUnit<T>& gate, const Matrix<T>& x, const Sequences& sequences, int threads = 1) {
-  Matrix<T> y(x.rows(), gate.out());
-  Workspace<T> workspace(Threads{threads});
-  gate.forward(x, sequences, y, workspace);
-  return y;
+Matrix<T> pass(const SpatialGatingUnit<T>& gate, const Matrix<T>& x, const Sequences& sequences) {
+  Workspace<T> workspace;
+  return gate.forward(x, sequences, workspace);
+}
+
+/// A gate with an addition of its own, as aMLP's tiny attention is one.
+template <class T>
+struct Adding : SequenceLayer<Adding<T>, T> {
+  using Scalar = T;
+  static constexpr const char* name = "Adding";
+
+  SpatialGatingUnit<T> gate;
+  Linear<T> addition;
+
+  explicit Adding(const SpatialGatingUnitConfig& config) : gate(config), addition(config.channels, config.out()) {}
+  static constexpr auto fields() { return std::tuple{field("gate", &Adding::gate), field("addition", &Adding::addition)}; }
+  Index in() const { return gate.in(); }
+  Index out() const { return gate.out(); }
+  Index longest() const { return gate.longest(); }
+  void check(Where where, const Sequences& sequences, Mask mask) const { gate.check(where, sequences, mask); }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    return run(gate, x, {.added = run(addition, x)}, to);
+  }
+};
+
+TEST(SpatialGatingUnit, KeepsItsPromises) {
+  for (const GateForm form : all_gates) {
+    for (const bool causal : {false, true}) {
+      const SpatialGatingUnitConfig config{
+          .channels = 8, .form = form, .spatial = {.length = 9, .heads = 2, .causal = causal}, .activation = Activation::tanh};
+      SCOPED_TRACE(text(name_of(form), causal ? ", causal" : ""));
+      const std::vector<Index> lengths = causal ? std::vector<Index>{7, 0, 9, 1} : std::vector<Index>{9, 9};
+      test::expect_promises<SpatialGatingUnit>(config, {.lengths = lengths, .causal = causal});
+      test::expect_promises<Adding>(config, {.lengths = lengths, .causal = causal});
+    }
+  }
+}
+
+TEST(SpatialGatingUnit, KeepsItsPromisesInLongSequences) {
+  for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
+    SCOPED_TRACE(name_of(form));
+    test::expect_promises<SpatialGatingUnit>(
+        SpatialGatingUnitConfig{.channels = 12, .spatial = {.length = 140, .causal = true, .form = form}},
+        {.lengths = {140, 3, 129}, .causal = true});
+  }
 }
 
 template <class T>
@@ -69,34 +110,34 @@ TYPED_TEST(SpatialGatingUnitOf, EqualsItsFormulaInEveryForm) {
                                         .activation = activation,
                                         .norm_eps = 1e-3});
       const auto x = random_matrix<T>(sequences.total(), 36, 2);
-      const auto addition = random_matrix<T>(sequences.total(), gate.out(), 3);
       EXPECT_TRUE(near(pass(gate, x, sequences), literal::gate(gate, wide(x), sequences, {})))
           << name_of(form) << ", " << name_of(activation);
 
-      Matrix<T> y(x.rows(), gate.out());
+      Adding<T> adding(gate.config);
+      test::randomize(adding, 3);
       Workspace<T> workspace(Threads{2});
-      gate.forward(x, sequences, addition, y, workspace);
-      EXPECT_TRUE(near(y, literal::gate(gate, wide(x), sequences, wide(addition))))
+      EXPECT_TRUE(near(adding.forward(x, sequences, workspace),
+                       literal::gate(adding.gate, wide(x), sequences, literal::linear(adding.addition, wide(x)))))
           << name_of(form) << ", " << name_of(activation) << ", with an addition";
     }
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, WorksInPlaceToTheSameBits) {
+TYPED_TEST(SpatialGatingUnitOf, GivesTheSameBitsInTheMemoryOfItsInput) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({13, 20, 1, 0});
   const auto gate = random_gate<T>({.channels = 36, .spatial = {.length = 20, .heads = 3, .causal = true}});
-  const auto x = random_matrix<T>(sequences.total(), 36, 2);
-  const auto addition = random_matrix<T>(sequences.total(), gate.out(), 3);
+  const auto x = random_matrix<T>(sequences.total(), 36, 2), addition = random_matrix<T>(sequences.total(), 18, 3);
   Workspace<T> workspace(Threads{2});
-  Matrix<T> y(x.rows(), gate.out()), z = x;
-  gate.forward(x, sequences, y, workspace);
-  gate.forward_in_place(z, sequences, Matrix<T>(), workspace);
-  EXPECT_TRUE(test::same_bits(Matrix<T>(z.leftCols(gate.out())), y));
-  gate.forward(x, sequences, addition, y, workspace);
-  z = x;
-  gate.forward_in_place(z, sequences, addition, workspace);
-  EXPECT_TRUE(test::same_bits(Matrix<T>(z.leftCols(gate.out())), y));
+  for (const Rows<T> added : {Rows<T>(), input_rows<T>(addition)}) {
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, sequences);
+    const Matrix<T> y = run[run(gate, input_rows<T>(x), {.added = added})];
+    Matrix<T> z = x;
+    const Rows<T> scratch = Rows<T>(z).as_scratch();
+    run(gate, scratch, {.added = added}, run.over(scratch, 0, 18));  // as a block runs it: y in place of u, the norm of v
+    EXPECT_TRUE(test::same_bits(z.leftCols(18), y)) << (added ? "with an addition" : "alone");
+  }
 }
 
 TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsAndWithBiasesOfOneTheSplitGateIsItsFirstHalf) {
@@ -149,50 +190,11 @@ TYPED_TEST(SpatialGatingUnitOf, MixesEachHeadsChannelsWithItsOwnMatrix) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, CausalGateNeverSeesTheFuture) {
-  using T = TypeParam;
-  for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
-    const auto gate = random_gate<T>({.channels = 12, .spatial = {.length = 140, .causal = true, .form = form}});
-    const auto x = random_matrix<T>(140, 12, 2);
-    const Matrix<T> y = pass(gate, x, Sequences::single(140));
-    for (const Index t : {1, 127, 128, 139}) {
-      Matrix<T> changed = x;
-      changed.bottomRows(140 - t).setConstant(T(1e18));
-      changed(t, 7) = -T(1e18);
-      EXPECT_TRUE(test::same_bits(pass(gate, changed, Sequences::single(140)).topRows(t), y.topRows(t)))
-          << name_of(form) << ": token " << t;
-    }
-  }
-}
-
-TYPED_TEST(SpatialGatingUnitOf, ExtendsASequenceByOneOrManyTokens) {
-  using T = TypeParam;
-  for (const GateForm form : all_gates) {
-    const auto gate = random_gate<T>({.channels = 12, .form = form, .spatial = {.length = 20, .causal = true}});
-    const auto x = random_matrix<T>(20, 12, 2), addition = random_matrix<T>(20, gate.out(), 3);
-    for (const bool with_addition : {false, true}) {
-      Matrix<T> seen = Matrix<T>::Zero(20, gate.out()), y(20, gate.out());
-      Workspace<T> workspace;
-      for (const auto& [first, rows] : {std::pair<Index, Index>{0, 6}, {6, 1}, {7, 1}, {8, 12}}) {
-        gate.extend(x.middleRows(first, rows), first, seen, addition.middleRows(first, with_addition ? rows : 0),
-                    y.middleRows(first, rows), workspace);
-      }
-      EXPECT_TRUE(
-          near(y, literal::gate(gate, wide(x), Sequences::single(20), with_addition ? wide(addition) : Matrix<double>())))
-          << name_of(form);
-    }
-  }
-}
-
-TEST(SpatialGatingUnit, KeepsABadSequenceToItself) {
+TEST(SpatialGatingUnit, SpreadsABadNumberOverItsSequence) {
   const auto gate = random_gate<float>({.channels = 12, .spatial = {.length = 5}});
   auto x = random_matrix<float>(15, 12, 2);
-  const Matrix<float> clean = pass(gate, x, Sequences::uniform(3, 5));
   x(7, 9) = std::numeric_limits<float>::quiet_NaN();
-  const Matrix<float> y = pass(gate, x, Sequences::uniform(3, 5));
-  EXPECT_TRUE(test::same_bits(y.topRows(5), clean.topRows(5)));
-  EXPECT_TRUE(test::same_bits(y.bottomRows(5), clean.bottomRows(5)));
-  EXPECT_TRUE(y.middleRows(5, 5).array().isNaN().all());
+  EXPECT_TRUE(pass(gate, x, Sequences::uniform(3, 5)).middleRows(5, 5).array().isNaN().all());
 }
 
 TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
@@ -211,21 +213,20 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
             "exactly one sequence.");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 8), Sequences::single(196), longer, workspace); }),
             "SpatialGatingUnit::forward: y is 197 × 4, expected 196 × 4. Outputs are written in place and never resized.");
-  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 8), Sequences::single(196), x(196, 5), y, workspace); }),
-            "SpatialGatingUnit::forward: addition is 196 × 5, expected 196 × 4 (tokens × gated channels).");
+  const auto good = x(196, 8), narrow = x(196, 5);
+  const auto frame = workspace.frame();
+  Batch<float> run(workspace, Sequences::single(196));
+  const std::string message =
+      message_of<ShapeError>([&] { run(gate, input_rows<float>(good), {.added = input_rows<float>(narrow)}, Rows<float>(y)); });
+  EXPECT_NE(message.find("added is 196 × 5, expected 196 × 4"), std::string::npos) << message;
   EXPECT_TRUE((y.array() == 7).all());
   EXPECT_TRUE((longer.array() == 7).all());
 }
 
-TEST(SpatialGatingUnit, RefusesToWorkInPlaceWithoutAHalfToOverwrite) {
-  const auto gate = random_gate<float>({.channels = 6, .form = GateForm::additive, .spatial = {.length = 5}});
-  Matrix<float> z = random_matrix<float>(5, 6, 1);
-  const Matrix<float> before = z;
-  Workspace<float> workspace;
+TEST(SpatialGatingUnit, RefusesToStreamUnlessItIsCausal) {
   const std::string message =
-      message_of<ArgumentError>([&] { gate.forward_in_place(z, Sequences::single(5), Matrix<float>(), workspace); });
-  EXPECT_NE(message.find("SpatialGatingUnit::forward_in_place: the gate is additive"), std::string::npos) << message;
-  EXPECT_EQ(z, before);
+      message_of<ArgumentError>([] { SpatialGatingUnit<float>({.channels = 8, .spatial = {.length = 4}}).start(); });
+  EXPECT_NE(message.find("Build it with causal = true"), std::string::npos) << message;
 }
 
 TEST(SpatialGatingUnit, RefusesToBeBuiltFromChannelsThatDoNotSplit) {

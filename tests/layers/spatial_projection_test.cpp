@@ -1,8 +1,7 @@
 #include "gated/layers/spatial_projection.hpp"
 
-#include <gtest/gtest.h>
-
 #include "literal.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
@@ -20,9 +19,9 @@ SpatialProjection<T> random_projection(const SpatialProjectionConfig& config, st
 }
 
 template <class T>
-Matrix<T> project(const SpatialProjection<T>& layer, const Matrix<T>& v, const Sequences& sequences, int threads = 1) {
+Matrix<T> project(const SpatialProjection<T>& layer, const Matrix<T>& v, const Sequences& sequences) {
   Matrix<T> y(v.rows(), v.cols());
-  Workspace<T> workspace(Threads{threads});
+  Workspace<T> workspace;
   layer.forward(v, sequences, y, workspace);
   return y;
 }
@@ -137,67 +136,105 @@ TYPED_TEST(SpatialProjectionOf, UsesTheTopLeftCornerForShorterSequences) {
     const auto layer = random_projection<T>(config);
     const auto sequences = Sequences::of_lengths({140, 3, 0, 131, 1});
     const auto v = random_matrix<T>(sequences.total(), 6, 2);
-    const Matrix<T> y = project(layer, v, sequences);
-    EXPECT_TRUE(near(y, literal::spatial(layer, wide(v), sequences))) << describe(config);
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Matrix<T> alone = v.middleRows(sequences.offset(b), sequences.length(b));
-      EXPECT_TRUE(test::same_bits(y.middleRows(sequences.offset(b), sequences.length(b)),
-                                  project(layer, alone, Sequences::single(alone.rows()))))
-          << describe(config) << ": sequence " << b << " alone";
-    }
-    EXPECT_TRUE(test::same_bits(project(layer, v, sequences, 3), y)) << describe(config) << ": threads";
+    EXPECT_TRUE(near(project(layer, v, sequences), literal::spatial(layer, wide(v), sequences))) << describe(config);
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, ComputesAnyRowsAsForwardDoes) {
-  using T = TypeParam;
-  for (const auto& config : all_forms(140)) {
-    const auto layer = random_projection<T>(config);
-    const auto v = random_matrix<T>(140, 6, 2);
-    const Matrix<T> whole = project(layer, v, Sequences::single(140));
-    Workspace<T> workspace;
-    for (const auto& [first, rows] : {std::pair<Index, Index>{0, 1}, {139, 1}, {5, 20}, {100, 40}, {0, 140}}) {
-      Matrix<T> y(rows, 6);
-      layer.project_rows(layer.is_causal() ? v.topRows(first + rows) : v.topRows(140), first, y, workspace);
-      EXPECT_TRUE(near(y, wide<T>(whole.middleRows(first, rows)))) << describe(config) << ": rows from " << first;
+/// A projection alone, or with all that it can take along.
+template <class T>
+struct Mixing : SequenceLayer<Mixing<T>, T> {
+  using Scalar = T;
+  static constexpr const char* name = "Mixing";
+
+  SpatialProjection<T> proj;
+  std::optional<Linear<T>> others;
+
+  Mixing(const SpatialProjectionConfig& config, bool with_all) : proj(config) {
+    if (with_all) {
+      others.emplace(6, 18);
+    }
+  }
+  static constexpr auto fields() { return std::tuple{field("proj", &Mixing::proj), field("others", &Mixing::others)}; }
+  Index in() const { return 6; }
+  Index out() const { return 6; }
+  Index longest() const { return proj.config.length; }
+  void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
+    if (!others) {
+      return run(proj, x);
+    }
+    const auto all = run(*others, x);  // N × 18
+    return run(proj, x,
+               {.added = run.columns(all, 0, 6),
+                .activation = Activation::tanh,
+                .gate = run.columns(all, 6, 6),
+                .residual = run.columns(all, 12, 6)});
+  }
+};
+
+TEST(SpatialProjection, KeepsItsPromises) {
+  for (SpatialProjectionConfig config : all_forms(9)) {
+    SCOPED_TRACE(describe(config));
+    config.length_policy = LengthPolicy::slice;
+    const bool causal = SpatialProjection<float>(config).is_causal();
+    for (const bool fuses : {false, true}) {
+      test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, fuses); }, {.causal = causal});
     }
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, AppliesItsStagesAtTheirPlaceInTheWholeOutput) {
+TEST(SpatialProjection, KeepsItsPromisesAcrossSeveralBlocksOfRows) {
+  for (SpatialProjectionConfig config : all_forms(260)) {
+    SCOPED_TRACE(describe(config));
+    config.length_policy = LengthPolicy::slice;
+    const bool causal = SpatialProjection<float>(config).is_causal();
+    test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, true); },
+                          {.lengths = {260, 3, 131}, .causal = causal, .trains = config.heads == 1});
+  }
+}
+
+TYPED_TEST(SpatialProjectionOf, AppliesWhatIsFusedAtItsPlaceInTheWholeOutput) {
   using T = TypeParam;
   for (const auto& config : all_forms(140)) {
-    const auto layer = random_projection<T>(config);
+    Mixing<T> layer(config, true);
+    test::randomize(layer, 1);
     const auto sequences = Sequences::uniform(2, 140);
-    const auto v = random_matrix<T>(280, 6, 2), factor = random_matrix<T>(280, 6, 3);
-    Matrix<T> y(280, 6);
+    const auto x = random_matrix<T>(280, 6, 2);
+    const Matrix<double> all = literal::linear(*layer.others, wide(x));
+    const Matrix<double> z = literal::spatial(layer.proj, wide(x), sequences) + all.leftCols(6);
     Workspace<T> workspace;
-    layer.forward(v, sequences, y, workspace, Multiply<T>(factor));
-    EXPECT_TRUE(test::same_bits(y, Matrix<T>(project(layer, v, sequences).cwiseProduct(factor)))) << describe(config);
+    EXPECT_TRUE(near(layer.forward(x, sequences, workspace),
+                     literal::activate(Activation::tanh, z).cwiseProduct(all.middleCols(6, 6)) + all.rightCols(6)))
+        << describe(config);
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, CausalRowsNeverSeeTheFuture) {
+TYPED_TEST(SpatialProjectionOf, IsShownWithoutWhatIsFused) {
   using T = TypeParam;
-  for (const auto& config : all_forms(140)) {
-    const auto layer = random_projection<T>(config);
-    if (!layer.is_causal()) {
-      continue;
-    }
-    const auto v = random_matrix<T>(140, 6, 2);
-    const Matrix<T> y = project(layer, v, Sequences::single(140));
-    for (const Index t : {1, 64, 127, 128, 139}) {
-      Matrix<T> changed = v;
-      changed.row(t).setConstant(std::numeric_limits<T>::max() / 2);
-      EXPECT_TRUE(test::same_bits(project(layer, changed, Sequences::single(140)).topRows(t), y.topRows(t)))
-          << describe(config) << ": token " << t;
-    }
+  for (const auto& config : all_forms(9)) {
+    Mixing<T> layer(config, true);
+    test::randomize(layer, 1);
+    const auto x = random_matrix<T>(9, 6, 2);
+    Workspace<T> workspace;
+    Matrix<T> shown;
+    workspace.observe([&](const std::string& path, ConstView<T> output) {
+      if (path == "proj") {
+        shown = output;
+      }
+    });
+    layer.forward(x, Sequences::single(9), workspace);
+    EXPECT_TRUE(near(shown, literal::spatial(layer.proj, wide(x), Sequences::single(9)))) << describe(config);
   }
 }
 
 TEST(SpatialProjection, HoldsOnlyTheNumbersOfItsForm) {
   const auto count = [](SpatialForm form, Index heads) {
-    return parameter_count(SpatialProjection<float>({.length = 512, .heads = heads, .form = form}));
+    const SpatialProjectionConfig config{.length = 512, .heads = heads, .form = form};
+    const Index held = parameter_count(SpatialProjection<float>(config));
+    EXPECT_EQ(SpatialProjection<float>::value_count(config), Count(held));
+    return held;
   };
   EXPECT_EQ(count(SpatialForm::dense, 1), 512 * 512 + 512);
   EXPECT_EQ(count(SpatialForm::dense, 4), 4 * (512 * 512 + 512));
@@ -274,8 +311,14 @@ TEST(SpatialProjection, RefusesChannelsThatTheHeadsDoNotDivide) {
   Workspace<float> workspace;
   Matrix<float> y = Matrix<float>::Constant(4, 7, 7);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 7), Sequences::single(4), y, workspace); }),
-            "SpatialProjection::forward: v has 7 channels, which heads = 3 does not divide.");
+            "SpatialProjection: v has 7 channels, which heads = 3 does not divide.");
   EXPECT_TRUE((y.array() == 7).all());
+}
+
+TEST(SpatialProjection, RefusesToStreamUnlessItIsCausal) {
+  const std::string message =
+      message_of<ArgumentError>([] { Mixing<float>(SpatialProjectionConfig{.length = 4}, false).start(); });
+  EXPECT_NE(message.find("Build it with causal = true"), std::string::npos) << message;
 }
 
 TEST(SpatialProjection, RefusesToBeBuiltWithoutTokensOrHeads) {

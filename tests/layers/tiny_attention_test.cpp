@@ -1,12 +1,12 @@
 #include "gated/layers/tiny_attention.hpp"
 
-#include <gtest/gtest.h>
-
 #include "literal.hpp"
+#include "tests/promises.hpp"
 
 namespace gated {
 namespace {
 
+using test::message_of;
 using test::near;
 using test::random_matrix;
 using test::wide;
@@ -19,11 +19,27 @@ TinyAttention<T> random_attention(Index channels, Index width, Index out, bool c
 }
 
 template <class T>
-Matrix<T> attend(const TinyAttention<T>& attention, const Matrix<T>& x, const Sequences& sequences, int threads = 1) {
-  Matrix<T> y(x.rows(), attention.config.out);
-  Workspace<T> workspace(Threads{threads});
-  attention.forward(x, sequences, y, workspace);
-  return y;
+Matrix<T> attend(const TinyAttention<T>& attention, const Matrix<T>& x, const Sequences& sequences) {
+  Workspace<T> workspace;
+  return attention.forward(x, sequences, workspace);
+}
+
+TEST(TinyAttention, KeepsItsPromises) {
+  for (const bool causal : {false, true}) {
+    for (const bool bias : {false, true}) {
+      SCOPED_TRACE(text(causal ? "causal" : "", bias ? ", with biases" : ""));
+      test::expect_promises<TinyAttention>(
+          TinyAttentionConfig{.channels = 6, .width = 5, .out = bias ? 6 : 9, .causal = causal, .bias = bias},
+          {.causal = causal});
+    }
+  }
+}
+
+TEST(TinyAttention, KeepsItsPromisesAcrossSeveralBlocksOfScores) {
+  for (const bool causal : {false, true}) {
+    test::expect_promises<TinyAttention>(TinyAttentionConfig{.channels = 24, .width = 16, .out = 40, .causal = causal},
+                                         {.lengths = {300, 3, 170}, .causal = causal, .trains = false});
+  }
 }
 
 template <class T>
@@ -53,11 +69,9 @@ TYPED_TEST(TinyAttentionOf, EqualsTheLiteralSoftmax) {
   for (const bool causal : {false, true}) {
     for (const bool bias : {false, true}) {
       const auto attention = random_attention<T>(12, 5, 9, causal, bias);
-      const auto sequences = Sequences::of_lengths({33, 1, 0, 150});  // 150 tokens are two blocks of scores
+      const auto sequences = Sequences::of_lengths({33, 1, 0, 300});  // 300 tokens are two blocks of scores
       const auto x = random_matrix<T>(sequences.total(), 12, 2);
-      const Matrix<T> y = attend(attention, x, sequences);
-      EXPECT_TRUE(near(y, literal::attention(attention, wide(x), sequences))) << causal << bias;
-      EXPECT_TRUE(test::same_bits(attend(attention, x, sequences, 3), y)) << "threads";
+      EXPECT_TRUE(near(attend(attention, x, sequences), literal::attention(attention, wide(x), sequences))) << causal << bias;
     }
   }
 }
@@ -66,31 +80,6 @@ TYPED_TEST(TinyAttentionOf, ScoresInTheHundredsStayFinite) {
   using T = TypeParam;
   const auto attention = random_attention<T>(12, 5, 9, false);
   EXPECT_TRUE(attend(attention, random_matrix<T>(20, 12, 2, 100.0), Sequences::single(20)).allFinite());
-}
-
-TYPED_TEST(TinyAttentionOf, CausalTokensNeverSeeTheFuture) {
-  using T = TypeParam;
-  const auto attention = random_attention<T>(12, 5, 9, true);
-  const auto x = random_matrix<T>(20, 12, 2);
-  const Matrix<T> y = attend(attention, x, Sequences::single(20));
-  for (const Index t : {1, 8, 19}) {
-    Matrix<T> changed = x;
-    changed.row(t).array() *= T(1e15);
-    EXPECT_TRUE(test::same_bits(attend(attention, changed, Sequences::single(20)).topRows(t), y.topRows(t))) << t;
-  }
-}
-
-TYPED_TEST(TinyAttentionOf, ExtendsASequenceByOneOrManyTokens) {
-  using T = TypeParam;
-  const auto attention = random_attention<T>(12, 5, 9, true);
-  const auto x = random_matrix<T>(20, 12, 2);
-  const Matrix<double> whole = wide(attend(attention, x, Sequences::single(20)));
-  Matrix<T> keys = Matrix<T>::Zero(20, 5), values = keys, y(20, 9);
-  Workspace<T> workspace;
-  for (const auto& [first, rows] : {std::pair<Index, Index>{0, 6}, {6, 1}, {7, 1}, {8, 12}}) {
-    attention.extend(x.middleRows(first, rows), first, keys, values, y.middleRows(first, rows), workspace);
-  }
-  EXPECT_TRUE(near(y, whole));
 }
 
 TEST(TinyAttention, HasNoBiasOnQueryKeyAndValueUnlessAsked) {
@@ -106,7 +95,7 @@ TEST(TinyAttention, ShowsItsMapsToTheObserver) {
   std::vector<std::string> paths;
   workspace.observe([&](const std::string& path, ConstView<double> map) {
     paths.push_back(path);
-    if (path.starts_with("attention_map")) {
+    if (path.starts_with("weights")) {
       EXPECT_EQ(map.rows(), map.cols());
       for (Index i = 0; i < map.rows(); ++i) {
         EXPECT_NEAR(map.row(i).sum(), 1, 1e-12);
@@ -114,21 +103,17 @@ TEST(TinyAttention, ShowsItsMapsToTheObserver) {
       }
     }
   });
-  Matrix<double> y(7, 9);
-  attention.forward(random_matrix<double>(7, 12, 2), Sequences::of_lengths({4, 3}), y, workspace);
-  EXPECT_EQ(paths, (std::vector<std::string>{"qkv", "attention_map.0", "attention_map.1", "proj_out", ""}));
+  attention.forward(random_matrix<double>(7, 12, 2), Sequences::of_lengths({4, 3}), workspace);
+  EXPECT_EQ(paths, (std::vector<std::string>{"qkv", "weights.0", "weights.1", "proj_out", ""}));
 }
 
-TEST(TinyAttention, RefusesOtherShapesBeforeWriting) {
-  const auto attention = random_attention<float>(12, 5, 9, false);
-  Workspace<float> workspace;
-  Matrix<float> y = Matrix<float>::Constant(4, 9, 7), narrow = Matrix<float>::Constant(4, 8, 7);
-  EXPECT_THROW(attention.forward(Matrix<float>::Zero(4, 11), Sequences::single(4), y, workspace), ShapeError);
-  EXPECT_THROW(attention.forward(Matrix<float>::Zero(4, 12), Sequences::single(5), y, workspace), ShapeError);
-  EXPECT_THROW(attention.forward(Matrix<float>::Zero(5, 12), Sequences::single(5), y, workspace), ShapeError);
-  EXPECT_THROW(attention.forward(Matrix<float>::Zero(4, 12), Sequences::single(4), narrow, workspace), ShapeError);
-  EXPECT_TRUE((y.array() == 7).all());
-  EXPECT_TRUE((narrow.array() == 7).all());
+TEST(TinyAttention, AsksForACapacityToStreamAndForCausality) {
+  const std::string endless = message_of<ArgumentError>([] { random_attention<float>(12, 5, 9, true).start(); });
+  EXPECT_NE(endless.find("TinyAttention::start: "), std::string::npos) << endless;
+  EXPECT_NE(endless.find("start(capacity)"), std::string::npos) << endless;
+  const std::string both_ways = message_of<ArgumentError>([] { random_attention<float>(12, 5, 9, false).start(4); });
+  EXPECT_NE(both_ways.find("Build it with causal = true"), std::string::npos) << both_ways;
+  EXPECT_EQ(random_attention<float>(12, 5, 9, true).start(20).bytes(), sizeof(float) * 20 * (5 + 5));
 }
 
 TEST(TinyAttention, RefusesToBeBuiltWithoutWidth) {

@@ -1,111 +1,154 @@
 #include "gated/layers/transformer_block.hpp"
 
-#include <gtest/gtest.h>
+#include "literal_attention.hpp"
+#include "tests/promises.hpp"
 
-#include "tests/core/numbers.hpp"
-
+namespace gated {
 namespace {
 
-using namespace gated;
+using test::is_untouched;
+using test::near;
+using test::random_layer;
+using test::random_matrix;
+using test::refuses;
+using test::run;
+using test::untouched;
+using test::wide;
 
-/// LayerNorm without scale and shift.
-Matrix<double> normalised(const Matrix<double>& x, double eps) {
-  Matrix<double> y = x.colwise() - x.rowwise().mean();
-  for (Index i = 0; i < y.rows(); ++i) {
-    y.row(i) /= std::sqrt(y.row(i).squaredNorm() / static_cast<double>(y.cols()) + eps);
+constexpr Index channels = 12, heads = 3, width = channels / heads, chunk = 4;
+
+std::vector<TransformerBlockConfig> configs() {
+  const TransformerBlockConfig softmax{.channels = channels, .heads = heads, .feed_forward = 20};
+  std::vector<TransformerBlockConfig> all(5, softmax);
+  all[1].heads = 1, all[1].feed_forward = 0, all[1].activation = Activation::silu, all[1].norm_eps = 1e-2;
+  for (std::size_t i = 2; i < all.size(); ++i) {
+    all[i].attention = TransformerAttention::mixed_chunk;
+    all[i].chunk = chunk;
   }
-  return y;
+  all[3].reduction = LinearReduction::mean;
+  all[4].reduction = LinearReduction::own_chunk;
+  for (std::size_t i = 0; i < 4; ++i) {  // own_chunk lets tokens see later ones
+    all.push_back(all[i]);
+    all.back().causal = true;
+  }
+  return all;
 }
 
-Matrix<double> affine(const Linear<double>& linear, const Matrix<double>& x) {
-  return (x * linear.weight.transpose()).rowwise() + linear.bias.transpose();
-}
-
-TransformerBlock<double> random_block(const TransformerBlockConfig& config) {
-  Random random(3);
-  TransformerBlock<double> block(config, random);
-  for_each_parameter([&](const ParameterInfo&, auto values) { fill_normal(values, 0.3, random); }, block);
-  block.attention_norm = block.feed_forward_norm = LayerNorm<double>(config.channels, config.norm_eps);
-  return block;
-}
-
-TEST(TransformerBlock, WithSoftmaxIsTheFormulaWrittenOut) {
-  for (const bool causal : {false, true}) {
-    const Index channels = 12, heads = 3, width = 4, tokens = 7;
-    const auto block = random_block({.channels = channels, .heads = heads, .feed_forward = 20, .causal = causal});
-    Matrix<double> x = Matrix<double>::Random(tokens, channels);
-    const Matrix<double> qkv = affine(block.qkv, normalised(x, 1e-5));
-    Matrix<double> attended(tokens, channels);
-    for (Index head = 0; head < heads; ++head) {
-      Matrix<double> weights =
-          qkv.middleCols(head * width, width) * qkv.middleCols(channels + head * width, width).transpose() / std::sqrt(4.0);
-      for (Index i = 0; i < tokens; ++i) {
-        for (Index j = 0; j < tokens; ++j) {
-          weights(i, j) = causal && j > i ? 0.0 : std::exp(weights(i, j));
-        }
-        weights.row(i) /= weights.row(i).sum();
-      }
-      attended.middleCols(head * width, width) = weights * qkv.middleCols(2 * channels + head * width, width);
-    }
-    const Matrix<double> h = x + affine(block.proj_out, attended);
-    Matrix<double> hidden = affine(block.feed_forward_in, normalised(h, 1e-5));
-    hidden = hidden.unaryExpr([](double v) { return v * 0.5 * std::erfc(-v / std::sqrt(2.0)); });
-    const Matrix<double> expected = h + affine(block.feed_forward_out, hidden);
-
-    Workspace<double> workspace;
-    const Matrix<double> y = block.forward(x, Sequences::single(tokens), workspace);
-    EXPECT_LT((y - expected).cwiseAbs().maxCoeff(), 1e-12 * expected.cwiseAbs().maxCoeff());
-    block.forward(x, Sequences::single(tokens), x, workspace);  // in place
-    EXPECT_EQ(x, y);
+TEST(TransformerBlock, KeepsItsPromises) {
+  for (const TransformerBlockConfig& config : configs()) {
+    const bool rewinds = config.attention == TransformerAttention::softmax;
+    test::expect_promises<TransformerBlock>(config, {.lengths = {7, 0, 11, 1}, .causal = config.causal, .rewinds = rewinds});
   }
 }
 
-TEST(TransformerBlock, WithMixedChunksAddsALocalAndAGlobalPartInEachHead) {
-  const Index channels = 8, heads = 2, width = 4, tokens = 11, chunk = 4;
-  for (const bool causal : {false, true}) {
-    const auto block = random_block({.channels = channels,
-                                     .heads = heads,
-                                     .feed_forward = 8,
-                                     .attention = TransformerAttention::mixed_chunk,
-                                     .chunk = chunk,
-                                     .causal = causal});
-    const Matrix<double> x = Matrix<double>::Random(tokens, channels);
-    const Matrix<double> qkv = affine(block.qkv, normalised(x, 1e-5));
-    Matrix<double> attended = Matrix<double>::Zero(tokens, channels);
-    for (Index i = 0; i < tokens; ++i) {
-      for (Index j = 0; j < tokens; ++j) {
-        for (Index c = 0; c < channels; ++c) {
-          const Index first = c / width * width;
+TEST(TransformerBlock, KeepsItsPromisesInLongSequences) {
+  for (const TransformerAttention attention : {TransformerAttention::softmax, TransformerAttention::mixed_chunk}) {
+    const TransformerBlockConfig config{.channels = channels, .heads = 2, .attention = attention, .chunk = 150, .causal = true};
+    const bool rewinds = attention == TransformerAttention::softmax;
+    test::expect_promises<TransformerBlock>(config,
+                                            {.lengths = {300, 3, 170}, .causal = true, .rewinds = rewinds, .trains = false});
+  }
+}
+
+/// The block, one score at a time.
+template <class T>
+Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
+                             const literal::Visible& mask = {}) {
+  const TransformerBlockConfig& c = block.config;
+  const Index w = c.channels / c.heads;
+  const Matrix<double> qkv = literal::linear(block.qkv, literal::layer_norm(block.attention_norm, x));
+  Matrix<double> attended = Matrix<double>::Zero(x.rows(), c.channels);
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index offset = sequences.offset(b), n = sequences.length(b), chunks = (n + c.chunk - 1) / c.chunk;
+    for (Index i = 0; i < n; ++i) {
+      for (Index head = 0; head < c.heads; ++head) {
+        Vector<double> weights = Vector<double>::Zero(n);
+        for (Index j = 0; j < n; ++j) {
+          if (literal::hidden(mask, offset + j)) {
+            continue;
+          }
           double local = 0, global = 0;
-          for (Index s = first; s < first + width; ++s) {
-            const double q = qkv(i, s), k = qkv(j, channels + s);
+          for (Index s = head * w; s < (head + 1) * w; ++s) {
+            const double q = qkv(offset + i, s), k = qkv(offset + j, c.channels + s);
             local += q * k;
-            global += (q * block.global_qk.weight(0, s) + block.global_qk.bias(0, s)) *
-                      (k * block.global_qk.weight(1, s) + block.global_qk.bias(1, s));
+            if (c.attention == TransformerAttention::mixed_chunk) {
+              global +=
+                  (q * static_cast<double>(block.global_qk.weight(0, s)) + static_cast<double>(block.global_qk.bias(0, s))) *
+                  (k * static_cast<double>(block.global_qk.weight(1, s)) + static_cast<double>(block.global_qk.bias(1, s)));
+            }
           }
-          double weight = 0;
-          if (i / chunk == j / chunk && (!causal || j <= i)) {
-            weight += std::pow(std::max(local / static_cast<double>(chunk), 0.0), 2);
+          if (c.attention == TransformerAttention::softmax) {
+            weights(j) = c.causal && j > i ? 0.0 : std::exp(local / std::sqrt(static_cast<double>(w)));
+            continue;
           }
-          if (!causal) {
-            weight += global / static_cast<double>(tokens);
-          } else if (j / chunk < i / chunk) {
-            weight += global / static_cast<double>(chunk);
+          const Index own = i / c.chunk, other = j / c.chunk;
+          const auto size = static_cast<double>(c.chunk);
+          if (own == other && (!c.causal || j <= i)) {
+            weights(j) += std::pow(std::max(local / size, 0.0), 2);
           }
-          attended(i, c) += weight * qkv(j, 2 * channels + c);
+          const bool mean = c.reduction == LinearReduction::mean;
+          if (c.causal) {
+            weights(j) += other < own ? global / (mean ? static_cast<double>(own) * size : size) : 0;
+          } else if (c.reduction != LinearReduction::own_chunk || own == other) {
+            weights(j) += global / (mean ? static_cast<double>(chunks) * size : static_cast<double>(n));
+          }
+        }
+        if (c.attention == TransformerAttention::softmax) {
+          weights /= weights.sum();
+        }
+        for (Index j = 0; j < n; ++j) {
+          for (Index d = head * w; d < (head + 1) * w; ++d) {
+            attended(offset + i, d) += weights(j) * qkv(offset + j, 2 * c.channels + d);
+          }
         }
       }
     }
-    Workspace<double> workspace;
-    Matrix<double> after;
-    workspace.observe([&](const std::string& path, ConstView<double> value) {
-      if (path == "proj_out") {
-        after = value;
-      }
-    });
-    block.forward(x, Sequences::single(tokens), workspace);
-    const Matrix<double> expected = affine(block.proj_out, attended);
-    EXPECT_LT((after - expected).cwiseAbs().maxCoeff(), 1e-12 * expected.cwiseAbs().maxCoeff());
+  }
+  const Matrix<double> h = x + literal::linear(block.proj_out, attended);
+  const Matrix<double> hidden =
+      literal::activate(c.activation, literal::linear(block.feed_forward_in, literal::layer_norm(block.feed_forward_norm, h)));
+  return h + literal::linear(block.feed_forward_out, hidden);
+}
+
+template <class T>
+class TransformerBlockOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(TransformerBlockOf, Scalars, );
+
+TYPED_TEST(TransformerBlockOf, EqualsItsFormulaInEveryForm) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({7, 1, 0, 11});
+  const auto x = random_matrix<T>(19, channels, 2);
+  const auto mask = test::random_mask(sequences, 3);
+  for (const TransformerBlockConfig& config : configs()) {
+    SCOPED_TRACE(test::settings_of(config));
+    const auto block = random_layer<TransformerBlock<T>>(config);
+    EXPECT_TRUE(near(run(block, x, sequences), literal_block(block, wide(x), sequences)));
+    EXPECT_TRUE(near(run(block, x, sequences, mask), literal_block(block, wide(x), sequences, mask))) << "masked";
+  }
+}
+
+TYPED_TEST(TransformerBlockOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftmax) {
+  using T = TypeParam;
+  const auto sequences = Sequences::of_lengths({4, 6});
+  const auto x = random_matrix<T>(10, channels, 2);
+  const std::vector<std::uint8_t> mask{1, 0, 1, 1, 0, 0, 0, 0, 0, 0};
+  for (const TransformerBlockConfig& config : configs()) {
+    SCOPED_TRACE(test::settings_of(config));
+    const auto block = random_layer<TransformerBlock<T>>(config);
+    if (config.attention == TransformerAttention::softmax) {
+      Matrix<T> y = untouched<T>(10, channels);
+      Workspace<T> workspace;
+      EXPECT_TRUE(refuses<ShapeError>([&] { block.forward(x, sequences, y, workspace, mask); },
+                                      "TransformerBlock::forward: the mask leaves no token of sequence 1"));
+      EXPECT_TRUE(is_untouched(y));
+      continue;
+    }
+    const Matrix<T> y = run(block, x, sequences, mask);
+    EXPECT_TRUE(near(y, literal_block(block, wide(x), sequences, mask)));
+    auto without = block;  // attention that gives its bias alone
+    without.proj_out.weight.setZero();
+    EXPECT_TRUE(near<T>(y.bottomRows(6), literal_block(without, wide(x), sequences).bottomRows(6)));
   }
 }
 
@@ -113,13 +156,31 @@ TEST(TransformerBlock, OfBertBaseHasItsParameters) {
   EXPECT_EQ(parameter_count(TransformerBlock<float>(TransformerBlockConfig{.channels = 768})), 7087872);
 }
 
+TEST(TransformerBlock, StartsWithGlobalQueriesAndKeysThatAreTheLocalOnes) {
+  const TransformerBlock<float> block(configs()[2]);
+  EXPECT_TRUE((block.global_qk.weight.array() == 1).all());
+  EXPECT_TRUE(block.global_qk.bias.isZero(0));
+}
+
+TEST(TransformerBlock, AStateHoldsKeysAndValuesOrSums) {
+  EXPECT_EQ(TransformerBlock<float>(configs()[5]).start(20).bytes(), sizeof(float) * 20 * 2 * channels);
+  const auto mixed = TransformerBlock<float>(configs()[7]).start();
+  EXPECT_EQ(mixed.bytes(), sizeof(float) * (channels * width + 3 * chunk * channels));
+  EXPECT_EQ(mixed.capacity(), State<float>::unlimited);
+}
+
 TEST(TransformerBlock, RefusesWhatMakesNoSense) {
   EXPECT_THROW(TransformerBlock<float>(TransformerBlockConfig{.channels = 10, .heads = 3}), ArgumentError);
   EXPECT_THROW(TransformerBlock<float>(TransformerBlockConfig{.channels = 12, .heads = 3, .chunk = 0}), ArgumentError);
-  const TransformerBlock<float> block(TransformerBlockConfig{.channels = 12, .heads = 3});
-  Workspace<float> workspace;
-  EXPECT_THROW(block.forward(Matrix<float>::Zero(3, 11), Sequences::single(3), workspace), ShapeError);
-  EXPECT_THROW(block.forward(Matrix<float>::Zero(3, 12), Sequences::single(4), workspace), ShapeError);
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [] {
+        TransformerBlock<float>(
+            TransformerBlockConfig{.channels = 12, .heads = 3, .reduction = LinearReduction::own_chunk, .causal = true});
+      },
+      "reduction = own_chunk needs causal = false"));
+  EXPECT_TRUE(refuses<ArgumentError>([] { TransformerBlock<float>(configs()[0]).start(4); }, "causal = true"));
+  EXPECT_TRUE(refuses<ArgumentError>([] { TransformerBlock<float>(configs()[5]).start(); }, "start(capacity)"));
 }
 
 }  // namespace
+}  // namespace gated

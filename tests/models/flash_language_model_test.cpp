@@ -2,83 +2,45 @@
 
 #include <gtest/gtest.h>
 
-#include "gated/models/gau_presets.hpp"
-#include "tests/layers/literal_attention.hpp"
+#include "tests/core/allocations.hpp"
+#include "trunks.hpp"
+
+// What is particular to FLASH as a language model. What any language model does is in language_model_test.cpp.
 
 namespace gated {
 namespace {
 
+using test::allocations_during;
 using test::is_untouched;
+using test::literal_model;
 using test::near;
 using test::random_layer;
+using test::random_tokens;
 using test::refuses;
 using test::same_bits;
 using test::untouched;
-using test::wide;
 
-constexpr Index vocabulary = 11, width = 6, s = 8, chunk = 4;
+constexpr Index vocabulary = 13, width = 8, s = 8, chunk = 16;
 
-FlashLanguageModelConfig plain() {
-  return {.vocabulary = vocabulary, .trunk = {.depth = 2, .layer = flash_presets::lucidrains(width, chunk, true, s)}};
+FlashLanguageModelConfig lucidrains(bool causal = true) {
+  return {.vocabulary = vocabulary,
+          .position = PositionForm::sinusoid,
+          .head = {.form = HeadForm::untied, .bias = true},
+          .trunk = {.depth = 2,
+                    .block = flash_presets::lucidrains(
+                        {.channels = width, .query_key = s, .chunk = chunk, .causal = causal})}};
+}
+FlashLanguageModelConfig paper(bool causal = true) {
+  return {.vocabulary = vocabulary,
+          .position = PositionForm::sinusoid,
+          .trunk = {.depth = 2,
+                    .block = flash_presets::paper({.channels = width, .query_key = s, .chunk = chunk, .causal = causal})}};
 }
 
-/// A model with each option.
-std::vector<FlashLanguageModelConfig> configs() {
-  std::vector<FlashLanguageModelConfig> all(6, plain());
-  all[1].position = PositionForm::none;
-  all[2].position = PositionForm::sinusoid_table;
-  all[2].max_length = 20;
-  all[3].with_head = false;
-  all[4].head.tied = false;
-  all[5].head = {.dense = true, .norm = NormForm::scale_norm, .bias = false};
-  all[5].trunk.layer = flash_presets::paper(width, chunk, false, s);
-  return all;
-}
-
-std::vector<Index> random_tokens(Index count, std::uint64_t seed = 9) {
-  std::vector<Index> tokens(static_cast<std::size_t>(count));
-  Random random(seed);
-  for (Index& token : tokens) {
-    token = static_cast<Index>(random.uniform() * static_cast<double>(vocabulary));
-  }
-  return tokens;
-}
-
-template <class T>
-Matrix<double> literal_model(const FlashLanguageModel<T>& model, const std::vector<Index>& tokens, const Sequences& sequences,
-                             const literal::Visible& mask = {}) {
-  Matrix<double> x(static_cast<Index>(tokens.size()), width);
-  for (Index b = 0; b < sequences.count(); ++b) {
-    for (Index t = 0; t < sequences.length(b); ++t) {
-      const Index row = sequences.offset(b) + t;
-      for (Index d = 0; d < width; ++d) {
-        x(row, d) = static_cast<double>(model.embedding.weight(tokens[static_cast<std::size_t>(row)], d));
-        if (model.config.position != PositionForm::none) {
-          const Index k = d % (width / 2);
-          const double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(k) / double{width});
-          x(row, d) += static_cast<double>(model.position.scale(0)) * (d < width / 2 ? std::sin(angle) : std::cos(angle));
-        }
-      }
-    }
-  }
-  for (const auto& layer : model.trunk.layers) {
-    x = literal::mixed_chunk_attention(layer, x, sequences, mask);
-  }
-  if (!model.head) {
-    return x;
-  }
-  const LanguageModelHead<T>& head = *model.head;
-  if (head.dense) {
-    x = literal::activate(head.config.activation, literal::linear(*head.dense, x));
-  }
-  x = literal::norm(head.norm, x);
-  if (head.output) {
-    return literal::linear(*head.output, x);
-  }
-  Linear<T> decoder(width, vocabulary);
-  decoder.weight = model.embedding.weight;
-  decoder.bias = head.bias;
-  return literal::linear(decoder, x);
+std::size_t bytes_by_formula(const FlashLanguageModelConfig& config, std::size_t scalar) {
+  const MixedChunkAttentionConfig& c = config.trunk.block;
+  const Index numbers = c.query_key * c.value + c.chunk * (2 * c.query_key + c.value) + (c.token_shift ? c.channels : 0);
+  return scalar * static_cast<std::size_t>(config.trunk.depth * numbers);
 }
 
 template <class T>
@@ -86,64 +48,176 @@ class FlashLanguageModelOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(FlashLanguageModelOf, Scalars, );
 
-TYPED_TEST(FlashLanguageModelOf, EqualsItsPartsWrittenOut) {
+TYPED_TEST(FlashLanguageModelOf, EqualsItsPartsWrittenOutOverSeveralChunks) {
   using T = TypeParam;
-  const auto sequences = Sequences::of_lengths({7, 0, 13, 1});
-  const std::vector<Index> tokens = random_tokens(21);
-  const auto mask = test::random_mask(sequences, 3);
-  for (const auto& config : configs()) {
-    const auto model = random_layer<FlashLanguageModel<T>>(config);
-    Workspace<T> workspace;
-    EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), literal_model(model, tokens, sequences)));
-    EXPECT_TRUE(near(model.forward(tokens, sequences, workspace, mask), literal_model(model, tokens, sequences, mask)));
-    EXPECT_EQ(model.out(), config.with_head ? vocabulary : width);
+  const auto sequences = Sequences::of_lengths({50, 0, 13, 1});
+  const std::vector<Index> tokens = random_tokens(64, vocabulary);
+  auto hidden = test::random_mask(sequences, 3);
+  hidden.back() = 0;  // the whole last sequence
+  for (const bool causal : {false, true}) {
+    for (const auto& config : {lucidrains(causal), paper(causal)}) {
+      const auto model = random_layer<FlashLanguageModel<T>>(config);
+      Workspace<T> workspace;
+      constexpr double relative = 10 * test::tolerance<T>;
+      EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), literal_model(model, tokens, sequences), relative));
+      EXPECT_TRUE(
+          near(model.forward(tokens, sequences, workspace, hidden), literal_model(model, tokens, sequences, hidden), relative));
+    }
   }
 }
 
-TYPED_TEST(FlashLanguageModelOf, GivesEqualBitsForAnyNumberOfThreadsAndInAnyBatch) {
+TYPED_TEST(FlashLanguageModelOf, EveryOfTenThousandStepsEqualsItsRowOfTheBatchAndTheStateDoesNotGrow) {
   using T = TypeParam;
-  const auto model = random_layer<FlashLanguageModel<T>>(plain());
-  const auto sequences = Sequences::of_lengths({7, 13});
-  const std::vector<Index> tokens = random_tokens(20);
-  Workspace<T> workspace, several(Threads{3});
-  const Matrix<T> y = model.forward(tokens, sequences, workspace);
-  EXPECT_TRUE(same_bits(model.forward(tokens, sequences, several), y));
-  EXPECT_TRUE(
-      same_bits(model.forward(Tokens(tokens).subspan(7), Sequences::single(13), workspace), Matrix<T>(y.bottomRows(13))));
+  const Index n = 10000;
+  const std::vector<Index> tokens = random_tokens(n, vocabulary);
+  for (const auto& config : {lucidrains(), paper()}) {
+    const auto model = random_layer<FlashLanguageModel<T>>(config);
+    Workspace<T> workspace;
+    const Matrix<T> whole = model.forward(tokens, Sequences::single(n), workspace);
+    auto state = model.start();
+    const std::size_t bytes = bytes_by_formula(config, sizeof(T));
+    EXPECT_EQ(state.bytes(), bytes);
+    EXPECT_EQ(state.capacity(), State<T>::unlimited);
+    Matrix<T> y(1, vocabulary);
+    for (Index t = 0; t < n; ++t) {
+      ASSERT_EQ(state.position(), t);
+      model.step(tokens[static_cast<std::size_t>(t)], state, y, workspace);
+      ASSERT_TRUE(same_bits(y, whole.row(t))) << "token " << t;
+      ASSERT_EQ(state.bytes(), bytes);
+    }
+  }
 }
 
-TEST(FlashLanguageModel, RefusesBadInputBeforeWriting) {
-  auto config = plain();
-  config.position = PositionForm::sinusoid_table;
-  config.max_length = 6;
-  const auto model = random_layer<FlashLanguageModel<float>>(config);
-  Workspace<float> workspace;
-  const auto refuse = [&](const std::vector<Index>& tokens, const Sequences& sequences, Index rows, Index columns,
-                          const std::vector<std::uint8_t>& mask, const std::string& part) {
-    Matrix<float> y = untouched<float>(rows, columns);
-    EXPECT_TRUE(refuses<Error>([&] { model.forward(tokens, sequences, y, workspace, mask); }, part));
-    EXPECT_TRUE(is_untouched(y)) << part;
-  };
-  refuse({1, 2, 11}, Sequences::single(3), 3, vocabulary, {}, "token 2 has id 11, expected 0 … 10");
-  refuse({1, -1, 2}, Sequences::single(3), 3, vocabulary, {}, "token 1 has id -1");
-  refuse({1, 2, 3}, Sequences::single(4), 3, vocabulary, {}, "sequences cover");
-  refuse({1, 2, 3}, Sequences::single(3), 2, vocabulary, {}, "output is 2 × 11, expected 3 × 11");
-  refuse({1, 2, 3}, Sequences::single(3), 3, width, {}, "output is 3 × 6, expected 3 × 11");
-  refuse({1, 2, 3}, Sequences::single(3), 3, vocabulary, {1, 1}, "the mask has 2 entries");
-  refuse({1, 2, 3}, Sequences::single(3), 3, vocabulary, {0, 0, 0}, "the mask leaves no token of sequence 0");
-  refuse(random_tokens(7), Sequences::single(7), 7, vocabulary, {}, "the position table holds 6");
+TYPED_TEST(FlashLanguageModelOf, APrefillInAnySplitEqualsSteps) {
+  using T = TypeParam;
+  const std::vector<Index> tokens = random_tokens(100, vocabulary);
+  for (const auto& config : {lucidrains(), paper()}) {
+    const auto model = random_layer<FlashLanguageModel<T>>(config);
+    Workspace<T> workspace;
+    auto state = model.start();
+    Matrix<T> steps(100, vocabulary);
+    for (Index t = 0; t < 100; ++t) {
+      model.step(tokens[static_cast<std::size_t>(t)], state, steps.row(t), workspace);
+    }
+    for (const std::vector<Index>& split :
+         {std::vector<Index>{100}, std::vector<Index>{16, 16, 68}, std::vector<Index>{15, 2, 83},
+          std::vector<Index>{1, 50, 0, 49}, std::vector<Index>{99, 1}}) {
+      auto other = model.start();
+      Matrix<T> y(100, vocabulary);
+      Index first = 0;
+      for (const Index rows : split) {
+        model.prefill(Tokens(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), other,
+                      y.middleRows(first, rows), workspace);
+        first += rows;
+      }
+      EXPECT_TRUE(same_bits(y, steps));
+      Matrix<T> next(1, vocabulary), expected(1, vocabulary);
+      auto after = state;
+      model.step(3, other, next, workspace);
+      model.step(3, after, expected, workspace);
+      EXPECT_TRUE(same_bits(next, expected)) << "what follows";
+    }
+  }
+}
+
+TYPED_TEST(FlashLanguageModelOf, WarmStepsAndPrefillsAllocateNothingFromChunkToChunk) {
+  using T = TypeParam;
+  const std::vector<Index> tokens = random_tokens(3 * chunk, vocabulary);
+  for (const auto& config : {lucidrains(), paper()}) {
+    const auto model = random_layer<FlashLanguageModel<T>>(config);
+    for (const int threads : {1, 2}) {
+      Workspace<T> workspace(Threads{threads});
+      auto state = model.start();
+      Matrix<T> y(1, vocabulary);
+      const auto steps = [&] {
+        for (const Index token : tokens) {
+          model.step(token, state, y, workspace);
+        }
+      };
+      model.step(0, state, y, workspace);
+      EXPECT_EQ(allocations_during(steps), 0) << threads;
+      const auto prefill = [&] { model.prefill(tokens, state, y, workspace); };
+      prefill();
+      EXPECT_EQ(allocations_during(prefill), 0) << threads;
+    }
+  }
+}
+
+/// Every norm, layout, position and bias, and heads of both kinds.
+TEST(FlashLanguageModel, SaysHowManyValuesItWillHaveWithoutTakingMemory) {
+  for (const NormForm norm :
+       {NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {
+    for (const RelativeBiasForm bias : {RelativeBiasForm::none, RelativeBiasForm::t5, RelativeBiasForm::toeplitz}) {
+      for (const PositionForm position : {PositionForm::none, PositionForm::sinusoid, PositionForm::sinusoid_table}) {
+        for (const bool both : {false, true}) {
+          const HeadForm form = norm == NormForm::rms ? HeadForm::none : both ? HeadForm::untied : HeadForm::tied;
+          const FlashLanguageModelConfig config{
+              .vocabulary = 9,
+              .position = position,
+              .max_length = 7,
+              .head = {.form = form, .dense = both, .norm = norm, .bias = norm != NormForm::none},
+              .trunk = {.depth = 2,
+                        .block = {.channels = 6,
+                                  .value = 5,
+                                  .query_key = 4,
+                                  .chunk = 3,
+                                  .projection = both ? ProjectionLayout::fused : ProjectionLayout::separate,
+                                  .norm = norm,
+                                  .relative_bias = bias,
+                                  .rotary = both ? Rotary::half : Rotary::none,
+                                  .rotary_dimensions = norm == NormForm::rms ? 2 : 0}}};
+          Count count = 0;
+          EXPECT_EQ(allocations_during([&] { count = FlashLanguageModel<float>::value_count(config); }), 0);
+          EXPECT_EQ(count.value(), test::counted_values(FlashLanguageModel<float>(config)));
+          EXPECT_EQ(Flash<float>::value_count(config.trunk).value(), test::counted_values(Flash<float>(config.trunk)));
+        }
+      }
+    }
+  }
 }
 
 TEST(FlashLanguageModel, RefusesConfigurationsThatMakeNoSense) {
-  auto config = plain();
-  config.vocabulary = 0;
-  EXPECT_TRUE(refuses<ArgumentError>([&] { FlashLanguageModel<float>{config}; }, "vocabulary = 0"));
-  config = plain();
-  config.position = PositionForm::sinusoid_table;
-  EXPECT_TRUE(refuses<ArgumentError>([&] { FlashLanguageModel<float>{config}; }, "max_length = 0"));
-  config = plain();
-  config.trunk.layer.channels = 7;  // odd: sine and cosine need two halves
+  auto config = lucidrains();
+  config.trunk.block.channels = 7;  // odd: sine and cosine need two halves
   EXPECT_THROW(FlashLanguageModel<float>{config}, ArgumentError);
+  config.position = PositionForm::none;
+  EXPECT_NO_THROW(FlashLanguageModel<float>{config});
+}
+
+TEST(FlashLanguageModel, RefusesToStreamUnlessItIsCausal) {
+  EXPECT_TRUE(refuses<ArgumentError>([&] { FlashLanguageModel<float>(lucidrains(false)).start(); },
+                                     "Build it with causal = true"));
+}
+
+TEST(FlashLanguageModel, EndsWithItsTableOfPositions) {
+  auto config = lucidrains();
+  config.position = PositionForm::sinusoid_table;
+  config.max_length = 30;
+  const auto model = random_layer<FlashLanguageModel<float>>(config);
+  Workspace<float> workspace;
+  auto state = model.start();
+  EXPECT_EQ(state.capacity(), 30);
+  const std::vector<Index> tokens = random_tokens(31, vocabulary);
+  Matrix<float> rows(20, vocabulary);
+  model.prefill(Tokens(tokens).first(20), state, rows, workspace);
+  Matrix<float> y = untouched<float>(11, vocabulary);
+  EXPECT_TRUE(refuses<ShapeError>([&] { model.prefill(Tokens(tokens).last(11), state, y, workspace); },
+                                  "11 tokens from position 20 on go past the 30 tokens that the state has room for"));
+  EXPECT_TRUE(is_untouched(y));
+  EXPECT_EQ(state.position(), 20);
+  EXPECT_TRUE(refuses<ShapeError>([&] { model.forward(tokens, Sequences::single(31), workspace); },
+                                  "a sequence has 31 tokens, but the position table holds 30"));
+}
+
+TEST(FlashLanguageModel, RefusesTheStatesOfOthers) {
+  const auto model = random_layer<FlashLanguageModel<float>>(lucidrains());
+  const FlashLanguageModel<float> stranger(paper());
+  auto foreign = stranger.start();
+  Workspace<float> workspace;
+  Matrix<float> y = untouched<float>(1, vocabulary);
+  EXPECT_TRUE(refuses<ArgumentError>([&] { model.step(1, foreign, y, workspace); }, "Make it with start() of this model"));
+  EXPECT_TRUE(is_untouched(y));
+  EXPECT_EQ(foreign.position(), 0);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ using namespace gated;
 /// The bytes of scratch after some forwards of one sequence of `length` tokens.
 double scratch_bytes(const Flash<float>& model, Index length, int threads, int repeats = 1) {
   Workspace<float> workspace(Threads{threads});
-  Matrix<float> x = Matrix<float>::Random(length, model.config.layer.channels);
+  Matrix<float> x = Matrix<float>::Random(length, model.config.block.channels);
   for (int i = 0; i < repeats; ++i) {
     model.forward(x, Sequences::single(length), x, workspace);
   }
@@ -19,7 +19,7 @@ double scratch_bytes(const Flash<float>& model, Index length, int threads, int r
 
 Flash<float> small_flash(bool causal) {
   Random random(1);
-  return Flash<float>({.depth = 1, .layer = flash_presets::lucidrains(64, 64, causal, 32)}, random);
+  return Flash<float>({.depth = 1, .block = flash_presets::lucidrains({.channels = 64, .query_key = 32, .chunk = 64, .causal = causal})}, random);
 }
 
 TEST(FlashMemory, GrowsWithTheSequenceAndNotWithItsSquare) {

@@ -5,6 +5,8 @@
 #include "gated/models/gau_presets.hpp"
 #include "tests/layers/literal_attention.hpp"
 
+// What is particular to a stack of FLASH layers. What any stack does is in stack_test.cpp.
+
 namespace gated {
 namespace {
 
@@ -20,9 +22,10 @@ using test::wide;
 constexpr Index width = 7, s = 8, chunk = 5;
 
 std::vector<FlashConfig> configs(bool causal) {
-  return {{.depth = 3, .layer = flash_presets::lucidrains(width, chunk, causal, s)},
-          {.depth = 2, .layer = flash_presets::paper(width, chunk, causal, s)},
-          {.depth = 0, .layer = flash_presets::paper(width, chunk, causal, s)}};
+  const flash_presets::Sizes sizes{.channels = width, .query_key = s, .chunk = chunk, .causal = causal};
+  return {{.depth = 3, .block = flash_presets::lucidrains(sizes)},
+          {.depth = 2, .block = flash_presets::paper(sizes)},
+          {.depth = 0, .block = flash_presets::paper(sizes)}};
 }
 
 template <class T>
@@ -30,7 +33,7 @@ class FlashOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(FlashOf, Scalars, );
 
-TYPED_TEST(FlashOf, IsItsLayersOneAfterTheOther) {
+TYPED_TEST(FlashOf, IsItsFormulaWrittenOut) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({7, 12, 0, 1});
   const auto x = random_matrix<T>(20, width, 2);
@@ -40,8 +43,8 @@ TYPED_TEST(FlashOf, IsItsLayersOneAfterTheOther) {
       const auto model = random_layer<Flash<T>>(config);
       Workspace<T> workspace;
       Matrix<double> expected = wide(x);
-      for (const auto& layer : model.layers) {
-        expected = literal::mixed_chunk_attention(layer, expected, sequences, mask);
+      for (const auto& block : model.blocks) {
+        expected = literal::mixed_chunk_attention(block, expected, sequences, mask);
       }
       Matrix<T> y = model.forward(x, sequences, workspace, mask);
       EXPECT_TRUE(near(y, expected));
@@ -58,7 +61,7 @@ TYPED_TEST(FlashOf, StreamsWhatTheBatchGives) {
   for (const FlashConfig& config : configs(true)) {
     const auto model = random_layer<Flash<T>>(config);
     Workspace<T> workspace;
-    const Matrix<double> whole = wide(model.forward(x, Sequences::single(23), workspace));
+    const Matrix<T> whole = model.forward(x, Sequences::single(23), workspace);
     auto state = model.start();
     Matrix<T> y(23, width);
     Index first = 0;
@@ -67,7 +70,7 @@ TYPED_TEST(FlashOf, StreamsWhatTheBatchGives) {
       model.extend(x.middleRows(first, rows), state, y.middleRows(first, rows), workspace);
       first += rows;
     }
-    EXPECT_TRUE(near(y, whole));
+    EXPECT_TRUE(same_bits(y, whole));
   }
 }
 
@@ -76,16 +79,51 @@ TEST(FlashState, HoldsTheBytesOfItsFormulaHoweverLongTheSequence) {
   for (const FlashConfig& config : configs(true)) {
     const auto model = random_layer<Flash<float>>(config);
     auto state = model.start();
-    const Index e = config.layer.value, shift = config.layer.token_shift ? width : 0;
+    const Index e = config.block.value, shift = config.block.token_shift ? width : 0;
     const auto bytes = sizeof(float) * static_cast<std::size_t>(config.depth * (s * e + chunk * (2 * s + e) + shift));
     Workspace<float> workspace;
     Matrix<float> y(1, width);
+    EXPECT_EQ(state.capacity(), State<float>::unlimited);
     for (Index t = 0; t < 3 * chunk; ++t) {
       EXPECT_EQ(state.bytes(), bytes);
       model.extend(x, state, y, workspace);
     }
     EXPECT_EQ(state.bytes(), bytes);
     EXPECT_EQ(state.position(), 3 * chunk);
+  }
+}
+
+TEST(FlashState, IsTakenBackByACopyOnly) {
+  const auto x = random_matrix<float>(12, width, 2);
+  const auto model = random_layer<Flash<float>>(configs(true)[0]);
+  Workspace<float> workspace;
+  Matrix<float> y(12, width), again(5, width);
+  auto state = model.start();
+  model.extend(x.topRows(7), state, y.topRows(7), workspace);
+  const auto saved = state;
+  model.extend(x.bottomRows(5), state, y.bottomRows(5), workspace);
+  EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(7); }, "Copy the state where you may want to return."));
+  EXPECT_EQ(state.position(), 12);
+  state = saved;
+  EXPECT_EQ(state.position(), 7);
+  model.extend(x.bottomRows(5), state, again, workspace);
+  EXPECT_TRUE(same_bits(again, y.bottomRows(5)));
+}
+
+TEST(Flash, TakesAMaskThatHidesAWholeSequence) {
+  const auto sequences = Sequences::of_lengths({1, 5});
+  const std::vector<std::uint8_t> mask{0, 1, 1, 1, 1, 1};
+  const auto x = random_matrix<float>(6, width, 1);
+  for (const bool causal : {false, true}) {
+    for (const FlashConfig& config : configs(causal)) {
+      const auto model = random_layer<Flash<float>>(config);
+      Matrix<double> expected = wide(x);
+      for (const auto& block : model.blocks) {
+        expected = literal::mixed_chunk_attention(block, expected, sequences, mask);
+      }
+      Workspace<float> workspace;
+      EXPECT_TRUE(near(model.forward(x, sequences, workspace, mask), expected)) << "its kernels are no softmax";
+    }
   }
 }
 
@@ -103,7 +141,6 @@ TEST(Flash, RefusesBadInputBeforeWriting) {
   refuse(width, Sequences::single(6), 6, width + 1, {});
   refuse(width, Sequences::single(6), 5, width, {});
   refuse(width, Sequences::single(6), 6, width, {1});
-  refuse(width, Sequences::of_lengths({1, 5}), 6, width, {0, 1, 1, 1, 1, 1});
   EXPECT_TRUE(refuses<ArgumentError>([] { Flash<float>(FlashConfig{.depth = -1}); }, "depth = -1"));
 }
 
@@ -116,10 +153,11 @@ TEST(Flash, RefusesStatesOfOtherModelsAndLeavesThemUnchanged) {
   Workspace<float> workspace;
   std::vector<FlashConfig> others(3, model.config);
   others[0].depth = 2;
-  others[1].layer.chunk = 6;
-  others[2].layer.value = 8;
+  others[1].block.chunk = 6;
+  others[2].block.value = 8;
   for (const FlashConfig& other : others) {
-    auto state = Flash<float>(other).start();
+    const Flash<float> stranger(other);
+    auto state = stranger.start();
     Matrix<float> y = untouched<float>(1, width);
     EXPECT_TRUE(refuses<ArgumentError>([&] { model.extend(Matrix<float>::Ones(1, width), state, y, workspace); },
                                        "Make it with start() of this model"));

@@ -2,15 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include "gated/models/gau_presets.hpp"
-#include "tests/layers/literal_attention.hpp"
+#include "tests/core/allocations.hpp"
+#include "trunks.hpp"
+
+// What is particular to GAU as an encoder: its presets, padding and segments. What any language model does is in
+// language_model_test.cpp.
 
 namespace gated {
 namespace {
 
 using test::is_untouched;
+using test::literal_model;
 using test::near;
 using test::random_layer;
+using test::random_tokens;
 using test::refuses;
 using test::same_bits;
 using test::untouched;
@@ -18,69 +23,29 @@ using test::untouched;
 constexpr Index vocabulary = 11, width = 6, s = 8, longest = 12;
 
 GauEncoderConfig flash_quad() {
-  return gau_presets::flash_quad_encoder(vocabulary, gau_presets::flash_quad_junnyu(width, longest, s), 2, true);
+  return gau_presets::flash_quad_encoder(
+      {.vocabulary = vocabulary, .depth = 2, .masked_words = true},
+      gau_presets::flash_quad_junnyu({.channels = width, .max_length = longest, .query_key = s}));
 }
-GauEncoderConfig gau_alpha() { return gau_presets::gau_alpha_encoder(vocabulary, gau_presets::gau_alpha(width, s), 2, true); }
+GauEncoderConfig gau_alpha() {
+  return gau_presets::gau_alpha_encoder({.vocabulary = vocabulary, .depth = 2, .masked_words = true},
+                                        gau_presets::gau_alpha({.channels = width, .query_key = s}));
+}
 
 std::vector<GauEncoderConfig> configs() {
   std::vector<GauEncoderConfig> all{flash_quad(), gau_alpha(), flash_quad(), gau_alpha(), flash_quad()};
-  all[2].with_head = false;
+  all[2].head.form = HeadForm::none;
   all[2].position = PositionForm::sinusoid;
   all[3].token_types = 0;
   all[3].pad_token = -1;
-  all[4].head.tied = false;
-  all[4].depth = 0;
+  all[4].head.form = HeadForm::untied;
+  all[4].trunk.depth = 0;
   all[4].embedding_norm = NormForm::layer_norm;
   return all;
 }
 
 /// Words, none of which is the padding 0.
-std::vector<Index> random_words(Index count) {
-  std::vector<Index> tokens(static_cast<std::size_t>(count));
-  Random random(9);
-  for (Index& token : tokens) {
-    token = 1 + static_cast<Index>(random.uniform() * static_cast<double>(vocabulary - 1));
-  }
-  return tokens;
-}
-
-template <class T>
-Matrix<double> literal_encoder(const GauEncoder<T>& model, const std::vector<Index>& tokens, const Sequences& sequences,
-                               const literal::Visible& mask, const std::vector<Index>& types) {
-  Matrix<double> x(static_cast<Index>(tokens.size()), width);
-  for (Index b = 0; b < sequences.count(); ++b) {
-    for (Index t = 0; t < sequences.length(b); ++t) {
-      const Index row = sequences.offset(b) + t;
-      const auto at = static_cast<std::size_t>(row);
-      for (Index d = 0; d < width; ++d) {
-        x(row, d) = static_cast<double>(model.embedding.weight(tokens[at], d));
-        if (model.type_embedding) {
-          x(row, d) += static_cast<double>(model.type_embedding->weight(types.empty() ? 0 : types[at], d));
-        }
-        if (model.config.position != PositionForm::none) {
-          const Index k = d % (width / 2);
-          const double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(k) / double{width});
-          x(row, d) += static_cast<double>(model.position.scale(0)) * (d < width / 2 ? std::sin(angle) : std::cos(angle));
-        }
-      }
-    }
-  }
-  x = literal::norm(model.embedding_norm, x);
-  for (const auto& layer : model.layers) {
-    x = literal::attention_unit(layer, x, sequences, mask);
-  }
-  if (!model.head) {
-    return x;
-  }
-  const LanguageModelHead<T>& head = *model.head;
-  if (head.dense) {
-    x = literal::activate(Activation::silu, literal::linear(*head.dense, x));
-  }
-  Linear<T> decoder(width, vocabulary, false);
-  decoder.weight = model.embedding.weight;
-  decoder.bias = head.bias;
-  return literal::linear(head.output ? *head.output : decoder, literal::norm(head.norm, x));
-}
+std::vector<Index> random_words(Index count) { return random_tokens(count, vocabulary, 1); }
 
 template <class T>
 class GauEncoderOf : public ::testing::Test {};
@@ -99,11 +64,11 @@ TYPED_TEST(GauEncoderOf, EqualsItsPartsWrittenOut) {
       types[i] = i % 3 == 0 ? 1 : 0;
     }
     Workspace<T> workspace, several(Threads{3});
-    EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), literal_encoder(model, tokens, sequences, {}, {})));
+    EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), literal_model(model, tokens, sequences)));
     const Matrix<T> y = model.forward(tokens, sequences, workspace, mask, types);
-    EXPECT_TRUE(near(y, literal_encoder(model, tokens, sequences, mask, types)));
+    EXPECT_TRUE(near(y, literal_model(model, tokens, sequences, mask, types)));
     EXPECT_TRUE(same_bits(model.forward(tokens, sequences, several, mask, types), y));
-    EXPECT_EQ(model.out(), config.with_head ? vocabulary : width);
+    EXPECT_EQ(model.out(), config.head.form == HeadForm::none ? width : vocabulary);
   }
 }
 
@@ -121,57 +86,84 @@ TYPED_TEST(GauEncoderOf, MasksPaddingWhereNoMaskIsGiven) {
     Workspace<T> workspace;
     const Matrix<T> y = model.forward(tokens, sequences, workspace);
     EXPECT_TRUE(same_bits(y, model.forward(tokens, sequences, workspace, mask)));
-    EXPECT_TRUE(near(y, literal_encoder(model, tokens, sequences, mask, {})));
+    EXPECT_TRUE(near(y, literal_model(model, tokens, sequences, mask)));
     const std::vector<std::uint8_t> all(14, 1);
     const Matrix<T> unmasked = model.forward(tokens, sequences, workspace, all);
-    EXPECT_TRUE(near(unmasked, literal_encoder(model, tokens, sequences, all, {}))) << "a given mask wins";
+    EXPECT_TRUE(near(unmasked, literal_model(model, tokens, sequences, all))) << "a given mask wins";
     model.config.pad_token = -1;
-    EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), literal_encoder(model, tokens, sequences, {}, {})));
+    EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), literal_model(model, tokens, sequences)));
   }
 }
 
-TYPED_TEST(GauEncoderOf, WithoutTypesAllAreTheFirst) {
-  using T = TypeParam;
-  const auto model = random_layer<GauEncoder<T>>(gau_alpha());
-  const std::vector<Index> tokens = random_words(5), first(5, 0), second(5, 1);
-  Workspace<T> workspace;
-  const Matrix<T> y = model.forward(tokens, Sequences::single(5), workspace);
-  EXPECT_TRUE(same_bits(y, model.forward(tokens, Sequences::single(5), workspace, {}, first)));
-  EXPECT_FALSE(near(model.forward(tokens, Sequences::single(5), workspace, {}, second), test::wide(y)));
+TEST(GauEncoder, OfPaddingAloneIsServedUnlessASoftmaxWouldAttendToNothing) {
+  const std::vector<Index> tokens{0, 0, 3};
+  const auto sequences = Sequences::of_lengths({2, 1});
+  Workspace<float> workspace;
+  const auto quad = random_layer<GauEncoder<float>>(flash_quad());
+  EXPECT_TRUE(near(quad.forward(tokens, sequences, workspace), literal_model(quad, tokens, sequences, {0, 0, 1})));
+  const auto alpha = random_layer<GauEncoder<float>>(gau_alpha());
+  Matrix<float> y = untouched<float>(3, vocabulary);
+  EXPECT_TRUE(refuses<ShapeError>([&] { alpha.forward(tokens, sequences, y, workspace); },
+                                  "the mask leaves no token of sequence 0 for the softmax to attend to"));
+  EXPECT_TRUE(is_untouched(y));
+  const std::vector<std::uint8_t> none(3, 0);
+  EXPECT_TRUE(refuses<ShapeError>([&] { alpha.forward(random_words(3), Sequences::single(3), y, workspace, none); },
+                                  "LanguageModel::forward: the mask leaves no token of sequence 0"));
+  EXPECT_TRUE(is_untouched(y));
 }
 
-TEST(GauEncoder, RefusesBadInputBeforeWriting) {
+TEST(GauEncoder, SaysWhichTableEnds) {
   auto config = flash_quad();
-  config.max_length = 6;
+  config.max_length = 20;
   const auto model = random_layer<GauEncoder<float>>(config);
-  auto without = config;
-  without.token_types = 0;
-  const auto typeless = random_layer<GauEncoder<float>>(without);
   Workspace<float> workspace;
-  const auto refuse = [&](const GauEncoder<float>& of, const std::vector<Index>& tokens, const Sequences& sequences, Index rows,
-                          Index columns, const std::vector<std::uint8_t>& mask, const std::vector<Index>& types,
-                          const std::string& part) {
-    Matrix<float> y = untouched<float>(rows, columns);
-    EXPECT_TRUE(refuses<Error>([&] { of.forward(tokens, sequences, y, workspace, mask, types); }, part));
-    EXPECT_TRUE(is_untouched(y)) << part;
-  };
-  const auto three = Sequences::single(3);
-  refuse(model, {1, 2, 11}, three, 3, vocabulary, {}, {}, "token 2 has id 11, expected 0 … 10");
-  refuse(model, {1, 2, 3}, Sequences::single(2), 3, vocabulary, {}, {}, "sequences cover");
-  refuse(model, {1, 2, 3}, three, 2, vocabulary, {}, {}, "output is 2 × 11, expected 3 × 11");
-  refuse(model, {1, 2, 3}, three, 3, width, {}, {}, "output is 3 × 6, expected 3 × 11");
-  refuse(model, {1, 2, 3}, three, 3, vocabulary, {1}, {}, "the mask has 1 entries, expected 3");
-  refuse(model, {1, 2, 3}, three, 3, vocabulary, {0, 0, 0}, {}, "the mask leaves no token of sequence 0");
-  refuse(model, {0, 0, 3}, Sequences::of_lengths({2, 1}), 3, vocabulary, {}, {}, "the mask leaves no token of sequence 0");
-  refuse(model, {1, 2, 3}, three, 3, vocabulary, {}, {0, 1}, "types has 2 ids, expected 3");
-  refuse(model, {1, 2, 3}, three, 3, vocabulary, {}, {0, 1, 2}, "token 2 has id 2, expected 0 … 1");
-  refuse(typeless, {1, 2, 3}, three, 3, vocabulary, {}, {0, 0, 0}, "types has 3 ids, expected 0");
-  refuse(model, random_words(7), Sequences::single(7), 7, vocabulary, {}, {},
-         "a sequence has 7 tokens, but the position table holds 6. Build the model with a larger max_length");
-  auto long_table = config;
-  long_table.max_length = 20;
-  refuse(random_layer<GauEncoder<float>>(long_table), random_words(13), Sequences::single(13), 13, vocabulary, {}, {},
-         "the Toeplitz bias holds 12 positions");
+  Matrix<float> y = untouched<float>(13, vocabulary);
+  EXPECT_TRUE(refuses<ShapeError>([&] { model.forward(random_words(13), Sequences::single(13), y, workspace); },
+                                  "LanguageModel::forward: a sequence has 13 tokens, but the Toeplitz bias holds 12 positions"));
+  EXPECT_TRUE(is_untouched(y));
+  EXPECT_EQ(model.longest(), 12);
+}
+
+/// Every norm, layout, position and bias, and heads of both kinds.
+TEST(GauEncoder, SaysHowManyValuesItWillHaveWithoutTakingMemory) {
+  using Unit = GatedAttentionUnit<float>;
+  for (const NormForm norm :
+       {NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {
+    for (const RelativeBiasForm bias : {RelativeBiasForm::none, RelativeBiasForm::t5, RelativeBiasForm::toeplitz}) {
+      for (const PositionForm position : {PositionForm::none, PositionForm::sinusoid, PositionForm::sinusoid_table}) {
+        for (const bool both : {false, true}) {
+          const GatedAttentionUnitConfig unit{.channels = 6,
+                                              .value = 5,
+                                              .query_key = 4,
+                                              .max_length = 8,
+                                              .projection = both ? ProjectionLayout::fused : ProjectionLayout::separate,
+                                              .bias = both,
+                                              .offset_bias = !both,
+                                              .norm = norm,
+                                              .relative_bias = bias,
+                                              .rotary = both ? Rotary::interleaved : Rotary::none,
+                                              .residual = both ? Residual::scaled : Residual::plain};
+          EXPECT_EQ(Unit::value_count(unit).value(), test::counted_values(Unit(unit)));
+          const GauEncoderConfig config{.vocabulary = 9,
+                                        .token_types = both ? 2 : 0,
+                                        .position = position,
+                                        .max_length = 7,
+                                        .embedding_norm = norm,
+                                        .head = {.form = both ? HeadForm::none : HeadForm::tied,
+                                                 .dense = position == PositionForm::none,
+                                                 .norm = norm,
+                                                 .bias = norm != NormForm::none},
+                                        .trunk = {.depth = 2, .block = unit}};
+          Count count = 0;
+          EXPECT_EQ(test::allocations_during([&] { count = GauEncoder<float>::value_count(config); }), 0);
+          EXPECT_EQ(count.value(), test::counted_values(GauEncoder<float>(config)));
+        }
+      }
+    }
+  }
+  const GatedAttentionUnitConfig narrowing{
+      .channels = 6, .value = 5, .query_key = 4, .out = 3, .norm_position = NormPosition::post, .residual = Residual::none};
+  EXPECT_EQ(Unit::value_count(narrowing).value(), test::counted_values(Unit(narrowing)));
 }
 
 TEST(GauEncoder, RefusesConfigurationsThatMakeNoSense) {
@@ -181,15 +173,36 @@ TEST(GauEncoder, RefusesConfigurationsThatMakeNoSense) {
     EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>{config}; }, part));
   };
   refuse([](auto& config) { config.vocabulary = 0; }, "vocabulary = 0");
-  refuse([](auto& config) { config.depth = -1; }, "depth = -1");
+  refuse([](auto& config) { config.trunk.depth = -1; }, "depth = -1");
   refuse([](auto& config) { config.token_types = -2; }, "token_types = -2");
   refuse([](auto& config) { config.max_length = 0; }, "max_length = 0");
   refuse(
       [](auto& config) {
-        config.layer.residual = Residual::none;
-        config.layer.out = 5;
+        config.trunk.block.residual = Residual::none;
+        config.trunk.block.out = 5;
       },
-      "layer.out = 5, expected channels = 6");
+      "Stack: a GatedAttentionUnit that makes 5 channels of 6 cannot be stacked");
+}
+
+TEST(GauEncoder, StreamsIfItsScoresAreThoseOfACausalUnit) {
+  auto config = flash_quad();
+  config.trunk.block.causal = true;
+  const auto model = random_layer<GauEncoder<float>>(config);
+  const std::vector<Index> words = random_words(longest);
+  Workspace<float> workspace;
+  const Matrix<float> whole = model.forward(words, Sequences::single(longest), workspace);
+  auto state = model.start();
+  Matrix<float> y(1, vocabulary);
+  for (Index t = 0; t < longest; ++t) {
+    model.step(words[static_cast<std::size_t>(t)], state, y, workspace);
+    EXPECT_TRUE(same_bits(y, whole.row(t))) << t;
+  }
+  EXPECT_TRUE(refuses<ArgumentError>([] { GauEncoder<float>(flash_quad()).start(); }, "Build it with causal = true"));
+  config.trunk.block.score_scale = ScoreScale::length;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>(config).start(); }, "the length of the whole sequence"));
+  config = gau_alpha();
+  config.trunk.block.causal = true;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>(config).start(longest); }, "the number of all keys"));
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST(Allocations, AWarmLanguageModelNeedsNoneForBatchesPrefillsAndSteps) {
   for (const SpatialForm spatial : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     Random random(1);
     const GmlpLanguageModel<float> model({.vocabulary = 500,
-                                          .tied = spatial == SpatialForm::dense,
+                                          .head = {.form = spatial == SpatialForm::dense ? HeadForm::tied : HeadForm::untied},
                                           .trunk = {.length = 256,
                                                     .channels = 128,
                                                     .hidden = 512,

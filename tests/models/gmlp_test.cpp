@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "gmlps.hpp"
+#include "tests/core/allocations.hpp"
+
+// What is particular to a stack of gMLP blocks. What any stack does is in stack_test.cpp.
 
 namespace gated {
 namespace {
@@ -18,152 +21,6 @@ using test::small_length;
 Matrix<float> run(const Gmlp<float>& model, const Matrix<float>& x, const Sequences& sequences, int threads = 1) {
   Workspace<float> workspace(Threads{threads});
   return model.forward(x, sequences, workspace);
-}
-
-TEST(Gmlp, IsItsBlocksOneAfterTheOther) {
-  for (const GmlpConfig& config : small_gmlps(false)) {
-    const auto model = random_model<Gmlp<float>>(config);
-    const auto sequences = Sequences::uniform(2, small_length);
-    Matrix<float> x = random_matrix<float>(2 * small_length, small_channels, 2);
-    const Matrix<float> y = run(model, x, sequences);
-    Workspace<float> workspace;
-    for (const auto& block : model.blocks) {
-      block.forward(x, sequences, x, workspace);
-    }
-    EXPECT_TRUE(same_bits(y, x)) << test::describe(config);
-  }
-}
-
-TEST(Gmlp, WithoutBlocksIsTheIdentity) {
-  const Gmlp<float> model({.length = 4, .channels = 3, .hidden = 6, .depth = 0});
-  const auto x = random_matrix<float>(4, 3, 1);
-  EXPECT_TRUE(same_bits(run(model, x, Sequences::single(4)), x));
-}
-
-TEST(Gmlp, MayWriteOverItsInput) {
-  const auto model = random_model<Gmlp<float>>(small_gmlps(false)[6]);
-  Matrix<float> x = random_matrix<float>(small_length, small_channels, 2);
-  const Matrix<float> y = run(model, x, Sequences::single(small_length));
-  Workspace<float> workspace;
-  model.forward(x, Sequences::single(small_length), x, workspace);
-  EXPECT_TRUE(same_bits(x, y));
-}
-
-TEST(Gmlp, CausalTokensNeverSeeTheFuture) {
-  for (const GmlpConfig& config : small_gmlps(true)) {
-    const auto model = random_model<Gmlp<float>>(config);
-    const auto sequences = Sequences::single(small_length);
-    const auto x = random_matrix<float>(small_length, small_channels, 2);
-    const Matrix<float> y = run(model, x, sequences);
-    for (Index t = 0; t < small_length; ++t) {
-      for (const float factor : {-1.5F, 1e6F, 1e15F}) {
-        Matrix<float> changed = x;
-        changed.row(t) *= factor;
-        const Matrix<float> z = run(model, changed, sequences);
-        EXPECT_TRUE(same_bits(z.topRows(t), y.topRows(t))) << test::describe(config) << ": token " << t << " × " << factor;
-        EXPECT_FALSE(same_bits(z.row(t), y.row(t)));
-      }
-    }
-  }
-}
-
-TEST(Gmlp, LongCausalSequencesNeverSeeTheFutureEither) {
-  for (GmlpConfig config : small_gmlps(true)) {
-    config.length = 300;  // several blocks of rows
-    const auto model = random_model<Gmlp<float>>(config);
-    const auto x = random_matrix<float>(300, small_channels, 2);
-    const Matrix<float> y = run(model, x, Sequences::single(300));
-    for (const Index t : {1, 127, 128, 129, 256, 299}) {
-      Matrix<float> changed = x;
-      changed.bottomRows(300 - t) *= -1e10F;
-      EXPECT_TRUE(same_bits(run(model, changed, Sequences::single(300)).topRows(t), y.topRows(t)))
-          << test::describe(config) << ": token " << t;
-    }
-  }
-}
-
-TEST(Gmlp, ARaggedBatchEqualsItsSequencesOneByOneToTheBit) {
-  for (const bool causal : {true, false}) {
-    for (GmlpConfig config : small_gmlps(causal)) {
-      config.length_policy = LengthPolicy::slice;
-      const auto model = random_model<Gmlp<float>>(config);
-      const auto sequences = Sequences::of_lengths({5, 1, 12, 0, 7});
-      const auto x = random_matrix<float>(sequences.total(), small_channels, 2);
-      const Matrix<float> y = run(model, x, sequences);
-      for (Index b = 0; b < sequences.count(); ++b) {
-        const Index offset = sequences.offset(b), length = sequences.length(b);
-        const Matrix<float> alone = run(model, x.middleRows(offset, length), Sequences::single(length));
-        EXPECT_TRUE(same_bits(y.middleRows(offset, length), alone)) << test::describe(config) << ": sequence " << b;
-      }
-    }
-  }
-}
-
-TEST(Gmlp, TheOrderOfABatchDoesNotMatter) {
-  const auto model = random_model<Gmlp<float>>(small_gmlps(true)[6]);
-  const auto x = random_matrix<float>(8, small_channels, 2);
-  Matrix<float> swapped(8, small_channels);
-  swapped << x.bottomRows(3), x.topRows(5);
-  const Matrix<float> y = run(model, x, Sequences::of_lengths({5, 3}));
-  const Matrix<float> z = run(model, swapped, Sequences::of_lengths({3, 5}));
-  EXPECT_TRUE(same_bits(z.topRows(3), y.bottomRows(3)));
-  EXPECT_TRUE(same_bits(z.bottomRows(5), y.topRows(5)));
-}
-
-TEST(Gmlp, GivesEqualBitsForAnyNumberOfThreads) {
-  for (const bool causal : {true, false}) {
-    for (GmlpConfig config : small_gmlps(causal)) {
-      config.length = 150;
-      const auto model = random_model<Gmlp<float>>(config);
-      const auto sequences = Sequences::uniform(3, 150);
-      const auto x = random_matrix<float>(sequences.total(), small_channels, 2);
-      const Matrix<float> y = run(model, x, sequences);
-      EXPECT_TRUE(same_bits(run(model, x, sequences, 2), y)) << test::describe(config);
-      EXPECT_TRUE(same_bits(run(model, x, sequences, 3), y)) << test::describe(config);
-    }
-  }
-}
-
-TEST(Gmlp, KeepsABadSequenceToItself) {
-  for (const bool causal : {true, false}) {
-    for (const GmlpConfig& config : small_gmlps(causal)) {
-      const auto model = random_model<Gmlp<float>>(config);
-      const auto sequences = Sequences::uniform(3, small_length);
-      const auto x = random_matrix<float>(sequences.total(), small_channels, 2);
-      const Matrix<float> clean = run(model, x, sequences);
-      for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
-                              -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max()}) {
-        Matrix<float> spoiled = x;
-        spoiled.row(small_length + 3).setConstant(bad);
-        const Matrix<float> y = run(model, spoiled, sequences, 2);
-        EXPECT_TRUE(same_bits(y.topRows(small_length), clean.topRows(small_length))) << test::describe(config) << ": " << bad;
-        EXPECT_TRUE(same_bits(y.bottomRows(small_length), clean.bottomRows(small_length))) << test::describe(config);
-      }
-    }
-  }
-}
-
-TEST(Gmlp, WorksOnSequencesOfOneToken) {
-  for (const bool causal : {true, false}) {
-    for (GmlpConfig config : small_gmlps(causal)) {
-      config.length = 1;
-      const auto model = random_model<Gmlp<float>>(config);
-      const auto x = random_matrix<float>(3, small_channels, 2);
-      Matrix<double> expected = test::wide(x);
-      for (const auto& block : model.blocks) {
-        expected = literal::block(block, expected, Sequences::uniform(3, 1));
-      }
-      EXPECT_TRUE(test::near(run(model, x, Sequences::uniform(3, 1)), expected)) << test::describe(config);
-    }
-  }
-}
-
-TEST(Gmlp, GivesNothingForAnEmptyBatch) {
-  for (const GmlpConfig& config : small_gmlps(false)) {
-    const Matrix<float> y = run(random_model<Gmlp<float>>(config), Matrix<float>(0, small_channels), Sequences::uniform(0, 12));
-    EXPECT_EQ(y.rows(), 0);
-    EXPECT_EQ(y.cols(), small_channels);
-  }
 }
 
 TEST(Gmlp, StartsAsAPlainFeedForwardNetwork) {
@@ -187,22 +44,27 @@ TEST(Gmlp, StartsAsAPlainFeedForwardNetwork) {
   EXPECT_FALSE(same_bits(y, one_by_one));
 }
 
-TEST(Gmlp, RefusesOtherShapesBeforeWriting) {
+TEST(Gmlp, RefusesOtherLengthsBeforeWriting) {
   for (const GmlpConfig& config : small_gmlps(false)) {
     const auto model = random_model<Gmlp<float>>(config);
     Workspace<float> workspace;
-    const auto refuse = [&](Index rows, Index columns, const Sequences& sequences, Index y_rows, Index y_columns) {
-      Matrix<float> y = test::sentinel<float>(y_rows, y_columns);
-      EXPECT_THROW(model.forward(Matrix<float>::Zero(rows, columns), sequences, y, workspace), ShapeError);
+    const auto refuse = [&](Index rows, const Sequences& sequences) {
+      Matrix<float> y = test::sentinel<float>(rows, small_channels);
+      const std::string said = message_of<ShapeError>(
+          [&] { model.forward(Matrix<float>::Zero(rows, small_channels).eval(), sequences, y, workspace); });
+      EXPECT_EQ(said.rfind("Stack::forward: ", 0), 0u) << said;
+      EXPECT_NE(said.find("the gate was built for 12 tokens"), std::string::npos) << said;
       EXPECT_TRUE(test::is_sentinel(y));
     };
-    refuse(12, 11, Sequences::single(12), 12, 10);
-    refuse(12, 10, Sequences::single(11), 12, 10);
-    refuse(11, 10, Sequences::single(11), 11, 10);
-    refuse(13, 10, Sequences::single(13), 13, 10);
-    refuse(12, 10, Sequences::single(12), 11, 10);
-    refuse(12, 10, Sequences::single(12), 12, 11);
-    refuse(24, 10, Sequences::of_lengths({12, 11, 1}), 24, 10);
+    refuse(11, Sequences::single(11));
+    refuse(13, Sequences::single(13));
+    refuse(24, Sequences::of_lengths({12, 11, 1}));
+  }
+  for (const GmlpConfig& config : small_gmlps(true)) {
+    const auto model = random_model<Gmlp<float>>(config);
+    EXPECT_NO_THROW(run(model, Matrix<float>::Zero(11, small_channels), Sequences::single(11)))
+        << "slicing a causal weight changes nothing: " << test::describe(config);
+    EXPECT_THROW(run(model, Matrix<float>::Zero(13, small_channels), Sequences::single(13)), ShapeError);
   }
 }
 
@@ -210,7 +72,7 @@ TEST(Gmlp, SaysWhichRowsItExpected) {
   const Gmlp<float> model({.length = 196, .channels = 4, .hidden = 8, .depth = 2});
   EXPECT_EQ(
       message_of<ShapeError>([&] { run(model, Matrix<float>::Zero(197, 4), Sequences::single(197)); }),
-      "Gmlp::forward: x has 197 rows = 1 sequence × 197 tokens, but the gate was built for 196 tokens. Resize the spatial "
+      "Stack::forward: x has 197 rows = 1 sequence × 197 tokens, but the gate was built for 196 tokens. Resize the spatial "
       "weight to the longer length first.");
 }
 
@@ -231,6 +93,107 @@ TEST(Gmlp, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
   refused([](GmlpConfig& c) { c.survival = 0; });
   refused([](GmlpConfig& c) { c.survival = 1.5; });
   EXPECT_NO_THROW(Gmlp<float>{good});
+}
+
+TEST(Gmlp, SaysHowManyValuesItWillHave) {
+  std::vector<GmlpConfig> configs = small_gmlps(true);
+  configs.push_back({.length = 1, .channels = 1, .hidden = 2, .depth = 0});
+  configs.push_back({.length = 3, .channels = 2, .hidden = 6, .depth = 3, .gate = GateForm::linear, .heads = 2});
+  for (const GmlpConfig& config : configs) {
+    EXPECT_EQ(Gmlp<float>::value_count(config).value(), test::counted_values(Gmlp<float>(config))) << test::describe(config);
+  }
+  GmlpConfig config{.length = Count::most / 2, .channels = 4, .hidden = 4};
+  Count count = 0;
+  EXPECT_EQ(test::allocations_during([&] { count = Gmlp<float>::value_count(config); }), 0);
+  EXPECT_EQ(count, Count::most);
+  config.depth = -1;  // which no constructor takes
+  EXPECT_EQ(Gmlp<float>::value_count(config).value(), 0);
+}
+
+// --- Streams ---
+
+TEST(GmlpState, HoldsTheBytesOfItsFormula) {
+  for (const GmlpConfig& config : small_gmlps(true)) {
+    const auto model = random_model<Gmlp<float>>(config);
+    const Index gated = config.gate == GateForm::split ? config.hidden / 2 : config.hidden;
+    const Index per_token = gated + 2 * config.attention + (config.token_shift > 0 ? config.channels : 0);
+    for (const Index capacity : {small_length, Index{5}}) {
+      const auto state = model.start(capacity);
+      EXPECT_EQ(state.bytes(), sizeof(float) * static_cast<std::size_t>(config.depth * capacity * per_token));
+      EXPECT_EQ(state.capacity(), capacity);
+    }
+    EXPECT_EQ(model.start().bytes(), model.start(small_length).bytes()) << "room for all the tokens that it can serve";
+  }
+}
+
+TEST(Gmlp, RefusesToStreamUnlessItIsCausal) {
+  for (GmlpConfig config : small_gmlps(false)) {
+    if (config.spatial != SpatialForm::scaled_toeplitz) {
+      EXPECT_NE(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }).find("Build it with causal = true."),
+                std::string::npos)
+          << test::describe(config);
+    }
+  }
+}
+
+TEST(Gmlp, OfTheScaledFormStreamsUnlessAnotherLayerLooksAhead) {
+  GmlpConfig config = small_gmlps(false)[2];
+  ASSERT_EQ(config.spatial, SpatialForm::scaled_toeplitz);  // a triangle, whatever is asked for
+  const auto model = random_model<Gmlp<float>>(config);
+  const auto x = random_matrix<float>(small_length, small_channels, 2);
+  Workspace<float> workspace;
+  Matrix<float> y(small_length, small_channels);
+  auto state = model.start();
+  model.extend(x, state, y, workspace);
+  EXPECT_TRUE(same_bits(y, run(model, x, Sequences::single(small_length))));
+
+  config.token_shift = 1;
+  EXPECT_NE(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }).find("tokens are shifted both ways"),
+            std::string::npos);
+  config.token_shift = 0;
+  config.attention = 4;
+  EXPECT_NE(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }).find("the attention is not causal"),
+            std::string::npos);
+}
+
+TEST(Gmlp, SaysWhatToDoPastItsLength) {
+  const auto model = random_model<Gmlp<float>>(small_gmlps(true)[0]);
+  const auto x = random_matrix<float>(small_length, small_channels, 2);
+  Workspace<float> workspace;
+  auto state = model.start();
+  Matrix<float> y(small_length, small_channels), one(1, small_channels);
+  model.extend(x, state, y, workspace);
+  EXPECT_EQ(message_of<ShapeError>([&] { model.extend(x.topRows(1), state, one, workspace); }),
+            "Stack::extend: 1 tokens from position 12 on go past the 12 tokens that the state has room for. Rewind it, or start "
+            "anew with a larger capacity; resize_length() carries a gMLP to another length.");
+  EXPECT_EQ(state.position(), 12);
+}
+
+TEST(Gmlp, RefusesAStateOfAnotherModel) {
+  const auto configs = small_gmlps(true);
+  const auto model = random_model<Gmlp<float>>(configs[0]);
+  const auto x = random_matrix<float>(1, small_channels, 2);
+  Workspace<float> workspace;
+  std::vector<GmlpConfig> others(5, configs[0]);
+  others[0].depth = 3;
+  others[1].length = 6;
+  others[2].hidden = 20;
+  others[3].attention = 4;
+  others[4].token_shift = 1;
+  for (const GmlpConfig& other : others) {
+    const Gmlp<float> stranger(other);
+    auto state = stranger.start();
+    Matrix<float> y = test::sentinel<float>(1, small_channels);
+    if (other.length < small_length) {
+      model.extend(x, state, y, workspace);  // only less room
+      EXPECT_EQ(state.position(), 1);
+      continue;
+    }
+    EXPECT_NE(message_of<ArgumentError>([&] { model.extend(x, state, y, workspace); }).find("Make it with start() of this model."),
+              std::string::npos);
+    EXPECT_TRUE(test::is_sentinel(y));
+    EXPECT_EQ(state.position(), 0);
+  }
 }
 
 }  // namespace

@@ -45,6 +45,14 @@ Model random_model(const typename Model::Config& config, std::uint64_t seed = 1)
   return model;
 }
 
+/// The numbers that `model` holds, counted one parameter after the other.
+template <class Model>
+Index counted_values(const Model& model) {
+  Index count = 0;
+  for_each_parameter([&](const ParameterInfo&, auto values) { count += static_cast<Index>(values.size()); }, model);
+  return count;
+}
+
 /// A matrix that shows every write.
 template <class T>
 Matrix<T> sentinel(Index rows, Index columns) {

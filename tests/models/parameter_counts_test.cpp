@@ -22,13 +22,19 @@ Index count(const typename Model::Config& config) {
 Index count(const GmlpImageClassifierConfig& config) { return count<GmlpImageClassifier<float>>(config); }
 Index count(const GmlpLanguageModelConfig& config) { return count<GmlpLanguageModel<float>>(config); }
 
-/// Millions, rounded to two digits behind the point.
+/// Millions, rounded to two digits after the point.
 double millions(Index count) { return std::round(static_cast<double>(count) / 1e4) / 100; }
 
 TEST(ParameterCounts, OfTimmsModelsAreExact) {
   EXPECT_EQ(count(gmlp_ti16_224()), 5'867'328);
   EXPECT_EQ(count(gmlp_s16_224()), 19'422'656);
   EXPECT_EQ(count(gmlp_b16_224()), 73'075'392);
+}
+
+TEST(ParameterCounts, OfTimmsModelsAreKnownBeforeAnythingIsBuilt) {
+  EXPECT_EQ(GmlpImageClassifier<float>::value_count(gmlp_ti16_224()).value(), 5'867'328);
+  EXPECT_EQ(GmlpImageClassifier<float>::value_count(gmlp_s16_224()).value(), 19'422'656);
+  EXPECT_EQ(GmlpImageClassifier<float>::value_count(gmlp_b16_224()).value(), 73'075'392);
 }
 
 TEST(ParameterCounts, OfAWholeModelAreWhatItsFirstBlocksForetell) {
@@ -70,7 +76,8 @@ TEST(ParameterCounts, OfTheLanguageModelsAreThePapers) {
        {Row{gmlp_base(), 130, 130'073'552}, Row{amlp_base(), 109, 108'791'516}, Row{gmlp_large(), 365, 365'274'528},
         Row{amlp_large(), 316, 315'627'960}, Row{gmlp_xlarge(), 941, 940'582'768}}) {
     EXPECT_EQ(count(config), exact);
-    EXPECT_EQ(std::round(millions(count(config))), printed);
+    EXPECT_EQ(GmlpLanguageModel<float>::value_count(config).value(), exact) << "before anything is built";
+    EXPECT_EQ(std::round(millions(exact)), printed);
   }
 }
 
@@ -103,8 +110,10 @@ TEST(ParameterCounts, OfTheUnsplitGatesAreThoseOfTheAblation) {
 
 TEST(ParameterCounts, OfAnUntiedOutputAddAMatrixAndABias) {
   GmlpLanguageModelConfig config = gmlp_base();
-  config.tied = false;
+  config.head = {.form = HeadForm::untied, .bias = true};
   EXPECT_EQ(count(config), count(gmlp_base()) + 32000 * 513);
+  config.head.bias = false;
+  EXPECT_EQ(count(config), count(gmlp_base()) + 32000 * 512);
 }
 
 TEST(Summary, OfAPresetListsEveryParameterAndTheTotal) {

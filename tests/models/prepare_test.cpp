@@ -83,7 +83,9 @@ TEST(Prepare, PacksEveryProjectionOfEveryModel) {
   EXPECT_TRUE(same_bits(images.forward(x, fast), images.forward(x, plain)));
 
   FlashLanguageModel<float> flash(
-      {.vocabulary = 45, .trunk = {.depth = 1, .layer = flash_presets::lucidrains(12, 4, true, 8)}});
+      {.vocabulary = 45,
+       .position = PositionForm::sinusoid,
+       .trunk = {.depth = 1, .block = flash_presets::lucidrains({.channels = 12, .query_key = 8, .chunk = 4})}});
   test::randomize(flash, 1);
   const auto packed = prepare(flash);
   Workspace<float> threaded(Threads{2});

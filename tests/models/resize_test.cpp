@@ -311,7 +311,7 @@ TYPED_TEST(Resize, ACausalModelSaysTheSameAtAnotherLength) {
   const std::vector<Index> tokens{3, 1, 4, 1, 0, 2, 4, 3, 2};
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     const auto model = randomised(GmlpLanguageModel<T>({.vocabulary = 5,
-                                                        .tied = false,
+                                                        .head = {.form = HeadForm::untied, .bias = true},
                                                         .trunk = {.length = 6,
                                                                   .channels = 4,
                                                                   .hidden = 8,
@@ -334,11 +334,39 @@ TYPED_TEST(Resize, ACausalModelSaysTheSameAtAnotherLength) {
     auto state = longer.start();
     Matrix<T> logits(9, 5);
     longer.prefill(tokens, state, logits, workspace);
-    EXPECT_LT((logits - say(longer, 9)).cwiseAbs().maxCoeff(), 1e-4);
+    EXPECT_TRUE(same_bits(logits, say(longer, 9)));
     EXPECT_THROW(say(model, 9), ShapeError);
 
     const auto trunk = resize_length(model.trunk, 9, LengthResize::by_offset);
     EXPECT_TRUE(same_parameters(trunk, longer.trunk));
+  }
+}
+
+TYPED_TEST(Resize, WorksForAnyModelAroundAStackOfGmlpBlocks) {
+  using T = TypeParam;
+  using Trunk = Stack<GmlpBlock<T>>;  // with a configuration of its own for the depth
+  const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention = 2};
+  const auto trunk = randomised(Gmlp<T>(block), 16);
+  const auto other = randomised(Trunk({.depth = 2, .block = block}), 16);
+  const auto expected = resize_length(trunk, 9, LengthResize::by_offset);
+  const auto resized = resize_length(other, 9, LengthResize::by_offset);
+  EXPECT_EQ(resized.config.block.length, 9);
+  EXPECT_EQ(resized.config.depth, 2);
+
+  LanguageModel<Trunk> text({.vocabulary = 5, .trunk = other.config});
+  text.trunk = other;
+  const auto resized_text = resize_length(text, 9, LengthResize::by_offset);
+  EXPECT_EQ(resized_text.config.trunk.block.length, 9);
+
+  ImageClassifier<Trunk> images({.image = {4, 6}, .patch = {2, 2}, .classes = 3, .trunk = other.config});
+  images.trunk = other;
+  const auto resized_images = resize_grid(images, {6, 6}, GridResize::by_offset);
+  EXPECT_EQ(resized_images.config.trunk.block.length, 9);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(same_parameters(resized.blocks[i], expected.blocks[i]));
+    EXPECT_TRUE(same_parameters(resized_text.trunk.blocks[i], expected.blocks[i]));
+    EXPECT_TRUE(same_parameters(resized_images.trunk.blocks[i].gate.proj,
+                                resize_grid(trunk.blocks[i].gate.proj, {2, 3}, {3, 3}, GridResize::by_offset)));
   }
 }
 

@@ -43,7 +43,7 @@ class ComponentsIn : public ::testing::Test {
   static void expect_layer_norm(const std::string& name, double eps) {
     expect_output(name, [&](const Matrix<T>& x) {
       Matrix<T> y(x.rows(), x.cols());
-      layer_norm<T>(x, Vector<T>(), Vector<T>(), eps, y, Workspace<T>());
+      normalise<T>(x, {.form = NormForm::layer_norm, .eps = eps}, y, Workspace<T>());
       return y;
     });
   }
@@ -51,7 +51,7 @@ class ComponentsIn : public ::testing::Test {
   static void expect_token_shift(const std::string& name, Index amount, bool causal) {
     expect_output(name, [&](const Matrix<T>& x) {
       Matrix<T> y(x.rows(), x.cols());
-      token_shift<T>(x, Sequences::single(x.rows()), amount, causal, y);
+      token_shift<T>(x, Sequences::single(x.rows()), {.amount = amount, .causal = causal}, y);
       return y;
     });
   }

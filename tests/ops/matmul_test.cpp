@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -53,6 +54,20 @@ template <class T>
   return ::testing::AssertionSuccess();
 }
 
+/// The packed form of one weight, out × in, as prepare() makes it.
+template <class T>
+PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
+  constexpr Index width = detail::gemm::panel_columns<T>;
+  const Index panels = (weight.rows() + width - 1) / width;
+  PreparedWeights<T> prepared;
+  T* const packed = prepared.add(weight.data(), weight.rows(), weight.cols(), panels * width * weight.cols());
+  for (Index panel = 0; panel < panels; ++panel) {
+    detail::gemm::pack_panel<T>(transposed(weight), panel * width, std::min(width, weight.rows() - panel * width),
+                                packed + panel * width * weight.cols());
+  }
+  return prepared;
+}
+
 template <class T>
 class MatmulOf : public ::testing::Test {
  protected:
@@ -82,9 +97,9 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopForEveryShapeAndTranspose) {
         const auto shape = text(rows, " × ", depth, " · ", depth, " × ", columns);
         const Matrix<T> plain = this->product(a, b);
         ASSERT_TRUE(is_product(plain, a, b)) << shape;
-        ASSERT_TRUE(same_bits(this->product(a, transposed<T>(bt)), plain)) << shape << ", b transposed";
-        ASSERT_TRUE(same_bits(this->product(transposed<T>(at), b), plain)) << shape << ", a transposed";
-        ASSERT_TRUE(same_bits(this->product(transposed<T>(at), transposed<T>(bt)), plain)) << shape << ", both transposed";
+        ASSERT_TRUE(same_bits(this->product(a, transposed(bt)), plain)) << shape << ", b transposed";
+        ASSERT_TRUE(same_bits(this->product(transposed(at), b), plain)) << shape << ", a transposed";
+        ASSERT_TRUE(same_bits(this->product(transposed(at), transposed(bt)), plain)) << shape << ", both transposed";
       }
     }
   }
@@ -92,7 +107,8 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopForEveryShapeAndTranspose) {
 
 TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneBlockOfRows) {
   using T = TypeParam;
-  const Matrix<T> a = random_matrix<T>(detail::gemm::block_rows + 5, 9, 3), b = random_matrix<T>(9, this->panel_width + 2, 4);
+  const Matrix<T> a = random_matrix<T>(2053, 9, 3), b = random_matrix<T>(9, this->panel_width + 2, 4);
+  ASSERT_LT(detail::gemm::rows_per_block(a.rows()), a.rows());
   EXPECT_TRUE(is_product(this->product(a, b), a, b));
 }
 
@@ -103,7 +119,7 @@ TYPED_TEST(MatmulOf, OfTwoByTwoIsAsByHand) {
   expected << 19, 22, 43, 50;
   EXPECT_TRUE(same_bits(this->product(a, b), expected));
   expected << 17, 23, 39, 53;
-  EXPECT_TRUE(same_bits(this->product(a, transposed<TypeParam>(b)), expected));
+  EXPECT_TRUE(same_bits(this->product(a, transposed(b)), expected));
 }
 
 TYPED_TEST(MatmulOf, OverNoDepthIsZero) {
@@ -126,9 +142,9 @@ TYPED_TEST(MatmulOf, ReadsAndWritesBlocksOfLargerMatrices) {
     y.block(1, 2, m, n).setConstant(-7);
     EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
 
-    matmul(ConstView<T>(big_a.block(2, 3, m, k)), transposed<T>(ConstView<T>(big_bt.block(1, 4, n, k))), y.block(1, 2, m, n),
+    matmul(ConstView<T>(big_a.block(2, 3, m, k)), transposed(ConstView<T>(big_bt.block(1, 4, n, k))), y.block(1, 2, m, n),
            this->workspace);
-    EXPECT_TRUE(same_bits(y.block(1, 2, m, n), this->product(a, transposed<T>(bt))));
+    EXPECT_TRUE(same_bits(y.block(1, 2, m, n), this->product(a, transposed(bt))));
     y.block(1, 2, m, n).setConstant(-7);
     EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
   }
@@ -149,7 +165,7 @@ TYPED_TEST(MatmulOf, TakesMatricesViewsAndWorkspaceMemoryAlike) {
 
 TYPED_TEST(MatmulOf, GivesEqualBitsForAnyNumberOfThreads) {
   using T = TypeParam;  // large enough that threads do run at the same time
-  const Matrix<T> a = random_matrix<T>(detail::gemm::block_rows + 30, 200, 10);
+  const Matrix<T> a = random_matrix<T>(1030, 200, 10);
   const Matrix<T> b = random_matrix<T>(200, 7 * this->panel_width + 1, 11);
   const Matrix<T> row = random_matrix<T>(1, 2000, 12), square = random_matrix<T>(2000, 2000, 13);
   const Matrix<T> one = this->product(a, b), one_row = this->product(row, square);
@@ -169,42 +185,135 @@ TYPED_TEST(MatmulOf, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
   const Matrix<T> a = random_matrix<T>(rows, 53, 12), b = random_matrix<T>(53, 5 * this->panel_width + 3, 13),
                   bt = b.transpose();
   const auto bias = random_vector<T>(b.cols(), 14);
-  const Operand<T> forms[] = {b, transposed<T>(bt)};
+  const Operand<T> forms[] = {b, transposed(bt)};
   for (const Operand<T>& factor : forms) {
     Matrix<T> whole(rows, b.cols());
-    matmul(a, factor, whole, this->workspace, AddBias<T>{bias}, Activate{Activation::gelu});
+    const Epilogue<T> epilogue{.bias = bias.data(), .activation = Activation::gelu};
+    matmul(a, factor, whole, this->workspace, epilogue);
     for (Index count = 1; count <= rows; ++count) {  // tiles of every height
       for (Index i = 0; i + count <= rows; ++i) {
         Matrix<T> alone(count, b.cols());
-        matmul(ConstView<T>(a.middleRows(i, count)), factor, alone, this->workspace, AddBias<T>{bias},
-               Activate{Activation::gelu});
+        matmul(ConstView<T>(a.middleRows(i, count)), factor, alone, this->workspace, epilogue);
         ASSERT_TRUE(same_bits(alone, whole.middleRows(i, count))) << count << " rows from " << i;
       }
     }
   }
 }
 
-TYPED_TEST(MatmulOf, OfALowerTriangleEqualsTheWholeProductToTheBitAndReadsNoFurther) {
-  constexpr Index height = TestFixture::tile_height, n = 3 * height + 2, columns = 4 * TestFixture::panel_width + 3;
-  constexpr Index crowded = crowding_bytes / Index{sizeof(TypeParam)} - n;
-  for (const Index diagonal : {Index{0}, Index{1}, height, n, crowded}) {
-    const Index depth = diagonal + n;
-    Matrix<TypeParam> a = random_matrix<TypeParam>(n, depth, 1);
-    for (Index i = 0; i < n; ++i) {
-      a.row(i).tail(std::max<Index>(depth - diagonal - i - 1, 0)).setZero();
+/// What hidden numbers may be.
+template <class T>
+T poison(Index i) {
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  return i % 3 == 0 ? std::numeric_limits<T>::quiet_NaN() : i % 3 == 1 ? infinity : -infinity;
+}
+
+/// Lower triangles of any number of rows, whose row i ends at column `diagonal` + i, or where the matrix does; what lies beyond
+/// is poison. Calls `f(a, bounds)`, where bounds[i] is the number of columns of row i.
+template <class T, class F>
+void for_each_triangle(Index most_rows, const std::vector<Index>& diagonals, const F& f) {
+  for (Index rows = 1; rows <= most_rows; ++rows) {
+    for (const Index diagonal : diagonals) {
+      for (const Index depth : {diagonal + rows, diagonal + rows + 3, diagonal + (rows + 1) / 2}) {
+        Matrix<T> a = random_matrix<T>(rows, depth, static_cast<std::uint64_t>(rows));
+        std::vector<Index> bounds;
+        for (Index i = 0; i < rows; ++i) {
+          bounds.push_back(std::min(depth, diagonal + i + 1));
+          for (Index k = bounds.back(); k < depth; ++k) {
+            a(i, k) = poison<T>(i + k);
+          }
+        }
+        f(a, diagonal, bounds);
+      }
     }
-    Matrix<TypeParam> b = random_matrix<TypeParam>(depth, columns, 2), whole(n, columns), y(n, columns);
-    matmul<TypeParam>(a, b, whole, this->workspace);
-    b.bottomRows(n - height).setConstant(std::numeric_limits<TypeParam>::quiet_NaN());  // behind the first rows' triangle
-    matmul<TypeParam>(lower<TypeParam>(a, diagonal), b, y, this->workspace);
-    EXPECT_TRUE(same_bits(Matrix<TypeParam>(y.topRows(height)), Matrix<TypeParam>(whole.topRows(height)))) << diagonal;
-    b = random_matrix<TypeParam>(depth, columns, 2);
-    matmul<TypeParam>(lower<TypeParam>(a, diagonal), b, y, this->workspace);
-    EXPECT_TRUE(same_bits(y, whole)) << diagonal;
-    y.row(0).setConstant(std::numeric_limits<TypeParam>::quiet_NaN());
-    matmul<TypeParam>(lower<TypeParam>(ConstView<TypeParam>(a.topRows(1)), diagonal), b, y.topRows(1), this->workspace);
-    EXPECT_TRUE(same_bits(y, whole)) << "the first row alone, " << diagonal;
   }
+}
+
+TYPED_TEST(MatmulOf, GivesEachRowOfALowerTriangleTheBitsThatItHasAlone) {
+  using T = TypeParam;
+  constexpr Index panel = TestFixture::panel_width, most = 5 * panel + 3, crowded = crowding_bytes / Index{sizeof(T)};
+  for_each_triangle<T>(40, {0, 1, 2, 13, crowded - 40}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
+    const Matrix<T> at = a.transpose();
+    const bool is_large = diagonal > 100;
+    for (const Index columns : is_large ? std::vector<Index>{4 * panel + 1}
+                                        : std::vector<Index>{1, panel / 2, panel - 1, panel, panel + 1, 4 * panel, most}) {
+      const Matrix<T> b = random_matrix<T>(a.cols(), columns, 2), bt = b.transpose();
+      Matrix<T> expected(a.rows(), columns);
+      for (Index i = 0; i < a.rows(); ++i) {
+        const Index bound = bounds[static_cast<std::size_t>(i)];
+        matmul(ConstView<T>(a.row(i).head(bound)), ConstView<T>(b.topRows(bound)), expected.row(i), this->workspace);
+      }
+      ASSERT_TRUE(expected.allFinite());
+      const PreparedWeights<T> prepared = prepare_for_products(bt);
+      Workspace<T> with_prepared;
+      with_prepared.use(prepared);
+      Matrix<T> y(a.rows(), columns);
+      const auto expect = [&](const char* form, const Operand<T>& factor, const Operand<T>& other, Workspace<T>& used) {
+        y.setConstant(-7);
+        matmul(lower<T>(factor, diagonal), other, y, used);
+        ASSERT_TRUE(same_bits(y, expected))
+            << form << ", " << a.rows() << " × " << a.cols() << " · " << columns << ", diagonal " << diagonal;
+      };
+      expect("plain", a, b, this->workspace);
+      expect("b transposed", a, transposed(bt), this->workspace);
+      expect("b prepared", a, transposed(bt), with_prepared);
+      expect("a transposed", transposed(at), b, this->workspace);
+      expect("both transposed", transposed(at), transposed(bt), this->workspace);
+    }
+  });
+}
+
+TYPED_TEST(MatmulOf, LetsNothingOfALaterRowOfBIntoARowOfALowerTriangle) {
+  using T = TypeParam;
+  constexpr Index panel = TestFixture::panel_width;
+  for_each_triangle<T>(40, {0, 1, 13}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
+    for (const Index columns : {Index{1}, panel, panel + 1}) {
+      Matrix<T> b = random_matrix<T>(a.cols(), columns, 2), clean(a.rows(), columns), y(a.rows(), columns);
+      matmul(lower<T>(a, diagonal), b, clean, this->workspace);
+      for (Index hidden = a.cols() - 1; hidden >= 0; --hidden) {
+        const Matrix<T> before = b.row(hidden);
+        b.row(hidden).setConstant(poison<T>(hidden));
+        matmul(lower<T>(a, diagonal), b, y, this->workspace);
+        b.row(hidden) = before;
+        const Index first = std::find_if(bounds.begin(), bounds.end(), [&](Index bound) { return bound > hidden; }) -
+                            bounds.begin();  // of the rows that read it
+        ASSERT_TRUE(same_bits(y.topRows(first), clean.topRows(first)))
+            << "row " << hidden << " of b, " << a.rows() << " × " << a.cols() << " · " << columns << ", diagonal " << diagonal;
+        ASSERT_FALSE(y.bottomRows(a.rows() - first).array().isFinite().any()) << "rows that read it";
+      }
+    }
+  });
+}
+
+TYPED_TEST(MatmulOf, OfALowerTriangleEqualsTheProductWithItsZeros) {
+  using T = TypeParam;
+  for_each_triangle<T>(40, {0, 5}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
+    Matrix<T> zeros = a;
+    for (Index i = 0; i < a.rows(); ++i) {
+      zeros.row(i).tail(a.cols() - bounds[static_cast<std::size_t>(i)]).setZero();
+    }
+    const Matrix<T> b = random_matrix<T>(a.cols(), 2 * this->panel_width + 3, 2);
+    ASSERT_TRUE(same_bits(this->product(lower<T>(a, diagonal), b), this->product(zeros, b))) << a.rows() << ", " << diagonal;
+  });
+}
+
+TYPED_TEST(MatmulOf, OfATransposedLowerTriangleEqualsTheProductWithItsZeros) {
+  using T = TypeParam;
+  for_each_triangle<T>(40, {0, 5, 13}, [&](Matrix<T> a, Index diagonal, const auto& bounds) {
+    for (Index i = 0; i < a.rows(); ++i) {
+      a.row(i).tail(a.cols() - bounds[static_cast<std::size_t>(i)]).setZero();
+    }
+    const Matrix<T> at = a.transpose();
+    for (const Index columns : {Index{1}, this->panel_width, 4 * this->panel_width, 2 * this->panel_width + 3}) {
+      const Matrix<T> b = random_matrix<T>(a.rows(), columns, 2), bt = b.transpose(), expected = this->product(at, b);
+      const auto shape = text(a.rows(), " × ", a.cols(), ", diagonal ", diagonal, ", ", columns);
+      ASSERT_TRUE(same_bits(this->product(lower<T>(a, diagonal).transposed(), b), expected)) << shape;
+      ASSERT_TRUE(same_bits(this->product(lower<T>(a, diagonal).transposed(), transposed(bt)), expected)) << shape;
+      ASSERT_TRUE(same_bits(this->product(lower<T>(transposed(at), diagonal).transposed(), b), expected)) << shape;
+    }
+    // Transposed twice, it is itself.
+    const Matrix<T> b = random_matrix<T>(a.cols(), 3, 3);
+    ASSERT_TRUE(same_bits(this->product(lower<T>(a, diagonal).transposed().transposed(), b), this->product(a, b)));
+  });
 }
 
 TYPED_TEST(MatmulOf, LetsNaNAndInfinityIntoTheirRowAndColumnOnly) {
@@ -227,7 +336,7 @@ TYPED_TEST(MatmulOf, AllocatesNothingAfterTheFirstCallOfAShape) {
   const auto bias = random_vector<T>(70, 19);
   Matrix<T> y = Matrix<T>::Zero(20, 70);
   const auto call = [&] {
-    matmul(a, transposed<T>(weight), y, this->workspace, AddBias<T>{bias}, Activate{Activation::silu}, Add<T>{ConstView<T>(y)});
+    matmul(a, transposed(weight), y, this->workspace, {.bias = bias.data(), .activation = Activation::silu, .residual = y});
   };
   call();
   EXPECT_EQ(test::allocations_during(call), 0);
@@ -243,164 +352,7 @@ TYPED_TEST(MatmulOf, RefusesShapesThatDoNotFit) {
   Matrix<T> wide(2, 6);
   EXPECT_EQ(test::message_of<ShapeError>([&] { matmul(a, fits, wide, this->workspace); }),
             "matmul: y is 2 × 6, expected 2 × 5. Outputs are written in place and never resized.");
-  EXPECT_THROW(matmul(transposed<T>(a), fits, y, this->workspace), ShapeError);
-}
-
-/// One product, to which stages are applied. Its sizes leave remainders in every direction.
-template <class T>
-class EpilogueOf : public ::testing::Test {
- protected:
-  Index rows = detail::gemm::tile_rows + 3, columns = detail::gemm::panel_columns<T> + 3;
-  Matrix<T> a = random_matrix<T>(rows, 7, 20), b = random_matrix<T>(7, columns, 21),
-            other = random_matrix<T>(rows, columns, 22);
-  Vector<T> bias = random_vector<T>(columns, 23), row_bias = random_vector<T>(rows, 24);
-  Workspace<T> workspace;
-  Matrix<T> plain = with();
-
-  template <class... Stages>
-  Matrix<T> with(const Stages&... stages) {
-    Matrix<T> y = Matrix<T>::Constant(rows, columns, std::numeric_limits<T>::quiet_NaN());
-    matmul(a, b, y, workspace, stages...);
-    return y;
-  }
-
-  /// Expects y_ij = f(product_ij, i, j), computed in long double, up to rounding.
-  template <class F>
-  void expect_elements(const Matrix<T>& y, const F& f) {
-    for (Index i = 0; i < rows; ++i) {
-      for (Index j = 0; j < columns; ++j) {
-        const long double expected = f(static_cast<long double>(plain(i, j)), i, j);
-        const long double bound = 16 * static_cast<long double>(std::numeric_limits<T>::epsilon()) * (10 + std::fabs(expected));
-        ASSERT_TRUE(test::close(y(i, j), expected, bound)) << i << ", " << j;
-      }
-    }
-  }
-};
-TYPED_TEST_SUITE(EpilogueOf, Scalars, );
-
-TYPED_TEST(EpilogueOf, AddsABiasToEachColumn) {
-  this->expect_elements(this->with(AddBias<TypeParam>{this->bias}),
-                        [&](long double x, Index, Index j) { return x + this->bias(j); });
-}
-
-TYPED_TEST(EpilogueOf, AddsNothingForAnEmptyBias) {
-  const Vector<TypeParam> none;
-  EXPECT_TRUE(same_bits(this->with(AddBias<TypeParam>{none}), this->plain));
-}
-
-TYPED_TEST(EpilogueOf, AddsABiasToEachRow) {
-  this->expect_elements(this->with(AddRowBias<TypeParam>{this->row_bias.data()}),
-                        [&](long double x, Index i, Index) { return x + this->row_bias(i); });
-}
-
-TYPED_TEST(EpilogueOf, Scales) {
-  this->expect_elements(this->with(Scale<TypeParam>{TypeParam(0.3)}),
-                        [&](long double x, Index, Index) { return x * static_cast<long double>(TypeParam(0.3)); });
-}
-
-TYPED_TEST(EpilogueOf, Activates) {
-  this->expect_elements(this->with(Activate{Activation::tanh}), [](long double x, Index, Index) { return std::tanh(x); });
-  this->expect_elements(this->with(Activate{Activation::relu2}),
-                        [](long double x, Index, Index) { return std::max(x, 0.0L) * std::max(x, 0.0L); });
-}
-
-TYPED_TEST(EpilogueOf, ActivatesTheSumWithABias) {
-  using T = TypeParam;
-  const auto silu = [&](long double x, Index, Index j) {
-    const long double sum = x + static_cast<long double>(this->bias(j));
-    return sum / (1 + std::exp(-sum));
-  };
-  const AddBias<T> add{this->bias};
-  const Activate activate{Activation::silu};
-  this->expect_elements(this->with(add, activate), silu);
-  this->expect_elements(this->with(add, activate, Multiply<T>{this->other}),
-                        [&](long double x, Index i, Index j) { return silu(x, i, j) * this->other(i, j); });
-  const Vector<T> none;
-  EXPECT_TRUE(same_bits(this->with(AddBias<T>{none}, activate), this->with(activate)));
-}
-
-TYPED_TEST(EpilogueOf, ActivatesIntoABlockOfALargerMatrixOfAnyWidth) {
-  using T = TypeParam;
-  for (Index width = 1; width <= this->columns; ++width) {
-    const Matrix<T> part = this->b.leftCols(width);
-    const Vector<T> its_bias = this->bias.head(width);
-    Matrix<T> y = Matrix<T>::Constant(this->rows + 2, width + 40, -7);
-    matmul(this->a, part, y.block(1, 3, this->rows, width), this->workspace, AddBias<T>{its_bias}, Activate{Activation::gelu});
-    const Matrix<T> expected = this->with(AddBias<T>{this->bias}, Activate{Activation::gelu}).leftCols(width);
-    ASSERT_TRUE(same_bits(y.block(1, 3, this->rows, width), expected)) << width;
-    y.block(1, 3, this->rows, width).setConstant(-7);
-    ASSERT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written, width " << width;
-  }
-}
-
-TYPED_TEST(EpilogueOf, AddsAMatrix) {
-  this->expect_elements(this->with(Add<TypeParam>{this->other}),
-                        [&](long double x, Index i, Index j) { return x + this->other(i, j); });
-}
-
-TYPED_TEST(EpilogueOf, GatesWithAMatrix) {
-  this->expect_elements(this->with(Multiply<TypeParam>{this->other}),
-                        [&](long double x, Index i, Index j) { return x * this->other(i, j); });
-}
-
-TYPED_TEST(EpilogueOf, ReadsBlocksOfLargerMatrices) {
-  using T = TypeParam;
-  const Matrix<T> larger = random_matrix<T>(this->rows + 2, this->columns + 9, 25);
-  const auto block = larger.block(1, 4, this->rows, this->columns);
-  this->expect_elements(this->with(Multiply<T>{block}, Add<T>{block}),
-                        [&](long double x, Index i, Index j) { return x * block(i, j) + block(i, j); });
-}
-
-TYPED_TEST(EpilogueOf, AppliesStagesInTheOrderGiven) {
-  using T = TypeParam;
-  const Scale<T> twice{2};
-  const AddBias<T> add{this->bias};
-  this->expect_elements(this->with(add, twice), [&](long double x, Index, Index j) { return (x + this->bias(j)) * 2; });
-  this->expect_elements(this->with(twice, add), [&](long double x, Index, Index j) { return x * 2 + this->bias(j); });
-  this->expect_elements(
-      this->with(AddRowBias<T>{this->row_bias.data()}, Multiply<T>{this->other}, add, Activate{Activation::sigmoid}),
-      [&](long double x, Index i, Index j) {
-        return 1 / (1 + std::exp(-((x + this->row_bias(i)) * this->other(i, j) + this->bias(j))));
-      });
-}
-
-TYPED_TEST(EpilogueOf, AddsToWhatTheDestinationHolds) {
-  using T = TypeParam;
-  Matrix<T> y = this->other;
-  matmul(this->a, this->b, y, this->workspace, Add<T>{ConstView<T>(y)});
-  EXPECT_TRUE(same_bits(y, this->with(Add<T>{this->other})));
-}
-
-TYPED_TEST(EpilogueOf, SeesPositionsOfTheWholeWhenShifted) {
-  using T = TypeParam;
-  const Index row = 2, column = 5;
-  const Matrix<T> whole = random_matrix<T>(this->rows + row, this->columns + column, 26);
-  const auto wide_bias = random_vector<T>(this->columns + column, 27), tall_bias = random_vector<T>(this->rows + row, 28);
-  this->expect_elements(this->with(shifted(Add<T>{whole}, row, column), shifted(AddBias<T>{wide_bias}, row, column),
-                                   shifted(AddRowBias<T>{tall_bias.data()}, row, column)),
-                        [&](long double x, Index i, Index j) {
-                          return x + whole(i + row, j + column) + wide_bias(j + column) + tall_bias(i + row);
-                        });
-}
-
-/// A stage that notes what it was shown.
-template <class T>
-struct CountVisits {
-  Matrix<int>* visits;
-  Simd<T> operator()(Position at, Simd<T> value) const {
-    EXPECT_GE(at.lanes, 1);
-    EXPECT_LE(at.lanes, Simd<T>::width);
-    for (Index k = 0; k < at.lanes; ++k) {
-      ++(*visits)(at.row, at.column + k);
-    }
-    return value;
-  }
-};
-
-TYPED_TEST(EpilogueOf, VisitsEachElementOnce) {
-  Matrix<int> visits = Matrix<int>::Zero(this->rows, this->columns);
-  this->with(CountVisits<TypeParam>{&visits});
-  EXPECT_TRUE((visits.array() == 1).all());
+  EXPECT_THROW(matmul(transposed(a), fits, y, this->workspace), ShapeError);
 }
 
 }  // namespace

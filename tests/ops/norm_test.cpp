@@ -4,8 +4,12 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
+#include "gated/core/settings.hpp"
+#include "gated/train/recording.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/train/gradients.hpp"
 
 namespace gated {
 namespace {
@@ -14,148 +18,235 @@ using test::random_matrix;
 using test::random_vector;
 using test::same_bits;
 
+constexpr NormForm forms[]{NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms};
+constexpr NormForm scale_norms[]{NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms};
+
+/// A norm of `channels` channels and its parameters, absent unless the form has them.
 template <class T>
-class LayerNormOf : public ::testing::Test {
- protected:
-  Workspace<T> workspace;
-  Vector<T> none;
+struct TestedNorm {
+  NormForm form = NormForm::none;
+  double eps = 1e-5;
+  Vector<T> weight, bias, gain;
 
-  Matrix<T> normalised(const ConstView<T>& x, const Vector<T>& scale, const Vector<T>& shift, double eps = 1e-5) {
-    Matrix<T> y = Matrix<T>::Constant(x.rows(), x.cols(), std::numeric_limits<T>::quiet_NaN());
-    layer_norm<T>(x, scale, shift, eps, y, workspace);
-    return y;
-  }
-
-  /// The formula, element by element, in long double. `bound` counts machine epsilons of 1 + |expected|.
-  static void expect_formula(const Matrix<T>& y, const Matrix<T>& x, const Vector<T>& scale, const Vector<T>& shift, double eps,
-                             double bound = 16) {
-    const auto count = static_cast<long double>(x.cols());
-    for (Index i = 0; i < x.rows(); ++i) {
-      long double mean = 0, variance = 0;
-      for (Index j = 0; j < x.cols(); ++j) {
-        mean += static_cast<long double>(x(i, j)) / count;
-      }
-      for (Index j = 0; j < x.cols(); ++j) {
-        const long double centred = static_cast<long double>(x(i, j)) - mean;
-        variance += centred * centred / count;
-      }
-      for (Index j = 0; j < x.cols(); ++j) {
-        long double expected = (static_cast<long double>(x(i, j)) - mean) / std::sqrt(variance + static_cast<long double>(eps));
-        expected = scale.size() == 0 ? expected : expected * static_cast<long double>(scale(j));
-        expected = shift.size() == 0 ? expected : expected + static_cast<long double>(shift(j));
-        const long double tolerance =
-            bound * static_cast<long double>(std::numeric_limits<T>::epsilon()) * (1 + std::fabs(expected));
-        ASSERT_TRUE(test::close(y(i, j), expected, tolerance)) << i << ", " << j << " of " << x.cols() << " channels";
-      }
+  TestedNorm(NormForm form_, Index channels, double eps_ = 1e-5) : form(form_), eps(eps_) {
+    if (form == NormForm::layer_norm) {
+      weight = random_vector<T>(channels, 2);
+      bias = random_vector<T>(channels, 3);
+    } else if (form != NormForm::rms) {
+      gain = Vector<T>::Constant(1, T(1.3));
     }
   }
+  static constexpr auto fields() {
+    return std::tuple{field("weight", &TestedNorm::weight, Role::norm), field("bias", &TestedNorm::bias, Role::norm),
+                      field("gain", &TestedNorm::gain, Role::norm)};
+  }
+  NormParameters<T> parameters() const { return {form, eps, weight.data(), bias.data(), gain.data()}; }
 };
-using Scalars = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(LayerNormOf, Scalars, );
 
-TYPED_TEST(LayerNormOf, EqualsItsFormulaForEveryWidth) {
-  using T = TypeParam;
-  for (Index channels = 1; channels <= 40; ++channels) {
-    const Matrix<T> x = random_matrix<T>(3, channels, 1);
-    const auto scale = random_vector<T>(channels, 2), shift = random_vector<T>(channels, 3);
-    this->expect_formula(this->normalised(x, scale, shift), x, scale, shift, 1e-5);
-  }
+template <class T>
+Matrix<T> normalised(const ConstView<T>& x, const TestedNorm<T>& norm, int threads = 1) {
+  Matrix<T> y = Matrix<T>::Constant(x.rows(), x.cols(), std::numeric_limits<T>::quiet_NaN());
+  normalise<T>(x, norm.parameters(), y, Workspace<T>(Threads{threads}));
+  return y;
 }
 
-TYPED_TEST(LayerNormOf, LeavesOutAScaleOrShiftOfSizeZero) {
-  using T = TypeParam;
-  const Matrix<T> x = random_matrix<T>(3, 21, 4);
-  const auto scale = random_vector<T>(21, 5), shift = random_vector<T>(21, 6);
-  this->expect_formula(this->normalised(x, this->none, this->none), x, this->none, this->none, 1e-5);
-  this->expect_formula(this->normalised(x, scale, this->none), x, scale, this->none, 1e-5);
-  this->expect_formula(this->normalised(x, this->none, shift), x, this->none, shift, 1e-5);
-}
-
-TYPED_TEST(LayerNormOf, HasEpsInsideTheRoot) {
-  using T = TypeParam;
-  for (const double eps : {1e-5, 1e-6, 1e-12}) {
-    for (const double deviation : {1e-2, 1e-4, 1e-8}) {
-      const Matrix<T> x = random_matrix<T>(3, 13, 7, deviation);
-      const Matrix<T> y = this->normalised(x, this->none, this->none, eps);
-      this->expect_formula(y, x, this->none, this->none, eps);
-      const auto largest = static_cast<double>(y.cwiseAbs().maxCoeff());
-      EXPECT_LE(largest, 4 * deviation / std::sqrt(eps)) << "an eps outside the root, or a floor, divides by less";
+/// The formula of NormForm, element by element, in long double. `bound` counts machine epsilons of 1 + |expected|, or of
+/// |expected| where nothing is added.
+template <class T>
+void expect_formula(const Matrix<T>& x, const TestedNorm<T>& norm, double bound = 64) {
+  const Matrix<T> y = normalised<T>(x, norm);
+  const auto count = static_cast<long double>(x.cols());
+  const auto eps = static_cast<long double>(static_cast<T>(norm.eps));
+  const bool centred = norm.form == NormForm::layer_norm;
+  for (Index i = 0; i < x.rows(); ++i) {
+    long double mean = 0, square = 0;
+    for (Index j = 0; j < x.cols(); ++j) {
+      mean += centred ? static_cast<long double>(x(i, j)) / count : 0;
+    }
+    for (Index j = 0; j < x.cols(); ++j) {
+      const long double value = static_cast<long double>(x(i, j)) - mean;
+      square += value * value / count;
+    }
+    const long double size = norm.form == NormForm::scale_norm ? std::max(std::sqrt(square), eps) : std::sqrt(square + eps);
+    for (Index j = 0; j < x.cols(); ++j) {
+      long double expected = (static_cast<long double>(x(i, j)) - mean) / size;
+      expected *= norm.gain.size() == 0 ? 1 : static_cast<long double>(norm.gain[0]);
+      expected *= norm.weight.size() == 0 ? 1 : static_cast<long double>(norm.weight[j]);
+      expected += norm.bias.size() == 0 ? 0 : static_cast<long double>(norm.bias[j]);
+      const long double tolerance = bound * static_cast<long double>(std::numeric_limits<T>::epsilon());
+      ASSERT_TRUE(test::close(y(i, j), expected, tolerance * ((centred ? 1 : 0) + std::fabs(expected))))
+          << name_of(norm.form) << " at " << i << ", " << j << " of " << x.cols() << " channels";
     }
   }
 }
 
-TYPED_TEST(LayerNormOf, OfEqualChannelsIsTheShift) {
-  using T = TypeParam;
-  const Matrix<T> x = Matrix<T>::Constant(2, 8, 3);
-  const auto scale = random_vector<T>(8, 8), shift = random_vector<T>(8, 9);
-  const Matrix<T> y = this->normalised(x, scale, shift);
+template <class T>
+class NormaliseOf : public ::testing::Test {};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(NormaliseOf, Scalars, );
+
+TYPED_TEST(NormaliseOf, EqualsItsFormulaForEveryFormAndWidth) {
+  for (const NormForm form : forms) {
+    for (Index channels = 1; channels <= 150; channels += channels < 40 ? 1 : 11) {
+      expect_formula(random_matrix<TypeParam>(3, channels, 1), TestedNorm<TypeParam>(form, channels));
+    }
+  }
+}
+
+TYPED_TEST(NormaliseOf, LeavesXAsItIsWithoutAForm) {
+  const TestedNorm<TypeParam> none(NormForm::none, 21);
+  Matrix<TypeParam> x = random_matrix<TypeParam>(3, 21, 4);
+  const Matrix<TypeParam> before = x;
+  EXPECT_TRUE(same_bits(normalised<TypeParam>(x, none), before));
+  normalise<TypeParam>(x, none.parameters(), x, Workspace<TypeParam>());
+  EXPECT_TRUE(same_bits(x, before));
+}
+
+TYPED_TEST(NormaliseOf, LeavesOutParametersThatAreAbsent) {
+  const Matrix<TypeParam> x = random_matrix<TypeParam>(3, 21, 4);
+  for (const NormForm form : forms) {
+    TestedNorm<TypeParam> norm(form, 21);
+    norm.gain.resize(0);
+    norm.weight.resize(0);
+    expect_formula(x, norm);
+    norm.bias.resize(0);
+    expect_formula(x, norm);
+    norm.weight = TestedNorm<TypeParam>(form, 21).weight;
+    expect_formula(x, norm);
+  }
+}
+
+TYPED_TEST(NormaliseOf, HasEpsInsideTheRootAndOutsideForTheClampedOne) {
+  for (const NormForm form : forms) {
+    for (const double eps : {1e-5, 1e-6, 1e-12}) {
+      for (const double deviation : {1e-2, 1e-4, 1e-8}) {
+        TestedNorm<TypeParam> norm(form, 13, eps);
+        norm.weight.resize(0);
+        norm.bias.resize(0);
+        expect_formula(random_matrix<TypeParam>(3, 13, 7, deviation), norm);
+      }
+    }
+  }
+  const Matrix<TypeParam> x = Matrix<TypeParam>::Constant(1, 4, TypeParam(1e-3));
+  EXPECT_TRUE(test::close(normalised<TypeParam>(x, {NormForm::scale_norm, 4})(0, 0), 1.3L, 1e-6L)) << "1e-3 is above eps";
+  EXPECT_TRUE(test::close(normalised<TypeParam>(x, {NormForm::rms, 4})(0, 0), 1e-3L / std::sqrt(1.1e-5L), 1e-6L));
+}
+
+TYPED_TEST(NormaliseOf, OfEqualChannelsIsTheBiasOfALayerNorm) {
+  const TestedNorm<TypeParam> norm(NormForm::layer_norm, 8);
+  const Matrix<TypeParam> y = normalised<TypeParam>(Matrix<TypeParam>::Constant(2, 8, 3), norm);
   for (Index i = 0; i < 2; ++i) {
-    EXPECT_TRUE(same_bits(y.row(i), shift.transpose()));
+    EXPECT_TRUE(same_bits(y.row(i), norm.bias.transpose()));
   }
 }
 
-TYPED_TEST(LayerNormOf, KeepsItsPrecisionFarFromZero) {
-  using T = TypeParam;
-  const Matrix<T> x = (random_matrix<T>(4, 64, 10).array() + T{1000}).matrix();
-  this->expect_formula(this->normalised(x, this->none, this->none), x, this->none, this->none, 1e-5, 4000);
+TYPED_TEST(NormaliseOf, KeepsThePrecisionOfALayerNormFarFromZero) {
+  const Matrix<TypeParam> x = (random_matrix<TypeParam>(4, 64, 10).array() + TypeParam{1000}).matrix();
+  expect_formula(x, TestedNorm<TypeParam>(NormForm::layer_norm, 64), 8000);
 }
 
-TYPED_TEST(LayerNormOf, MayWriteOverItsInput) {
-  using T = TypeParam;
-  Matrix<T> x = random_matrix<T>(5, 19, 11);
-  const auto scale = random_vector<T>(19, 12), shift = random_vector<T>(19, 13);
-  const Matrix<T> expected = this->normalised(x, scale, shift);
-  layer_norm<T>(x, scale, shift, 1e-5, x, this->workspace);
-  EXPECT_TRUE(same_bits(x, expected));
-}
-
-TYPED_TEST(LayerNormOf, ReadsAndWritesBlocksOfLargerMatrices) {
-  using T = TypeParam;
-  const Matrix<T> larger = random_matrix<T>(7, 30, 14), x = larger.block(1, 5, 4, 11);
-  Matrix<T> y = Matrix<T>::Constant(6, 15, -7);
-  layer_norm<T>(larger.block(1, 5, 4, 11), this->none, this->none, 1e-5, y.block(1, 2, 4, 11), this->workspace);
-  EXPECT_TRUE(same_bits(y.block(1, 2, 4, 11), this->normalised(x, this->none, this->none)));
-  y.block(1, 2, 4, 11).setConstant(-7);
-  EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
-}
-
-TYPED_TEST(LayerNormOf, GivesARowTheSameBitsWhereverItStands) {
-  using T = TypeParam;
-  const Matrix<T> x = random_matrix<T>(2 * rows_per_task + 5, 27, 15);
-  const auto scale = random_vector<T>(27, 16), shift = random_vector<T>(27, 17);
-  const Matrix<T> whole = this->normalised(x, scale, shift);
-  for (Index i = 0; i < x.rows(); ++i) {
-    const Matrix<T> row = x.row(i);
-    EXPECT_TRUE(same_bits(this->normalised(row, scale, shift), whole.row(i))) << i;
-  }
-  for (const int threads : {2, 3}) {
-    Workspace<T> several(Threads{threads});
-    Matrix<T> y(x.rows(), x.cols());
-    layer_norm<T>(x, scale, shift, 1e-5, y, several);
-    EXPECT_TRUE(same_bits(y, whole)) << threads << " threads";
+TYPED_TEST(NormaliseOf, HoldsForScaleNormsOfNumbersUpToTenToTheEighteenAndDownToTiny) {
+  for (const NormForm form : scale_norms) {
+    for (const double size : {1e18, 1e15, 1e9, 1e-2, 1e-5, 1e-6, 1e-10, 1e-18, 1e-30}) {
+      expect_formula(random_matrix<TypeParam>(4, 19, 2, size / 4), TestedNorm<TypeParam>(form, 19));
+      Matrix<TypeParam> x = Matrix<TypeParam>::Constant(2, 1000, static_cast<TypeParam>(size));
+      x.row(1) *= TypeParam{-1};
+      expect_formula(x, TestedNorm<TypeParam>(form, 1000));
+    }
+    Matrix<TypeParam> mixed = random_matrix<TypeParam>(2, 9, 3);
+    mixed(0, 4) = TypeParam(1e18);
+    mixed(1, 8) = TypeParam(-1e18);
+    expect_formula(mixed, TestedNorm<TypeParam>(form, 9));
   }
 }
 
-TYPED_TEST(LayerNormOf, OfNothingIsNothing) {
-  EXPECT_EQ(this->normalised(Matrix<TypeParam>(0, 4), this->none, this->none).rows(), 0);
-  EXPECT_EQ(this->normalised(Matrix<TypeParam>(4, 0), this->none, this->none).cols(), 0);
+TYPED_TEST(NormaliseOf, LeavesZeroRowsZeroInTheScaleNorms) {
+  for (const NormForm form : scale_norms) {
+    for (const double eps : {1e-5, 1e-12}) {
+      Matrix<TypeParam> x = random_matrix<TypeParam>(3, 7, 4);
+      x.row(1).setZero();
+      const Matrix<TypeParam> y = normalised<TypeParam>(x, {form, 7, eps});
+      EXPECT_TRUE(same_bits(y.row(1), Matrix<TypeParam>::Zero(1, 7)));
+      EXPECT_TRUE(y.allFinite());
+    }
+  }
 }
 
-TYPED_TEST(LayerNormOf, KeepsNaNInItsRow) {
-  Matrix<TypeParam> x = random_matrix<TypeParam>(3, 9, 18);
-  x(1, 4) = std::numeric_limits<TypeParam>::quiet_NaN();
-  const Matrix<TypeParam> y = this->normalised(x, this->none, this->none);
-  EXPECT_TRUE(y.row(1).array().isNaN().all());
-  EXPECT_TRUE(y.row(0).array().isFinite().all());
-  EXPECT_TRUE(y.row(2).array().isFinite().all());
+TYPED_TEST(NormaliseOf, KeepsNaNInItsRow) {
+  for (const NormForm form : forms) {
+    Matrix<TypeParam> x = random_matrix<TypeParam>(3, 11, 5);
+    x(1, 7) = std::numeric_limits<TypeParam>::quiet_NaN();
+    const Matrix<TypeParam> y = normalised<TypeParam>(x, {form, 11});
+    EXPECT_TRUE(y.row(1).array().isNaN().all()) << name_of(form);
+    EXPECT_TRUE(y.row(0).allFinite());
+    EXPECT_TRUE(y.row(2).allFinite());
+  }
 }
 
-TEST(ForEachRow, VisitsEachRowOnce) {
-  const Workspace<float> workspace(Threads{3});
-  for (const Index rows : {Index{0}, Index{1}, rows_per_task - 1, rows_per_task, rows_per_task + 1, 5 * rows_per_task + 3}) {
-    std::vector<int> visits(static_cast<std::size_t>(rows), 0);
-    for_each_row(rows, workspace, [&](Index row) { ++visits[static_cast<std::size_t>(row)]; });
-    EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << rows;
+TYPED_TEST(NormaliseOf, GivesARowTheSameBitsWhereverItStandsAndLies) {
+  using T = TypeParam;
+  const Matrix<T> larger = random_matrix<T>(2 * rows_per_task + 7, 40, 15), x = larger.block(1, 5, 2 * rows_per_task + 5, 27);
+  for (const NormForm form : forms) {
+    const TestedNorm<T> norm(form, 27);
+    const Matrix<T> whole = normalised<T>(x, norm);
+    for (Index i = 0; i < x.rows(); ++i) {
+      EXPECT_TRUE(same_bits(normalised<T>(x.row(i), norm), whole.row(i))) << name_of(form) << ", row " << i;
+    }
+    EXPECT_TRUE(same_bits(normalised<T>(x, norm, 2), whole)) << name_of(form);
+    EXPECT_TRUE(same_bits(normalised<T>(x, norm, 3), whole)) << name_of(form);
+    Matrix<T> y = x;
+    normalise<T>(y, norm.parameters(), y, Workspace<T>());
+    EXPECT_TRUE(same_bits(y, whole)) << name_of(form) << " in place";
+    y = Matrix<T>::Constant(x.rows() + 2, 31, -7);
+    normalise<T>(larger.block(1, 5, x.rows(), 27), norm.parameters(), y.block(1, 2, x.rows(), 27), Workspace<T>());
+    EXPECT_TRUE(same_bits(y.block(1, 2, x.rows(), 27), whole)) << name_of(form);
+    y.block(1, 2, x.rows(), 27).setConstant(-7);
+    EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
+  }
+}
+
+TYPED_TEST(NormaliseOf, OfNothingIsNothing) {
+  for (const NormForm form : forms) {
+    EXPECT_EQ(normalised<TypeParam>(Matrix<TypeParam>(0, 4), {form, 4}).rows(), 0);
+    EXPECT_EQ(normalised<TypeParam>(Matrix<TypeParam>(4, 0), {form, 0}).cols(), 0);
+  }
+}
+
+TYPED_TEST(NormaliseOf, IsTheSameAsAnOpOfARun) {
+  using T = TypeParam;
+  const Matrix<T> x = random_matrix<T>(5, 27, 1);
+  for (const NormForm form : {NormForm::none, forms[0], forms[1], forms[2], forms[3]}) {
+    const TestedNorm<T> norm(form, 27);
+    Matrix<T> y(5, 27);
+    Workspace<T> workspace;
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, Sequences::single(5));
+    EXPECT_EQ(normalise(run, input_rows<T>(x), norm.parameters(), Rows<T>(y)).data,
+              form == NormForm::none ? x.data() : y.data())
+        << "none copies nothing";
+    Tape<T> tape;
+    TestedNorm<T> gradient = norm;
+    tape.begin(norm, gradient);
+    Recording<T> recording(tape, Sequences::single(5));
+    const Variable recorded = normalise(recording, tape.input(x), norm.parameters(), {});
+    EXPECT_TRUE(same_bits(tape[recorded], normalised<T>(x, norm))) << name_of(form);
+    EXPECT_TRUE(form == NormForm::none || same_bits(y, tape[recorded])) << name_of(form);
+  }
+}
+
+TEST(NormaliseBackward, GradientsAreThoseOfEveryForm) {
+  for (const NormForm form : forms) {
+    for (const Index channels : {1, 5, 8, 19}) {
+      for (const double deviation : {1.0, 0.03}) {  // below eps, where a norm is clamped
+        SCOPED_TRACE(testing::Message() << name_of(form) << ", " << channels << ", " << deviation);
+        test::expect_gradients(TestedNorm<double>(form, channels, 0.1), random_matrix<double>(7, channels, 1, deviation),
+                               [](Tape<double>& tape, const TestedNorm<double>& norm, Variable x) {
+                                 Recording<double> run(tape, Sequences::single(tape.rows(x)));
+                                 const Variable y = normalise(run, x, norm.parameters(), {});
+                                 return normalise(run, add(run, y, x), norm.parameters(), {});  // x is read twice
+                               });
+      }
+    }
   }
 }
 

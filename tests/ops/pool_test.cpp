@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "tests/core/numbers.hpp"
+#include "tests/ops/op.hpp"
 
 namespace gated {
 namespace {
@@ -84,6 +84,94 @@ TYPED_TEST(MeanOverTokensOf, ReadsAndWritesBlocksOfLargerMatrices) {
   EXPECT_TRUE(test::same_bits(y.block(1, 3, 2, 11), pooled(x, Sequences::uniform(2, 3))));
   y.block(1, 3, 2, 11).setConstant(-7);
   EXPECT_TRUE((y.array() == TypeParam{-7}).all());
+}
+
+/// A model without parameters.
+struct Nothing {
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+/// Expects that f(run, x) is y in a batch and on a tape, and that its gradients are right, also where x has some already.
+template <class Model, class F>
+void expect_pooled(const Model& model, const Sequences& sequences, const Matrix<double>& x, const Matrix<double>& y,
+                   const F& f) {
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, sequences);
+  EXPECT_TRUE(test::same_bits(run[f(run, model, input_rows<double>(x))], y));
+  Tape<double> tape;
+  Model gradient = zeros_like(model);
+  tape.begin(model, gradient);
+  Recording<double> recording(tape, sequences);
+  EXPECT_TRUE(test::same_bits(tape[f(recording, model, tape.input(x))], y));
+  for (const bool twice : {false, true}) {
+    test::expect_gradients(model, x, [&](Tape<double>& step, const Model& own, Variable input) {
+      Recording<double> again(step, sequences);
+      const Variable once = f(again, own, input);
+      return twice ? multiply(again, once, f(again, own, input)) : once;
+    });
+  }
+}
+
+const auto mean = [](auto& run, const auto&, const auto& x) { return mean_over_tokens(run, x); };
+const auto first = [](auto& run, const auto&, const auto& x) { return first_tokens(run, x); };
+
+TEST(Pooling, OpsAreTheirFormulasAndTakeGradientsBack) {
+  const auto x = test::random_matrix<double>(20, 5, 1);
+  for (const Sequences& sequences : {Sequences::of_lengths({7, 1, 12}), Sequences::uniform(4, 5)}) {
+    expect_pooled(Nothing(), sequences, x, pooled(x, sequences), mean);
+    Matrix<double> heads(sequences.count(), 5);
+    for (Index b = 0; b < sequences.count(); ++b) {
+      heads.row(b) = x.row(sequences.offset(b));
+    }
+    expect_pooled(Nothing(), sequences, x, heads, first);
+  }
+  const Sequences with_empty = Sequences::of_lengths({0, 20, 0});
+  expect_pooled(Nothing(), with_empty, x, pooled(x, with_empty), mean);
+}
+
+TEST(Pooling, RefusesRowsThatTheSequencesDoNotCoverAndNoTokens) {
+  const auto x = test::random_matrix<double>(20, 5, 1);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> longer(workspace, Sequences::single(21)), empty(workspace, Sequences::of_lengths({20, 0}));
+  const auto message = [&](Batch<double>& run, const auto& f) {
+    return test::message_of<ShapeError>([&] { f(run, Nothing(), input_rows<double>(x)); });
+  };
+  const std::string rows =
+      ": x has 20 rows, but the sequences cover 1 sequence × 21 tokens. Every row belongs to exactly one "
+      "sequence.";
+  EXPECT_EQ(message(longer, mean), "mean_over_tokens" + rows);
+  EXPECT_EQ(message(longer, first), "first_tokens" + rows);
+  EXPECT_EQ(message(empty, first), "first_tokens: sequence 1 has no token.");
+}
+
+struct Token {
+  Vector<double> token = test::random_vector<double>(5, 2);
+  static constexpr auto fields() { return std::tuple{field("token", &Token::token, Role::position)}; }
+};
+
+TEST(Prepend, PutsARowBeforeEachSequence) {
+  const auto x = test::random_matrix<double>(20, 5, 1);
+  const Token model;
+  for (const Sequences& sequences : {Sequences::of_lengths({7, 0, 1, 12}), Sequences::uniform(4, 5)}) {
+    Matrix<double> expected(20 + sequences.count(), 5), place = Matrix<double>::Constant(30, 7, -7);
+    for (Index b = 0; b < sequences.count(); ++b) {
+      const Index offset = sequences.offset(b), length = sequences.length(b);
+      expected.row(offset + b) = model.token.transpose();
+      expected.middleRows(offset + b + 1, length) = x.middleRows(offset, length);
+    }
+    Workspace<double> workspace;
+    const auto frame = workspace.frame();
+    Batch<double> run(workspace, sequences);
+    auto block = place.block(1, 1, expected.rows(), 5);
+    prepend(run, model.token, input_rows<double>(x), block);
+    EXPECT_TRUE(test::same_bits(block, expected));
+    block.setConstant(-7);
+    EXPECT_TRUE((place.array() == -7).all());
+    expect_pooled(model, sequences, x, expected,
+                  [](auto& any, const Token& own, const auto& rows) { return prepend(any, own.token, rows, {}); });
+  }
 }
 
 }  // namespace

@@ -63,6 +63,21 @@ TEST(T5Bias, LooksUpTheBucketOfEachOffsetAndScales) {
   }
 }
 
+TEST(T5Bias, GoesBackToTheBucketsThatItCameFrom) {
+  const Index n = 150;
+  for (const bool causal : {false, true}) {
+    for (const Index buckets : {4, 32}) {
+      const Vector<double> slope = test::random_vector<double>(2 * n - 1, 2);
+      Vector<double> gradient = Vector<double>::Constant(buckets, 5), expected = gradient;
+      t5_bias_backward<double>(buckets, 2.5, causal, 128, n, slope.data(), gradient.data());
+      for (Index offset = 1 - n; offset < n; ++offset) {
+        expected[t5_bucket(-offset, causal, buckets)] += 2.5 * slope[n - 1 + offset];
+      }
+      EXPECT_LE((gradient - expected).cwiseAbs().maxCoeff(), 1e-12);
+    }
+  }
+}
+
 template <class T>
 class SinusoidOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;

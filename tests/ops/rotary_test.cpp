@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/numbers.hpp"
+#include "gated/core/settings.hpp"
+#include "tests/ops/op.hpp"
 
 namespace gated {
 namespace {
@@ -103,6 +104,57 @@ TYPED_TEST(RotaryOf, TouchesNothingAroundABlock) {
   EXPECT_TRUE(same_bits(Matrix<T>(whole.block(1, 2, 4, 7)), expected));
   whole.block(1, 2, 4, 7) = before.block(1, 2, 4, 7);
   EXPECT_TRUE(same_bits(whole, before));
+}
+
+/// Frequencies that stay as they are in training.
+template <class T>
+struct Frequencies {
+  using Scalar = T;
+  Vector<T> values;
+  explicit Frequencies(Index dimensions) : values(rotary_frequencies<T>(dimensions, 50)) {}
+  static constexpr auto fields() { return std::tuple{field("values", &Frequencies::values, Role::constant)}; }
+};
+
+TEST(Rotary, IsAnOpInPlaceByThePositionInEachSequence) {
+  for (const Rotary layout : {Rotary::none, Rotary::interleaved, Rotary::half}) {
+    for (const Index dimensions : {2, 6}) {
+      const auto rotated_parts = [layout](auto& run, const auto& p, const auto& x, const auto&) {
+        const auto z = multiply(run, x, x);  // what is rotated in place, nobody may have read before
+        rotate(run, layout, p.values, run.columns(z, 0, 6), run.columns(z, 6, 7));
+        return z;
+      };
+      SCOPED_TRACE(testing::Message() << name_of(layout) << ", " << dimensions);
+      test::expect_op<Frequencies>(dimensions, rotated_parts, {.in = 13, .out = 13});
+      const Frequencies<double> frequencies(dimensions);
+      const auto x = random_matrix<double>(9, 13, 1);
+      Matrix<double> expected = x.cwiseProduct(x), table(9, dimensions);
+      rotary_table<double>(frequencies.values, 0, table);
+      for (const Index b : {0, 4}) {  // sequences of 4 and 5 tokens
+        for (const Index column : {0, 6}) {
+          if (layout != Rotary::none) {
+            rotate<double>(expected.block(b, column, 4 + b / 4, 6 + column / 6), table.topRows(4 + b / 4), layout);
+          }
+        }
+      }
+      Workspace<double> workspace;
+      const test::Op layer(frequencies, rotated_parts, 13, 13);
+      EXPECT_TRUE(same_bits(layer.forward(x, Sequences::of_lengths({4, 5}), workspace), expected));
+    }
+  }
+}
+
+TEST(Rotary, RefusesRowsThatTheSequencesDoNotCoverAndTooFewChannels) {
+  Matrix<double> x = random_matrix<double>(9, 3, 1);
+  const Matrix<double> before = x;
+  Workspace<double> workspace;
+  Batch<double> run(workspace, Sequences::single(8));
+  EXPECT_EQ(message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(2), Rows<double>(x)); }),
+            "RotaryEmbedding: x has 9 rows, but the sequences cover 1 sequence × 8 tokens. Every row belongs to exactly one "
+            "sequence.");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(4), Rows<double>(x).middle(0, 8)); }),
+      "RotaryEmbedding: x has 3 columns, expected at least the 4 that are rotated.");
+  EXPECT_TRUE(same_bits(x, before));
 }
 
 TEST(Rotary, RefusesAnOddOrEmptyNumberOfDimensions) {

@@ -62,11 +62,10 @@ struct Attention {
     scoring.queries = rows ? queries.data() : nullptr;
   }
 
-  template <class... Stages>
-  Matrix<T> run(int threads, const Stages&... stages) const {
+  Matrix<T> run(int threads, const Epilogue<T>& epilogue = {}, const WeightsWatcher<T>& watch = {}) const {
     Matrix<T> y(q.rows(), v.cols());
     Workspace<T> workspace(Threads{threads});
-    attend<T>(q, k, v, first, scoring, y, workspace, stages...);
+    attend<T>(q, k, v, first, scoring, y, workspace, epilogue, watch);
     return y;
   }
 
@@ -199,12 +198,97 @@ TYPED_TEST(ScoresOf, DroppedQueriesBecomeZeroHoweverLargeTheirScores) {
   }
 }
 
-TYPED_TEST(ScoresOf, AppliesItsStagesToTheRowsOfTheWholeOutput) {
-  Attention<TypeParam> attention(150, 150, 0);
-  attention.scoring.scale = TypeParam(0.1);
-  const auto gate = random_matrix<TypeParam>(150, 7, 6);
-  const Matrix<TypeParam> expected = attention.run(1).cwiseProduct(gate);
-  EXPECT_TRUE(same_bits(attention.run(1, Multiply<TypeParam>(gate)), expected));
+TYPED_TEST(ScoresOf, FutureKeysAndValuesOfEachQueryMayHoldAnything) {
+  using T = TypeParam;
+  constexpr T infinity = std::numeric_limits<T>::infinity(), huge = std::numeric_limits<T>::max();
+  for (const ScoreKernel kernel : kernels) {
+    for (const auto& [queries, first] : {std::pair<Index, Index>{40, 0}, {1, 12}, {9, 31}, {270, 3}}) {  // 270: two blocks
+      const Index count = first + queries + 2;
+      Attention<T> attention(queries, count, first);
+      attention.scoring = {.kernel = kernel, .scale = T(0.3), .causal = true};
+      attention.use_relative();
+      attention.use_bias();
+      attention.use_masks(false);
+      const Matrix<T> y = attention.run(1);
+      ASSERT_TRUE(y.allFinite());
+      for (Index hidden = first; hidden<count; hidden += queries> 40 ? 29 : 1) {
+        Attention<T> spoilt = attention;
+        const T what = hidden % 4 == 0 ? infinity : hidden % 4 == 1 ? -infinity : hidden % 4 == 2 ? huge : infinity - infinity;
+        spoilt.k.bottomRows(count - hidden).setConstant(what);
+        spoilt.v.bottomRows(count - hidden).setConstant(what);
+        spoilt.bias.rightCols(spoilt.bias.cols() - hidden).setConstant(what);
+        spoilt.use_bias();
+        spoilt.use_relative();
+        std::fill(spoilt.relative.begin() + count, spoilt.relative.end(), what);  // of keys after the query
+        const Index before = std::min(hidden - first, queries);                   // the queries that do not see it
+        ASSERT_TRUE(same_bits(spoilt.run(1).topRows(before), y.topRows(before)))
+            << name_of(kernel) << ", token " << hidden << ", " << queries << " queries from " << first;
+      }
+      attention.v.row(first + queries / 2).setConstant(infinity);
+      attention.keys[static_cast<std::size_t>(first + queries / 2)] = 1;
+      EXPECT_FALSE(attention.run(1).row(queries / 2).allFinite()) << "what a query does see, it sees";
+    }
+  }
+}
+
+TYPED_TEST(ScoresOf, GivesAQueryTheBitsThatItHasAlone) {
+  using T = TypeParam;
+  for (const ScoreKernel kernel : kernels) {
+    for (const bool causal : {false, true}) {
+      Attention<T> attention(270, 275, 3);
+      attention.scoring = {.kernel = kernel, .scale = T(0.3), .causal = causal};
+      attention.use_relative();
+      const Matrix<T> y = attention.run(1);
+      for (Index i = 0; i < 270; i += i % 7 == 0 ? 1 : 12) {
+        Attention<T> alone = attention;
+        alone.q = attention.q.row(i);
+        alone.first = 3 + i;
+        if (causal) {  // as in a stream, which has no later keys
+          alone.k = attention.k.topRows(3 + i + 1);
+          alone.v = attention.v.topRows(3 + i + 1);
+        }
+        ASSERT_TRUE(same_bits(alone.run(1), y.row(i))) << name_of(kernel) << ", query " << i << ", causal " << causal;
+      }
+    }
+  }
+}
+
+TYPED_TEST(ScoresOf, AreJoinedByAnEpilogueAtTheirPlaceInTheWholeOutput) {
+  using T = TypeParam;
+  for (const bool causal : {false, true}) {
+    Attention<T> attention(300, 300, 0);  // two blocks of queries
+    attention.scoring.scale = T(0.1);
+    attention.scoring.causal = causal;
+    const auto gate = random_matrix<T>(300, 7, 6), residual = random_matrix<T>(300, 7, 7);
+    const Matrix<T> plain = attention.run(1);
+    EXPECT_TRUE(same_bits(attention.run(1, {.gate = gate}), Matrix<T>(plain.cwiseProduct(gate))));
+    EXPECT_TRUE(same_bits(attention.run(1, {.residual = residual}), Matrix<T>(plain + residual)));
+  }
+}
+
+TYPED_TEST(ScoresOf, ShowsAllWeightsOfASequenceAtOnce) {
+  using T = TypeParam;
+  for (const ScoreKernel kernel : kernels) {
+    Attention<T> attention(300, 310, 10);
+    attention.scoring = {.kernel = kernel, .scale = T(0.1), .causal = true};
+    attention.k.row(309).setConstant(std::numeric_limits<T>::quiet_NaN());  // which the last query alone sees
+    int shown = 0;
+    Matrix<T> weights;
+    const Matrix<T> watched = attention.run(1, {}, [&](Index part, const ConstView<T>& a) {
+      EXPECT_EQ(part, 0);
+      weights = a;
+      ++shown;
+    });
+    EXPECT_EQ(shown, 1);
+    EXPECT_TRUE(same_bits(watched, attention.run(1))) << "a watcher changes nothing";
+    ASSERT_EQ(weights.rows(), 300);
+    ASSERT_EQ(weights.cols(), 310);
+    for (Index i = 0; i < 300; i += 37) {
+      EXPECT_TRUE((weights.row(i).tail(299 - i).array() == 0).all()) << name_of(kernel);
+      Matrix<double> sum = weights.row(i).template cast<double>() * attention.v.template cast<double>();
+      EXPECT_LE((sum - watched.row(i).template cast<double>()).cwiseAbs().maxCoeff(), 1e-4);
+    }
+  }
 }
 
 TYPED_TEST(ScoresOf, OfNoKeysOrNoQueriesAreNothing) {

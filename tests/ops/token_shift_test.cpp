@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "tests/core/numbers.hpp"
+#include "tests/ops/op.hpp"
 
 namespace gated {
 namespace {
@@ -22,7 +22,7 @@ Matrix<double> numbered(Index tokens, Index channels) {
 
 Matrix<double> shifted(const Matrix<double>& x, const Sequences& sequences, Index amount, bool causal) {
   Matrix<double> y = Matrix<double>::Constant(x.rows(), x.cols(), std::numeric_limits<double>::quiet_NaN());
-  token_shift<double>(x, sequences, amount, causal, y);
+  token_shift<double>(x, sequences, {.amount = amount, .causal = causal}, y);
   return y;
 }
 
@@ -89,10 +89,58 @@ TEST(TokenShift, OfNoTokensIsNothing) {
 TEST(TokenShift, ReadsAndWritesBlocksOfLargerMatrices) {
   const Matrix<double> larger = numbered(5, 9), x = larger.block(1, 2, 3, 4);
   Matrix<double> y = Matrix<double>::Constant(5, 6, -7);
-  token_shift<double>(larger.block(1, 2, 3, 4), Sequences::single(3), 1, true, y.block(1, 1, 3, 4));
+  token_shift<double>(larger.block(1, 2, 3, 4), Sequences::single(3), {.amount = 1, .causal = true}, y.block(1, 1, 3, 4));
   EXPECT_EQ(y.block(1, 1, 3, 4), shifted(x, Sequences::single(3), 1, true));
   y.block(1, 1, 3, 4).setConstant(-7);
   EXPECT_TRUE((y.array() == -7).all());
+}
+
+TEST(TokenShift, IsAnOpThatStreamsWhenCausal) {
+  for (const bool causal : {false, true}) {
+    for (const Index amount : {0, 1, 2, 5}) {
+      const TokenShift shift{.amount = amount, .causal = causal};
+      SCOPED_TRACE(testing::Message() << amount << ", causal " << causal);
+      const auto op = [shift](auto& run, const auto& x, const auto&) { return token_shift(run, x, shift); };
+      test::expect_op(op, {.in = 13, .out = 13, .streams = causal});
+      const Sequences sequences = Sequences::of_lengths({3, 0, 6});
+      const Matrix<double> x = numbered(9, 13);
+      Workspace<double> workspace;
+      const auto frame = workspace.frame();
+      Batch<double> run(workspace, sequences);
+      const Rows<double> y = token_shift(run, input_rows<double>(x), shift);
+      EXPECT_EQ(Matrix<double>(run[y]), shifted(x, sequences, amount, causal));
+      EXPECT_EQ(y.data == x.data(), amount == 0) << "a shift by nothing copies nothing";
+    }
+  }
+}
+
+/// A shift of tokens as a layer.
+auto shift_layer(const TokenShift& shift) {
+  const auto f = [shift](auto& run, const auto&, const auto& x, const auto&) { return token_shift(run, x, shift); };
+  return test::Op(test::NoParameters<double>(0), f, 13, 13);
+}
+
+TEST(TokenShift, ThatIsNotCausalDoesNotStream) {
+  EXPECT_EQ(
+      test::message_of<ArgumentError>([] { shift_layer({.amount = 1}).start(5); }),
+      "Op::start: tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. Build "
+      "it with causal = true.");
+}
+
+TEST(ShiftFirstHalf, MovesTheFirstHalfOneTokenOnAndStreams) {
+  const auto op = [](auto& run, const auto& x, const auto&) { return shift_first_half(run, x); };
+  test::expect_op(op, {.in = 13, .out = 13});
+  test::expect_op(op, {.in = 1, .out = 1});
+  Matrix<double> expected(4, 3);
+  expected << 0, 0, 12,  // the larger half of three channels
+      10, 11, 22,        //
+      0, 0, 32,          //
+      30, 31, 42;
+  const Matrix<double> x = numbered(4, 3);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::of_lengths({2, 0, 2}));
+  EXPECT_EQ(Matrix<double>(run[shift_first_half(run, input_rows<double>(x))]), expected);
 }
 
 }  // namespace

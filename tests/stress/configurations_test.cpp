@@ -6,16 +6,15 @@
 #include <type_traits>
 #include <vector>
 
+#include "gated/gated.hpp"
 #include "gated/io/model_file.hpp"
-#include "gated/layers/gated_cross_attention.hpp"
-#include "gated/models/prepare.hpp"
 #include "tests/io/files.hpp"
 #include "tests/layers/literal.hpp"
 #include "tests/stress/stress.hpp"
 
 // Random models of every kind, each of a random valid configuration, hold what all of them promise: a ragged batch gives the
 // bits of one sequence after the other, any number of threads and packed weights change no bit, a file gives the model back,
-// steps give the numbers of the batch, and the number of values is the one that the configuration foretells.
+// steps give the bits of the batch, and the number of values is the one that the configuration foretells.
 //
 // A failure names the seed and the configuration; GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs that one alone.
 
@@ -106,15 +105,8 @@ Index values_of_model(const Model& model) {
 template <class Model>
 Model from_file(const Model& model) {
   const auto path = test::temporary("model.safetensors");
-  if constexpr (requires { Model::architecture; }) {
-    save_model(model, path);
-    return load_model<Model>(path);
-  } else {
-    save_parameters(model, path);
-    Model loaded(model.config);
-    load_parameters(loaded, SafetensorsFile(path));
-    return loaded;
-  }
+  save_model(model, path);
+  return load_model<Model>(path);
 }
 
 /// All promises but streaming. `forward(model, input, sequences, workspace)`; the rows that a sequence of length n gives are n
@@ -146,29 +138,30 @@ void expect_promises(const Model& model, const Input<typename Model::Scalar>& in
   }
   const Model loaded = from_file(model);
   EXPECT_TRUE(same_bits(forward(loaded, input, sequences, workspace), expected)) << "from a file";
-  if constexpr (requires { value_count(model.config); }) {
-    EXPECT_EQ(value_count(model.config).value(), values_of_model(model));
-  }
+  EXPECT_EQ(Model::value_count(model.config).value(), values_of_model(model));
 }
 
-/// Steps and pieces of one sequence give the rows of the batch. `extend(input, state, output, workspace)`.
-template <class T, class Start, class Forward, class Extend>
-void expect_streams(Dice& dice, const Input<T>& input, Index length, const Start& start, const Forward& forward,
+/// Steps and pieces of one sequence give the rows of the batch. `forward(model, input, sequences, workspace)`,
+/// `extend(input, state, output, workspace)`.
+template <class Model, class T, class Forward, class Extend>
+void expect_streams(Dice& dice, const Model& model, Input<T> input, Index length, const Forward& forward,
                     const Extend& extend) {
+  input = input.part(0, length);
+  input.mask.clear();  // which a stream has none of
   Workspace<T> workspace;
-  const Matrix<T> expected = forward(input, Sequences::single(length), workspace);
+  const Matrix<T> expected = forward(model, input, Sequences::single(length), workspace);
   if (!expected.allFinite()) {
-    return;  // squares of squares: the numbers left the range of T, and ∞ - ∞ follows the order of a sum
+    return;  // squares of squares: the numbers left the range of T, and which NaN comes of ∞ - ∞ nobody says
   }
   for (const bool pieces : {false, true}) {
-    auto state = start();
+    auto state = model.start(length);
     Matrix<T> got(length, expected.cols());
     for (Index first = 0; first < length;) {
       const Index count = pieces ? dice.number(1, length - first) : 1;
       extend(input.part(first, count), state, got.middleRows(first, count), workspace);
       first += count;
     }
-    EXPECT_TRUE(test::near(got, test::wide(expected))) << (pieces ? "in pieces" : "token by token");
+    EXPECT_TRUE(same_bits(got, expected)) << (pieces ? "in pieces" : "token by token");
   }
 }
 
@@ -254,136 +247,152 @@ GatedAttentionUnitConfig any_unit(Dice& dice, Index longest) {
   return c;
 }
 
+/// Whether a stream knows all that the scores of such a unit depend on.
+bool can_stream(const GatedAttentionUnitConfig& c) {
+  return c.causal && c.score_scale != ScoreScale::length && !c.divide_by_keys && c.kernel != ScoreKernel::softmax_plus;
+}
+
+TransformerBlockConfig any_transformer(Dice& dice) {
+  TransformerBlockConfig c{
+      .attention = dice.any<TransformerAttention>(), .causal = dice.coin(), .activation = dice.any<Activation>()};
+  c.heads = dice.number(1, 4);
+  c.channels = 2 * c.heads * dice.number(1, 6);
+  c.feed_forward = dice.coin() ? dice.number(1, 40) : 0;
+  c.chunk = dice.number(1, dice.coin() ? 6 : 40);
+  do {
+    c.reduction = dice.any<LinearReduction>();
+  } while (c.causal && c.reduction == LinearReduction::own_chunk);
+  return c;
+}
+
 LanguageModelHeadConfig any_head(Dice& dice) {
-  return {.dense = dice.coin(),
+  return {.form = dice.any<HeadForm>(),
+          .dense = dice.coin(),
           .activation = dice.any<Activation>(),
           .norm = dice.any<NormForm>(),
-          .tied = dice.coin(),
           .bias = dice.coin()};
 }
 
 // --- The kinds ---
 
-template <class T>
-void try_gmlp(Dice& dice, std::uint64_t seed) {
-  const GmlpConfig config = any_gmlp(dice);
-  SCOPED_TRACE(to_json(config));
-  const auto model = random_model<Gmlp<T>>(config, seed);
-  const std::vector<Index> lengths = any_lengths(dice, config);
-  const Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.channels, seed)};
-  const auto forward = [](const Gmlp<T>& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
-    return m.forward(in.rows, s, w);
-  };
-  expect_promises(model, input, lengths, forward);
-  if (config.causal) {
-    expect_streams<T>(
-        dice, input.part(0, lengths[0]), lengths[0], [&] { return model.start(); },
-        [&](const Input<T>& in, const Sequences& s, Workspace<T>& w) { return forward(model, in, s, w); },
-        [&](const Input<T>& in, GmlpState<T>& state, View<T> y, Workspace<T>& w) { model.extend(in.rows, state, y, w); });
-  }
-}
-
-/// The language models that stream.
-template <class Model, class... Extra>
-void try_text(Dice& dice, std::uint64_t seed, const typename Model::Config& config, const std::vector<Index>& lengths,
-              bool causal, bool masks) {
+/// A layer or a trunk that takes rows of numbers.
+template <class Model>
+void try_rows(Dice& dice, std::uint64_t seed, const typename Model::Config& config, const std::vector<Index>& lengths,
+              bool streams) {
   using T = typename Model::Scalar;
   SCOPED_TRACE(to_json(config));
   const auto model = random_model<Model>(config, seed);
-  Input<T> input{.tokens = dice.numbers(sum(lengths), 0, config.vocabulary - 1)};
-  if (masks) {
+  Input<T> input{.rows = test::random_matrix<T>(sum(lengths), model.in(), seed)};
+  if constexpr (detail::takes_mask<Model>()) {
     input.mask = random_mask(dice, lengths);
   }
-  const auto forward = [](const Model& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
-    if constexpr (std::is_same_v<Model, GmlpLanguageModel<T>>) {
-      return m.forward(in.tokens, s, w);
+  const auto forward = [](const Model& m, const Input<T>& in, const Sequences& sequences, Workspace<T>& workspace) {
+    if constexpr (detail::takes_mask<Model>()) {
+      return m.forward(in.rows, sequences, workspace, in.mask);
     } else {
-      return m.forward(in.tokens, s, w, in.mask);
+      return m.forward(in.rows, sequences, workspace);
     }
   };
   expect_promises(model, input, lengths, forward);
-  if constexpr (requires { model.start(); }) {
-    if (causal) {
-      input.mask.clear();
-      expect_streams<T>(
-          dice, input.part(0, lengths[0]), lengths[0], [&] { return model.start(); },
-          [&](const Input<T>& in, const Sequences& s, Workspace<T>& w) { return forward(model, in, s, w); },
-          [&](const Input<T>& in, auto& state, View<T> y, Workspace<T>& w) { model.prefill(in.tokens, state, y, w); });
-    }
+  if (streams) {
+    expect_streams(dice, model, input, lengths[0], forward,
+                   [&](const Input<T>& in, State<T>& state, View<T> y, Workspace<T>& w) { model.extend(in.rows, state, y, w); });
   }
+}
+
+/// A language model around a trunk, with everything else by lot. `longest` is for the table of positions.
+template <class Model>
+void try_text(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk, const std::vector<Index>& lengths,
+              Index longest, bool streams) {
+  using T = typename Model::Scalar;
+  typename Model::Config config{.vocabulary = dice.number(2, 50),
+                                .token_types = dice.number(0, 3),
+                                .max_length = longest,
+                                .embedding_norm = dice.any<NormForm>(),
+                                .head = any_head(dice),
+                                .trunk = trunk};
+  if (Model(config).trunk.in() % 2 == 0) {  // sinusoidal positions come in pairs
+    config.position = dice.any<PositionForm>();
+  }
+  SCOPED_TRACE(to_json(config));
+  const auto model = random_model<Model>(config, seed);
+  Input<T> input{.tokens = dice.numbers(sum(lengths), 0, config.vocabulary - 1)};
+  if constexpr (detail::takes_mask<Model>()) {
+    input.mask = random_mask(dice, lengths);
+  }
+  const auto forward = [](const Model& m, const Input<T>& in, const Sequences& sequences, Workspace<T>& workspace) {
+    if constexpr (detail::takes_mask<Model>()) {
+      return m.forward(in.tokens, sequences, workspace, in.mask);
+    } else {
+      return m.forward(in.tokens, sequences, workspace);
+    }
+  };
+  expect_promises(model, input, lengths, forward);
+  if (streams) {
+    expect_streams(
+        dice, model, input, lengths[0], forward,
+        [&](const Input<T>& in, State<T>& state, View<T> y, Workspace<T>& w) { model.prefill(in.tokens, state, y, w); });
+  }
+}
+
+std::vector<Index> any_lengths(Dice& dice, Index longest) { return dice.numbers(dice.number(1, 4), 1, longest); }
+
+template <class T>
+void try_gmlp(Dice& dice, std::uint64_t seed) {
+  const GmlpConfig config = any_gmlp(dice);
+  try_rows<Gmlp<T>>(dice, seed, config, any_lengths(dice, config), config.causal);
 }
 
 template <class T>
 void try_gmlp_language_model(Dice& dice, std::uint64_t seed) {
-  const GmlpLanguageModelConfig config{
-      .vocabulary = dice.number(1, 50), .final_norm = dice.coin(), .tied = dice.coin(), .trunk = any_gmlp(dice)};
-  try_text<GmlpLanguageModel<T>>(dice, seed, config, any_lengths(dice, config.trunk), config.trunk.causal, false);
+  const GmlpConfig trunk = any_gmlp(dice);
+  try_text<GmlpLanguageModel<T>>(dice, seed, trunk, any_lengths(dice, trunk), trunk.length, trunk.causal);
+}
+
+/// An image classifier around a trunk, with everything else by lot.
+template <class Model>
+void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk) {
+  using T = typename Model::Scalar;
+  typename Model::Config config{.image_channels = dice.number(1, 3),
+                                .classes = dice.number(0, 12),
+                                .readout = dice.any<Readout>(),
+                                .stem_norm = dice.coin(),
+                                .pre_logits = dice.coin(),
+                                .trunk = trunk};
+  config.patch = {dice.number(1, 5), dice.number(1, 5)};
+  config.image = {config.patch.height * dice.number(1, 6), config.patch.width * dice.number(1, 6)};
+  SCOPED_TRACE(to_json(config));
+  const auto model = random_model<Model>(config, seed);
+  const std::vector<Index> images(static_cast<std::size_t>(dice.number(1, 6)), 1);  // a sequence is an image here
+  const Input<T> input{.rows = test::random_matrix<T>(sum(images), model.patch_embedding.pixels(), seed)};
+  expect_promises(model, input, images, [](const Model& m, const Input<T>& in, const Sequences&, Workspace<T>& w) {
+    return m.forward(in.rows, w);
+  });
 }
 
 template <class T>
 void try_image_classifier(Dice& dice, std::uint64_t seed) {
-  GmlpImageClassifierConfig config{.image_channels = dice.number(1, 3),
-                                   .classes = dice.number(0, 12),
-                                   .readout = dice.any<Readout>(),
-                                   .stem_norm = dice.coin(),
-                                   .pre_logits = dice.coin(),
-                                   .trunk = any_gmlp(dice)};
-  config.patch = {dice.number(1, 5), dice.number(1, 5)};
-  config.image = {config.patch.height * dice.number(1, 6), config.patch.width * dice.number(1, 6)};
-  config.trunk.length = 0;
-  SCOPED_TRACE(to_json(config));
-  const auto model = random_model<GmlpImageClassifier<T>>(config, seed);
-  const std::vector<Index> images(static_cast<std::size_t>(dice.number(1, 6)), 1);  // a sequence is an image here
-  const Input<T> input{.rows = test::random_matrix<T>(sum(images), model.patch_embedding.pixels(), seed)};
-  expect_promises(model, input, images,
-                  [](const GmlpImageClassifier<T>& m, const Input<T>& in, const Sequences&, Workspace<T>& w) {
-                    return m.forward(in.rows, w);
-                  });
+  GmlpConfig trunk = any_gmlp(dice);
+  trunk.length = 0;  // follows
+  try_images<GmlpImageClassifier<T>>(dice, seed, trunk);
 }
 
 template <class T>
 void try_flash(Dice& dice, std::uint64_t seed) {
-  const FlashConfig config{.depth = dice.number(0, 3), .layer = any_mixed(dice)};
-  SCOPED_TRACE(to_json(config));
-  const auto model = random_model<Flash<T>>(config, seed);
-  const std::vector<Index> lengths = dice.numbers(dice.number(1, 4), 1, 100);
-  Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.layer.channels, seed), .mask = random_mask(dice, lengths)};
-  const auto forward = [](const Flash<T>& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
-    return m.forward(in.rows, s, w, in.mask);
-  };
-  expect_promises(model, input, lengths, forward);
-  if (config.layer.causal) {
-    input.mask.clear();
-    expect_streams<T>(
-        dice, input.part(0, lengths[0]), lengths[0], [&] { return model.start(); },
-        [&](const Input<T>& in, const Sequences& s, Workspace<T>& w) { return forward(model, in, s, w); },
-        [&](const Input<T>& in, FlashState<T>& state, View<T> y, Workspace<T>& w) { model.extend(in.rows, state, y, w); });
-  }
+  const FlashConfig config{.depth = dice.number(0, 3), .block = any_mixed(dice)};
+  try_rows<Flash<T>>(dice, seed, config, any_lengths(dice, 100), config.block.causal);
 }
 
 template <class T>
 void try_flash_language_model(Dice& dice, std::uint64_t seed) {
-  const FlashLanguageModelConfig config{.vocabulary = dice.number(1, 50),
-                                        .position = dice.any<PositionForm>(),
-                                        .max_length = 100,
-                                        .with_head = dice.coin(),
-                                        .head = any_head(dice),
-                                        .trunk = {.depth = dice.number(0, 3), .layer = any_mixed(dice)}};
-  try_text<FlashLanguageModel<T>>(dice, seed, config, dice.numbers(dice.number(1, 4), 1, 100), config.trunk.layer.causal, true);
+  const FlashConfig trunk{.depth = dice.number(0, 3), .block = any_mixed(dice)};
+  try_text<FlashLanguageModel<T>>(dice, seed, trunk, any_lengths(dice, 100), 100, trunk.block.causal);
 }
 
 template <class T>
 void try_gau_encoder(Dice& dice, std::uint64_t seed) {
-  GauEncoderConfig config{.vocabulary = dice.number(2, 50),
-                          .token_types = dice.number(0, 3),
-                          .position = dice.any<PositionForm>(),
-                          .max_length = 60,
-                          .embedding_norm = dice.any<NormForm>(),
-                          .depth = dice.number(0, 3),
-                          .layer = any_unit(dice, 60),
-                          .with_head = dice.coin(),
-                          .head = any_head(dice)};
-  try_text<GauEncoder<T>>(dice, seed, config, dice.numbers(dice.number(1, 4), 1, 60), false, true);
+  const StackConfig<GatedAttentionUnitConfig> trunk{.depth = dice.number(0, 3), .block = any_unit(dice, 60)};
+  try_text<GauEncoder<T>>(dice, seed, trunk, any_lengths(dice, 60), 60, can_stream(trunk.block));
 }
 
 template <class T>
@@ -392,30 +401,19 @@ void try_gated_attention_unit(Dice& dice, std::uint64_t seed) {
   if (config.residual == Residual::none && dice.coin()) {
     config.out = dice.number(1, 20);
   }
-  SCOPED_TRACE(to_json(config));
-  const auto model = random_model<GatedAttentionUnit<T>>(config, seed);
-  const std::vector<Index> lengths = dice.numbers(dice.number(1, 4), 1, 60);
-  Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.channels, seed), .mask = random_mask(dice, lengths)};
-  const auto forward = [](const GatedAttentionUnit<T>& m, const Input<T>& in, const Sequences& s, Workspace<T>& w) {
-    return m.forward(in.rows, s, w, in.mask);
-  };
-  expect_promises(model, input, lengths, forward);
-  if (config.causal && config.score_scale != ScoreScale::length && !config.divide_by_keys &&
-      config.kernel != ScoreKernel::softmax_plus) {
-    input.mask.clear();
-    Index seen = 0;
-    expect_streams<T>(
-        dice, input.part(0, lengths[0]), lengths[0],
-        [&] {
-          seen = 0;
-          return model.start(60);
-        },
-        [&](const Input<T>& in, const Sequences& s, Workspace<T>& w) { return forward(model, in, s, w); },
-        [&](const Input<T>& in, GatedAttentionUnitState<T>& state, View<T> y, Workspace<T>& w) {
-          model.extend(in.rows, seen, state, y, w);
-          seen += in.rows.rows();
-        });
-  }
+  try_rows<GatedAttentionUnit<T>>(dice, seed, config, any_lengths(dice, 60), can_stream(config));
+}
+
+template <class T>
+void try_transformer_text(Dice& dice, std::uint64_t seed) {
+  const StackConfig<TransformerBlockConfig> trunk{.depth = dice.number(0, 3), .block = any_transformer(dice)};
+  try_text<LanguageModel<Stack<TransformerBlock<T>>>>(dice, seed, trunk, any_lengths(dice, 80), 80, trunk.block.causal);
+}
+
+template <class T>
+void try_transformer_images(Dice& dice, std::uint64_t seed) {
+  try_images<ImageClassifier<Stack<TransformerBlock<T>>>>(dice, seed,
+                                                          {.depth = dice.number(0, 3), .block = any_transformer(dice)});
 }
 
 template <class T>
@@ -483,6 +481,12 @@ TEST(RandomModels, GauEncodersKeepTheirPromises) {
 }
 TEST(RandomModels, GatedAttentionUnitsKeepTheirPromises) {
   for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_gated_attention_unit<T>(dice, seed); });
+}
+TEST(RandomModels, TransformersForTextKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_transformer_text<T>(dice, seed); });
+}
+TEST(RandomModels, TransformersForImagesKeepTheirPromises) {
+  for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_transformer_images<T>(dice, seed); });
 }
 TEST(RandomModels, GatedCrossAttentionsKeepTheirPromises) {
   for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_gated_cross_attention<T>(dice, seed); });

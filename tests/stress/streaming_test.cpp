@@ -61,7 +61,9 @@ void expect_constant(const Step& step) {
 
 TEST(EndlessStream, OfACausalFlashTakesNoMemory) {
   FlashLanguageModel<float> model(
-      {.vocabulary = vocabulary, .trunk = {.depth = 2, .layer = flash_presets::lucidrains(16, 8, true, 8)}});
+      {.vocabulary = vocabulary,
+       .position = PositionForm::sinusoid,
+       .trunk = {.depth = 2, .block = flash_presets::lucidrains({.channels = 16, .query_key = 8, .chunk = 8})}});
   test::randomize(model, 1);
   Workspace<float> workspace;
   auto state = model.start();

@@ -118,14 +118,18 @@ TEST(SixtyFourThreads, ShareAnAmlpForText) {
 
 TEST(SixtyFourThreads, ShareAFlashForText) {
   FlashLanguageModel<float> model(
-      {.vocabulary = vocabulary, .trunk = {.depth = 2, .layer = flash_presets::lucidrains(20, 16, true, 8)}});
+      {.vocabulary = vocabulary,
+       .position = PositionForm::sinusoid,
+       .trunk = {.depth = 2, .block = flash_presets::lucidrains({.channels = 20, .query_key = 8, .chunk = 16})}});
   test::randomize(model, 2);
   expect_same_texts(model);
 }
 
 TEST(SixtyFourThreads, ShareADoubleFlashOfThePaper) {
   FlashLanguageModel<double> model(
-      {.vocabulary = vocabulary, .trunk = {.depth = 1, .layer = flash_presets::paper(12, 8, true, 8)}});
+      {.vocabulary = vocabulary,
+       .position = PositionForm::sinusoid,
+       .trunk = {.depth = 1, .block = flash_presets::paper({.channels = 12, .query_key = 8, .chunk = 8})}});
   test::randomize(model, 3);
   expect_same_texts(model);
 }

@@ -1,12 +1,20 @@
-#include "gated/train/gmlp.hpp"
-#include "tests/train/gradients.hpp"
+#include <gtest/gtest.h>
+
+#include "gated/layers/gated_cross_attention.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "tests/train/text_models.hpp"
 
 /// Dropout and stochastic depth.
 
 namespace gated {
 namespace {
 
+using test::expect_gradients;
+using test::for_each_text_model;
+using test::OnText;
 using test::random_matrix;
+using test::shaken;
+using test::short_text;
 
 const Sequences sequences = Sequences::uniform(4, 6);
 
@@ -41,10 +49,100 @@ const std::vector<TapeOptions> every_option{{.attention_dropout = 0.3},
 TEST(Noise, GradientsAreThoseOfTheDrawnModel) {
   const auto model = model_of(3, 0.6);
   for (const TapeOptions& options : every_option) {
-    test::expect_gradients(
+    expect_gradients(
         model, random_matrix<double>(24, 5, 6),
         [](Tape<double>& tape, const Gmlp<double>& m, Variable x) { return record(tape, m, x, sequences); }, 1e-6, options,
         std::uint64_t{7});
+  }
+}
+
+const TapeOptions every_dropout{.attention_dropout = 0.2, .embedding_dropout = 0.3, .residual_dropout = 0.2};
+
+TEST(Noise, GradientsOfEveryLanguageModel) {
+  for_each_text_model<double>(short_text, [](const auto& model, const OnText& run) {
+    auto options = every_dropout;
+    expect_gradients(model, run.no_input<double>(), run, 1e-6, options, 5);
+    options.recompute = true;
+    expect_gradients(model, run.no_input<double>(), run, 1e-6, options, 5);
+  });
+}
+
+const auto on_short_text = [](Tape<double>& tape, const auto& layer, Variable x) {
+  return record(tape, layer, x, short_text.sequences, short_text.mask);
+};
+
+TEST(Noise, GradientsOfEveryAttention) {
+  const auto x = random_matrix<double>(13, 6, 4);
+  for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
+    SCOPED_TRACE(name);
+    auto config = test::small_encoder(9).trunk.block;
+    config.kernel = kernel;
+    for (const Residual residual : {Residual::plain, Residual::scaled}) {
+      config.residual = residual;
+      expect_gradients(shaken<GatedAttentionUnit<double>>(config), x, on_short_text, 1e-6, every_dropout, 5);
+    }
+  }
+  for (const bool causal : {false, true}) {
+    expect_gradients(shaken<MixedChunkAttention<double>>(test::small_flash(9, causal).trunk.block), x, on_short_text, 1e-6,
+                     every_dropout, 5);
+  }
+  for (const Index heads : {1, 2, 6}) {
+    for (const auto attention : {TransformerAttention::softmax, TransformerAttention::mixed_chunk}) {
+      auto config = test::small_transformer(attention).trunk.block;
+      config.heads = heads;
+      config.causal = heads == 2;
+      expect_gradients(shaken<TransformerBlock<double>>(config), x, on_short_text, 1e-6, every_dropout, 5);
+    }
+  }
+}
+
+TEST(Noise, GradientsOfCrossAttention) {
+  const Sequences queries = Sequences::of_lengths({4, 1, 0, 6}), others = Sequences::of_lengths({3, 7, 2, 1});
+  const auto key = random_matrix<double>(13, 3, 4), value = random_matrix<double>(13, 4, 5);
+  const auto layer = shaken<GatedCrossAttention<double>>(
+      {.channels = 5, .key_channels = 3, .value_channels = 4, .value = 6, .query_key = 4, .bias = true});
+  expect_gradients(
+      layer, random_matrix<double>(11, 5, 6),
+      [&](Tape<double>& tape, const auto& model, Variable x) {
+        return record(tape, model, x, queries, {},
+                      {.key = tape.constant(key), .value = tape.constant(value), .others = &others});
+      },
+      1e-6, every_dropout, 7);
+}
+
+TEST(Noise, EveryKindOfDropoutActsInAStepWithNoiseAlone) {
+  for_each_text_model<double>(short_text, [](const auto& model, const OnText& run) {
+    const auto nothing = run.no_input<double>();
+    const auto plain = test::step_of(model, nothing, run);
+    for (const auto rate : {&TapeOptions::attention_dropout, &TapeOptions::embedding_dropout, &TapeOptions::residual_dropout}) {
+      TapeOptions options;
+      options.*rate = 0.3;
+      const auto dropped = test::step_of(model, nothing, run, 1, options);
+      EXPECT_GT((dropped.output - plain.output).cwiseAbs().maxCoeff(), 1e-3);
+      EXPECT_TRUE(test::same_bits(test::step_of(model, nothing, run, 1, options, {}).output, plain.output));
+    }
+  });
+}
+
+TEST(Noise, OfAttentionIsTheSameForAnyNumberOfThreads) {
+  const Sequences longer = Sequences::of_lengths({300, 170});
+  const auto expect = [&](const auto& layer) {
+    const auto x = random_matrix<float>(470, layer.in(), 4);
+    const auto run = [&](auto& tape, const auto& model, Variable input) { return record(tape, model, input, longer); };
+    test::expect_same_bits(test::step_of(layer, x, run, 3, every_dropout), test::step_of(layer, x, run, 1, every_dropout));
+  };
+  for (const ScoreKernel kernel : {ScoreKernel::relu2, ScoreKernel::softmax}) {
+    auto config = gau_presets::paper({.channels = 24, .max_length = 300, .query_key = 16});
+    config.kernel = kernel;
+    expect(shaken<GatedAttentionUnit<float>>(config));
+  }
+  for (const bool causal : {false, true}) {
+    expect(shaken<MixedChunkAttention<float>>(
+        flash_presets::lucidrains({.channels = 24, .query_key = 16, .chunk = 64, .causal = causal})));
+  }
+  for (const auto attention : {TransformerAttention::softmax, TransformerAttention::mixed_chunk}) {
+    expect(shaken<TransformerBlock<float>>(
+        TransformerBlockConfig{.channels = 48, .heads = 2, .attention = attention, .chunk = 64}));
   }
 }
 
@@ -73,11 +171,12 @@ TEST(Noise, DropoutKeepsTheMean) {
   Random random(1);
   tape.begin(model, gradient, random);
   const Matrix<float> ones = Matrix<float>::Ones(400, 500);
-  const Matrix<float> y = tape[dropout(tape, tape.input(ones), 0.2)];
+  Recording<float> run(tape, Sequences::single(400));
+  const Matrix<float> y = tape[run.dropout(tape.input(ones), 0.2)];
   EXPECT_NEAR(y.mean(), 1, 0.005);
   EXPECT_NEAR(static_cast<double>((y.array() == 0).count()) / static_cast<double>(y.size()), 0.2, 0.005);
   EXPECT_TRUE((y.array() == 0 || y.array() == 1.25f).all());
-  const Matrix<float> again = tape[dropout(tape, tape.input(ones), 0.2)];
+  const Matrix<float> again = tape[run.dropout(tape.input(ones), 0.2)];
   EXPECT_FALSE(test::same_bits(y, again));  // another mask
 }
 

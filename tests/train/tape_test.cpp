@@ -2,11 +2,10 @@
 
 #include <limits>
 
-#include "gated/train/elementwise.hpp"
-#include "gated/train/linear.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/ops/pool.hpp"
 #include "gated/train/loss.hpp"
-#include "gated/train/norm.hpp"
-#include "gated/train/pool.hpp"
+#include "gated/train/recording.hpp"
 #include "tests/train/gradients.hpp"
 
 namespace gated {
@@ -20,6 +19,9 @@ struct Two {
   static constexpr auto fields() { return std::tuple{field("first", &Two::first), field("second", &Two::second)}; }
 };
 
+/// A run over one sequence of all rows of x.
+Recording<double> run_over(Tape<double>& tape, Variable x) { return {tape, Sequences::single(tape.rows(x))}; }
+
 Two two(Index width) {
   Two model{Linear<double>(width, width), Linear<double>(width, width)};
   test::shake(model, 1);
@@ -28,14 +30,16 @@ Two two(Index width) {
 
 TEST(Tape, GradientsOfAChainAreExact) {
   expect_gradients(two(5), random_matrix<double>(4, 5, 2), [](Tape<double>& tape, const Two& model, Variable x) {
-    return record(tape, model.second, activate(tape, record(tape, model.first, x), Activation::gelu));
+    auto run = run_over(tape, x);
+    return run(model.second, activate(run, run(model.first, x), Activation::gelu));
   });
 }
 
 TEST(Tape, AVariableThatIsReadTwiceReceivesBothGradients) {
   expect_gradients(two(5), random_matrix<double>(4, 5, 2), [](Tape<double>& tape, const Two& model, Variable x) {
-    const Variable a = record(tape, model.first, x), b = record(tape, model.second, a);
-    return add(tape, multiply(tape, a, b), add(tape, a, x));
+    auto run = run_over(tape, x);
+    const Variable a = run(model.first, x), b = run(model.second, a);
+    return add(run, multiply(run, a, b), add(run, a, x));
   });
 }
 
@@ -43,15 +47,16 @@ TEST(Tape, PartsAndTheirWholeMayBothBeRead) {
   for (const Index unread : {0, 1}) {
     for (const int order : {0, 1, 2}) {
       expect_gradients(two(6), random_matrix<double>(4, 6, 2), [=](Tape<double>& tape, const Two& model, Variable x) {
-        const Variable z = record(tape, model.first, x);
-        const Variable whole_first = order == 0 ? record(tape, model.second, z) : z;
+        auto run = run_over(tape, x);
+        const Variable z = run(model.first, x);
+        const Variable whole_first = order == 0 ? run(model.second, z) : z;
         const Variable left = tape.columns(z, 0, 3 - unread), right = tape.columns(z, 3, 3 - unread);
-        const Variable product = multiply(tape, left, right);
+        const Variable product = multiply(run, left, right);
         if (order == 2) {
           return product;
         }
-        const Variable y = order == 0 ? whole_first : record(tape, model.second, z);
-        return add(tape, tape.columns(y, 0, 3 - unread), product);
+        const Variable y = order == 0 ? whole_first : run(model.second, z);
+        return add(run, tape.columns(y, 0, 3 - unread), product);
       });
     }
   }
@@ -101,7 +106,10 @@ TEST(Tape, AConstantReceivesNoGradient) {
 
 /// y = x + second(x) ⊙ b, a block that reads b from outside.
 const auto gated_by = [](Tape<double>& tape, const Two& model, Variable b) {
-  return [&tape, &model, b](Variable x) { return add(tape, multiply(tape, record(tape, model.second, x), b), x); };
+  return [&tape, &model, b](Variable x) {
+    auto run = run_over(tape, x);
+    return add(run, multiply(run, run(model.second, x), b), x);
+  };
 };
 
 TEST(Tape, BlocksMayReadOtherVariablesThanTheirInput) {
@@ -109,8 +117,9 @@ TEST(Tape, BlocksMayReadOtherVariablesThanTheirInput) {
     SCOPED_TRACE(recompute);
     expect_gradients(two(5), random_matrix<double>(4, 5, 2),
                      [](Tape<double>& tape, const Two& model, Variable x) {
-                       const Variable b = record(tape, model.first, x);
-                       Variable y = activate(tape, record(tape, model.first, x), Activation::tanh);
+                       auto run = run_over(tape, x);
+                       const Variable b = run(model.first, x);
+                       Variable y = activate(run, run(model.first, x), Activation::tanh);
                        for (int i = 0; i < 3; ++i) {
                          y = tape.block(y, gated_by(tape, model, b));
                        }
@@ -120,24 +129,34 @@ TEST(Tape, BlocksMayReadOtherVariablesThanTheirInput) {
   }
 }
 
+/// y = x ⊙ two columns of b, a block that reads a part of b.
+const auto times_columns = [](Tape<double>& tape, Variable b) {
+  return [&tape, b](Variable x) {
+    auto run = run_over(tape, x);
+    return multiply(run, x, tape.columns(b, 3, 2));
+  };
+};
+
 TEST(Tape, BlocksMayReadPartsOfOtherVariables) {
   for (const bool recompute : {false, true}) {
     SCOPED_TRACE(recompute);
     expect_gradients(two(6), random_matrix<double>(4, 6, 2),
                      [recompute](Tape<double>& tape, const Two& model, Variable x) {
-                       const Variable b = record(tape, model.first, x), own = tape.columns(b, 0, 1);
-                       Variable y = tape.columns(record(tape, model.second, x), 0, 2);
+                       auto run = run_over(tape, x);
+                       const Variable b = run(model.first, x), own = tape.columns(b, 0, 1);
+                       Variable y = tape.columns(run(model.second, x), 0, 2);
                        for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputing, the part would be made twice
-                         y = tape.block(y, [&tape, b](Variable z) { return multiply(tape, z, tape.columns(b, 3, 2)); });
+                         y = tape.block(y, times_columns(tape, b));
                        }
-                       return multiply(tape, tape.columns(record(tape, model.first, b), 2, 1), own);
+                       return multiply(run, tape.columns(run(model.first, b), 2, 1), own);
                      },
                      1e-6, {.recompute = recompute});
     expect_gradients(two(6), random_matrix<double>(4, 6, 2),
                      [](Tape<double>& tape, const Two& model, Variable x) {
-                       const Variable b = record(tape, model.first, x), z = record(tape, model.second, b);
-                       const Variable y = activate(tape, tape.columns(z, 0, 2), Activation::tanh);
-                       return tape.block(y, [&tape, b](Variable in) { return multiply(tape, in, tape.columns(b, 3, 2)); });
+                       auto run = run_over(tape, x);
+                       const Variable b = run(model.first, x), z = run(model.second, b);
+                       const Variable y = activate(run, tape.columns(z, 0, 2), Activation::tanh);
+                       return tape.block(y, times_columns(tape, b));
                      },
                      1e-6, {.recompute = recompute});
   }
@@ -153,7 +172,7 @@ TEST(Tape, BlocksMayNest) {
           return tape.block(x, [&tape, &model, b](Variable in) {
             const Variable own = record(tape, model.second, in);
             const Variable a = tape.block(own, gated_by(tape, model, own));
-            return tape.block(dropout(tape, a, 0.2), gated_by(tape, model, b));
+            return tape.block(run_over(tape, a).dropout(a, 0.2), gated_by(tape, model, b));
           });
         },
         1e-6, {.recompute = recompute}, 3);
@@ -206,11 +225,12 @@ TEST(Tape, RefusesToJoinDifferentShapes) {
   Tape<double> tape;
   tape.begin(model, gradient);
   const Variable whole = tape.input(x), narrow = tape.columns(whole, 0, 3), low = tape.input(x.topRows(3));
-  EXPECT_EQ(test::message_of<ShapeError>([&] { add(tape, whole, narrow); }),
+  auto run = run_over(tape, whole), shorter = run_over(tape, low), longer = run.with(Sequences::single(5));
+  EXPECT_EQ(test::message_of<ShapeError>([&] { add(run, whole, narrow); }),
             "add: a is 4 × 6 and b is 4 × 3, expected equal shapes.");
-  EXPECT_THROW(multiply(tape, low, whole), ShapeError);
-  EXPECT_THROW(mean_over_tokens(tape, whole, Sequences::single(3)), ShapeError);
-  EXPECT_THROW(first_tokens(tape, whole, Sequences::single(5)), ShapeError);
+  EXPECT_THROW(multiply(run, low, whole), ShapeError);
+  EXPECT_THROW(mean_over_tokens(shorter, whole), ShapeError);
+  EXPECT_THROW(first_tokens(longer, whole), ShapeError);
   constexpr Index most = std::numeric_limits<Index>::max();
   EXPECT_THROW(tape.columns(whole, most, most), ArgumentError);
 }

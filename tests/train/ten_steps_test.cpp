@@ -7,12 +7,13 @@
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/lucidrains_flash.hpp"
+#include "gated/models/flash_language_model.hpp"
 #include "gated/models/gau_presets.hpp"
+#include "gated/models/gmlp_language_model.hpp"
 #include "gated/train/adamw.hpp"
 #include "gated/train/clip.hpp"
-#include "gated/train/flash_language_model.hpp"
-#include "gated/train/gmlp_language_model.hpp"
 #include "gated/train/loss.hpp"
+#include "gated/train/recording.hpp"
 
 /// Ten training steps against PyTorch's: ten_steps_*.safetensors hold the start, the batches, and what ten_steps.py measured.
 
@@ -97,7 +98,7 @@ void expect_same_gmlp(const std::string& name, double tolerance) {
   const auto& a = steps.arguments;
   const Index channels = a.at("dim"), attention = a.at("attn_dim").is_null() ? 0 : a.at("attn_dim").get<Index>();
   const GmlpLanguageModelConfig config{.vocabulary = a.at("num_tokens"),
-                                       .tied = false,
+                                       .head = {.form = HeadForm::untied, .bias = true},
                                        .trunk = {.length = a.at("seq_len"),
                                                  .channels = channels,
                                                  .hidden = channels * a.at("ff_mult").get<Index>(),
@@ -112,13 +113,13 @@ template <class T>
 void expect_same_flash(double tolerance) {
   const TenSteps steps("flash");
   const auto& a = steps.arguments;
-  auto layer = flash_presets::lucidrains(a.at("dim"), a.at("group_size"), true, a.at("query_key_dim"));
-  layer.norm = NormForm::scale_norm;
-  layer.token_shift = true;
-  layer.rotary = Rotary::interleaved;
+  auto layer =
+      flash_presets::lucidrains({.channels = a.at("dim"), .query_key = a.at("query_key_dim"), .chunk = a.at("group_size")});
   layer.rotary_dimensions = layer.query_key;
-  const FlashLanguageModelConfig config{
-      .vocabulary = a.at("num_tokens"), .head = {.tied = false}, .trunk = {.depth = a.at("depth"), .layer = layer}};
+  const FlashLanguageModelConfig config{.vocabulary = a.at("num_tokens"),
+                                        .position = PositionForm::sinusoid,
+                                        .head = {.form = HeadForm::untied, .bias = true},
+                                        .trunk = {.depth = a.at("depth"), .block = layer}};
   steps.expect_same<FlashLanguageModel<T>>(config, lucidrains_flash_transformer_names(), tolerance);
 }
 

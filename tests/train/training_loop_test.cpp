@@ -27,7 +27,7 @@ Batch batch_of(Index step, Index count, Index length) {
   return batch;
 }
 
-/// One step of the loop; `recorded` are the arguments of record() behind the model and the tokens.
+/// One step of the loop.
 template <class Model>
 double learn(Training<Model>& training, Tape<float>& tape, const Batch& batch, const Sequences& sequences) {
   return training.step([&](const Model& model, Model& gradient) {
@@ -63,8 +63,9 @@ GmlpLanguageModelConfig gmlp_config() {
 }
 
 FlashLanguageModelConfig flash_config() {
-  auto layer = flash_presets::lucidrains(16, 4, true, 8);
-  return {.vocabulary = 7, .trunk = {.depth = 2, .layer = layer}};
+  return {.vocabulary = 7,
+          .position = PositionForm::sinusoid,
+          .trunk = {.depth = 2, .block = flash_presets::lucidrains({.channels = 16, .query_key = 8, .chunk = 4})}};
 }
 
 TEST(TrainingLoop, AGmlpLearns) { expect_learning<GmlpLanguageModel<float>>(gmlp_config()); }
@@ -83,6 +84,13 @@ TEST(TrainingLoop, AnAmlpLearnsWithNoise) {
 TEST(TrainingLoop, AFlashLearns) {
   expect_learning<FlashLanguageModel<float>>(flash_config());
   expect_learning<FlashLanguageModel<float>>(flash_config(), {.recompute = true, .attention_dropout = 0.05});
+}
+
+TEST(TrainingLoop, AModelAroundAnotherTrunkLearns) {
+  expect_learning<LanguageModel<Stack<TransformerBlock<float>>>>(
+      {.vocabulary = 7,
+       .position = PositionForm::sinusoid,
+       .trunk = {.depth = 2, .block = {.channels = 16, .heads = 2, .causal = true}}});
 }
 
 TEST(TrainingLoop, ALossThatIsNoNumberStopsItAndNamesAParameter) {

@@ -11,17 +11,17 @@ namespace parity {
 
 namespace {
 
-/// The number behind the last occurrence of `word` in `name`: number_behind("t5.bucket.causal.b32.d128", ".b") = 32.
-double number_behind(const std::string& name, const std::string& word) {
+/// The number after the last occurrence of `word` in `name`: number_after("t5.bucket.causal.b32.d128", ".b") = 32.
+double number_after(const std::string& name, const std::string& word) {
   const std::size_t at = name.rfind(word);
-  gated::require<gated::FileError>(at != std::string::npos, name, ": expected a number behind \"", word, "\" in this name.");
+  gated::require<gated::FileError>(at != std::string::npos, name, ": expected a number after \"", word, "\" in this name.");
   return std::strtod(name.c_str() + at + word.size(), nullptr);
 }
 
 /// The same for a learned parameter, which the originals hold in float32 also when they compute in float64.
 template <class T>
 T parameter(const std::string& name, const std::string& word) {
-  return static_cast<T>(static_cast<float>(number_behind(name, word)));
+  return static_cast<T>(static_cast<float>(number_after(name, word)));
 }
 
 bool is_causal(const std::string& name) { return name.find("noncausal") == std::string::npos; }
@@ -36,23 +36,16 @@ Matrix<T> activated(const CaseFile& file, const std::string& input, gated::Activ
   Matrix<T> y = file.matrix<T>(input, 0);
   gated::Workspace<T> workspace;
   const Matrix<T> one = Matrix<T>::Ones(1, 1), x = y;
-  gated::matmul<T>(one, x, y, workspace, gated::Activate{activation});
+  gated::matmul(one, x, y, workspace, {.activation = activation});
   return y;
 }
 
-template <class T>
-Matrix<T> scale_norm(const CaseFile& file, const std::string& name, gated::ScaleNormForm form) {
+template <class T, gated::NormForm form>
+Matrix<T> normalised(const CaseFile& file, const std::string& name) {
   Matrix<T> y = file.matrix<T>(name + ".input");
-  const gated::Workspace<T> workspace;
-  gated::scale_norm<T>(y, parameter<T>(name, "_g"), number_behind(name, "_eps"), form, y, workspace);
-  return y;
-}
-
-template <class T>
-Matrix<T> layer_norm(const CaseFile& file, const std::string& name) {
-  Matrix<T> y = file.matrix<T>(name + ".input");
-  const gated::Workspace<T> workspace;
-  gated::layer_norm<T>(y, {}, {}, number_behind(name, "_eps"), y, workspace);
+  const T gain = form == gated::NormForm::layer_norm ? T{1} : parameter<T>(name, "_g");
+  const gated::NormParameters<T> norm{.form = form, .eps = number_after(name, "_eps"), .gain = &gain};
+  gated::normalise<T>(y, norm, y, gated::Workspace<T>());
   return y;
 }
 
@@ -61,9 +54,8 @@ Matrix<T> rotated(const CaseFile& file, const std::string& name, gated::Rotary l
   Matrix<T> y = file.matrix<T>(name + ".input");
   const auto sequences = sequences_of(file, (name + ".input").c_str());
   gated::Workspace<T> workspace;
-  const gated::RotaryEmbedding<T> rotary(layout, dimensions, 10000.0);
-  gated::View<T> view = y;
-  rotary.forward(sequences, 0, workspace, view);
+  gated::Batch<T> run(workspace, sequences);
+  gated::RotaryEmbedding<T>(layout, dimensions, 10000.0).rotate(run, gated::Rows<T>(y));
   return y;
 }
 
@@ -80,8 +72,8 @@ Matrix<T> preshifted(const CaseFile& file, const std::string& name) {
   const auto x = file.matrix<T>(name + ".input");
   const double last = std::strtod(name.c_str() + name.rfind('_', name.rfind("_dim") - 1) + 1, nullptr);
   Matrix<T> y(x.rows(), x.cols());
-  gated::token_shift<T>(x, sequences_of(file, (name + ".input").c_str()), static_cast<Index>(last),
-                        name.find("_-") == std::string::npos, y);
+  gated::token_shift<T>(x, sequences_of(file, (name + ".input").c_str()),
+                        {.amount = static_cast<Index>(last), .causal = name.find("_-") == std::string::npos}, y);
   return y;
 }
 
@@ -90,8 +82,8 @@ Matrix<T> buckets(const CaseFile& file, const std::string& name) {
   auto y = file.matrix<T>("t5.relative_position_k_minus_q", 0);
   for (Index i = 0; i < y.size(); ++i) {
     y(0, i) = static_cast<T>(gated::t5_bucket(-static_cast<Index>(y(0, i)), is_causal(name),
-                                              static_cast<Index>(number_behind(name, ".b")),
-                                              static_cast<Index>(number_behind(name, ".d"))));
+                                              static_cast<Index>(number_after(name, ".b")),
+                                              static_cast<Index>(number_after(name, ".d"))));
   }
   return y;
 }
@@ -111,17 +103,17 @@ Matrix<T> expanded(const gated::RelativeBias<T>& bias, Index n) {
 
 template <class T>
 Matrix<T> t5_bias(const CaseFile& file, const std::string& name) {
-  const T scale = std::sqrt(static_cast<T>(number_behind(name, "scale_sqrt")));
+  const T scale = std::sqrt(static_cast<T>(number_after(name, "scale_sqrt")));
   gated::RelativeBias<T> bias(gated::RelativeBiasForm::t5, is_causal(name), scale, 0);
   bias.weight = vector<T>(file, "t5.bias.table");
-  return expanded(bias, static_cast<Index>(number_behind(name, ".n")));
+  return expanded(bias, static_cast<Index>(number_after(name, ".n")));
 }
 
 template <class T>
 Matrix<T> toeplitz(const CaseFile& file, const std::string& name) {
   gated::RelativeBias<T> bias(gated::RelativeBiasForm::toeplitz, false, T{1}, 1);
   bias.weight = vector<T>(file, "junnyu_toeplitz.w");
-  return expanded(bias, static_cast<Index>(number_behind(name, "bias_")));
+  return expanded(bias, static_cast<Index>(number_after(name, "bias_")));
 }
 
 template <class T>
@@ -146,7 +138,8 @@ Matrix<T> offset_scaled(const CaseFile& file, const std::string& name) {
   layer.weight = file.matrix<T>("offsetscale.gamma");
   layer.bias = file.matrix<T>("offsetscale.beta");
   Matrix<T> y(x.rows(), x.cols());
-  layer.forward(static_cast<Index>(number_behind(name, "output")), x, y, gated::Workspace<T>());
+  gated::Workspace<T> workspace;
+  layer.forward(static_cast<Index>(number_after(name, "output")), x, y, workspace);
   return y;
 }
 
@@ -168,18 +161,16 @@ constexpr Component<T> components[] = {
     {"silu", activation_of<T, gated::Activation::silu>},
     {"relu_squared", activation_of<T, gated::Activation::relu2>},
     {"laplace_attn_fn", activation_of<T, gated::Activation::laplace>},
-    {"layernorm_eps", layer_norm<T>},
-    {"lucid_scalenorm",
-     [](const CaseFile& f, const std::string& n) { return scale_norm<T>(f, n, gated::ScaleNormForm::clamped); }},
-    {"junnyu_scalenorm",
-     [](const CaseFile& f, const std::string& n) { return scale_norm<T>(f, n, gated::ScaleNormForm::rsqrt); }},
+    {"layernorm_eps", normalised<T, gated::NormForm::layer_norm>},
+    {"lucid_scalenorm", normalised<T, gated::NormForm::scale_norm>},
+    {"junnyu_scalenorm", normalised<T, gated::NormForm::scale_norm_rsqrt>},
     {"lucid_rotary_interleaved_",
      [](const CaseFile& f, const std::string& n) {
-       return rotated<T>(f, n, gated::Rotary::interleaved, static_cast<Index>(number_behind(n, "interleaved_")));
+       return rotated<T>(f, n, gated::Rotary::interleaved, static_cast<Index>(number_after(n, "interleaved_")));
      }},
     {"junnyu_rope_half_dim",
      [](const CaseFile& f, const std::string& n) {
-       return rotated<T>(f, n, gated::Rotary::half, static_cast<Index>(number_behind(n, "_dim")));
+       return rotated<T>(f, n, gated::Rotary::half, static_cast<Index>(number_after(n, "_dim")));
      }},
     {"lucid_scaled_sinu_dim", sinusoid<T>},
     {"lucid_preshift_", preshifted<T>},

@@ -1,16 +1,10 @@
 #include "gated/io/labml.hpp"
-#include "../arguments.hpp"
-#include "../families.hpp"
-#include "../gradients.hpp"
-#include "gated/gated.hpp"
-#include "gated/train/gmlp_block.hpp"
+
+#include "../inputs.hpp"
 
 namespace parity {
 
 namespace {
-
-using gated::Index;
-using gated::Matrix;
 
 /// [tokens, batch, d] as the rows of one sequence after the other, and back.
 template <class T>
@@ -39,10 +33,8 @@ Result<T> run(const CaseFile& file) {
   mask_weights(block);
   const auto x = exchange_leading(file.matrix<T>("input"), length, batch);
   gated::Workspace<T> workspace;
-  Matrix<T> y(x.rows(), x.cols());
-  const auto sequences = gated::Sequences::uniform(batch, length);
-  block.forward(x, sequences, y, workspace);
-  Result<T> result{exchange_leading(y, batch, length), {}};
+  const auto sequences = Sequences::uniform(batch, length);
+  Result<T> result{exchange_leading(block.forward(x, sequences, workspace), batch, length), {}};
   add_gradients<T>(
       result, file, block, names, [&](auto& tape, auto& input) { return record(tape, block, input("input", x), sequences); },
       [&](const Matrix<T>& matrix) { return exchange_leading(matrix, length, batch); }, mask_weights);

@@ -1,16 +1,10 @@
 #include "gated/io/lucidrains_flash.hpp"
 
 #include "../inputs.hpp"
-#include "gated/train/flash_language_model.hpp"
-#include "gated/train/gated_attention_unit.hpp"
 
 namespace parity {
 
 namespace {
-
-Index value_width(const nlohmann::json& a) {
-  return static_cast<Index>(argument(a, "expansion_factor", 2.0) * a.at("dim").get<double>());
-}
 
 gated::ScoreKernel kernel(const nlohmann::json& a) {
   return argument(a, "laplace_attn_fn", false) ? gated::ScoreKernel::laplace : gated::ScoreKernel::relu2;
@@ -19,8 +13,9 @@ gated::ScoreKernel kernel(const nlohmann::json& a) {
 template <class T>
 Result<T> run_gau(const CaseFile& file) {
   const auto& a = file.arguments();
-  auto config = gated::gau_presets::lucidrains(a.at("dim"), argument<Index>(a, "query_key_dim", 128));
-  config.value = value_width(a);
+  auto config = gated::gau_presets::lucidrains({.channels = a.at("dim"),
+                                                .query_key = argument<Index>(a, "query_key_dim", 128),
+                                                .expansion = argument(a, "expansion_factor", 2.0)});
   config.norm = norm_form(argument<std::string>(a, "norm", "layernorm"), gated::NormForm::scale_norm);
   config.kernel = kernel(a);
   config.causal = argument(a, "causal", false);
@@ -46,15 +41,16 @@ Result<T> run_gau(const CaseFile& file) {
   }
   Result<T> result{y, {}};
   if (biases.rows() == sequences.longest() && biases.cols() == biases.rows()) {  // the same for every sequence
-    add_gradients<T>(result, file, layer, names,
-                     [&](auto& tape, auto& input) { return record(tape, layer, input("input", x), sequences, biases, mask); });
+    add_gradients<T>(result, file, layer, names, [&](auto& tape, auto& input) {
+      return record(tape, layer, input("input", x), sequences, mask, {.score_bias = biases});
+    });
   }
   return result;
 }
 
 gated::MixedChunkAttentionConfig flash_config(const nlohmann::json& a) {
   return {.channels = a.at("dim"),
-          .value = value_width(a),
+          .value = static_cast<Index>(argument(a, "expansion_factor", 2.0) * a.at("dim").get<double>()),
           .query_key = argument<Index>(a, "query_key_dim", 128),
           .chunk = argument<Index>(a, "group_size", 256),
           .kernel = kernel(a),
@@ -79,15 +75,17 @@ Result<T> run_flash(const CaseFile& file) {
 template <class T>
 Result<T> run_transformer(const CaseFile& file) {
   const auto& a = file.arguments();
-  gated::FlashLanguageModelConfig config{
-      .vocabulary = a.at("num_tokens"), .head = {.tied = false}, .trunk = {.depth = a.at("depth"), .layer = flash_config(a)}};
-  auto& layer = config.trunk.layer;
+  gated::FlashLanguageModelConfig config{.vocabulary = a.at("num_tokens"),
+                                         .position = gated::PositionForm::sinusoid,
+                                         .head = {.form = gated::HeadForm::untied, .bias = true},
+                                         .trunk = {.depth = a.at("depth"), .block = flash_config(a)}};
+  auto& layer = config.trunk.block;
   layer.norm = norm_form(argument<std::string>(a, "norm_type", "scalenorm"), gated::NormForm::scale_norm);
   layer.token_shift = argument(a, "shift_tokens", true);
   layer.rotary = gated::Rotary::interleaved;
   layer.rotary_dimensions = std::min<Index>(32, layer.query_key);
   gated::FlashLanguageModel<T> model(config);
-  return run_model<T>(file, model, gated::lucidrains_flash_transformer_names(), "trunk.layers.0");
+  return run_model<T>(file, model, gated::lucidrains_flash_transformer_names());
 }
 
 constexpr const char* name = "lucidrains_flash";

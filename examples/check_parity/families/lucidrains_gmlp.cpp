@@ -1,8 +1,6 @@
 #include "gated/io/lucidrains.hpp"
 
 #include "../inputs.hpp"
-#include "gated/train/gmlp_image_classifier.hpp"
-#include "gated/train/gmlp_language_model.hpp"
 
 namespace parity {
 
@@ -24,32 +22,16 @@ gated::GmlpConfig trunk_config(const nlohmann::json& a) {
 }
 
 template <class T>
-Result<T> run_model(const CaseFile& file) {
-  Result<T> result;
-  gated::Workspace<T> workspace;
+Result<T> run_gmlp(const CaseFile& file) {
+  const auto& a = file.arguments();
   const auto layout = gated::lucidrains_layout(file.file(), "model.");
-  if (argument<Index>(file.arguments(), "num_tokens", 0) == 0) {
-    gated::Gmlp<T> model(trunk_config(file.arguments()));
-    const auto names = gated::lucidrains_trunk_names(layout);
-    file.load(model, names);
-    workspace.observe(result.keep("blocks.0"));
-    const auto x = file.matrix<T>("input");
-    const auto sequences = sequences_of(file);
-    result.output = model.forward(x, sequences, workspace);
-    add_gradients<T>(result, file, model, names,
-                     [&](auto& tape, auto& input) { return record(tape, model, input("input", x), sequences); });
-  } else {
-    gated::GmlpLanguageModel<T> model(gated::GmlpLanguageModelConfig{
-        .vocabulary = file.arguments().at("num_tokens"), .tied = false, .trunk = trunk_config(file.arguments())});
-    const auto names = gated::lucidrains_language_model_names(layout);
-    file.load(model, names);
-    workspace.observe(result.keep("trunk.blocks.0"));
-    const auto tokens = ids_of(file, "input");
-    const auto sequences = sequences_of(file);
-    result.output = model.forward(tokens, sequences, workspace);
-    add_gradients<T>(result, file, model, names, [&](auto& tape, auto&) { return record(tape, model, tokens, sequences); });
+  if (argument<Index>(a, "num_tokens", 0) == 0) {
+    gated::Gmlp<T> trunk(trunk_config(a));
+    return run_layer<T>(file, trunk, gated::lucidrains_trunk_names(layout));
   }
-  return result;
+  gated::GmlpLanguageModel<T> model(gated::GmlpLanguageModelConfig{
+      .vocabulary = a.at("num_tokens"), .head = {.form = gated::HeadForm::untied, .bias = true}, .trunk = trunk_config(a)});
+  return run_model<T>(file, model, gated::lucidrains_language_model_names(layout));
 }
 
 template <class T>
@@ -62,16 +44,7 @@ Result<T> run_vision(const CaseFile& file) {
                                           .norm_eps = 1e-5,
                                           .trunk = trunk_config(a)};
   gated::GmlpImageClassifier<T> model(config);
-  const auto names = gated::lucidrains_vision_names(gated::lucidrains_layout(file.file(), "model."));
-  file.load(model, names);
-  Result<T> result;
-  gated::Workspace<T> workspace;
-  workspace.observe(result.keep("trunk.blocks.0"));
-  const auto images = file.matrix<T>("input", 1);
-  result.output = model.forward(images, workspace);
-  add_gradients<T>(result, file, model, names,
-                   [&](auto& tape, auto& input) { return record(tape, model, input("input", images)); });
-  return result;
+  return run_classifier<T>(file, model, gated::lucidrains_vision_names(gated::lucidrains_layout(file.file(), "model.")));
 }
 
 template <class T>
@@ -93,15 +66,12 @@ Result<T> run_gate(const CaseFile& file) {
   Result<T> result;
   result.output.resize(x.rows(), gate.out());
   gated::Workspace<T> workspace;
-  if (file.has("gate_res")) {
-    gate.forward(x, sequences, gate_res, result.output, workspace);
-  } else {
-    gate.forward(x, sequences, result.output, workspace);
-  }
+  const auto frame = workspace.frame();
+  gated::Batch<T> run(workspace, sequences);
+  run(gate, gated::input_rows<T>(x), {.added = gated::input_rows<T>(gate_res)}, gated::Rows<T>(result.output));
   add_gradients<T>(result, file, gate, names, [&](auto& tape, auto& input) {
-    const gated::Variable z = input("input", x);
-    return file.has("gate_res") ? record(tape, gate, z, sequences, input("gate_res", gate_res))
-                                : record(tape, gate, z, sequences);
+    const auto added = file.has("gate_res") ? input("gate_res", gate_res) : gated::Variable();
+    return record(tape, gate, input("input", x), sequences, {}, {.added = added});
   });
   return result;
 }
@@ -118,10 +88,14 @@ Result<T> run_block(const CaseFile& file) {
   Result<T> result;
   result.output.resize(x.rows(), x.cols());
   gated::Workspace<T> workspace;
+  const auto frame = workspace.frame();
   const auto sequences = sequences_of(file);
-  block.branch(x, sequences, result.output, workspace);
-  add_gradients<T>(result, file, block, names,
-                   [&](auto& tape, auto& input) { return record_branch(tape, block, input("input", x), sequences); });
+  gated::Batch<T> run(workspace, sequences);
+  block.branch(run, gated::input_rows<T>(x), {}, gated::Rows<T>(result.output));
+  add_gradients<T>(result, file, block, names, [&](auto& tape, auto& input) {
+    gated::Recording<T> recording(tape, sequences);
+    return block.branch(recording, input("input", x), {}, {});
+  });
   return result;
 }
 
@@ -132,21 +106,11 @@ Result<T> run_attention(const CaseFile& file) {
                                      .width = argument<Index>(a, "dim_inner", 64),
                                      .out = a.at("dim_out"),
                                      .causal = argument(a, "causal", false)});
-  const auto names = gated::lucidrains_attention_names();
-  file.load(attention, names);
-  const auto x = file.matrix<T>("input");
-  Result<T> result;
-  result.output.resize(x.rows(), attention.config.out);
-  gated::Workspace<T> workspace;
-  const auto sequences = sequences_of(file);
-  attention.forward(x, sequences, result.output, workspace);
-  add_gradients<T>(result, file, attention, names,
-                   [&](auto& tape, auto& input) { return record(tape, attention, input("input", x), sequences); });
-  return result;
+  return run_layer<T>(file, attention, gated::lucidrains_attention_names());
 }
 
 constexpr const char* name = "lucidrains_gmlp";
-constexpr Family families[] = {{name, "gMLP", run_model<float>, run_model<double>},
+constexpr Family families[] = {{name, "gMLP", run_gmlp<float>, run_gmlp<double>},
                                {name, "gMLPVision", run_vision<float>, run_vision<double>},
                                {name, "SpatialGatingUnit", run_gate<float>, run_gate<double>},
                                {name, "gMLPBlock", run_block<float>, run_block<double>},

@@ -1,10 +1,6 @@
 #include "gated/io/mmpose.hpp"
 
-#include "gated/layers/gated_cross_attention.hpp"
-
 #include "../inputs.hpp"
-#include "gated/train/gated_attention_unit.hpp"
-#include "gated/train/gated_cross_attention.hpp"
 
 namespace parity {
 
@@ -31,7 +27,8 @@ Result<T> run_cross(const CaseFile& file) {
   layer.forward(x, queries, key, value, others, y, workspace);
   Result<T> result{y, {}};
   add_gradients<T>(result, file, layer, names, [&](auto& tape, auto& input) {
-    return record(tape, layer, input("input", x), queries, input("key", key), input("value", value), others);
+    return record(tape, layer, input("input", x), queries, {},
+                  {.key = input("key", key), .value = input("value", value), .others = &others});
   });
   return result;
 }
@@ -45,10 +42,10 @@ Result<T> run(const CaseFile& file) {
     return run_cross<T>(file);
   }
   const auto channels = a.at("in_token_dims").get<Index>();
-  auto config = gated::gau_presets::rtmcc(channels, argument<Index>(a, "s", 128));
+  auto config = gated::gau_presets::rtmcc(
+      {.channels = channels, .query_key = argument<Index>(a, "s", 128), .expansion = argument(a, "expansion_factor", 2.0)});
   config.out = argument<Index>(a, "out_token_dims", channels);
   config.residual = config.out == channels ? gated::Residual::scaled : gated::Residual::none;
-  config.value = static_cast<Index>(argument(a, "expansion_factor", 2.0) * static_cast<double>(channels));
   config.bias = argument(a, "bias", false);
   config.activation = activation(a, "act_fn", "silu");
   config.norm_eps = argument(a, "eps", 1e-5);

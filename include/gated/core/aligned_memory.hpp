@@ -15,7 +15,7 @@
 
 namespace gated {
 
-/// `count` numbers and those that fill up their last cache line: pieces of this size, one behind another, each start a line.
+/// `count` numbers and those that fill up their last cache line: pieces of this size, one after another, each start a line.
 template <class T>
 constexpr std::size_t whole_cache_lines(std::size_t count) {
   constexpr std::size_t line = static_cast<std::size_t>(cache_line_bytes) / sizeof(T);
@@ -23,7 +23,7 @@ constexpr std::size_t whole_cache_lines(std::size_t count) {
 }
 
 /// Uninitialised numbers, aligned to cache lines. Large arrays ask for large pages where the system has them on demand (Linux'
-/// madvise): a product walks through more pages of 4 KiB than the processor remembers the addresses of.
+/// madvise): a product walks through more pages of 4 KiB than the TLB holds.
 template <class T>
 class AlignedMemory {
  public:

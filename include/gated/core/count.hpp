@@ -5,7 +5,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// How many, for sizes that nobody vouches for.
+/// How many, for untrusted sizes.
 
 namespace gated {
 

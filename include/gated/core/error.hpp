@@ -27,6 +27,14 @@ namespace gated {
 #define GATED_HAS_EXCEPTIONS 0
 #endif
 
+/// Where an error is raised: a layer, and what was asked of it. Part of a message: "GmlpBlock::extend".
+struct Where {
+  const char* layer;
+  const char* call = nullptr;
+
+  constexpr Where(const char* layer_, const char* call_ = nullptr) : layer(layer_), call(call_) {}
+};
+
 /// The base of everything that gated throws.
 class Error : public std::runtime_error {
  public:
@@ -64,6 +72,14 @@ inline ErrorHandler& error_handler() {
 }
 
 inline void append(std::string& out, std::string_view text) { out += text; }
+template <std::same_as<Where> W>  // no conversions
+void append(std::string& out, const W& where) {
+  out += where.layer;
+  if (where.call != nullptr) {
+    out += "::";
+    out += where.call;
+  }
+}
 
 /// The shortest digits that give `value` back, by means of the C library.
 template <std::floating_point T>

@@ -28,23 +28,25 @@ inline Index unmasked(Mask mask, Index offset, Index length) {
   return static_cast<Index>(part.size()) - static_cast<Index>(std::count(part.begin(), part.end(), std::uint8_t{0}));
 }
 
-/// Raises ShapeError unless `mask` is empty, or holds an entry per token and leaves each sequence at least one.
-inline void expect_mask(const char* where, Mask mask, const Sequences& sequences) {
+/// Raises ShapeError unless `mask` is empty or holds an entry per token. A softmax is not defined over nothing: with
+/// `by_softmax` each sequence must have a token that counts.
+inline void expect_mask(Where where, Mask mask, const Sequences& sequences, bool by_softmax) {
   if (mask.empty()) {
     return;
   }
   require<ShapeError>(static_cast<Index>(mask.size()) == sequences.total(), where, ": the mask has ", mask.size(),
                       " entries, expected ", sequences.total(), ", one a token.");
-  for (Index b = 0; b < sequences.count(); ++b) {
+  for (Index b = 0; by_softmax && b < sequences.count(); ++b) {
     const Index length = sequences.length(b);
     require<ShapeError>(length == 0 || unmasked(mask, sequences.offset(b), length) > 0, where,
-                        ": the mask leaves no token of sequence ", b, " to attend to. Leave the sequence out of the batch.");
+                        ": the mask leaves no token of sequence ", b,
+                        " for the softmax to attend to. Leave the sequence out of the batch.");
   }
 }
 
 /// The mask as numbers, in memory that `memory.take()` gives, such as a workspace's; nullptr for an empty one.
-template <class T, template <class> class Memory>
-const T* mask_values(Mask mask, Memory<T>& memory) {
+template <class T, class Memory>
+const T* mask_values(Mask mask, Memory& memory) {
   if (mask.empty()) {
     return nullptr;
   }

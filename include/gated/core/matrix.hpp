@@ -17,7 +17,7 @@
 
 // Sums that carry what rounding lost, and tests for NaN, are what such flags take away.
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "gated must be compiled without -ffast-math and -Ofast. For the files that include it, add -fno-fast-math behind them."
+#error "gated must be compiled without -ffast-math and -Ofast. For the files that include it, add -fno-fast-math after them."
 #endif
 
 static_assert(EIGEN_VERSION_AT_LEAST(3, 4, 0), "gated needs Eigen 3.4 or newer (Debian: libeigen3-dev)");
@@ -78,21 +78,21 @@ constexpr Index row_stride(Index columns) {
 
 /// Raises ShapeError unless `x` has `expected` columns: `"Linear::forward: x has 5 columns, expected in = 4"`.
 template <class T>
-void expect_columns(const char* where, const char* name, const ConstView<T>& x, const char* dimension, Index expected) {
+void expect_columns(Where where, const char* name, const ConstView<T>& x, const char* dimension, Index expected) {
   require<ShapeError>(x.cols() == expected, where, ": ", name, " has ", x.cols(), " columns, expected ", dimension, " = ",
                       expected, " (a matrix is tokens × channels, one row a token).");
 }
 
 /// Raises ShapeError unless `rows` tokens from position `first` on fit among `capacity`: `"GmlpBlock::extend: 3 tokens from
 /// position 6 on go past the 8 tokens that …"`, the rest being the caller's.
-inline void expect_positions(const char* where, Index rows, Index first, Index capacity, const char* rest) {
+inline void expect_positions(Where where, Index rows, Index first, Index capacity, const char* rest) {
   require<ShapeError>(first >= 0 && first <= capacity && rows <= capacity - first, where, ": ", rows, " tokens from position ",
                       first, " on go past the ", capacity, " tokens ", rest);
 }
 
 /// Raises ShapeError unless `y` is rows × columns. Outputs are never resized.
 template <class T>
-void expect_shape(const char* where, const char* name, const View<T>& y, Index rows, Index columns) {
+void expect_shape(Where where, const char* name, const View<T>& y, Index rows, Index columns) {
   require<ShapeError>(y.rows() == rows && y.cols() == columns, where, ": ", name, " is ", y.rows(), " × ", y.cols(),
                       ", expected ", rows, " × ", columns, ". Outputs are written in place and never resized.");
 }

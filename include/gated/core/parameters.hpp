@@ -215,12 +215,56 @@ void walk_fields(F& f, const PathNode* parent, Model& model, Others&... others) 
 /// Calls `f(info, values, values_of_others...)` for each parameter of `model`, in the order of fields(), depth first.
 ///
 /// `info` is a ParameterInfo; the values are `std::span`s, const where the model is const. Absent parameters are skipped.
-/// Errors: ArgumentError where the models differ in structure. Cost: no allocation, unless `info.path()` is called.
+/// Errors: ArgumentError where the models differ in structure.
+/// Cost: no allocation, unless `info.path()` is called.
 template <class F, class Model, class... Others>
 requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>&&...) void for_each_parameter(
     F&& f, Model& model, Others&... others) {
   detail::walk_fields(f, nullptr, model, others...);
 }
+
+/// Stands for a type where there is no run-time type information: its address.
+template <class L>
+inline constexpr char type_tag = 0;
+
+namespace detail {
+
+/// Looks among the fields of `layer`, depth first, for the sub-layer at an address, and appends its path to `out`.
+template <class L>
+bool write_path_of(const L& layer, const PathNode* parent, const void* wanted, const char* tag, std::string& out);
+
+template <class Member>
+bool write_path_in(const Member& member, const PathNode& path, const void* wanted, const char* tag, std::string& out) {
+  if constexpr (std::is_base_of_v<Eigen::MatrixBase<Member>, Member>) {
+    return false;
+  } else if constexpr (HasFields<Member>) {
+    if (&member == wanted && tag == &type_tag<Member>) {
+      path.write(out);
+      return true;
+    }
+    return write_path_of(member, &path, wanted, tag, out);
+  } else if constexpr (IsOptional<const Member>) {
+    return member.has_value() && write_path_in(*member, path, wanted, tag, out);
+  } else {  // a vector of sub-layers
+    for (std::size_t i = 0; i < member.size(); ++i) {
+      if (write_path_in(member[i], PathNode{path.parent, path.name, static_cast<Index>(i)}, wanted, tag, out)) {
+        return true;
+      }
+    }
+    return false;
+  }
+}
+
+template <class L>
+bool write_path_of(const L& layer, const PathNode* parent, const void* wanted, const char* tag, std::string& out) {
+  return std::apply(
+      [&](const auto&... field) {
+        return (write_path_in(layer.*(field.member), PathNode{parent, field.name, -1}, wanted, tag, out) || ...);
+      },
+      L::fields());
+}
+
+}  // namespace detail
 
 /// The number of scalars in all parameters of `model`, constants left out.
 template <class Model>

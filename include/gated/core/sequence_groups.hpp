@@ -29,9 +29,9 @@ void for_each_group(const Sequences& sequences, Workspace<T>& workspace, const F
     return;
   }
   const auto run = [&](Index group, Workspace<T>& scratch) {  // the sequences that begin in the group's rows
-    const Index first = sequences.first_from(group * step), behind = sequences.first_from((group + 1) * step);
-    if (first < behind) {
-      f(sequences.offset(first), sequences.part(first, behind - first), scratch);
+    const Index first = sequences.first_from(group * step), last = sequences.first_from((group + 1) * step);
+    if (first < last) {
+      f(sequences.offset(first), sequences.part(first, last - first), scratch);
     }
   };
   const Index threads = workspace.threads().count, rounds = (groups + threads - 1) / threads;

@@ -21,7 +21,8 @@ namespace gated {
 ///     Sequences::uniform(8, 196)              // eight images of 196 tokens
 ///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows
 ///
-/// Errors: ArgumentError for a negative count or length. Cost: copies share their memory; uniform splits hold none.
+/// Errors: ArgumentError for a negative count or length.
+/// Cost: copies share their memory; uniform splits hold none.
 class Sequences {
  public:
   /// `count` sequences of `length` rows each.
@@ -87,7 +88,7 @@ class Sequences {
   }
 
   /// Raises ShapeError unless these sequences cover exactly `rows` rows.
-  void expect_total(const char* where, Index rows) const {
+  void expect_total(Where where, Index rows) const {
     if (rows != total()) {  // and not require(), because describe() allocates
       raise<ShapeError>(where, ": x has ", rows, " rows, but the sequences cover ", describe(),
                         ". Every row belongs to exactly one sequence.");

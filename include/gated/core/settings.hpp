@@ -1,12 +1,15 @@
 #pragma once
 
-#include <array>
+#include <concepts>
+#include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <utility>
+
+#include "gated/core/count.hpp"
+#include "gated/core/words.hpp"
 
 /// @file
 /// One list of the settings of a configuration.
@@ -26,9 +29,7 @@
 /// half of what including them cost beside Eigen. An enumeration lists the words for its values beside its definition, where
 /// argument-dependent lookup finds them:
 ///
-///     constexpr auto names_of(Activation) {
-///       return std::array{std::pair{Activation::gelu, std::string_view("gelu")}, …};
-///     }
+///     constexpr auto names_of(Activation) { return words_for<Activation>("identity", "gelu", …); }
 ///
 /// Reading and writing configurations (io/config_json.hpp) is written with these lists.
 
@@ -67,11 +68,12 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 
 }  // namespace detail
 
-/// A model that a file or a Training can build again: it is made from a Config of named settings, and has a word that says what
-/// it is. All of models/ are, and the layers that can be a whole network; examples/custom_layer makes one.
+/// A model that a file or a Training can build again: it is made from a Config of named settings, says how many values one of a
+/// configuration has (before any memory is taken: a file may ask for more than there is), and has a word for what it is. All of
+/// models/ are, and the layers that can be a whole network; examples/custom_layer makes one.
 template <class Model>
-concept ConfiguredModel = requires {
-  typename Model::Config;
+concept ConfiguredModel = requires(const typename Model::Config& config) {
+  { Model::value_count(config) } -> std::same_as<Count>;
   std::string_view(Model::architecture);
 };
 

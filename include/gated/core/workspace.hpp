@@ -5,12 +5,11 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "gated/core/aligned_memory.hpp"
+#include "gated/core/arena.hpp"
 #include "gated/core/matrix.hpp"
 #include "gated/core/parallel.hpp"
 #include "gated/core/prepared_weights.hpp"
@@ -20,17 +19,16 @@
 
 namespace gated {
 
-/// A bump arena for scratch memory, the number of threads to use, and an optional observer. One per calling thread.
+/// Scratch memory, the number of threads to use, prepared weights, and an optional observer. One per calling thread.
 ///
-/// A const model serves any number of threads, each with a workspace of its own. Memory is taken in frames and given back when
-/// the frame ends; the arena keeps it. After the first call of a shape forward allocates nothing, and after the first step of
-/// a stream no step does.
+/// A const model serves any number of threads, each with a workspace of its own. After the first call of a shape forward
+/// allocates nothing, and after the first step of a stream no step does.
 ///
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
 ///
-/// An observer sees every layer's output under its parameter path (`"blocks.3.gate.proj"`). A channel projection is shown
-/// before its activation or residual is added, as a PyTorch hook would show it; the results stay the same bits.
+/// An observer sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once a call. A projection
+/// is shown before its activation, gate or residual, as a PyTorch hook would show it; the results stay the same bits.
 ///
 ///     workspace.observe([](const std::string& path, ConstView<float> output) { … });
 ///
@@ -39,11 +37,10 @@ template <class T>
 class Workspace {
  public:
   using Observer = std::function<void(const std::string& path, ConstView<T> output)>;
+  using Frame = typename Arena<T>::Frame;
 
   explicit Workspace(Threads threads = {}) : threads_(threads) {
     require<ArgumentError>(threads.count >= 1, "Workspace: threads = ", threads.count, ", expected at least 1.");
-    path_.reserve(16);
-    chunks_.reserve(4);  // replace_chunks() must not need memory of its own
   }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -55,60 +52,24 @@ class Workspace {
   void use(const PreparedWeights<T>&&) = delete;  // would be gone at the end of the line
   const PreparedWeights<T>* prepared() const { return prepared_; }
 
-  /// The bytes that the arena holds.
+  /// The bytes that it holds.
   std::size_t bytes() const {
-    std::size_t sum = capacity() * sizeof(T);
+    std::size_t sum = arena_.bytes();
     for (const auto& worker : workers_) {
       sum += worker->bytes();
     }
     return sum;
   }
 
-  /// Gives back, when it ends, everything taken since it began.
-  class Frame {
-   public:
-    explicit Frame(Workspace& workspace)
-        : workspace_(workspace), chunk_(workspace.current_), used_(workspace.used_), taken_(workspace.taken_) {
-      ++workspace_.depth_;
-    }
-    ~Frame() { workspace_.give_back(chunk_, used_, taken_); }
-    /// Gives back what was taken, and goes on.
-    void restart() {
-      workspace_.give_back(chunk_, used_, taken_);
-      ++workspace_.depth_;
-    }
-    Frame(const Frame&) = delete;
-    Frame& operator=(const Frame&) = delete;
+  // --- Memory: see Arena ---
 
-   private:
-    Workspace& workspace_;
-    std::size_t chunk_, used_, taken_;
-  };
-
-  [[nodiscard]] Frame frame() { return Frame(*this); }
-
-  /// `count` uninitialised scalars, aligned to 64 bytes, until the enclosing frame ends.
-  T* take(Index count) {
-    eigen_assert(depth_ > 0 && count >= 0);
-    const std::size_t size = whole_cache_lines<T>(static_cast<std::size_t>(count));
-    while (current_ < chunks_.size() && used_ + size > chunks_[current_].count()) {
-      ++current_;
-      used_ = 0;
-    }
-    if (current_ == chunks_.size()) {
-      chunks_.emplace_back(std::max(size, chunks_.empty() ? std::size_t{1024} : chunks_.back().count()));
-    }
-    T* const result = chunks_[current_].data() + used_;
-    used_ += size;
-    taken_ += size;
-    peak_ = std::max(peak_, taken_);
-    return result;
-  }
-
-  /// An uninitialised rows × columns matrix until the enclosing frame ends. Its rows are row_stride() apart.
-  MatrixMap<T> matrix(Index rows, Index columns) {
-    const Index stride = row_stride<T>(columns);
-    return MatrixMap<T>(take(rows * stride), rows, columns, Eigen::OuterStride<>(stride));
+  [[nodiscard]] Frame frame() { return arena_.frame(); }
+  T* take(Index count) { return arena_.take(count); }
+  MatrixMap<T> matrix(Index rows, Index columns) { return arena_.matrix(rows, columns); }
+  /// Has room for `count` scalars from here on: what a later step of a stream will take, so that it allocates nothing.
+  void reserve(Index count) {
+    const auto frame = arena_.frame();
+    arena_.take(count);
   }
 
   /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads, `scratch` being a workspace of the thread's
@@ -139,7 +100,7 @@ class Workspace {
     std::size_t most = 0;
     std::exception_ptr failure;
     for (const auto& worker : workers_) {
-      most = std::max(most, worker->capacity());
+      most = std::max(most, worker->arena_.capacity());
       if (worker->failure_ != nullptr) {
         failure = std::exchange(worker->failure_, nullptr);
       }
@@ -148,8 +109,8 @@ class Workspace {
       std::rethrow_exception(failure);
     }
     for (const auto& worker : workers_) {
-      if (worker->capacity() < most) {
-        worker->replace_chunks(most);
+      if (worker->arena_.capacity() < most) {
+        worker->arena_.replace_chunks(most);
       }
     }
   }
@@ -157,90 +118,20 @@ class Workspace {
   /// Installs (or, with nullptr, removes) the observer.
   void observe(Observer observer) { observer_ = std::move(observer); }
   bool observed() const { return static_cast<bool>(observer_); }
-
-  /// Shows `output` to the observer under the path of the layer that is running.
-  void show(ConstView<T> output) const {
+  /// Shows `output` to the observer, if there is one.
+  void show(const std::string& path, const ConstView<T>& output) const {
     if (observer_) {
-      observer_(path(), output);
+      observer_(path, output);
     }
   }
-
-  /// Stands for the workspace while the sub-layer `name` runs: `norm.forward(x, y, workspace.at("norm"))`.
-  class Scope {
-   public:
-    Scope(Workspace& workspace, const char* name, Index index) : workspace_(workspace) {
-      workspace_.path_.push_back({name, index});
-    }
-    ~Scope() { workspace_.path_.pop_back(); }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-    operator Workspace&() const { return workspace_; }
-
-   private:
-    Workspace& workspace_;
-  };
-
-  [[nodiscard]] Scope at(const char* name) { return Scope(*this, name, -1); }
-  [[nodiscard]] Scope at(const char* name, Index index) { return Scope(*this, name, index); }
 
  private:
-  struct PathElement {
-    const char* name;
-    Index index;
-  };
-
-  /// Back to the state at the frame's start. When the outermost frame ends, chunks that the first call of a shape needed are
-  /// replaced by one that holds the most that was ever taken, so that the next call finds room for everything in one place.
-  void give_back(std::size_t chunk, std::size_t used, std::size_t taken) noexcept {
-    current_ = chunk;
-    used_ = used;
-    taken_ = taken;
-    if (--depth_ == 0 && chunks_.size() > 1) {
-      replace_chunks(peak_);
-    }
-  }
-
-  /// One chunk of `count` scalars, or none if there is no memory for it.
-  void replace_chunks(std::size_t count) noexcept {
-    chunks_.clear();  // keeps the vector's own memory
-    AlignedMemory<T> whole(count, std::nothrow);
-    if (whole.data() != nullptr) {
-      chunks_.push_back(std::move(whole));
-    }
-  }
-
-  std::size_t capacity() const {
-    std::size_t count = 0;
-    for (const AlignedMemory<T>& chunk : chunks_) {
-      count += chunk.count();
-    }
-    return count;
-  }
-
-  std::string path() const {
-    std::string out;
-    for (const PathElement& element : path_) {
-      out += out.empty() ? "" : ".";
-      out += element.name;
-      if (element.index >= 0) {
-        out += text(".", element.index);
-      }
-    }
-    return out;
-  }
-
   Threads threads_;
   const PreparedWeights<T>* prepared_ = nullptr;
-  std::vector<AlignedMemory<T>> chunks_;
+  Arena<T> arena_;
   std::vector<std::unique_ptr<Workspace>> workers_;
-  std::size_t current_ = 0;     // the chunk that is being filled
-  std::size_t used_ = 0;        // of that chunk
-  std::size_t taken_ = 0;       // in all frames together
-  std::size_t peak_ = 0;        // the most of it so far
-  int depth_ = 0;               // of nested frames
   std::exception_ptr failure_;  // of a task that ran with this workspace
   Observer observer_;
-  std::vector<PathElement> path_;
 };
 
 }  // namespace gated

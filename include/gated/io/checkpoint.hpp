@@ -30,6 +30,16 @@ inline auto find_tensor(const SafetensorsFile& file, const FileTensor& wanted) {
   return found;
 }
 
+/// `names` as `file` has them: without `body` where no tensor begins with it.
+inline NameMap as_in(const SafetensorsFile& file, NameMap names) {
+  const std::string beginning = names.prefix + names.body;
+  const auto found = file.tensors().lower_bound(beginning);
+  if (found == file.tensors().end() || !found->first.starts_with(beginning)) {
+    names.body.clear();
+  }
+  return names;
+}
+
 /// Everything that keeps a file from fitting a model.
 class LoadReport {
  public:
@@ -147,17 +157,19 @@ class LoadReport {
 
 }  // namespace detail
 
-/// Reads every parameter of `model` from `file`, whose tensors are called as `names` says.
+/// Reads every parameter of `model` from `file`, whose tensors are called as `map` says.
 ///
 /// Strict: each parameter has a tensor of its shape and a floating type (F64, F32, F16, BF16, rounded to the model's scalar),
-/// and each tensor a parameter, unless `names` ignores it or ties it to another. Tensors that a model shares may stand in the
+/// and each tensor a parameter, unless the map ignores it or ties it to another. Tensors that a model shares may stand in the
 /// file once, as Python's save_model() leaves them. Constants, such as rotary frequencies, are taken from files that store them
-/// and computed otherwise. Errors: one FileError that lists all missing, unexpected, mis-shaped and unconvertible tensors (of
-/// missing and unexpected ones the first 200), with the nearest name for each missing one. The model is unchanged then.
-/// ArgumentError if `names` does not suit the model. Cost: one pass over the file; two where values might not fit (F64 to
-/// float).
+/// and computed otherwise.
+/// Errors: one FileError that lists all missing, unexpected, mis-shaped and unconvertible tensors (of missing and unexpected
+/// ones the first 200), with the nearest name for each missing one. The model is unchanged then. ArgumentError if the map does
+/// not suit the model.
+/// Cost: one pass over the file; two where values might not fit (F64 to float).
 template <class Model>
-void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& names = {}) {
+void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& map = {}) {
+  const NameMap names = detail::as_in(file, map);
   detail::LoadReport report(file, names);
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) { report.check<typename decltype(values)::value_type>(info, values.size()); },
@@ -181,9 +193,10 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& n
 /// with the same map gives the model back.
 ///
 /// `dtype` is F64, F32, F16 or BF16; without it, the model's own. `metadata` are texts of the caller's choice; those that
-/// load_model() needs, save_model() writes. The file is written completely or not at all. Errors: ArgumentError if a value is
-/// too large for `dtype` or two parameters get one name; FileError if the file cannot be written. Cost: nothing but the header
-/// is copied, unless `dtype` differs from the model's.
+/// load_model() needs, save_model() writes. The file is written completely or not at all.
+/// Errors: ArgumentError if a value is too large for `dtype` or two parameters get one name; FileError if the file cannot be
+/// written.
+/// Cost: nothing but the header is copied, unless `dtype` differs from the model's.
 template <class Model>
 void save_parameters(const Model& model, const std::filesystem::path& path,
                      const std::map<std::string, std::string>& metadata = {}, const NameMap& names = {},
@@ -212,6 +225,12 @@ void save_parameters(const Model& model, const std::filesystem::path& path,
         }
       },
       model);
+  if (std::none_of(tensors.begin(), tensors.end(),
+                   [&](const TensorToWrite& tensor) { return tensor.name.starts_with(names.prefix + names.head); })) {
+    for (TensorToWrite& tensor : tensors) {
+      tensor.name.erase(names.prefix.size(), names.body.size());  // no larger model, so the body's own names
+    }
+  }
   write_safetensors(path, std::move(tensors), metadata);
 }
 

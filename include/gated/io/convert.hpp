@@ -100,8 +100,9 @@ constexpr bool is_readable_as(Dtype dtype) {
   return std::floating_point<T> || !is_floating(dtype);
 }
 
-/// The position of the first element in `bytes` that does not fit `T`, or the number of elements if all fit.
-/// Expects is_readable_as<T>(dtype). Cost: one pass over the bytes, none where every value fits.
+/// The position of the first element in `bytes` that does not fit `T`, or the number of elements if all fit. Expects
+/// is_readable_as<T>(dtype).
+/// Cost: one pass over the bytes, none where every value fits.
 template <detail::Readable T>
 std::size_t first_misfit(Dtype dtype, std::span<const std::byte> bytes) {
   return detail::with_type(dtype, [&](auto from) {
@@ -141,8 +142,9 @@ void convert(Dtype dtype, std::span<const std::byte> bytes, std::span<T> out) {
   });
 }
 
-/// Floating `values` as the bytes of a floating `dtype`; nothing if a finite value would become infinite.
-/// A double becomes a half through float, so it is rounded twice. Cost: one pass, and the bytes.
+/// Floating `values` as the bytes of a floating `dtype`; nothing if a finite value would become infinite. A double becomes a
+/// half through float, so it is rounded twice.
+/// Cost: one pass, and the bytes.
 template <std::floating_point T>
 std::optional<std::vector<std::byte>> bytes_of(std::span<const T> values, Dtype dtype) {
   eigen_assert(is_floating(dtype));

@@ -28,7 +28,8 @@ struct CsvOptions {
 /// Lines end in LF or CRLF, the last one also without. Every line has as many fields as the first; a number is written as in C,
 /// with blanks around it if need be, and nan and inf are numbers. `name` stands for the text in messages.
 /// Errors: FileError with line and column (both from 1, the column counting fields) for empty text, empty lines, rows of
-/// another length, and fields that are no numbers or too large for `T`. Cost: one pass, and one copy of the numbers.
+/// another length, and fields that are no numbers or too large for `T`.
+/// Cost: one pass, and one copy of the numbers.
 template <std::floating_point T>
 Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options = {}) {
   if (csv.starts_with("\xEF\xBB\xBF")) {
@@ -69,7 +70,8 @@ Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOption
   return Eigen::Map<const Matrix<T>>(values.data(), rows, columns);
 }
 
-/// The numbers in the file at `path`; see parse_csv(). Errors: FileError also if the file is missing or unreadable.
+/// The numbers in the file at `path`; see parse_csv().
+/// Errors: FileError also if the file is missing or unreadable.
 template <std::floating_point T>
 Matrix<T> read_csv(const std::filesystem::path& path, const CsvOptions& options = {}) {
   const MappedFile file(path);

@@ -1,15 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "gated/core/matrix.hpp"
 #include "gated/core/settings.hpp"
@@ -23,11 +20,7 @@ namespace gated {
 enum class Dtype { F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, BOOL };
 
 constexpr auto names_of(Dtype) {
-  using Pair = std::pair<Dtype, std::string_view>;
-  return std::array{Pair{Dtype::F64, "F64"},  Pair{Dtype::F32, "F32"}, Pair{Dtype::F16, "F16"}, Pair{Dtype::BF16, "BF16"},
-                    Pair{Dtype::I64, "I64"},  Pair{Dtype::I32, "I32"}, Pair{Dtype::I16, "I16"}, Pair{Dtype::I8, "I8"},
-                    Pair{Dtype::U64, "U64"},  Pair{Dtype::U32, "U32"}, Pair{Dtype::U16, "U16"}, Pair{Dtype::U8, "U8"},
-                    Pair{Dtype::BOOL, "BOOL"}};
+  return words_for<Dtype>("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL");
 }
 
 /// Bytes per element: 8, 4, 2 or 1.

@@ -100,7 +100,8 @@ namespace gated::detail::stb {
 namespace gated {
 
 /// `image` as the bytes of a PNG file.
-/// Errors: those of expect_image(). Cost: one compression, and about three copies of the pixels in memory.
+/// Errors: those of expect_image().
+/// Cost: one compression, and about three copies of the pixels in memory.
 inline std::vector<std::byte> encode_png(const Image& image) {
   expect_image("encode_png", image);
   int length = 0;

@@ -42,7 +42,8 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
 }
 
 /// Writes `image`, of the size and channels that `config` states, as one row of GmlpImageClassifier's input: channel by
-/// channel, row by row, (pixel / 255 - mean) / deviation. `row` is 1 × (channels · height · width). Errors: ShapeError.
+/// channel, row by row, (pixel / 255 - mean) / deviation. `row` is 1 × (channels · height · width).
+/// Errors: ShapeError.
 template <class T>
 void write_image_row(const Image& image, const GmlpImageClassifierConfig& config, View<T> row) {
   expect_image("write_image_row", image);
@@ -65,7 +66,8 @@ void write_image_row(const Image& image, const GmlpImageClassifierConfig& config
 ///
 ///     const Matrix<float> logits = model.forward(image_input<float>(read_image("cat.jpg"), model.config), workspace);
 ///
-/// Errors: as these three say. Cost: that of resize_bicubic().
+/// Errors: as these three say.
+/// Cost: that of resize_bicubic().
 template <class T>
 Matrix<T> image_input(const Image& image, const GmlpImageClassifierConfig& config, double crop_share = timm_crop) {
   Matrix<T> row(1, config.image_channels * config.image.area());

@@ -216,9 +216,10 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
 /// The picture in `file`, the bytes of a JPEG or PNG file, with as many channels as the file has and 8 bits each.
 ///
 /// PNG files give the pixels of any other reader, palettes and transparency included; of 16 bits the upper 8 stay. JPEG leaves
-/// a decoder some freedom: pixels differ from libjpeg's by a few levels. No picture is turned by what its EXIF data say.
-/// `name` stands for the file in messages. Errors: FileError for what is no such picture, is damaged, or has 1 GB and more or
-/// more pixels than a file of its size can hold.
+/// a decoder some freedom: pixels differ from libjpeg's by a few levels. No picture is turned by what its EXIF data say. `name`
+/// stands for the file in messages.
+/// Errors: FileError for what is no such picture, is damaged, or has 1 GB and more or more pixels than a file of its size can
+/// hold.
 /// Cost: one decompression, on one thread.
 inline Image decode_image(std::span<const std::byte> file, std::string_view name = "decode_image") {
   constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -252,7 +253,8 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   return image;
 }
 
-/// The picture in the JPEG or PNG file at `path`. Errors: as MappedFile and decode_image() say, starting with the path.
+/// The picture in the JPEG or PNG file at `path`.
+/// Errors: as MappedFile and decode_image() say, starting with the path.
 inline Image read_image(const std::filesystem::path& path) { return decode_image(MappedFile(path).bytes(), path.string()); }
 
 }  // namespace gated

@@ -115,9 +115,9 @@ inline Image resize_height(const Image& image, Index height) {
 ///
 /// Along each axis an output pixel i is Σ_j w(j) x(j) / Σ_j w(j) with w(j) = k((j + ½ - (i + ½) s) / max(s, 1)), where s is
 /// input pixels / output pixels and k the cubic kernel with a = -½. As in Pillow the width comes first, weights are multiples
-/// of 2⁻²², and both passes round to bytes. Each channel is resized alone, so drop alpha before (with_channels()). Errors:
-/// ArgumentError for a size below 1 or of 1 GB and more; those of expect_image(). Cost: 4 · max(s, 1) multiply-adds a pixel and
-/// pass, on one thread.
+/// of 2⁻²², and both passes round to bytes. Each channel is resized alone, so drop alpha before (with_channels()).
+/// Errors: ArgumentError for a size below 1 or of 1 GB and more; those of expect_image().
+/// Cost: 4 · max(s, 1) multiply-adds a pixel and pass, on one thread.
 inline Image resize_bicubic(const Image& image, Index width, Index height) {
   expect_image("resize_bicubic", image);
   require<ArgumentError>(width >= 1 && height >= 1 && width <= (Index{1} << 28) && height <= (Index{1} << 28) / width,
@@ -131,7 +131,8 @@ inline Image resize_bicubic(const Image& image, Index width, Index height) {
 }
 
 /// The width × height pixels of `image` whose upper left one is (left, top).
-/// Errors: ArgumentError unless they lie inside; those of expect_image(). Cost: one copy.
+/// Errors: ArgumentError unless they lie inside; those of expect_image().
+/// Cost: one copy.
 inline Image crop(const Image& image, Index left, Index top, Index width, Index height) {
   expect_image("crop", image);
   require<ArgumentError>(

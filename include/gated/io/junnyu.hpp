@@ -3,33 +3,32 @@
 #include "gated/io/lucidrains_flash.hpp"
 
 /// @file
-/// Checkpoints of JunnYu's ports: FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch.
+/// Checkpoints of JunnYu's ports: FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch. The names of a model open
+/// its own file and that of its masked language model, in which a prefix stands before them (NameMap::body).
 
 namespace gated {
 
 namespace detail {
 
 inline void add_flash_quad_layer(NameMap& names, const std::string& ours, const std::string& theirs) {
-  names.rules.push_back({ours + "norm.gain", theirs + "LayerNorm.scala"});
-  names.rules.push_back({ours + "norm", theirs + "LayerNorm"});
-  names.rules.push_back({ours + "projection.hidden", theirs + "uv"});
-  names.rules.push_back({ours + "offset_scale.weight", theirs + "weight"});
-  names.rules.push_back({ours + "offset_scale.bias", theirs + "bias"});
-  names.rules.push_back({ours + "relative_bias.weight", theirs + "w"});
-  names.rules.push_back({ours + "proj_out", theirs + "o"});
+  names.add(ours, theirs,
+            {{"norm.gain", "LayerNorm.scala"},
+             {"norm", "LayerNorm"},
+             {"projection.hidden", "uv"},
+             {"offset_scale.weight", "weight"},
+             {"offset_scale.bias", "bias"},
+             {"relative_bias.weight", "w"},
+             {"proj_out", "o"}});
   names.ignored.push_back(theirs + "a");  // of the form for more than 512 positions, which the original cannot run
   names.ignored.push_back(theirs + "b");
 }
 
 inline void add_gau_alpha_layer(NameMap& names, const std::string& ours, const std::string& theirs) {
-  names.rules.push_back({ours + "projection.hidden", theirs + "gau.i_dense"});
-  for (const char* part : {"weight", "bias"}) {
-    names.rules.push_back({ours + "offset_scale." + part,
-                           theirs + "gau.q_scaleoffset." + part,
-                           ShapeForm::same,
-                           {theirs + "gau.k_scaleoffset." + part}});
-  }
-  names.rules.push_back({ours + "proj_out", theirs + "gau.o_dense"});
+  names.add(ours, theirs + "gau.",
+            {{"projection.hidden", "i_dense"},
+             {"offset_scale.weight", "q_scaleoffset.weight", ShapeForm::same, {"k_scaleoffset.weight"}},
+             {"offset_scale.bias", "q_scaleoffset.bias", ShapeForm::same, {"k_scaleoffset.bias"}},
+             {"proj_out", "o_dense"}});
 }
 
 }  // namespace detail
@@ -41,39 +40,42 @@ inline NameMap flash_quad_gau_names() {
   return names;
 }
 
-/// FLASHQuadModel as GauEncoder; with `masked_language_model`, FLASHQuadForMaskedLM.
-inline NameMap flash_quad_names(bool masked_language_model = false) {
-  const std::string body = masked_language_model ? "flash_quad." : "";
+/// FLASHQuadModel and FLASHQuadForMaskedLM as GauEncoder.
+inline NameMap flash_quad_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
-                .rules = {{"embedding", body + "embeddings.word_embeddings"},
-                          {"type_embedding", body + "embeddings.token_type_embeddings"},
-                          {"position.scale", body + "embeddings.scaledsin_scalar"},
-                          {"position.table", body + "embeddings.scaledsin_embeddings"},
-                          {"embedding_norm.gain", body + "embeddings.LayerNorm.scala"},
-                          {"embedding_norm", body + "embeddings.LayerNorm"},
+                .body = "flash_quad.",
+                .head = "cls.",
+                .rules = {{"embedding", "embeddings.word_embeddings"},
+                          {"type_embedding", "embeddings.token_type_embeddings"},
+                          {"position.scale", "embeddings.scaledsin_scalar"},
+                          {"position.table", "embeddings.scaledsin_embeddings"},
+                          {"embedding_norm.gain", "embeddings.LayerNorm.scala"},
+                          {"embedding_norm", "embeddings.LayerNorm"},
                           {"head.dense", "cls.predictions.transform.dense"},
                           {"head.norm.gain", "cls.predictions.transform.LayerNorm.scala"},
                           {"head.norm", "cls.predictions.transform.LayerNorm"},
                           {"head.bias", "cls.predictions.bias"}},
-                .tied = {{"cls.predictions.decoder.weight", body + "embeddings.word_embeddings.weight"},
+                .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
                          {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
-                .ignored = {body + "embeddings.position_ids"}};
-  detail::add_flash_quad_layer(names, "layers.*.", body + "encoder.layer.*.");
+                .ignored = {"embeddings.position_ids"}};
+  detail::add_flash_quad_layer(names, "trunk.blocks.*.", "encoder.layer.*.");
   return names;
 }
 
-/// JunnYu's FLASHModel as FlashLanguageModel without head; with `masked_language_model`, FLASHForMaskedLM.
-inline NameMap junnyu_flash_names(bool masked_language_model = false) {
-  const std::string body = masked_language_model ? "flash." : "";
+/// JunnYu's FLASHModel and FLASHForMaskedLM as FlashLanguageModel with `.position = PositionForm::sinusoid` and
+/// `.head = {.form = HeadForm::none}` or `.head = {.bias = true}`.
+inline NameMap junnyu_flash_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
-                .rules = {{"embedding", body + "embeddings.word_embeddings"},
-                          {"position.scale", body + "embeddings.scale"},
+                .body = "flash.",
+                .head = "cls.",
+                .rules = {{"embedding", "embeddings.word_embeddings"},
+                          {"position.scale", "embeddings.scale"},
                           {"head.norm", "cls.predictions.LayerNorm"},
                           {"head.bias", "cls.predictions.decoder.bias"}},
-                .tied = {{"cls.predictions.decoder.weight", body + "embeddings.word_embeddings.weight"},
+                .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
                          {"cls.predictions.bias", "cls.predictions.decoder.bias"}},
-                .ignored = {body + "embeddings.position_ids"}};
-  detail::add_lucidrains_flash(names, "trunk.layers.*.", body + "encoder.layers.*.", true);
+                .ignored = {"embeddings.position_ids"}};
+  detail::add_lucidrains_flash(names, "trunk.blocks.*.", "encoder.layers.*.", true);
   return names;
 }
 
@@ -84,15 +86,15 @@ inline NameMap gau_alpha_layer_names() {
   return names;
 }
 
-/// GAUAlphaModel as GauEncoder; with `masked_language_model`, GAUAlphaForMaskedLM.
-inline NameMap gau_alpha_names(bool masked_language_model = false) {
-  const std::string body = masked_language_model ? "gau_alpha." : "";
+/// GAUAlphaModel and GAUAlphaForMaskedLM as GauEncoder. Both are saved as the former: the head has no parameters of its own.
+inline NameMap gau_alpha_names() {
   NameMap names{.origin = "GAU-alpha-pytorch",
-                .rules = {{"embedding", body + "embeddings.word_embeddings"},
-                          {"type_embedding", body + "embeddings.token_type_embeddings"}},
-                .tied = {{"cls.predictions.decoder.weight", body + "embeddings.word_embeddings.weight"}},
-                .ignored = {body + "embeddings.position_ids"}};
-  detail::add_gau_alpha_layer(names, "layers.*.", body + "encoder.layer.*.");
+                .body = "gau_alpha.",
+                .head = "cls.",
+                .rules = {{"embedding", "embeddings.word_embeddings"}, {"type_embedding", "embeddings.token_type_embeddings"}},
+                .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"}},
+                .ignored = {"embeddings.position_ids"}};
+  detail::add_gau_alpha_layer(names, "trunk.blocks.*.", "encoder.layer.*.");
   return names;
 }
 

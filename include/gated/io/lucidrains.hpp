@@ -13,10 +13,10 @@
 
 namespace gated {
 
-/// How a version of g-mlp-pytorch nested and shaped its blocks.
+/// How a version of g-mlp-pytorch nested and shaped its blocks: 0.1.5 and later unless set otherwise.
 struct LucidrainsLayout {
-  std::string block;    ///< where the block lies in layer i: "layers.*.fn.fn.fn"
-  std::string spatial;  ///< where the spatial weight lies in the gate: "" or "proj"
+  std::string block = "layers.*.fn.fn.fn.";  ///< where the block lies in layer i
+  std::string spatial = "";                  ///< where the spatial weight lies in the gate: "" or "proj."
   ShapeForm weight = ShapeForm::same;
   ShapeForm bias = ShapeForm::same;
 };
@@ -24,9 +24,9 @@ struct LucidrainsLayout {
 /// Finds out from the tensor names which layout a checkpoint has.
 ///
 /// Versions from 0.1.5 on wrap the block in a token shift (`fn.fn.fn`); gMLPVision and versions before have `fn.fn`. Up to
-/// 0.0.18 the spatial projection was a convolution `sgu.proj`; 0.1.0 and 0.1.1 had a weight [N, N] without heads. Errors:
-/// FileError, naming the version, for files before 0.0.16, where the attention sat inside the gate and read other inputs.
-/// `prefix` stands before every name, as in NameMap.
+/// 0.0.18 the spatial projection was a convolution `sgu.proj`; 0.1.0 and 0.1.1 had a weight [N, N] without heads.
+/// Errors: FileError, naming the version, for files before 0.0.16, where the attention sat inside the gate and read other
+/// inputs. `prefix` stands before every name, as in NameMap.
 ///
 ///     load_parameters(trunk, file, lucidrains_trunk_names(lucidrains_layout(file)));
 inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::string_view prefix = "") {
@@ -35,13 +35,13 @@ inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::stri
     require<FileError>(
         name.find("sgu.attn") == std::string::npos, file.name(), ": \"", printable(name),
         "\" lies inside the gate: the file was written by g-mlp-pytorch before 0.0.16, where the attention read the "
-        "activations behind proj_in. That is another model, which gated does not have.");
+        "activations after proj_in. That is another model, which gated does not have.");
   }
-  const std::string inner = has("layers.0.fn.fn.fn.proj_in.0.weight") ? "fn.fn.fn" : "fn.fn";
-  const std::string sgu = "layers.0." + inner + ".sgu.";
-  LucidrainsLayout layout{.block = "layers.*." + inner, .spatial = ""};
+  const std::string inner = has("layers.0.fn.fn.fn.proj_in.0.weight") ? "fn.fn.fn." : "fn.fn.";
+  const std::string sgu = "layers.0." + inner + "sgu.";
+  LucidrainsLayout layout{.block = "layers.*." + inner};
   if (!has(sgu + "weight") && has(sgu + "proj.weight")) {
-    return {layout.block, ".proj", ShapeForm::pointwise_convolution, ShapeForm::drop_leading_one};
+    return {layout.block, "proj.", ShapeForm::pointwise_convolution, ShapeForm::drop_leading_one};
   }
   if (has(sgu + "bias") && file.tensor(text(prefix, sgu, "bias")).shape.size() == 1) {
     layout.weight = layout.bias = ShapeForm::drop_leading_one;
@@ -51,27 +51,35 @@ inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::stri
 
 namespace detail {
 
-/// The rules for the gate at `ours`, which the file calls `theirs`.
+/// The rules for the gate at `ours`, which the file calls `theirs`. Here and below each ends in a dot, or is empty.
 inline void add_lucidrains_gate(NameMap& names, const std::string& ours, const std::string& theirs,
                                 const LucidrainsLayout& layout) {
-  const auto in = [](const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; };
-  const std::string spatial = theirs + layout.spatial;
-  names.rules.push_back({in(ours, "norm"), in(theirs, "norm")});
-  names.rules.push_back({in(ours, "proj.weight"), in(spatial, "weight"), layout.weight});
-  names.rules.push_back({in(ours, "proj.bias"), in(spatial, "bias"), layout.bias});
-  names.rules.push_back({in(ours, "proj.position_x"), in(theirs, "circulant_pos_x")});
-  names.rules.push_back({in(ours, "proj.position_y"), in(theirs, "circulant_pos_y")});
+  names.add(ours, theirs,
+            {{"norm", "norm"},
+             {"proj.weight", layout.spatial + "weight", layout.weight},
+             {"proj.bias", layout.spatial + "bias", layout.bias},
+             {"proj.position_x", "circulant_pos_x"},
+             {"proj.position_y", "circulant_pos_y"}});
 }
 
-/// The rules for the block at `ours`, which the file calls `theirs`; either may be empty.
-inline void add_lucidrains_block(NameMap& names, std::string ours, std::string theirs, const LucidrainsLayout& layout) {
-  ours += ours.empty() ? "" : ".";
-  theirs += theirs.empty() ? "" : ".";
-  names.rules.push_back({ours + "proj_in", theirs + "proj_in.0"});
-  names.rules.push_back({ours + "attention.qkv", theirs + "attn.to_qkv"});
-  names.rules.push_back({ours + "attention.proj_out", theirs + "attn.to_out"});
-  names.rules.push_back({ours + "proj_out", theirs + "proj_out"});
-  add_lucidrains_gate(names, ours + "gate", theirs + "sgu", layout);
+/// The rules for the block at `ours`.
+inline void add_lucidrains_block(NameMap& names, const std::string& ours, const std::string& theirs,
+                                 const LucidrainsLayout& layout) {
+  names.add(ours, theirs,
+            {{"proj_in", "proj_in.0"},
+             {"attention.qkv", "attn.to_qkv"},
+             {"attention.proj_out", "attn.to_out"},
+             {"proj_out", "proj_out"}});
+  add_lucidrains_gate(names, ours + "gate.", theirs + "sgu.", layout);
+}
+
+/// The rules for the trunk at `ours`.
+inline void add_lucidrains_trunk(NameMap& names, const std::string& ours, const LucidrainsLayout& layout) {
+  add_lucidrains_block(names, ours + "blocks.*.", layout.block, layout);
+  names.add(ours, "", {{"blocks.*.norm", "layers.*.fn.norm"}});
+  if (layout.weight == ShapeForm::drop_leading_one) {
+    names.ignored.push_back(layout.block + "sgu.proj");  // 0.1.0 and 0.1.1 left an unused convolution there
+  }
 }
 
 }  // namespace detail
@@ -79,14 +87,14 @@ inline void add_lucidrains_block(NameMap& names, std::string ours, std::string t
 /// SpatialGatingUnit alone.
 inline NameMap lucidrains_gate_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
-  detail::add_lucidrains_gate(names, "", "", {.block = "", .spatial = ""});
+  detail::add_lucidrains_gate(names, "", "", {});
   return names;
 }
 
 /// gMLPBlock alone: GmlpBlock without its norm.
 inline NameMap lucidrains_block_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
-  detail::add_lucidrains_block(names, "", "", {.block = "", .spatial = ""});
+  detail::add_lucidrains_block(names, "", "", {});
   return names;
 }
 
@@ -95,28 +103,15 @@ inline NameMap lucidrains_attention_names() {
   return {.origin = "g-mlp-pytorch", .rules = {{"qkv", "to_qkv"}, {"proj_out", "to_out"}}};
 }
 
-namespace detail {
-
-/// The rules for the trunk at `ours`.
-inline void add_lucidrains_trunk(NameMap& names, const std::string& ours, const LucidrainsLayout& layout) {
-  add_lucidrains_block(names, ours + "blocks.*", layout.block, layout);
-  names.rules.push_back({ours + "blocks.*.norm", "layers.*.fn.norm"});
-  if (layout.weight == ShapeForm::drop_leading_one) {
-    names.ignored.push_back(layout.block + ".sgu.proj");  // 0.1.0 and 0.1.1 left an unused convolution behind
-  }
-}
-
-}  // namespace detail
-
 /// gMLP without tokens: Gmlp.
-inline NameMap lucidrains_trunk_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn.fn", .spatial = ""}) {
+inline NameMap lucidrains_trunk_names(const LucidrainsLayout& layout = {}) {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_trunk(names, "", layout);
   return names;
 }
 
-/// gMLP with tokens: GmlpLanguageModel with `tied = false`.
-inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn.fn", .spatial = ""}) {
+/// gMLP with tokens: GmlpLanguageModel with `.head = {.form = HeadForm::untied, .bias = true}`.
+inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = {}) {
   NameMap names{.origin = "g-mlp-pytorch",
                 .rules = {{"embedding", "to_embed"}, {"head.norm", "to_logits.0"}, {"head.output", "to_logits.1"}}};
   detail::add_lucidrains_trunk(names, "trunk.", layout);
@@ -124,7 +119,7 @@ inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = 
 }
 
 /// gMLPVision: GmlpImageClassifier.
-inline NameMap lucidrains_vision_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn", .spatial = ""}) {
+inline NameMap lucidrains_vision_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn."}) {
   NameMap names{
       .origin = "g-mlp-pytorch",
       .rules = {

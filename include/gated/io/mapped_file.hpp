@@ -34,8 +34,8 @@ namespace gated {
 /// page that is gone ends the process (SIGBUS). Files that write_safetensors() replaces are safe, because their old content
 /// lives on until it is unmapped.
 ///
-/// Errors: FileError, starting with the path, if the file is missing, unreadable or not a regular file. Cost: mapping is
-/// constant; pages are read when they are first touched.
+/// Errors: FileError, starting with the path, if the file is missing, unreadable or not a regular file.
+/// Cost: mapping is constant; pages are read when they are first touched.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path) { open(path); }

@@ -8,7 +8,6 @@
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
 #include "gated/io/timm.hpp"
-#include "gated/models/value_count.hpp"
 
 /// @file
 /// A model and its configuration in one safetensors file.
@@ -23,8 +22,8 @@ struct ModelFile {
 };
 
 /// Reads the configuration from the metadata of `file`: ours as save_model() writes it, or that of an origin which writes
-/// models of this kind: for image classifiers `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`. Errors: FileError if there
-/// is none or it is of another architecture; ArgumentError if it makes no sense.
+/// models of this kind: for image classifiers `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
+/// Errors: FileError if there is none or it is of another architecture; ArgumentError if it makes no sense.
 template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   const auto config = file.metadata().find("config");
@@ -54,21 +53,19 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
 
 namespace detail {
 
-/// Raises FileError if a model of `config` has so many more values than `file` that it is not worth building: nobody vouches
-/// for a configuration in a file, and it must not take more memory than a file of that size can account for. Smaller
+/// Raises FileError if a model of `config` has so many more values than `file` that it is not worth building: a
+/// configuration in a file is untrusted, and it must not take more memory than a file of that size can account for. Smaller
 /// differences are left to load_parameters(), which says where they are; among them are constants, which a file need not store.
-template <class Config>
-void expect_affordable(const SafetensorsFile& file, const Config& config) {
-  if constexpr (requires { value_count(config); }) {
-    Count held = 0;
-    for (const auto& [name, tensor] : file.tensors()) {
-      held += static_cast<Index>(tensor.count());
-    }
-    const Count needed = value_count(config), affordable = 2 * held + (Index{1} << 20);
-    require<FileError>(needed.value() <= affordable.value(), file.name(), ": the configuration in the metadata asks for ",
-                       needed == Count::most ? "more than " : "", needed.value(), " values, but the file holds ", held.value(),
-                       ". Nothing was built.");
+template <ConfiguredModel Model>
+void expect_affordable(const SafetensorsFile& file, const typename Model::Config& config) {
+  Count held = 0;
+  for (const auto& [name, tensor] : file.tensors()) {
+    held += static_cast<Index>(tensor.count());
   }
+  const Count needed = Model::value_count(config), affordable = 2 * held + (Index{1} << 20);
+  require<FileError>(needed.value() <= affordable.value(), file.name(), ": the configuration in the metadata asks for ",
+                     needed == Count::most ? "more than " : "", needed.value(), " values, but the file holds ", held.value(),
+                     ". Nothing was built.");
 }
 
 }  // namespace detail
@@ -76,12 +73,12 @@ void expect_affordable(const SafetensorsFile& file, const Config& config) {
 /// The model in `file`, built from the configuration in its metadata.
 ///
 /// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. FileError also, before any of it is
-/// built, for a model that is far larger than the file; a model type of your own takes part with a function value_count() of
-/// its configuration (models/value_count.hpp). Cost: one pass over the file.
+/// built, for a model that is far larger than the file.
+/// Cost: one pass over the file.
 template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);
-  detail::expect_affordable(file, description.config);
+  detail::expect_affordable<Model>(file, description.config);
   Model model(description.config);
   load_parameters(model, file, description.names);
   return model;

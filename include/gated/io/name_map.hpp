@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gated/core/parameters.hpp"
@@ -45,7 +47,7 @@ struct NameMap {
     std::string ours;    ///< the beginning of a path; empty matches every path
     std::string theirs;  ///< what stands in its place; the n-th `*` here is the n-th `*` of `ours`
     ShapeForm form = ShapeForm::same;
-    std::vector<std::string> stacked_with = {};  ///< further tensors, which stand below `theirs` in our parameter, a row each
+    std::vector<std::string> stacked_with = {};  ///< further tensors, which stand below `theirs` in our parameter, one per row
     bool shared = false;  ///< one tensor for all that `*` stands for, which a file may hold for the first alone
   };
 
@@ -55,17 +57,34 @@ struct NameMap {
     std::string original;  ///< … this one, to the bit
   };
 
-  std::string origin = {};       ///< who writes such files, for messages: "timm"
-  std::string prefix = {};       ///< stands before every name in the file: "model."
+  std::string origin = {};  ///< who writes such files, for messages: "timm"
+  std::string prefix = {};  ///< stands before every name in the file: "model."
+  /// Stands between `prefix` and the names of a body in the file of a larger model: "flash_quad.". Names that begin with `head`
+  /// are the larger model's own and do without. A file has it before all names of the body or before none, which
+  /// load_parameters() finds out; save_parameters() writes it where there are names of the head.
+  std::string body = {};
+  std::string head = {};         ///< "cls."
   std::vector<Rule> rules = {};  ///< in order of precedence
-  std::vector<Tie> tied = {};    ///< tied weights that the file stores under both names, without `prefix`
-  /// Tensors without a parameter, without `prefix`: "blocks.*.attn.position_ids". To load a part of a larger file, list the
-  /// first components of what lies outside `prefix`.
+  std::vector<Tie> tied = {};    ///< tied weights that the file stores under both names, without `prefix` and `body`
+  /// Tensors without a parameter, without `prefix` and `body`: "blocks.*.attn.position_ids". To load a part of a larger file,
+  /// list the first components of what lies outside `prefix`.
   std::vector<std::string> ignored = {};
 
-  /// The name and shape in the file of the parameter at `path`.
+  /// Appends rules for what lies at `ours` and is called `theirs` in the file; each ends in a dot, or is empty.
+  void add(const std::string& ours, const std::string& theirs, std::vector<Rule> parts) {
+    for (Rule& part : parts) {
+      part.ours.insert(0, ours);
+      part.theirs.insert(0, theirs);
+      for (std::string& other : part.stacked_with) {
+        other.insert(0, theirs);
+      }
+      rules.push_back(std::move(part));
+    }
+  }
+
+  /// The name and shape in the file of the parameter at `path`, with `body` if the map has one.
   /// Errors: ArgumentError if the rule's form does not suit the shape, or `theirs` has more `*` than `ours`.
-  FileTensor in_file(std::string_view path, const Shape& shape) const;
+  FileTensor in_file(std::string_view path, const Shape& shape) const { return parts_in_file(path, shape).front(); }
 
   /// The same where the parameter is stacked from several tensors of the file; usually one.
   std::vector<FileTensor> parts_in_file(std::string_view path, const Shape& shape) const;
@@ -77,6 +96,9 @@ struct NameMap {
   bool ignores(std::string_view name) const;
 
  private:
+  std::string full(std::string_view name) const {
+    return text(prefix, !head.empty() && name.starts_with(head) ? "" : body, name);
+  }
   FileTensor in_file_as(const std::string& name, const std::vector<Index>& shape) const;
 };
 
@@ -139,10 +161,6 @@ inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std:
   return out;
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// `theirs` with its wildcards and the rest of the path filled in.
 inline std::string fill_pattern(const NameMap::Rule& rule, std::string_view theirs, const PatternMatch& match) {
   std::string name;
@@ -186,7 +204,7 @@ inline std::vector<FileTensor> NameMap::parts_in_file(std::string_view path, con
       tensors.push_back(in_file_as(detail::fill_pattern(rule, theirs, *match), in_file));
       if (rule.shared) {
         const detail::PatternMatch first{std::vector<std::string_view>(match->wildcards.size(), "0"), match->rest};
-        tensors.back().elsewhere.push_back(prefix + detail::fill_pattern(rule, theirs, first));
+        tensors.back().elsewhere.push_back(full(detail::fill_pattern(rule, theirs, first)));
       }
     };
     add(rule.theirs);
@@ -199,38 +217,30 @@ inline std::vector<FileTensor> NameMap::parts_in_file(std::string_view path, con
 }
 
 inline FileTensor NameMap::in_file_as(const std::string& name, const std::vector<Index>& shape) const {
-  FileTensor tensor{prefix + name, shape};
+  FileTensor tensor{full(name), shape};
   for (const Tie& tie : tied) {
     if (tie.original == name) {
-      tensor.elsewhere.push_back(prefix + tie.copy);
+      tensor.elsewhere.push_back(full(tie.copy));
     }
   }
   return tensor;
 }
 
-inline FileTensor NameMap::in_file(std::string_view path, const Shape& shape) const {
-  return parts_in_file(path, shape).front();
-}
-
 inline std::string NameMap::tied_to(std::string_view name) const {
   for (const Tie& tie : tied) {
-    if (prefix + tie.copy == name) {
-      return prefix + tie.original;
+    if (full(tie.copy) == name) {
+      return full(tie.original);
     }
   }
   return {};
 }
 
 inline bool NameMap::ignores(std::string_view name) const {
-  if (name.starts_with(prefix)) {
-    name.remove_prefix(prefix.size());
+  for (const std::string& beginning : {prefix, body}) {
+    name.remove_prefix(name.starts_with(beginning) ? beginning.size() : 0);
   }
-  for (const std::string& pattern : ignored) {
-    if (detail::match_pattern(pattern, name)) {
-      return true;
-    }
-  }
-  return false;
+  return std::any_of(ignored.begin(), ignored.end(),
+                     [&](const std::string& pattern) { return detail::match_pattern(pattern, name).has_value(); });
 }
 
 }  // namespace gated

@@ -10,7 +10,8 @@
 
 namespace gated {
 
-/// The number of characters to insert, remove or replace to turn `a` into `b` (Levenshtein). Cost: |a|·|b|.
+/// The number of characters to insert, remove or replace to turn `a` into `b` (Levenshtein).
+/// Cost: |a|·|b|.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) {

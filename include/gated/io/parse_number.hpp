@@ -70,7 +70,8 @@ std::from_chars_result from_chars(const char* first, const char* last, T& out) {
 }  // namespace detail
 
 /// Reads one number as C writes it, blanks around it allowed; nan and inf are numbers. False, with `out` as it was, for
-/// anything else, and for a number too large for `T`, or for a double too small. Cost: one pass.
+/// anything else, and for a number too large for `T`, or for a double too small.
+/// Cost: one pass.
 template <std::floating_point T>
 bool parse_number(std::string_view field, T& out) {
   constexpr std::string_view blanks = " \t";

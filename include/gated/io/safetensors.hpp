@@ -42,7 +42,8 @@ class SafetensorsFile {
 
   bool contains(std::string_view name) const { return contents_.tensors.find(name) != contents_.tensors.end(); }
 
-  /// The tensor called `name`. Errors: FileError with the nearest name if there is none.
+  /// The tensor called `name`.
+  /// Errors: FileError with the nearest name if there is none.
   const TensorEntry& tensor(std::string_view name) const {
     const auto found = contents_.tensors.find(name);
     if (found == contents_.tensors.end()) {
@@ -62,7 +63,8 @@ class SafetensorsFile {
   /// `T` is float, double or an integer type. Floating values are rounded to nearest; a finite value must stay finite, an
   /// integer must be held exactly, and floating tensors are not read as integers.
   /// Errors: ShapeError if `out` has another size; FileError if the tensor is missing or a value does not fit. `out` is
-  /// untouched then. Cost: one pass, two where a value might not fit.
+  /// untouched then.
+  /// Cost: one pass, two where a value might not fit.
   template <detail::Readable T>
   void read(std::string_view name, std::span<T> out) const {
     const TensorEntry& entry = tensor(name);

@@ -186,8 +186,9 @@ class SafetensorsParser {
 
 /// Finds the texts and tensors of a safetensors file that lies in memory; the result refers to `file`.
 ///
-/// Errors: FileError, starting with `name`, for everything that the format does not allow; see the file comment. No input
-/// makes it read outside `file`. Cost: proportional to the header; the data is not touched.
+/// Errors: FileError, starting with `name`, for everything that the format does not allow; see the file comment. No input makes
+/// it read outside `file`.
+/// Cost: proportional to the header; the data is not touched.
 inline SafetensorsContents parse_safetensors(std::span<const std::byte> file, std::string_view name) {
   return detail::SafetensorsParser(file, name).parse();
 }

@@ -59,7 +59,8 @@ inline std::string safetensors_header(const std::string& file, const std::vector
 /// The data begins at a multiple of 8 bytes. Tensors with larger elements come first and equal ones in the order of their
 /// names, so that each is aligned and equal contents give equal files.
 /// Errors: ArgumentError if a name stands twice or is `__metadata__`, a text is not UTF-8, or the bytes do not fit the shape;
-/// FileError if the file cannot be written. Cost: the header in memory; the data is written from where it lies.
+/// FileError if the file cannot be written.
+/// Cost: the header in memory; the data is written from where it lies.
 inline void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors,
                               const std::map<std::string, std::string>& metadata = {}) {
   const std::string file = path.string();

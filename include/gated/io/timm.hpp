@@ -1,9 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "gated/io/config_json.hpp"
 #include "gated/io/name_map.hpp"
@@ -38,20 +41,6 @@ inline ImageSize image_size_from(const Json& value, const std::string& key, cons
   return {value[0].get<Index>(), value[1].get<Index>()};
 }
 
-template <class T>
-T timm_value(const Json& value, const std::string& key, const std::string& where) {
-  bool fits = value.is_number();
-  if constexpr (std::is_same_v<T, bool>) {
-    fits = value.is_boolean();
-  } else if constexpr (std::is_same_v<T, Index>) {
-    fits = value.is_number_integer();
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    fits = value.is_string();
-  }
-  require<ArgumentError>(fits, where, ": ", key, " = ", shown_json(value), " has the wrong type.");
-  return value.get<T>();
-}
-
 /// The one number of `[0.5, 0.5, 0.5]`, timm's way to write what pixels are scaled by, channel by channel.
 inline double timm_channel_value(const Json& value, const std::string& key, const std::string& where) {
   const bool alike = value.is_array() && !value.empty() && value.front().is_number() &&
@@ -78,6 +67,52 @@ inline void read_timm_images(const Json& described, const std::string& where, Gm
   }
 }
 
+/// What timm's arguments say.
+struct TimmArguments {
+  GmlpImageClassifierConfig config = timm_gmlp(512);
+  double ratio = 4;  ///< hidden / channels
+  Index hidden = 0;  ///< 0 for what the ratio gives
+  std::string pool = "avg";
+};
+
+/// Reads an argument into the member at the end of `path`.
+template <auto... path>
+void read_timm(const Json& value, const std::string& key, const std::string& where, TimmArguments& to) {
+  auto& member = (to.*....*path);
+  if constexpr (std::is_same_v<std::remove_reference_t<decltype(member)>, ImageSize>) {
+    member = image_size_from(value, key, where);
+  } else {
+    read_json(value, member, key, where);
+  }
+}
+
+/// The arguments that have an effect, and how each is read.
+inline constexpr auto timm_readers = [] {
+  using Reader = void (*)(const Json&, const std::string&, const std::string&, TimmArguments&);
+  using A = TimmArguments;
+  using C = GmlpImageClassifierConfig;
+  return std::to_array<std::pair<std::string_view, Reader>>(
+      {{"img_size", read_timm<&A::config, &C::image>},
+       {"image_size", read_timm<&A::config, &C::image>},
+       {"patch_size", read_timm<&A::config, &C::patch>},
+       {"in_chans", read_timm<&A::config, &C::image_channels>},
+       {"num_blocks", read_timm<&A::config, &C::trunk, &GmlpConfig::depth>},
+       {"depth", read_timm<&A::config, &C::trunk, &GmlpConfig::depth>},
+       {"embed_dim", read_timm<&A::config, &C::trunk, &GmlpConfig::channels>},
+       {"dim", read_timm<&A::config, &C::trunk, &GmlpConfig::channels>},
+       {"mlp_ratio", read_timm<&A::ratio>},
+       {"hidden", read_timm<&A::hidden>},
+       {"num_classes", read_timm<&A::config, &C::classes>},
+       {"stem_norm", read_timm<&A::config, &C::stem_norm>},
+       {"global_pool", read_timm<&A::pool>},
+       {"mean", read_timm<&A::config, &C::pixel_mean>},
+       {"std", read_timm<&A::config, &C::pixel_deviation>}});
+}();
+
+/// Those that are read before the others, or concern only training.
+inline constexpr std::string_view timm_others[] = {"entry", "architecture", "pretrained_cfg", "num_features",
+                                                   "nlhb",  "drop_rate",    "proj_drop_rate", "drop_path_rate"};
+
 }  // namespace detail
 
 /// The configuration that timm's constructor arguments describe, a JSON object such as
@@ -86,78 +121,56 @@ inline void read_timm_images(const Json& described, const std::string& where, Gm
 /// `entry` or `architecture` may name a published model (`"gmlp_s16_224"`), whose arguments the others then override. Missing
 /// arguments have timm's defaults. Also understood are the short names image_size, dim, depth, hidden, mean and std, and the
 /// `config.json` that timm writes beside a published model, with its pretrained_cfg. Arguments that only concern training are
-/// ignored. Errors: ArgumentError for an argument that is unknown or of the wrong type.
+/// ignored.
+/// Errors: ArgumentError for an argument that is unknown or of the wrong type.
 inline GmlpImageClassifierConfig timm_config(std::string_view json, const std::string& where = "timm configuration") {
-  using detail::Json, detail::timm_value;
-  const Json arguments = detail::parse_json<ArgumentError>(json, where, 8);
+  const auto arguments = detail::parse_json<ArgumentError>(json, where, 8);
   require<ArgumentError>(arguments.is_object(), where, ": expected a JSON object.");
-
-  GmlpImageClassifierConfig config = timm_gmlp(512);
+  detail::TimmArguments read;
+  GmlpImageClassifierConfig& config = read.config;
   config.trunk.depth = 8;
-  double ratio = 4.0;
-  Index hidden = 0;
+
   const auto named = [&](const char* key) {
-    const auto found = arguments.find(key);
-    return found == arguments.end() || found->is_null() ? std::string() : timm_value<std::string>(*found, key, where);
+    std::string name;
+    if (const auto found = arguments.find(key); found != arguments.end() && !found->is_null()) {
+      detail::read_json(*found, name, key, where);
+    }
+    return name;
   };
   std::string entry = named("entry");
   if (const std::string architecture = named("architecture"); entry.empty() && architecture != "timm.gmlp") {
     entry = architecture;  // as timm's own files call it
   }
   if (!entry.empty()) {
-    if (entry == "gmlp_ti16_224") {
-      config = gmlp_ti16_224();
-    } else if (entry == "gmlp_s16_224") {
-      config = gmlp_s16_224();
-    } else if (entry == "gmlp_b16_224") {
-      config = gmlp_b16_224();
-    } else {
-      raise<ArgumentError>(where, ": entry = ", printable(entry), ", expected gmlp_ti16_224, gmlp_s16_224 or gmlp_b16_224.");
-    }
-    ratio = 6.0;
+    const bool tiny = entry == "gmlp_ti16_224", small = entry == "gmlp_s16_224";
+    require<ArgumentError>(tiny || small || entry == "gmlp_b16_224", where, ": entry = ", printable(entry),
+                           ", expected gmlp_ti16_224, gmlp_s16_224 or gmlp_b16_224.");
+    config = tiny ? gmlp_ti16_224() : small ? gmlp_s16_224() : gmlp_b16_224();
+    read.ratio = 6;
   }
   if (const auto described = arguments.find("pretrained_cfg"); described != arguments.end()) {
     detail::read_timm_images(*described, where, config);  // first, so that arguments override it
   }
   for (const auto& [key, value] : arguments.items()) {
-    if (key == "img_size" || key == "image_size") {
-      config.image = detail::image_size_from(value, key, where);
-    } else if (key == "patch_size") {
-      config.patch = detail::image_size_from(value, key, where);
-    } else if (key == "in_chans") {
-      config.image_channels = timm_value<Index>(value, key, where);
-    } else if (key == "num_blocks" || key == "depth") {
-      config.trunk.depth = timm_value<Index>(value, key, where);
-    } else if (key == "embed_dim" || key == "dim") {
-      config.trunk.channels = timm_value<Index>(value, key, where);
-    } else if (key == "mlp_ratio") {
-      ratio = timm_value<double>(value, key, where);
-      require<ArgumentError>(ratio > 0 && ratio < 1e4, where, ": mlp_ratio = ", ratio, ", expected a positive number.");
-    } else if (key == "hidden") {
-      hidden = timm_value<Index>(value, key, where);
-    } else if (key == "num_classes") {
-      config.classes = timm_value<Index>(value, key, where);
-    } else if (key == "stem_norm") {
-      config.stem_norm = timm_value<bool>(value, key, where);
-    } else if (key == "global_pool") {
-      const auto pool = timm_value<std::string>(value, key, where);
-      require<ArgumentError>(pool == "avg" || pool.empty(), where, ": global_pool = \"", printable(pool),
-                             "\", expected \"avg\" or \"\".");
-      config.readout = pool.empty() ? Readout::tokens : Readout::mean;
-    } else if (key == "mean") {
-      config.pixel_mean = timm_value<double>(value, key, where);
-    } else if (key == "std") {
-      config.pixel_deviation = timm_value<double>(value, key, where);
+    const auto& readers = detail::timm_readers;
+    const auto found = std::find_if(readers.begin(), readers.end(), [&k = key](const auto& one) { return one.first == k; });
+    if (found != readers.end()) {
+      found->second(value, key, where, read);
     } else {
-      const bool known = key == "entry" || key == "architecture" || key == "pretrained_cfg" || key == "num_features" ||
-                         key == "nlhb" || key == "drop_rate" || key == "proj_drop_rate" || key == "drop_path_rate";
+      const bool known =
+          std::find(std::begin(detail::timm_others), std::end(detail::timm_others), key) != std::end(detail::timm_others);
       require<ArgumentError>(known, where, ": \"", printable(key), "\" is not an argument of timm's gMLP.");
     }
   }
-  const double wide = static_cast<double>(config.trunk.channels) * ratio;
-  require<ArgumentError>(std::abs(wide) < 1e15, where, ": embed_dim = ", config.trunk.channels, " with mlp_ratio = ", ratio,
-                         " is too large.");
-  config.trunk.hidden = hidden > 0 ? hidden : static_cast<Index>(wide);
+  require<ArgumentError>(read.ratio > 0 && read.ratio < 1e4, where, ": mlp_ratio = ", read.ratio,
+                         ", expected a positive number.");
+  require<ArgumentError>(read.pool == "avg" || read.pool.empty(), where, ": global_pool = \"", printable(read.pool),
+                         "\", expected \"avg\" or \"\".");
+  config.readout = read.pool.empty() ? Readout::tokens : Readout::mean;
+  const double wide = static_cast<double>(config.trunk.channels) * read.ratio;
+  require<ArgumentError>(std::abs(wide) < 1e15, where, ": embed_dim = ", config.trunk.channels,
+                         " with mlp_ratio = ", read.ratio, " is too large.");
+  config.trunk.hidden = read.hidden > 0 ? read.hidden : static_cast<Index>(wide);
   return config;
 }
 

@@ -1,25 +1,23 @@
 #pragma once
 
-#include <span>
-
-#include "gated/core/parameters.hpp"
+#include "gated/core/count.hpp"
+#include "gated/core/layer.hpp"
 #include "gated/core/random.hpp"
-#include "gated/core/workspace.hpp"
+#include "gated/ops/embedding.hpp"
 
 /// @file
 /// From token ids to vectors.
 
 namespace gated {
 
-/// Token ids of a text, 0 … V-1.
-using Tokens = std::span<const Index>;
-
 /// y_t = weight[id_t]: a learned vector per token id.
 ///
-/// Shapes: tokens has N ids, y is N × C. Errors: ArgumentError for an id outside the vocabulary, before anything is written.
+/// Shapes: tokens has N ids, y is N × C.
+/// Errors: ArgumentError for an id outside the vocabulary, before anything is written.
 template <class T>
 struct Embedding {
   using Scalar = T;
+  static constexpr const char* name = "Embedding";
   static constexpr double initial_deviation = 0.02;
 
   Matrix<T> weight;  ///< V × C
@@ -31,30 +29,37 @@ struct Embedding {
                            " must be positive.");
     weight = Matrix<T>::Zero(vocabulary, channels);
   }
+  /// The values in one of these sizes.
+  static Count value_count(Count vocabulary, Count channels) { return vocabulary * channels; }
 
   static constexpr auto fields() { return std::tuple{field("weight", &Embedding::weight, Role::embedding)}; }
 
   Index vocabulary() const { return weight.rows(); }
+  Index out() const { return weight.cols(); }
 
   /// N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, initial_deviation, random); }
 
   /// Raises ArgumentError unless every id is in the vocabulary.
-  void expect_known(const char* where, Tokens tokens) const {
+  void expect_known(Where where, Tokens tokens) const {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       require<ArgumentError>(tokens[i] >= 0 && tokens[i] < vocabulary(), where, ": token ", i, " has id ", tokens[i],
                              ", expected 0 … ", vocabulary() - 1, ".");
     }
   }
 
-  /// The vectors of `tokens`, a row a token.
+  /// The vectors of `tokens`, a row per token.
   void forward(Tokens tokens, View<T> y, Workspace<T>& workspace) const {
-    expect_known("Embedding::forward", tokens);
     expect_shape<T>("Embedding::forward", "y", y, static_cast<Index>(tokens.size()), weight.cols());
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      y.row(static_cast<Index>(i)) = weight.row(tokens[i]);
-    }
-    workspace.show(y);
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, Sequences::single(y.rows()));
+    run(*this, tokens, {}, Rows<T>(y));
+  }
+
+  template <class Run>
+  auto apply(Run& run, Tokens tokens, const PlaceOf<Run>& to) const {
+    expect_known(name, tokens);
+    return embed(run, weight, tokens, to);
   }
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/core/words.hpp"
 #include "gated/layers/gated_projection.hpp"
 #include "gated/layers/norm.hpp"
 #include "gated/layers/norm_position.hpp"
@@ -21,12 +22,7 @@ enum class ScoreScale {
   one          ///< nothing
 };
 
-constexpr auto names_of(ScoreScale) {
-  return std::array{std::pair{ScoreScale::length, std::string_view("length")},
-                    std::pair{ScoreScale::max_length, std::string_view("max_length")},
-                    std::pair{ScoreScale::sqrt_width, std::string_view("sqrt_width")},
-                    std::pair{ScoreScale::one, std::string_view("one")}};
-}
+constexpr auto names_of(ScoreScale) { return words_for<ScoreScale>("length", "max_length", "sqrt_width", "one"); }
 
 /// What a mask takes away.
 enum class MaskMode {
@@ -34,10 +30,7 @@ enum class MaskMode {
   keys_and_queries  ///< nor do they attend to anything: JunnYu's FLASH-Quad
 };
 
-constexpr auto names_of(MaskMode) {
-  return std::array{std::pair{MaskMode::keys, std::string_view("keys")},
-                    std::pair{MaskMode::keys_and_queries, std::string_view("keys_and_queries")}};
-}
+constexpr auto names_of(MaskMode) { return words_for<MaskMode>("keys", "keys_and_queries"); }
 
 /// The options of a GAU. The defaults are the FLASH paper's; models/gau_presets.hpp has them by origin.
 struct GatedAttentionUnitConfig {
@@ -64,34 +57,33 @@ struct GatedAttentionUnitConfig {
   double rotary_base = 10000.0;                             ///< the longest wave is about 2π times this
   MaskMode mask_mode = MaskMode::keys;                      ///< what a mask takes away
   bool causal = false;                                      ///< tokens see no later ones
-  Residual residual = Residual::plain;                      ///< the shortcut
+  Residual residual = Residual::plain;                      ///< how the input joins the output
+
+  Index output() const { return out > 0 ? out : channels; }
+  /// What is normalised: the input or the output.
+  Index normed() const { return norm_position == NormPosition::pre ? channels : output(); }
+  Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : query_key; }
+  GatedProjectionConfig projections() const {
+    return {.channels = channels,
+            .value = value,
+            .query_key = query_key,
+            .layout = projection,
+            .bias = bias,
+            .activation = activation};
+  }
 
   template <class C = GatedAttentionUnitConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("channels", &C::channels),
-                      setting("value", &C::value),
-                      setting("query_key", &C::query_key),
-                      setting("out", &C::out),
-                      setting("max_length", &C::max_length),
-                      setting("projection", &C::projection),
-                      setting("bias", &C::bias),
-                      setting("offset_bias", &C::offset_bias),
-                      setting("activation", &C::activation),
-                      setting("norm", &C::norm),
-                      setting("norm_position", &C::norm_position),
-                      setting("norm_eps", &C::norm_eps),
-                      setting("kernel", &C::kernel),
-                      setting("score_scale", &C::score_scale),
-                      setting("divide_by_keys", &C::divide_by_keys),
-                      setting("bias_inside_scale", &C::bias_inside_scale),
-                      setting("relative_bias", &C::relative_bias),
-                      setting("relative_bias_scale", &C::relative_bias_scale),
-                      setting("rotary", &C::rotary),
-                      setting("rotary_dimensions", &C::rotary_dimensions),
-                      setting("rotary_base", &C::rotary_base),
-                      setting("mask_mode", &C::mask_mode),
-                      setting("causal", &C::causal),
-                      setting("residual", &C::residual)};
+    return std::tuple(setting("channels", &C::channels), setting("value", &C::value), setting("query_key", &C::query_key),
+                      setting("out", &C::out), setting("max_length", &C::max_length), setting("projection", &C::projection),
+                      setting("bias", &C::bias), setting("offset_bias", &C::offset_bias), setting("activation", &C::activation),
+                      setting("norm", &C::norm), setting("norm_position", &C::norm_position), setting("norm_eps", &C::norm_eps),
+                      setting("kernel", &C::kernel), setting("score_scale", &C::score_scale),
+                      setting("divide_by_keys", &C::divide_by_keys), setting("bias_inside_scale", &C::bias_inside_scale),
+                      setting("relative_bias", &C::relative_bias), setting("relative_bias_scale", &C::relative_bias_scale),
+                      setting("rotary", &C::rotary), setting("rotary_dimensions", &C::rotary_dimensions),
+                      setting("rotary_base", &C::rotary_base), setting("mask_mode", &C::mask_mode),
+                      setting("causal", &C::causal), setting("residual", &C::residual));
   }
 };
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "gated/core/mask.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/layers/linear.hpp"
 #include "gated/layers/norm.hpp"
 #include "gated/layers/residual.hpp"
-#include "gated/ops/scores.hpp"
+#include "gated/ops/attention.hpp"
 
 /// @file
 /// The gated attention unit whose keys and values come from another sequence.
@@ -24,35 +24,40 @@ struct GatedCrossAttentionConfig {
   NormForm norm = NormForm::scale_norm;                    ///< of the queries' input
   double norm_eps = 1e-5;                                  ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                 ///< what makes weights of scores
-  Residual residual = Residual::scaled;                    ///< the shortcut of the queries' input
+  Residual residual = Residual::scaled;                    ///< how the queries' input joins the output
+
+  Index keys() const { return key_channels > 0 ? key_channels : channels; }
+  Index values() const { return value_channels > 0 ? value_channels : channels; }
 
   template <class C = GatedCrossAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("channels", &C::channels),
-                      setting("key_channels", &C::key_channels),
-                      setting("value_channels", &C::value_channels),
-                      setting("value", &C::value),
-                      setting("query_key", &C::query_key),
-                      setting("bias", &C::bias),
-                      setting("activation", &C::activation),
-                      setting("key_value_activation", &C::key_value_activation),
-                      setting("norm", &C::norm),
-                      setting("norm_eps", &C::norm_eps),
-                      setting("kernel", &C::kernel),
-                      setting("residual", &C::residual)};
+    return std::tuple(setting("channels", &C::channels), setting("key_channels", &C::key_channels),
+                      setting("value_channels", &C::value_channels), setting("value", &C::value),
+                      setting("query_key", &C::query_key), setting("bias", &C::bias), setting("activation", &C::activation),
+                      setting("key_value_activation", &C::key_value_activation), setting("norm", &C::norm),
+                      setting("norm_eps", &C::norm_eps), setting("kernel", &C::kernel), setting("residual", &C::residual));
   }
 };
 
 /// y = x ⊙ r + (u ⊙ A v) W_o with (u, q) = act(norm(x) W), k = key W_k, v = value W_v, A = kernel(q kᵀ / √S): mmpose's cross
 /// form.
 ///
-/// Shapes: x and y are rows × C; key and value have one row per token of the other sequences, of which there are as many.
-/// Errors: ShapeError. Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops a sequence,
-/// and the projections, 2·N·C·(2E + S) + 2·M·(key channels·S + value channels·E).
+/// In a body, run(attention, x, {.key = …, .value = …, .others = &sequences, .mask = …}).
+/// Shapes: x and y are rows × C; key and value have a row for each token of the other sequences, of which there are as many.
+/// Errors: ShapeError.
+/// Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops a sequence, and the projections,
+/// 2·N·C·(2E + S) + 2·M·(key channels·S + value channels·E).
 template <class T>
 struct GatedCrossAttention {
   using Scalar = T;
   using Config = GatedCrossAttentionConfig;
+  template <class Run>
+  struct Options {
+    RowsOf<Run> key = {}, value = {};
+    const Sequences* others = nullptr;  ///< how their rows split
+    Mask mask = {};                     ///< of their rows: keys that are not attended to
+  };
+  static constexpr const char* name = "GatedCrossAttention";
   static constexpr const char* architecture = "gated.GatedCrossAttention";
 
   GatedCrossAttentionConfig config;
@@ -65,59 +70,47 @@ struct GatedCrossAttention {
   /// Projections of zero, for a checkpoint to be loaded into.
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)
       : config(c),
-        norm(c.norm, c.channels, c.norm_eps),
+        norm(c.channels, c.norm_eps, c.norm),
         proj_in(c.channels, c.value + c.query_key, c.bias),
-        proj_key(c.key_channels > 0 ? c.key_channels : c.channels, c.query_key, c.bias),
-        proj_value(c.value_channels > 0 ? c.value_channels : c.channels, c.value, c.bias),
+        proj_key(c.keys(), c.query_key, c.bias),
+        proj_value(c.values(), c.value, c.bias),
         proj_out(c.value, c.channels, c.bias),
         residual_scale(Vector<T>::Ones(c.residual == Residual::scaled ? c.channels : 0)) {}
-  /// The starting values of a training.
+  /// With the parameters that a training starts from.
   GatedCrossAttention(const GatedCrossAttentionConfig& c, Random& random) : GatedCrossAttention(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const GatedCrossAttentionConfig& c) {
+    return Norm<T>::value_count(c.channels, c.norm) + Linear<T>::value_count(c.channels, Count(c.value) + c.query_key, c.bias) +
+           Linear<T>::value_count(c.keys(), c.query_key, c.bias) + Linear<T>::value_count(c.values(), c.value, c.bias) +
+           Linear<T>::value_count(c.value, c.channels, c.bias) + (c.residual == Residual::scaled ? c.channels : 0);
+  }
 
   static constexpr auto fields() {
     using G = GatedCrossAttention;
-    return std::tuple{field("norm", &G::norm),         field("proj_in", &G::proj_in),
-                      field("proj_key", &G::proj_key), field("proj_value", &G::proj_value),
-                      field("proj_out", &G::proj_out), field("residual_scale", &G::residual_scale, Role::norm)};
+    return std::tuple(field("norm", &G::norm), field("proj_in", &G::proj_in), field("proj_key", &G::proj_key),
+                      field("proj_value", &G::proj_value), field("proj_out", &G::proj_out),
+                      field("residual_scale", &G::residual_scale, Role::norm));
   }
 
-  /// The starting values of a training.
-  void initialize(Random& random) {
-    for (Linear<T>* linear : {&proj_in, &proj_key, &proj_value, &proj_out}) {
-      linear->initialize(random);
-    }
-  }
+  void initialize(Random& random) { initialize_sublayers(*this, random); }
+
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
 
   /// `queries` splits the rows of x, `others` those of key and value; `mask` takes keys away.
   void forward(ConstView<T> x, const Sequences& queries, ConstView<T> key, ConstView<T> value, const Sequences& others,
                View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     check(x, queries, key, value, others, mask);
-    expect_shape<T>("GatedCrossAttention::forward", "y", y, x.rows(), config.channels);
-
+    expect_shape<T>({name, "forward"}, "y", y, x.rows(), config.channels);
     const auto frame = workspace.frame();
-    MatrixMap<T> normalised = workspace.matrix(x.rows(), x.cols()), uq = workspace.matrix(x.rows(), proj_in.out());
-    MatrixMap<T> k = workspace.matrix(key.rows(), config.query_key), v = workspace.matrix(value.rows(), config.value);
-    MatrixMap<T> attended = workspace.matrix(x.rows(), config.value);
-    norm.forward(x, normalised, workspace.at("norm"));
-    proj_in.forward(normalised, uq, workspace.at("proj_in"), Activate{config.activation});
-    proj_key.forward(key, k, workspace.at("proj_key"), Activate{config.key_value_activation});
-    proj_value.forward(value, v, workspace.at("proj_value"), Activate{config.key_value_activation});
-    const T* const visible = mask_values(mask, workspace);
-    for (Index b = 0; b < queries.count(); ++b) {
-      const auto rows = uq.middleRows(queries.offset(b), queries.length(b));
-      attend<T>(rows.rightCols(config.query_key), k.middleRows(others.offset(b), others.length(b)),
-                v.middleRows(others.offset(b), others.length(b)), 0, scoring(others, b, mask, visible),
-                attended.middleRows(queries.offset(b), queries.length(b)), workspace.at("weights", b),
-                Multiply<T>(rows.leftCols(config.value)));
-    }
-    add_residual<T>(proj_out, config.residual, residual_scale, attended, x, y, workspace);
-    workspace.show(y);
+    Batch<T> run(workspace, queries);
+    run(*this, input_rows<T>(x), {.key = input_rows<T>(key), .value = input_rows<T>(value), .others = &others, .mask = mask},
+        Rows<T>(y));
   }
 
   /// Raises ShapeError unless forward() takes these inputs.
   void check(const ConstView<T>& x, const Sequences& queries, const ConstView<T>& key, const ConstView<T>& value,
-             const Sequences& others, Mask mask) const {
-    constexpr const char* where = "GatedCrossAttention::forward";
+             const Sequences& others, Mask mask, Where where = {name, "forward"}) const {
     expect_columns<T>(where, "x", x, "channels", config.channels);
     queries.expect_total(where, x.rows());
     others.expect_total(where, key.rows());
@@ -125,9 +118,34 @@ struct GatedCrossAttention {
                         ", expected as many: one a token of the other sequences.");
     require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries, but ",
                         others.count(), " of keys. Each attends to its own.");
-    expect_mask(where, mask, others);
+    const bool softmax = config.kernel == ScoreKernel::softmax || config.kernel == ScoreKernel::softmax_plus;
+    expect_mask(where, mask, others, softmax);
   }
 
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
+    static_assert(!Run::streams, "the keys of another sequence are not streamed");
+    bool given = options.others != nullptr;
+    if constexpr (Run::records) {  // elsewhere a key without rows is none
+      given = given && options.key && options.value;
+    }
+    require<ArgumentError>(given, name, ": give it a key, a value and the split of their rows, others.");
+    check(run[x], run.sequences(), run[options.key], run[options.value], *options.others, options.mask, name);
+    const Fused<Run> of_keys{.activation = config.key_value_activation};
+    const auto uq = run(proj_in, run(norm, x), {.activation = config.activation});  // N × (E + S)
+    const auto u = run.columns(uq, 0, config.value), q = run.columns(uq, config.value, config.query_key);
+    const auto k = run(proj_key, options.key, of_keys);      // M × S
+    const auto v = run(proj_value, options.value, of_keys);  // M × E
+    const T* const visible = mask_values<T>(options.mask, run);
+    const auto scoring_of = [this, mask = options.mask, visible](const Sequences& others, Index b) {
+      return scoring(others, b, mask, visible);
+    };
+    const AttentionInputs<Run> inputs{.q = q, .k = k, .v = v, .others = options.others};
+    const auto gated = attend(run, inputs, scoring_of, Fused<Run>{.gate = u}, run.over(u));   // N × E
+    return run(proj_out, gated, with_residual<Run>(config.residual, x, residual_scale), to);  // N × C
+  }
+
+ private:
   /// How the keys of sequence b of `others` are scored; `visible` is the mask as numbers.
   Scoring<T> scoring(const Sequences& others, Index b, Mask mask, const T* visible) const {
     const Index offset = others.offset(b), length = others.length(b);

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "gated/core/words.hpp"
 #include "gated/layers/linear.hpp"
 
 /// @file
@@ -15,66 +16,70 @@ enum class ProjectionLayout {
   separate  ///< one for v and u, in this order, and one for z: lucidrains
 };
 
-constexpr auto names_of(ProjectionLayout) {
-  return std::array{std::pair{ProjectionLayout::fused, std::string_view("fused")},
-                    std::pair{ProjectionLayout::separate, std::string_view("separate")}};
-}
+constexpr auto names_of(ProjectionLayout) { return words_for<ProjectionLayout>("fused", "separate"); }
+
+/// The options of these projections.
+struct GatedProjectionConfig {
+  Index channels = 0;                                 ///< C, of the input
+  Index value = 0;                                    ///< E, of u and v
+  Index query_key = 0;                                ///< S, of z
+  ProjectionLayout layout = ProjectionLayout::fused;  ///< one matrix or two
+  bool bias = true;                                   ///< b
+  Activation activation = Activation::silu;           ///< of all three
+};
 
 /// (u, v, z) = act(x W + b), with u and v of width E and z of width S (arXiv:2202.10447, eq. 3 and 5).
 ///
-/// Shapes: x is N × C. Errors: ShapeError. Cost: 2·N·C·(2E + S) flops.
+/// Shapes: x is N × C.
+/// Errors: ShapeError.
+/// Cost: 2·N·C·(2E + S) flops.
 template <class T>
 struct GatedProjection {
   using Scalar = T;
+  static constexpr const char* name = "GatedProjection";
 
-  ProjectionLayout layout = ProjectionLayout::fused;
-  Activation activation = Activation::silu;
-  Index value = 0, query_key = 0;
+  GatedProjectionConfig config;
   Linear<T> hidden;             ///< fused: (2E + S) × C, rows u, v, z; separate: 2E × C, rows v, u
   std::optional<Linear<T>> qk;  ///< separate: S × C
 
   GatedProjection() = default;
   /// Projections of zero, for a checkpoint to be loaded into.
-  GatedProjection(Index channels, Index value_, Index query_key_, ProjectionLayout layout_, bool bias, Activation activation_)
-      : layout(layout_), activation(activation_), value(value_), query_key(query_key_) {
-    require<ArgumentError>(value >= 0 && query_key >= 0, "GatedProjection: value = ", value, " and query_key = ", query_key,
-                           " must not be negative.");
-    const bool fused = layout == ProjectionLayout::fused;
-    hidden = Linear<T>(channels, 2 * value + (fused ? query_key : 0), bias);
+  explicit GatedProjection(const GatedProjectionConfig& c) : config(c) {
+    require<ArgumentError>(c.value >= 0 && c.query_key >= 0, "GatedProjection: value = ", c.value,
+                           " and query_key = ", c.query_key, " must not be negative.");
+    const bool fused = c.layout == ProjectionLayout::fused;
+    hidden = Linear<T>(c.channels, 2 * c.value + (fused ? c.query_key : 0), c.bias);
     if (!fused) {
-      qk.emplace(channels, query_key, bias);
+      qk.emplace(c.channels, c.query_key, c.bias);
     }
+  }
+  /// The values in one of this configuration: as many in one matrix as in two.
+  static Count value_count(const GatedProjectionConfig& c) {
+    return Linear<T>::value_count(c.channels, 2 * Count(c.value) + c.query_key, c.bias);
   }
 
   static constexpr auto fields() {
     return std::tuple{field("hidden", &GatedProjection::hidden), field("qk", &GatedProjection::qk)};
   }
 
-  /// The starting values of a training.
-  void initialize(Random& random) {
-    hidden.initialize(random);
-    if (qk) {
-      qk->initialize(random);
-    }
-  }
+  void initialize(Random& random) { initialize_sublayers(*this, random); }
 
-  /// u, v and z of each token, as parts of scratch memory.
+  /// The gate, the values, and what queries and keys share.
+  template <class Run>
   struct Parts {
-    View<T> u, v, z;
+    RowsOf<Run> u, v, z;
   };
 
-  /// Projects into scratch of the caller's frame.
-  Parts forward(ConstView<T> x, Workspace<T>& workspace) const {
-    MatrixMap<T> all = workspace.matrix(x.rows(), 2 * value + query_key);
-    View<T> first = all.leftCols(value), second = all.middleCols(value, value), z = all.rightCols(query_key);
-    const Activate act{activation};
-    if (layout == ProjectionLayout::fused) {
-      hidden.forward(x, all, workspace.at("hidden"), act);
-    } else {
-      hidden.forward(x, all.leftCols(2 * value), workspace.at("hidden"), act);
-      qk->forward(x, z, workspace.at("qk"), act);
+  template <class Run>
+  Parts<Run> apply(Run& run, const RowsOf<Run>& x) const {
+    const Index e = config.value;
+    const Fused<Run> fused{.activation = config.activation};
+    const auto all = run(hidden, x, fused);  // N × (2E + S), or N × 2E
+    const auto first = run.columns(all, 0, e), second = run.columns(all, e, e);
+    if (config.layout == ProjectionLayout::fused) {
+      return {first, second, run.columns(all, 2 * e, config.query_key)};
     }
-    return layout == ProjectionLayout::fused ? Parts{first, second, z} : Parts{second, first, z};
+    return {second, first, run(*qk, x, fused)};
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "gated/core/words.hpp"
 #include "gated/layers/linear.hpp"
 #include "gated/layers/norm.hpp"
 
@@ -10,29 +11,45 @@
 
 namespace gated {
 
+/// What a language model makes of its hidden states.
+enum class HeadForm {
+  none,   ///< nothing: they are the output
+  tied,   ///< logits = x Eᵀ with the embedding E
+  untied  ///< logits by a projection of its own
+};
+
+constexpr auto names_of(HeadForm) { return words_for<HeadForm>("none", "tied", "untied"); }
+
 /// The options of a language model's head.
 struct LanguageModelHeadConfig {
+  HeadForm form = HeadForm::tied;            ///< whether there are logits, and by which matrix
   bool dense = false;                        ///< a C → C projection with activation before the norm: BERT's transform
   Activation activation = Activation::silu;  ///< of the dense projection
   NormForm norm = NormForm::layer_norm;      ///< before the logits
   double norm_eps = 1e-5;                    ///< ε of that norm
-  bool tied = true;                          ///< logits = x Eᵀ with the embedding E; otherwise a projection of its own
-  bool bias = true;                          ///< added to the logits
+  bool bias = false;                         ///< added to the logits
 
   template <class C = LanguageModelHeadConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("dense", &C::dense), setting("activation", &C::activation),
-                      setting("norm", &C::norm),   setting("norm_eps", &C::norm_eps),
-                      setting("tied", &C::tied),   setting("bias", &C::bias)};
+    return std::tuple{setting("form", &C::form), setting("dense", &C::dense),       setting("activation", &C::activation),
+                      setting("norm", &C::norm), setting("norm_eps", &C::norm_eps), setting("bias", &C::bias)};
   }
 };
 
 /// logits = norm(act(x W + b)) Eᵀ + c, its parts by configuration.
 ///
-/// Shapes: x is N × C, logits is N × V. Errors: ShapeError. Cost: 2·N·C·V flops, and 2·N·C² with the dense projection.
+/// In a body, run(head, x, {.embedding = &model.embedding.weight}).
+/// Shapes: x is N × C, logits is N × V.
+/// Errors: ShapeError.
+/// Cost: 2·N·C·V flops, and 2·N·C² with the dense projection.
 template <class T>
 struct LanguageModelHead {
   using Scalar = T;
+  template <class Run>
+  struct Options {
+    const Matrix<T>* embedding = nullptr;  ///< the model's own, V × C
+  };
+  static constexpr const char* name = "LanguageModelHead";
 
   LanguageModelHeadConfig config;
   Index vocabulary = 0;
@@ -44,15 +61,25 @@ struct LanguageModelHead {
   LanguageModelHead() = default;
   /// Projections of zero, for a checkpoint to be loaded into.
   LanguageModelHead(const LanguageModelHeadConfig& c, Index channels, Index vocabulary_)
-      : config(c), vocabulary(vocabulary_), norm(c.norm, channels, c.norm_eps) {
+      : config(c), vocabulary(vocabulary_), norm(channels, c.norm_eps, c.norm) {
     require<ArgumentError>(vocabulary >= 0, "LanguageModelHead: vocabulary = ", vocabulary, " must not be negative.");
     if (c.dense) {
       dense.emplace(channels, channels);
     }
-    if (!c.tied) {
+    if (c.form == HeadForm::untied) {
       output.emplace(channels, vocabulary, c.bias);
     }
-    bias = Vector<T>::Zero(c.tied && c.bias ? vocabulary : 0);
+    bias = Vector<T>::Zero(c.form == HeadForm::tied && c.bias ? vocabulary : 0);
+  }
+  /// The values in one of this configuration.
+  static Count value_count(const LanguageModelHeadConfig& c, Count channels, Count vocabulary) {
+    if (c.form == HeadForm::none) {
+      return 0;
+    }
+    return (c.dense ? Linear<T>::value_count(channels, channels) : 0) + Norm<T>::value_count(channels, c.norm) +
+           (c.form == HeadForm::untied ? Linear<T>::value_count(channels, vocabulary, c.bias)
+            : c.bias                   ? vocabulary
+                                       : 0);
   }
 
   static constexpr auto fields() {
@@ -61,33 +88,18 @@ struct LanguageModelHead {
                       field("bias", &H::bias, Role::bias)};
   }
 
-  /// The starting values of a training.
-  void initialize(Random& random) {
-    if (dense) {
-      dense->initialize(random);
-    }
-    if (output) {
-      output->initialize(random);
-    }
-  }
+  void initialize(Random& random) { initialize_sublayers(*this, random); }
 
-  /// `embedding` is the model's own, V × C.
-  void forward(ConstView<T> x, const Matrix<T>& embedding, View<T> logits, Workspace<T>& workspace) const {
-    expect_shape<T>("LanguageModelHead::forward", "logits", logits, x.rows(), vocabulary);
-    const auto frame = workspace.frame();
-    MatrixMap<T> hidden = workspace.matrix(x.rows(), x.cols());
-    if (dense) {
-      dense->forward(x, hidden, workspace.at("dense"), Activate{config.activation});
-      norm.forward(hidden, hidden, workspace.at("norm"));
-    } else {
-      norm.forward(x, hidden, workspace.at("norm"));
-    }
+  Index out() const { return vocabulary; }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
+    const auto hidden = dense ? run(*dense, x, {.activation = config.activation}) : x;  // N × C
+    const auto normalised = run(norm, hidden, {}, run.over(hidden));                    // N × C
     if (output) {
-      output->forward(hidden, logits, workspace.at("output"));
-    } else {
-      matmul<T>(hidden, transposed<T>(embedding), logits, workspace, AddBias<T>(bias));
+      return run(*output, normalised, {}, to);  // N × V
     }
-    workspace.show(logits);
+    return product(run, normalised, *options.embedding, bias, Fused<Run>(), to);  // N × V
   }
 };
 

@@ -2,9 +2,10 @@
 
 #include <cmath>
 
-#include "gated/core/parameters.hpp"
+#include "gated/core/count.hpp"
+#include "gated/core/layer.hpp"
 #include "gated/core/random.hpp"
-#include "gated/ops/matmul.hpp"
+#include "gated/ops/product.hpp"
 
 /// @file
 /// The channel projection.
@@ -13,11 +14,16 @@ namespace gated {
 
 /// y = x Wᵀ + b, token by token: the U and V of the gMLP paper (arXiv:2105.08050, §2).
 ///
+/// In a body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses what follows into the product: see Fused.
 /// Shapes: x is N × in, y is N × out, weight is out × in as in the file. A layer made without bias has an empty one.
-/// Errors: ShapeError. Cost: 2·N·in·out flops.
+/// Errors: ShapeError.
+/// Cost: 2·N·in·out flops.
 template <class T>
-struct Linear {
+struct Linear : TokenLayer<Linear<T>, T> {
   using Scalar = T;
+  template <class Run>
+  using Options = Fused<Run>;
+  static constexpr const char* name = "Linear";
 
   Matrix<T> weight;  ///< out × in
   Vector<T> bias;    ///< out, or empty
@@ -29,6 +35,8 @@ struct Linear {
     weight = Matrix<T>::Zero(out, in);
     bias = Vector<T>::Zero(with_bias ? out : 0);
   }
+  /// The values in one of these sizes.
+  static Count value_count(Count in, Count out, bool with_bias = true) { return out * in + (with_bias ? out : 0); }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
@@ -43,25 +51,10 @@ struct Linear {
     fill_normal(bias, 1e-6, random);
   }
 
-  /// y = stages(x Wᵀ + b), the stages of ops/epilogue.hpp fused into the product.
-  template <class... Stages>
-  void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace, const Stages&... stages) const {
-    expect_columns<T>("Linear::forward", "x", x, "in", in());
-    expect_shape<T>("Linear::forward", "y", y, x.rows(), out());
-    if (workspace.observed()) {  // an observer sees the layer alone, before what is fused behind it
-      const auto frame = workspace.frame();
-      MatrixMap<T> alone = workspace.matrix(x.rows(), out());
-      matmul<T>(x, transposed<T>(weight), alone, workspace, AddBias<T>(bias));
-      workspace.show(alone);
-    }
-    matmul<T>(x, transposed<T>(weight), y, workspace, AddBias<T>(bias), stages...);
-  }
-
-  /// x Wᵀ + b, into a new matrix.
-  Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
-    Matrix<T> y(x.rows(), out());
-    forward(x, y, workspace);
-    return y;
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+    expect_columns<T>(name, "x", run[x], "in", in());
+    return product(run, x, weight, bias, fused, to);
   }
 };
 

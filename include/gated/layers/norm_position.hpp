@@ -1,8 +1,6 @@
 #pragma once
 
-#include <array>
-#include <string_view>
-#include <utility>
+#include "gated/core/words.hpp"
 
 /// @file
 /// Pre-norm and post-norm.
@@ -15,9 +13,6 @@ enum class NormPosition {
   post  ///< y = norm(x + branch(x)): GAU-α, keyword spotting's KW-MLP
 };
 
-constexpr auto names_of(NormPosition) {
-  return std::array{std::pair{NormPosition::pre, std::string_view("pre")},
-                    std::pair{NormPosition::post, std::string_view("post")}};
-}
+constexpr auto names_of(NormPosition) { return words_for<NormPosition>("pre", "post"); }
 
 }  // namespace gated

@@ -1,8 +1,9 @@
 #pragma once
 
-#include "gated/core/parameters.hpp"
+#include "gated/core/count.hpp"
+#include "gated/core/layer.hpp"
 #include "gated/core/random.hpp"
-#include "gated/ops/norm.hpp"
+#include "gated/ops/gradients.hpp"
 
 /// @file
 /// Queries and keys from one shared projection.
@@ -11,10 +12,19 @@ namespace gated {
 
 /// y = x ⊙ weight_i + bias_i: row i makes one of several queries or keys from the same x (arXiv:2202.10447, §2.2).
 ///
-/// Shapes: x and y are N × S. Cost: O(N·S).
+/// In a body, run(offset_scale, x, {.row = i}).
+/// Shapes: x and y are N × S.
+/// Errors: ArgumentError for a row that there is not, ShapeError.
+/// Cost: O(N·S).
 template <class T>
 struct OffsetScale {
   using Scalar = T;
+  template <class Run>
+  struct Options {
+    Index row = 0;
+  };
+  static constexpr const char* name = "OffsetScale";
+  static constexpr bool shows_itself = true;  // row by row
 
   Matrix<T> weight;  ///< rows × S, starts at N(0, 0.02²)
   Matrix<T> bias;    ///< rows × S, or empty
@@ -26,29 +36,61 @@ struct OffsetScale {
     weight = Matrix<T>::Zero(rows, width);
     bias = Matrix<T>::Zero(with_bias ? rows : 0, with_bias ? width : 0);
   }
+  /// The values in one of these sizes.
+  static Count value_count(Count rows, Count width, bool with_bias) { return (with_bias ? 2 : 1) * rows * width; }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &OffsetScale::weight, Role::norm), field("bias", &OffsetScale::bias, Role::norm)};
   }
 
+  Index in() const { return weight.cols(); }
+  Index out() const { return weight.cols(); }
+
   /// N(0, 0.02²) for the weight.
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
-  /// y, of row `row`. Errors: ArgumentError for a row that there is not, ShapeError.
-  void forward(Index row, ConstView<T> x, View<T> y, const Workspace<T>& workspace) const {
-    require<ArgumentError>(row >= 0 && row < weight.rows(), "OffsetScale::forward: row ", row, ", expected 0 … ",
-                           weight.rows() - 1, ".");
-    expect_columns<T>("OffsetScale::forward", "x", x, "width", weight.cols());
+  /// y, of row `row`.
+  void forward(Index row, ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     expect_shape<T>("OffsetScale::forward", "y", y, x.rows(), x.cols());
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, Sequences::single(x.rows()));
+    run(*this, input_rows<T>(x), {.row = row}, Rows<T>(y));
+  }
+
+  /// Backward: ∂x = ∂y ⊙ weight_i, ∂weight_i = Σ ∂y ⊙ x and ∂bias_i = Σ ∂y over the tokens.
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
+    const Index row = options.row;
+    require<ArgumentError>(row >= 0 && row < weight.rows(), name, ": row ", row, ", expected 0 … ", weight.rows() - 1, ".");
+    expect_columns<T>(name, "x", run[x], "width", weight.cols());
+    const auto y = run.make(run.count(x), run.width(x), to);
     const T* const scale = &weight.coeffRef(row, 0);
     const T* const shift = bias.size() == 0 ? nullptr : &bias.coeffRef(row, 0);
-    for_each_row(x.rows(), workspace, [&](Index i) {
-      for_each_vector<T>(x.cols(), [&](Index j, Index lanes) {
-        Simd<T> value = Simd<T>::load(&x.coeffRef(i, j), lanes) * Simd<T>::load(scale + j, lanes);
-        value = shift == nullptr ? value : value + Simd<T>::load(shift + j, lanes);
-        value.store(&y.coeffRef(i, j), lanes);
-      });
+    const auto from = reader<T>(run[x]);
+    assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) {
+      const Simd<T> value = from(i, j, lanes) * Simd<T>::load(scale + j, lanes);
+      return shift == nullptr ? value : value + Simd<T>::load(shift + j, lanes);
     });
+    if constexpr (Run::records) {
+      run.push([this, row, x, y](auto& back) {
+        const ConstView<T> dy = back.gradient(y);
+        const auto slope = reader<T>(dy), values = reader<T>(back[x]);
+        const Index first = row * dy.cols();  // of this row in weight and bias
+        add_gradient(back, x, [&](Index i, Index j, Index lanes) {
+          return slope(i, j, lanes) * Simd<T>::load(weight.data() + first + j, lanes);
+        });
+        if (T* const sums = back.gradient_of(weight.data())) {
+          add_column_sums<T>(dy.rows(), dy.cols(), sums + first, back.workspace(),
+                             [&](Index i, Index j, Index lanes) { return slope(i, j, lanes) * values(i, j, lanes); });
+        }
+        if (T* const sums = back.gradient_of(bias.data())) {
+          add_column_sums<T>(dy, sums + first, back.workspace());
+        }
+      });
+    } else {
+      run.show(y, nullptr, row);
+    }
+    return y;
   }
 };
 

@@ -5,7 +5,9 @@
 
 #include "gated/core/count.hpp"
 #include "gated/core/settings.hpp"
-#include "gated/layers/linear.hpp"
+#include "gated/core/layer.hpp"
+#include "gated/core/random.hpp"
+#include "gated/ops/gradients.hpp"
 
 /// @file
 /// From images to tokens.
@@ -30,11 +32,13 @@ struct ImageSize {
 ///
 /// Shapes: images is B × (channels · height · width), one row an image in NCHW order, as `numpy` or PyTorch lay it out; tokens
 /// is (B · patches) × C, patches row by row over (height, width). The weight is C × (channels · patch height · patch width),
-/// the flattened convolution kernel. Errors: ShapeError for another number of pixels; ArgumentError, when built, for an image
-/// that the patches do not tile. Cost: 2·B·pixels·C flops; scratch of one copy of the images.
+/// the flattened convolution kernel.
+/// Errors: ShapeError for another number of pixels; ArgumentError, when built, for an image that the patches do not tile.
+/// Cost: 2·B·pixels·C flops, twice that in training, or once where the images need no gradient; one copy of the images.
 template <class T>
-struct PatchEmbedding {
+struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
   using Scalar = T;
+  static constexpr const char* name = "PatchEmbedding";
 
   Index channels = 0;  ///< of the image
   ImageSize image, patch;
@@ -57,6 +61,10 @@ struct PatchEmbedding {
     weight = Matrix<T>::Zero(out, channels * patch.area());
     bias = Vector<T>::Zero(out);
   }
+  /// The values in one of these sizes.
+  static Count value_count(Count image_channels, ImageSize patch_size, Count out) {
+    return out * (image_channels * patch_size.height * patch_size.width) + out;
+  }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &PatchEmbedding::weight, Role::weight, &PatchEmbedding::kernel_shape),
@@ -69,7 +77,9 @@ struct PatchEmbedding {
   /// Patches down and across.
   ImageSize grid() const { return {image.height / patch.height, image.width / patch.width}; }
   Index pixels() const { return channels * image.area(); }
+  Index in() const { return pixels(); }
   Index out() const { return weight.rows(); }
+  Index output_rows(Index images) const { return images * grid().area(); }
 
   /// LeCun-normal weight (variance 1 / fan-in) and zero bias.
   void initialize(Random& random) {
@@ -77,20 +87,9 @@ struct PatchEmbedding {
     bias.setZero();
   }
 
-  /// The tokens of all images.
-  void forward(ConstView<T> images, View<T> tokens, Workspace<T>& workspace) const {
-    check(images);
-    expect_shape<T>("PatchEmbedding::forward", "tokens", tokens, images.rows() * grid().area(), out());
-    const auto frame = workspace.frame();
-    MatrixMap<T> patches = workspace.matrix(tokens.rows(), weight.cols());
-    cut(images, patches, workspace);
-    matmul<T>(patches, transposed<T>(weight), tokens, workspace, AddBias<T>(bias));
-    workspace.show(tokens);
-  }
-
   /// Raises ShapeError unless `images` has the pixels that forward() takes.
   void check(const ConstView<T>& images) const {
-    require<ShapeError>(images.cols() == pixels(), "PatchEmbedding::forward: images has ", images.cols(),
+    require<ShapeError>(images.cols() == pixels(), name, ": images has ", images.cols(),
                         " columns, expected channels × height × width = ", channels, " × ", image.height, " × ", image.width,
                         " = ", pixels(),
                         " (one row an image; resize or crop it first, or carry the model to its size with resize_grid()).");
@@ -116,6 +115,39 @@ struct PatchEmbedding {
         }
       }
     });
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& images, const PlaceOf<Run>& to) const {
+    check(run[images]);
+    const auto tokens = run.make(output_rows(run.count(images)), out(), to);
+    const Index rows = run.count(tokens), columns = weight.cols();
+    const Rows<T> patches(run.take(rows * columns), rows, columns, columns);
+    cut(run[images], patches, run.workspace());
+    matmul(patches, transposed(weight), run[tokens], run.workspace(), {.bias = bias.data()});
+    if constexpr (Run::records) {
+      run.push([this, images, tokens, patches](auto& back) {
+        Workspace<T>& workspace = back.workspace();
+        const ConstView<T> dy = back.gradient(tokens);
+        add_parameter_product(back, weight, transposed(dy), patches);
+        if (T* const sums = back.gradient_of(bias.data())) {
+          add_column_sums<T>(dy, sums, workspace);
+        }
+        if (back.wants_gradient(images)) {
+          const auto frame = workspace.frame();
+          MatrixMap<T> slopes = workspace.matrix(dy.rows(), weight.cols());
+          matmul(dy, weight, slopes, workspace);
+          auto [target, is_fresh] = back.target(images);
+          for_each_line(target.rows(), workspace,
+                        [&, &dx = target, fresh = is_fresh](Index b, Index pixel, Index row, Index column) {
+                          for (Index k = 0; k < patch.width; ++k) {
+                            dx(b, pixel + k) = (fresh ? T{0} : dx(b, pixel + k)) + slopes(row, column + k);
+                          }
+                        });
+        }
+      });
+    }
+    return tokens;
   }
 };
 

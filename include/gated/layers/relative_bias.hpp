@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
+
+#include "gated/core/count.hpp"
 #include "gated/core/parameters.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/core/stream.hpp"
 #include "gated/ops/position_bias.hpp"
 
 /// @file
@@ -17,18 +21,23 @@ enum class RelativeBiasForm {
   toeplitz  ///< one number per offset, w[L-1 + (j-i)], for up to L positions: the FLASH paper, JunnYu, mmpose
 };
 
-constexpr auto names_of(RelativeBiasForm) {
-  return std::array{std::pair{RelativeBiasForm::none, std::string_view("none")},
-                    std::pair{RelativeBiasForm::t5, std::string_view("t5")},
-                    std::pair{RelativeBiasForm::toeplitz, std::string_view("toeplitz")}};
-}
+constexpr auto names_of(RelativeBiasForm) { return words_for<RelativeBiasForm>("none", "t5", "toeplitz"); }
+
+/// A relative bias by offset j - i: pointers to offset 0.
+template <class T>
+struct RelativeBiasTerms {
+  const T* values = nullptr;  ///< nullptr for no bias
+  T* gradient = nullptr;      ///< where its gradient is added up; nullptr if it is not trained
+};
 
 /// B_ij = table[bucket(i - j)] · scale (T5), or w[L-1 + (j-i)] (Toeplitz).
 ///
-/// Errors: ShapeError where more positions are asked for than a Toeplitz bias holds. Cost: O(N) for N × N scores.
+/// Errors: ShapeError where more positions are asked for than a Toeplitz bias holds.
+/// Cost: O(N) for N × N scores.
 template <class T>
 struct RelativeBias {
   using Scalar = T;
+  static constexpr const char* name = "RelativeBias";
   static constexpr Index buckets = 32, max_distance = 128;  ///< T5's, which no original changes
 
   RelativeBiasForm form = RelativeBiasForm::none;
@@ -40,9 +49,14 @@ struct RelativeBias {
   RelativeBias(RelativeBiasForm form_, bool causal_, T scale_, Index max_length) : form(form_), causal(causal_), scale(scale_) {
     require<ArgumentError>(form != RelativeBiasForm::toeplitz || max_length > 0, "RelativeBias: max_length = ", max_length,
                            ", expected the number of positions that the Toeplitz bias is to hold.");
-    weight = Vector<T>::Zero(form == RelativeBiasForm::t5         ? buckets
-                             : form == RelativeBiasForm::toeplitz ? 2 * max_length - 1
-                                                                  : 0);
+    weight = Vector<T>::Zero(value_count(form, max_length).value());
+  }
+  /// The values in one of this form.
+  static Count value_count(RelativeBiasForm form, Index max_length) {
+    if (form == RelativeBiasForm::toeplitz) {
+      return max_length > 0 ? Count(max_length) + (max_length - 1) : 0;
+    }
+    return form == RelativeBiasForm::t5 ? buckets : 0;
   }
 
   static constexpr auto fields() { return std::tuple{field("weight", &RelativeBias::weight, Role::position)}; }
@@ -50,26 +64,53 @@ struct RelativeBias {
   /// N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
+  /// The most positions that it holds.
+  Index longest() const { return form == RelativeBiasForm::toeplitz ? (weight.size() + 1) / 2 : State<T>::unlimited; }
+
   /// Raises ShapeError if `length` positions are more than the bias holds.
-  void expect_length(const char* where, Index length) const {
-    require<ShapeError>(form != RelativeBiasForm::toeplitz || length <= (weight.size() + 1) / 2, where, ": a sequence has ",
-                        length, " tokens, but the Toeplitz bias holds ", (weight.size() + 1) / 2,
-                        " positions. Build it with a larger max_length, or choose relative_bias = t5 or none.");
+  void expect_length(Where where, Index length) const {
+    require<ShapeError>(length <= longest(), where, ": a sequence has ", length, " tokens, but the Toeplitz bias holds ",
+                        longest(), " positions. Build it with a larger max_length, or choose relative_bias = t5 or none.");
   }
 
   /// The bias by offset j - i, a pointer to offset 0 that is valid up to ±(length - 1); nullptr without a bias. What is not
-  /// stored is computed into memory that `memory.take()` gives, such as a workspace's.
+  /// stored is computed into memory that `memory.take()` gives, such as a run's: for `room` positions if these are more, so
+  /// that a growing sequence takes as much each time.
   template <class Memory>
-  const T* for_length(Index length, Memory& memory) const {
+  const T* for_length(Index length, Memory& memory, Index room = 0) const {
     if (form == RelativeBiasForm::none || length == 0) {
       return nullptr;
     }
     if (form == RelativeBiasForm::toeplitz) {
       return weight.data() + (weight.size() - 1) / 2;
     }
-    T* const relative = memory.take(2 * length - 1);
+    T* const relative = memory.take(2 * std::max(length, room) - 1);
     t5_bias<T>(weight, scale, causal, max_distance, length, relative);
     return relative + length - 1;
+  }
+
+  /// The bias of sequences of up to `length` tokens in a run. What its readers add up by offset goes to the Toeplitz weight
+  /// itself, or to the T5 buckets, ∂table[bucket(-o)] += scale · ∂bias[o], in the order of the offsets. `room` as above.
+  template <class Run>
+  RelativeBiasTerms<T> terms(Run& run, Index length, Index room = 0) const {
+    RelativeBiasTerms<T> terms{for_length(length, run, room)};
+    if constexpr (Run::records) {
+      T* const to = run.gradient_of(weight.data());
+      if (terms.values == nullptr || to == nullptr) {
+        return terms;
+      }
+      if (form == RelativeBiasForm::toeplitz) {
+        terms.gradient = to + (terms.values - weight.data());
+        return terms;
+      }
+      T* const sums = run.take(2 * length - 1);
+      std::fill(sums, sums + 2 * length - 1, T{0});
+      run.push([this, length, to, sums](auto&) {
+        t5_bias_backward<T>(weight.size(), scale, causal, max_distance, length, sums, to);
+      });
+      terms.gradient = sums + length - 1;
+    }
+    return terms;
   }
 };
 

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
-#include <string_view>
-
-#include "gated/layers/linear.hpp"
+#include "gated/core/words.hpp"
+#include "gated/ops/fused.hpp"
 
 /// @file
 /// How the input joins the output of a layer.
@@ -17,23 +15,12 @@ enum class Residual {
   scaled  ///< y + x ⊙ a learned scale per channel: mmpose
 };
 
-constexpr auto names_of(Residual) {
-  return std::array{std::pair{Residual::none, std::string_view("none")}, std::pair{Residual::plain, std::string_view("plain")},
-                    std::pair{Residual::scaled, std::string_view("scaled")}};
-}
+constexpr auto names_of(Residual) { return words_for<Residual>("none", "plain", "scaled"); }
 
-/// y = proj_out(attended), and x as the residual wants it.
-template <class T>
-void add_residual(const Linear<T>& proj_out, Residual residual, const Vector<T>& scale, const ConstView<T>& attended,
-                  const ConstView<T>& x, View<T> y, Workspace<T>& workspace) {
-  switch (residual) {
-    case Residual::none:
-      return proj_out.forward(attended, y, workspace.at("proj_out"));
-    case Residual::plain:
-      return proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
-    case Residual::scaled:
-      return proj_out.forward(attended, y, workspace.at("proj_out"), AddScaled<T>(x, scale));
-  }
+/// What a layer's last projection takes: its input x as `residual` wants it. `scale` has no size unless it is scaled.
+template <class Run>
+Fused<Run> with_residual(Residual residual, const typename Run::Rows& x, const Vector<typename Run::Scalar>& scale) {
+  return residual == Residual::none ? Fused<Run>{} : Fused<Run>{.residual = x, .residual_scale = &scale};
 }
 
 }  // namespace gated

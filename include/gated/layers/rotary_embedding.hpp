@@ -1,7 +1,8 @@
 #pragma once
 
+#include "gated/core/count.hpp"
 #include "gated/core/parameters.hpp"
-#include "gated/core/sequences.hpp"
+#include "gated/core/run.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/ops/rotary.hpp"
 
@@ -13,11 +14,14 @@ namespace gated {
 /// Rotates the first r channels of queries and keys by their position (RoPE, arXiv:2104.09864).
 ///
 /// The frequencies are base^(-2k/r) unless a checkpoint brings its own, which are then used as they are: files of lucidrains'
-/// models hold them rounded to float32. Errors: ArgumentError for an odd r or a base that is not positive; ShapeError for rows
-/// that the sequences do not cover, or fewer than r channels. Cost: N·r/2 sines and cosines a table.
+/// models hold them rounded to float32.
+/// Errors: ArgumentError for an odd r or a base that is not positive; ShapeError for rows that the sequences do not cover, or
+/// fewer than r channels.
+/// Cost: N·r/2 sines and cosines a table.
 template <class T>
 struct RotaryEmbedding {
   using Scalar = T;
+  static constexpr const char* name = "RotaryEmbedding";
 
   Rotary layout = Rotary::none;
   Vector<T> frequencies;  ///< r/2; a constant, not trained
@@ -32,45 +36,15 @@ struct RotaryEmbedding {
       frequencies = rotary_frequencies<T>(dimensions, base);
     }
   }
+  /// The values in one of these sizes.
+  static Count value_count(Rotary layout, Index dimensions) { return layout == Rotary::none ? 0 : dimensions / 2; }
 
   static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
 
-  /// Rotates rows of every sequence in each of `parts`, whose first row stands at position `first` of its sequence.
-  template <class... Parts>
-  void forward(const Sequences& sequences, Index first, Workspace<T>& workspace, Parts&... parts) const {
-    turn(sequences, first, false, workspace, parts...);
-  }
-
-  /// Rotates the other way, the transpose: how the gradient of forward() at position 0 passes.
-  template <class... Parts>
-  void backward(const Sequences& sequences, Workspace<T>& workspace, Parts&... parts) const {
-    turn(sequences, 0, true, workspace, parts...);
-  }
-
- private:
-  void expect_part(const Sequences& sequences, Index rows, Index columns) const {
-    sequences.expect_total("RotaryEmbedding", rows);
-    require<ShapeError>(columns >= 2 * frequencies.size(), "RotaryEmbedding: x has ", columns,
-                        " columns, expected at least the ", 2 * frequencies.size(), " that are rotated.");
-  }
-
-  template <class... Parts>
-  void turn(const Sequences& sequences, Index first, bool back, Workspace<T>& workspace, Parts&... parts) const {
-    if (layout == Rotary::none) {
-      return;
-    }
-    (expect_part(sequences, parts.rows(), parts.cols()), ...);
-    const auto frame = workspace.frame();
-    const Index longest = sequences.longest();
-    MatrixMap<T> table = workspace.matrix(longest, 2 * frequencies.size());
-    rotary_table<T>(frequencies, first, table);
-    if (back) {
-      table.rightCols(frequencies.size()) *= T{-1};  // the sines of the opposite angles
-    }
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Index offset = sequences.offset(b), length = sequences.length(b);
-      (rotate<T>(parts.middleRows(offset, length), table.topRows(length), layout), ...);
-    }
+  /// Rotates each of `parts` in place, by the positions of its rows. Nothing may have read them before but what made them.
+  template <class Run, class... Parts>
+  void rotate(Run& run, const Parts&... parts) const {
+    gated::rotate(run, layout, frequencies, parts...);
   }
 };
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gated/core/parameters.hpp"
-#include "gated/core/sequences.hpp"
+#include "gated/core/count.hpp"
+#include "gated/core/layer.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/ops/gradients.hpp"
 #include "gated/ops/position_bias.hpp"
 #include "gated/ops/rotary.hpp"
 
@@ -21,27 +22,26 @@ enum class PositionForm {
   sinusoid_table  ///< a stored table of max_length rows: JunnYu's FLASH-Quad
 };
 
-constexpr auto names_of(PositionForm) {
-  return std::array{std::pair{PositionForm::none, std::string_view("none")},
-                    std::pair{PositionForm::sinusoid, std::string_view("sinusoid")},
-                    std::pair{PositionForm::sinusoid_table, std::string_view("sinusoid_table")}};
-}
+constexpr auto names_of(PositionForm) { return words_for<PositionForm>("none", "sinusoid", "sinusoid_table"); }
 
 /// x_t += scale · [sin(t f_0) … sin(t f_{C/2-1}), cos(t f_0) …] with f_k = 10000^(-2k/C) and one learned scale.
 ///
-/// The halves stand side by side, not interleaved. Errors: ArgumentError for an odd C; ShapeError for other rows or channels,
-/// and past the end of a table. Cost: N·C sines, or a copy from the table.
+/// The halves stand side by side, not interleaved.
+/// Errors: ArgumentError for an odd C; ShapeError for other rows or channels, and past the end of a table.
+/// Cost: N·C sines, or a copy from the table.
 template <class T>
 struct SinusoidPosition {
   using Scalar = T;
+  static constexpr const char* name = "SinusoidPosition";
 
   PositionForm form = PositionForm::none;
+  Index channels = 0;
   Vector<T> scale;        ///< 1
   Vector<T> frequencies;  ///< C/2, a constant; sinusoid only
   Matrix<T> table;        ///< L × C, a constant; sinusoid_table only
 
   SinusoidPosition() = default;
-  SinusoidPosition(PositionForm form_, Index channels, Index max_length, T initial_scale) : form(form_) {
+  SinusoidPosition(PositionForm form_, Index channels_, Index max_length, T initial_scale) : form(form_), channels(channels_) {
     if (form == PositionForm::none) {
       return;
     }
@@ -56,42 +56,90 @@ struct SinusoidPosition {
     }
   }
 
+  /// The values in one of these sizes.
+  static Count value_count(PositionForm form, Index channels, Count max_length) {
+    switch (form) {
+      case PositionForm::sinusoid:
+        return Count(channels / 2) + 1;
+      case PositionForm::sinusoid_table:
+        return max_length * channels + 1;
+      case PositionForm::none:
+        break;
+    }
+    return 0;
+  }
+
   static constexpr auto fields() {
     using P = SinusoidPosition;
     return std::tuple{field("scale", &P::scale, Role::position), field("frequencies", &P::frequencies, Role::constant),
                       field("table", &P::table, Role::constant)};
   }
 
+  Index in() const { return channels; }
+  Index out() const { return channels; }
+  /// The most positions that it holds.
+  Index longest() const { return form == PositionForm::sinusoid_table ? table.rows() : State<T>::unlimited; }
+
   /// Raises ShapeError if the table ends before `length` positions.
-  void expect_length(const char* where, Index length) const {
-    require<ShapeError>(form != PositionForm::sinusoid_table || length <= table.rows(), where, ": a sequence has ", length,
-                        " tokens, but the position table holds ", table.rows(),
-                        ". Build the model with a larger max_length, or with position = sinusoid.");
+  void expect_length(Where where, Index length) const {
+    require<ShapeError>(length <= longest(), where, ": a sequence has ", length, " tokens, but the position table holds ",
+                        table.rows(), ". Build the model with a larger max_length, or with position = sinusoid.");
   }
 
-  /// Adds the positions `first`, `first` + 1, … to the rows of each sequence.
-  void add_to(View<T> x, const Sequences& sequences, Index first = 0) const {
-    constexpr const char* where = "SinusoidPosition::add_to";
-    sequences.expect_total(where, x.rows());
-    expect_length(where, first + sequences.longest());
-    for (Index b = 0; form != PositionForm::none && b < sequences.count(); ++b) {
-      add_to(x.middleRows(sequences.offset(b), sequences.length(b)), first, scale[0]);
-    }
-  }
-
-  /// The same for one sequence, with `factor` in place of the scale.
+  /// Adds `factor` times the positions `first`, `first` + 1, … to the rows of one sequence.
   void add_to(View<T> rows, Index first, T factor) const {
     if (form == PositionForm::none) {
       return;
     }
-    constexpr const char* where = "SinusoidPosition::add_to";
-    expect_columns<T>(where, "x", rows, "channels", std::max(2 * frequencies.size(), table.cols()));
-    expect_length(where, first + rows.rows());
+    expect_columns<T>(name, "x", rows, "channels", channels);
+    expect_length(name, first + rows.rows());
     if (form == PositionForm::sinusoid) {
       add_sinusoid<T>(frequencies, first, factor, rows);
-    } else if (form == PositionForm::sinusoid_table) {
+    } else {
       rows += table.middleRows(first, rows.rows()) * factor;
     }
+  }
+
+  /// x with positions, or x itself without. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
+  template <class Run>
+  RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    if (form == PositionForm::none) {
+      return x;
+    }
+    Index first = 0;
+    if constexpr (Run::streams) {
+      first = run.position();
+    }
+    const Sequences& sequences = run.sequences();
+    sequences.expect_total(name, run.count(x));
+    expect_length(name, first + sequences.longest());
+    const auto y = run.make(run.count(x), run.width(x), to);
+    View<T> sum = run[y];
+    if (const ConstView<T> from = run[x]; from.data() != sum.data()) {
+      sum = from;
+    }
+    for (Index b = 0; b < sequences.count(); ++b) {
+      add_to(sum.middleRows(sequences.offset(b), sequences.length(b)), first, scale[0]);
+    }
+    if constexpr (Run::records) {
+      run.push([this, x, y, kept = run.kept_sequences()](auto& back) {
+        const ConstView<T> dy = back.gradient(y);
+        add_gradient(back, x, dy);
+        T* const gradient = back.gradient_of(scale.data());
+        if (gradient == nullptr) {
+          return;
+        }
+        const Sequences all = back.sequences(kept);
+        const auto frame = back.workspace().frame();
+        MatrixMap<T> positions = back.workspace().matrix(all.longest(), dy.cols());
+        positions.setZero();
+        add_to(positions, 0, T{1});
+        for (Index b = 0; b < all.count(); ++b) {
+          *gradient += dy.middleRows(all.offset(b), all.length(b)).cwiseProduct(positions.topRows(all.length(b))).sum();
+        }
+      });
+    }
+    return y;
   }
 };
 

@@ -1,33 +1,15 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
-#include "gated/core/parameters.hpp"
+#include "gated/core/count.hpp"
+#include "gated/core/layer.hpp"
 #include "gated/core/random.hpp"
-#include "gated/core/sequence_groups.hpp"
-#include "gated/core/sequences.hpp"
 #include "gated/core/settings.hpp"
-#include "gated/ops/matmul.hpp"
+#include "gated/ops/spatial.hpp"
 
 /// @file
 /// The spatial projection: a linear map over the tokens, shared by the channels.
 
 namespace gated {
-
-/// Which numbers a spatial weight is made of.
-enum class SpatialForm {
-  dense,           ///< any W: N² numbers a head
-  toeplitz,        ///< W_ij = w_{i-j}, 2N-1 numbers a head: the form of the gMLP paper's language models
-  scaled_toeplitz  ///< W_ij = w_{N-1-(i-j)} · x_i · y_j for j ≤ i, else 0: 3N numbers a head; lucidrains' "circulant_matrix"
-};
-
-constexpr auto names_of(SpatialForm) {
-  return std::array{std::pair{SpatialForm::dense, std::string_view("dense")},
-                    std::pair{SpatialForm::toeplitz, std::string_view("toeplitz")},
-                    std::pair{SpatialForm::scaled_toeplitz, std::string_view("scaled_toeplitz")}};
-}
 
 /// What to do with a sequence whose length is not the one that the spatial weight was built for.
 enum class LengthPolicy {
@@ -35,10 +17,7 @@ enum class LengthPolicy {
   slice   ///< use the top-left corner of W; exact for causal weights, an approximation for others
 };
 
-constexpr auto names_of(LengthPolicy) {
-  return std::array{std::pair{LengthPolicy::exact, std::string_view("exact")},
-                    std::pair{LengthPolicy::slice, std::string_view("slice")}};
-}
+constexpr auto names_of(LengthPolicy) { return words_for<LengthPolicy>("exact", "slice"); }
 
 /// The options of a spatial projection.
 struct SpatialProjectionConfig {
@@ -51,17 +30,19 @@ struct SpatialProjectionConfig {
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
-/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out
-/// (or are products with 0: finite tokens never reach back, but a NaN or infinity may, by the rows of a tile, 13 at most;
-/// streaming keeps it out). Shapes: v and y are rows × C. Errors: ShapeError for a sequence of another length (see
-/// LengthPolicy) or for channels that the heads do not divide. Cost: 2·N²·C flops a sequence, about half of it when causal. A
-/// dense or Toeplitz weight is read where it lies; masked and scaled ones are expanded in scratch, 128 rows at a time. A
-/// Toeplitz weight never holds N² numbers.
+/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out: nothing of a later
+/// token reaches an earlier one, be it infinite. A dense or Toeplitz weight is read where it lies; masked and scaled ones are
+/// expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N² numbers.
+/// Shapes: v and y are rows × C.
+/// Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that the heads do not divide;
+/// ArgumentError for a stream of a weight that is not causal.
+/// Cost: 2·N²·C flops a sequence, about half of it when causal.
 template <class T>
 struct SpatialProjection {
   using Scalar = T;
-  /// With a causal weight, rows are taken in blocks of this many, which see no further than their own last token.
-  static constexpr Index causal_block = 128;
+  template <class Run>
+  using Options = Fused<Run>;
+  static constexpr const char* name = "SpatialProjection";
 
   SpatialProjectionConfig config;
   Matrix<T> weight;      ///< dense: (heads·N) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
@@ -80,17 +61,38 @@ struct SpatialProjection {
     bias = Matrix<T>::Ones(c.heads, c.length);
     position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
   }
+  /// The values in one of these sizes.
+  static Count value_count(const SpatialProjectionConfig& c) {
+    const Count n = c.length, heads = c.heads;
+    switch (c.form) {
+      case SpatialForm::dense:
+        return heads * n * n + heads * n;
+      case SpatialForm::toeplitz:
+        return c.length > 0 ? heads * (n + (c.length - 1)) + heads * n : 0;
+      case SpatialForm::scaled_toeplitz:
+        break;
+    }
+    return 4 * heads * n;
+  }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &SpatialProjection::weight, Role::spatial, &SpatialProjection::weight_shape),
+    return std::tuple(field("weight", &SpatialProjection::weight, Role::spatial, &SpatialProjection::weight_shape),
                       field("bias", &SpatialProjection::bias, Role::spatial),
                       field("position_x", &SpatialProjection::position_x, Role::spatial),
-                      field("position_y", &SpatialProjection::position_y, Role::spatial)};
+                      field("position_y", &SpatialProjection::position_y, Role::spatial));
   }
 
   Shape weight_shape() const {
     return config.form == SpatialForm::dense ? Shape{config.heads, config.length, config.length}
                                              : Shape{weight.rows(), weight.cols()};
+  }
+
+  /// True if row i never looks at a token after i.
+  bool is_causal() const { return config.causal || config.form == SpatialForm::scaled_toeplitz; }
+
+  /// What the op takes.
+  SpatialWeight<T> parameters() const {
+    return {config.form, config.length, config.heads, is_causal(), &weight, &position_x, &position_y, &bias};
   }
 
   /// W of `head` for `length` tokens, written out: what the projection multiplies with. Zeros where it is masked.
@@ -101,13 +103,14 @@ struct SpatialProjection {
                            config.heads - 1, " and 0 … ", config.length, ".");
     Matrix<T> w(length, length);
     for (Index i = 0; i < length; ++i) {
-      expand_row(head, i, length, &w.coeffRef(i, 0));
+      parameters().expand_row(head, i, length, &w.coeffRef(i, 0));
     }
     return w;
   }
 
   /// Multiplies the top-left corner of every head's W with `mask`, which is n × n, or 1 × n for all rows alike; n ≤ N. A mask
-  /// of zeros and ones takes connections away for good. Errors: ArgumentError unless W is dense, ShapeError for another mask.
+  /// of zeros and ones takes connections away for good.
+  /// Errors: ArgumentError unless W is dense, ShapeError for another mask.
   void apply_mask(ConstView<T> mask) {
     const Index n = mask.cols();
     require<ArgumentError>(config.form == SpatialForm::dense, "SpatialProjection::apply_mask: a ", name_of(config.form),
@@ -122,31 +125,8 @@ struct SpatialProjection {
     }
   }
 
-  /// Writes the first `length` entries of row i of W, mask included.
-  void expand_row(Index head, Index i, Index length, T* row) const {
-    const Index n = config.length;
-    const Index visible = is_causal() ? std::min(i + 1, length) : length;
-    switch (config.form) {
-      case SpatialForm::dense:
-        std::copy_n(&weight.coeffRef(head * n + i, 0), visible, row);
-        break;
-      case SpatialForm::toeplitz:
-        std::reverse_copy(&weight.coeffRef(head, n + i - visible), &weight.coeffRef(head, n - 1 + i) + 1, row);
-        break;
-      case SpatialForm::scaled_toeplitz:
-        for (Index j = 0; j < visible; ++j) {
-          row[j] = weight(head, n - 1 - (i - j)) * position_x(head, i) * position_y(head, j);
-        }
-        break;
-    }
-    std::fill(row + visible, row + length, T{0});
-  }
-
-  /// True if row i never looks at a token after i.
-  bool is_causal() const { return config.causal || config.form == SpatialForm::scaled_toeplitz; }
-
   /// Raises ShapeError unless every sequence has a length that this weight can serve.
-  void expect_lengths(const char* where, const Sequences& sequences) const {
+  void expect_lengths(Where where, const Sequences& sequences) const {
     const bool shorter = config.causal || config.length_policy == LengthPolicy::slice;
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index length = sequences.length(b);
@@ -163,70 +143,27 @@ struct SpatialProjection {
     }
   }
 
-  /// y = stages(W v + b). The stages see rows and columns of the whole y.
-  template <class... Stages>
-  void forward(ConstView<T> v, const Sequences& sequences, View<T> y, Workspace<T>& workspace, const Stages&... stages) const {
-    sequences.expect_total("SpatialProjection::forward", v.rows());
-    expect_lengths("SpatialProjection::forward", sequences);
-    expect_shape<T>("SpatialProjection::forward", "y", y, v.rows(), v.cols());
-    require<ShapeError>(v.cols() % config.heads == 0, "SpatialProjection::forward: v has ", v.cols(),
+  /// y for all sequences at once.
+  void forward(ConstView<T> v, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
+    constexpr Where where(name, "forward");
+    sequences.expect_total(where, v.rows());
+    expect_lengths(where, sequences);
+    expect_shape<T>(where, "y", y, v.rows(), v.cols());
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, sequences);
+    apply(run, input_rows<T>(v), Fused<Batch<T>>{}, Rows<T>(y));
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& v, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+    require<ShapeError>(run.width(v) % config.heads == 0, name, ": v has ", run.width(v),
                         " channels, which heads = ", config.heads, " does not divide.");
-    if (workspace.observed()) {  // an observer sees the projection alone, before what is fused behind it
-      const auto frame = workspace.frame();
-      MatrixMap<T> alone = workspace.matrix(y.rows(), y.cols());
-      project_sequences(v, sequences, alone, workspace);
-      workspace.show(alone);
+    if constexpr (Run::streams) {
+      require<ArgumentError>(is_causal(), run.where(),
+                             ": the spatial weight is not causal, so a token's output depends on later tokens and cannot be "
+                             "streamed. Build it with causal = true.");
     }
-    project_sequences(v, sequences, y, workspace, stages...);
-  }
-
-  /// The rows `first`, `first` + 1, … of stages(W v + b) for one sequence, as many as y has; v holds the tokens that they may
-  /// see: for a causal weight those up to the last row, otherwise all. Streaming computes its one row with this.
-  template <class... Stages>
-  void project_rows(ConstView<T> v, Index first, View<T> y, Workspace<T>& workspace, const Stages&... stages) const {
-    const Index width = v.cols() / config.heads;
-    const Index block = is_causal() ? causal_block : y.rows();
-    for (Index head = 0; head < config.heads; ++head) {
-      const Index column = head * width;
-      for (Index done = 0; done < y.rows(); done += block) {
-        const auto frame = workspace.frame();
-        const Index rows = std::min(block, y.rows() - done), i = first + done;
-        const Index depth = is_causal() ? i + rows : v.rows();
-        matmul<T>(weight_rows(head, i, rows, depth, workspace), ConstView<T>(v.block(0, column, depth, width)),
-                  y.block(done, column, rows, width), workspace, AddRowBias<T>{&bias.coeffRef(head, i)},
-                  shifted(stages, done, column)...);
-      }
-    }
-  }
-
-  /// Rows i … i + rows - 1 of W, `depth` columns of them, as a factor of a product. A weight without mask and scales is read
-  /// where it lies: a Toeplitz one through strides, since one step down is one step right in w, and one step right one step
-  /// left.
-  Operand<T> weight_rows(Index head, Index i, Index rows, Index depth, Workspace<T>& workspace) const {
-    const Index n = config.length;
-    if (!is_causal() && config.form == SpatialForm::dense) {
-      return Operand<T>(&weight.coeffRef(head * n + i, 0), rows, depth, n, 1);
-    }
-    if (!is_causal() && config.form == SpatialForm::toeplitz) {
-      return Operand<T>(&weight.coeffRef(head, n - 1 + i), rows, depth, 1, -1);
-    }
-    MatrixMap<T> expanded = workspace.matrix(rows, depth);
-    for (Index k = 0; k < rows; ++k) {
-      expand_row(head, i + k, depth, &expanded.coeffRef(k, 0));
-    }
-    return is_causal() ? lower<T>(expanded, i) : Operand<T>(expanded);
-  }
-
- private:
-  template <class... Stages>
-  void project_sequences(const ConstView<T>& v, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
-                         const Stages&... stages) const {
-    for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
-      for (Index b = 0; b < group.count(); ++b) {
-        const Index offset = first + group.offset(b), length = group.length(b);
-        project_rows(v.middleRows(offset, length), 0, y.middleRows(offset, length), scratch, shifted(stages, offset, 0)...);
-      }
-    });
+    return mix_tokens(run, parameters(), v, fused, to);
   }
 };
 

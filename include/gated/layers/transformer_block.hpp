@@ -1,11 +1,10 @@
 #pragma once
 
-#include "gated/core/sequences.hpp"
 #include "gated/core/settings.hpp"
-#include "gated/layers/layer_norm.hpp"
 #include "gated/layers/linear.hpp"
+#include "gated/layers/norm.hpp"
 #include "gated/layers/offset_scale.hpp"
-#include "gated/ops/mixed_chunk.hpp"
+#include "gated/ops/chunk_attention.hpp"
 
 /// @file
 /// The standard Transformer block, with softmax or mixed-chunk attention: what the gated models are compared with.
@@ -18,10 +17,7 @@ enum class TransformerAttention {
   mixed_chunk  ///< local relu² plus global linear attention in each head: the FLASH paper's MC-TFM
 };
 
-constexpr auto names_of(TransformerAttention) {
-  return std::array{std::pair{TransformerAttention::softmax, std::string_view("softmax")},
-                    std::pair{TransformerAttention::mixed_chunk, std::string_view("mixed_chunk")}};
-}
+constexpr auto names_of(TransformerAttention) { return words_for<TransformerAttention>("softmax", "mixed_chunk"); }
 
 /// The options of a Transformer block.
 struct TransformerBlockConfig {
@@ -35,12 +31,13 @@ struct TransformerBlockConfig {
   Activation activation = Activation::gelu;                        ///< between the two projections
   double norm_eps = 1e-5;                                          ///< ε of both norms
 
+  Index hidden() const { return feed_forward > 0 ? feed_forward : 4 * channels; }
+
   template <class C = TransformerBlockConfig>
   static constexpr auto fields() {
-    return std::tuple{
-        setting("channels", &C::channels),   setting("heads", &C::heads),           setting("feed_forward", &C::feed_forward),
-        setting("attention", &C::attention), setting("chunk", &C::chunk),           setting("reduction", &C::reduction),
-        setting("causal", &C::causal),       setting("activation", &C::activation), setting("norm_eps", &C::norm_eps)};
+    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("feed_forward", &C::feed_forward),
+                      setting("attention", &C::attention), setting("chunk", &C::chunk), setting("reduction", &C::reduction),
+                      setting("causal", &C::causal), setting("activation", &C::activation), setting("norm_eps", &C::norm_eps));
   }
 };
 
@@ -48,21 +45,25 @@ struct TransformerBlockConfig {
 ///
 /// With mixed-chunk attention each head of width w computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a
 /// chunk; the queries and keys of the global part are scaled and shifted copies of the local ones (arXiv:2202.10447, §4; the
-/// paper gives no code for this baseline). Shapes: x and y are rows × C; y may be x. Errors: ArgumentError when built,
-/// ShapeError when run. Cost: 2·rows·(4·C² + 2·C·F) + 4·N²·C flops a sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk
-/// attention.
+/// paper gives no code for this baseline). A mask holds a 0 or 1 per row: masked tokens are not attended to.
+/// Shapes: x and y are rows × C; y may be x.
+/// Errors: ArgumentError when built, ShapeError when run.
+/// Cost: 2·rows·(4·C² + 2·C·F) + 4·N²·C flops a sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk attention. A stream's
+/// state has capacity × 2C numbers, or C·w + 3·c·C.
 template <class T>
-struct TransformerBlock {
+struct TransformerBlock : SequenceLayer<TransformerBlock<T>, T> {
   using Scalar = T;
   using Config = TransformerBlockConfig;
+  static constexpr const char* name = "TransformerBlock";
   static constexpr const char* architecture = "gated.TransformerBlock";
+  static constexpr bool takes_mask = true;
 
   TransformerBlockConfig config;
-  LayerNorm<T> attention_norm;
+  Norm<T> attention_norm;
   Linear<T> qkv;             ///< 3C × C: the rows of q, then k, then v, each head by head
   OffsetScale<T> global_qk;  ///< rows q, k; mixed-chunk only
   Linear<T> proj_out;
-  LayerNorm<T> feed_forward_norm;
+  Norm<T> feed_forward_norm;
   Linear<T> feed_forward_in, feed_forward_out;
 
   TransformerBlock() = default;
@@ -73,8 +74,8 @@ struct TransformerBlock {
     require<ArgumentError>(c.chunk > 0 && !(c.causal && c.reduction == LinearReduction::own_chunk),
                            "TransformerBlock: chunk = ", c.chunk,
                            " must be positive, and reduction = own_chunk needs causal = false.");
-    const Index hidden = config.feed_forward = c.feed_forward > 0 ? c.feed_forward : 4 * c.channels;
-    attention_norm = feed_forward_norm = LayerNorm<T>(c.channels, c.norm_eps);
+    const Index hidden = config.feed_forward = c.hidden();
+    attention_norm = feed_forward_norm = Norm<T>(c.channels, c.norm_eps);
     qkv = Linear<T>(c.channels, 3 * c.channels);
     if (c.attention == TransformerAttention::mixed_chunk) {
       global_qk = OffsetScale<T>(2, c.channels, true);
@@ -84,101 +85,81 @@ struct TransformerBlock {
     feed_forward_in = Linear<T>(c.channels, hidden);
     feed_forward_out = Linear<T>(hidden, c.channels);
   }
-  /// The starting values of a training.
+  /// With the parameters that a training starts from.
   TransformerBlock(const TransformerBlockConfig& c, Random& random) : TransformerBlock(c) { initialize(random); }
+
+  /// The values in one of this configuration.
+  static Count value_count(const TransformerBlockConfig& c) {
+    const Count channels = c.channels, hidden = c.feed_forward > 0 ? Count(c.feed_forward) : 4 * channels;
+    return 2 * Norm<T>::value_count(channels) + Linear<T>::value_count(channels, 3 * channels) +
+           (c.attention == TransformerAttention::mixed_chunk ? OffsetScale<T>::value_count(2, channels, true) : 0) +
+           Linear<T>::value_count(channels, channels) + Linear<T>::value_count(channels, hidden) +
+           Linear<T>::value_count(hidden, channels);
+  }
 
   static constexpr auto fields() {
     using B = TransformerBlock;
-    return std::tuple{field("attention_norm", &B::attention_norm),
-                      field("qkv", &B::qkv),
-                      field("global_qk", &B::global_qk),
-                      field("proj_out", &B::proj_out),
-                      field("feed_forward_norm", &B::feed_forward_norm),
-                      field("feed_forward_in", &B::feed_forward_in),
-                      field("feed_forward_out", &B::feed_forward_out)};
+    return std::tuple(field("attention_norm", &B::attention_norm), field("qkv", &B::qkv), field("global_qk", &B::global_qk),
+                      field("proj_out", &B::proj_out), field("feed_forward_norm", &B::feed_forward_norm),
+                      field("feed_forward_in", &B::feed_forward_in), field("feed_forward_out", &B::feed_forward_out));
   }
 
-  /// The starting values of a training.
   void initialize(Random& random) {
     for (Linear<T>* linear : {&qkv, &proj_out, &feed_forward_in, &feed_forward_out}) {
       linear->initialize(random);
     }
   }
 
-  /// y for all sequences at once.
-  void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    check(x, sequences);
-    expect_shape<T>("TransformerBlock::forward", "y", y, x.rows(), config.channels);
-    {
-      const auto frame = workspace.frame();
-      MatrixMap<T> normalised = workspace.matrix(x.rows(), x.cols()), attended = workspace.matrix(x.rows(), x.cols());
-      attention_norm.forward(x, normalised, workspace.at("attention_norm"));
-      mix(normalised, sequences, attended, workspace);
-      proj_out.forward(attended, y, workspace.at("proj_out"), Add<T>(x));
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+
+  void check(Where where, const Sequences& sequences, Mask mask) const {
+    expect_mask(where, mask, sequences, config.attention == TransformerAttention::softmax);
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    if constexpr (Run::streams) {
+      require<ArgumentError>(config.causal, run.where(),
+                             ": the block is not causal, so a token's output depends on later tokens. Build it with causal = "
+                             "true to stream.");
     }
-    const auto frame = workspace.frame();
-    MatrixMap<T> normalised = workspace.matrix(x.rows(), x.cols());
-    MatrixMap<T> hidden = workspace.matrix(x.rows(), config.feed_forward);
-    feed_forward_norm.forward(y, normalised, workspace.at("feed_forward_norm"));
-    feed_forward_in.forward(normalised, hidden, workspace.at("feed_forward_in"), Activate{config.activation});
-    feed_forward_out.forward(hidden, y, workspace.at("feed_forward_out"), Add<T>(y));
-    workspace.show(y);
-  }
-
-  /// The same, into a new matrix.
-  Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace) const {
-    Matrix<T> y(x.rows(), x.cols());
-    forward(x, sequences, y, workspace);
-    return y;
-  }
-
-  /// Raises ShapeError unless forward() takes x with these sequences.
-  void check(const ConstView<T>& x, const Sequences& sequences) const {
-    expect_columns<T>("TransformerBlock::forward", "x", x, "channels", config.channels);
-    sequences.expect_total("TransformerBlock::forward", x.rows());
-  }
-
-  /// How a head scores a sequence with TransformerAttention::softmax.
-  Scoring<T> scoring() const {
-    const T width = static_cast<T>(config.channels / config.heads);
-    return {.kernel = ScoreKernel::softmax, .scale = T{1} / std::sqrt(width), .causal = config.causal};
-  }
-
-  /// How a head mixes a sequence with TransformerAttention::mixed_chunk.
-  ChunkMixing<T> mixing() const {
-    return {.chunk = config.chunk,
-            .reduction = config.reduction,
-            .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
+    const auto mixed = mix(run, run(attention_norm, x));                                                     // N × C
+    const auto h = run(proj_out, mixed, {.residual = x}, to);                                                // N × C
+    const auto hidden = run(feed_forward_in, run(feed_forward_norm, h), {.activation = config.activation});  // N × F
+    return run(feed_forward_out, hidden, {.residual = h}, run.over(h));                                      // N × C
   }
 
  private:
-  void mix(const ConstView<T>& z, const Sequences& sequences, View<T> attended, Workspace<T>& workspace) const {
-    const auto frame = workspace.frame();
-    const Index channels = config.channels, width = channels / config.heads;
-    const bool chunked = config.attention == TransformerAttention::mixed_chunk;
-    MatrixMap<T> local = workspace.matrix(z.rows(), 3 * channels);
-    MatrixMap<T> global = workspace.matrix(chunked ? z.rows() : 0, 2 * channels);
-    qkv.forward(z, local, workspace.at("qkv"));
-    if (chunked) {
-      global_qk.forward(0, local.leftCols(channels), global.leftCols(channels), workspace);
-      global_qk.forward(1, local.middleCols(channels, channels), global.rightCols(channels), workspace);
+  /// The heads' outputs side by side, N × C.
+  template <class Run>
+  auto mix(Run& run, const RowsOf<Run>& z) const {
+    const Index channels = config.channels, heads = config.heads;
+    const auto projected = run(qkv, z);  // N × 3C
+    const auto q = run.columns(projected, 0, channels), k = run.columns(projected, channels, channels);
+    const auto v = run.columns(projected, 2 * channels, channels);
+    if (config.attention == TransformerAttention::mixed_chunk) {
+      const ChunkInputs<Run> inputs{.local_q = q,
+                                    .local_k = k,
+                                    .global_q = run(global_qk, q, {.row = 0}),
+                                    .global_k = run(global_qk, k, {.row = 1}),
+                                    .values = v,
+                                    .heads = heads};
+      const ChunkMixing<T> mixing{
+          .chunk = config.chunk,
+          .reduction = config.reduction,
+          .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
+      return mix_chunks(run, inputs, mixing, Fused<Run>(), {});
     }
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Index offset = sequences.offset(b), length = sequences.length(b);
-      for (Index head = 0; head < config.heads; ++head) {
-        const Index column = head * width;
-        const auto part = [&](MatrixMap<T>& from, Index first) {
-          return View<T>(from.block(offset, first + column, length, width));
-        };
-        View<T> to = attended.block(offset, column, length, width);
-        const View<T> q = part(local, 0), k = part(local, channels), v = part(local, 2 * channels);
-        if (chunked) {
-          mix_sequence<T>({q, k, part(global, 0), part(global, channels), v}, mixing(), to, workspace.at("weights", b));
-        } else {
-          attend<T>(q, k, v, 0, scoring(), to, workspace.at("weights", b));
-        }
-      }
-    }
+    const T* const visible = mask_values<T>(run.mask(), run);
+    const T scale = T{1} / std::sqrt(static_cast<T>(channels / heads));
+    const auto scoring_of = [this, scale, visible](const Sequences& sequences, Index b) {
+      return Scoring<T>{.kernel = ScoreKernel::softmax,
+                        .scale = scale,
+                        .causal = config.causal,
+                        .keys = visible == nullptr ? nullptr : visible + sequences.offset(b)};
+    };
+    return attend(run, AttentionInputs<Run>{.q = q, .k = k, .v = v, .heads = heads}, scoring_of, Fused<Run>(), {});
   }
 };
 

@@ -11,31 +11,41 @@
 
 namespace gated::gau_presets {
 
+/// The sizes of a published gated attention unit. What a form has no use for is not read.
+struct Sizes {
+  Index channels = 0;      ///< C
+  Index max_length = 512;  ///< L, of Toeplitz biases
+  Index query_key = 128;   ///< S
+  double expansion = 2;    ///< E / C
+
+  Index value() const { return static_cast<Index>(expansion * static_cast<double>(channels)); }
+};
+
 /// The pseudo-code of the FLASH paper (arXiv:2202.10447): fused projections, RoPE on halves, Toeplitz bias outside the scale,
 /// A = relu²(q kᵀ / n + B).
-inline GatedAttentionUnitConfig paper(Index channels, Index max_length, Index query_key = 128) {
-  return {.channels = channels,
-          .value = 2 * channels,
-          .query_key = query_key,
-          .max_length = max_length,
+inline GatedAttentionUnitConfig paper(const Sizes& sizes) {
+  return {.channels = sizes.channels,
+          .value = sizes.value(),
+          .query_key = sizes.query_key,
+          .max_length = sizes.max_length,
           .relative_bias = RelativeBiasForm::toeplitz,
           .rotary = Rotary::half};
 }
 
 /// FLASH-pytorch's GAU: separate projections, T5 bias inside the scale, A = relu²((q kᵀ + √C·B) / n), no rotary embedding.
-inline GatedAttentionUnitConfig lucidrains(Index channels, Index query_key = 128, double expansion = 2.0) {
-  return {.channels = channels,
-          .value = static_cast<Index>(expansion * static_cast<double>(channels)),
-          .query_key = query_key,
+inline GatedAttentionUnitConfig lucidrains(const Sizes& sizes) {
+  return {.channels = sizes.channels,
+          .value = sizes.value(),
+          .query_key = sizes.query_key,
           .projection = ProjectionLayout::separate,
           .bias_inside_scale = true,
           .relative_bias = RelativeBiasForm::t5,
-          .relative_bias_scale = std::sqrt(static_cast<double>(channels))};
+          .relative_bias_scale = std::sqrt(static_cast<double>(sizes.channels))};
 }
 
 /// JunnYu's FLASH-Quad: as the paper, but A = relu²(q kᵀ / L + B), and a mask takes away queries as well as keys.
-inline GatedAttentionUnitConfig flash_quad_junnyu(Index channels, Index max_length = 512, Index query_key = 128) {
-  GatedAttentionUnitConfig config = paper(channels, max_length, query_key);
+inline GatedAttentionUnitConfig flash_quad_junnyu(const Sizes& sizes) {
+  GatedAttentionUnitConfig config = paper(sizes);
   config.norm = NormForm::scale_norm_rsqrt;
   config.score_scale = ScoreScale::max_length;
   config.mask_mode = MaskMode::keys_and_queries;
@@ -43,27 +53,27 @@ inline GatedAttentionUnitConfig flash_quad_junnyu(Index channels, Index max_leng
 }
 
 /// GAU-α (ZhuiyiTechnology): post-norm without parameters, no biases, interleaved RoPE, A = softmax(q kᵀ / √s · ln l /
-/// ln 512) over the l unmasked keys.
-inline GatedAttentionUnitConfig gau_alpha(Index channels, Index query_key = 128, bool attention_scale = true) {
-  return {.channels = channels,
-          .value = 2 * channels,
-          .query_key = query_key,
+/// ln 512) over the l unmasked keys. Files without attention_scale have score_scale = one.
+inline GatedAttentionUnitConfig gau_alpha(const Sizes& sizes) {
+  return {.channels = sizes.channels,
+          .value = sizes.value(),
+          .query_key = sizes.query_key,
           .bias = false,
           .offset_bias = false,
           .norm = NormForm::rms,
           .norm_position = NormPosition::post,
           .norm_eps = 1e-12,
           .kernel = ScoreKernel::softmax_plus,
-          .score_scale = attention_scale ? ScoreScale::sqrt_width : ScoreScale::one,
+          .score_scale = ScoreScale::sqrt_width,
           .rotary = Rotary::interleaved};
 }
 
 /// mmpose's RTMCCBlock, the gated attention unit in RTMPose's head: clamped ScaleNorm, no biases, A = relu²(q kᵀ / √s), a
-/// learned scale on the shortcut.
-inline GatedAttentionUnitConfig rtmcc(Index channels, Index query_key = 128) {
-  return {.channels = channels,
-          .value = 2 * channels,
-          .query_key = query_key,
+/// learned scale on the residual.
+inline GatedAttentionUnitConfig rtmcc(const Sizes& sizes) {
+  return {.channels = sizes.channels,
+          .value = sizes.value(),
+          .query_key = sizes.query_key,
           .bias = false,
           .norm = NormForm::scale_norm,
           .score_scale = ScoreScale::sqrt_width,
@@ -71,35 +81,45 @@ inline GatedAttentionUnitConfig rtmcc(Index channels, Index query_key = 128) {
           .residual = Residual::scaled};
 }
 
+/// What is wanted of an encoder around such layers.
+struct Encoder {
+  Index vocabulary = 0;
+  Index depth = 24;            ///< layers
+  bool masked_words = false;   ///< logits of the masked language model; without, the output is the hidden states
+};
+
 /// What JunnYu's encoders share: words and two segments, normed as the layers are.
-inline GauEncoderConfig junnyu_encoder(Index vocabulary, const GatedAttentionUnitConfig& layer, Index depth, bool with_head) {
-  return {.vocabulary = vocabulary,
+inline GauEncoderConfig junnyu_encoder(const Encoder& wanted, const GatedAttentionUnitConfig& layer) {
+  return {.vocabulary = wanted.vocabulary,
           .token_types = 2,
           .embedding_norm = layer.norm,
           .embedding_norm_eps = layer.norm_eps,
           .pad_token = 0,
-          .depth = depth,
-          .layer = layer,
-          .with_head = with_head};
+          .head = {.form = HeadForm::none},
+          .trunk = {.depth = wanted.depth, .block = layer}};
 }
 
-/// FLASHQuadModel around layers of flash_quad_junnyu(), with `with_head` FLASHQuadForMaskedLM: also a table of positions.
+/// FLASHQuadModel around layers of flash_quad_junnyu(), with `masked_words` FLASHQuadForMaskedLM: also a table of positions.
 ///
-///     GauEncoder<float> model(gau_presets::flash_quad_encoder(12000, gau_presets::flash_quad_junnyu(768)));
-inline GauEncoderConfig flash_quad_encoder(Index vocabulary, const GatedAttentionUnitConfig& layer, Index depth = 24,
-                                           bool with_head = false) {
-  GauEncoderConfig config = junnyu_encoder(vocabulary, layer, depth, with_head);
+///     GauEncoder<float> model(gau_presets::flash_quad_encoder({.vocabulary = 12000},
+///                                                             gau_presets::flash_quad_junnyu({.channels = 768})));
+inline GauEncoderConfig flash_quad_encoder(const Encoder& wanted, const GatedAttentionUnitConfig& layer) {
+  GauEncoderConfig config = junnyu_encoder(wanted, layer);
   config.position = PositionForm::sinusoid_table;
   config.max_length = layer.max_length;
-  config.head = {.dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps};
+  if (wanted.masked_words) {
+    config.head = {
+        .dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps, .bias = true};
+  }
   return config;
 }
 
-/// GAUAlphaModel around layers of gau_alpha(), with `with_head` GAUAlphaForMaskedLM.
-inline GauEncoderConfig gau_alpha_encoder(Index vocabulary, const GatedAttentionUnitConfig& layer, Index depth = 24,
-                                          bool with_head = false) {
-  GauEncoderConfig config = junnyu_encoder(vocabulary, layer, depth, with_head);
-  config.head = {.norm = NormForm::none, .bias = false};
+/// GAUAlphaModel around layers of gau_alpha(), with `masked_words` GAUAlphaForMaskedLM.
+inline GauEncoderConfig gau_alpha_encoder(const Encoder& wanted, const GatedAttentionUnitConfig& layer) {
+  GauEncoderConfig config = junnyu_encoder(wanted, layer);
+  if (wanted.masked_words) {
+    config.head = {.norm = NormForm::none};
+  }
   return config;
 }
 
@@ -107,40 +127,49 @@ inline GauEncoderConfig gau_alpha_encoder(Index vocabulary, const GatedAttention
 
 namespace gated::flash_presets {
 
+/// The sizes of a published FLASH layer.
+struct Sizes {
+  Index channels = 0;     ///< C
+  Index query_key = 128;  ///< S
+  Index chunk = 256;      ///< c
+  bool causal = true;     ///< tokens see no later ones
+};
+
 /// FLASH-pytorch's FLASH as its FLASHTransformer sets it up: ScaleNorm, token shift, RoPE on the first 32 dimensions.
-inline MixedChunkAttentionConfig lucidrains(Index channels, Index chunk = 256, bool causal = true, Index query_key = 128) {
-  return {.channels = channels,
-          .value = 2 * channels,
-          .query_key = query_key,
-          .chunk = chunk,
+inline MixedChunkAttentionConfig lucidrains(const Sizes& sizes) {
+  return {.channels = sizes.channels,
+          .value = 2 * sizes.channels,
+          .query_key = sizes.query_key,
+          .chunk = sizes.chunk,
           .norm = NormForm::scale_norm,
           .rotary = Rotary::interleaved,
-          .rotary_dimensions = std::min<Index>(32, query_key),
+          .rotary_dimensions = std::min<Index>(32, sizes.query_key),
           .token_shift = true,
-          .causal = causal};
+          .causal = sizes.causal};
 }
 
 /// JunnYu's FLASH: as lucidrains', for encoders and without token shift.
-inline MixedChunkAttentionConfig junnyu(Index channels, Index chunk = 256, Index query_key = 128) {
-  MixedChunkAttentionConfig config = lucidrains(channels, chunk, false, query_key);
+inline MixedChunkAttentionConfig junnyu(const Sizes& sizes) {
+  MixedChunkAttentionConfig config = lucidrains(sizes);
+  config.causal = false;
   config.token_shift = false;
   return config;
 }
 
 /// The pseudo-code of the FLASH paper: fused projections, RoPE on halves of all dimensions, Toeplitz bias per chunk, the mean
 /// of the chunks' KᵀV.
-inline MixedChunkAttentionConfig paper(Index channels, Index chunk = 256, bool causal = true, Index query_key = 128) {
-  return {.channels = channels,
-          .value = 2 * channels,
-          .query_key = query_key,
-          .chunk = chunk,
+inline MixedChunkAttentionConfig paper(const Sizes& sizes) {
+  return {.channels = sizes.channels,
+          .value = 2 * sizes.channels,
+          .query_key = sizes.query_key,
+          .chunk = sizes.chunk,
           .projection = ProjectionLayout::fused,
           .norm = NormForm::scale_norm_rsqrt,
           .relative_bias = RelativeBiasForm::toeplitz,
           .offset_scale_order = OffsetScaleOrder::paper,
           .reduction = LinearReduction::mean,
           .rotary = Rotary::half,
-          .causal = causal};
+          .causal = sizes.causal};
 }
 
 }  // namespace gated::flash_presets

@@ -17,8 +17,10 @@ namespace gated {
 
 /// W of one head between the patches of `grid`, written out, masks and scales included: patches × patches.
 ///
-/// Tokens beyond the patches (a class token) come first and are left out. Errors: ArgumentError for a head that is not there,
-/// ShapeError for a grid that is empty or has more patches than the projection tokens. Cost: N² numbers.
+/// Tokens beyond the patches (a class token) come first and are left out.
+/// Errors: ArgumentError for a head that is not there, ShapeError for a grid that is empty or has more patches than the
+/// projection tokens.
+/// Cost: N² numbers.
 template <class T>
 Matrix<T> patch_weight(const SpatialProjection<T>& projection, Index head, ImageSize grid) {
   require<ArgumentError>(head >= 0 && head < projection.config.heads, "patch_weight: head = ", head, ", expected 0 … ",
@@ -67,8 +69,9 @@ struct Window {
 /// The filter that is the mean of all tokens' filters: m_Δ = mean of W[p, p + Δ] over the p whose p + Δ is in the grid.
 ///
 /// Shapes: `w` is patches × patches; the result has a row per Δy and a column per Δx, (2·down + 1) × (2·across + 1) with the
-/// offset 0 in the middle, as many as fit into the window and the grid. Errors: ShapeError for another w, ArgumentError for an
-/// even window. Cost: patches × window².
+/// offset 0 in the middle, as many as fit into the window and the grid.
+/// Errors: ShapeError for another w, ArgumentError for an even window.
+/// Cost: patches × window².
 template <class T>
 Matrix<double> mean_filter(ConstView<T> w, ImageSize grid, Index window) {
   const detail::Window offsets("mean_filter", w, grid, window);
@@ -105,7 +108,8 @@ double toeplitz_error(ConstView<T> w, ImageSize grid, Index window) {
   return size == 0 ? 0 : difference / size;
 }
 
-/// The same for one head of a projection over the patches of `grid`, or over a sequence. Errors: those of patch_weight() too.
+/// The same for one head of a projection over the patches of `grid`, or over a sequence.
+/// Errors: those of patch_weight() too.
 template <class T>
 double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index window, ImageSize grid) {
   return toeplitz_error<T>(patch_weight(projection, head, grid), grid, window);

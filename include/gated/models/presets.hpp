@@ -21,34 +21,43 @@ inline GmlpImageClassifierConfig gmlp_s16_224(Index classes = 1000) { return tim
 /// timm's gmlp_b16_224: 73,075,392 parameters.
 inline GmlpImageClassifierConfig gmlp_b16_224(Index classes = 1000) { return timm_gmlp(512, classes); }
 
+/// The sizes of a language model of the gMLP paper.
+struct PaperLanguageModel {
+  Index depth = 0;       ///< blocks
+  Index channels = 512;  ///< C
+  Index hidden = 3072;   ///< F
+  Index attention = 0;   ///< width of the tiny attention; 0 for gMLP
+  Index length = 512;    ///< N
+};
+
 /// The language models of the gMLP paper (Tables 3 to 5): 512 tokens, Toeplitz spatial weights, a vocabulary of 32,000 tied to
 /// the output, no position embedding. Their parameter counts are the paper's, to the printed digit.
-inline GmlpLanguageModelConfig paper_language_model(Index depth, Index channels, Index attention = 0, Index length = 512) {
+inline GmlpLanguageModelConfig paper_language_model(const PaperLanguageModel& sizes) {
   return {.vocabulary = 32000,
-          .trunk = {.length = length,
-                    .channels = channels,
-                    .hidden = 3072,
-                    .depth = depth,
+          .trunk = {.length = sizes.length,
+                    .channels = sizes.channels,
+                    .hidden = sizes.hidden,
+                    .depth = sizes.depth,
                     .spatial = SpatialForm::toeplitz,
-                    .attention = attention,
+                    .attention = sizes.attention,
                     .attention_bias = true}};
 }
 
 /// gMLP-base: 130 M parameters.
-inline GmlpLanguageModelConfig gmlp_base() { return paper_language_model(48, 512); }
+inline GmlpLanguageModelConfig gmlp_base() { return paper_language_model({.depth = 48}); }
 /// aMLP-base: 109 M parameters.
-inline GmlpLanguageModelConfig amlp_base() { return paper_language_model(36, 512, 64); }
+inline GmlpLanguageModelConfig amlp_base() { return paper_language_model({.depth = 36, .attention = 64}); }
 /// gMLP-large: 365 M parameters.
-inline GmlpLanguageModelConfig gmlp_large() { return paper_language_model(96, 768); }
+inline GmlpLanguageModelConfig gmlp_large() { return paper_language_model({.depth = 96, .channels = 768}); }
 /// aMLP-large: 316 M parameters.
-inline GmlpLanguageModelConfig amlp_large() { return paper_language_model(72, 768, 128); }
+inline GmlpLanguageModelConfig amlp_large() {
+  return paper_language_model({.depth = 72, .channels = 768, .attention = 128});
+}
 /// gMLP-xlarge: 941 M parameters.
 inline GmlpLanguageModelConfig gmlp_xlarge() {
-  GmlpLanguageModelConfig config = paper_language_model(144, 1024);
-  config.trunk.hidden = 4096;
-  return config;
+  return paper_language_model({.depth = 144, .channels = 1024, .hidden = 4096});
 }
 /// The rows of Table 4, which scales depth at 128 tokens: 59, 102, 187 and 357 M parameters at depth 18, 36, 72 and 144.
-inline GmlpLanguageModelConfig gmlp_of_depth(Index depth) { return paper_language_model(depth, 512, 0, 128); }
+inline GmlpLanguageModelConfig gmlp_of_depth(Index depth) { return paper_language_model({.depth = depth, .length = 128}); }
 
 }  // namespace gated

@@ -1,14 +1,16 @@
 #pragma once
 
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/core/words.hpp"
+#include "gated/models/image_classifier.hpp"
+#include "gated/models/language_model.hpp"
 #include "gated/models/resize_rules.hpp"
 
 /// @file
 /// The same model for another number of tokens.
 ///
 /// A gMLP is built for one length, because its spatial weight is N × N. The functions here return a new model for another one;
-/// what they are given stays as it is. Spatial weights and their biases change, every other parameter is copied.
+/// what they are given stays as it is. Spatial weights and their biases change, every other parameter is copied. The models are
+/// those around a stack of gMLP blocks, and that stack.
 
 namespace gated {
 
@@ -18,10 +20,7 @@ enum class GridResize {
   bilinear    ///< filters keep their share of the picture and stretch: for the same pictures at another resolution
 };
 
-constexpr auto names_of(GridResize) {
-  return std::array{std::pair{GridResize::by_offset, std::string_view("by_offset")},
-                    std::pair{GridResize::bilinear, std::string_view("bilinear")}};
-}
+constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", "bilinear"); }
 
 /// How far a change of length may go.
 enum class LengthResize {
@@ -29,15 +28,13 @@ enum class LengthResize {
   by_offset  ///< where that is refused, filters move, as GridResize::by_offset moves them
 };
 
-constexpr auto names_of(LengthResize) {
-  return std::array{std::pair{LengthResize::exact, std::string_view("exact")},
-                    std::pair{LengthResize::by_offset, std::string_view("by_offset")}};
-}
+constexpr auto names_of(LengthResize) { return words_for<LengthResize>("exact", "by_offset"); }
 
 /// A spatial projection between the patches of `old_grid`, carried to `new_grid`. See the function for models below.
 ///
-/// Tokens beyond the patches come first, as a class token does. Errors: ArgumentError for weights that are not dense, for
-/// bilinear ones with a causal mask, for empty grids; ShapeError if `old_grid` has more patches than the projection tokens.
+/// Tokens beyond the patches come first, as a class token does.
+/// Errors: ArgumentError for weights that are not dense, for bilinear ones with a causal mask, for empty grids; ShapeError if
+/// `old_grid` has more patches than the projection tokens.
 template <class T>
 SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   require<ArgumentError>(old_grid.height > 0 && old_grid.width > 0 && new_grid.height > 0 && new_grid.width > 0,
@@ -72,17 +69,17 @@ SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old
     const ConstView<T> filters = w.bottomRightCorner(old_patches, old_patches);
     resized.bottomRightCorner(new_patches, new_patches) =
         moving ? detail::move_filters<T>(filters, old_grid, new_grid, down, across)
-               : detail::product<T>(detail::product<T>(positions, filters), transposed<T>(targets));
+               : detail::multiplied<T>(detail::multiplied<T>(positions, filters), transposed(targets));
     if (others > 0) {
       resized.topLeftCorner(others, others) = w.topLeftCorner(others, others);
       resized.topRightCorner(others, new_patches) =
-          detail::product<T>(ConstView<T>(w.topRightCorner(others, old_patches)), transposed<T>(targets));
+          detail::multiplied<T>(ConstView<T>(w.topRightCorner(others, old_patches)), transposed(targets));
       resized.bottomLeftCorner(new_patches, others) =
-          detail::product<T>(positions, ConstView<T>(w.bottomLeftCorner(old_patches, others)));
+          detail::multiplied<T>(positions, ConstView<T>(w.bottomLeftCorner(old_patches, others)));
     }
   }
   to.bias.leftCols(others) = from.bias.leftCols(others);
-  to.bias.rightCols(new_patches) = detail::product<T>(ConstView<T>(from.bias.rightCols(old_patches)), transposed<T>(positions));
+  to.bias.rightCols(new_patches) = detail::multiplied<T>(ConstView<T>(from.bias.rightCols(old_patches)), transposed(positions));
   return to;
 }
 
@@ -105,9 +102,11 @@ SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old
 /// examples/classify_digits (98.3 % at 8 × 8 patches of one pixel), without any: images scaled to 12 × 12 are classified with
 /// 96.9 % by bilinear and 45.1 % by by_offset; images with a black line below and on the right, 9 × 9, with 70.5 % and 81.9 %.
 /// Errors: ArgumentError for an image without pixels or that the patches do not tile, for spatial weights that are not dense,
-/// and for bilinear causal ones. Cost: by_offset N'² copies a head and block, bilinear 2·N'·N·(N + N') flops.
-template <class T>
-GmlpImageClassifier<T> resize_grid(const GmlpImageClassifier<T>& model, ImageSize image, GridResize method) {
+/// and for bilinear causal ones.
+/// Cost: by_offset N'² copies a head and block, bilinear 2·N'·N·(N + N') flops.
+template <class T, class C>
+ImageClassifier<Stack<GmlpBlock<T>, C>> resize_grid(const ImageClassifier<Stack<GmlpBlock<T>, C>>& model, ImageSize image,
+                                                    GridResize method) {
   const ImageSize patch = model.patch_embedding.patch;
   require<ArgumentError>(
       image.height > 0 && image.width > 0 && image.height % patch.height == 0 && image.width % patch.width == 0,
@@ -116,7 +115,7 @@ GmlpImageClassifier<T> resize_grid(const GmlpImageClassifier<T>& model, ImageSiz
       ". Choose the next multiple and resize or crop the images to it.");
   auto config = model.config;
   config.image = image;
-  config.trunk.length = 0;  // follows
+  detail::length_of(config.trunk) = config.tokens();
   const ImageSize old_grid = model.patch_embedding.grid();
   const ImageSize new_grid{image.height / patch.height, image.width / patch.width};
   return detail::with_spatial(model, config,
@@ -148,7 +147,7 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
       to.weight.middleRows(head * length, length) = detail::move_filters<T>(
           from.weight.middleRows(head * old_length, old_length), {1, old_length}, {1, length}, {0}, positions);
     }
-  } else {  // the main diagonal's number is in column N - 1, behind it those of tokens before; the kernel keeps its middle
+  } else {  // the main diagonal's number is in column N - 1, after it those of tokens before; the kernel keeps its middle
     to.weight = detail::window(from.weight, old_length - length, to.weight.cols());
   }
   to.bias = detail::take_columns(from.bias, positions);
@@ -162,31 +161,33 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
 /// | spatial weight  | shorter                                  | longer                                                     |
 /// |-----------------|------------------------------------------|------------------------------------------------------------|
 /// | toeplitz        | the middle of w: W' = W[:n', :n']        | w between zeros: W'[:n, :n] = W, offsets beyond n - 1 are 0 |
-/// | scaled_toeplitz | the last n' of w, the first of x and y   | w behind zeros, x and y go on with their last values       |
+/// | scaled_toeplitz | the last n' of w, the first of x and y   | w after zeros, x and y go on with their last values        |
 /// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W, then the last filter       |
 /// | dense           | by_offset only: moved filters            | by_offset only: moved filters                              |
 ///
 /// Biases are cut in the same way and go on with their last value. Exact: in the first three rows W' and W agree on all tokens
 /// that both have, so a causal model gives the same output for the first min(n, n') tokens as before; by_offset keeps that
-/// promise. In the last row the rule is resize_grid()'s in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with
-/// i = ⌊(i' + 1/2) n / n'⌋, and 0 beyond, which no longer gives the same output for any text.
-/// Accuracy: a shorter causal model is the same model. Other shorter ones see the text without its end, which they were not
-/// trained on; longer ones look no further back than before, and know nothing of the new positions until trained on.
-/// The LengthPolicy stays. Errors: ArgumentError for length < 1 and for dense weights that only by_offset can serve.
+/// promise. In the last row the rule is resize_grid()'s in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n /
+/// n'⌋, and 0 beyond, which no longer gives the same output for any text. Accuracy: a shorter causal model is the same model.
+/// Other shorter ones see the text without its end, which they were not trained on; longer ones look no further back than
+/// before, and know nothing of the new positions until trained on. The LengthPolicy stays.
+/// Errors: ArgumentError for length < 1 and for dense weights that only by_offset can serve.
 /// Cost: one copy of the parameters.
-template <class T>
-Gmlp<T> resize_length(const Gmlp<T>& model, Index length, LengthResize method = LengthResize::exact) {
+template <class T, class C>
+Stack<GmlpBlock<T>, C> resize_length(const Stack<GmlpBlock<T>, C>& model, Index length,
+                                     LengthResize method = LengthResize::exact) {
   auto config = model.config;
-  config.length = length;
+  detail::length_of(config) = length;
   return detail::with_spatial(model, config,
                               [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
 }
 
 /// The same for a language model.
-template <class T>
-GmlpLanguageModel<T> resize_length(const GmlpLanguageModel<T>& model, Index length, LengthResize method = LengthResize::exact) {
+template <class T, class C>
+LanguageModel<Stack<GmlpBlock<T>, C>> resize_length(const LanguageModel<Stack<GmlpBlock<T>, C>>& model, Index length,
+                                                    LengthResize method = LengthResize::exact) {
   auto config = model.config;
-  config.trunk.length = length;
+  detail::length_of(config.trunk) = length;
   return detail::with_spatial(model, config,
                               [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
 }

@@ -8,6 +8,7 @@
 
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/models/gmlp.hpp"
+#include "gated/ops/matmul.hpp"
 
 /// @file
 /// The rules by which models/resize.hpp carries spatial weights to another length or grid, each written once: for grids, of
@@ -105,11 +106,12 @@ Matrix<T> on_grid(const Matrix<T>& down, const Matrix<T>& across) {
   return product;
 }
 
+/// a · b.
 template <class T>
-Matrix<T> product(const Operand<T>& a, const Operand<T>& b) {
+Matrix<T> multiplied(const Operand<T>& a, const Operand<T>& b) {
   Workspace<T> workspace;
   Matrix<T> c(a.rows, b.columns);
-  matmul<T>(a, b, c, workspace);
+  matmul(a, b, c, workspace);
   return c;
 }
 
@@ -132,15 +134,19 @@ Matrix<T> take_columns(const Matrix<T>& m, const Positions& positions) {
   return out;
 }
 
-template <class T>
-auto& trunk_of(Gmlp<T>& model) {
-  return model;
+/// The stack of blocks of a model, or the model itself if it is that stack.
+template <class Model>
+auto& trunk_of(Model& model) {
+  if constexpr (requires { model.trunk; }) {
+    return model.trunk;
+  } else {
+    return model;
+  }
 }
-template <class T>
-const auto& trunk_of(const Gmlp<T>& model) {
-  return model;
-}
-auto& trunk_of(auto& model) { return model.trunk; }
+
+/// The length of the blocks in a trunk's configuration.
+inline Index& length_of(GmlpConfig& config) { return config.length; }
+inline Index& length_of(StackConfig<GmlpConfig>& config) { return config.block.length; }
 
 /// A model of another configuration that has the parameters of `model`, and resize(gate.proj) for its spatial projections.
 template <class Model, class Resize>

@@ -43,9 +43,11 @@ struct Sampling {
 /// of the largest logits and draws nothing; otherwise a token costs one Random::uniform(). Equal seeds and logits give equal
 /// tokens on every platform, but for the last bit of exp(), which matters once in about 10¹⁵ draws.
 ///
-/// Shapes: logits is 1 × V. Errors: ArgumentError for settings out of range when built, and for logits with NaN or with nothing
-/// above -∞; ShapeError for sizes; nothing is drawn then. Cost: V exponentials in double, and with top_k or top_p a heap:
-/// V + m·log V comparisons for the m most probable tokens. No allocation after construction. One sampler per thread.
+/// Shapes: logits is 1 × V.
+/// Errors: ArgumentError for settings out of range when built, and for logits with NaN or with nothing above -∞; ShapeError for
+/// sizes; nothing is drawn then.
+/// Cost: V exponentials in double, and with top_k or top_p a heap: V + m·log V comparisons for the m most probable tokens. No
+/// allocation after construction. One sampler per thread.
 template <class T>
 class Sampler {
  public:

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <array>
 #include <numbers>
-#include <string_view>
-#include <utility>
 
+#include "gated/core/words.hpp"
 #include "gated/ops/special.hpp"
 
 /// @file
@@ -157,16 +155,8 @@ enum class Activation { identity, gelu, gelu_tanh, silu, relu, relu2, laplace, l
 
 /// The words that configuration files use.
 constexpr auto names_of(Activation) {
-  return std::array{std::pair{Activation::identity, std::string_view("identity")},
-                    std::pair{Activation::gelu, std::string_view("gelu")},
-                    std::pair{Activation::gelu_tanh, std::string_view("gelu_tanh")},
-                    std::pair{Activation::silu, std::string_view("silu")},
-                    std::pair{Activation::relu, std::string_view("relu")},
-                    std::pair{Activation::relu2, std::string_view("relu2")},
-                    std::pair{Activation::laplace, std::string_view("laplace")},
-                    std::pair{Activation::laplace_legacy, std::string_view("laplace_legacy")},
-                    std::pair{Activation::tanh, std::string_view("tanh")},
-                    std::pair{Activation::sigmoid, std::string_view("sigmoid")}};
+  return words_for<Activation>("identity", "gelu", "gelu_tanh", "silu", "relu", "relu2", "laplace", "laplace_legacy", "tanh",
+                               "sigmoid");
 }
 
 /// Calls `f` with the type that `activation` names: `with_activation(config.activation, [&](auto act) { … act.value(x) … })`.

@@ -13,7 +13,7 @@ namespace gated {
 
 /// 0 with probability `rate` and 1 / (1 - rate) otherwise, for each place of a matrix (Srivastava et al., 2014).
 ///
-/// A place's number depends on the seed and the place alone, so the way back reads the same mask as the way forward, in any
+/// A place's number depends on the seed and the place alone, so the backward pass reads the same mask as the forward, in any
 /// order and with any number of threads, and nothing is stored.
 template <class T>
 class DropoutMask {

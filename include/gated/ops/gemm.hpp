@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
+#include "gated/core/rows.hpp"
 #include "gated/core/workspace.hpp"
 #include "gated/ops/simd.hpp"
 
@@ -16,8 +18,9 @@
 ///     row of K by row of K, so that the inner loop reads it front to back; up to K of some thousands it fits in the
 ///     second-level cache. Prepared weights are packed already, and a panel that only one tile needs is read where it lies.
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
-///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile reads no further
-///     than its last row goes.
+///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
+///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile multiplies what
+///     its first row has, and then row by row the corner that its other rows have beyond it: nothing above the diagonal is read.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
 ///     there for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With
 ///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows. Lower tiles have
@@ -34,23 +37,33 @@ namespace gated {
 /// A factor of a product: a matrix, or the transpose of one. Made from a view, or by transposed().
 template <class T>
 struct Operand {
+  using Element = T;
   const T* data;
   Index rows, columns;
   Index row_stride, column_stride;  ///< in elements; of a second factor, one of them is 1
   Index diagonal = -1;              ///< of a lower triangle: the last column of row 0 that is not 0
+  Index upper = -1;                 ///< of the transpose of a lower triangle: the last row whose column 0 is not 0
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
   Operand(const View<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
   Operand(const Matrix<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
   Operand(const MatrixMap<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
+  Operand(const Rows<const T>& x) : Operand(x.data, x.count, x.columns, x.stride, 1) {}
+  Operand(const Rows<T>& x) : Operand(x.data, x.count, x.columns, x.stride, 1) {}
   Operand(const T* data_, Index rows_, Index columns_, Index row_stride_, Index column_stride_)
       : data(data_), rows(rows_), columns(columns_), row_stride(row_stride_), column_stride(column_stride_) {}
 
-  /// A triangle is transposed as any matrix: the zeros are multiplied.
-  Operand transposed() const { return {data, columns, rows, column_stride, row_stride}; }
+  Operand transposed() const {
+    Operand result(data, columns, rows, column_stride, row_stride);
+    result.upper = diagonal;
+    result.diagonal = upper;
+    return result;
+  }
   /// The columns that a product must read for the rows up to `row`.
   Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
+  /// The columns that are 0 in `row` and all rows after it: an upper triangle's, of which a product leaves them out.
+  Index skipped(Index row) const { return upper < 0 ? 0 : std::clamp<Index>(row - upper, 0, columns); }
   const T* at(Index row, Index column) const { return data + row * row_stride + column * column_stride; }
 };
 
@@ -61,8 +74,13 @@ inline constexpr Index panel_columns = 2 * Simd<T>::width;
 
 inline constexpr unsigned tile_rows = std::max(2u, (static_cast<unsigned>(EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS) - 4u) / 2u);
 
-/// Rows that one task takes; a panel is packed once per task, which costs about 1/100 of the task's work.
-inline constexpr Index block_rows = 1024 / tile_rows * tile_rows;
+/// Rows that one task takes, of `rows`: about a thousand, in blocks of equal size. A panel is packed once per task, which costs
+/// about 1/100 of the task's work.
+inline Index rows_per_block(Index rows) {
+  constexpr Index tile = tile_rows;
+  const Index blocks = std::max<Index>((rows + 511) / 1024, 1), size = (rows + blocks - 1) / blocks;
+  return std::max<Index>((size + tile - 1) / tile, 1) * tile;
+}
 
 /// Panels that a single row takes at a time from a b that lies row by row: memory is read in runs of some cache lines.
 inline constexpr unsigned row_panels = std::clamp(static_cast<unsigned>(EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS) / 4u, 1u, 4u);
@@ -117,6 +135,27 @@ inline constexpr auto tile_kernels = []<std::size_t... I>(std::index_sequence<I.
 }
 (std::make_index_sequence<tile_rows>{});
 
+/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i: the corner of a lower triangle that the rows of a tile
+/// have beyond the `depth` of its first row. Each row goes no further than its own diagonal.
+template <class T>
+EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows, const T* a, Index row_stride,
+                                       Index column_stride, const T* panel, Index panel_stride, T* tile) {
+  constexpr Index width = Simd<T>::width;
+  a += depth * column_stride;
+  panel += depth * panel_stride;
+  for (Index i = 1; i < rows; ++i) {
+    T* const to = tile + i * panel_columns<T>;
+    Simd<T> left = Simd<T>::load(to), right = Simd<T>::load(to + width);
+    for (Index k = 0; k < std::min(i, last_depth - depth); ++k) {
+      const Simd<T> x(a[i * row_stride + k * column_stride]);
+      left = fma(x, Simd<T>::load(panel + k * panel_stride), left);
+      right = fma(x, Simd<T>::load(panel + k * panel_stride + width), right);
+    }
+    left.store(to);
+    right.store(to + width);
+  }
+}
+
 /// The rows of the next tile where `rows` are left. More than one tile and less than two are split evenly: a low tile reads as
 /// much of the panel as a full one and has less to do meanwhile, so that it waits for memory.
 inline Index next_tile_rows(Index rows) {
@@ -164,8 +203,13 @@ void pack_tiles(const Operand<T>& a, T* packed, Threads threads) {
     const Index last = std::min(a.columns, (task + 1) * columns_per_task);
     for (Index row = 0; row < a.rows; row += tile) {
       const Index rows = std::min(tile, a.rows - row);
-      for (Index k = task * columns_per_task; k < last; ++k) {
-        std::copy_n(a.at(row, k), rows, packed + (row * a.columns + k * tile));
+      T* to = packed + (row * a.columns + task * columns_per_task * tile);
+      for (Index k = task * columns_per_task; k < last; ++k, to += tile) {
+        if (rows == tile) [[likely]] {
+          std::memcpy(to, a.at(row, k), sizeof(T) * tile_rows);  // a constant size, so that no function is called
+        } else {
+          std::copy_n(a.at(row, k), rows, to);
+        }
       }
     }
   });
@@ -183,16 +227,17 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, Threads thr
   });
   Operand<T> result = spread;
   result.diagonal = a.diagonal;
+  result.upper = a.upper;
   return result;
 }
 
 /// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns and may be
 /// overwritten.
 template <class T>
-class Epilogue {
+class TileFunction {
  public:
   template <class F>
-  explicit Epilogue(const F& f)
+  explicit TileFunction(const F& f)
       : object_(&f), call_([](const void* object, Index row, Index column, Index rows, Index columns, T* tile) {
           (*static_cast<const F*>(object))(row, column, rows, columns, tile);
         }) {}
@@ -214,15 +259,23 @@ Threads threads_for(const Operand<T>& a, const Operand<T>& b, Threads available)
   return work < (1 << 18) * std::min(available.count, 4) ? Threads{1} : available;
 }
 
-/// Computes a · b and hands each tile to the epilogue. Work is divided into blocks of rows × panels.
+/// Scratch of a thread in a product of `depth` multiply-adds: a panel and a tile.
 template <class T>
-void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
+constexpr Index thread_scratch(Index depth) {
+  return panel_columns<T> * (std::max<Index>(depth, 1) + Index{std::max(tile_rows, row_panels)});
+}
+
+/// Computes a · b and hands each tile to `finish`. Work is divided into blocks of rows × panels. With `wanted` ≥ 0 only the
+/// columns up to `wanted` + i of row i are asked for: tiles that lie beyond are neither computed nor handed on.
+template <class T>
+void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T>& finish, Workspace<T>& workspace,
+              Index wanted = -1) {
   constexpr Index tile_height = tile_rows;
   Operand<T> a = given;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(a, b, workspace.threads());
   const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
-  const Index scratch_size = packed_size + panel_columns<T> * Index{std::max(tile_rows, row_panels)};
+  const Index scratch_size = thread_scratch<T>(b.rows);
   T* const scratch = workspace.take(scratch_size * threads.count);
 
   // The rows of a Toeplitz matrix overlap (its columns are one element apart, backwards): it is read where it lies.
@@ -239,6 +292,8 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
                                 : nullptr;
   const bool in_place = b.column_stride == 1 && a.rows <= tile_height;
 
+  const Index block_rows = rows_per_block(a.rows);
+  const auto is_above_diagonal = [wanted](Index column, Index row) { return wanted >= 0 && column > wanted + row; };
   const auto multiply_panel = [&](Index column, Index columns, Index first, T* packed, T* tile) {
     const T* panel = packed;
     Index panel_stride = panel_columns<T>;
@@ -251,12 +306,24 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
       pack_panel(b, column, columns, packed);
     }
     const Index last = std::min(first + block_rows, a.rows);
+    if (is_above_diagonal(column, last - 1)) {
+      return;  // nothing here is wanted
+    }
     for (Index row = first; row < last;) {
       const Index rows = pack_a ? std::min(tile_height, last - row) : next_tile_rows(last - row);
       const auto kernel = tile_kernels<T>[static_cast<std::size_t>(rows - 1)];
-      kernel(a.depth(row + rows - 1), pack_a ? tiles + row * a.columns : a.at(row, 0), a.row_stride,
-             pack_a ? tile_height : a.column_stride, panel, panel_stride, tile);
-      epilogue(row, column, rows, columns, tile);
+      const T* const factor = pack_a ? tiles + row * a.columns : a.at(row, 0);
+      const Index column_stride = pack_a ? tile_height : a.column_stride, depth = a.depth(row), skipped = a.skipped(row);
+      if (is_above_diagonal(column, row + rows - 1)) {
+        row += rows;
+        continue;
+      }
+      kernel(depth - skipped, factor + skipped * column_stride, a.row_stride, column_stride, panel + skipped * panel_stride,
+             panel_stride, tile);
+      if (const Index last_depth = a.depth(row + rows - 1); last_depth > depth) {
+        multiply_corner(depth, last_depth, rows, factor, a.row_stride, column_stride, panel, panel_stride, tile);
+      }
+      finish(row, column, rows, columns, tile);
       row += rows;
     }
   };
@@ -276,7 +343,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const Epilogue<T>& e
     for (Index column = begin; column < end; column += panel_columns<T>) {
       const Index columns = std::min(panel_columns<T>, end - column);
       if (whole) {
-        epilogue(0, column, 1, columns, tile + (column - begin));
+        finish(0, column, 1, columns, tile + (column - begin));
       } else {
         multiply_panel(column, columns, task / strips * block_rows, packed, tile);
       }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/core/words.hpp"
 #include "gated/ops/scores.hpp"
 
 /// @file
@@ -14,11 +15,7 @@ enum class LinearReduction {
   own_chunk  ///< not causal: K_hᵀV_h / n of the own chunk only: lucidrains' reduce_group_non_causal_attn = False
 };
 
-constexpr auto names_of(LinearReduction) {
-  return std::array{std::pair{LinearReduction::sum, std::string_view("sum")},
-                    std::pair{LinearReduction::mean, std::string_view("mean")},
-                    std::pair{LinearReduction::own_chunk, std::string_view("own_chunk")}};
-}
+constexpr auto names_of(LinearReduction) { return words_for<LinearReduction>("sum", "mean", "own_chunk"); }
 
 /// How the tokens of a sequence are mixed.
 template <class T>
@@ -44,7 +41,7 @@ struct ChunkMixing {
   }
 };
 
-/// Queries, keys and values of some tokens, a row each: S wide, values E wide.
+/// Queries, keys and values of some tokens, one row per token: S wide, values E wide.
 template <class T>
 struct ChunkParts {
   View<T> local_q, local_k, global_q, global_k, values;
@@ -64,60 +61,60 @@ T memory_scale(LinearReduction reduction, Index finished) {
   return reduction == LinearReduction::mean ? T{1} / static_cast<T>(finished) : T{1};
 }
 
-/// memory = kᵀ v · scale + previous, without the last term for nullptr. Shapes: k is N × S, v is N × E, memory and previous are
-/// S × E and may be the same.
+/// memory = kᵀ v · scale + previous, which may be absent.
+/// Shapes: k is N × S, v is N × E, memory and previous are S × E and may be the same.
 template <class T>
-void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const View<T>* previous, View<T> memory,
+void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Rows<const T>& previous, View<T> memory,
               Workspace<T>& workspace) {
-  if (previous == nullptr) {
-    matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale});
-  } else {
-    matmul<T>(transposed<T>(k), v, memory, workspace, Scale<T>{scale}, Add<T>(*previous));
-  }
+  matmul(transposed(k), v, memory, workspace, {.scale = scale, .added = previous});
 }
 
-/// y = stages(A v + q M · scale) for tokens that stand from `first` on in a chunk with local keys `k` and values `v`, of which
-/// they are part. A scale of 0 leaves the memory M unread. y may be a matrix that a stage reads (a gate).
-template <class T, class... Stages>
+/// y = A v + q M · scale, joined by `epilogue` with neither scale nor added matrix, for tokens that stand from `first` on in a
+/// chunk with local keys `k` and values `v`, of which they are part. A scale of 0 leaves the memory M unread. y may be the
+/// gate's memory.
+template <class T>
 void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const ConstView<T>& k, const ConstView<T>& v,
                Index first, const Scoring<T>& local, const ConstView<T>& memory, T scale, View<T> y, Workspace<T>& workspace,
-               const Stages&... stages) {
+               Epilogue<T> epilogue, const WeightsWatcher<T>& watch) {
   if (scale == T{0}) {
-    attend<T>(local_q, k, v, first, local, y, workspace, stages...);
-    return;
+    return attend<T>(local_q, k, v, first, local, y, workspace, epilogue, watch);
   }
   const auto frame = workspace.frame();
   MatrixMap<T> own = workspace.matrix(y.rows(), y.cols());
-  attend<T>(local_q, k, v, first, local, own, workspace);
-  matmul<T>(global_q, memory, y, workspace, Scale<T>{scale}, Add<T>(own), stages...);
+  attend<T>(local_q, k, v, first, local, own, workspace, {}, watch);
+  epilogue.scale = scale;
+  epilogue.added = own;
+  matmul(global_q, memory, y, workspace, epilogue);
 }
 
-/// y = stages(A v + Q M) for one whole sequence.
+/// y = A v + Q M, joined by `epilogue` with neither scale nor added matrix, for one whole sequence.
 ///
 /// With several threads the chunks are computed side by side, also in the causal form: the memories that they read are summed
-/// up first. Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Masked tokens' global keys must be 0
-/// already. Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch c·(c + E) + S·E, and a memory of S·E per chunk for the causal form
-/// with threads.
-template <class T, class... Stages>
+/// up first.
+/// Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Masked tokens' global keys must be 0 already. `watch`
+/// receives A of each chunk.
+/// Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch c·(c + E) + S·E, and a memory of S·E per chunk for the causal form with
+/// threads.
+template <class T>
 void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, Workspace<T>& workspace,
-                  const Stages&... stages) {
+                  const Epilogue<T>& epilogue = {}, const WeightsWatcher<T>& watch = {}) {
   const auto frame = workspace.frame();
   const Index length = y.rows(), c = mixing.chunk, chunks = (length + c - 1) / c;
   const Index s = parts.global_k.cols(), e = parts.values.cols();
   const bool causal = mixing.local.causal, own_chunk = mixing.own_chunk();
-  const bool side_by_side = workspace.threads().count > 1 && chunks > 1 && !workspace.observed();
+  const bool side_by_side = workspace.threads().count > 1 && chunks > 1 && !watch;
 
   // Memory h is what chunk h reads. One is enough where all read the same, or where chunks come one after the other.
   const Index memories = causal && side_by_side ? chunks : 1;
   MatrixMap<T> memory = workspace.matrix(memories * s, e);
-  const auto slot = [&](Index h) { return memory.middleRows(memories == 1 ? 0 : h * s, s); };
+  const auto slot = [&](Index h) { return View<T>(memory.middleRows(memories == 1 ? 0 : h * s, s)); };
   const auto add_chunk = [&](Index h) {  // of chunk h, to what chunk h + 1 reads
     const ChunkParts<T> chunk = parts.rows(h * c, c);
-    const View<T> before = slot(h);
-    remember<T>(chunk.global_k, chunk.values, mixing.share(length), h == 0 ? nullptr : &before, slot(h + 1), workspace);
+    const Rows<const T> before = h == 0 ? Rows<const T>() : Rows<const T>(slot(h));
+    remember<T>(chunk.global_k, chunk.values, mixing.share(length), before, slot(h + 1), workspace);
   };
   if (!causal && !own_chunk && length > 0) {
-    remember<T>(parts.global_k, parts.values, mixing.share(length), nullptr, memory, workspace);
+    remember<T>(parts.global_k, parts.values, mixing.share(length), {}, memory, workspace);
   }
 
   const auto mix = [&](Index h, Workspace<T>& scratch) {
@@ -126,11 +123,15 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
     const ChunkParts<T> chunk = parts.rows(h * c, rows);
     MatrixMap<T> own = scratch.matrix(own_chunk ? s : 0, e);
     if (own_chunk) {
-      remember<T>(chunk.global_k, chunk.values, mixing.share(length), nullptr, own, scratch);
+      remember<T>(chunk.global_k, chunk.values, mixing.share(length), {}, own, scratch);
+    }
+    WeightsWatcher<T> watch_chunk;
+    if (watch) {
+      watch_chunk = [&watch, h](Index, const ConstView<T>& weights) { watch(h, weights); };
     }
     mix_chunk<T>(chunk.local_q, chunk.global_q, chunk.local_k, chunk.values, 0, mixing.local_of(h),
                  own_chunk ? ConstView<T>(own) : ConstView<T>(slot(h)), causal ? memory_scale<T>(mixing.reduction, h) : T{1},
-                 y.middleRows(h * c, rows), scratch, shifted(stages, h * c, 0)...);
+                 y.middleRows(h * c, rows), scratch, epilogue.block(h * c, 0, rows, e), watch_chunk);
   };
   if (side_by_side) {
     for (Index h = 0; causal && h + 1 < chunks; ++h) {

@@ -1,17 +1,17 @@
 #pragma once
 
 #include "gated/core/sequences.hpp"
-#include "gated/ops/norm.hpp"
-#include "gated/ops/running_sum.hpp"
+#include "gated/ops/gradients.hpp"
 
 /// @file
-/// One vector per sequence.
+/// One vector per sequence: pooling, and tokens that are put before a sequence.
 
 namespace gated {
 
 /// y[b] = mean of the rows of sequence b, summed in their order; zeros for an empty sequence.
 ///
-/// Shapes: x is rows × C, y is sequences × C. Cost: one pass over x.
+/// Shapes: x is rows × C, y is sequences × C.
+/// Cost: one pass over x.
 template <class T>
 void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T> y, const Workspace<T>& workspace) {
   parallel_for(workspace.threads(), sequences.count(), [&](Index b, Index) {
@@ -26,6 +26,94 @@ void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T>
       (sum.lanes() * factor).store(&y.coeffRef(b, j), lanes);
     });
   });
+}
+
+/// The same as an op. Each row receives ∂y[b] / length.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows mean_over_tokens(Run& run, const typename Run::Rows& x) {
+  run.sequences().expect_total("mean_over_tokens", run.count(x));
+  const auto y = run.make(run.sequences().count(), run.width(x));
+  mean_over_tokens<T>(run[x], run.sequences(), run[y], run.workspace());
+  if constexpr (Run::records) {
+    run.push([x, y, sequences = run.kept_sequences()](auto& back) {
+      const Sequences split = back.sequences(sequences);
+      const ConstView<T> dy = back.gradient(y);
+      auto [to, fresh] = back.target(x);
+      for (Index b = 0; b < split.count(); ++b) {
+        const T share = T{1} / static_cast<T>(std::max<Index>(split.length(b), 1));
+        for (Index i = split.offset(b); i < split.offset(b) + split.length(b); ++i) {
+          if (fresh) {
+            to.row(i) = dy.row(b) * share;
+          } else {
+            to.row(i) += dy.row(b) * share;
+          }
+        }
+      }
+    });
+  }
+  return y;
+}
+
+/// y[b] = the first row of sequence b: what a class token is read out as.
+/// Errors: ShapeError for an empty sequence.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows first_tokens(Run& run, const typename Run::Rows& x) {
+  const Sequences& sequences = run.sequences();
+  sequences.expect_total("first_tokens", run.count(x));
+  const auto y = run.make(sequences.count(), run.width(x));
+  const View<T> from = run[x];
+  View<T> to = run[y];
+  for (Index b = 0; b < sequences.count(); ++b) {
+    require<ShapeError>(sequences.length(b) > 0, "first_tokens: sequence ", b, " has no token.");
+    to.row(b) = from.row(sequences.offset(b));
+  }
+  if constexpr (Run::records) {
+    run.push([x, y, kept = run.kept_sequences()](auto& back) {
+      const Sequences split = back.sequences(kept);
+      const ConstView<T> dy = back.gradient(y);
+      View<T> dx = accumulator(back, x);
+      for (Index b = 0; b < split.count(); ++b) {
+        dx.row(split.offset(b)) += dy.row(b);
+      }
+    });
+  }
+  return y;
+}
+
+/// y = x with a row before each sequence: the class token. ∂token = Σ of its rows' gradients. The run splits x.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows prepend(Run& run, const Vector<T>& token, const typename Run::Rows& x, const typename Run::Place& to) {
+  const Sequences& sequences = run.sequences();
+  const auto y = run.make(run.count(x) + sequences.count(), run.width(x), to);
+  View<T> out = run[y];
+  const View<T> from = run[x];
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index offset = sequences.offset(b), length = sequences.length(b);
+    out.row(offset + b) = token.transpose();
+    out.middleRows(offset + b + 1, length) = from.middleRows(offset, length);
+  }
+  if constexpr (Run::records) {
+    run.push([&token, x, y, kept = run.kept_sequences()](auto& back) {
+      const Sequences split = back.sequences(kept);
+      const ConstView<T> dy = back.gradient(y);
+      T* const token_gradient = back.gradient_of(token.data());
+      auto [dx, fresh] = back.target(x);
+      for (Index b = 0; b < split.count(); ++b) {
+        const Index offset = split.offset(b), length = split.length(b);
+        auto rows = dx.middleRows(offset, length);
+        const auto given = dy.middleRows(offset + b + 1, length);
+        if (fresh) {
+          rows = given;
+        } else {
+          rows += given;
+        }
+        for (Index j = 0; token_gradient != nullptr && j < dy.cols(); ++j) {
+          token_gradient[j] += dy(offset + b, j);
+        }
+      }
+    });
+  }
+  return y;
 }
 
 }  // namespace gated

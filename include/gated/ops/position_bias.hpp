@@ -47,9 +47,9 @@ void t5_bias(const Vector<T>& table, T scale, bool causal, Index max_distance, I
   }
 }
 
-/// The way back: adds to the gradient of the table, of `buckets` numbers, that of the bias by offset.
+/// The backward pass: adds to the gradient of the table, of `buckets` numbers, that of the bias by offset.
 template <class T>
-void t5_bias_back(Index buckets, T scale, bool causal, Index max_distance, Index n, const T* relative, T* table) {
+void t5_bias_backward(Index buckets, T scale, bool causal, Index max_distance, Index n, const T* relative, T* table) {
   for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
     table[t5_bucket(-offset, causal, buckets, max_distance)] += relative[n - 1 + offset] * scale;
   }

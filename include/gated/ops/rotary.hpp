@@ -1,11 +1,11 @@
 #pragma once
 
-#include <array>
 #include <cmath>
-#include <string_view>
 
-#include "gated/core/workspace.hpp"
+#include "gated/core/sequences.hpp"
+#include "gated/core/words.hpp"
 #include "gated/ops/angles.hpp"
+#include "gated/ops/gradients.hpp"
 
 /// @file
 /// Rotary position embedding (RoPE; Su et al., arXiv:2104.09864).
@@ -19,11 +19,7 @@ enum class Rotary {
   half          ///< (0, r/2), (1, r/2 + 1), …: the FLASH paper, JunnYu's FLASH-Quad
 };
 
-constexpr auto names_of(Rotary) {
-  return std::array{std::pair{Rotary::none, std::string_view("none")},
-                    std::pair{Rotary::interleaved, std::string_view("interleaved")},
-                    std::pair{Rotary::half, std::string_view("half")}};
-}
+constexpr auto names_of(Rotary) { return words_for<Rotary>("none", "interleaved", "half"); }
 
 /// base^(-2k/r) for k < r/2: the angle by which pair k turns from one position to the next.
 template <class T>
@@ -38,7 +34,8 @@ Vector<T> rotary_frequencies(Index dimensions, double base = 10000.0) {
 }
 
 /// Row t of `table` becomes cos(p f_k) for all k, then sin(p f_k), at position p = first + t. The angle is taken in double, so
-/// that it is right at any position. Shapes: frequencies is r/2, table is tokens × r.
+/// that it is right at any position.
+/// Shapes: frequencies is r/2, table is tokens × r.
 template <class T>
 void rotary_table(const Vector<T>& frequencies, Index first, View<T> table) {
   const Index pairs = frequencies.size();
@@ -50,7 +47,8 @@ void rotary_table(const Vector<T>& frequencies, Index first, View<T> table) {
 
 /// Rotates the first r channels of each row, pair by pair: (a, b) → (a cos - b sin, b cos + a sin), in place.
 ///
-/// Shapes: x is tokens × C with C ≥ r, table is tokens × r from rotary_table(). Cost: one pass over x.
+/// Shapes: x is tokens × C with C ≥ r, table is tokens × r from rotary_table().
+/// Cost: one pass over x.
 template <class T>
 void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
   const Index pairs = table.cols() / 2;
@@ -63,6 +61,55 @@ void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
       b = b * cosine + a * sine;
       a = turned;
     }
+  }
+}
+
+namespace detail {
+
+/// Rotates the rows of every sequence in each of `parts`, whose first row stands at position `first`; by the opposite angles
+/// for sign = -1, the transpose.
+template <class T, class... Parts>
+void rotate_all(const Vector<T>& frequencies, Rotary layout, const Sequences& sequences, Index first, T sign,
+                Workspace<T>& workspace, const Parts&... parts) {
+  const auto expect_part = [&](const View<T>& part) {
+    sequences.expect_total("RotaryEmbedding", part.rows());
+    require<ShapeError>(part.cols() >= 2 * frequencies.size(), "RotaryEmbedding: x has ", part.cols(),
+                        " columns, expected at least the ", 2 * frequencies.size(), " that are rotated.");
+  };
+  (expect_part(parts), ...);
+  const auto frame = workspace.frame();
+  MatrixMap<T> table = workspace.matrix(sequences.longest(), 2 * frequencies.size());
+  rotary_table<T>(frequencies, first, table);
+  if (sign < T{0}) {
+    table.rightCols(frequencies.size()) *= T{-1};
+  }
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index offset = sequences.offset(b), length = sequences.length(b);
+    (rotate<T>(View<T>(parts).middleRows(offset, length), table.topRows(length), layout), ...);
+  }
+}
+
+}  // namespace detail
+
+/// Rotates each of `parts` in place by the positions of its rows, as an op; their gradients are rotated back in place. Nothing
+/// may have read the parts before, except what made them. `frequencies` must stay until the backward pass is over.
+/// Errors: ShapeError for rows that the sequences do not cover, or too few channels.
+/// Cost: N·r/2 sines and cosines.
+template <class Run, class T, class... Parts>
+void rotate(Run& run, Rotary layout, const Vector<T>& frequencies, const Parts&... parts) {
+  if (layout == Rotary::none) {
+    return;
+  }
+  Index first = 0;
+  if constexpr (Run::streams) {
+    first = run.position();
+  }
+  detail::rotate_all<T>(frequencies, layout, run.sequences(), first, T{1}, run.workspace(), run[parts]...);
+  if constexpr (Run::records) {
+    run.push([&frequencies, layout, sequences = run.kept_sequences(), parts...](auto& back) {
+      detail::rotate_all<T>(frequencies, layout, back.sequences(sequences), 0, T{-1}, back.workspace(),
+                            accumulator(back, parts)...);
+    });
   }
 }
 

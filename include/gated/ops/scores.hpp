@@ -1,11 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <optional>
-#include <string_view>
-#include <utility>
 
+#include "gated/core/words.hpp"
 #include "gated/ops/dropout.hpp"
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/softmax.hpp"
@@ -25,11 +24,7 @@ enum class ScoreKernel {
 };
 
 constexpr auto names_of(ScoreKernel) {
-  return std::array{std::pair{ScoreKernel::relu2, std::string_view("relu2")},
-                    std::pair{ScoreKernel::laplace, std::string_view("laplace")},
-                    std::pair{ScoreKernel::laplace_legacy, std::string_view("laplace_legacy")},
-                    std::pair{ScoreKernel::softmax, std::string_view("softmax")},
-                    std::pair{ScoreKernel::softmax_plus, std::string_view("softmax_plus")}};
+  return words_for<ScoreKernel>("relu2", "laplace", "laplace_legacy", "softmax", "softmax_plus");
 }
 
 /// How the weights of one sequence (or one chunk) are made:
@@ -50,43 +45,39 @@ struct Scoring {
   DropoutMask<T> dropout{};    ///< of training: A_ij is multiplied with its number of (i, j), after the masks
 };
 
+/// Receives the weights A of some queries: what an observer of attention sees. `part` counts the chunks of a sequence.
+template <class T>
+using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weights)>;
+
 namespace detail {
 
-/// value + B_ij for queries from position `first` on.
+/// (value + B_ij) · scale or value · scale + B_ij, for the query at `row` among the keys from `column` on.
 template <class T>
-struct AddScoreBias {
-  const Scoring<T>& scoring;
-  Index first;
-
-  EIGEN_STRONG_INLINE Simd<T> operator()(Position at, Simd<T> value) const {
-    if (scoring.relative != nullptr) {
-      value = value + Simd<T>::load(scoring.relative + (at.column - at.row - first), at.lanes);
-    }
-    if (scoring.bias != nullptr) {
-      value = value + Simd<T>::load(scoring.bias + (first + at.row) * scoring.bias_stride + at.column, at.lanes);
-    }
-    return value;
+EIGEN_STRONG_INLINE Simd<T> score_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> value) {
+  const Simd<T> scale(scoring.scale);
+  value = scoring.bias_inside ? value : value * scale;
+  if (scoring.relative != nullptr) {
+    value = value + Simd<T>::load(scoring.relative + (column - row), lanes);
   }
-};
+  if (scoring.bias != nullptr) {
+    value = value + Simd<T>::load(scoring.bias + row * scoring.bias_stride + column, lanes);
+  }
+  return scoring.bias_inside ? value * scale : value;
+}
 
 /// The kernel's weights, without those that masks and causality take away.
 template <class T>
-struct KeepVisible {
-  const Scoring<T>& scoring;
-  Index first;
-
-  EIGEN_STRONG_INLINE Simd<T> operator()(Position at, Simd<T> weight) const {
-    weight = weight * Simd<T>(scoring.weight_scale);
-    // A hidden score may be anything: its weight is replaced, not multiplied, because infinity times 0 is not 0.
-    if (scoring.keys != nullptr) {
-      weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.keys + at.column, at.lanes), weight, Simd<T>(T{0}));
-    }
-    if (scoring.queries != nullptr && scoring.queries[first + at.row] == T{0}) {
-      weight = Simd<T>(T{0});
-    }
-    return scoring.causal ? weight.keep(std::clamp<Index>(first + at.row - at.column + 1, 0, Simd<T>::width)) : weight;
+EIGEN_STRONG_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> weight) {
+  weight = weight * Simd<T>(scoring.weight_scale);
+  // A hidden score may be anything: its weight is replaced, not multiplied, because infinity times 0 is not 0.
+  if (scoring.keys != nullptr) {
+    weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.keys + column, lanes), weight, Simd<T>(T{0}));
   }
-};
+  if (scoring.queries != nullptr && scoring.queries[row] == T{0}) {
+    weight = Simd<T>(T{0});
+  }
+  return scoring.causal ? weight.keep(std::clamp<Index>(row - column + 1, 0, Simd<T>::width)) : weight;
+}
 
 /// The activation that makes weights of scores one by one; none for a softmax.
 inline std::optional<Activation> pointwise(ScoreKernel kernel) {
@@ -104,27 +95,43 @@ inline std::optional<Activation> pointwise(ScoreKernel kernel) {
   return std::nullopt;
 }
 
-/// scores = stages(S) for queries from position `first` on.
-template <class T, class... Stages>
-void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring, View<T> scores,
-           Workspace<T>& workspace, const Stages&... stages) {
-  const Scale<T> scale{scoring.scale};
-  const AddScoreBias<T> bias{scoring, first};
-  if (scoring.bias_inside) {
-    matmul<T>(q, transposed<T>(k), scores, workspace, bias, scale, stages...);
-  } else {
-    matmul<T>(q, transposed<T>(k), scores, workspace, scale, bias, stages...);
-  }
+/// y = S, or with a pointwise `activation` the weights A before dropout, for queries from position `first` on.
+template <class T>
+void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring,
+           std::optional<Activation> activation, View<T> y, Workspace<T>& workspace) {
+  expect_shape<T>("attend", "the scores", y, q.rows(), k.rows());
+  // to ← f(row, column, lanes, value) for the vectors of a tile
+  const auto pass = [](Index rows, Index columns, const T* tile, T* to, Index to_stride, const auto& f) {
+    for (Index i = 0; i < rows; ++i, tile += gemm::panel_columns<T>, to += to_stride) {
+      for_each_vector<T>(columns, [&](Index j, Index lanes) { f(i, j, lanes, Simd<T>::load(tile + j)).store(to + j, lanes); });
+    }
+  };
+  const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
+    T* const to = &y.coeffRef(row, column);
+    const auto scored = [&](Index i, Index j, Index lanes, Simd<T> value) {
+      return score_of(scoring, first + row + i, column + j, lanes, value);
+    };
+    if (!activation) {
+      return pass(rows, columns, tile, to, y.outerStride(), scored);
+    }
+    pass(rows, columns, tile, tile, gemm::panel_columns<T>, scored);
+    activate_tile<T>(*activation, tile, nullptr, rows, columns, tile, gemm::panel_columns<T>);
+    pass(rows, columns, tile, to, y.outerStride(), [&](Index i, Index j, Index lanes, Simd<T> value) {
+      return visible_of(scoring, first + row + i, column + j, lanes, value);
+    });
+  };
+  gemm::multiply<T>(q, transposed(k), gemm::TileFunction<T>(finish), workspace);
 }
 
 /// weights = A before dropout.
 template <class T>
 void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring, View<T> weights,
            Workspace<T>& workspace) {
-  if (const auto activation = pointwise(scoring.kernel)) {
-    return score<T>(q, k, first, scoring, weights, workspace, Activate{*activation}, KeepVisible<T>{scoring, first});
+  const auto activation = pointwise(scoring.kernel);
+  score<T>(q, k, first, scoring, activation, weights, workspace);
+  if (activation) {
+    return;
   }
-  score<T>(q, k, first, scoring, weights, workspace);
   softmax<T>(weights, scoring.causal, workspace, first, scoring.keys);
   if (scoring.weight_scale != T{1}) {
     weights *= scoring.weight_scale;
@@ -162,26 +169,38 @@ void for_each_query_block(Index queries, Index keys, Index first, bool causal, I
 
 }  // namespace detail
 
-/// y = stages(A v) for the queries `first`, `first` + 1, … of one sequence, as many as q has rows.
+/// y = A v, joined by `epilogue`, for the queries `first`, `first` + 1, … of one sequence, as many as q has rows.
 ///
-/// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i stands at position first + i among the keys. Cost: 2·M·N·(S
-/// + E) flops, about half of it when causal (blocks of 256 queries see the keys up to their last one); scratch of 256 rows of
-/// scores. An observer sees A, all rows of it.
-template <class T, class... Stages>
-void attend(ConstView<T> q, ConstView<T> k, ConstView<T> v, Index first, const Scoring<T>& scoring, View<T> y,
-            Workspace<T>& workspace, const Stages&... stages) {
-  const Index block = workspace.observed() ? std::max<Index>(q.rows(), 1) : detail::query_block;
+/// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i stands at position first + i among the keys. `watch`
+/// receives A, all rows of it.
+/// Cost: 2·M·N·(S + E) flops, about half of it when causal (blocks of 256 queries see the keys up to their last one); scratch
+/// of 256 rows of scores.
+template <class T>
+void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identity_t<ConstView<T>>& k,
+            const std::type_identity_t<ConstView<T>>& v, Index first, const Scoring<T>& scoring,
+            std::type_identity_t<View<T>> y, Workspace<T>& workspace, const Epilogue<T>& epilogue = {},
+            const WeightsWatcher<T>& watch = {}) {
+  const Index block = watch ? std::max<Index>(q.rows(), 1) : detail::query_block;
   detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, block, [&](Index done, Index rows, Index seen) {
     const auto frame = workspace.frame();
     MatrixMap<T> weights = workspace.matrix(rows, seen);
     detail::weigh<T>(q.middleRows(done, rows), k.topRows(seen), first + done, scoring, weights, workspace);
-    workspace.show(weights);
+    if (watch) {
+      watch(0, weights);
+    }
     if (scoring.dropout.is_active()) {
       detail::drop<T>(first + done, scoring.dropout, weights, workspace);
     }
     const Operand<T> factor = scoring.causal ? lower<T>(weights, first + done) : Operand<T>(weights);
-    matmul<T>(factor, ConstView<T>(v.topRows(seen)), y.middleRows(done, rows), workspace, shifted(stages, done, 0)...);
+    matmul(factor, ConstView<T>(v.topRows(seen)), y.middleRows(done, rows), workspace, epilogue.block(done, 0, rows, y.cols()));
   });
+}
+
+/// The scratch that attend() takes for one query among `keys` keys and what goes with it: scores, a panel of v for each thread,
+/// and a bias by offset.
+template <class T>
+Index attend_scratch(Index keys, Threads threads) {
+  return row_stride<T>(keys) + 2 * keys + detail::gemm::thread_scratch<T>(keys) * threads.count;
 }
 
 }  // namespace gated

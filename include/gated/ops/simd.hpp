@@ -60,32 +60,25 @@ struct Simd {
   static EIGEN_STRONG_INLINE Simd load(const T* from) { return of(Eigen::internal::ploadu<Packet>(from)); }
   EIGEN_STRONG_INLINE void store(T* to) const { Eigen::internal::pstoreu(to, v); }
 
-  /// The first `lanes` numbers from memory and zeros behind them.
+  /// The first `lanes` numbers from memory, and zeros after them.
   static EIGEN_STRONG_INLINE Simd load(const T* from, Index lanes) {
-    if (lanes >= width) [[likely]] {
-      return load(from);
-    }
-    EIGEN_ALIGN_MAX T buffer[lane_count] = {};
-    std::copy_n(from, lanes, buffer);
-    return load(buffer);
+    return lanes >= width ? load(from) : load_part(from, lanes);
   }
-  /// The first `lanes` numbers to memory; nothing behind them is touched.
+  /// The first `lanes` numbers to memory; nothing after them is touched.
   EIGEN_STRONG_INLINE void store(T* to, Index lanes) const {
     if (lanes >= width) [[likely]] {
       return store(to);
     }
-    EIGEN_ALIGN_MAX T buffer[lane_count];
-    store(buffer);
-    std::copy_n(buffer, lanes, to);
+    store_part(to, lanes);
   }
-  /// The first `lanes` numbers and zeros behind them.
+  /// The first `lanes` numbers, and zeros after them.
   EIGEN_STRONG_INLINE Simd keep(Index lanes) const {
     if (lanes >= width) [[likely]] {
       return *this;
     }
     EIGEN_ALIGN_MAX T buffer[lane_count];
     store(buffer);
-    return load(buffer, lanes);
+    return load_part(buffer, lanes);
   }
 
   friend EIGEN_STRONG_INLINE Simd operator+(Simd a, Simd b) { return of(Eigen::internal::padd(a.v, b.v)); }
@@ -150,6 +143,18 @@ struct Simd {
   EIGEN_STRONG_INLINE T largest() const { return Eigen::internal::predux_max(v); }
 
  private:
+  // Functions of their own, so that what calls them where a row ends stays small enough to be inlined.
+  static EIGEN_DONT_INLINE Simd load_part(const T* from, Index lanes) {
+    EIGEN_ALIGN_MAX T buffer[lane_count] = {};
+    std::copy_n(from, lanes, buffer);
+    return load(buffer);
+  }
+  EIGEN_DONT_INLINE void store_part(T* to, Index lanes) const {
+    EIGEN_ALIGN_MAX T buffer[lane_count];
+    store(buffer);
+    std::copy_n(buffer, lanes, to);
+  }
+
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   static constexpr int digits = std::numeric_limits<T>::digits;
   static constexpr T whole = T(1.5) * static_cast<T>(Bits{1} << (digits - 1));  // what is added to it loses its fraction

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "gated/ops/norm.hpp"
+#include "gated/ops/row_loops.hpp"
 #include "gated/ops/running_sum.hpp"
 #include "gated/ops/special.hpp"
 
@@ -15,7 +15,9 @@ namespace gated {
 ///
 /// With `causal`, row i sees the columns j ≤ first + i only and the others become 0, without being read; `first` is the
 /// position of row 0, for scores that are part of a larger matrix. `keys` (a 0 or 1 per column, or nullptr) takes columns away
-/// likewise; a row that sees no column becomes 0. Shapes: x is M × N. Cost: three passes over a row in cache.
+/// likewise; a row that sees no column becomes 0.
+/// Shapes: x is M × N.
+/// Cost: three passes over a row in cache.
 template <class T>
 void softmax(View<T> x, bool causal, const Workspace<T>& workspace, Index first = 0, const T* keys = nullptr) {
   for_each_row(x.rows(), workspace, [&](Index row) {

@@ -3,70 +3,141 @@
 #include <algorithm>
 
 #include "gated/core/sequences.hpp"
-#include "gated/core/workspace.hpp"
+#include "gated/ops/gradients.hpp"
 
 /// @file
 /// Token shift: some channels of a token come from its neighbours.
 
 namespace gated {
 
-/// Moves chunks of channels along the tokens of each sequence; zeros enter at the ends (lucidrains' PreShiftTokens).
-///
-/// The shifts are 0, 1, …, amount when causal, and -amount, …, amount otherwise. Chunk k is the channels
-/// [k·f, (k+1)·f) with f = ⌊C / number of shifts⌋, and y[t, chunk k] = x[t - shift_k, chunk k]; the channels left over
-/// stay. `back` moves them the other way, the transpose: how gradients pass. Shapes: x and y are N × C and must not overlap.
-/// Cost: one copy.
+/// Which channels a token shift moves how far.
+struct TokenShift {
+  Index amount = 0;     ///< the largest shift; 0 for none
+  bool causal = false;  ///< tokens receive nothing from later ones
+
+  Index count() const { return causal ? amount + 1 : 2 * amount + 1; }
+  Index first() const { return causal ? 0 : -amount; }
+};
+
+namespace detail {
+
+/// y[t, chunk k] = x[t - sign · shift_k, chunk k], where zeros enter at the ends of each sequence.
 template <class T>
-void token_shift(const ConstView<T>& x, const Sequences& sequences, Index amount, bool causal, View<T> y, bool back = false) {
-  const Index shifts = causal ? amount + 1 : 2 * amount + 1;
-  const Index first = causal ? 0 : -amount;
-  const Index width = x.cols() / shifts;
+void move_tokens(const ConstView<T>& x, const Sequences& sequences, const TokenShift& shift, Index sign, View<T> y) {
+  const Index width = x.cols() / shift.count();
   y = x;
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b), offset = sequences.offset(b);
-    for (Index k = 0; k < shifts; ++k) {
-      const Index shift = back ? -(first + k) : first + k;
-      const Index kept = std::max<Index>(length - std::abs(shift), 0);  // tokens whose source lies inside the sequence
+    for (Index k = 0; k < shift.count(); ++k) {
+      const Index by = sign * (shift.first() + k);
+      const Index kept = std::max<Index>(length - std::abs(by), 0);  // tokens whose source lies inside the sequence
       auto to = y.block(offset, k * width, length, width);
       to.setZero();
-      to.middleRows(std::clamp<Index>(shift, 0, length), kept) =
-          x.block(offset + std::clamp<Index>(-shift, 0, length), k * width, kept, width);
+      to.middleRows(std::clamp<Index>(by, 0, length), kept) =
+          x.block(offset + std::clamp<Index>(-by, 0, length), k * width, kept, width);
     }
   }
 }
 
-/// The rows `first`, `first` + 1, … of a causal token_shift() of the one sequence x, as many as y has.
+/// The first ⌈C/2⌉ channels of each token move to the next token (sign = 1) or the one before it, zeros at the ends.
 template <class T>
-void token_shift_causal_rows(const ConstView<T>& x, Index first, Index amount, View<T> y) {
-  const Index width = x.cols() / (amount + 1);
-  y = x.middleRows(first, y.rows());
-  for (Index row = 0; row < y.rows(); ++row) {
-    for (Index shift = 1; shift <= amount; ++shift) {
-      const Index source = first + row - shift;
-      auto to = y.block(row, shift * width, 1, width);
-      if (source >= 0) {
-        to = x.block(source, shift * width, 1, width);
-      } else {
-        to.setZero();
-      }
-    }
-  }
-}
-
-/// The first ⌈C/2⌉ channels of each token come from the token before it, zeros at the start of a sequence (lucidrains' FLASH).
-///
-/// `back` moves them the other way, the transpose. Shapes: x and y are N × C and must not overlap. Cost: one copy.
-template <class T>
-void shift_first_half(const ConstView<T>& x, const Sequences& sequences, View<T> y, bool back = false) {
+void move_first_half(const ConstView<T>& x, const Sequences& sequences, Index sign, View<T> y) {
   const Index half = (x.cols() + 1) / 2;
   y.rightCols(x.cols() - half) = x.rightCols(x.cols() - half);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b), offset = sequences.offset(b);
     if (length > 0) {
-      y.block(back ? offset + length - 1 : offset, 0, 1, half).setZero();
-      y.block(back ? offset : offset + 1, 0, length - 1, half) = x.block(back ? offset + 1 : offset, 0, length - 1, half);
+      y.block(sign < 0 ? offset + length - 1 : offset, 0, 1, half).setZero();
+      y.block(sign < 0 ? offset : offset + 1, 0, length - 1, half) =
+          x.block(sign < 0 ? offset + 1 : offset, 0, length - 1, half);
     }
   }
+}
+
+/// y = move(x, sign = 1) as an op whose gradient is moved back.
+template <class Run, class Move, class T = typename Run::Scalar>
+typename Run::Rows shifted(Run& run, const typename Run::Rows& x, const Move& move) {
+  const auto y = run.make(run.count(x), run.width(x));
+  move(run[x], run.sequences(), Index{1}, run[y]);
+  if constexpr (Run::records) {
+    run.push([x, y, move, kept = run.kept_sequences()](auto& back) {
+      const ConstView<T> dy = back.gradient(y);
+      const auto frame = back.workspace().frame();
+      MatrixMap<T> moved = back.workspace().matrix(dy.rows(), dy.cols());
+      move(dy, back.sequences(kept), Index{-1}, moved);
+      add_gradient(back, x, ConstView<T>(moved));
+    });
+  }
+  return y;
+}
+
+}  // namespace detail
+
+/// y = x, shifted: see below.
+/// Shapes: x and y are N × C and must not overlap.
+template <class T>
+void token_shift(const std::type_identity_t<ConstView<T>>& x, const Sequences& sequences, const TokenShift& shift, View<T> y) {
+  detail::move_tokens<T>(x, sequences, shift, 1, y);
+}
+
+/// Moves chunks of channels along the tokens of each sequence; zeros enter at the ends (lucidrains' PreShiftTokens).
+///
+/// The shifts are 0, 1, …, amount when causal, and -amount, …, amount otherwise. Chunk k is the channels [k·f, (k+1)·f) with f
+/// = ⌊C / number of shifts⌋, and y[t, chunk k] = x[t - shift_k, chunk k]; the channels left over stay. x itself for an amount
+/// of 0. A causal stream remembers the tokens.
+/// Shapes: x and y are N × C.
+/// Cost: one copy.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows token_shift(Run& run, const typename Run::Rows& x, const TokenShift& shift) {
+  if (shift.amount == 0) {
+    return x;
+  }
+  if constexpr (Run::streams) {
+    require<ArgumentError>(shift.causal, run.where(),
+                           ": tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. "
+                           "Build it with causal = true.");
+    const Index width = x.columns / shift.count(), first = run.position();
+    Matrix<T>& seen = run.remember(run.capacity(), x.columns);
+    seen.middleRows(first, x.count) = run[x];
+    const auto y = run.make(x.count, x.columns);
+    View<T> to = y;
+    to = run[x];
+    for (Index row = 0; row < x.count; ++row) {
+      for (Index by = 1; by <= shift.amount; ++by) {
+        auto part = to.block(row, by * width, 1, width);
+        if (first + row >= by) {
+          part = seen.block(first + row - by, by * width, 1, width);
+        } else {
+          part.setZero();
+        }
+      }
+    }
+    return y;
+  } else {
+    return detail::shifted(run, x, [shift](const ConstView<T>& from, const Sequences& sequences, Index sign, View<T> to) {
+      detail::move_tokens<T>(from, sequences, shift, sign, to);
+    });
+  }
+}
+
+/// The first ⌈C/2⌉ channels of each token come from the token before it, zeros at the start of a sequence (lucidrains' FLASH).
+/// A stream remembers the last token.
+/// Shapes: x and y are N × C.
+/// Cost: one copy.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows shift_first_half(Run& run, const typename Run::Rows& x) {
+  const auto y = detail::shifted(run, x, [](const ConstView<T>& from, const Sequences& sequences, Index sign, View<T> to) {
+    detail::move_first_half<T>(from, sequences, sign, to);
+  });
+  if constexpr (Run::streams) {
+    Matrix<T>& last = run.remember(1, x.columns, Run::Memory::sums);
+    if (x.count > 0) {
+      const Index half = (x.columns + 1) / 2;
+      View<T>(y).row(0).head(half) = last.row(0).head(half);
+      last.row(0) = View<T>(x).bottomRows(1);
+    }
+  }
+  return y;
 }
 
 }  // namespace gated

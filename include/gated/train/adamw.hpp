@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -21,10 +20,7 @@
 namespace gated {
 
 constexpr auto names_of(Role) {
-  using Pair = std::pair<Role, std::string_view>;
-  return std::array{Pair{Role::weight, "weight"},    Pair{Role::bias, "bias"},         Pair{Role::norm, "norm"},
-                    Pair{Role::spatial, "spatial"},  Pair{Role::position, "position"}, Pair{Role::embedding, "embedding"},
-                    Pair{Role::constant, "constant"}};
+  return words_for<Role>("weight", "bias", "norm", "spatial", "position", "embedding", "constant");
 }
 
 /// What is different for some parameters.
@@ -55,13 +51,9 @@ struct AdamWConfig {
 
   template <class C = AdamWConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("learning_rate", &C::learning_rate),
-                      setting("beta1", &C::beta1),
-                      setting("beta2", &C::beta2),
-                      setting("eps", &C::eps),
-                      setting("weight_decay", &C::weight_decay),
-                      setting("decayed_roles", &C::decayed_roles),
-                      setting("groups", &C::groups)};
+    return std::tuple(setting("learning_rate", &C::learning_rate), setting("beta1", &C::beta1), setting("beta2", &C::beta2),
+                      setting("eps", &C::eps), setting("weight_decay", &C::weight_decay),
+                      setting("decayed_roles", &C::decayed_roles), setting("groups", &C::groups));
   }
 };
 
@@ -163,7 +155,8 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
 ///     optimizer.update(model, gradient, 3e-4);
 ///
 /// Errors: ArgumentError for settings that make no sense, groups that name no parameter or only parameters of earlier groups,
-/// and models of another structure; nothing is changed then. Cost: one pass over four models; no allocation in update().
+/// and models of another structure; nothing is changed then.
+/// Cost: one pass over four models; no allocation in update().
 template <class Model>
 struct AdamW {
   using Scalar = typename Model::Scalar;
@@ -172,7 +165,8 @@ struct AdamW {
   Model second;     ///< v: the moving average of its square
   Index steps = 0;  ///< t: updates so far
 
-  /// Moments of zero. Errors: ArgumentError for options that make no sense.
+  /// Moments of zero.
+  /// Errors: ArgumentError for options that make no sense.
   explicit AdamW(const Model& model, AdamWConfig config = {}) : first(zeros_like(model)), second(first) {
     detail::check_adamw(config);
     rules_ = detail::resolve_groups(config, model);

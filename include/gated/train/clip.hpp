@@ -47,7 +47,8 @@ double sum_of_squares(const Model& model, double factor) {
 ///
 /// Sums are in double and always in the same order. Squares that leave the range of double, which those of floats cannot, are
 /// summed again at a scale that keeps them in it. Not finite exactly where a value is not, or where the norm of doubles exceeds
-/// the largest double. Cost: one pass.
+/// the largest double.
+/// Cost: one pass.
 template <class Model>
 double gradient_norm(const Model& gradient) {
   const double sum = detail::sum_of_squares(gradient, 1.0);
@@ -85,7 +86,8 @@ void scale_parameters(Model& model, double factor) {
 }
 
 /// Scales `gradient` by largest / (norm + 1e-6) if that is below 1, as torch.nn.utils.clip_grad_norm_ does, and returns the
-/// norm before. A gradient whose norm is not finite is left as it is. Errors: ArgumentError unless `largest` is above 0.
+/// norm before. A gradient whose norm is not finite is left as it is.
+/// Errors: ArgumentError unless `largest` is above 0.
 /// Cost: one pass, two where it scales.
 template <class Model>
 double clip_by_global_norm(Model& gradient, double largest) {
@@ -99,7 +101,8 @@ double clip_by_global_norm(Model& gradient, double largest) {
 }
 
 /// Where the first value is that is no finite number, and what it is: "head.output.weight[3, 17] = nan". The index counts in
-/// the shape of a checkpoint. Nothing if all are finite. Cost: one pass.
+/// the shape of a checkpoint. Nothing if all are finite.
+/// Cost: one pass.
 template <class Model>
 std::optional<std::string> first_nonfinite(const Model& model) {
   std::optional<std::string> found;

@@ -114,7 +114,8 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 /// Errors: MpiError for calls of MPI that fail, in place of MPI's own abort.
 class MpiWorld {
  public:
-  /// All ranks of `communicator`, which is duplicated. Errors: MpiError unless MPI runs.
+  /// All ranks of `communicator`, which is duplicated.
+  /// Errors: MpiError unless MPI runs.
   explicit MpiWorld(MPI_Comm communicator = MPI_COMM_WORLD) {
     int running = 0;
     MPI_Initialized(&running);
@@ -155,8 +156,9 @@ class MpiWorld {
   /// rank of weight 0 has computed does not count: one with an empty share joins with weight 0.
   ///
   /// Loss and weights travel in the model's scalar, in the same buffer. Errors, the same on every rank: ArgumentError unless
-  /// all weights are finite and not negative and one is more than 0. Cost: one MPI_Allreduce of all parameters and two more
-  /// numbers, and two passes over the gradient; allocates on its first call only.
+  /// all weights are finite and not negative and one is more than 0.
+  /// Cost: one MPI_Allreduce of all parameters and two more numbers, and two passes over the gradient; allocates on its first
+  /// call only.
   template <class Model>
   double all_reduce_mean(Model& gradient, double loss, double weight = 1) {
     using T = typename Model::Scalar;
@@ -197,7 +199,8 @@ class MpiWorld {
   }
 
   /// Raises ArgumentError on every rank unless all hold the same training, bit for bit: settings, steps, generator, parameters,
-  /// moments, average. To be called once before the first step. Cost: one pass over the training.
+  /// moments, average. To be called once before the first step.
+  /// Cost: one pass over the training.
   template <class Model>
   void expect_same(const Training<Model>& training) const {
     const auto own = detail::fingerprint(training);

@@ -7,7 +7,7 @@
 #include <vector>
 
 /// @file
-/// What a training step must do on its way back.
+/// What a training step must do in its backward pass.
 
 namespace gated {
 

@@ -6,9 +6,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "gated/ops/gradients.hpp"
 #include "gated/ops/running_sum.hpp"
 #include "gated/ops/special.hpp"
-#include "gated/train/elementwise.hpp"
+#include "gated/train/tape.hpp"
 
 /// @file
 /// What training makes small.
@@ -70,9 +71,10 @@ LogSumExp<T> log_sum_exp(const T* row, Index count) {
 
 /// The mean over the rows that count of -Σ_j t_j log softmax(x)_j, with the target t: softmax cross-entropy, a 1 × 1 variable.
 ///
-/// ∂x = (softmax(x) - t) / rows. Shapes: logits is N × V; `targets` has N classes and must stay until the way back is over.
+/// ∂x = (softmax(x) - t) / rows.
+/// Shapes: logits is N × V; `targets` has N classes and must stay until the backward pass is over.
 /// Errors: ShapeError for another number of targets; ArgumentError for a class that does not exist, and if no row counts.
-/// Cost: an exponential for each logit, here and on the way back.
+/// Cost: an exponential for each logit, here and in the backward pass.
 template <class T>
 Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const CrossEntropyOptions& options = {}) {
   const View<T> x = tape[logits];
@@ -100,11 +102,11 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const Variable loss = tape.make(1, 1);
   tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(counted));
 
-  tape.push([&tape, logits, loss, targets, largest, rest, smoothing, ignored = options.ignored, counted, classes] {
-    const T scale = tape.gradient(loss)(0, 0) / static_cast<T>(counted);
-    const auto from = detail::reader<T>(tape[logits]);
+  tape.push([logits, loss, targets, largest, rest, smoothing, ignored = options.ignored, counted, classes](Tape<T>& back) {
+    const T scale = back.gradient(loss)(0, 0) / static_cast<T>(counted);
+    const auto from = reader<T>(back[logits]);
     const Simd<T> everywhere(static_cast<T>(smoothing / static_cast<double>(classes)));
-    add_gradient(tape, logits, [&](Index i, Index j, Index lanes) {
+    add_gradient(back, logits, [&](Index i, Index j, Index lanes) {
       const Index target = targets[static_cast<std::size_t>(i)];
       if (target == ignored) {
         return Simd<T>(T{0});
@@ -122,7 +124,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   return loss;
 }
 
-/// Temporary targets would be gone before the way back.
+/// Temporary targets would be gone before the backward pass.
 template <class T>
 Variable cross_entropy(Tape<T>&, Variable, std::vector<Index>&&, const CrossEntropyOptions& = {}) = delete;
 
@@ -132,7 +134,8 @@ Variable mean_squared_error(Tape<T>&, Variable, M&&) = delete;
 
 /// The mean over all numbers of (y - target)²: a 1 × 1 variable. ∂y = 2 (y - target) / numbers.
 ///
-/// Shapes: y and target are N × C; `target` must stay until the way back is over. Errors: ShapeError; ArgumentError for N = 0.
+/// Shapes: y and target are N × C; `target` must stay until the backward pass is over.
+/// Errors: ShapeError; ArgumentError for N = 0.
 template <class T>
 Variable mean_squared_error(Tape<T>& tape, Variable y, const std::type_identity_t<ConstView<T>>& target) {
   const View<T> values = tape[y];
@@ -145,10 +148,10 @@ Variable mean_squared_error(Tape<T>& tape, Variable y, const std::type_identity_
   }
   const Variable loss = tape.make(1, 1);
   tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(values.size()));
-  tape.push([&tape, y, loss, wanted = detail::reader<T>(target)] {
-    const T scale = 2 * tape.gradient(loss)(0, 0) / static_cast<T>(tape[y].size());
-    const auto from = detail::reader<T>(tape[y]);
-    add_gradient(tape, y,
+  tape.push([y, loss, wanted = reader<T>(target)](Tape<T>& back) {
+    const T scale = 2 * back.gradient(loss)(0, 0) / static_cast<T>(back[y].size());
+    const auto from = reader<T>(back[y]);
+    add_gradient(back, y,
                  [&](Index i, Index j, Index lanes) { return (from(i, j, lanes) - wanted(i, j, lanes)) * Simd<T>(scale); });
   });
   return loss;

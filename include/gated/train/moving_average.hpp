@@ -18,8 +18,9 @@ namespace gated {
 ///     update_average(average, model, 0.999);
 ///
 /// It is computed as average + (1 - d)·(model - average), which leaves an average that equals the model where it is, however
-/// the scalar rounds d. Constants are copied. The same bits for any thread count. Errors: ArgumentError unless 0 ≤ d ≤ 1, and
-/// for models of different structure. Cost: one pass.
+/// the scalar rounds d. Constants are copied. The same bits for any thread count.
+/// Errors: ArgumentError unless 0 ≤ d ≤ 1, and for models of different structure.
+/// Cost: one pass.
 template <class Model>
 void update_average(Model& average, const Model& model, double decay, Threads threads = {}) {
   require<ArgumentError>(decay >= 0 && decay <= 1, "update_average: the decay is ", decay, ", expected a number from 0 to 1.");

@@ -15,7 +15,8 @@ namespace gated {
 template <class T>
 class ParameterGradients {
  public:
-  /// Of `model`, whose gradient is `gradient`. Errors: ArgumentError if the two differ in structure.
+  /// Of `model`, whose gradient is `gradient`.
+  /// Errors: ArgumentError if the two differ in structure.
   template <class Model>
   void assign(const Model& model, Model& gradient) {
     pairs_.clear();
@@ -36,7 +37,7 @@ class ParameterGradients {
   T* find(const T* parameter) const {
     const auto found = std::lower_bound(pairs_.begin(), pairs_.end(), parameter,
                                         [](const Pair& p, const T* wanted) { return std::less<>{}(p.value, wanted); });
-    return found != pairs_.end() && found->value == parameter ? found->gradient : nullptr;
+    return parameter != nullptr && found != pairs_.end() && found->value == parameter ? found->gradient : nullptr;
   }
 
  private:

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <numbers>
-#include <string_view>
 
 #include "gated/core/matrix.hpp"
 #include "gated/core/settings.hpp"
@@ -20,11 +18,7 @@ enum class ScheduleForm {
   cosine,    ///< half a cosine to the final rate (Loshchilov and Hutter, arXiv:1608.03983, without restarts)
 };
 
-constexpr auto names_of(ScheduleForm) {
-  using Pair = std::pair<ScheduleForm, std::string_view>;
-  return std::array{Pair{ScheduleForm::constant, "constant"}, Pair{ScheduleForm::linear, "linear"},
-                    Pair{ScheduleForm::cosine, "cosine"}};
-}
+constexpr auto names_of(ScheduleForm) { return words_for<ScheduleForm>("constant", "linear", "cosine"); }
 
 /// How the learning rate moves from step to step.
 struct ScheduleConfig {
@@ -52,7 +46,8 @@ struct ScheduleConfig {
 /// base.
 ///
 /// Errors: ArgumentError for negative numbers, a final_fraction outside [0, 1], and a linear or cosine schedule whose warm-up
-/// leaves no step. Cost: a cosine.
+/// leaves no step.
+/// Cost: a cosine.
 inline double learning_rate(const ScheduleConfig& config, double base, Index step) {
   const auto& [form, warmup, steps, final_fraction] = config;
   require<ArgumentError>(step >= 0, "learning_rate: step is ", step, ", expected 0 or more.");

@@ -4,40 +4,43 @@
 #include <string>
 #include <vector>
 
-#include "gated/core/matrix.hpp"
+#include "gated/core/run.hpp"
 
 /// @file
-/// Under which names a training step makes its variables.
+/// Which layer makes each variable of a training step.
 
 namespace gated {
 
-/// Names within names: a tree, in which one is the current one. Numbers stand for paths until somebody reads them.
+/// Layers within layers: a tree, in which one is the current one. Numbers stand for paths until somebody reads them.
 class Scopes {
  public:
-  /// The number of the path that is current; -1 outside of all names.
+  /// The number of the layer that runs; -1 outside of all.
   Index current() const { return current_; }
 
-  /// Goes into `name` (or `name.index`) within the current path. Returns the path to come back to.
-  Index enter(const char* name, Index index) {
+  /// Goes into a sub-layer of the current layer. Returns the one to come back to.
+  Index enter(const RunningLayer& layer) {
     const Index outer = current_;
-    nodes_.push_back({outer, name, index});
+    nodes_.push_back({outer, layer});
     current_ = static_cast<Index>(nodes_.size()) - 1;
     return outer;
   }
-  /// Goes to the path `outer`, which enter() gave.
+  /// Goes to the layer `outer`, which enter() gave.
   void leave(Index outer) { current_ = outer; }
 
-  /// "blocks.3.gate".
+  /// "blocks.3.gate", by the names that fields() states; empty for the outermost layer.
   std::string path(Index scope) const {
     const Node& node = nodes_[static_cast<std::size_t>(scope)];
-    std::string out = node.outer < 0 ? "" : path(node.outer) + ".";
-    out += node.name;
-    return node.index < 0 ? out : out + text(".", node.index);
+    if (node.outer < 0) {
+      return {};
+    }
+    std::string out = path(node.outer);
+    node.layer.write_name(nodes_[static_cast<std::size_t>(node.outer)].layer, out);
+    return out;
   }
 
   std::size_t size() const { return nodes_.size(); }
-  /// Forgets the newest names until `size` are left.
-  void shrink(std::size_t size) { nodes_.resize(size); }
+  /// Forgets the newest until `size` are left.
+  void shrink(std::size_t size) { nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(size), nodes_.end()); }
   void clear() {
     nodes_.clear();
     current_ = -1;
@@ -46,8 +49,7 @@ class Scopes {
  private:
   struct Node {
     Index outer;
-    const char* name;
-    Index index;
+    RunningLayer layer;
   };
   std::vector<Node> nodes_;
   Index current_ = -1;

@@ -15,15 +15,15 @@
 #include "gated/train/variables.hpp"
 
 /// @file
-/// What a training step remembers on its way forward, and how it comes back.
+/// What a training step remembers of its forward pass, and the backward pass.
 
 namespace gated {
 
-/// The activations of one training step, by name, and the way back through them.
+/// The activations of one training step, by name, and the backward pass through them.
 ///
-/// For each layer `record(tape, layer, x, …)` computes what `layer.forward()` computes, with the same functions of ops/, and
-/// pushes a function that turns the gradient of its output into those of its inputs and parameters. backward() calls these
-/// functions last to first.
+/// `record(tape, layer, x, …)` of train/recording.hpp runs the body of a layer, which is the one that `layer.forward()` runs.
+/// Each op in it pushes a function that turns the gradient of its output into those of its inputs and parameters; backward()
+/// calls these functions last to first.
 ///
 ///     Tape<float> tape(Threads{2});
 ///     tape.begin(model, gradient);                                   // forgets the last step, keeps its memory
@@ -41,6 +41,8 @@ namespace gated {
 template <class T>
 class Tape {
  public:
+  using Scalar = T;
+
   explicit Tape(Threads threads = {}, const TapeOptions& options = {}) : options_(options), workspace_(threads) {
     for (const double rate : {options.attention_dropout, options.embedding_dropout, options.residual_dropout}) {
       require<ArgumentError>(rate >= 0 && rate < 1, "Tape: a dropout rate is ", rate, ", expected 0 ≤ rate < 1.");
@@ -89,7 +91,7 @@ class Tape {
     return variables_.borrow(x, true, scopes_.current());
   }
 
-  /// Temporaries would be gone before the way back: name an expression's result as a Matrix<T> first.
+  /// Temporaries would be gone before the backward pass: name an expression's result as a Matrix<T> first.
   template <Fleeting<T> M>
   Variable constant(M&&) = delete;
   template <Fleeting<T> M>
@@ -101,8 +103,9 @@ class Tape {
     return variables_.make(rows, columns, scopes_.current());
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place. Errors: ArgumentError for columns that x does not have, that
-  /// another part of x has already, or of an x that is a part itself.
+  /// The columns `first` … `first` + `count` - 1 of x, in place.
+  /// Errors: ArgumentError for columns that x does not have, that another part of x has already, or of an x that is a part
+  /// itself.
   Variable columns(Variable x, Index first, Index count) { return variables_.columns(x, first, count, scopes_.current()); }
 
   Index rows(Variable x) const { return variables_.rows(x); }
@@ -113,7 +116,7 @@ class Tape {
   /// Scalars that live as long as the step's activations: a mask, a table.
   T* take(Index count) { return variables_.take(count); }
 
-  /// Keeps a copy of `sequences` for the way back; sequences() gives it.
+  /// Keeps a copy of `sequences` for the backward pass; sequences() gives it.
   Index keep(const Sequences& sequences) {
     sequences_.push_back(sequences);
     return static_cast<Index>(sequences_.size()) - 1;
@@ -122,20 +125,22 @@ class Tape {
 
   // --- Names ---
 
-  /// Names the variables that are made while the result lives, as Workspace::at() names layers.
+  /// Names the variables that are made while the result lives after a layer.
   class Scope {
    public:
-    Scope(Tape& tape, const char* name, Index index) : tape_(tape), outer_(tape.scopes_.enter(name, index)) {}
+    Scope(Tape& tape, const RunningLayer& layer) : tape_(tape), outer_(tape.scopes_.enter(layer)) {}
     ~Scope() { tape_.scopes_.leave(outer_); }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
-    operator Tape&() const { return tape_; }
 
    private:
     Tape& tape_;
     Index outer_;
   };
-  [[nodiscard]] Scope at(const char* name, Index index = -1) { return Scope(*this, name, index); }
+  template <class L>
+  [[nodiscard]] Scope enter(const L& layer) {
+    return Scope(*this, RunningLayer(nullptr, layer));
+  }
 
   /// Calls `f(path, values)` for each activation that is kept, in the order in which they were made. A layer that makes several
   /// has them under one path, its output last; one that ends with a sub-layer has its output there.
@@ -144,18 +149,19 @@ class Tape {
     variables_.for_each([&](Index scope, const ConstView<T>& values) { f(scopes_.path(scope), values); });
   }
 
-  // --- The way back ---
+  // --- The backward pass ---
 
-  /// Pushes what the way back does here: `backward()`. It is copied as bytes, so it may capture variables, numbers, pointers
-  /// and references to what outlives the step, such as the layer and this tape.
+  /// Pushes what the backward pass does here: `backward(tape)`. It is copied as bytes, so it may capture variables, numbers,
+  /// pointers and references to what outlives the step, such as the layer.
   template <class F>
   void push(const F& backward) {
-    steps_.push(backward);
+    steps_.push([this, backward] { backward(*this); });
   }
 
-  /// y = f(x), a block whose gradients (and, with `recompute`, activations) are given back when the way back has passed it.
-  /// y has the shape of x. `f` may capture as push() says. Other variables than x that it reads keep their gradients for the
-  /// rest of the step. Errors: ShapeError for a y of another shape.
+  /// y = f(x), a block whose gradients (and, with `recompute`, activations) are given back when the backward pass is through
+  /// it. y has the shape of x. `f` may capture as push() says. Other variables than x that it reads keep their gradients for
+  /// the rest of the step.
+  /// Errors: ShapeError for a y of another shape.
   template <class F>
   Variable block(Variable x, const F& f) {
     if (!options_.recompute) {
@@ -164,7 +170,7 @@ class Tape {
       const Variable y = f(x);
       expect_same_shape(y, x);
       const std::size_t last = steps_.size();
-      push([this, first, last, outer, x] {
+      push([this, first, last, outer, x](auto&) {
         if (wants_gradient(x)) {
           gradient(x);  // outlives the block
         }
@@ -185,7 +191,7 @@ class Tape {
       View<T> kept = (*this)[y];
       kept = (*this)[computed];
     }
-    push([this, f, x, y, before] {
+    push([this, f, x, y, before](Tape&) {
       const ConstView<T> dy = gradient(y);
       if (wants_gradient(x)) {
         gradient(x);  // outlives the block
@@ -224,6 +230,8 @@ class Tape {
 
   /// The gradient of the loss with respect to x: for the functions that are pushed, and for inputs after backward().
   ConstView<T> gradient(Variable x) { return variables_.gradient(x); }
+  /// The same, to be overwritten: for the one function that reads the gradient of its output.
+  View<T> last_gradient(Variable x) { return variables_.last_gradient(x); }
   bool wants_gradient(Variable x) const { return variables_.wants_gradient(x); }
   /// Where the gradient of x goes: for the functions that are pushed.
   using Target = GradientTarget<T>;
@@ -259,7 +267,7 @@ class Tape {
 
   void expect_begun() const { require<ArgumentError>(begun_, "Tape: begin(model, gradient) comes first."); }
 
-  /// One way back for one way forward: a second would add to gradients that have been used up.
+  /// One backward pass for one forward pass: a second would add to gradients that have been used up.
   void expect_forward_only() {
     require<ArgumentError>(!returned_, "Tape::backward: this step has gone back already. Call begin() and record it again.");
     returned_ = true;
@@ -298,10 +306,10 @@ class Tape {
   Workspace<T> workspace_;  // scratch of single functions
   Variables<T> variables_;
   ParameterGradients<T> parameters_;
-  FunctionStack steps_;  // of the way back
+  FunctionStack steps_;  // of the backward pass
   std::vector<Sequences> sequences_;
   Scopes scopes_;
-  std::size_t skip_to_ = 0;  // where the way back goes on, behind a block that it has passed
+  std::size_t skip_to_ = 0;  // where the backward pass goes on, after a block that it has passed
   Random noise_;
   bool noisy_ = false;
   bool begun_ = false;

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gated/core/count.hpp"
 #include "gated/train/clip.hpp"
 #include "gated/train/moving_average.hpp"
 #include "gated/train/training_config.hpp"
@@ -68,9 +69,10 @@ inline constexpr auto training_architecture = [] {
 ///     training.expect_same_run(config);
 ///
 /// Errors: ArgumentError for a configuration that makes no sense. TrainingError for a loss or gradient that is not finite, or
-/// whose square overflows the moments; the model, its moments, the average and the step are then unchanged and the gradient
-/// is dropped, as it is when the loss function throws. Cost: a gradient, two moments and the average are each as large as the
-/// model; a step adds a few passes over them to the loss function's work, and allocates nothing.
+/// whose square overflows the moments; the model, its moments, the average and the step are then unchanged and the gradient is
+/// dropped, as it is when the loss function throws.
+/// Cost: a gradient, two moments and the average are each as large as the model; a step adds a few passes over them to the loss
+/// function's work, and allocates nothing.
 template <ConfiguredModel ModelType>
 struct Training {
   using Model = ModelType;
@@ -95,6 +97,9 @@ struct Training {
   explicit Training(const Config& config)
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 
+  /// The values in one of this configuration: the model, two moments, and the average if there is one.
+  static Count value_count(const Config& c) { return (c.average_decay > 0 ? 4 : 3) * Model::value_count(c.model); }
+
   static constexpr auto fields() {
     return std::tuple{field("model", &Training::model), field("optimizer", &Training::optimizer),
                       field("average", &Training::average)};
@@ -111,8 +116,8 @@ struct Training {
   /// The model to evaluate and to ship: the average if there is one.
   const Model& result() const { return average ? *average : model; }
 
-  /// The configuration with the progress so far, which save_model() writes. Errors: ArgumentError between accumulate() and
-  /// update(), because no file holds half a step.
+  /// The configuration with the progress so far, which save_model() writes.
+  /// Errors: ArgumentError between accumulate() and update(), because no file holds half a step.
   Config config() const {
     require<ArgumentError>(pending_ == 0, "Training: cannot be saved between accumulate() and update().");
     Config current = config_;
@@ -202,7 +207,7 @@ struct Training {
     return at_start(std::move(config));
   }
 
-  /// Leaves a gradient of zero behind, for the next step, unless more is to be added to it.
+  /// Sets the gradient to zero, for the next step, unless more is to be added to it.
   struct DropUnlessDone {
     Training& training;
     bool done = false;

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "gated/core/count.hpp"
 #include "gated/core/random.hpp"
 #include "gated/train/adamw.hpp"
 #include "gated/train/schedule.hpp"
@@ -37,13 +36,9 @@ struct TrainingConfig {
 
   template <class C = TrainingConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("model", &C::model),
-                      setting("optimizer", &C::optimizer),
-                      setting("schedule", &C::schedule),
-                      setting("clip_norm", &C::clip_norm),
-                      setting("average_decay", &C::average_decay),
-                      setting("micro_batches", &C::micro_batches),
-                      setting("progress", &C::progress)};
+    return std::tuple(setting("model", &C::model), setting("optimizer", &C::optimizer), setting("schedule", &C::schedule),
+                      setting("clip_norm", &C::clip_norm), setting("average_decay", &C::average_decay),
+                      setting("micro_batches", &C::micro_batches), setting("progress", &C::progress));
   }
 
   /// Raises ArgumentError for settings that make no sense. The optimiser and the model check their own.
@@ -58,14 +53,6 @@ struct TrainingConfig {
                            "TrainingConfig: progress.random is all zero, from where a generator never leaves.");
   }
 };
-
-/// How many numbers a training of this configuration stores: its model, two moments, and the average. See
-/// models/value_count.hpp.
-template <class Model>
-requires requires(const typename Model::Config& config) { value_count(config); }
-Count value_count(const TrainingConfig<Model>& config) {
-  return (config.average_decay > 0 ? 4 : 3) * value_count(config.model);
-}
 
 /// Raises ArgumentError unless `found`, which a file holds, describes the same training as `wanted`. The message names every
 /// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". Progress may differ, and so may

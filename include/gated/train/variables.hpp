@@ -4,16 +4,19 @@
 #include <utility>
 #include <vector>
 
-#include "gated/core/workspace.hpp"
+#include "gated/core/arena.hpp"
+#include "gated/core/rows.hpp"
 
 /// @file
 /// The matrices of a training step and their gradients.
 
 namespace gated {
 
-/// A matrix on a Tape, named by its place there. Valid until the tape begins anew.
+/// A matrix on a Tape, named by its place there; absent by default. Valid until the tape begins anew.
 struct Variable {
   Index index = -1;
+
+  explicit operator bool() const { return index >= 0; }
 };
 
 /// Where a gradient goes: to be assigned if `fresh`, to be added to otherwise.
@@ -35,8 +38,8 @@ struct GradientTarget {
 /// The variables of one step: their values, the parts in which some are used, and their gradients, which get memory when
 /// something first reaches them. The Tape's; use it through Tape.
 ///
-/// The gradient of a variable and those of its parts (some of its columns) are one matrix. While the way back is in a block,
-/// the gradients of the block's own variables lie in memory that is given back behind it.
+/// The gradient of a variable and those of its parts (some of its columns) are one matrix. While the backward pass is in a
+/// block, the gradients of the block's own variables lie in memory that is given back after it.
 template <class T>
 class Variables {
  public:
@@ -80,8 +83,9 @@ class Variables {
                 .wants_gradient = true});
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place. Errors: ArgumentError for columns that x does not have, that
-  /// another part of x has already, or of an x that is a part itself.
+  /// The columns `first` … `first` + `count` - 1 of x, in place.
+  /// Errors: ArgumentError for columns that x does not have, that another part of x has already, or of an x that is a part
+  /// itself.
   Variable columns(Variable x, Index first, Index count, Index scope) {
     expect_free(x, first, count);
     if (is_outer(x) && wants_gradient(x)) {
@@ -112,7 +116,7 @@ class Variables {
   /// Calls `f(scope, values)` for each variable that was made under a name, parts left out.
   template <class F>
   void for_each(F&& f) {
-    for (Entry& e : entries_) {
+    for (const Entry& e : entries_) {
       if (e.scope >= 0 && e.whole < 0) {
         f(e.scope, ConstView<T>(view(e.value, e)));
       }
@@ -130,6 +134,12 @@ class Variables {
         all.view.setZero();  // nothing reached it
       }
     }
+    return view(entry(x).gradient, entry(x));
+  }
+
+  /// gradient(), to be overwritten by the last who reads it.
+  View<T> last_gradient(Variable x) {
+    gradient(x);
     return view(entry(x).gradient, entry(x));
   }
 
@@ -163,8 +173,8 @@ class Variables {
 
   // --- Blocks ---
 
-  /// While it lives, the way back is in a block whose variables are those from `first` on: their gradients are given back when
-  /// it ends, and other variables' outlive it.
+  /// While it lives, the backward pass is in a block whose variables are those from `first` on: their gradients are given back
+  /// when it ends, and other variables' outlive it.
   class Inside {
    public:
     Inside(Variables& variables, Index first)
@@ -175,7 +185,7 @@ class Variables {
 
    private:
     Variables& variables_;
-    typename Workspace<T>::Frame frame_;
+    typename Arena<T>::Frame frame_;
     Index around_;
   };
 
@@ -199,7 +209,7 @@ class Variables {
 
    private:
     Variables& variables_;
-    typename Workspace<T>::Frame frame_;
+    typename Arena<T>::Frame frame_;
     std::size_t count_;
   };
 
@@ -240,7 +250,7 @@ class Variables {
     }
   }
 
-  /// Whether the way back is in a block, and x was made outside of it.
+  /// Whether the backward pass is in a block, and x was made outside of it.
   bool is_outer(Variable x) const { return x.index < first_inner_; }
   /// Memory for the gradient of x, which must not be given back before x is.
   T* take_gradient(Variable x) { return (is_outer(x) ? outer_memory_ : memory_).take(entry(x).rows * entry(x).stride); }
@@ -258,12 +268,12 @@ class Variables {
     return {view(e.gradient, e), !std::exchange(e.filled, true)};
   }
 
-  Workspace<T> memory_;  // values, and the gradients of the block in which the way back is
-  typename Workspace<T>::Frame frame_{memory_};
-  Workspace<T> outer_memory_;  // gradients that a block gives to variables of others, besides its input
-  typename Workspace<T>::Frame outer_frame_{outer_memory_};
+  Arena<T> memory_;  // values, and the gradients of the block in which the backward pass is
+  typename Arena<T>::Frame frame_{memory_};
+  Arena<T> outer_memory_;  // gradients that a block gives to variables of others, besides its input
+  typename Arena<T>::Frame outer_frame_{outer_memory_};
   std::vector<Entry> entries_;
-  Index first_inner_ = 0;  // of the block in which the way back is; 0 outside of blocks
+  Index first_inner_ = 0;  // of the block in which the backward pass is; 0 outside of blocks
 };
 
 }  // namespace gated

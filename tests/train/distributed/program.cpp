@@ -4,9 +4,10 @@
 #include <string_view>
 
 #include "gated/io/model_file.hpp"
+#include "gated/models/gmlp_language_model.hpp"
 #include "gated/train/distributed_mpi.hpp"
-#include "gated/train/gmlp_language_model.hpp"
 #include "gated/train/loss.hpp"
+#include "gated/train/recording.hpp"
 
 namespace {
 

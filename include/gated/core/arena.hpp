@@ -1,0 +1,115 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "gated/core/aligned_memory.hpp"
+#include "gated/core/matrix.hpp"
+
+/// @file
+/// Scratch memory that is taken in frames.
+
+namespace gated {
+
+/// A bump arena: memory is taken in frames and given back when the frame ends; the arena keeps it.
+///
+/// After the first run of a shape nothing is allocated: pieces that the first run found one by one are then joined into one.
+/// Cost: the most that was ever taken, bytes().
+template <class T>
+class Arena {
+ public:
+  Arena() { chunks_.reserve(4); }  // replace_chunks() must not need memory of its own
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  /// The bytes that it holds.
+  std::size_t bytes() const { return capacity() * sizeof(T); }
+
+  /// The scalars that it holds.
+  std::size_t capacity() const {
+    std::size_t count = 0;
+    for (const AlignedMemory<T>& chunk : chunks_) {
+      count += chunk.count();
+    }
+    return count;
+  }
+
+  /// Gives back, when it ends, everything taken since it began.
+  class Frame {
+   public:
+    explicit Frame(Arena& arena) : arena_(arena), chunk_(arena.current_), used_(arena.used_), taken_(arena.taken_) {
+      ++arena_.depth_;
+    }
+    ~Frame() { arena_.give_back(chunk_, used_, taken_); }
+    /// Gives back what was taken, and goes on.
+    void restart() {
+      arena_.give_back(chunk_, used_, taken_);
+      ++arena_.depth_;
+    }
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+
+   private:
+    Arena& arena_;
+    std::size_t chunk_, used_, taken_;
+  };
+
+  [[nodiscard]] Frame frame() { return Frame(*this); }
+
+  /// `count` uninitialised scalars, aligned to 64 bytes, until the enclosing frame ends.
+  T* take(Index count) {
+    eigen_assert(depth_ > 0 && count >= 0);
+    const std::size_t size = whole_cache_lines<T>(static_cast<std::size_t>(count));
+    while (current_ < chunks_.size() && used_ + size > chunks_[current_].count()) {
+      ++current_;
+      used_ = 0;
+    }
+    if (current_ == chunks_.size()) {
+      chunks_.emplace_back(std::max(size, chunks_.empty() ? std::size_t{1024} : chunks_.back().count()));
+    }
+    T* const result = chunks_[current_].data() + used_;
+    used_ += size;
+    taken_ += size;
+    peak_ = std::max(peak_, taken_);
+    return result;
+  }
+
+  /// An uninitialised rows × columns matrix until the enclosing frame ends. Its rows are row_stride() apart.
+  MatrixMap<T> matrix(Index rows, Index columns) {
+    const Index stride = row_stride<T>(columns);
+    return MatrixMap<T>(take(rows * stride), rows, columns, Eigen::OuterStride<>(stride));
+  }
+
+  /// One piece of `count` scalars in place of what there is, or none if there is no memory for it. Nothing may be taken.
+  void replace_chunks(std::size_t count) noexcept {
+    chunks_.clear();  // keeps the vector's own memory
+    AlignedMemory<T> whole(count, std::nothrow);
+    if (whole.data() != nullptr) {
+      chunks_.push_back(std::move(whole));
+    }
+  }
+
+ private:
+  /// Back to the state at the frame's start. When the outermost frame ends, chunks that the first run of a shape needed are
+  /// replaced by one that holds the most that was ever taken, so that the next run finds room for everything in one place.
+  void give_back(std::size_t chunk, std::size_t used, std::size_t taken) noexcept {
+    current_ = chunk;
+    used_ = used;
+    taken_ = taken;
+    if (--depth_ == 0 && chunks_.size() > 1) {
+      replace_chunks(peak_);
+    }
+  }
+
+  std::vector<AlignedMemory<T>> chunks_;
+  std::size_t current_ = 0;  // the chunk that is being filled
+  std::size_t used_ = 0;     // of that chunk
+  std::size_t taken_ = 0;    // in all frames together
+  std::size_t peak_ = 0;     // the most of it so far
+  int depth_ = 0;            // of nested frames
+};
+
+}  // namespace gated

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "gated/core/matrix.hpp"
+
+/// @file
+/// A handle of a matrix that somebody else owns, or of none.
+
+namespace gated {
+
+/// Rows of numbers in somebody else's memory. Made without arguments it is absent, which `if (rows)` tells.
+///
+/// Unlike a View it can be absent, and assigning to it changes what it refers to, not the numbers. `T` is const for rows that
+/// are read only.
+template <class T>
+struct Rows {
+  using Scalar = std::remove_const_t<T>;
+
+  T* data = nullptr;
+  Index count = 0, columns = 0;  ///< count × columns
+  Index stride = 0;              ///< elements from one row to the next
+  bool scratch = false;          ///< the run's own, so that who reads it last may overwrite it
+
+  Rows() = default;
+  Rows(T* data_, Index count_, Index columns_, Index stride_, bool scratch_ = false)
+      : data(data_), count(count_), columns(columns_), stride(stride_), scratch(scratch_) {}
+  /// Of a row-major Eigen matrix, map or block.
+  template <class M>
+  requires std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> Rows(M&& x)
+      : Rows(x.data(), x.rows(), x.cols(), x.outerStride()) {
+    static_assert(std::remove_cvref_t<M>::IsRowMajor, "token matrices are row-major");
+    static_assert(!Fleeting<M, Scalar>, "the matrix would be gone: give it a name");
+  }
+  /// Of rows that may be written.
+  template <class U>
+  requires(std::is_const_v<T>&& std::same_as<U, Scalar>) Rows(const Rows<U>& x)
+      : Rows(x.data, x.count, x.columns, x.stride, x.scratch) {}
+
+  explicit operator bool() const { return data != nullptr; }
+
+  /// The same rows, which may be overwritten.
+  Rows as_scratch() const { return {data, count, columns, stride, true}; }
+  /// The columns `first` … `first` + `number` - 1.
+  Rows part(Index first, Index number) const { return {data + first, count, number, stride, scratch}; }
+  /// The rows `first` … `first` + `number` - 1.
+  Rows middle(Index first, Index number) const { return {data + first * stride, number, columns, stride, scratch}; }
+  /// `rows` × `number` of them from (row, column) on; absent ones stay absent.
+  Rows block(Index row, Index column, Index rows, Index number) const {
+    return data == nullptr ? *this : Rows(data + row * stride + column, rows, number, stride, scratch);
+  }
+
+  operator View<Scalar>() const requires(!std::is_const_v<T>) { return map(); }
+  operator ConstView<Scalar>() const { return map(); }
+
+ private:
+  auto map() const {
+    using M = std::conditional_t<std::is_const_v<T>, const Matrix<Scalar>, Matrix<Scalar>>;
+    return Eigen::Map<M, 0, Eigen::OuterStride<>>(data, count, columns, Eigen::OuterStride<>(stride));
+  }
+};
+
+/// Rows of a caller, which are read only, as what a run hands on. Nothing writes to rows that are not scratch.
+template <class T>
+Rows<T> input_rows(const ConstView<T>& x) {
+  return {const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()};
+}
+
+}  // namespace gated

@@ -1,0 +1,217 @@
+#pragma once
+
+#include <optional>
+
+#include "gated/core/words.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/layers/norm.hpp"
+#include "gated/layers/patch_embedding.hpp"
+#include "gated/models/stack.hpp"
+#include "gated/ops/pool.hpp"
+
+/// @file
+/// A classifier of images around any trunk.
+
+namespace gated {
+
+/// What becomes of the tokens after the final norm.
+enum class Readout {
+  mean,         ///< their mean, as in timm
+  class_token,  ///< a learned token put before the patches is read out, as in the paper (and ViT)
+  tokens        ///< nothing: the head sees every token
+};
+
+constexpr auto names_of(Readout) { return words_for<Readout>("mean", "class_token", "tokens"); }
+
+/// The options of an image classifier. The length of a trunk that has one follows from image and patch, and may be left 0.
+template <class TrunkConfig>
+struct ImageClassifierConfig {
+  ImageSize image{224, 224};        ///< in pixels
+  ImageSize patch{16, 16};          ///< in pixels; must tile the image
+  Index image_channels = 3;         ///< 3 for RGB, 1 for grey
+  Index classes = 1000;             ///< 0 for no head: the pooled features are the output
+  Readout readout = Readout::mean;  ///< what the head reads
+  bool stem_norm = false;           ///< a LayerNorm after the patch embedding
+  bool pre_logits = false;  ///< tanh(W x + b), C → C, before the head, as ViT has and the paper's parameter counts imply
+  double norm_eps = 1e-6;   ///< of the final norm and the stem norm
+  double pixel_mean = 0.5;  ///< what the training images' pixels in [0, 1] were shifted and scaled by: (p - mean) / deviation;
+  double pixel_deviation = 0.5;  ///< for whoever prepares images: forward() takes prepared ones
+  TrunkConfig trunk{};           ///< of the blocks
+
+  /// The tokens of an image.
+  /// Errors: none, but 0 where the patch has no size.
+  Index tokens() const {
+    if (patch.height <= 0 || patch.width <= 0) {
+      return 0;
+    }
+    return (Count(image.height / patch.height) * (image.width / patch.width) + (readout == Readout::class_token ? 1 : 0))
+        .value();
+  }
+  /// The trunk, for as many tokens as there are.
+  TrunkConfig sized_trunk() const {
+    TrunkConfig sized = trunk;
+    if constexpr (requires { sized.length; }) {
+      sized.length = tokens();
+    }
+    return sized;
+  }
+
+  template <class C = ImageClassifierConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("image", &C::image), setting("patch", &C::patch), setting("image_channels", &C::image_channels),
+                      setting("classes", &C::classes), setting("readout", &C::readout), setting("stem_norm", &C::stem_norm),
+                      setting("pre_logits", &C::pre_logits), setting("norm_eps", &C::norm_eps),
+                      setting("pixel_mean", &C::pixel_mean), setting("pixel_deviation", &C::pixel_deviation),
+                      setting("trunk", &C::trunk));
+  }
+};
+
+namespace detail {
+
+inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
+
+}  // namespace detail
+
+/// Patches → tokens → trunk → LayerNorm → mean (or class token) → head (arXiv:2105.08050, §3; timm's gmlp_*).
+///
+///     GmlpImageClassifier<float> model(gmlp_s16_224());
+///     load_parameters(model, SafetensorsFile("model.safetensors"), timm_names());
+///     Workspace<float> workspace;
+///     Matrix<float> logits = model.forward(images, workspace);   // images: B × 3·224·224, logits: B × 1000
+///
+/// Shapes: images is B × (channels · height · width) in NCHW order, one row per image; the output is B × out(), or, read out by
+/// tokens, (B · tokens) × out(). An empty batch gives an empty output.
+/// Errors: ArgumentError when built, ShapeError when run.
+/// Cost: the trunk's; 4.42 G multiply-adds an image for gmlp_s16_224.
+template <class Trunk>
+struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scalar> {
+  using Scalar = typename Trunk::Scalar;
+  using T = Scalar;
+  using Config = ImageClassifierConfig<typename Trunk::Config>;
+  static constexpr const char* name = "ImageClassifier";
+  static constexpr const char* architecture = detail::joined_name<detail::image_classifier_word, Trunk::architecture>.data();
+
+  Config config;
+  PatchEmbedding<T> patch_embedding;
+  std::optional<Norm<T>> stem_norm;
+  Vector<T> class_token;  ///< C, or empty
+  Trunk trunk;
+  Norm<T> norm;
+  std::optional<Linear<T>> pre_logits;
+  std::optional<Linear<T>> head;
+
+  ImageClassifier() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
+  explicit ImageClassifier(const Config& c) : config(c) {
+    const Index channels = detail::block_of(c.trunk).channels;
+    patch_embedding = PatchEmbedding<T>(c.image_channels, c.image, c.patch, channels);
+    config.trunk = c.sized_trunk();
+    if constexpr (requires { c.trunk.length; }) {
+      require<ArgumentError>(c.trunk.length == 0 || c.trunk.length == c.tokens(), name, ": trunk.length = ", c.trunk.length,
+                             ", but image and patch give ", c.tokens(), " tokens. Leave it 0 to have it computed.");
+    }
+    require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
+    require<ArgumentError>(c.pixel_deviation != 0, name, ": pixel_deviation = 0, but pixels are divided by it.");
+    if (c.stem_norm) {
+      stem_norm.emplace(channels, c.norm_eps);
+    }
+    class_token = Vector<T>::Zero(c.readout == Readout::class_token ? channels : 0);
+    trunk = Trunk(config.trunk);
+    norm = Norm<T>(channels, c.norm_eps);
+    if (c.pre_logits) {
+      pre_logits.emplace(channels, channels);
+    }
+    if (c.classes > 0) {
+      head.emplace(channels, c.classes);
+    }
+  }
+  /// With the parameters that a training starts from.
+  ImageClassifier(const Config& c, Random& random) : ImageClassifier(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const Config& c) {
+    const Count channels = detail::block_of(c.trunk).channels;
+    return PatchEmbedding<T>::value_count(c.image_channels, c.patch, channels) +
+           (c.stem_norm ? Norm<T>::value_count(channels) : 0) + (c.readout == Readout::class_token ? channels : 0) +
+           Trunk::value_count(c.sized_trunk()) + Norm<T>::value_count(channels) +
+           (c.pre_logits ? Linear<T>::value_count(channels, channels) : 0) +
+           (c.classes > 0 ? Linear<T>::value_count(channels, c.classes) : 0);
+  }
+
+  static constexpr auto fields() {
+    using M = ImageClassifier;
+    return std::tuple(field("patch_embedding", &M::patch_embedding), field("stem_norm", &M::stem_norm),
+                      field("class_token", &M::class_token, Role::position), field("trunk", &M::trunk), field("norm", &M::norm),
+                      field("pre_logits", &M::pre_logits), field("head", &M::head));
+  }
+
+  /// timm's start: LeCun-normal patches, Xavier-uniform projections, near-zero gates, and a head of zeros.
+  void initialize(Random& random) {
+    patch_embedding.initialize(random);
+    fill_normal(class_token, 1e-6, random);
+    trunk.initialize(random);
+    if (pre_logits) {
+      pre_logits->initialize(random);
+    }
+  }
+
+  Index tokens_per_image() const { return config.tokens(); }
+  /// Columns of the input: pixels.
+  Index in() const { return patch_embedding.pixels(); }
+  /// Columns of the output: classes, or channels without a head.
+  Index out() const { return head ? head->out() : trunk.out(); }
+  /// Rows of the output for `images` images.
+  Index output_rows(Index images) const { return config.readout == Readout::tokens ? images * tokens_per_image() : images; }
+  /// Raises ShapeError unless `images` has the pixels that forward() takes.
+  void check(const ConstView<T>& images) const { patch_embedding.check(images); }
+
+  /// The tokens after the final norm, (B · tokens) × C.
+  void features(ConstView<T> images, View<T> tokens, Workspace<T>& workspace) const {
+    check(images);
+    expect_shape<T>({name, "features"}, "tokens", tokens, images.rows() * tokens_per_image(), trunk.out());
+    const auto frame = workspace.frame();
+    const RunningLayer whole(nullptr, *this);
+    Batch<T> run(workspace, Sequences::uniform(images.rows(), tokens_per_image()), {}, &whole);
+    apply_features(run, input_rows<T>(images), Rows<T>(tokens));
+  }
+
+  /// The same, into a new matrix.
+  Matrix<T> features(ConstView<T> images, Workspace<T>& workspace) const {
+    Matrix<T> tokens(images.rows() * tokens_per_image(), trunk.out());
+    features(images, tokens, workspace);
+    return tokens;
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& images, const PlaceOf<Run>& to) const {
+    auto tokens_run = run.with(Sequences::uniform(run.count(images), tokens_per_image()));
+    auto x = apply_features(tokens_run, images, {});  // B·N × C
+    if (config.readout == Readout::mean) {
+      x = mean_over_tokens(tokens_run, x);  // B × C
+    } else if (config.readout == Readout::class_token) {
+      x = first_tokens(tokens_run, x);  // B × C
+    }
+    if (pre_logits) {
+      x = run(*pre_logits, x, {.activation = Activation::tanh});
+    }
+    return head ? run(*head, x, {}, to) : x;  // B × classes
+  }
+
+  /// features() in a run over the tokens of the images.
+  template <class Run>
+  auto apply_features(Run& run, const RowsOf<Run>& images, const PlaceOf<Run>& to) const {
+    const Index channels = trunk.out();
+    const auto place = run.reserve(to, run.count(images) * tokens_per_image(), channels);  // B·N × C
+    auto x = run(patch_embedding, images, {}, class_token.size() > 0 ? PlaceOf<Run>() : place);
+    if (class_token.size() > 0) {
+      auto patches_run = run.with(Sequences::uniform(run.count(images), patch_embedding.grid().area()));
+      x = prepend(patches_run, class_token, x, place);
+    }
+    if (stem_norm) {
+      x = run(*stem_norm, x, {}, run.over(x));
+    }
+    x = run(trunk, x, {}, run.over(x));
+    return run(norm, x, {}, run.over(x));
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,251 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "gated/layers/embedding.hpp"
+#include "gated/layers/language_model_head.hpp"
+#include "gated/layers/sinusoid_position.hpp"
+#include "gated/models/stack.hpp"
+
+/// @file
+/// A model for text around any trunk.
+
+namespace gated {
+
+/// The options of a language model.
+template <class TrunkConfig>
+struct LanguageModelConfig {
+  Index vocabulary = 0;                        ///< V
+  Index token_types = 0;                       ///< kinds of segments (BERT's token_type_ids); 0 for none
+  PositionForm position = PositionForm::none;  ///< what is added to the embeddings
+  Index max_length = 0;                        ///< rows of the position table, if it is one
+  NormForm embedding_norm = NormForm::none;    ///< of the sum of the embeddings
+  double embedding_norm_eps = 1e-5;            ///< ε of that norm
+  Index pad_token = -1;                        ///< the id that is masked where no mask is given; -1 for none
+  LanguageModelHeadConfig head{};              ///< of the logits, if there are any
+  TrunkConfig trunk{};                         ///< of the blocks; its channels are the model's
+
+  template <class C = LanguageModelConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("vocabulary", &C::vocabulary), setting("token_types", &C::token_types),
+                      setting("position", &C::position), setting("max_length", &C::max_length),
+                      setting("embedding_norm", &C::embedding_norm), setting("embedding_norm_eps", &C::embedding_norm_eps),
+                      setting("pad_token", &C::pad_token), setting("head", &C::head), setting("trunk", &C::trunk));
+  }
+};
+
+namespace detail {
+
+inline constexpr const char* language_model_word = "gated.LanguageModel";
+
+}  // namespace detail
+
+/// Embeddings (words, segments, positions) → norm → trunk → hidden states, or logits over the vocabulary.
+///
+///     GmlpLanguageModel<float> model({.vocabulary = 256, .trunk = {.length = 512, .channels = 256, .hidden = 1536, .depth = 8,
+///                                                                  .causal = true}}, random);
+///     Matrix<float> logits = model.forward(tokens, Sequences::single(512), workspace);   // N × 256
+///
+/// A causal model also streams, and each step equals the same row of forward():
+///
+///     auto state = model.start();
+///     model.prefill(prompt, state, logits, workspace);
+///     model.step(token, state, logits, workspace);
+///
+/// Shapes: tokens, and types where given, hold the ids of all sequences one after the other; without types all are 0. The
+/// output is tokens × V, or tokens × C without head.
+/// Errors: ArgumentError for an unknown id, ShapeError for sizes, lengths and masks; nothing is written then.
+/// Cost: the trunk's, and 2·C·V flops a token for the logits.
+template <class Trunk>
+struct LanguageModel {
+  using Scalar = typename Trunk::Scalar;
+  using T = Scalar;
+  using Config = LanguageModelConfig<typename Trunk::Config>;
+  using State = gated::State<T>;
+  template <class Run>
+  struct Options {
+    Tokens types = {};
+    Index outputs = 0;  ///< of a stream: how many of the last rows are read out
+  };
+  static constexpr const char* name = "LanguageModel";
+  static constexpr const char* architecture = detail::joined_name<detail::language_model_word, Trunk::architecture>.data();
+  static constexpr bool takes_mask = detail::takes_mask<Trunk>();
+
+  Config config;
+  Embedding<T> embedding;
+  std::optional<Embedding<T>> type_embedding;
+  SinusoidPosition<T> position;
+  Norm<T> embedding_norm;
+  Trunk trunk;
+  std::optional<LanguageModelHead<T>> head;
+
+  LanguageModel() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
+  explicit LanguageModel(const Config& c) : config(c), trunk(c.trunk) {
+    const Index channels = trunk.in();
+    require<ArgumentError>(c.pad_token < 0 || takes_mask, name, ": pad_token = ", c.pad_token,
+                           ", but the trunk takes no mask. Leave padding out: the sequences of a batch may differ in length.");
+    require<ArgumentError>(c.token_types >= 0, name, ": token_types = ", c.token_types, " must not be negative.");
+    embedding = Embedding<T>(c.vocabulary, channels);
+    if (c.token_types > 0) {
+      type_embedding.emplace(c.token_types, channels);
+    }
+    position = SinusoidPosition<T>(c.position, channels, c.max_length, T{1});
+    embedding_norm = Norm<T>(channels, c.embedding_norm_eps, c.embedding_norm);
+    if (c.head.form != HeadForm::none) {
+      head.emplace(c.head, channels, c.vocabulary);
+    }
+  }
+  /// With the parameters that a training starts from.
+  LanguageModel(const Config& c, Random& random) : LanguageModel(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const Config& c) {
+    const Index channels = detail::block_of(c.trunk).channels;
+    return Embedding<T>::value_count(Count(c.vocabulary) + c.token_types, channels) +
+           SinusoidPosition<T>::value_count(c.position, channels, c.max_length) +
+           Norm<T>::value_count(channels, c.embedding_norm) + Trunk::value_count(c.trunk) +
+           LanguageModelHead<T>::value_count(c.head, channels, c.vocabulary);
+  }
+
+  static constexpr auto fields() {
+    using M = LanguageModel;
+    return std::tuple(field("embedding", &M::embedding), field("type_embedding", &M::type_embedding),
+                      field("position", &M::position), field("embedding_norm", &M::embedding_norm), field("trunk", &M::trunk),
+                      field("head", &M::head));
+  }
+
+  /// Positions start as large as the embeddings, which they would otherwise drown: a model with positions of size 1 hardly
+  /// learns. Where their sum is normalised, 1 / √C.
+  void initialize(Random& random) {
+    initialize_sublayers(*this, random);
+    const bool normed = config.embedding_norm != NormForm::none;
+    position.scale.setConstant(
+        static_cast<T>(normed ? 1 / std::sqrt(static_cast<double>(trunk.in())) : Embedding<T>::initial_deviation));
+  }
+
+  /// Columns of the output.
+  Index out() const { return head ? config.vocabulary : trunk.out(); }
+  /// The longest text that it can serve.
+  Index longest() const { return std::min(trunk.longest(), position.longest()); }
+
+  /// The logits (or hidden states) of every token of all sequences at once.
+  void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
+    run_forward(tokens, sequences, Mask(), types, output, workspace);
+  }
+  /// The same, into a new matrix.
+  Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
+    Matrix<T> output(static_cast<Index>(tokens.size()), out());
+    forward(tokens, sequences, output, workspace, types);
+    return output;
+  }
+  /// With a 0 or 1 per token: which are attended to.
+  void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask,
+               Tokens types = {}) const requires(takes_mask) {
+    run_forward(tokens, sequences, mask, types, output, workspace);
+  }
+  /// The same, into a new matrix.
+  Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask, Tokens types = {}) const
+      requires(takes_mask) {
+    Matrix<T> output(static_cast<Index>(tokens.size()), out());
+    forward(tokens, sequences, output, workspace, mask, types);
+    return output;
+  }
+
+  /// The state before the first token of a text of up to `capacity` tokens, by default as many as the model can serve.
+  /// Errors: see SequenceLayer::start().
+  State start(Index capacity = State::unlimited) const {
+    return Stream<T>::start(*this, Tokens(), detail::checked_capacity({name, "start"}, *this, capacity));
+  }
+
+  /// Adds `tokens` to a streamed sequence. `output` has one row per token, or one row in all, for the last.
+  /// Errors: as forward(), and ShapeError past the state's capacity; the state is unchanged then.
+  /// Cost: no allocation when warm.
+  void prefill(Tokens tokens, State& state, View<T> output, Workspace<T>& workspace) const {
+    constexpr Where where(name, "prefill");
+    add_to_stream(where, tokens, state, output, workspace);
+  }
+
+  /// Adds one token; `output` is 1 × out(). The same as prefill() of one token.
+  void step(Index token, State& state, View<T> output, Workspace<T>& workspace) const {
+    constexpr Where where(name, "step");
+    add_to_stream(where, Tokens(&token, 1), state, output, workspace);
+  }
+
+  /// Raises an error unless forward() takes these ids, sizes and masks.
+  void expect_input(Where where, Tokens tokens, const Sequences& sequences, Mask mask, Tokens types) const {
+    sequences.expect_total(where, static_cast<Index>(tokens.size()));
+    position.expect_length(where, sequences.longest());
+    embedding.expect_known(where, tokens);
+    require<ShapeError>(types.empty() || (type_embedding && types.size() == tokens.size()), where, ": types has ", types.size(),
+                        " ids, expected ", type_embedding ? tokens.size() : 0, ".");
+    if (type_embedding) {
+      type_embedding->expect_known(where, types);
+    }
+    if constexpr (!detail::takes_mask<Trunk>()) {
+      require<ArgumentError>(mask.empty(), where, ": this model's trunk takes no mask.");
+    }
+    trunk.check(where, sequences, mask);
+  }
+
+  template <class Run>
+  auto apply(Run& run, Tokens tokens, const Options<Run>& options, const PlaceOf<Run>& to) const {
+    auto x = run(embedding, tokens);  // N × C
+    if (type_embedding) {
+      x = add_embedding(run, x, type_embedding->weight, options.types, run.over(x));
+    }
+    x = run(position, x, {}, run.over(x));
+    x = run(embedding_norm, x, {}, run.over(x));
+    x = run.embedding_dropout(x);
+    x = run_trunk(run, tokens, x);
+    if constexpr (Run::streams) {
+      x = run.last_rows(x, std::min(options.outputs, run.count(x)));
+    }
+    return head ? run(*head, x, {.embedding = &embedding.weight}, to) : x;  // N × V
+  }
+
+ private:
+  /// The trunk, without the padding where no mask says what to leave out.
+  template <class Run>
+  auto run_trunk(Run& run, Tokens tokens, const RowsOf<Run>& x) const {
+    if constexpr (!Run::streams) {
+      if (run.mask().empty() && has_padding(tokens)) {
+        const auto scalars = (tokens.size() + sizeof(T) - 1) / sizeof(T);
+        auto* const bytes = reinterpret_cast<std::uint8_t*>(run.take(static_cast<Index>(scalars)));
+        std::transform(tokens.begin(), tokens.end(), bytes,
+                       [&](Index id) { return static_cast<std::uint8_t>(id == config.pad_token ? 0 : 1); });
+        auto masked = run.with(Mask(bytes, tokens.size()));
+        trunk.check(name, masked.sequences(), masked.mask());
+        return masked(trunk, x, {}, masked.over(x));
+      }
+    }
+    return run(trunk, x, {}, run.over(x));
+  }
+
+  bool has_padding(Tokens tokens) const {
+    return config.pad_token >= 0 && std::find(tokens.begin(), tokens.end(), config.pad_token) != tokens.end();
+  }
+
+  void run_forward(Tokens tokens, const Sequences& sequences, Mask mask, Tokens types, View<T> output,
+                   Workspace<T>& workspace) const {
+    constexpr Where where(name, "forward");
+    expect_input(where, tokens, sequences, mask, types);
+    expect_shape<T>(where, "output", output, static_cast<Index>(tokens.size()), out());
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, sequences, mask);
+    run(*this, tokens, {.types = types}, Rows<T>(output));
+  }
+
+  void add_to_stream(Where where, Tokens tokens, State& state, View<T> output, Workspace<T>& workspace) const {
+    const auto count = static_cast<Index>(tokens.size());
+    require<ShapeError>(output.rows() == count || (output.rows() == 1 && count > 0), where, ": output has ", output.rows(),
+                        " rows, expected ", count, ", one a token, or 1 for the last.");
+    expect_shape<T>(where, "output", output, output.rows(), out());
+    embedding.expect_known(where, tokens);
+    require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token,
+                           " is padding, which a stream has none of.");
+    detail::run_stream<T>(where, *this, tokens, Tokens(), {.outputs = output.rows()}, state, output, workspace);
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,186 @@
+#pragma once
+
+#include "gated/core/sequences.hpp"
+#include "gated/ops/fused.hpp"
+#include "gated/ops/scores.hpp"
+
+/// @file
+/// Attention with several heads as an op: over a batch, over the next tokens of a stream, and its backward pass.
+
+namespace gated {
+
+/// Where the gradients of one sequence's queries, keys and values are added up.
+template <class T>
+struct AttentionGradient {
+  View<T> q, k, v;
+  T* relative = nullptr;  ///< of the relative bias, by offset j - i; points at offset 0. nullptr where none is asked for
+};
+
+namespace detail {
+
+/// For a block of queries from position `first` on: `weights` holds S if the kernel is pointwise, otherwise A, and becomes
+/// A ⊙ D; `gradient` holds ∂(A ⊙ D) and becomes ∂S.
+template <class T>
+void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
+  using V = Simd<T>;
+  const bool drops = scoring.dropout.is_active();
+  const auto dropped = [&](Index i, Index j, Index lanes) { return drops ? scoring.dropout(first + i, j, lanes) : V(T{1}); };
+  if (const auto activation = pointwise(scoring.kernel)) {
+    return with_activation(*activation, [&](auto kernel) {
+      for_each_row(weights.rows(), workspace, [&](Index i) {
+        T *const weight = &weights.coeffRef(i, 0), *const slope = &gradient.coeffRef(i, 0);
+        for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
+          const V score = V::load(weight + j, lanes), kept = dropped(i, j, lanes);
+          (visible_of(scoring, first + i, j, lanes, kernel.value(score)) * kept).store(weight + j, lanes);
+          const V back = kernel.derivative(score) * V::load(slope + j, lanes) * kept;
+          visible_of(scoring, first + i, j, lanes, back).store(slope + j, lanes);
+        });
+      });
+    });
+  }
+  const V share(T{1} / scoring.weight_scale);  // A is weight_scale times the softmax
+  for_each_row(weights.rows(), workspace, [&](Index i) {
+    T *const weight = &weights.coeffRef(i, 0), *const slope = &gradient.coeffRef(i, 0);
+    V product(T{0});
+    for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
+      const V kept = dropped(i, j, lanes), a = V::load(weight + j, lanes), back = V::load(slope + j, lanes) * kept;
+      product = fma(a, back, product);
+      back.store(slope + j, lanes);
+    });
+    const V mean = V(product.sum()) * share;
+    for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
+      const V a = V::load(weight + j, lanes);
+      (a * (V::load(slope + j, lanes) - mean)).store(slope + j, lanes);
+      (a * dropped(i, j, lanes)).store(weight + j, lanes);
+    });
+  });
+}
+
+/// The rows of sequence b and the columns of one of several heads.
+template <class T>
+Rows<T> head_of(const Rows<T>& x, const Sequences& sequences, Index b, Index head, Index heads) {
+  const Index width = x.columns / heads;
+  return x.block(sequences.offset(b), head * width, sequences.length(b), width);
+}
+
+}  // namespace detail
+
+/// The backward pass through attend(q, k, v, first, scoring, y). With w = weight_scale on visible weights, 0 on others:
+///
+///     ∂v = (A ⊙ D)ᵀ ∂y        ∂A = (∂y vᵀ) ⊙ D
+///     ∂S = w ∂A ⊙ kernel'(S), or A ⊙ (∂A - Σ_j A_ij ∂A_ij / w) for a softmax
+///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q       ∂relative[o] = the sum of ∂S_ij over j - i = o, times scale if inside
+///
+/// Gradients are added to. Scores are computed again, 256 queries at a time, and never kept.
+/// Cost: 2·M·N·(3·S + 2·E) flops, half of it when causal; scratch of 256 rows of scores.
+template <class T>
+void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstView<T>& v, const ConstView<T>& dy, Index first,
+                     const Scoring<T>& scoring, AttentionGradient<T> to, Workspace<T>& workspace) {
+  const auto block = [&](Index done, Index rows, Index seen) {
+    const auto frame = workspace.frame();
+    const Index at = first + done;
+    const ConstView<T> queries = q.middleRows(done, rows), back = dy.middleRows(done, rows);
+    const ConstView<T> keys = k.topRows(seen), values = v.topRows(seen);
+    View<T> dq = to.q.middleRows(done, rows), dk = to.k.topRows(seen), dv = to.v.topRows(seen);
+    MatrixMap<T> weights = workspace.matrix(rows, seen), scores = workspace.matrix(rows, seen);
+    if (detail::pointwise(scoring.kernel)) {
+      detail::score<T>(queries, keys, at, scoring, std::nullopt, weights, workspace);
+    } else {
+      detail::weigh<T>(queries, keys, at, scoring, weights, workspace);
+    }
+    matmul(back, transposed(values), scores, workspace);
+    detail::scores_backward<T>(at, scoring, weights, scores, workspace);
+    matmul(transposed(weights), back, dv, workspace, {.added = dv});
+    matmul(scores, keys, dq, workspace, {.scale = scoring.scale, .added = dq});
+    matmul(transposed(scores), queries, dk, workspace, {.scale = scoring.scale, .added = dk});
+    for (Index i = 0; to.relative != nullptr && i < rows; ++i) {
+      Eigen::Map<Vector<T>>(to.relative - at - i, seen) +=
+          scores.row(i).transpose() * (scoring.bias_inside ? scoring.scale : T{1});
+    }
+  };
+  detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, detail::query_block, block);
+}
+
+/// What attends to what: a row of q for each token of the run's sequences, a row of k and v for each token that is attended to.
+/// With several heads, each has an equal share of the columns.
+template <class Run>
+struct AttentionInputs {
+  typename Run::Rows q, k, v;
+  Index heads = 1;
+  const Sequences* others = nullptr;                  ///< the split of k and v; nullptr for the run's own
+  typename Run::Scalar* relative_gradient = nullptr;  ///< as in AttentionGradient, of all sequences together
+};
+
+/// y = (A ⊙ D) v and what `fused` adds, for each sequence b and head, with A as `scoring_of(sequences, b)` says, `sequences`
+/// being the split of the keys, and the mask D of attention dropout: it comes after kernel and masks, as in lucidrains' models.
+///
+/// In a stream it remembers keys and values, and `scoring_of` is asked for a sequence of the tokens seen so far. An observer
+/// sees A under "weights.b", or with several heads "weights.b.head". `scoring_of` is copied as bytes; what it points to must
+/// stay until the backward pass is over. y has a row for each of q and a column for each of v.
+/// Cost: see attend() and attend_backward(); a stream's state has capacity × (S + E) numbers a head.
+template <class Run, class ScoringOf, class T = typename Run::Scalar>
+typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Fused<Run>& fused,
+                          const typename Run::Place& to) {
+  const auto y = run.make(run.count(in.q), run.width(in.v), to);
+  Epilogue<T> epilogue = epilogue_of(run, fused, y);
+  const Index heads = in.heads;
+  // y = attention of queries at `first` among the keys, for all sequences and heads
+  const auto forward = [&](const Sequences& queries, const Sequences& others, Rows<T> k, Rows<T> v, Index first,
+                           const DropoutMask<T>& dropout) {
+    const Rows<T> q = run[in.q], place = run[y];
+    for (Index b = 0; b < queries.count() && place.count > 0; ++b) {
+      Scoring<T> scoring = scoring_of(others, b);
+      for (Index head = 0; head < heads; ++head) {
+        scoring.dropout = dropout.at(b * heads + head);
+        const Rows<T> out = detail::head_of(place, queries, b, head, heads);
+        WeightsWatcher<T> watch;
+        if constexpr (!Run::records) {
+          if (run.observed()) {
+            watch = [&run, b, head, heads](Index, const ConstView<T>& weights) {
+              run.show(input_rows<T>(weights), "weights", b, heads > 1 ? head : -1);
+            };
+          }
+        }
+        attend<T>(detail::head_of(q, queries, b, head, heads), detail::head_of(k, others, b, head, heads),
+                  detail::head_of(v, others, b, head, heads), first, scoring, out, run.workspace(),
+                  epilogue.block(queries.offset(b), head * out.columns, out.count, out.columns), watch);
+      }
+    }
+  };
+  if constexpr (Run::records) {
+    const DropoutMask<T> dropout = run.attention_dropout();
+    const auto kept = fused.keeps() ? run.make(run.count(in.q), run.width(in.v)) : y;
+    if (fused.keeps()) {
+      epilogue.kept = run[kept];
+    }
+    const Index queries = run.kept_sequences(), others = in.others == nullptr ? queries : run.keep(*in.others);
+    forward(run.sequences(), in.others == nullptr ? run.sequences() : *in.others, run[in.k], run[in.v], 0, dropout);
+    run.push([in, y, kept, fused, scoring_of, dropout, queries, others](auto& back) {
+      const Rows<T> dz = backward_through(back, fused, y, kept), q = back[in.q], k = back[in.k], v = back[in.v];
+      const Rows<T> dq = accumulator(back, in.q), dk = accumulator(back, in.k), dv = accumulator(back, in.v);
+      const Sequences of_q = back.sequences(queries), of_k = back.sequences(others);
+      for (Index b = 0; b < of_q.count(); ++b) {
+        Scoring<T> scoring = scoring_of(of_k, b);
+        for (Index head = 0; head < in.heads; ++head) {
+          scoring.dropout = dropout.at(b * in.heads + head);
+          const auto query = [&](const Rows<T>& x) { return detail::head_of(x, of_q, b, head, in.heads); };
+          const auto key = [&](const Rows<T>& x) { return detail::head_of(x, of_k, b, head, in.heads); };
+          attend_backward<T>(query(q), key(k), key(v), query(dz), 0, scoring,
+                             {query(dq), key(dk), key(dv), in.relative_gradient}, back.workspace());
+        }
+      }
+    });
+  } else if constexpr (Run::streams) {
+    const Index capacity = run.capacity(), first = run.position(), seen = first + run.count(in.q);
+    Matrix<T>&keys = run.remember(capacity, run.width(in.k)), &values = run.remember(capacity, run.width(in.v));
+    keys.middleRows(first, run.count(in.q)) = run[in.k];
+    values.middleRows(first, run.count(in.q)) = run[in.v];
+    run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()));
+    forward(run.sequences(), Sequences::single(seen), Rows<T>(keys).middle(0, seen), Rows<T>(values).middle(0, seen), first, {});
+  } else {
+    forward(run.sequences(), in.others == nullptr ? run.sequences() : *in.others, in.k, in.v, 0, {});
+  }
+  return y;
+}
+
+}  // namespace gated

@@ -1,0 +1,243 @@
+#pragma once
+
+#include "gated/core/stream.hpp"
+#include "gated/ops/attention.hpp"
+#include "gated/ops/mixed_chunk.hpp"
+
+/// @file
+/// Mixed-chunk attention as an op: over a batch, over the next tokens of a stream, and its backward pass.
+
+namespace gated {
+
+namespace detail {
+
+/// Backward through y += scale · q M: ∂q += scale · ∂y Mᵀ.
+template <class T>
+void recall_backward(const ConstView<T>& dy, const ConstView<T>& memory, T scale, View<T> dq, Workspace<T>& workspace) {
+  matmul(dy, transposed(memory), dq, workspace, {.scale = scale, .added = dq});
+}
+
+/// Backward through M += share · kᵀ v: ∂k += share · v ∂Mᵀ, ∂v += share · k ∂M.
+template <class T>
+void remember_backward(const ConstView<T>& k, const ConstView<T>& v, T share, const ConstView<T>& memory, View<T> dk,
+                       View<T> dv, Workspace<T>& workspace) {
+  matmul(v, transposed(memory), dk, workspace, {.scale = share, .added = dk});
+  matmul(k, memory, dv, workspace, {.scale = share, .added = dv});
+}
+
+/// The global part where tokens read one memory of all of them: a sequence, or with own_chunk a chunk.
+template <class T>
+void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy, ChunkParts<T> to, Workspace<T>& workspace) {
+  const auto frame = workspace.frame();
+  MatrixMap<T> memory = workspace.matrix(parts.global_k.cols(), parts.values.cols());
+  remember<T>(parts.global_k, parts.values, share, {}, memory, workspace);
+  recall_backward<T>(dy, memory, T{1}, to.global_q, workspace);
+  remember<T>(parts.global_q, dy, T{1}, {}, memory, workspace);  // the gradient of the memory
+  remember_backward<T>(parts.global_k, parts.values, share, memory, to.global_k, to.values, workspace);
+}
+
+/// The global part where chunk h reads the memory of the chunks before it: once forward for the memories, then backward for
+/// their gradients, ∂M_h = ∂M_{h+1} + scale_h · Q_hᵀ ∂y_h.
+template <class T>
+void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, const ConstView<T>& dy, ChunkParts<T> to,
+                            Workspace<T>& workspace) {
+  const auto frame = workspace.frame();
+  const Index length = dy.rows(), c = mixing.chunk, chunks = (length + c - 1) / c;
+  const T share = mixing.share(length);
+  MatrixMap<T> memory = workspace.matrix(parts.global_k.cols(), parts.values.cols());
+  const Rows<const T> before = memory;
+  for (Index h = 1; h < chunks; ++h) {
+    const ChunkParts<T> last = parts.rows((h - 1) * c, c);
+    remember<T>(last.global_k, last.values, share, h == 1 ? Rows<const T>() : before, memory, workspace);
+    const Index rows = std::min(c, length - h * c);
+    recall_backward<T>(dy.middleRows(h * c, rows), memory, memory_scale<T>(mixing.reduction, h),
+                       to.rows(h * c, rows).global_q, workspace);
+  }
+  for (Index h = chunks - 1; h > 0; --h) {
+    const Index rows = std::min(c, length - h * c);
+    remember<T>(parts.rows(h * c, rows).global_q, dy.middleRows(h * c, rows), memory_scale<T>(mixing.reduction, h),
+                h == chunks - 1 ? Rows<const T>() : before, memory, workspace);
+    const ChunkParts<T> last = parts.rows((h - 1) * c, c), back = to.rows((h - 1) * c, c);
+    remember_backward<T>(last.global_k, last.values, share, memory, back.global_k, back.values, workspace);
+  }
+}
+
+}  // namespace detail
+
+/// The backward pass through mix_sequence() of one whole sequence: attend_backward() of each chunk, and of the memories
+///
+///     ∂Q_h = scale_h ∂y_h M_hᵀ        ∂K_h = share · V_h ∂Mᵀ        ∂V_h = share · K_h ∂M
+///
+/// with ∂M = Σ scale_h' Q_h'ᵀ ∂y_h' over the chunks h' that read what chunk h gave. Gradients are added to; those of the
+/// relative bias go where `relative` points, unless to nullptr.
+/// Cost: 2·N·(c·(3·S + 2·E) + 5·S·E) flops; scratch 256·c + S·E.
+template <class T>
+void mix_sequence_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, const ConstView<T>& dy, ChunkParts<T> to,
+                           T* relative, Workspace<T>& workspace) {
+  const Index length = dy.rows(), c = mixing.chunk;
+  for (Index first = 0; first < length; first += c) {
+    const Index rows = std::min(c, length - first);
+    const ChunkParts<T> chunk = parts.rows(first, rows), back = to.rows(first, rows);
+    const ConstView<T> own = dy.middleRows(first, rows);
+    attend_backward<T>(chunk.local_q, chunk.local_k, chunk.values, own, 0, mixing.local_of(first / c),
+                       {back.local_q, back.local_k, back.values, relative}, workspace);
+    if (mixing.own_chunk()) {
+      detail::shared_memory_backward<T>(chunk, mixing.share(length), own, back, workspace);
+    }
+  }
+  if (mixing.local.causal) {
+    detail::causal_memory_backward<T>(parts, mixing, dy, to, workspace);
+  } else if (!mixing.own_chunk() && length > 0) {
+    detail::shared_memory_backward<T>(parts, mixing.share(length), dy, to, workspace);
+  }
+}
+
+/// What mixes in chunks: see ChunkParts and AttentionInputs.
+template <class Run>
+struct ChunkInputs {
+  typename Run::Rows local_q, local_k, global_q, global_k, values;
+  Index heads = 1;
+  typename Run::Scalar* relative_gradient = nullptr;
+
+  /// Those of sequence b and one head, `matrix` giving the rows of each.
+  template <class Matrix>
+  auto parts(const Sequences& sequences, Index b, Index head, const Matrix& matrix) const {
+    const auto part = [&](const typename Run::Rows& x) {
+      return View<typename Run::Scalar>(detail::head_of<typename Run::Scalar>(matrix(x), sequences, b, head, heads));
+    };
+    return ChunkParts<typename Run::Scalar>{part(local_q), part(local_k), part(global_q), part(global_k), part(values)};
+  }
+};
+
+namespace detail {
+
+/// x_i ← x_i · visible_i in place, and its gradient likewise. Nothing may have read x before, except what made it.
+template <class Run, class T = typename Run::Scalar>
+void hide_rows(Run& run, const typename Run::Rows& x, const T* visible) {
+  const auto hide = [visible](View<T> rows) {
+    for (Index i = 0; i < rows.rows(); ++i) {
+      rows.row(i) *= visible[i];
+    }
+  };
+  hide(run[x]);
+  if constexpr (Run::records) {
+    run.push([x, hide](auto& back) { hide(accumulator(back, x)); });
+  }
+}
+
+/// The next tokens of a stream. Position p is token p mod c of chunk p / c. What a finished chunk leaves is the memory; of the
+/// open one local keys, global keys and values are kept.
+template <class T>
+void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMixing<T>& mixing, const Epilogue<T>& epilogue,
+                const Rows<T>& y) {
+  using Memory = typename Stream<T>::Memory;
+  Workspace<T>& workspace = run.workspace();
+  const Index c = mixing.chunk, heads = in.heads, e = run.width(in.values), s = run.width(in.global_k);
+  Matrix<T>& memory = run.remember(s, e / heads, Memory::sums);  // head below head
+  Matrix<T>& local_keys = run.remember(c, s, Memory::sums);
+  Matrix<T>& global_keys = run.remember(c, s, Memory::sums);
+  Matrix<T>& values = run.remember(c, e, Memory::sums);
+  Index position = run.position();
+  workspace.reserve(attend_scratch<T>(c, workspace.threads()));
+  for (Index done = 0; done < y.count;) {
+    const Index filled = position % c, finished = position / c, rows = std::min(y.count - done, c - filled), seen = filled + rows;
+    const auto next = [&](const Rows<T>& x) { return ConstView<T>(x.middle(done, rows)); };
+    local_keys.middleRows(filled, rows) = next(in.local_k);
+    global_keys.middleRows(filled, rows) = next(in.global_k);
+    values.middleRows(filled, rows) = next(in.values);
+    const auto head_of = [&](const Rows<T>& x, Index head, Index first, Index count) {
+      return x.block(first, head * (x.columns / heads), count, x.columns / heads);
+    };
+    for (Index head = 0; head < heads; ++head) {
+      WeightsWatcher<T> watch;
+      if (run.observed()) {
+        watch = [&](Index, const ConstView<T>& weights) {
+          run.show(input_rows<T>(weights), "weights", 0, heads > 1 ? head : finished, heads > 1 ? finished : -1);
+        };
+      }
+      const Rows<T> own_memory = Rows<T>(memory).middle(head * (s / heads), s / heads), out = head_of(y, head, done, rows);
+      mix_chunk<T>(head_of(in.local_q, head, done, rows), head_of(in.global_q, head, done, rows),
+                   head_of(local_keys, head, 0, seen), head_of(values, head, 0, seen), filled, mixing.local, own_memory,
+                   memory_scale<T>(mixing.reduction, finished), out, workspace,
+                   epilogue.block(done, head * out.columns, rows, out.columns), watch);
+      if (seen == c) {
+        remember<T>(head_of(global_keys, head, 0, c), head_of(values, head, 0, c), T{1} / static_cast<T>(c),
+                    finished == 0 ? Rows<const T>() : Rows<const T>(own_memory), own_memory, workspace);
+      }
+    }
+    position += rows;
+    done += rows;
+  }
+}
+
+}  // namespace detail
+
+/// y = (A ⊙ D) v + Q M and what `fused` adds, for each sequence and head, mixed as `mixing` says, with the mask D of attention
+/// dropout. Tokens that the run's mask hides are not attended to.
+///
+/// A causal stream keeps memory, local keys, global keys and values of the open chunk: S·E / h + c·(2S + E) numbers for h
+/// heads, however long the sequence. An observer sees A of each chunk under "weights.b.chunk", or "weights.b.head.chunk". What
+/// `mixing` points to must stay until the backward pass is over.
+/// Cost: see mix_sequence() and mix_sequence_backward().
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows mix_chunks(Run& run, const ChunkInputs<Run>& in, const ChunkMixing<T>& mixing, const Fused<Run>& fused,
+                              const typename Run::Place& to) {
+  const auto y = run.make(run.count(in.values), run.width(in.values), to);
+  const T* const visible = mask_values<T>(run.mask(), run);
+  if (visible != nullptr) {
+    detail::hide_rows(run, in.global_k, visible);
+  }
+  Epilogue<T> epilogue = epilogue_of(run, fused, y);
+  DropoutMask<T> dropout;
+  if constexpr (Run::streams) {
+    detail::mix_stream<T>(run, in, mixing, epilogue, y);
+    return y;
+  }
+  const auto mixing_of = [mixing, visible](const Sequences& sequences, Index b, const DropoutMask<T>& dropped) {
+    ChunkMixing<T> own = mixing;
+    own.local.keys = visible == nullptr ? nullptr : visible + sequences.offset(b);
+    own.local.dropout = dropped;
+    return own;
+  };
+  if constexpr (Run::records) {
+    dropout = run.attention_dropout();
+    const auto kept = fused.keeps() ? run.make(run.count(in.values), run.width(in.values)) : y;
+    if (fused.keeps()) {
+      epilogue.kept = run[kept];
+    }
+    run.push([in, y, kept, fused, mixing_of, dropout, sequences = run.kept_sequences()](auto& back) {
+      const Rows<T> dz = backward_through(back, fused, y, kept);
+      const Sequences split = back.sequences(sequences);
+      for (Index b = 0; b < split.count(); ++b) {
+        for (Index head = 0; head < in.heads; ++head) {
+          mix_sequence_backward<T>(in.parts(split, b, head, [&](auto x) { return Rows<T>(back[x]); }),
+                                   mixing_of(split, b, dropout.at(b * in.heads + head)),
+                                   detail::head_of(dz, split, b, head, in.heads),
+                                   in.parts(split, b, head, [&](auto x) { return Rows<T>(accumulator(back, x)); }),
+                                   in.relative_gradient, back.workspace());
+        }
+      }
+    });
+  }
+  const Sequences& sequences = run.sequences();
+  const Rows<T> place = run[y];
+  for (Index b = 0; b < sequences.count() && place.count > 0; ++b) {
+    for (Index head = 0; head < in.heads; ++head) {
+      const Rows<T> out = detail::head_of(place, sequences, b, head, in.heads);
+      WeightsWatcher<T> watch;
+      if constexpr (!Run::records) {
+        if (run.observed()) {
+          watch = [&run, b, head, heads = in.heads](Index chunk, const ConstView<T>& weights) {
+            run.show(input_rows<T>(weights), "weights", b, heads > 1 ? head : chunk, heads > 1 ? chunk : -1);
+          };
+        }
+      }
+      mix_sequence<T>(in.parts(sequences, b, head, [&](auto x) { return Rows<T>(run[x]); }),
+                      mixing_of(sequences, b, dropout.at(b * in.heads + head)), out, run.workspace(),
+                      epilogue.block(sequences.offset(b), head * out.columns, out.count, out.columns), watch);
+    }
+  }
+  return y;
+}
+
+}  // namespace gated

@@ -1,0 +1,112 @@
+#pragma once
+
+#include "gated/ops/activation.hpp"
+#include "gated/ops/dropout.hpp"
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// What is done to each number alone, as ops with their derivatives: activations, gating, sums, dropout.
+///
+/// Projections take activations, gates and residuals along (ops/fused.hpp), which costs no pass over memory. These are for what
+/// stands elsewhere.
+
+namespace gated {
+
+namespace detail {
+
+template <class Run>
+void expect_same_shape(const char* where, Run& run, const typename Run::Rows& a, const typename Run::Rows& b) {
+  require<ShapeError>(run.count(a) == run.count(b) && run.width(a) == run.width(b), where, ": a is ", run.count(a), " × ",
+                      run.width(a), " and b is ", run.count(b), " × ", run.width(b), ", expected equal shapes.");
+}
+
+}  // namespace detail
+
+/// y = act(x). ∂x = ∂y ⊙ act'(x).
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows activate(Run& run, const typename Run::Rows& x, Activation activation,
+                            const typename Run::Place& to = {}) {
+  if (activation == Activation::identity) {
+    return x;
+  }
+  const auto y = run.make(run.count(x), run.width(x), to);
+  with_activation(activation, [&](auto act) {
+    const auto from = reader<T>(run[x]);
+    assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) { return act.value(from(i, j, lanes)); });
+  });
+  if constexpr (Run::records) {
+    run.push([activation, x, y](auto& back) {
+      with_activation(activation, [&](auto act) {
+        const auto from = reader<T>(back[x]), dy = reader<T>(back.gradient(y));
+        add_gradient(back, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.derivative(from(i, j, lanes)); });
+      });
+    });
+  }
+  return y;
+}
+
+/// y = a ⊙ b: gating. ∂a = ∂y ⊙ b, ∂b = ∂y ⊙ a.
+/// Errors: ShapeError for different shapes.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows multiply(Run& run, const typename Run::Rows& a, const typename Run::Rows& b,
+                            const typename Run::Place& to = {}) {
+  detail::expect_same_shape("multiply", run, a, b);
+  const auto y = run.make(run.count(a), run.width(a), to);
+  const auto left = reader<T>(run[a]), right = reader<T>(run[b]);
+  assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) { return left(i, j, lanes) * right(i, j, lanes); });
+  if constexpr (Run::records) {
+    run.push([a, b, y](auto& back) {
+      const auto dy = reader<T>(back.gradient(y)), x = reader<T>(back[a]), z = reader<T>(back[b]);
+      add_gradient(back, a, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * z(i, j, lanes); });
+      add_gradient(back, b, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * x(i, j, lanes); });
+    });
+  }
+  return y;
+}
+
+/// y = a + b ⊙ scale, with a learned scale per channel or none. ∂a = ∂y, ∂b = ∂y ⊙ scale, ∂scale = Σ ∂y ⊙ b over the tokens.
+/// Errors: ShapeError for different shapes.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows add(Run& run, const typename Run::Rows& a, const typename Run::Rows& b,
+                       const std::type_identity_t<T>* scale = nullptr, const typename Run::Place& to = {}) {
+  detail::expect_same_shape("add", run, a, b);
+  const auto y = run.make(run.count(a), run.width(a), to);
+  const auto left = reader<T>(run[a]), right = reader<T>(run[b]);
+  assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) {
+    const Simd<T> x = right(i, j, lanes), sum = left(i, j, lanes);
+    return scale == nullptr ? sum + x : fma(x, Simd<T>::load(scale + j, lanes), sum);
+  });
+  if constexpr (Run::records) {
+    run.push([a, b, scale, y](auto& back) {
+      const ConstView<T> dy = back.gradient(y);
+      const auto slope = reader<T>(dy), x = reader<T>(back[b]);
+      add_gradient(back, a, dy);
+      if (scale == nullptr) {
+        return add_gradient(back, b, dy);
+      }
+      add_gradient(back, b, [&](Index i, Index j, Index lanes) { return slope(i, j, lanes) * Simd<T>::load(scale + j, lanes); });
+      if (T* const to_scale = back.gradient_of(scale)) {
+        add_column_sums<T>(dy.rows(), dy.cols(), to_scale, back.workspace(),
+                           [&](Index i, Index j, Index lanes) { return slope(i, j, lanes) * x(i, j, lanes); });
+      }
+    });
+  }
+  return y;
+}
+
+/// y = x ⊙ c with factors c(row, column, lanes) that are no parameters. ∂x = ∂y ⊙ c. `c` is copied as bytes.
+template <class Run, class Factors, class T = typename Run::Scalar>
+typename Run::Rows scale(Run& run, const typename Run::Rows& x, const Factors& c, const typename Run::Place& to = {}) {
+  const auto y = run.make(run.count(x), run.width(x), to);
+  const auto from = reader<T>(run[x]);
+  assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) { return from(i, j, lanes) * c(i, j, lanes); });
+  if constexpr (Run::records) {
+    run.push([x, y, c](auto& back) {
+      const auto dy = reader<T>(back.gradient(y));
+      add_gradient(back, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * c(i, j, lanes); });
+    });
+  }
+  return y;
+}
+
+}  // namespace gated

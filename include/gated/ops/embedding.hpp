@@ -1,0 +1,67 @@
+#pragma once
+
+#include <span>
+
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// Rows of a table, by ids: an op with its derivative.
+
+namespace gated {
+
+/// Token ids of a text, 0 … V-1.
+using Tokens = std::span<const Index>;
+
+namespace detail {
+
+/// ∂weight[id] += ∂y_t, token by token in their order.
+template <class Back, class Variable, class Id, class T = typename Back::Scalar>
+void embed_backward(Back& back, const Matrix<T>& weight, const Id& id, Variable y) {
+  if (T* const to = back.gradient_of(weight.data())) {
+    const ConstView<T> dy = back.gradient(y);
+    Eigen::Map<Matrix<T>> gradient(to, weight.rows(), weight.cols());
+    for (Index t = 0; t < dy.rows(); ++t) {
+      gradient.row(id(t)) += dy.row(t);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// y_t = weight[id_t]. ∂weight[id_t] += ∂y_t. `ids` must stay until the backward pass is over.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows embed(Run& run, const Matrix<T>& weight, Tokens ids, const typename Run::Place& to) {
+  const auto y = run.make(static_cast<Index>(ids.size()), weight.cols(), to);
+  View<T> rows = run[y];
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    rows.row(static_cast<Index>(t)) = weight.row(ids[t]);
+  }
+  if constexpr (Run::records) {
+    run.push([&weight, ids, y](auto& back) {
+      detail::embed_backward(back, weight, [ids](Index t) { return ids[static_cast<std::size_t>(t)]; }, y);
+    });
+  }
+  return y;
+}
+
+/// y_t = x_t + weight[id_t], id 0 for all where there are no ids. ∂x = ∂y, ∂weight as that of embed().
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows add_embedding(Run& run, const typename Run::Rows& x, const Matrix<T>& weight, Tokens ids,
+                                 const typename Run::Place& to) {
+  const auto y = run.make(run.count(x), run.width(x), to);
+  const auto id = [ids](Index t) { return ids.empty() ? 0 : ids[static_cast<std::size_t>(t)]; };
+  const View<T> from = run[x];
+  View<T> sum = run[y];
+  for (Index t = 0; t < sum.rows(); ++t) {
+    sum.row(t) = from.row(t) + weight.row(id(t));
+  }
+  if constexpr (Run::records) {
+    run.push([&weight, id, x, y](auto& back) {
+      add_gradient(back, x, back.gradient(y));
+      detail::embed_backward(back, weight, id, y);
+    });
+  }
+  return y;
+}
+
+}  // namespace gated

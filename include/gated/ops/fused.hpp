@@ -1,0 +1,121 @@
+#pragma once
+
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// What joins a product in a run, and the backward pass through it.
+
+namespace gated {
+
+/// What joins a projection on its way to its place, as Epilogue, of which `z` is the plain result:
+///
+///     y = activation(z + added) ⊙ gate + residual ⊙ residual_scale
+///
+/// In training, residual dropout and stochastic depth apply to what a residual is added to. `Rows` are those of the run.
+template <class Run>
+struct Fused {
+  using Rows = typename Run::Rows;
+  using T = typename Run::Scalar;
+
+  Rows added = {};
+  Activation activation = Activation::identity;
+  Rows gate = {};
+  Rows residual = {};
+  const Vector<T>* residual_scale = nullptr;  ///< a parameter; one of no size stands for ones
+  double survival = 1;                        ///< the probability that training keeps the branch beside the residual, a sequence
+
+  bool is_plain() const { return !added && activation == Activation::identity && !gate && !residual; }
+  /// What the backward pass through activation and gate must know.
+  bool keeps() const { return activation != Activation::identity || static_cast<bool>(gate); }
+  const T* scale() const { return residual_scale == nullptr || residual_scale->size() == 0 ? nullptr : residual_scale->data(); }
+};
+
+/// `fused` as the epilogue of a product y, with its own scale and biases in `own`.
+/// Errors: ShapeError for what has not the shape of y.
+template <class Run, class T = typename Run::Scalar>
+Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::Rows& y, Epilogue<T> own = {}) {
+  const auto rows = [&](const char* name, const auto& x) -> gated::Rows<const T> {
+    if (!x) {
+      return {};
+    }
+    require<ShapeError>(run.count(x) == run.count(y) && run.width(x) == run.width(y), "Fused: ", name, " is ", run.count(x),
+                        " × ", run.width(x), ", expected ", run.count(y), " × ", run.width(y), ", the shape of the result.");
+    return run[x];
+  };
+  own.added = rows("added", fused.added);
+  own.activation = fused.activation;
+  own.gate = rows("gate", fused.gate);
+  own.residual = rows("residual", fused.residual);
+  own.residual_scale = fused.scale();
+  return own;
+}
+
+/// The backward pass through activation, gate and residual: gives what they receive, and turns ∂y into ∂z in place.
+///
+///     ∂residual += ∂y ⊙ scale     ∂scale += Σ ∂y ⊙ residual     ∂gate += ∂y ⊙ act(z)     ∂z = ∂y ⊙ gate ⊙ act'(z)
+///
+/// `kept` holds z where fused.keeps(). Returns ∂z, in the memory of ∂y, which nobody reads afterwards.
+template <class Back, class Run, class T = typename Back::Scalar>
+View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows y, typename Run::Rows kept) {
+  Workspace<T>& workspace = back.workspace();
+  View<T> dz = back.last_gradient(y);
+  const auto dy = reader<T>(dz);
+  if (fused.residual) {
+    if (const T* const scale = fused.scale()) {
+      const auto x = reader<T>(back[fused.residual]);
+      if (T* const to = back.gradient_of(scale)) {
+        add_column_sums<T>(dz.rows(), dz.cols(), to, workspace,
+                           [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * x(i, j, lanes); });
+      }
+      add_gradient(back, fused.residual,
+                   [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * Simd<T>::load(scale + j, lanes); });
+    } else {
+      add_gradient<Back>(back, fused.residual, dz);
+    }
+  }
+  if (fused.keeps()) {
+    const auto z = reader<T>(back[kept]);
+    with_activation(fused.activation, [&](auto act) {
+      if (!fused.gate) {
+        return assign<T>(dz, workspace,
+                         [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.derivative(z(i, j, lanes)); });
+      }
+      const auto gate = reader<T>(back[fused.gate]);
+      const auto slope = [&, dy, z](Index i, Index j, Index lanes) {
+        return dy(i, j, lanes) * gate(i, j, lanes) * act.derivative(z(i, j, lanes));
+      };
+      if (!back.wants_gradient(fused.gate)) {
+        return assign<T>(dz, workspace, slope);
+      }
+      const auto target = back.target(fused.gate);  // ∂gate and ∂z in one pass
+      T* const to = const_cast<T*>(target.view.data());
+      const Index stride = target.view.outerStride();
+      assign<T>(dz, workspace, [&, to, stride, fresh = target.fresh](Index i, Index j, Index lanes) {
+        T* const at = to + i * stride + j;
+        const Simd<T> change = dy(i, j, lanes) * act.value(z(i, j, lanes));
+        (fresh ? change : Simd<T>::load(at, lanes) + change).store(at, lanes);
+        return slope(i, j, lanes);
+      });
+    });
+  }
+  if (fused.added) {
+    add_gradient<Back>(back, fused.added, dz);
+  }
+  return dz;
+}
+
+/// y = residual + branch(…), where something is dropped from the branch before the residual joins it: what cannot be fused.
+/// `compute(fused)` makes the branch. In inference, and in steps that drop nothing, it is compute(fused) with the residual.
+template <class Run, class Compute>
+typename Run::Rows join_residual(Run& run, const Fused<Run>& fused, const Compute& compute) {
+  if constexpr (Run::records) {
+    if (fused.residual && run.drops(fused.survival)) {
+      Fused<Run> branch = fused;
+      branch.residual = {};
+      return run.add(run.drop(compute(branch), fused.survival), fused.residual, fused.scale());
+    }
+  }
+  return compute(fused);
+}
+
+}  // namespace gated

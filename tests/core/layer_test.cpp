@@ -1,0 +1,169 @@
+#include "gated/core/layer.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/allocations.hpp"
+#include "tests/core/numbers.hpp"
+#include "tests/core/toy_layers.hpp"
+
+namespace gated {
+namespace {
+
+using test::message_of;
+using test::Neighbours;
+using test::random_matrix;
+using test::same_bits;
+using test::Times;
+using test::Totals;
+using test::Tower;
+using M = Matrix<double>;
+
+/// Expects that `f(y)` is an `E` with this text and writes nothing.
+template <class E, class F>
+void expect_refused(const std::string& expected, Index rows, Index columns, const F& f) {
+  M y = M::Constant(rows, columns, -7);
+  EXPECT_EQ(message_of<E>([&] { f(y); }), expected);
+  EXPECT_TRUE((y.array() == -7).all());
+}
+
+TEST(TokenLayer, FillsAMatrixOrMakesOne) {
+  const Times layer(3, 4);
+  const M x = random_matrix<double>(5, 4, 1);
+  Workspace<double> workspace;
+  M y = M::Zero(7, 9);
+  layer.forward(x, y.block(1, 2, 5, 4), workspace);
+  EXPECT_TRUE(same_bits(y.block(1, 2, 5, 4), M(3 * x)));
+  y.block(1, 2, 5, 4).setZero();
+  EXPECT_TRUE(y.isZero(0));
+  EXPECT_TRUE(same_bits(layer.forward(x, workspace), M(3 * x)));
+  M in_place = x;
+  layer.forward(in_place, in_place, workspace);
+  EXPECT_TRUE(same_bits(in_place, M(3 * x)));
+}
+
+TEST(TokenLayer, NamesItselfInItsRefusals) {
+  const Times layer(3, 4);
+  Workspace<double> workspace;
+  expect_refused<ShapeError>(
+      "Times::forward: x has 5 columns, expected in = 4 (a matrix is tokens × channels, one row a token).", 2, 4,
+      [&](M& y) { layer.forward(M(2, 5), y, workspace); });
+  expect_refused<ShapeError>("Times::forward: y is 3 × 4, expected 2 × 4. Outputs are written in place and never resized.", 3,
+                             4, [&](M& y) { layer.forward(M(2, 4), y, workspace); });
+}
+
+TEST(TokenLayer, AllocatesNothing) {
+  const Times layer(3, 4);  // whose body takes no memory either
+  const M x = random_matrix<double>(5, 4, 1);
+  M y(5, 4);
+  Workspace<double> workspace;
+  EXPECT_EQ(test::allocations_during([&] { layer.forward(x, y, workspace); }), 0);
+}
+
+/// The sum of each two rows: an output of another shape, and a check of its own.
+struct Halves : TokenLayer<Halves, double> {
+  static constexpr const char* name = "Halves";
+  static constexpr auto fields() { return std::tuple{}; }
+  Index in() const { return 4; }
+  Index out() const { return 1; }
+  Index output_rows(Index rows) const { return rows / 2; }
+  void check(const ConstView<double>& x) const { require<ShapeError>(x.rows() % 2 == 0, "Halves: an odd number of rows."); }
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    const auto y = run.make(run.count(x) / 2, 1, to);
+    for (Index i = 0; i < run.count(y); ++i) {
+      run[y](i, 0) = run[x].middleRows(2 * i, 2).sum();
+    }
+    return y;
+  }
+};
+
+TEST(TokenLayer, MayChangeTheNumberOfRowsAndCheckThemItself) {
+  const Halves layer;
+  Workspace<double> workspace;
+  const M y = layer.forward(M::Ones(6, 4), workspace);
+  EXPECT_TRUE(same_bits(y, M(M::Constant(3, 1, 8))));
+  expect_refused<ShapeError>("Halves: an odd number of rows.", 2, 1, [&](M& out) { layer.forward(M(5, 4), out, workspace); });
+}
+
+TEST(SequenceLayer, FillsAMatrixOrMakesOne) {
+  const Tower layer(2, 3, 9);
+  const Sequences sequences = Sequences::of_lengths({4, 0, 5});
+  const M x = random_matrix<double>(9, 3, 1);
+  Workspace<double> workspace;
+  const M y = layer.forward(x, sequences, workspace);
+  for (const Index b : {0, 2}) {
+    const Index offset = sequences.offset(b), length = sequences.length(b);
+    EXPECT_TRUE(same_bits(layer.forward(x.middleRows(offset, length), Sequences::single(length), workspace),
+                          y.middleRows(offset, length)));
+  }
+  M whole = M::Zero(11, 8);
+  layer.forward(x, sequences, whole.block(1, 2, 9, 3), workspace);
+  EXPECT_TRUE(same_bits(whole.block(1, 2, 9, 3), y));
+  whole.block(1, 2, 9, 3).setZero();
+  EXPECT_TRUE(whole.isZero(0));
+  M in_place = x;
+  layer.forward(in_place, sequences, in_place, workspace);
+  EXPECT_TRUE(same_bits(in_place, y));
+  EXPECT_EQ(layer.forward(M(0, 3), Sequences::uniform(0, 5), workspace).rows(), 0);
+}
+
+template <class L>
+concept TakesMask = requires(const L& layer, M x, Workspace<double>& workspace, Mask mask) {
+  layer.forward(x, Sequences::single(1), x, workspace, mask);
+  layer.forward(x, Sequences::single(1), workspace, mask);
+};
+
+TEST(SequenceLayer, TakesAMaskIfItSaysSo) {
+  EXPECT_TRUE(TakesMask<Totals>);
+  EXPECT_FALSE(TakesMask<Neighbours>);
+  const std::vector<std::uint8_t> mask{1, 0, 1};
+  Workspace<double> workspace;
+  M x(3, 1), expected(3, 1), y(3, 1);
+  x << 1, 2, 4;
+  expected << 1, 1, 5;
+  EXPECT_TRUE(same_bits(Totals(1).forward(x, Sequences::single(3), workspace, mask), expected));
+  Totals(1).forward(x, Sequences::single(3), y, workspace, mask);
+  EXPECT_TRUE(same_bits(y, expected));
+}
+
+TEST(SequenceLayer, NamesItselfAndTheCallInItsRefusals) {
+  const Neighbours layer(3, 4);
+  Workspace<double> workspace;
+  const auto forward = [&](Index rows, Index columns, const Sequences& sequences) {
+    return [&, rows, columns, sequences](M& y) { layer.forward(M(rows, columns), sequences, y, workspace); };
+  };
+  expect_refused<ShapeError>(
+      "Neighbours::forward: x has 5 columns, expected channels = 3 (a matrix is tokens × channels, one row a token).", 2, 3,
+      forward(2, 5, Sequences::single(2)));
+  expect_refused<ShapeError>(
+      "Neighbours::forward: x has 2 rows, but the sequences cover 1 sequence × 3 tokens. Every row belongs to exactly one "
+      "sequence.",
+      2, 3, forward(2, 3, Sequences::single(3)));
+  expect_refused<ShapeError>("Neighbours::forward: y is 2 × 4, expected 2 × 3. Outputs are written in place and never resized.",
+                             2, 4, forward(2, 3, Sequences::single(2)));
+  expect_refused<ShapeError>("Neighbours::forward: a sequence is too long.", 5, 3, forward(5, 3, Sequences::single(5)));
+  const std::vector<std::uint8_t> mask{1, 0, 1};
+  expect_refused<ShapeError>("Totals::forward: the mask has 3 entries, expected 2, one a token.", 2, 3,
+                             [&](M& y) { Totals(3).forward(M(2, 3), Sequences::single(2), y, workspace, mask); });
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              layer.expect_input({"Neighbours", "record"}, M(5, 3), Sequences::single(5), {});
+            }),
+            "Neighbours::record: a sequence is too long.");
+  State<double> state = layer.start();
+  expect_refused<ShapeError>(
+      "Neighbours::extend: x has 5 columns, expected channels = 3 (a matrix is tokens × channels, one row a token).", 1, 3,
+      [&](M& y) { layer.extend(M(1, 5), state, y, workspace); });
+  expect_refused<ShapeError>("Neighbours::extend: y is 2 × 3, expected 1 × 3. Outputs are written in place and never resized.",
+                             2, 3, [&](M& y) { layer.extend(M(1, 3), state, y, workspace); });
+}
+
+TEST(SequenceLayer, NamesTheLayerAloneInsideABody) {
+  Tower layer(1, 3, 9);
+  layer.head->channels = 4;
+  Workspace<double> workspace;
+  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(M::Zero(2, 3), Sequences::single(2), workspace); }),
+            "Times: x has 3 columns, expected channels = 4 (a matrix is tokens × channels, one row a token).");
+}
+
+}  // namespace
+}  // namespace gated

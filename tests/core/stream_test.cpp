@@ -1,0 +1,268 @@
+#include "gated/core/stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/numbers.hpp"
+#include "tests/core/toy_layers.hpp"
+
+namespace gated {
+namespace {
+
+using test::message_of;
+using test::Neighbours;
+using test::Pair;
+using test::random_matrix;
+using test::same_bits;
+using test::Totals;
+using test::Tower;
+using M = Matrix<double>;
+
+constexpr Index length = 12;
+
+/// A layer, twelve tokens, and what forward() makes of them.
+template <class L>
+struct Streamed {
+  L layer;
+  M x = random_matrix<double>(length, 3, 2);
+  Workspace<double> workspace;
+  M whole = layer.forward(x, Sequences::single(length), workspace);
+
+  explicit Streamed(const L& layer_) : layer(layer_) {}
+
+  /// The outputs for the next `count` tokens of x.
+  M go_on(State<double>& state, Index count) {
+    M y(count, 3);
+    layer.extend(x.middleRows(state.position(), count), state, y, workspace);
+    return y;
+  }
+};
+
+/// Calls `f` with layers that remember tokens, sums, and both.
+template <class F>
+void for_each_kind(const F& f) {
+  f(Neighbours(3, length));
+  f(Totals(3));
+  f(Tower(2, 3, length));
+}
+
+TEST(Stream, GivesEachTokenItsRowOfTheBatch) {
+  for_each_kind([](const auto& layer) {
+    Streamed s(layer);
+    for (const Index step : {1, 2, 5, 12}) {
+      State<double> state = layer.start(length);
+      for (Index t = 0; t < length; t += step) {
+        const Index count = std::min(step, length - t);
+        EXPECT_EQ(state.position(), t);
+        EXPECT_TRUE(same_bits(s.go_on(state, count), s.whole.middleRows(t, count))) << layer.name << ", token " << t;
+      }
+      EXPECT_EQ(state.position(), length);
+    }
+  });
+}
+
+TEST(Stream, MayWriteOverItsInput) {
+  for_each_kind([](const auto& layer) {
+    Streamed s(layer);
+    State<double> state = layer.start(length);
+    for (const Index t : {0, 6}) {
+      M x = s.x.middleRows(t, 6);
+      layer.extend(x, state, x, s.workspace);
+      EXPECT_TRUE(same_bits(x, s.whole.middleRows(t, 6))) << layer.name;
+    }
+  });
+}
+
+TEST(Stream, OfNoTokensLeavesTheStateAsItIs) {
+  for_each_kind([](const auto& layer) {
+    Streamed s(layer);
+    State<double> state = layer.start(length);
+    s.go_on(state, 5);
+    s.go_on(state, 0);
+    EXPECT_EQ(state.position(), 5);
+    EXPECT_TRUE(same_bits(s.go_on(state, 7), s.whole.bottomRows(7))) << layer.name;
+  });
+}
+
+TEST(Stream, ShowsTheSameLayersAsABatch) {
+  for_each_kind([](const auto& layer) {
+    std::vector<std::string> paths;
+    Workspace<double> workspace;
+    workspace.observe([&](const std::string& path, ConstView<double>) { paths.push_back(path); });
+    const M x = random_matrix<double>(1, 3, 1);
+    layer.forward(x, Sequences::single(1), workspace);
+    const auto expected = std::exchange(paths, {});
+    State<double> state = layer.start(length);
+    M y(1, 3);
+    layer.extend(x, state, y, workspace);
+    EXPECT_EQ(paths, expected) << layer.name << ": and nothing while the state is made and checked";
+  });
+}
+
+TEST(State, OfALayerIsOfTheSizeOfWhatItRemembers) {
+  EXPECT_EQ(Neighbours(3, length).start().bytes(), 12 * 3 * sizeof(double));
+  EXPECT_EQ(Neighbours(3, length).start(5).bytes(), 5 * 3 * sizeof(double));
+  EXPECT_EQ(Totals(3).start().bytes(), 3 * sizeof(double));
+  Streamed s(Tower(2, 3, length));
+  State<double> state = s.layer.start();
+  EXPECT_EQ(state.bytes(), (2 + 12) * 3 * sizeof(double));
+  s.go_on(state, length);
+  EXPECT_EQ(state.bytes(), (2 + 12) * 3 * sizeof(double));
+}
+
+TEST(State, HasRoomForAsManyTokensAsAreAskedForOrTheLayerCanServe) {
+  EXPECT_EQ(Neighbours(3, length).start().capacity(), 12);
+  EXPECT_EQ(Neighbours(3, length).start(5).capacity(), 5);
+  EXPECT_EQ(Neighbours(3, length).start(0).capacity(), 0);
+  EXPECT_EQ(Totals(3).start().capacity(), State<double>::unlimited);
+  EXPECT_EQ(Totals(3).start(1000000).capacity(), 1000000);
+  EXPECT_EQ(message_of<ShapeError>([] { Neighbours(3, length).start(13); }),
+            "Neighbours::start: capacity = 13, but the model can serve 12 tokens at most.");
+  EXPECT_EQ(message_of<ArgumentError>([] { Totals(3).start(-1); }), "Totals::start: capacity = -1 must not be negative.");
+}
+
+TEST(State, NeedsACapacityWhereEveryTokenIsRemembered) {
+  const Neighbours endless(3, State<double>::unlimited);
+  EXPECT_EQ(
+      message_of<ArgumentError>([&] { endless.start(); }),
+      "Neighbours::start: it remembers the keys and values of every token. Give start() the number of tokens to make room "
+      "for: start(capacity).");
+  EXPECT_EQ(endless.start(7).capacity(), 7);
+}
+
+TEST(State, ThatWasCopiedGoesItsOwnWay) {
+  for_each_kind([](const auto& layer) {
+    Streamed s(layer);
+    State<double> state = layer.start(length);
+    s.go_on(state, 5);
+    State<double> branch = state;
+    const M other = random_matrix<double>(4, 3, 9);
+    M y(4, 3), branched(9, 3);
+    layer.extend(other, branch, y, s.workspace);
+    EXPECT_EQ(branch.position(), 9);
+    EXPECT_EQ(state.position(), 5);
+    EXPECT_TRUE(same_bits(s.go_on(state, 7), s.whole.bottomRows(7))) << layer.name;
+    branched << s.x.topRows(5), other;
+    EXPECT_TRUE(same_bits(y, layer.forward(branched, Sequences::single(9), s.workspace).bottomRows(4))) << layer.name;
+  });
+}
+
+TEST(State, ThatWasRewoundHasNeverBeenFurther) {
+  Streamed s(Neighbours(3, length));
+  State<double> state = s.layer.start();
+  s.go_on(state, 5);
+  M astray = M::Constant(7, 3, std::numeric_limits<double>::quiet_NaN());
+  s.layer.extend(astray, state, astray, s.workspace);
+  state.rewind(5);
+  EXPECT_TRUE(same_bits(s.go_on(state, 7), s.whole.bottomRows(7)));
+  state.rewind(0);
+  EXPECT_TRUE(same_bits(s.go_on(state, 12), s.whole));
+}
+
+TEST(State, RefusesToRewindToWhereItHasNotBeen) {
+  Streamed s(Neighbours(3, length));
+  State<double> state = s.layer.start();
+  s.go_on(state, 4);
+  EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(5); }), "State::rewind: position = 5, expected 0 … 4.");
+  EXPECT_THROW(state.rewind(-1), ArgumentError);
+  EXPECT_EQ(state.position(), 4);
+}
+
+TEST(State, RefusesToTakeTokensOutOfASum) {
+  for (const bool both : {false, true}) {
+    Streamed<Tower> tower(Tower(1, 3, length));
+    Streamed<Totals> totals(Totals(3));
+    State<double> state = both ? tower.layer.start() : totals.layer.start();
+    both ? tower.go_on(state, 4) : totals.go_on(state, 4);
+    EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(3); }),
+              "State::rewind: this model keeps sums over the tokens and not the tokens, so they cannot be taken back. Copy the "
+              "state where you may want to return.");
+    EXPECT_NO_THROW(state.rewind(4)) << "there it is";
+    EXPECT_EQ(state.position(), 4);
+  }
+}
+
+TEST(State, CountsSkippedTokensAsZeros) {
+  Streamed s(Neighbours(3, length));
+  s.x.topRows(6).setZero();
+  State<double> state = s.layer.start();
+  state.skip(2);
+  state.skip(4);
+  EXPECT_EQ(state.position(), 6);
+  EXPECT_TRUE(same_bits(s.go_on(state, 6), s.layer.forward(s.x, Sequences::single(length), s.workspace).bottomRows(6)));
+  EXPECT_EQ(message_of<ShapeError>([&] { state.skip(1); }),
+            "State::skip: 1 tokens from position 12 on go past the 12 tokens that the state has room for.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { state.skip(-1); }), "State::skip: tokens = -1 must not be negative.");
+  EXPECT_EQ(state.position(), 12);
+}
+
+/// Expects that a call with x of `rows` × `columns`, and y of its own size, is an `E` and changes nothing.
+template <class E, class L>
+void expect_refused(Streamed<L>& s, State<double>& state, const M& x, Index rows, Index columns) {
+  const Index position = state.position();
+  M y = M::Constant(rows, columns, -7);
+  EXPECT_THROW(s.layer.extend(x, state, y, s.workspace), E) << s.layer.name;
+  EXPECT_TRUE((y.array() == -7).all());
+  EXPECT_EQ(state.position(), position);
+}
+
+TEST(Stream, RefusesBadStepsAndLeavesTheStateUnchanged) {
+  for_each_kind([](const auto& layer) {
+    Streamed s(layer);
+    State<double> state = layer.start(length);
+    s.go_on(state, 10);
+    expect_refused<ShapeError>(s, state, M::Zero(3, 3), 3, 3);  // past the end
+    expect_refused<ShapeError>(s, state, M::Zero(1, 4), 1, 3);
+    expect_refused<ShapeError>(s, state, M::Zero(1, 3), 2, 3);
+    expect_refused<ShapeError>(s, state, M::Zero(1, 3), 1, 2);
+    EXPECT_TRUE(same_bits(s.go_on(state, 2), s.whole.bottomRows(2))) << "as if nothing had been asked";
+  });
+}
+
+TEST(Stream, SaysWhatToDoPastTheCapacity) {
+  Streamed s(Neighbours(3, length));
+  State<double> state = s.layer.start(7);
+  s.go_on(state, 6);
+  M y(2, 3);
+  EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
+            "Neighbours::extend: 2 tokens from position 6 on go past the 7 tokens that the state has room for. Rewind it, or "
+            "start anew with a larger capacity; resize_length() carries a gMLP to another length.");
+}
+
+TEST(Stream, RefusesAStateOfAnotherModelAndLeavesItUnchanged) {
+  Streamed s(Tower(2, 3, length));
+  const std::vector<Tower> others{Tower(1, 3, length), Tower(3, 3, length), Tower(2, 4, length), Tower(2, 3, 13)};
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const Tower& other = others[i];
+    const Index channels = other.in();
+    const M x = random_matrix<double>(11, channels, 4);
+    State<double> state = other.start();
+    M y(5, channels), rest(6, channels);
+    other.extend(x.topRows(5), state, y, s.workspace);
+    expect_refused<ArgumentError>(s, state, M::Zero(1, 3), 1, 3);
+    expect_refused<ArgumentError>(s, state, M::Zero(0, 3), 0, 3);
+    other.extend(x.bottomRows(6), state, rest, s.workspace);
+    EXPECT_TRUE(same_bits(rest, other.forward(x, Sequences::single(11), s.workspace).bottomRows(6))) << i;
+  }
+  State<double> state = others[0].start();
+  M y(1, 3);
+  EXPECT_EQ(message_of<ArgumentError>([&] { s.layer.extend(s.x.topRows(1), state, y, s.workspace); }),
+            "Tower::extend: the state is of another configuration. Make it with start() of this model.");
+  State<double> nobody;
+  expect_refused<ArgumentError>(s, nobody, M::Zero(1, 3), 1, 3);
+  Streamed part(Pair(2, 3));  // remembers what the tower remembers first
+  expect_refused<ArgumentError>(part, state, M::Zero(1, 3), 1, 3);
+}
+
+TEST(Stream, TakesAStateOfAnotherModelOfTheSameConfiguration) {
+  Streamed s(Tower(2, 3, length));
+  const Tower same(2, 3, length);
+  State<double> state = same.start();
+  for (Index t = 0; t < length; ++t) {
+    M y(1, 3);
+    (t % 2 == 0 ? s.layer : same).extend(s.x.row(t), state, y, s.workspace);
+    EXPECT_TRUE(same_bits(y, s.whole.row(t)));
+  }
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,315 @@
+#include "gated/models/image_classifier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "gated/models/gmlp_image_classifier.hpp"
+#include "tests/core/allocations.hpp"
+#include "trunks.hpp"
+
+namespace gated {
+namespace {
+
+using test::allocations_during;
+using test::message_of;
+using test::near;
+using test::random_layer;
+using test::random_matrix;
+using test::same_bits;
+using test::wide;
+
+/// A kind of trunk with numbers of one type.
+template <class K, class Scalar>
+struct Case {
+  using Kind = K;
+  using T = Scalar;
+  using Model = ImageClassifier<typename K::template Trunk<T>>;
+};
+
+/// Classifiers of images of 6 × 8 pixels and 2 channels in patches of 3 × 2: 8 tokens, or 9 with a class token. As many as
+/// there are readouts and options, or as the trunk has configurations.
+template <class C>
+auto configs_of() {
+  const auto trunks = C::Kind::configs(false);
+  std::vector<typename C::Model::Config> all;
+  for (std::size_t i = 0; i < std::max<std::size_t>(trunks.size(), 6); ++i) {
+    typename C::Model::Config config{
+        .image = {6, 8}, .patch = {3, 2}, .image_channels = 2, .classes = 5, .trunk = trunks[i % trunks.size()]};
+    config.readout = std::array{Readout::mean, Readout::class_token, Readout::tokens}[i % 3];
+    config.pre_logits = i == 1 || i == 2;
+    config.stem_norm = i >= 3;
+    config.classes = i == 4 || i == 5 ? 0 : 5;
+    if constexpr (requires { config.trunk.length; }) {
+      config.trunk.length = 0;  // follows
+      config.trunk.length_policy = LengthPolicy::exact;
+    }
+    all.push_back(config);
+  }
+  return all;
+}
+
+/// What the tests ask again and again.
+template <class C>
+class ImageClassifierOf : public ::testing::Test {
+ protected:
+  using M = typename C::Model;
+  using S = typename C::T;
+
+  /// Calls `f(model)` with a random model of each configuration.
+  template <class F>
+  static void for_each_model(const F& f) {
+    int number = 0;
+    for (const auto& config : configs_of<C>()) {
+      SCOPED_TRACE(text(M::architecture, ", number ", number++, ", ", name_of(config.readout)));
+      f(random_layer<M>(config));
+    }
+  }
+
+  static Matrix<S> run(const M& model, const Matrix<S>& images, int threads = 1) {
+    Workspace<S> workspace(Threads{threads});
+    return model.forward(images, workspace);
+  }
+};
+
+using Cases = ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfGmlpBlocks, double>,
+                               Case<test::OfTransformerBlocks, float>, Case<test::OfMixedChunkAttention, float>,
+                               Case<test::OfPlainBlocks, float>>;
+TYPED_TEST_SUITE(ImageClassifierOf, Cases, );
+
+TYPED_TEST(ImageClassifierOf, IsItsLayersOneAfterTheOther) {
+  using T = typename TypeParam::T;
+  TestFixture::for_each_model([](const auto& model) {
+    const Readout readout = model.config.readout;
+    const Index tokens = readout == Readout::class_token ? 9 : 8;
+    ASSERT_EQ(model.tokens_per_image(), tokens);
+    const auto images = random_matrix<T>(3, 96, 2);
+    Workspace<T> workspace;
+
+    Matrix<T> patches(24, 10);
+    model.patch_embedding.forward(images, patches, workspace);
+    Matrix<double> x(3 * tokens, 10);
+    for (Index b = 0; b < 3; ++b) {
+      if (tokens == 9) {
+        x.row(9 * b) = model.class_token.transpose().template cast<double>();
+      }
+      x.middleRows(b * tokens + tokens - 8, 8) = patches.middleRows(8 * b, 8).template cast<double>();
+    }
+    x = model.stem_norm ? literal::norm(*model.stem_norm, x) : x;
+    for (const auto& block : model.trunk.blocks) {
+      x = test::literal_block(block, x, Sequences::uniform(3, tokens), {});
+    }
+    x = literal::norm(model.norm, x);
+    EXPECT_TRUE(near(model.features(images, workspace), x));
+
+    if (readout != Readout::tokens) {
+      Matrix<double> pooled(3, 10);
+      for (Index b = 0; b < 3; ++b) {
+        pooled.row(b) = tokens == 9 ? x.row(9 * b).eval() : x.middleRows(8 * b, 8).colwise().mean().eval();
+      }
+      x = pooled;
+    }
+    x = model.pre_logits ? literal::activate(Activation::tanh, literal::linear(*model.pre_logits, x)) : x;
+    x = model.head ? literal::linear(*model.head, x) : x;
+    EXPECT_TRUE(near(TestFixture::run(model, images), x));
+    EXPECT_EQ(model.out(), model.config.classes > 0 ? model.config.classes : 10);
+  });
+}
+
+TYPED_TEST(ImageClassifierOf, ABatchEqualsItsImagesOneByOneToTheBit) {
+  using T = typename TypeParam::T;
+  TestFixture::for_each_model([](const auto& model) {
+    const auto images = random_matrix<T>(7, 96, 2);
+    const Matrix<T> y = TestFixture::run(model, images);
+    const Index rows = model.output_rows(1);
+    for (Index b = 0; b < 7; ++b) {
+      EXPECT_TRUE(same_bits(y.middleRows(b * rows, rows), TestFixture::run(model, images.row(b)))) << b;
+    }
+    EXPECT_TRUE(same_bits(TestFixture::run(model, images.colwise().reverse()).bottomRows(rows), y.topRows(rows)))
+        << "in another order";
+  });
+}
+
+TYPED_TEST(ImageClassifierOf, GivesEqualBitsForAnyNumberOfThreads) {
+  using T = typename TypeParam::T;
+  TestFixture::for_each_model([](const auto& model) {
+    const auto images = random_matrix<T>(9, 96, 2);
+    const Matrix<T> y = TestFixture::run(model, images);
+    EXPECT_TRUE(same_bits(TestFixture::run(model, images, 2), y));
+    EXPECT_TRUE(same_bits(TestFixture::run(model, images, 3), y));
+  });
+}
+
+TYPED_TEST(ImageClassifierOf, ServesTwoThreadsAtOnce) {
+  using T = typename TypeParam::T;
+  const auto model = random_layer<typename TypeParam::Model>(configs_of<TypeParam>()[3]);
+  const Matrix<T> images[] = {random_matrix<T>(4, 96, 2), random_matrix<T>(6, 96, 3)};
+  const Matrix<T> expected[] = {TestFixture::run(model, images[0]), TestFixture::run(model, images[1])};
+  bool right[] = {true, true};
+  const auto serve = [&](std::size_t i) {
+    Workspace<T> workspace;
+    for (int round = 0; round < 50; ++round) {
+      right[i] = right[i] && same_bits(model.forward(images[i], workspace), expected[i]);
+    }
+  };
+  std::thread other(serve, 1);
+  serve(0);
+  other.join();
+  EXPECT_TRUE(right[0]);
+  EXPECT_TRUE(right[1]);
+}
+
+TYPED_TEST(ImageClassifierOf, KeepsABadImageToItself) {
+  using T = typename TypeParam::T;
+  TestFixture::for_each_model([](const auto& model) {
+    Matrix<T> images = random_matrix<T>(3, 96, 2);
+    const Matrix<T> clean = TestFixture::run(model, images);
+    const Index rows = model.output_rows(1);
+    for (const T bad : {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity()}) {
+      images(1, 50) = bad;
+      const Matrix<T> y = TestFixture::run(model, images);
+      EXPECT_TRUE(same_bits(y.topRows(rows), clean.topRows(rows)));
+      EXPECT_TRUE(same_bits(y.bottomRows(rows), clean.bottomRows(rows)));
+      EXPECT_TRUE(y.middleRows(rows, rows).array().isNaN().any());
+    }
+  });
+}
+
+TYPED_TEST(ImageClassifierOf, GivesNothingForAnEmptyBatch) {
+  using T = typename TypeParam::T;
+  TestFixture::for_each_model([](const auto& model) {
+    const Matrix<T> y = TestFixture::run(model, Matrix<T>(0, 96));
+    EXPECT_EQ(y.rows(), 0);
+    EXPECT_EQ(y.cols(), model.out());
+  });
+}
+
+TYPED_TEST(ImageClassifierOf, AWarmCallAllocatesNothing) {
+  using T = typename TypeParam::T;
+  TestFixture::for_each_model([](const auto& model) {
+    const auto images = random_matrix<T>(4, 96, 2);
+    Matrix<T> y(model.output_rows(4), model.out());
+    for (const int threads : {1, 2}) {
+      Workspace<T> workspace(Threads{threads});
+      const auto forward = [&] { model.forward(images, y, workspace); };
+      forward();
+      EXPECT_EQ(allocations_during(forward), 0) << threads << " threads";
+    }
+  });
+}
+
+TYPED_TEST(ImageClassifierOf, SaysHowManyValuesItWillHaveWithoutTakingMemory) {
+  using Model = typename TypeParam::Model;
+  for (auto config : configs_of<TypeParam>()) {
+    for (const Index classes : {0, 7}) {
+      config.classes = classes;
+      Count count = 0;
+      EXPECT_EQ(allocations_during([&] { count = Model::value_count(config); }), 0);
+      EXPECT_EQ(count.value(), test::counted_values(Model(config))) << name_of(config.readout) << ", " << classes;
+    }
+    config.classes = Count::most;
+    EXPECT_EQ(Model::value_count(config), Count::most) << "and stays there";
+    config.patch = {0, 0};  // which no constructor takes
+    EXPECT_NO_THROW(Model::value_count(config));
+  }
+}
+
+TYPED_TEST(ImageClassifierOf, StartsWithAHeadOfZeros) {
+  using T = typename TypeParam::T;
+  Random random(1);
+  const typename TypeParam::Model model(configs_of<TypeParam>()[0], random);
+  EXPECT_TRUE((TestFixture::run(model, random_matrix<T>(2, 96, 2)).array() == 0).all());
+  EXPECT_GT(model.patch_embedding.weight.cwiseAbs().maxCoeff(), 0);
+}
+
+TYPED_TEST(ImageClassifierOf, RefusesOtherShapesBeforeWriting) {
+  using T = typename TypeParam::T;
+  TestFixture::for_each_model([](const auto& model) {
+    Workspace<T> workspace;
+    const auto refuse = [&](Index images, Index pixels, Index rows, Index columns, const std::string& part) {
+      Matrix<T> y = test::untouched<T>(rows, columns);
+      const std::string said =
+          message_of<ShapeError>([&] { model.forward(Matrix<T>::Zero(images, pixels).eval(), y, workspace); });
+      EXPECT_NE(said.find(part), std::string::npos) << said;
+      EXPECT_TRUE(test::is_untouched(y));
+    };
+    const Index rows = model.output_rows(2), out = model.out();
+    refuse(2, 95, rows, out, "images has 95 columns, expected channels × height × width = 2 × 6 × 8 = 96");
+    refuse(2, 96, rows + 1, out, text("ImageClassifier::forward: y is ", rows + 1, " × ", out, ", expected ", rows, " × ", out));
+    refuse(2, 96, rows, out + 1, text("ImageClassifier::forward: y is ", rows, " × ", out + 1, ", expected ", rows, " × ", out));
+    Matrix<T> tokens = test::untouched<T>(2 * model.tokens_per_image(), 10);
+    EXPECT_THROW(model.features(Matrix<T>::Zero(2, 97).eval(), tokens, workspace), ShapeError);
+    EXPECT_NE(message_of<ShapeError>([&] { model.features(Matrix<T>::Zero(3, 96).eval(), tokens, workspace); })
+                  .find("ImageClassifier::features: tokens is "),
+              std::string::npos);
+    EXPECT_TRUE(test::is_untouched(tokens));
+  });
+}
+
+TYPED_TEST(ImageClassifierOf, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
+  using Model = typename TypeParam::Model;
+  const auto refused = [](auto change) {
+    auto config = configs_of<TypeParam>()[0];
+    change(config);
+    EXPECT_THROW(Model{config}, ArgumentError);
+  };
+  refused([](auto& c) { c.classes = -1; });
+  refused([](auto& c) { c.patch.width = 3; });
+  refused([](auto& c) { c.patch = {0, 2}; });
+  refused([](auto& c) { c.image = {0, 0}; });
+  refused([](auto& c) { c.norm_eps = -1; });
+  refused([](auto& c) { c.pixel_deviation = 0; });
+  refused([](auto& c) { c.trunk.depth = -1; });
+}
+
+// --- Of gMLP ---
+
+TEST(GmlpImageClassifier, WorksOnImagesOfOnePatch) {
+  const auto model = random_layer<GmlpImageClassifier<float>>(
+      {.image = {2, 2}, .patch = {2, 2}, .image_channels = 1, .classes = 3, .trunk = {.channels = 4, .hidden = 8, .depth = 2}});
+  EXPECT_EQ(model.tokens_per_image(), 1);
+  Workspace<float> workspace;
+  EXPECT_TRUE(model.forward(random_matrix<float>(5, 4, 1), workspace).allFinite());
+}
+
+TEST(GmlpImageClassifier, ComputesTheLengthOfItsTrunk) {
+  using Model = GmlpImageClassifier<float>;
+  GmlpImageClassifierConfig config{.image = {6, 8},
+                                   .patch = {3, 2},
+                                   .image_channels = 2,
+                                   .classes = 5,
+                                   .readout = Readout::class_token,
+                                   .trunk = {.channels = 10, .hidden = 24, .depth = 2}};
+  EXPECT_EQ(Model(config).config.trunk.length, 9);
+  config.trunk.length = 8;
+  EXPECT_EQ(message_of<ArgumentError>([&] { Model{config}; }),
+            "ImageClassifier: trunk.length = 8, but image and patch give 9 tokens. Leave it 0 to have it computed.");
+  config.trunk.length = 9;
+  EXPECT_NO_THROW(Model{config});
+  config.trunk.channels = -1;
+  EXPECT_THROW(Model{config}, ArgumentError);
+  config.trunk.channels = 10;
+  config.trunk.heads = 5;
+  EXPECT_THROW(Model{config}, ArgumentError);
+}
+
+TEST(GmlpImageClassifier, SaysHowManyValuesItWillHave) {
+  using Model = GmlpImageClassifier<float>;
+  for (const Readout readout : {Readout::mean, Readout::class_token, Readout::tokens}) {
+    for (const Index classes : {0, 7}) {
+      const GmlpImageClassifierConfig config{.image = {8, 12},
+                                             .patch = {4, 2},
+                                             .image_channels = 2,
+                                             .classes = classes,
+                                             .readout = readout,
+                                             .stem_norm = classes == 0,
+                                             .pre_logits = classes > 0,
+                                             .trunk = {.channels = 3, .hidden = 4, .depth = 2, .attention = 5}};
+      EXPECT_EQ(Model::value_count(config).value(), test::counted_values(Model(config))) << name_of(readout) << ' ' << classes;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,244 @@
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "gated/layers/transformer_block.hpp"
+#include "gated/models/flash.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "gated/models/language_model.hpp"
+#include "gmlps.hpp"
+#include "tests/layers/literal_attention.hpp"
+
+/// Small stacks of every kind of block, for the tests of what any trunk and any model around it must do.
+
+namespace gated::test {
+
+/// The options of the tests' own block.
+struct PlainBlockConfig {
+  Index channels = 0;  ///< C
+  bool causal = false;
+
+  template <class C = PlainBlockConfig>
+  static constexpr auto fields() {
+    return std::tuple{setting("channels", &C::channels), setting("causal", &C::causal)};
+  }
+};
+
+/// y = x + tanh(shift(x) Wᵀ + b): a block with no more than a stack asks for.
+template <class T>
+struct PlainBlock : SequenceLayer<PlainBlock<T>, T> {
+  using Scalar = T;
+  using Config = PlainBlockConfig;
+  static constexpr const char* name = "PlainBlock";
+  static constexpr const char* architecture = "test.PlainBlock";
+
+  PlainBlockConfig config;
+  Linear<T> proj;
+
+  PlainBlock() = default;
+  explicit PlainBlock(const PlainBlockConfig& c) : config(c), proj(c.channels, c.channels) {}
+  static Count value_count(const PlainBlockConfig& c) { return Linear<T>::value_count(c.channels, c.channels); }
+  static constexpr auto fields() { return std::tuple{field("proj", &PlainBlock::proj)}; }
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+  void initialize(Random& random) { proj.initialize(random); }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    const auto shifted = token_shift(run, x, {.amount = 1, .causal = config.causal});
+    return run(proj, shifted, {.activation = Activation::tanh, .residual = x}, to);
+  }
+};
+
+// One kind of trunk each: `Trunk<T>`, and small configurations of it, causal or not, that take any length up to `length`. They
+// are `small_channels` wide, and differ in what their kind knows. `remembers_tokens` if a stream keeps something of each token,
+// so that it must know how many there may be, and can be rewound.
+
+struct OfGmlpBlocks {
+  template <class T>
+  using Trunk = Gmlp<T>;
+  static constexpr const char* architecture = "gated.Stack<gated.GmlpBlock>";
+  static constexpr bool remembers_tokens = true;
+  static std::vector<GmlpConfig> configs(bool causal, Index length = small_length) {
+    std::vector<GmlpConfig> all = small_gmlps(causal);
+    for (GmlpConfig& config : all) {
+      config.length = length;
+      config.length_policy = LengthPolicy::slice;
+    }
+    return all;
+  }
+};
+
+struct OfMixedChunkAttention {
+  template <class T>
+  using Trunk = Flash<T>;
+  static constexpr const char* architecture = "gated.Stack<gated.MixedChunkAttention>";
+  static constexpr bool remembers_tokens = false;
+  static std::vector<FlashConfig> configs(bool causal, Index = small_length) {
+    const flash_presets::Sizes sizes{.channels = small_channels, .query_key = 8, .chunk = 5, .causal = causal};
+    std::vector<FlashConfig> all{{.depth = 2, .block = flash_presets::lucidrains(sizes)},
+                                 {.depth = 2, .block = flash_presets::paper(sizes)},
+                                 {.depth = 2, .block = flash_presets::lucidrains(sizes)}};
+    all[2].block.kernel = ScoreKernel::laplace;
+    all[2].block.reduction = causal ? LinearReduction::mean : LinearReduction::own_chunk;
+    return all;
+  }
+};
+
+struct OfGatedAttentionUnits {
+  template <class T>
+  using Trunk = Stack<GatedAttentionUnit<T>>;
+  static constexpr const char* architecture = "gated.Stack<gated.GatedAttentionUnit>";
+  static constexpr bool remembers_tokens = true;
+  static std::vector<StackConfig<GatedAttentionUnitConfig>> configs(bool causal, Index length = small_length) {
+    const gau_presets::Sizes sizes{.channels = small_channels, .max_length = length, .query_key = 8};
+    std::vector<GatedAttentionUnitConfig> units{gau_presets::flash_quad_junnyu(sizes), gau_presets::gau_alpha(sizes),
+                                                gau_presets::lucidrains(sizes), gau_presets::rtmcc(sizes)};
+    std::vector<StackConfig<GatedAttentionUnitConfig>> all;
+    for (GatedAttentionUnitConfig& unit : units) {
+      unit.causal = causal;
+      if (causal && unit.score_scale == ScoreScale::length) {  // which a stream does not know
+        unit.score_scale = ScoreScale::max_length;
+        unit.max_length = length;
+      }
+      if (causal && unit.kernel == ScoreKernel::softmax_plus) {
+        unit.kernel = ScoreKernel::softmax;
+      }
+      all.push_back({.depth = 2, .block = unit});
+    }
+    return all;
+  }
+};
+
+struct OfTransformerBlocks {
+  template <class T>
+  using Trunk = Stack<TransformerBlock<T>>;
+  static constexpr const char* architecture = "gated.Stack<gated.TransformerBlock>";
+  static constexpr bool remembers_tokens = true;
+  static std::vector<StackConfig<TransformerBlockConfig>> configs(bool causal, Index = small_length) {
+    return {{.depth = 2, .block = {.channels = small_channels, .heads = 2, .causal = causal}},
+            {.depth = 3, .block = {.channels = small_channels, .heads = 1, .feed_forward = 7, .causal = causal}}};
+  }
+};
+
+struct OfChunkedTransformerBlocks {
+  template <class T>
+  using Trunk = Stack<TransformerBlock<T>>;
+  static constexpr const char* architecture = "gated.Stack<gated.TransformerBlock>";
+  static constexpr bool remembers_tokens = false;
+  static std::vector<StackConfig<TransformerBlockConfig>> configs(bool causal, Index = small_length) {
+    const TransformerBlockConfig block{.channels = small_channels,
+                                       .heads = 2,
+                                       .attention = TransformerAttention::mixed_chunk,
+                                       .chunk = 4,
+                                       .reduction = causal ? LinearReduction::mean : LinearReduction::sum,
+                                       .causal = causal};
+    return {{.depth = 2, .block = block}};
+  }
+};
+
+struct OfPlainBlocks {
+  template <class T>
+  using Trunk = Stack<PlainBlock<T>>;
+  static constexpr const char* architecture = "gated.Stack<test.PlainBlock>";
+  static constexpr bool remembers_tokens = true;
+  static std::vector<StackConfig<PlainBlockConfig>> configs(bool causal, Index = small_length) {
+    return {{.depth = 3, .block = {.channels = small_channels, .causal = causal}}};
+  }
+};
+
+/// A block by its formula; `mask` for those that take one.
+template <class T>
+Matrix<double> literal_block(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
+                             const literal::Visible&) {
+  return literal::block(block, x, sequences);
+}
+template <class T>
+Matrix<double> literal_block(const MixedChunkAttention<T>& block, const Matrix<double>& x, const Sequences& sequences,
+                             const literal::Visible& mask) {
+  return literal::mixed_chunk_attention(block, x, sequences, mask);
+}
+template <class T>
+Matrix<double> literal_block(const GatedAttentionUnit<T>& block, const Matrix<double>& x, const Sequences& sequences,
+                             const literal::Visible& mask) {
+  return literal::attention_unit(block, x, sequences, mask);
+}
+/// By its own forward(), which tests/layers holds to the formula.
+template <class T>
+Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
+                             const literal::Visible& mask) {
+  Workspace<T> workspace;
+  return wide(block.forward(x.cast<T>().eval(), sequences, workspace, mask));
+}
+template <class T>
+Matrix<double> literal_block(const PlainBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
+                             const literal::Visible&) {
+  const Matrix<double> shifted = literal::token_shift(x, sequences, 1, block.config.causal);
+  return x + literal::activate(Activation::tanh, literal::linear(block.proj, shifted));
+}
+
+/// A language model by its formula.
+template <class Model>
+Matrix<double> literal_model(const Model& model, const std::vector<Index>& tokens, const Sequences& sequences,
+                             const literal::Visible& mask = {}, const std::vector<Index>& types = {}) {
+  using T = typename Model::Scalar;
+  const Index width = model.trunk.in();
+  Matrix<double> x(static_cast<Index>(tokens.size()), width);
+  for (Index b = 0; b < sequences.count(); ++b) {
+    for (Index t = 0; t < sequences.length(b); ++t) {
+      const Index row = sequences.offset(b) + t;
+      const auto at = static_cast<std::size_t>(row);
+      for (Index d = 0; d < width; ++d) {
+        x(row, d) = static_cast<double>(model.embedding.weight(tokens[at], d));
+        if (model.type_embedding) {
+          x(row, d) += static_cast<double>(model.type_embedding->weight(types.empty() ? 0 : types[at], d));
+        }
+        if (model.config.position != PositionForm::none) {
+          const Index k = d % (width / 2);
+          const double angle =
+              static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(width));
+          x(row, d) += static_cast<double>(model.position.scale(0)) * (d < width / 2 ? std::sin(angle) : std::cos(angle));
+        }
+      }
+    }
+  }
+  x = literal::norm(model.embedding_norm, x);
+  for (const auto& block : model.trunk.blocks) {
+    x = literal_block(block, x, sequences, mask);
+  }
+  if (!model.head) {
+    return x;
+  }
+  const LanguageModelHead<T>& head = *model.head;
+  if (head.dense) {
+    x = literal::activate(head.config.activation, literal::linear(*head.dense, x));
+  }
+  x = literal::norm(head.norm, x);
+  if (head.output) {
+    return literal::linear(*head.output, x);
+  }
+  Linear<T> decoder(width, model.config.vocabulary, false);
+  decoder.weight = model.embedding.weight;
+  decoder.bias = head.bias;
+  return literal::linear(decoder, x);
+}
+
+/// `count` ids from `first` on and below `vocabulary`.
+inline std::vector<Index> random_tokens(Index count, Index vocabulary, Index first = 0, std::uint64_t seed = 9) {
+  std::vector<Index> tokens(static_cast<std::size_t>(count));
+  Random random(seed);
+  for (Index& token : tokens) {
+    token = first + static_cast<Index>(random.uniform() * static_cast<double>(vocabulary - first));
+  }
+  return tokens;
+}
+
+/// What a matrix may hold that is no number, or hardly one.
+template <class T>
+std::vector<T> bad_numbers() {
+  using Limits = std::numeric_limits<T>;
+  return {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), Limits::max()};
+}
+
+}  // namespace gated::test

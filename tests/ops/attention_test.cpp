@@ -1,0 +1,198 @@
+#include "gated/ops/attention.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "gated/core/settings.hpp"
+#include "tests/ops/op.hpp"
+
+namespace gated {
+namespace {
+
+using test::expect_op;
+using test::NoParameters;
+using test::Op;
+using test::random_matrix;
+using test::same_bits;
+
+constexpr Index width = 4, value = 6;  // of queries and keys, and of values, of all heads together
+
+/// Attention of the columns q, k, v of one matrix. Whatever the mask hides is not attended to.
+auto attention(ScoreKernel kernel, bool causal, Index heads) {
+  return [=](auto& run, const auto& x, const auto& to) {
+    using R = std::remove_cvref_t<decltype(run)>;
+    using T = typename R::Scalar;
+    const AttentionInputs<R> inputs{.q = run.columns(x, 0, width),
+                                    .k = run.columns(x, width, width),
+                                    .v = run.columns(x, 2 * width, value),
+                                    .heads = heads};
+    const Scoring<T> scoring{.kernel = kernel, .scale = T(0.3), .causal = causal};
+    return attend(
+        run, inputs,
+        [scoring, keys = mask_values<T>(run.mask(), run)](const Sequences& sequences, Index b) {
+          Scoring<T> own = scoring;
+          own.keys = keys == nullptr ? nullptr : keys + sequences.offset(b);
+          return own;
+        },
+        Fused<R>(), to);
+  };
+}
+
+/// The same as a layer.
+template <class T>
+auto layer_of(ScoreKernel kernel, bool causal, Index heads) {
+  const auto f = attention(kernel, causal, heads);
+  return Op(
+      NoParameters<T>(0), [f](auto& run, const auto&, const auto& x, const auto& to) { return f(run, x, to); },
+      2 * width + value, value);
+}
+
+const std::vector<std::uint8_t> mask{1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1};
+
+TEST(Attention, IsAnOpInEveryFormWithOneHeadOrTwo) {
+  for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
+    for (const bool causal : {false, true}) {
+      for (const Index heads : {1, 2}) {
+        SCOPED_TRACE(testing::Message() << name << ", causal " << causal << ", heads " << heads);
+        const auto f = attention(kernel, causal, heads);
+        expect_op(f, {.in = 2 * width + value, .out = value, .streams = causal});
+        expect_op(f, {.in = 2 * width + value, .out = value, .streams = false, .mask = mask});
+      }
+    }
+  }
+}
+
+TEST(Attention, IsTheSameInEveryRunAcrossBlocksOfQueries) {
+  for (const ScoreKernel kernel : {ScoreKernel::relu2, ScoreKernel::softmax}) {
+    test::expect_same_in_every_run(layer_of<float>(kernel, true, 2),
+                                   {.in = 2 * width + value, .out = value, .lengths = {300, 5, 257, 0, 256}});
+  }
+}
+
+TEST(Attention, OfEachHeadIsThatOfItsColumns) {
+  const Sequences sequences = Sequences::of_lengths({5, 0, 9});
+  const auto x = random_matrix<double>(14, 2 * width + value, 1);
+  Workspace<double> workspace;
+  const Matrix<double> y = layer_of<double>(ScoreKernel::softmax, true, 2).forward(x, sequences, workspace);
+  for (Index b = 0; b < 3; ++b) {
+    const auto rows = x.middleRows(sequences.offset(b), sequences.length(b));
+    for (Index head = 0; head < 2; ++head) {
+      Matrix<double> alone(rows.rows(), value / 2);
+      attend<double>(rows.middleCols(head * 2, 2), rows.middleCols(width + head * 2, 2),
+                     rows.middleCols(2 * width + head * 3, 3), 0,
+                     {.kernel = ScoreKernel::softmax, .scale = 0.3, .causal = true}, alone, workspace);
+      EXPECT_TRUE(same_bits(y.block(sequences.offset(b), head * 3, rows.rows(), 3), alone)) << b << ", head " << head;
+    }
+  }
+}
+
+TEST(Attention, MayBeToTheTokensOfOtherSequences) {
+  const Sequences queries = Sequences::of_lengths({5, 2, 3}), others = Sequences::of_lengths({4, 7, 1});
+  const auto q = random_matrix<double>(10, 2, 1), k = random_matrix<double>(12, 2, 2), v = random_matrix<double>(12, 3, 3);
+  const Scoring<double> scoring{.kernel = ScoreKernel::softmax};
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, queries);
+  std::vector<Index> asked;
+  const auto scoring_of = [&](const Sequences& sequences, Index b) {
+    EXPECT_EQ(sequences.length(b), others.length(b)) << "the split of the keys";
+    asked.push_back(b);
+    return scoring;
+  };
+  const Rows<double> y =
+      attend(run, {.q = input_rows<double>(q), .k = input_rows<double>(k), .v = input_rows<double>(v), .others = &others},
+             scoring_of, Fused<Batch<double>>(), {});
+  EXPECT_EQ(asked, (std::vector<Index>{0, 1, 2}));
+  for (Index b = 0; b < 3; ++b) {
+    Matrix<double> alone(queries.length(b), 3);
+    attend<double>(q.middleRows(queries.offset(b), queries.length(b)), k.middleRows(others.offset(b), others.length(b)),
+                   v.middleRows(others.offset(b), others.length(b)), 0, scoring, alone, workspace);
+    EXPECT_TRUE(same_bits(run[y].middleRows(queries.offset(b), queries.length(b)), alone)) << b;
+  }
+}
+
+TEST(Attention, TakesAlongWhatIsFused) {
+  for (const bool causal : {false, true}) {
+    const auto plain = attention(ScoreKernel::relu2, causal, 2);
+    const auto joined = [=](auto& run, const auto& x, const auto& to) {
+      using R = std::remove_cvref_t<decltype(run)>;
+      using T = typename R::Scalar;
+      const Index first = 2 * width + value;
+      const Fused<R> fused{.added = run.columns(x, first, value),
+                           .activation = Activation::tanh,
+                           .gate = run.columns(x, first + value, value),
+                           .residual = run.columns(x, first + 2 * value, value)};
+      const AttentionInputs<R> inputs{
+          .q = run.columns(x, 0, width), .k = run.columns(x, width, width), .v = run.columns(x, 2 * width, value), .heads = 2};
+      const Scoring<T> scoring{.kernel = ScoreKernel::relu2, .scale = T(0.3), .causal = causal};
+      return attend(
+          run, inputs, [scoring](const Sequences&, Index) { return scoring; }, fused, to);
+    };
+    expect_op(joined, {.in = 2 * width + 4 * value, .out = value, .streams = causal});
+    const auto x = random_matrix<double>(9, 2 * width + 4 * value, 1);
+    Workspace<double> workspace;
+    const auto frame = workspace.frame();
+    Batch<double> run(workspace, Sequences::single(9));
+    const Matrix<double> sum = run[plain(run, input_rows<double>(x), Rows<double>())] + x.middleCols(2 * width + value, value);
+    const Matrix<double> expected =
+        (sum.array().tanh() * x.middleCols(2 * width + 2 * value, value).array() + x.rightCols(value).array()).matrix();
+    EXPECT_LE((run[joined(run, input_rows<double>(x), Rows<double>())] - expected).cwiseAbs().maxCoeff(), 1e-13);
+  }
+}
+
+TEST(Attention, LetsNothingOfALaterTokenIntoAnEarlierOne) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr Index length = 60;
+  const auto x = random_matrix<float>(length, 2 * width + value, 1);
+  for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
+    const auto layer = layer_of<float>(kernel, true, 2);
+    Workspace<float> workspace;
+    const Matrix<float> y = layer.forward(x, Sequences::single(length), workspace);
+    for (Index t = 0; t < length; ++t) {
+      Matrix<float> spoilt = x, streamed(length, value);
+      spoilt.row(t).setConstant(t % 3 == 0 ? infinity : t % 3 == 1 ? -infinity : infinity - infinity);
+      const Matrix<float> got = layer.forward(spoilt, Sequences::single(length), workspace);
+      ASSERT_TRUE(same_bits(got.topRows(t), y.topRows(t))) << name << ", token " << t;
+      ASSERT_FALSE(got.row(t).allFinite());
+      State<float> state = layer.start(length);
+      layer.extend(spoilt, state, streamed, workspace);
+      ASSERT_TRUE(same_bits(streamed.topRows(t), y.topRows(t))) << name << ", token " << t << " of a stream";
+      const auto layers = zeros_like(layer);
+      auto gradient = layers;
+      Tape<float> tape;
+      tape.begin(layers, gradient);
+      const Variable recorded = record(tape, layer, tape.input(spoilt), Sequences::single(length));
+      ASSERT_TRUE(same_bits(tape[recorded].topRows(t), y.topRows(t))) << name << ", token " << t << " on a tape";
+    }
+  }
+}
+
+TEST(Attention, ShowsTheWeightsOfEachSequenceAndHead) {
+  const auto x = random_matrix<double>(5, 2 * width + value, 1);
+  const auto paths = [&](Index heads, bool streams) {
+    const auto layer = layer_of<double>(ScoreKernel::relu2, true, heads);
+    std::vector<std::string> seen;
+    Workspace<double> workspace;
+    workspace.observe([&](const std::string& path, ConstView<double> output) {
+      seen.push_back(path);
+      EXPECT_TRUE(path.empty() || output.rows() == (streams ? 1 : path.substr(0, 9) == "weights.0" ? 2 : 3)) << path;
+    });
+    if (streams) {
+      State<double> state = layer.start(5);
+      Matrix<double> y(1, value);
+      layer.extend(x.topRows(1), state, y, workspace);
+    } else {
+      layer.forward(x, Sequences::of_lengths({2, 3}), workspace);
+    }
+    return seen;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(paths(1, false), (Names{"weights.0", "weights.1", ""}));
+  EXPECT_EQ(paths(2, false), (Names{"weights.0.0", "weights.0.1", "weights.1.0", "weights.1.1", ""}));
+  EXPECT_EQ(paths(1, true), (Names{"weights.0", ""}));
+  EXPECT_EQ(paths(2, true), (Names{"weights.0.0", "weights.0.1", ""}));
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,65 @@
+#include "gated/ops/embedding.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/ops/op.hpp"
+
+namespace gated {
+namespace {
+
+using test::expect_gradients;
+using test::random_matrix;
+using test::same_bits;
+
+template <class T>
+struct Table {
+  using Scalar = T;
+  Matrix<T> weight = random_matrix<T>(5, 3, 1);
+  explicit Table(int) {}
+  static constexpr auto fields() { return std::tuple{field("weight", &Table::weight, Role::embedding)}; }
+};
+
+const std::vector<Index> ids{4, 0, 4, 2};
+
+TEST(Embed, TakesRowsOfATable) {
+  const Table<float> table(0);
+  Workspace<float> workspace;
+  const auto frame = workspace.frame();
+  Batch<float> run(workspace, Sequences::single(4));
+  const Rows<float> y = embed(run, table.weight, ids, {});
+  for (Index t = 0; t < 4; ++t) {
+    EXPECT_TRUE(same_bits(run[y].row(t), table.weight.row(ids[static_cast<std::size_t>(t)])));
+  }
+  EXPECT_EQ(run.count(embed(run, table.weight, Tokens(), {})), 0);
+}
+
+TEST(Embed, GivesEachRowTheGradientsOfAllItsTokens) {
+  expect_gradients(Table<double>(0), Matrix<double>(4, 0), [](Tape<double>& tape, const Table<double>& table, Variable) {
+    Recording<double> run(tape, Sequences::single(4));
+    return embed(run, table.weight, ids, {});
+  });
+}
+
+TEST(AddEmbedding, AddsARowOfATableOrTheFirstWhereThereAreNoIds) {
+  const Table<double> table(0);
+  const auto x = random_matrix<double>(4, 3, 2);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::single(4));
+  for (const Tokens& used : {Tokens(ids), Tokens()}) {
+    Matrix<double> expected = x, y = x;
+    for (Index t = 0; t < 4; ++t) {
+      expected.row(t) += table.weight.row(used.empty() ? 0 : used[static_cast<std::size_t>(t)]);
+    }
+    EXPECT_TRUE(same_bits(run[add_embedding(run, input_rows<double>(x), table.weight, used, {})], expected));
+    add_embedding(run, Rows<double>(y), table.weight, used, Rows<double>(y));
+    EXPECT_TRUE(same_bits(y, expected)) << "in place";
+    expect_gradients(table, x, [used](Tape<double>& tape, const Table<double>& model, Variable input) {
+      Recording<double> recording(tape, Sequences::single(4));
+      return add_embedding(recording, input, model.weight, used, {});
+    });
+  }
+}
+
+}  // namespace
+}  // namespace gated

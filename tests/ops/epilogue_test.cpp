@@ -1,0 +1,274 @@
+#include "gated/ops/epilogue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gated/core/settings.hpp"
+#include "gated/ops/matmul.hpp"
+#include "tests/core/numbers.hpp"
+#include "tests/ops/on_vectors.hpp"
+
+namespace gated {
+namespace {
+
+using test::random_matrix;
+using test::random_vector;
+using test::same_bits;
+
+/// The fields of an epilogue, one bit each.
+enum Fields : unsigned {
+  scale = 1,
+  bias = 2,
+  row_bias = 4,
+  added = 8,
+  activation = 16,
+  gate = 32,
+  residual = 64,
+  residual_scale = 128,
+  kept = 256,
+  all = 511
+};
+
+/// A product of sizes that leave remainders in every direction, and what may join it. What joins lies in larger matrices.
+template <class T>
+class EpilogueOf : public ::testing::Test {
+ protected:
+  static constexpr Index rows = 2 * Index{detail::gemm::tile_rows} + 3, columns = 2 * detail::gemm::panel_columns<T> + 3;
+
+  Matrix<T> a = random_matrix<T>(rows, 7, 1), b = random_matrix<T>(7, columns, 2);
+  Vector<T> biases = random_vector<T>(columns, 3), row_biases = random_vector<T>(rows, 4),
+            scales = random_vector<T>(columns, 5);
+  Matrix<T> addend = random_matrix<T>(rows + 2, columns + 5, 6), gates = random_matrix<T>(rows + 2, columns + 6, 7),
+            residuals = random_matrix<T>(rows + 2, columns + 7, 8), z = sentinel(rows + 2, columns + 4);
+  Workspace<T> workspace;
+
+  static Matrix<T> sentinel(Index r, Index c) { return Matrix<T>::Constant(r, c, -7); }
+  static Rows<const T> of(const Matrix<T>& x) { return x.block(1, 2, rows, columns); }
+
+  Epilogue<T> with(unsigned fields, Activation act = Activation::gelu) {
+    Epilogue<T> e;
+    e.scale = fields & scale ? T(-0.3) : T{1};
+    e.bias = fields & bias ? biases.data() : nullptr;
+    e.row_bias = fields & row_bias ? row_biases.data() : nullptr;
+    e.added = fields & added ? of(addend) : Rows<const T>();
+    e.activation = fields & activation ? act : Activation::identity;
+    e.gate = fields & gate ? of(gates) : Rows<const T>();
+    e.residual = fields & residual ? of(residuals) : Rows<const T>();
+    e.residual_scale = fields & residual_scale ? scales.data() : nullptr;
+    e.kept = fields & kept ? Rows<T>(z.block(1, 2, rows, columns)) : Rows<T>();
+    return e;
+  }
+
+  Matrix<T> product(const Epilogue<T>& epilogue) {
+    Matrix<T> y = sentinel(rows, columns);
+    matmul(a, b, y, workspace, epilogue);
+    return y;
+  }
+
+  /// What stands at (i, j), by the formula in the documentation, and how large its terms are.
+  struct Expected {
+    double z = 0, y = 0, size = 0;
+  };
+  Expected expected(unsigned fields, Activation act, Index i, Index j) const {
+    Expected e;
+    for (Index k = 0; k < a.cols(); ++k) {
+      e.z += static_cast<double>(a(i, k)) * static_cast<double>(b(k, j));
+      e.size += std::abs(static_cast<double>(a(i, k)) * static_cast<double>(b(k, j)));
+    }
+    const auto add = [&](T x) {
+      e.z += static_cast<double>(x);
+      e.size += std::abs(static_cast<double>(x));
+    };
+    e.z *= fields & scale ? static_cast<double>(T(-0.3)) : 1;
+    add(fields & bias ? biases[j] : T{0});
+    add(fields & row_bias ? row_biases[i] : T{0});
+    add(fields & added ? addend(i + 1, j + 2) : T{0});
+    e.y = fields & activation
+              ? with_activation(act, [&](auto f) { return test::on_scalar([&](auto v) { return f.value(v); }, e.z); })
+              : e.z;
+    const double factor = fields & gate ? static_cast<double>(gates(i + 1, j + 2)) : 1;
+    e.y *= factor;
+    e.size = (1 + e.size) * (1 + std::abs(factor));
+    if (fields & residual) {
+      const double x =
+          static_cast<double>(residuals(i + 1, j + 2)) * (fields & residual_scale ? static_cast<double>(scales[j]) : 1);
+      e.y += x;
+      e.size += std::abs(x);
+    }
+    return e;
+  }
+
+  void expect_formula(const Matrix<T>& y, unsigned fields, Activation act = Activation::gelu) {
+    constexpr auto tolerance = 32 * static_cast<double>(std::numeric_limits<T>::epsilon());
+    for (Index i = 0; i < rows; ++i) {
+      for (Index j = 0; j < columns; ++j) {
+        const Expected e = expected(fields, act, i, j);
+        ASSERT_NEAR(static_cast<double>(y(i, j)), e.y, tolerance * e.size)
+            << "fields " << fields << ", " << name_of(act) << " at " << i << ", " << j;
+        if (fields & kept) {
+          ASSERT_NEAR(static_cast<double>(z(i + 1, j + 2)), e.z, tolerance * e.size) << "kept, fields " << fields;
+        }
+      }
+    }
+  }
+};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(EpilogueOf, Scalars, );
+
+TYPED_TEST(EpilogueOf, EveryCombinationOfItsFieldsIsTheFormula) {
+  for (unsigned fields = 0; fields <= all; ++fields) {
+    this->z.setConstant(-7);
+    this->expect_formula(this->product(this->with(fields)), fields);
+    this->z.block(1, 2, this->rows, this->columns).setConstant(-7);
+    ASSERT_TRUE((this->z.array() == -7).all()) << "something around the kept matrix was written, fields " << fields;
+  }
+}
+
+TYPED_TEST(EpilogueOf, EveryActivationIsAppliedToTheSumAndNotToWhatComesAfter) {
+  for (const auto& [act, name] : names_of(Activation{})) {
+    for (const unsigned fields : {activation + 0U, activation | bias, activation | bias | gate, all + 0U}) {
+      this->expect_formula(this->product(this->with(fields, act)), fields, act);
+    }
+  }
+}
+
+TYPED_TEST(EpilogueOf, WithNothingInItIsThePlainProduct) {
+  EXPECT_TRUE(same_bits(this->product({}), this->product(this->with(residual_scale)))) << "a scale of no residual";
+  const Vector<TypeParam> none;
+  for (const unsigned fields : {0U, activation + 0U, activation | row_bias}) {
+    Epilogue<TypeParam> e = this->with(fields);
+    const Matrix<TypeParam> without = this->product(e);
+    e.bias = none.data();
+    EXPECT_TRUE(same_bits(this->product(e), without)) << "an empty bias, fields " << fields;
+  }
+}
+
+TYPED_TEST(EpilogueOf, KeepsTheSignOfZero) {
+  this->a.setZero();
+  for (const Activation act : {Activation::identity, Activation::tanh}) {
+    const Matrix<TypeParam> y = this->product({.scale = -1, .activation = act});
+    EXPECT_TRUE(same_bits(y, Matrix<TypeParam>::Constant(y.rows(), y.cols(), TypeParam(-0.0)))) << name_of(act);
+  }
+}
+
+/// Each number has the bits that it has in the whole product, whichever tile it falls into.
+TYPED_TEST(EpilogueOf, FillsTilesOfEveryWidthAndHeightAndNothingAroundThem) {
+  using T = TypeParam;
+  for (const unsigned fields : {bias | activation, bias | activation | kept, all & ~activation, all + 0U}) {
+    const Matrix<T> whole = this->product(this->with(fields)), whole_z = this->z.block(1, 2, this->rows, this->columns);
+    const auto expect_part = [&](Index row, Index column, Index height, Index width) {
+      this->z.setConstant(-7);
+      Matrix<T> y = this->sentinel(height + 2, width + 40);
+      matmul(ConstView<T>(this->a.middleRows(row, height)), ConstView<T>(this->b.middleCols(column, width)),
+             y.block(1, 3, height, width), this->workspace, this->with(fields).block(row, column, height, width));
+      ASSERT_TRUE(same_bits(y.block(1, 3, height, width), whole.block(row, column, height, width)))
+          << "fields " << fields << ": " << height << " × " << width << " at " << row << ", " << column;
+      y.block(1, 3, height, width).setConstant(-7);
+      ASSERT_TRUE((y.array() == -7).all()) << "something around the destination was written";
+      if (fields & kept) {
+        auto part = this->z.block(1 + row, 2 + column, height, width);
+        ASSERT_TRUE(same_bits(part, whole_z.block(row, column, height, width)));
+        part.setConstant(-7);
+        ASSERT_TRUE((this->z.array() == -7).all()) << "something around the kept matrix was written";
+      }
+    };
+    for (Index width = 1; width <= this->columns; ++width) {
+      expect_part(0, 0, this->rows, width);
+      expect_part(3, this->columns - width, 1, width);
+    }
+    for (Index height = 1; height <= this->rows; ++height) {
+      expect_part(this->rows - height, 5, height, this->columns - 5);
+    }
+  }
+}
+
+TYPED_TEST(EpilogueOf, MayLieInTheMemoryThatYTakes) {
+  using T = TypeParam;
+  const auto in_place = [&](unsigned fields, Rows<const T> Epilogue<T>::*field, const Matrix<T>& values) {
+    const Matrix<T> expected = this->product(this->with(fields));
+    Matrix<T> larger = values;
+    const View<T> y = larger.block(1, 2, this->rows, this->columns);
+    Epilogue<T> e = this->with(fields);
+    e.*field = y;
+    matmul(this->a, this->b, y, this->workspace, e);
+    ASSERT_TRUE(same_bits(y, expected)) << "fields " << fields;
+  };
+  for (unsigned fields = 0; fields <= all; ++fields) {
+    if (fields & added) {
+      in_place(fields, &Epilogue<T>::added, this->addend);
+    }
+    if (fields & gate) {
+      in_place(fields, &Epilogue<T>::gate, this->gates);
+    }
+    if (fields & residual) {
+      in_place(fields, &Epilogue<T>::residual, this->residuals);
+    }
+  }
+}
+
+/// All numbers up to the diagonal have the bits that they have without it; those beyond are theirs, or left as they are.
+TYPED_TEST(EpilogueOf, MayAskForTheColumnsUpToADiagonalAlone) {
+  using T = TypeParam;
+  Index left = 0;
+  for (const unsigned fields : {0U, bias | activation, all + 0U}) {
+    const Matrix<T> whole = this->product(this->with(fields));
+    for (Index height = 1; height <= this->rows; ++height) {
+      for (const Index wanted : {0, 1, 5, 17, 100}) {
+        Epilogue<T> e = this->with(fields).block(0, 0, height, this->columns);
+        e.wanted = wanted;
+        Matrix<T> y = this->sentinel(height, this->columns);
+        matmul(ConstView<T>(this->a.topRows(height)), this->b, y, this->workspace, e);
+        for (Index i = 0; i < height; ++i) {
+          for (Index j = 0; j < this->columns; ++j) {
+            const bool is_left = y(i, j) == T{-7};
+            left += is_left;
+            ASSERT_TRUE(test::bits_of(y(i, j)) == test::bits_of(whole(i, j)) || (j > wanted + i && is_left))
+                << i << ", " << j << " of " << height << ", wanted " << wanted << ", fields " << fields;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(left, 0) << "nothing was left out";
+}
+
+TYPED_TEST(EpilogueOf, ReachesABlockOfTheProductByItsPlace) {
+  using T = TypeParam;
+  const Epilogue<T> absent = Epilogue<T>().block(2, 3, 4, 5);
+  EXPECT_FALSE(absent.bias || absent.row_bias || absent.added || absent.gate || absent.residual || absent.residual_scale ||
+               absent.kept);
+  Epilogue<T> whole = this->with(all);
+  whole.wanted = 2;
+  const Epilogue<T> block = whole.block(2, 3, 4, 5);
+  EXPECT_LT(block.wanted, 0) << "asks for all of it";
+  EXPECT_EQ(block.scale, T(-0.3));
+  EXPECT_EQ(block.activation, Activation::gelu);
+  EXPECT_EQ(block.bias, &this->biases[3]);
+  EXPECT_EQ(block.row_bias, &this->row_biases[2]);
+  EXPECT_EQ(block.residual_scale, &this->scales[3]);
+  for (const Rows<const T>& part : {block.added, block.gate, block.residual, Rows<const T>(block.kept)}) {
+    EXPECT_EQ(part.count, 4);
+    EXPECT_EQ(part.columns, 5);
+  }
+  EXPECT_EQ(block.gate.data, &this->gates(1 + 2, 2 + 3));
+}
+
+TYPED_TEST(EpilogueOf, RefusesMatricesOfAnotherShapeThanY) {
+  using T = TypeParam;
+  Matrix<T> x(2, 3), wide(2, 4), y = this->sentinel(2, 2);
+  const Matrix<T> factor(3, 2);
+  const auto refusal = [&](const Epilogue<T>& e) {
+    return test::message_of<ShapeError>([&] { matmul(x, factor, y, this->workspace, e); });
+  };
+  EXPECT_EQ(refusal({.added = wide}), "matmul: the added matrix is 2 × 4, expected 2 × 2 as y.");
+  EXPECT_EQ(refusal({.gate = x}), "matmul: the gate is 2 × 3, expected 2 × 2 as y.");
+  EXPECT_EQ(refusal({.residual = factor}), "matmul: the residual is 3 × 2, expected 2 × 2 as y.");
+  EXPECT_EQ(refusal({.kept = wide}), "matmul: the kept matrix is 2 × 4, expected 2 × 2 as y.");
+  EXPECT_TRUE((y.array() == -7).all());
+}
+
+}  // namespace
+}  // namespace gated

@@ -1,0 +1,144 @@
+#include "gated/ops/gradients.hpp"
+
+#include <gtest/gtest.h>
+
+#include "gated/train/tape.hpp"
+#include "tests/core/numbers.hpp"
+
+namespace gated {
+namespace {
+
+using test::random_matrix;
+using test::same_bits;
+
+/// A trained weight.
+struct Weight {
+  Matrix<double> weight = random_matrix<double>(4, 3, 1);
+  static constexpr auto fields() { return std::tuple{field("weight", &Weight::weight, Role::weight)}; }
+};
+
+/// A step over x, 5 × 3, and y, 5 × 4, in whose backward pass `f(back, x, y)` runs with ∂y = dy.
+struct Step {
+  Weight model, gradient = zeros_like(model);
+  Matrix<double> x = random_matrix<double>(5, 3, 2), dy = random_matrix<double>(5, 4, 3), dx;
+
+  template <class F>
+  void run(bool wants_gradient, const F& f) {
+    Tape<double> tape;
+    tape.begin(model, gradient);
+    const Variable input = wants_gradient ? tape.input(x) : tape.constant(x), y = tape.make(5, 4);
+    tape.push([f, input, y](auto& back) { f(back, input, y); });
+    tape.backward(y, dy);
+    dx = wants_gradient ? Matrix<double>(tape.gradient(input)) : Matrix<double>();
+  }
+};
+
+TEST(Assign, FillsEachVectorOfAMatrixAndNothingAroundIt) {
+  for (Index columns = 1; columns <= 40; ++columns) {
+    const auto x = random_matrix<double>(150, columns, 1);
+    for (const int threads : {1, 2}) {
+      Matrix<double> y = Matrix<double>::Constant(152, columns + 5, -7);
+      const auto from = reader<double>(x);
+      assign<double>(y.block(1, 2, 150, columns), Workspace<double>(Threads{threads}),
+                     [&](Index i, Index j, Index lanes) { return from(i, j, lanes) + from(i, j, lanes); });
+      ASSERT_TRUE(same_bits(y.block(1, 2, 150, columns), Matrix<double>(2 * x))) << columns;
+      y.block(1, 2, 150, columns).setConstant(-7);
+      ASSERT_TRUE((y.array() == -7).all());
+    }
+  }
+}
+
+TEST(AddGradient, AddsToWhatHasReachedAVariable) {
+  Step step;
+  step.run(true, [](auto& back, Variable x, Variable) {
+    add_gradient(back, x, reader<double>(back[x]));
+    add_gradient(back, x, ConstView<double>(back[x]));
+    add_gradient(back, x, [](Index, Index, Index) { return Simd<double>(1.0); });
+  });
+  EXPECT_LE((step.dx - (2 * step.x.array() + 1).matrix()).cwiseAbs().maxCoeff(), 1e-15);
+}
+
+TEST(AddGradient, AsksNothingOfWhatWantsNone) {
+  Step step;
+  int asked = 0;
+  step.run(false, [&asked](auto& back, Variable x, Variable) {
+    add_gradient(back, x, [&asked](Index, Index, Index) {
+      ++asked;
+      return Simd<double>(1.0);
+    });
+    add_gradient_product(back, x, ConstView<double>(back[x]), ConstView<double>(back[x]));  // whose sizes do not even fit
+  });
+  EXPECT_EQ(asked, 0);
+}
+
+TEST(Accumulator, IsZeroWhereNothingHasReachedAVariable) {
+  Step step;
+  step.run(true, [](auto& back, Variable x, Variable) {
+    View<double> fresh = accumulator(back, x);
+    EXPECT_TRUE(fresh.isZero(0));
+    fresh.row(2).setConstant(3);
+    View<double> again = accumulator(back, x);
+    EXPECT_EQ(again.data(), fresh.data());
+    again.row(2).array() += 1;
+  });
+  EXPECT_EQ(step.dx.sum(), 3 * 4);
+  EXPECT_EQ(step.dx.row(2).sum(), 3 * 4);
+}
+
+TEST(AddGradientProduct, AddsAProductToWhatHasReachedAVariable) {
+  Step step;
+  const Weight* const model = &step.model;
+  const auto once = [model](auto& back, Variable x, Variable y) {
+    add_gradient_product(back, x, ConstView<double>(back.gradient(y)), model->weight);
+  };
+  step.run(true, once);
+  const Matrix<double> expected = step.dy * step.model.weight;
+  EXPECT_LE((step.dx - expected).cwiseAbs().maxCoeff(), 1e-14);
+  step.run(true, [once](auto& back, Variable x, Variable y) {
+    once(back, x, y);
+    once(back, x, y);
+  });
+  EXPECT_LE((step.dx - 2 * expected).cwiseAbs().maxCoeff(), 1e-14);
+}
+
+TEST(AddParameterProduct, AddsAProductToTheGradientOfATrainedParameterAlone) {
+  Step step;
+  const Weight other;
+  const Matrix<double>*trained = &step.model.weight, *fixed = &other.weight;
+  const auto once = [trained, fixed](auto& back, Variable x, Variable y) {
+    for (const Matrix<double>* weight : {trained, fixed}) {
+      add_parameter_product(back, *weight, transposed(back.gradient(y)), back[x]);
+    }
+  };
+  step.run(true, once);
+  const Matrix<double> expected = step.dy.transpose() * step.x;
+  EXPECT_LE((step.gradient.weight - expected).cwiseAbs().maxCoeff(), 1e-14);
+  step.run(true, once);  // gradients of several steps add up
+  EXPECT_LE((step.gradient.weight - 2 * expected).cwiseAbs().maxCoeff(), 1e-14);
+  EXPECT_TRUE(same_bits(other.weight, Weight().weight));
+}
+
+TEST(AddColumnSums, AreTheSumsOfEveryWidthAddedToWhatIsThere) {
+  for (const Index rows : {0, 1, 37, 64, 65, 500}) {
+    for (const Index columns : {1, 7, 16, 63, 64, 130, 300}) {
+      const auto x = random_matrix<double>(rows, columns, 1);
+      Vector<double> one = Vector<double>::Constant(columns, 5), two = one;
+      add_column_sums<double>(x, one.data(), Workspace<double>());
+      add_column_sums<double>(x, two.data(), Workspace<double>(Threads{2}));
+      EXPECT_TRUE(same_bits(one, two)) << "threads";
+      const Vector<double> expected = (x.colwise().sum().transpose().array() + 5).matrix();
+      EXPECT_LE((one - expected).cwiseAbs().maxCoeff(), 1e-12) << rows << " × " << columns;
+    }
+  }
+}
+
+TEST(AddColumnSums, AreAsExactForManyRowsAsForAFew) {
+  const Matrix<float> x = Matrix<float>::Constant(200000, 130, 0.1F);
+  Vector<float> sums = Vector<float>::Zero(130);
+  add_column_sums<float>(x, sums.data(), Workspace<float>(Threads{2}));
+  const float expected = static_cast<float>(200000 * static_cast<double>(0.1F));
+  EXPECT_LE((sums.array() / expected - 1).abs().maxCoeff(), 1e-6F);
+}
+
+}  // namespace
+}  // namespace gated

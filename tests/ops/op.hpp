@@ -1,0 +1,115 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+#include <vector>
+
+#include "gated/train/recording.hpp"
+#include "tests/core/numbers.hpp"
+#include "tests/train/gradients.hpp"
+
+/// Ops in all kinds of runs, for the tests of ops.
+
+namespace gated::test {
+
+/// The parameters of an op that has none.
+template <class T>
+struct NoParameters {
+  using Scalar = T;
+  explicit NoParameters(int) {}
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+/// An op f(run, parameters, x, to) as a layer, so that everything that runs layers runs it.
+template <class Parameters, class F>
+struct Op : SequenceLayer<Op<Parameters, F>, typename Parameters::Scalar> {
+  using Scalar = typename Parameters::Scalar;
+  static constexpr const char* name = "Op";
+  static constexpr bool takes_mask = true;
+
+  Parameters parameters;
+  F f;
+  Index channels, width;
+
+  Op(const Parameters& parameters_, const F& f_, Index channels_, Index width_)
+      : parameters(parameters_), f(f_), channels(channels_), width(width_) {}
+  static constexpr auto fields() { return std::tuple{field("parameters", &Op::parameters)}; }
+  Index in() const { return channels; }
+  Index out() const { return width; }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    return f(run, parameters, x, to);
+  }
+};
+
+/// What an op is tried with.
+struct OpCase {
+  Index in = 0, out = 0;  ///< columns of x and y
+  std::vector<Index> lengths = {7, 0, 1, 12};
+  bool streams = true;  ///< whether it can stream; if not, that is not tried
+  std::vector<std::uint8_t> mask = {};
+  double tolerance = 1e-6;  ///< of gradients, relative to the largest
+};
+
+/// Expects that, to the bit, the op does the same for all sequences as for each alone, for any number of threads, on a tape,
+/// and in a stream of any steps.
+template <class Layer>
+void expect_same_in_every_run(const Layer& layer, const OpCase& c) {
+  using T = typename Layer::Scalar;
+  const Sequences sequences = Sequences::of_lengths(c.lengths);
+  const Mask mask = c.mask;
+  const auto x = random_matrix<T>(sequences.total(), c.in, 1);
+  Workspace<T> workspace;
+  const Matrix<T> y = layer.forward(x, sequences, workspace, mask);
+  for (const int threads : {2, 3}) {
+    Workspace<T> several(Threads{threads});
+    EXPECT_TRUE(same_bits(layer.forward(x, sequences, several, mask), y)) << threads << " threads";
+  }
+  Tape<T> tape;
+  Layer gradient = zeros_like(layer);
+  tape.begin(layer, gradient);
+  EXPECT_TRUE(same_bits(tape[record(tape, layer, tape.input(x), sequences, mask)], y)) << "recorded";
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index offset = sequences.offset(b), length = sequences.length(b);
+    const auto rows = x.middleRows(offset, length), expected = y.middleRows(offset, length);
+    EXPECT_TRUE(same_bits(layer.forward(rows, Sequences::single(length), workspace, mask_part(mask, offset, length)), expected))
+        << "sequence " << b << " alone";
+    for (const Index step : {Index{1}, Index{3}, std::max<Index>(length, 1)}) {
+      State<T> state;
+      if (c.streams) {
+        state = layer.start(length);
+      }
+      for (Index t = 0; c.streams && t < length; t += step) {
+        const Index count = std::min(step, length - t);
+        Matrix<T> part(count, c.out);
+        layer.extend(rows.middleRows(t, count), state, part, workspace);
+        EXPECT_TRUE(same_bits(part, expected.middleRows(t, count))) << "sequence " << b << ", from " << t << " by " << step;
+      }
+    }
+  }
+}
+
+/// The same in both precisions, and that its gradients are those of central differences. `Parameters<T>(options)` are the
+/// parameters.
+template <template <class> class Parameters, class Options, class F>
+void expect_op(const Options& options, const F& f, const OpCase& c) {
+  using P = Parameters<double>;
+  const Op<P, F> layer(P(options), f, c.in, c.out);
+  expect_same_in_every_run(layer, c);
+  expect_same_in_every_run(Op<Parameters<float>, F>(Parameters<float>(options), f, c.in, c.out), c);
+  const Sequences sequences = Sequences::of_lengths(c.lengths);
+  expect_gradients(
+      layer, random_matrix<double>(sequences.total(), c.in, 1),
+      [&](Tape<double>& tape, const auto& op, Variable x) { return record(tape, op, x, sequences, c.mask); }, c.tolerance);
+}
+
+/// For an op without parameters.
+template <class F>
+void expect_op(const F& f, const OpCase& c) {
+  expect_op<NoParameters>(
+      0, [f](auto& run, const auto&, const auto& x, const auto& to) { return f(run, x, to); }, c);
+}
+
+}  // namespace gated::test

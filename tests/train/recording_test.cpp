@@ -1,0 +1,672 @@
+#include "gated/train/recording.hpp"
+
+#include <map>
+
+#include "gated/layers/gated_cross_attention.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/train/loss.hpp"
+#include "tests/core/allocations.hpp"
+#include "tests/models/gmlps.hpp"
+#include "tests/train/text_models.hpp"
+
+/// What recording promises of whole models. tests/promises.hpp has it of single layers.
+
+namespace gated {
+namespace {
+
+using test::expect_gradients;
+using test::for_each_text_model;
+using test::for_each_value;
+using test::long_text;
+using test::OnText;
+using test::random_matrix;
+using test::shaken;
+using test::short_text;
+using test::small_encoder;
+using test::small_flash;
+
+// --- Gradients against central differences ---
+
+template <class Model>
+void expect_text_gradients(const typename Model::Config& config, const OnText& run, const TapeOptions& options = {}) {
+  expect_gradients(shaken<Model>(config), run.no_input<double>(), run, 1e-6, options, 5);
+}
+
+TEST(Recording, GradientsOfEveryLanguageModel) {
+  for_each_text_model<double>(short_text, [](const auto& model, const OnText& run) {
+    expect_gradients(model, run.no_input<double>(), run);
+    expect_gradients(model, run.no_input<double>(), run, 1e-6, {.recompute = true});
+  });
+}
+
+TEST(Recording, GradientsOfEveryHead) {
+  const auto expect = [](const LanguageModelHeadConfig& head) {
+    auto config = small_flash(9);
+    config.head = head;
+    expect_text_gradients<FlashLanguageModel<double>>(config, {&short_text});
+  };
+  for (const auto& [form, name] : names_of(HeadForm{})) {
+    for (const bool bias : {false, true}) {
+      for (const bool dense : {false, true}) {
+        SCOPED_TRACE(testing::Message() << name << (bias ? ", bias" : "") << (dense ? ", dense" : ""));
+        expect({.form = form, .dense = dense, .bias = bias});
+      }
+    }
+  }
+  for_each_value(LanguageModelHeadConfig{}, &LanguageModelHeadConfig::norm, expect);
+  for_each_value(LanguageModelHeadConfig{.dense = true}, &LanguageModelHeadConfig::activation, expect);
+}
+
+TEST(Recording, GradientsOfEveryPositionAndEmbedding) {
+  for (const bool causal : {false, true}) {
+    for_each_value(small_flash(9, causal), &FlashLanguageModelConfig::position, [](const FlashLanguageModelConfig& config) {
+      expect_text_gradients<FlashLanguageModel<double>>(config, {&short_text, true});
+    });
+  }
+  for_each_value(small_encoder(9), &GauEncoderConfig::position, [](const GauEncoderConfig& config) {
+    expect_text_gradients<GauEncoder<double>>(config, {&short_text, false, true});
+  });
+  for_each_value(small_encoder(9), &GauEncoderConfig::embedding_norm, [](const GauEncoderConfig& config) {
+    expect_text_gradients<GauEncoder<double>>(config, {&short_text, true});
+  });
+  auto plain = small_encoder(9);
+  plain.head.form = HeadForm::none;
+  plain.token_types = 0;
+  plain.pad_token = -1;
+  expect_text_gradients<GauEncoder<double>>(plain, {&short_text});
+}
+
+/// record() of a trunk on these sequences.
+const auto on_sequences = [](const Sequences& sequences) {
+  return [sequences](auto& tape, const auto& model, Variable x) { return record(tape, model, x, sequences); };
+};
+
+TEST(Recording, GradientsOfEveryGmlp) {
+  const Sequences ragged = Sequences::of_lengths({test::small_length, 5});
+  const auto x = random_matrix<double>(ragged.total(), test::small_channels, 6);
+  for (const bool causal : {false, true}) {
+    for (GmlpConfig config : test::small_gmlps(causal)) {
+      SCOPED_TRACE(test::describe(config));
+      config.length_policy = LengthPolicy::slice;
+      expect_gradients(shaken<Gmlp<double>>(config), x, on_sequences(ragged));
+    }
+  }
+}
+
+const Sequences two_sequences = Sequences::of_lengths({6, 4});
+
+GmlpConfig gmlp(bool causal, Index attention, Index token_shift) {
+  return {.length = 6,
+          .channels = 7,
+          .hidden = 8,
+          .depth = 2,
+          .length_policy = LengthPolicy::slice,
+          .causal = causal,
+          .heads = 2,
+          .attention = attention,
+          .token_shift = token_shift};
+}
+
+TEST(Recording, GradientsOfAnAmlpWithEverything) {
+  for (const bool causal : {false, true}) {
+    for (const auto position : {NormPosition::pre, NormPosition::post}) {
+      SCOPED_TRACE(testing::Message() << "causal " << causal << ", norm " << name_of(position));
+      auto config = gmlp(causal, 3, 2);
+      config.attention_bias = true;
+      config.norm_position = position;
+      expect_gradients(shaken<Gmlp<double>>(config), random_matrix<double>(10, 7, 6), on_sequences(two_sequences));
+    }
+  }
+}
+
+TEST(Recording, GradientsOfEveryActivation) {
+  for_each_value(gmlp(true, 0, 0), &GmlpConfig::activation, [](GmlpConfig config) {
+    config.depth = 1;
+    config.gate_activation = config.activation;
+    expect_gradients(shaken<Gmlp<double>>(config), random_matrix<double>(10, 7, 6), on_sequences(two_sequences));
+  });
+}
+
+GmlpImageClassifierConfig classifier(Readout readout) {
+  return {.image = {6, 4},
+          .patch = {3, 2},
+          .image_channels = 2,
+          .classes = 3,
+          .readout = readout,
+          .trunk = {.channels = 6, .hidden = 8, .depth = 2}};
+}
+
+const auto on_images = [](auto& tape, const auto& model, Variable images) { return record(tape, model, images); };
+
+TEST(Recording, GradientsOfEveryImageClassifier) {
+  const auto images = random_matrix<double>(2, 48, 6);
+  for_each_value(classifier(Readout::mean), &GmlpImageClassifierConfig::readout, [&](GmlpImageClassifierConfig config) {
+    expect_gradients(shaken<GmlpImageClassifier<double>>(config), images, on_images);
+    config.stem_norm = config.pre_logits = true;
+    expect_gradients(shaken<GmlpImageClassifier<double>>(config), images, on_images);
+    config.classes = 0;
+    expect_gradients(shaken<GmlpImageClassifier<double>>(config), images, on_images);
+  });
+}
+
+TEST(Recording, GradientsOfAClassifierAroundAnotherTrunk) {
+  ImageClassifierConfig<FlashConfig> config{.image = {6, 4}, .patch = {3, 2}, .image_channels = 2, .classes = 3};
+  config.trunk = small_flash(9, false).trunk;
+  expect_gradients(shaken<ImageClassifier<Flash<double>>>(config), random_matrix<double>(2, 48, 6), on_images);
+}
+
+TEST(Recording, GradientsWhereAMaskHidesAWholeSequence) {
+  const std::vector<std::uint8_t> hides_two{1, 1, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0};  // of 7, 0, 1 and 5 tokens
+  const auto expect = [&](const auto& layer) {
+    expect_gradients(layer, random_matrix<double>(13, 6, 4), [&](Tape<double>& tape, const auto& model, Variable x) {
+      return record(tape, model, x, short_text.sequences, hides_two);
+    });
+  };
+  for (const auto kernel : {ScoreKernel::relu2, ScoreKernel::laplace, ScoreKernel::laplace_legacy}) {
+    auto unit = small_encoder(9).trunk.block;
+    unit.kernel = kernel;
+    for_each_value(unit, &GatedAttentionUnitConfig::mask_mode,
+                   [&](const GatedAttentionUnitConfig& config) { expect(shaken<GatedAttentionUnit<double>>(config)); });
+    for (const bool causal : {false, true}) {
+      auto layer = small_flash(9, causal).trunk.block;
+      layer.kernel = kernel;
+      expect(shaken<MixedChunkAttention<double>>(layer));
+    }
+  }
+  expect(shaken<TransformerBlock<double>>(test::small_transformer(TransformerAttention::mixed_chunk).trunk.block));
+}
+
+// --- Gradients of what a layer takes besides its input ---
+
+TEST(Recording, GradientsOfABranchAlone) {
+  const GmlpBlock<double> block = shaken<Gmlp<double>>(gmlp(true, 3, 1)).blocks[0];
+  const auto branch = [](Tape<double>& tape, const GmlpBlock<double>& layer, Variable x) {
+    Recording<double> run(tape, two_sequences);
+    return layer.branch(run, x, {}, {});
+  };
+  expect_gradients(block, random_matrix<double>(10, 7, 6), branch);
+}
+
+TEST(Recording, GradientsOfAnAdditionToAGate) {
+  const SpatialGatingUnitConfig dense{.channels = 12, .spatial = {.length = 7, .length_policy = LengthPolicy::slice}};
+  const Sequences sequences = Sequences::of_lengths({7, 3});
+  for_each_value(dense, &SpatialGatingUnitConfig::activation, [&](const SpatialGatingUnitConfig& config) {
+    expect_gradients(shaken<SpatialGatingUnit<double>>(config), random_matrix<double>(10, 18, 4),
+                     [&](Tape<double>& tape, const SpatialGatingUnit<double>& layer, Variable x) {
+                       Recording<double> run(tape, sequences);
+                       const Variable input = activate(run, tape.columns(x, 6, 12), Activation::tanh);
+                       return record(tape, layer, input, sequences, {}, {.added = tape.columns(x, 0, 6)});
+                     });
+  });
+}
+
+GatedAttentionUnitConfig unit() {
+  return {.channels = 5, .value = 6, .query_key = 4, .max_length = 9, .relative_bias = RelativeBiasForm::toeplitz};
+}
+
+TEST(Recording, GradientsWithAScoreBiasOfTheCaller) {
+  const Matrix<double> bias = random_matrix<double>(7, 9, 6);
+  for (const bool inside : {false, true}) {
+    auto config = unit();
+    config.bias_inside_scale = inside;
+    expect_gradients(shaken<GatedAttentionUnit<double>>(config), random_matrix<double>(13, 5, 4),
+                     [&](Tape<double>& tape, const auto& layer, Variable x) {
+                       return record(tape, layer, x, short_text.sequences, short_text.mask, {.score_bias = bias});
+                     });
+  }
+}
+
+using Cross = GatedCrossAttention<double>;
+
+/// Queries of 11 tokens for others of 13.
+const Sequences queries = Sequences::of_lengths({4, 1, 0, 6}), others = Sequences::of_lengths({3, 7, 2, 1});
+
+GatedCrossAttentionConfig cross() {
+  return {.channels = 5, .key_channels = 3, .value_channels = 4, .value = 6, .query_key = 4, .bias = true};
+}
+
+/// The gradients in x of a layer that attends to a key and a value that are fixed.
+void expect_query_gradients(const GatedCrossAttentionConfig& config, const Sequences& split = others, Mask mask = {}) {
+  const auto key = random_matrix<double>(split.total(), 3, 4), value = random_matrix<double>(split.total(), 4, 5);
+  expect_gradients(shaken<Cross>(config), random_matrix<double>(11, 5, 6),
+                   [&](Tape<double>& tape, const Cross& layer, Variable x) {
+                     return record(tape, layer, x, queries, {},
+                                   {.key = tape.constant(key), .value = tape.constant(value), .others = &split, .mask = mask});
+                   });
+}
+
+/// The gradients in key and value, columns of one input.
+void expect_key_value_gradients(const GatedCrossAttentionConfig& config) {
+  const auto x = random_matrix<double>(11, 5, 6);
+  expect_gradients(shaken<Cross>(config), random_matrix<double>(13, 7, 4),
+                   [&](Tape<double>& tape, const Cross& layer, Variable input) {
+                     const Variable key = tape.columns(input, 0, 3), value = tape.columns(input, 3, 4);
+                     return record(tape, layer, tape.constant(x), queries, {}, {.key = key, .value = value, .others = &others});
+                   });
+}
+
+TEST(Recording, GradientsOfEveryCrossAttention) {
+  const std::vector<std::uint8_t> mask{1, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1};
+  const auto expect = [&](const GatedCrossAttentionConfig& config) {
+    expect_query_gradients(config, others, mask);
+    expect_key_value_gradients(config);
+  };
+  for_each_value(cross(), &GatedCrossAttentionConfig::activation, expect);
+  for_each_value(cross(), &GatedCrossAttentionConfig::key_value_activation, expect);
+  for_each_value(cross(), &GatedCrossAttentionConfig::norm, expect);
+  for_each_value(cross(), &GatedCrossAttentionConfig::kernel, expect);
+  for_each_value(cross(), &GatedCrossAttentionConfig::residual, expect);
+  auto config = cross();
+  config.bias = false;
+  expect(config);
+}
+
+TEST(Recording, SequencesWithoutKeysLearnFromTheirResidual) {
+  for_each_value(cross(), &GatedCrossAttentionConfig::kernel, [](const GatedCrossAttentionConfig& config) {
+    expect_query_gradients(config, Sequences::of_lengths({3, 0, 2, 1}));
+  });
+}
+
+TEST(Recording, KeyValueAndQueryMayBeOneAndTheSame) {
+  auto config = cross();
+  config.key_channels = config.value_channels = 5;
+  expect_gradients(shaken<Cross>(config), random_matrix<double>(13, 5, 6),
+                   [](Tape<double>& tape, const Cross& layer, Variable x) {
+                     return record(tape, layer, x, others, {}, {.key = x, .value = x, .others = &others});
+                   });
+}
+
+// --- The recorded forward pass ---
+
+/// The activations of inference by path, as an observer sees them; the output of the whole is under "".
+template <class Model, class Forward>
+std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& forward) {
+  std::map<std::string, Matrix<float>> result;
+  Workspace<float> workspace;
+  workspace.observe([&](const std::string& path, ConstView<float> output) {
+    EXPECT_FALSE(result.contains(path)) << path << " is shown twice";
+    result[path] = output;
+  });
+  const Matrix<float> output = forward(model, workspace);
+  EXPECT_TRUE(test::same_bits(result.at(""), output));
+  return result;
+}
+
+/// Whether the tape keeps the output of this layer only together with what an observer does not see yet: a residual, tiny
+/// attention, a rotation or mask in place.
+bool is_kept_joined(const std::string& path) {
+  const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
+  return layer == "proj_out" || layer == "feed_forward_out" || path.ends_with("gate.proj") ||
+         around.ends_with("offset_scale") || around.ends_with("global_qk");
+}
+
+/// The output has the bits of forward(), and so has what every layer inside makes, composite layers included. A layer that
+/// makes nothing hands on what another has made.
+template <class Model, class Run, class Forward>
+void expect_inference(const Model& model, const Matrix<float>& x, const Run& run, const Forward& forward) {
+  const auto expected = shown(model, forward);
+  Tape<float> tape;
+  Model gradient = zeros_like(model);
+  tape.begin(model, gradient);
+  const Variable output = run(tape, model, tape.input(x));
+  EXPECT_TRUE(test::same_bits(Matrix<float>(tape[output]), expected.at("")));
+  std::vector<std::pair<std::string, Matrix<float>>> made;
+  tape.for_each_activation([&](const std::string& path, ConstView<float> values) { made.emplace_back(path, values); });
+  for (const auto& [path, values] : expected) {
+    if (path.find("weights.") != std::string::npos) {
+      continue;  // never kept
+    }
+    bool makes = false, same = false, elsewhere = false;
+    for (const auto& [at, kept] : made) {
+      const bool inside = path.empty() || at == path || at.starts_with(path + ".");
+      const bool row = is_kept_joined(path) && path.starts_with(at + ".");  // the rows of an offset scale share its path
+      const bool equal = test::same_bits(kept, values);
+      makes = makes || inside || row;
+      same = same || (inside && equal);
+      elsewhere = elsewhere || equal;
+    }
+    EXPECT_TRUE(same || (makes ? is_kept_joined(path) : elsewhere)) << path << (makes ? "" : " is not on the tape");
+  }
+}
+
+TEST(Recording, ForwardIsTheInferenceForwardLayerByLayer) {
+  for_each_text_model<float>(short_text, [](const auto& model, const OnText& run) {
+    expect_inference(model, run.no_input<float>(), run,
+                     [&](const auto& m, auto& workspace) { return run.forward(m, workspace); });
+  });
+  const Sequences two = Sequences::uniform(2, test::small_length);
+  const auto x = random_matrix<float>(two.total(), test::small_channels, 6);
+  for (const bool causal : {false, true}) {
+    for (const GmlpConfig& config : test::small_gmlps(causal)) {
+      SCOPED_TRACE(test::describe(config));
+      expect_inference(shaken<Gmlp<float>>(config), x, on_sequences(two),
+                       [&](const auto& model, auto& workspace) { return model.forward(x, two, workspace); });
+    }
+  }
+  const auto images = random_matrix<float>(3, 48, 6);
+  for_each_value(classifier(Readout::mean), &GmlpImageClassifierConfig::readout, [&](GmlpImageClassifierConfig config) {
+    for (const bool more : {false, true}) {
+      config.stem_norm = config.pre_logits = more;
+      expect_inference(shaken<GmlpImageClassifier<float>>(config), images, on_images,
+                       [&](const auto& model, auto& workspace) { return model.forward(images, workspace); });
+    }
+  });
+}
+
+TEST(Recording, ActivationsHaveTheNamesOfTheirLayers) {
+  const auto model = shaken<Gmlp<float>>(gmlp(true, 3, 1));
+  const auto x = random_matrix<float>(10, 7, 6);
+  auto gradient = zeros_like(model);
+  Tape<float> tape;
+  tape.begin(model, gradient);
+  record(tape, model, tape.input(x), two_sequences);
+  std::vector<std::string> paths;
+  tape.for_each_activation([&](const std::string& path, ConstView<float>) {
+    if (paths.empty() || paths.back() != path) {
+      paths.push_back(path);
+    }
+  });
+  EXPECT_EQ(paths, (std::vector<std::string>{
+                       "blocks.0.norm", "blocks.0", "blocks.0.proj_in", "blocks.0.attention.qkv", "blocks.0.attention",
+                       "blocks.0.attention.proj_out", "blocks.0.gate.norm", "blocks.0.gate.proj", "blocks.0.proj_out",
+                       "blocks.1.norm", "blocks.1", "blocks.1.proj_in", "blocks.1.attention.qkv", "blocks.1.attention",
+                       "blocks.1.attention.proj_out", "blocks.1.gate.norm", "blocks.1.gate.proj", "blocks.1.proj_out"}));
+}
+
+TEST(Recording, ANaNReachesNoEarlierTokenOfACausalModel) {
+  const Index n = 200, last = 150;
+  const auto expect = [&](const auto& model) {
+    auto gradient = zeros_like(model);
+    Matrix<float> x = random_matrix<float>(n, 6, 4);
+    Tape<float> tape;
+    const auto output = [&] {
+      tape.begin(model, gradient);
+      return Matrix<float>(tape[record(tape, model, tape.input(x), Sequences::single(n))].topRows(last));
+    };
+    const Matrix<float> clean = output();
+    x.row(last).setConstant(std::numeric_limits<float>::quiet_NaN());
+    x.row(last + 1).setConstant(std::numeric_limits<float>::infinity());
+    EXPECT_TRUE(test::same_bits(output(), clean)) << model.name;
+  };
+  expect(shaken<Gmlp<float>>(test::small_gmlp(n).trunk));
+  expect(shaken<Flash<float>>(small_flash(n).trunk));
+  expect(shaken<Stack<TransformerBlock<float>>>(test::small_transformer(TransformerAttention::softmax).trunk));
+  auto causal = small_encoder(n).trunk;
+  causal.block.causal = true;
+  expect(shaken<Stack<GatedAttentionUnit<float>>>(causal));
+}
+
+// --- Bits, memory ---
+
+template <class Model, class Run>
+void expect_same_steps(const Model& model, const Matrix<float>& x, const Run& run) {
+  for (const double rate : {0.0, 0.2}) {
+    TapeOptions options{.attention_dropout = rate, .embedding_dropout = rate, .residual_dropout = rate};
+    const auto kept = test::step_of(model, x, run, 1, options);
+    test::expect_same_bits(test::step_of(model, x, run, 3, options), kept);
+    options.recompute = true;
+    test::expect_same_bits(test::step_of(model, x, run, 1, options), kept);
+    test::expect_same_bits(test::step_of(model, x, run, 2, options), kept);
+  }
+}
+
+TEST(Recording, BitsDoNotDependOnThreadsNorOnWhatIsKept) {
+  for (const auto* text : {&short_text, &long_text}) {
+    for_each_text_model<float>(
+        *text, [](const auto& model, const OnText& run) { expect_same_steps(model, run.no_input<float>(), run); });
+  }
+  const GmlpConfig wide{.length = 300, .channels = 64, .hidden = 256, .depth = 1, .causal = true};
+  auto uneven = wide;
+  uneven.length_policy = LengthPolicy::slice;
+  expect_same_steps(shaken<Gmlp<float>>(uneven), random_matrix<float>(480, 64, 6),
+                    on_sequences(Sequences::of_lengths({300, 180})));
+  expect_same_steps(shaken<GmlpImageClassifier<float>>(classifier(Readout::mean)), random_matrix<float>(9, 48, 6), on_images);
+}
+
+TEST(Recording, AWarmStepAllocatesNothing) {
+  for_each_text_model<double>(short_text, [](const auto& model, const OnText& run) {
+    auto gradient = zeros_like(model);
+    const auto cotangent = random_matrix<double>(run.text->sequences.total(), model.out(), 5);
+    for (const bool recompute : {false, true}) {
+      Tape<double> tape(Threads{2}, {.recompute = recompute, .attention_dropout = 0.1});
+      Random random(1);
+      const auto step = [&] {
+        tape.begin(model, gradient, random);
+        tape.backward(run(tape, model, Variable{}), cotangent);
+      };
+      step();
+      step();  // begins with memory in one piece
+      EXPECT_EQ(test::allocations_during(step), 0) << recompute;
+    }
+  });
+}
+
+/// Steps with everything that may draw random numbers; returns the allocations of the last.
+long allocations_of_last_step(const TapeOptions& options) {
+  auto config = classifier(Readout::mean);
+  config.trunk.attention = 4;
+  config.trunk.survival = 0.7;
+  const auto model = shaken<GmlpImageClassifier<float>>(config);
+  auto gradient = zeros_like(model);
+  const auto images = random_matrix<float>(5, 48, 6);
+  const std::vector<Index> labels{0, 1, 2, 1, 0};
+  Tape<float> tape({}, options);
+  Random random(1);
+  const auto step = [&] {
+    tape.begin(model, gradient, random);
+    tape.backward(cross_entropy(tape, record(tape, model, tape.constant(images)), labels));
+  };
+  for (int i = 0; i < 20; ++i) {  // until every block was used in one of them
+    step();
+  }
+  return test::allocations_during(step);
+}
+
+TEST(Recording, AWarmStepWithEveryNoiseAllocatesNothing) {
+  EXPECT_EQ(allocations_of_last_step({}), 0);
+  EXPECT_EQ(allocations_of_last_step({.recompute = true}), 0);
+  EXPECT_EQ(
+      allocations_of_last_step({.recompute = true, .attention_dropout = 0.1, .residual_dropout = 0.1, .scaled_depth = true}),
+      0);
+}
+
+TEST(Recording, RecomputingKeepsTwoMatricesABlock) {
+  // Ten blocks more cost ten outputs and their gradients, and not ten times the activations of a block.
+  const Sequences long_one = Sequences::single(200);
+  const auto bytes = [&](Index depth, bool recompute) {
+    const Gmlp<float> model({.length = 200, .channels = 16, .hidden = 96, .depth = depth});
+    auto gradient = zeros_like(model);
+    Tape<float> tape({}, {.recompute = recompute});
+    const auto x = random_matrix<float>(200, 16, 1);
+    for (int i = 0; i < 2; ++i) {
+      tape.begin(model, gradient);
+      tape.backward(record(tape, model, tape.input(x), long_one), x);
+    }
+    return static_cast<double>(tape.bytes()) / (200 * 16 * sizeof(float));
+  };
+  EXPECT_NEAR(bytes(12, true) - bytes(2, true), 20, 1.0);
+  const double kept_a_block = (bytes(12, false) - bytes(2, false)) / 10;
+  // norm, z, σ(z), norm, gate, product, sum, its gradient, and the moments of both norms
+  EXPECT_NEAR(kept_a_block, 1 + 6 + 6 + 3 + 3 + 3 + 1 + 1 + 2 * 3.0 / 16, 0.25);
+  EXPECT_NEAR(bytes(12, false), 6 * bytes(2, false), 0.7 * bytes(12, false));
+}
+
+TEST(Recording, TakesNoMemoryForTokensThatAChunkCouldHold) {
+  const auto bytes_of = [](Index chunk) {
+    auto config = small_flash(9).trunk.block;
+    config.chunk = chunk;
+    config.relative_bias = RelativeBiasForm::t5;
+    const MixedChunkAttention<float> layer(config);
+    auto gradient = zeros_like(layer);
+    const auto x = random_matrix<float>(7, config.channels, 1);
+    Tape<float> tape;
+    tape.begin(layer, gradient);
+    tape.backward(record(tape, layer, tape.input(x), Sequences::single(7)), x);
+    return tape.bytes();
+  };
+  EXPECT_EQ(bytes_of(Index{1} << 30), bytes_of(7));
+}
+
+TEST(Recording, GradientsAddUp) {
+  const auto model = shaken<Gmlp<double>>(gmlp(true, 3, 0));
+  const auto x = random_matrix<double>(10, 7, 6), cotangent = random_matrix<double>(10, 7, 7);
+  auto once = zeros_like(model), twice = zeros_like(model);
+  Tape<double> tape;
+  for (int i = 0; i < 3; ++i) {
+    auto& gradient = i == 0 ? once : twice;
+    tape.begin(model, gradient);
+    tape.backward(record(tape, model, tape.input(x), two_sequences), cotangent);
+  }
+  for_each_parameter(
+      [](const ParameterInfo& info, auto a, auto b) {
+        for (std::size_t i = 0; i < a.size(); ++i) {
+          EXPECT_NEAR(2 * a[i], b[i], 1e-12) << info.path();
+        }
+      },
+      once, twice);
+}
+
+// --- Refusals ---
+
+/// The text of what record() of `layer` raises.
+template <class E = ShapeError, class L, class... Arguments>
+std::string refusal(const L& layer, const Matrix<double>& x, const Arguments&... arguments) {
+  auto gradient = zeros_like(layer);
+  Tape<double> tape;
+  tape.begin(layer, gradient);
+  return test::message_of<E>([&] { record(tape, layer, tape.input(x), arguments...); });
+}
+
+const auto good = random_matrix<double>(13, 6, 1), narrow = random_matrix<double>(13, 5, 1);
+const std::vector<std::uint8_t> short_mask(4, 1), empty_mask(13, 0);
+
+TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
+  const auto expect = [](const auto& layer) {
+    const std::string where = std::string(layer.name) + "::record: ";
+    EXPECT_EQ(refusal(layer, narrow, short_text.sequences),
+              where + "x has 5 columns, expected channels = 6 (a matrix is tokens × channels, one row a token).");
+    EXPECT_TRUE(refusal(layer, good, Sequences::single(12)).starts_with(where));
+    if constexpr (detail::takes_mask<std::remove_cvref_t<decltype(layer)>>()) {
+      EXPECT_EQ(refusal(layer, good, short_text.sequences, Mask(short_mask)),
+                where + "the mask has 4 entries, expected 13, one a token.");
+    } else {
+      EXPECT_EQ(refusal<ArgumentError>(layer, good, short_text.sequences, Mask(short_text.mask)), where + "it takes no mask.");
+    }
+  };
+  expect(shaken<TinyAttention<double>>(TinyAttentionConfig{.channels = 6, .width = 4, .out = 6}));
+  expect(shaken<SpatialGatingUnit<double>>(
+      SpatialGatingUnitConfig{.channels = 6, .spatial = {.length = 9, .length_policy = LengthPolicy::slice}}));
+  expect(shaken<Gmlp<double>>(test::small_gmlp(9).trunk).blocks[0]);
+  expect(shaken<Gmlp<double>>(test::small_gmlp(9).trunk));
+  expect(shaken<MixedChunkAttention<double>>(small_flash(9).trunk.block));
+  expect(shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block));
+  expect(shaken<Stack<GatedAttentionUnit<double>>>(small_encoder(9).trunk));
+  expect(shaken<TransformerBlock<double>>(test::small_transformer(TransformerAttention::softmax).trunk.block));
+  expect(shaken<TransformerBlock<double>>(test::small_transformer(TransformerAttention::mixed_chunk).trunk.block));
+
+  auto softmax = small_encoder(9).trunk.block;
+  softmax.kernel = ScoreKernel::softmax;
+  EXPECT_TRUE(refusal(shaken<GatedAttentionUnit<double>>(softmax), good, short_text.sequences, Mask(empty_mask))
+                  .starts_with("GatedAttentionUnit::record: the mask leaves no token of sequence 0"));
+  const std::string past =
+      refusal(shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block), good, Sequences::single(13));
+  EXPECT_TRUE(past.starts_with("GatedAttentionUnit::record: a sequence has 13 tokens")) << past;
+  const std::string long_one = refusal(shaken<Gmlp<double>>(test::small_gmlp(9).trunk), good, Sequences::single(13));
+  EXPECT_TRUE(long_one.starts_with("Stack::record: ")) << long_one;
+  EXPECT_EQ(refusal(Linear<double>(7, 2), good),
+            "Linear::record: x has 6 columns, expected in = 7 (a matrix is tokens × channels, one row a token).");
+}
+
+TEST(Recording, RefusesOptionsOfOtherShapes) {
+  const SpatialGatingUnit<double> gate({.channels = 6, .spatial = {.length = 9, .length_policy = LengthPolicy::slice}});
+  auto gate_gradient = gate;
+  Tape<double> tape;
+  tape.begin(gate, gate_gradient);
+  EXPECT_THROW(record(tape, gate, tape.input(good), short_text.sequences, {}, {.added = tape.input(good)}), ShapeError);
+
+  const auto unit = shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block);
+  auto unit_gradient = zeros_like(unit);
+  tape.begin(unit, unit_gradient);
+  const auto low = random_matrix<double>(6, 9, 1);
+  EXPECT_THROW(record(tape, unit, tape.input(good), short_text.sequences, {}, {.score_bias = low}), ShapeError);
+}
+
+TEST(Recording, RefusesWhatTheForwardOfCrossAttentionRefuses) {
+  const auto layer = shaken<Cross>(cross());
+  auto gradient = zeros_like(layer);
+  Tape<double> tape;
+  tape.begin(layer, gradient);
+  const auto x = random_matrix<double>(11, 5, 1), key = random_matrix<double>(13, 3, 1),
+             value = random_matrix<double>(13, 4, 1);
+  const auto expect_refusal = [&](const Matrix<double>& a, const Sequences& of_a, const Matrix<double>& k,
+                                  const Matrix<double>& v, const Sequences& of_k, Mask mask = {}) {
+    EXPECT_THROW(record(tape, layer, tape.input(a), of_a, {},
+                        {.key = tape.input(k), .value = tape.input(v), .others = &of_k, .mask = mask}),
+                 ShapeError);
+  };
+  expect_refusal(key, queries, key, value, others);
+  expect_refusal(x, Sequences::single(12), key, value, others);
+  expect_refusal(x, Sequences::of_lengths({4, 1, 0, 7}), key, value, others);
+  expect_refusal(x, queries, key.topRows(12), value, others);
+  expect_refusal(x, queries, key, value.topRows(12), others);
+  expect_refusal(x, queries, value, value, others);
+  expect_refusal(x, queries, key, value, Sequences::of_lengths({6, 7}));
+  expect_refusal(x, queries, key, value, others, short_mask);
+  EXPECT_THROW(record(tape, layer, tape.input(x), queries), ArgumentError) << "no key";
+}
+
+TEST(Recording, RefusesWhatTheForwardOfAModelRefuses) {
+  const std::vector<Index> unknown(13, 6);
+  for_each_text_model<double>(short_text, [&](const auto& model, const OnText&) {
+    auto gradient = zeros_like(model);
+    Tape<double> tape;
+    tape.begin(model, gradient);
+    const auto& [sequences, tokens, types, mask] = short_text;
+    EXPECT_THROW(record(tape, model, tokens, Sequences::single(12)), ShapeError);
+    EXPECT_THROW(record(tape, model, unknown, sequences), ArgumentError);
+    EXPECT_THROW(record(tape, model, tokens, sequences, Mask(), Tokens(types).first(4)), ShapeError);
+    if (model.type_embedding) {
+      EXPECT_THROW(record(tape, model, tokens, sequences, Mask(), unknown), ArgumentError);
+    }
+    if (model.takes_mask) {
+      EXPECT_THROW(record(tape, model, tokens, sequences, short_mask), ShapeError);
+    } else {
+      EXPECT_THROW(record(tape, model, tokens, sequences, mask), ArgumentError);
+    }
+  });
+  const auto model = shaken<GauEncoder<double>>(small_encoder(9));
+  auto gradient = zeros_like(model);
+  Tape<double> tape;
+  tape.begin(model, gradient);
+  EXPECT_EQ(test::message_of<ShapeError>([&] { record(tape, model, short_text.tokens, Sequences::single(13)); }),
+            "LanguageModel::record: a sequence has 13 tokens, but the position table holds 9. Build the model with a larger "
+            "max_length, or with position = sinusoid.");
+}
+
+TEST(Recording, RefusesImagesOfAnotherSize) {
+  const auto model = shaken<GmlpImageClassifier<float>>(classifier(Readout::mean));
+  auto gradient = zeros_like(model);
+  Tape<float> tape;
+  const auto images = random_matrix<float>(2, 47, 6);
+  EXPECT_THROW(tape.constant(images), ArgumentError);  // before begin()
+  tape.begin(model, gradient);
+  EXPECT_THROW(record(tape, model, tape.constant(images)), ShapeError);
+  auto other = classifier(Readout::mean);
+  other.trunk.depth = 1;
+  GmlpImageClassifier<float> shallow(other);
+  EXPECT_THROW(tape.begin(model, shallow), ArgumentError);
+}
+
+template <class Ids>
+concept CanBeTokens = requires(Tape<float>& tape, const FlashLanguageModel<float>& model, Ids&& ids) {
+  record(tape, model, std::forward<Ids>(ids), Sequences::single(1));
+};
+
+TEST(Recording, KeepsNoTokensThatAreGoneWhenTheCallEnds) {
+  EXPECT_TRUE((CanBeTokens<std::vector<Index>&> && CanBeTokens<const std::vector<Index>&> && CanBeTokens<Tokens>));
+  EXPECT_FALSE(CanBeTokens<std::vector<Index>>);
+}
+
+}  // namespace
+}  // namespace gated
