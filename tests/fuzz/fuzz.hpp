@@ -12,7 +12,7 @@
 
 /// What the fuzz targets share.
 ///
-/// A target reads bytes that nobody vouches for. It may refuse them with a gated::Error and in no other way: another exception,
+/// A target reads untrusted bytes. It may refuse them with a gated::Error and in no other way: another exception,
 /// a crash, a finding of a sanitizer, or a broken promise ends the program, and libFuzzer keeps the input.
 
 /// What libFuzzer, or replay.cpp, calls with each input.

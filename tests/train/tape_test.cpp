@@ -1,6 +1,7 @@
 #include "gated/train/tape.hpp"
 
 #include <limits>
+#include <vector>
 
 #include "gated/layers/linear.hpp"
 #include "gated/ops/pool.hpp"
@@ -75,6 +76,29 @@ TEST(Tape, GoesBackOnceForEachStep) {
     tape.backward(y, x);
     EXPECT_THROW(tape.backward(y, x), ArgumentError);
   }
+}
+
+TEST(Tape, WhatIsPushedGetsTheTapeLastToFirst) {
+  const Two model = two(3);
+  Two gradient = zeros_like(model);
+  Tape<double> tape;
+  tape.begin(model, gradient);
+  const Matrix<double> x = random_matrix<double>(2, 3, 2);
+  const Variable input = tape.input(x), output = tape.make(2, 3);
+  EXPECT_FALSE(Variable());
+  EXPECT_TRUE(input);
+  std::vector<int> order;
+  tape.push([&order, input](Tape<double>& back) {
+    order.push_back(1);
+    back.target(input).give(back.last_gradient(input) * 2.0);  // is added
+  });
+  tape.push([&order, input, output](auto& back) {
+    order.push_back(2);
+    back.target(input).give(back.gradient(output));
+  });
+  tape.backward(output, x);
+  EXPECT_EQ(order, (std::vector<int>{2, 1}));
+  EXPECT_TRUE(Matrix<double>(tape.gradient(input)).isApprox(3 * x, 1e-15));
 }
 
 TEST(Tape, ParametersOfOtherModelsAreFixed) {

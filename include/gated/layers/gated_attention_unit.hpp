@@ -23,6 +23,7 @@ template <class T>
 struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
   using Scalar = T;
   using Config = GatedAttentionUnitConfig;
+  /// What it takes besides x.
   template <class Run>
   struct Options {
     Rows<const T> score_bias = {};  ///< n × n, n the longest sequence: a constant that is added to the scores of each

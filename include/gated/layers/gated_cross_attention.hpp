@@ -51,6 +51,7 @@ template <class T>
 struct GatedCrossAttention {
   using Scalar = T;
   using Config = GatedCrossAttentionConfig;
+  /// What it takes besides x.
   template <class Run>
   struct Options {
     RowsOf<Run> key = {}, value = {};

@@ -45,6 +45,7 @@ struct LanguageModelHeadConfig {
 template <class T>
 struct LanguageModelHead {
   using Scalar = T;
+  /// What it takes besides x.
   template <class Run>
   struct Options {
     const Matrix<T>* embedding = nullptr;  ///< the model's own, V × C

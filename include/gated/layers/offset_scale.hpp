@@ -19,6 +19,7 @@ namespace gated {
 template <class T>
 struct OffsetScale {
   using Scalar = T;
+  /// What it takes besides x: which row.
   template <class Run>
   struct Options {
     Index row = 0;

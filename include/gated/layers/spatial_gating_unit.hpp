@@ -42,6 +42,7 @@ struct SpatialGatingUnitConfig {
 template <class T>
 struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
   using Scalar = T;
+  /// What it takes besides x.
   template <class Run>
   struct Options {
     RowsOf<Run> added = {};

@@ -63,6 +63,7 @@ struct LanguageModel {
   using T = Scalar;
   using Config = LanguageModelConfig<typename Trunk::Config>;
   using State = gated::State<T>;
+  /// What it takes besides the tokens.
   template <class Run>
   struct Options {
     Tokens types = {};

@@ -53,13 +53,15 @@ RowMoments<T> layer_norm_moments(const T* row, Index channels, double eps) {
   return {mean, T{1} / std::sqrt(variance + static_cast<T>(eps))};
 }
 
-/// The root mean square, as the form keeps it from vanishing. Squares are taken of numbers scaled by a power of two, so that
-/// nothing overflows for any finite x whose mean square is finite.
+/// What a row is divided by.
 template <class T>
 struct RowSize {
   T size;
   bool clamped;  ///< it is eps, whatever the row
 };
+
+/// The root mean square of a row, as the form keeps it from vanishing. Squares are taken of numbers scaled by a power of two, so
+/// that nothing overflows for any finite x whose mean square is finite.
 template <class T>
 RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
   Simd<T> largest(T{0});
