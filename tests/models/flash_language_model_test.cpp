@@ -27,8 +27,7 @@ FlashLanguageModelConfig lucidrains(bool causal = true) {
           .position = PositionForm::sinusoid,
           .head = {.form = HeadForm::untied, .bias = true},
           .trunk = {.depth = 2,
-                    .block = flash_presets::lucidrains(
-                        {.channels = width, .query_key = s, .chunk = chunk, .causal = causal})}};
+                    .block = flash_presets::lucidrains({.channels = width, .query_key = s, .chunk = chunk, .causal = causal})}};
 }
 FlashLanguageModelConfig paper(bool causal = true) {
   return {.vocabulary = vocabulary,
@@ -185,8 +184,8 @@ TEST(FlashLanguageModel, RefusesConfigurationsThatMakeNoSense) {
 }
 
 TEST(FlashLanguageModel, RefusesToStreamUnlessItIsCausal) {
-  EXPECT_TRUE(refuses<ArgumentError>([&] { FlashLanguageModel<float>(lucidrains(false)).start(); },
-                                     "Build it with causal = true"));
+  EXPECT_TRUE(
+      refuses<ArgumentError>([&] { FlashLanguageModel<float>(lucidrains(false)).start(); }, "Build it with causal = true"));
 }
 
 TEST(FlashLanguageModel, EndsWithItsTableOfPositions) {

@@ -19,7 +19,9 @@ double scratch_bytes(const Flash<float>& model, Index length, int threads, int r
 
 Flash<float> small_flash(bool causal) {
   Random random(1);
-  return Flash<float>({.depth = 1, .block = flash_presets::lucidrains({.channels = 64, .query_key = 32, .chunk = 64, .causal = causal})}, random);
+  return Flash<float>(
+      {.depth = 1, .block = flash_presets::lucidrains({.channels = 64, .query_key = 32, .chunk = 64, .causal = causal})},
+      random);
 }
 
 TEST(FlashMemory, GrowsWithTheSequenceAndNotWithItsSquare) {

@@ -118,8 +118,9 @@ TEST(GauEncoder, SaysWhichTableEnds) {
   const auto model = random_layer<GauEncoder<float>>(config);
   Workspace<float> workspace;
   Matrix<float> y = untouched<float>(13, vocabulary);
-  EXPECT_TRUE(refuses<ShapeError>([&] { model.forward(random_words(13), Sequences::single(13), y, workspace); },
-                                  "LanguageModel::forward: a sequence has 13 tokens, but the Toeplitz bias holds 12 positions"));
+  EXPECT_TRUE(
+      refuses<ShapeError>([&] { model.forward(random_words(13), Sequences::single(13), y, workspace); },
+                          "LanguageModel::forward: a sequence has 13 tokens, but the Toeplitz bias holds 12 positions"));
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(model.longest(), 12);
 }

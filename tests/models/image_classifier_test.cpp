@@ -73,9 +73,9 @@ class ImageClassifierOf : public ::testing::Test {
   }
 };
 
-using Cases = ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfGmlpBlocks, double>,
-                               Case<test::OfTransformerBlocks, float>, Case<test::OfMixedChunkAttention, float>,
-                               Case<test::OfPlainBlocks, float>>;
+using Cases =
+    ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfGmlpBlocks, double>, Case<test::OfTransformerBlocks, float>,
+                     Case<test::OfMixedChunkAttention, float>, Case<test::OfPlainBlocks, float>>;
 TYPED_TEST_SUITE(ImageClassifierOf, Cases, );
 
 TYPED_TEST(ImageClassifierOf, IsItsLayersOneAfterTheOther) {
@@ -236,12 +236,15 @@ TYPED_TEST(ImageClassifierOf, RefusesOtherShapesBeforeWriting) {
     };
     const Index rows = model.output_rows(2), out = model.out();
     refuse(2, 95, rows, out, "images has 95 columns, expected channels × height × width = 2 × 6 × 8 = 96");
-    refuse(2, 96, rows + 1, out, text("ImageClassifier::forward: y is ", rows + 1, " × ", out, ", expected ", rows, " × ", out));
-    refuse(2, 96, rows, out + 1, text("ImageClassifier::forward: y is ", rows, " × ", out + 1, ", expected ", rows, " × ", out));
+    refuse(2, 96, rows + 1, out,
+           text("ImageClassifier::forward: y is ", rows + 1, " × ", out, ", expected ", rows, " × ", out));
+    refuse(2, 96, rows, out + 1,
+           text("ImageClassifier::forward: y is ", rows, " × ", out + 1, ", expected ", rows, " × ", out));
     Matrix<T> tokens = test::untouched<T>(2 * model.tokens_per_image(), 10);
     EXPECT_THROW(model.features(Matrix<T>::Zero(2, 97).eval(), tokens, workspace), ShapeError);
-    EXPECT_NE(message_of<ShapeError>([&] { model.features(Matrix<T>::Zero(3, 96).eval(), tokens, workspace); })
-                  .find("ImageClassifier::features: tokens is "),
+    EXPECT_NE(message_of<ShapeError>([&] {
+                model.features(Matrix<T>::Zero(3, 96).eval(), tokens, workspace);
+              }).find("ImageClassifier::features: tokens is "),
               std::string::npos);
     EXPECT_TRUE(test::is_untouched(tokens));
   });

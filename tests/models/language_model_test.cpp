@@ -7,8 +7,8 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-// What a language model does, whatever its trunk is made of. What is particular to one trunk is in gmlp_language_model_test.cpp,
-// flash_language_model_test.cpp and gau_encoder_test.cpp.
+// What a language model does, whatever its trunk is made of. What is particular to one trunk is in
+// gmlp_language_model_test.cpp, flash_language_model_test.cpp and gau_encoder_test.cpp.
 
 namespace gated {
 namespace {
@@ -183,8 +183,8 @@ TYPED_TEST(LanguageModelOf, ARaggedBatchEqualsItsTextsOneByOneToTheBit) {
       for (Index b = 0; b < sequences.count(); ++b) {
         const Index offset = sequences.offset(b), length = sequences.length(b);
         const auto first = ids.begin() + offset;
-        const Matrix<T> alone = TestFixture::run(model, Ids(first, first + length), Sequences::single(length), 1,
-                                                 mask_part(mask, offset, length));
+        const Matrix<T> alone =
+            TestFixture::run(model, Ids(first, first + length), Sequences::single(length), 1, mask_part(mask, offset, length));
         EXPECT_TRUE(same_bits(logits.middleRows(offset, length), alone)) << "text " << b;
       }
     });
@@ -261,10 +261,8 @@ TYPED_TEST(LanguageModelOf, SaysHowManyValuesItWillHaveWithoutTakingMemory) {
   for (auto config : configs_of<TypeParam>(true)) {
     for (const auto form : {HeadForm::none, HeadForm::tied, HeadForm::untied}) {
       for (const bool option : {false, true}) {
-        config.head = {.form = form,
-                       .dense = option,
-                       .norm = option ? NormForm::scale_norm : NormForm::layer_norm,
-                       .bias = !option};
+        config.head = {
+            .form = form, .dense = option, .norm = option ? NormForm::scale_norm : NormForm::layer_norm, .bias = !option};
         Count count = 0;
         EXPECT_EQ(allocations_during([&] { count = Model::value_count(config); }), 0);
         EXPECT_EQ(count.value(), test::counted_values(Model(config))) << name_of(form);
@@ -543,7 +541,9 @@ TYPED_TEST(LanguageModelOf, RefusesPaddingInAStream) {
       Workspace<T> workspace;
       auto state = model.start(12), before = state;
       Matrix<T> y = untouched<T>(2, model.out()), one(1, model.out()), expected(1, model.out());
-      EXPECT_EQ(message_of<ArgumentError>([&] { model.prefill(Ids{1, 0}, state, y, workspace); }),
+      EXPECT_EQ(message_of<ArgumentError>([&] {
+                  model.prefill(Ids{1, 0}, state, y, workspace);
+                }),
                 "LanguageModel::prefill: token 0 is padding, which a stream has none of.");
       EXPECT_TRUE(is_untouched(y));
       EXPECT_EQ(state.position(), 0);

@@ -163,8 +163,7 @@ TYPED_TEST(ObserverOf, SeesTheSameLayersInAStream) {
     const Seen batch = observed([&](auto& workspace) { model.forward(ids, Sequences::single(9), workspace); });
     auto state = model.start(12);
     Matrix<float> y(8, model.out()), one(1, model.out());
-    const Seen prefill =
-        observed([&](auto& workspace) { model.prefill(Tokens(ids).first(8), state, y, workspace); });
+    const Seen prefill = observed([&](auto& workspace) { model.prefill(Tokens(ids).first(8), state, y, workspace); });
     Names weights;
     EXPECT_EQ(without_weights(prefill, weights), layers_of(model));
     EXPECT_TRUE(same_bits(y, whole.topRows(8))) << "an observer changes nothing";

@@ -303,8 +303,7 @@ TYPED_TEST(StackOf, RefusesOtherShapesBeforeWriting) {
                             const std::vector<std::uint8_t>& mask = {}) {
       Matrix<T> y = test::untouched<T>(y_rows, y_columns);
       const auto x = random_matrix<T>(12, columns, 1);
-      const std::string said =
-          message_of<ShapeError>([&] { TestFixture::forward(model, x, sequences, y, workspace, mask); });
+      const std::string said = message_of<ShapeError>([&] { TestFixture::forward(model, x, sequences, y, workspace, mask); });
       EXPECT_EQ(said.rfind("Stack::forward: ", 0), 0u) << said;
       EXPECT_NE(said.find(part), std::string::npos) << said;
       EXPECT_TRUE(test::is_untouched(y));
@@ -602,8 +601,8 @@ TYPED_TEST(StackOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
     TestFixture::go_on(model, x, state, 10, workspace);
     const auto refuse = [&](Index x_rows, Index x_columns, Index rows, Index columns) {
       Matrix<T> y = test::untouched<T>(rows, columns);
-      const std::string said = message_of<ShapeError>(
-          [&] { model.extend(Matrix<T>::Ones(x_rows, x_columns).eval(), state, y, workspace); });
+      const std::string said =
+          message_of<ShapeError>([&] { model.extend(Matrix<T>::Ones(x_rows, x_columns).eval(), state, y, workspace); });
       EXPECT_EQ(said.rfind("Stack::extend: ", 0), 0u) << said;
       EXPECT_TRUE(test::is_untouched(y));
       EXPECT_EQ(state.position(), 10);

@@ -9,9 +9,9 @@
 
 namespace readme {
 
-inline const gated::FlashLanguageModel<float> model(
-    {.vocabulary = 256,
-     .position = gated::PositionForm::sinusoid,
-     .trunk = {.depth = 1, .block = gated::flash_presets::lucidrains({.channels = 32})}});
+inline const gated::FlashLanguageModel<float> model({.vocabulary = 256,
+                                                     .position = gated::PositionForm::sinusoid,
+                                                     .trunk = {.depth = 1,
+                                                               .block = gated::flash_presets::lucidrains({.channels = 32})}});
 
 }  // namespace readme

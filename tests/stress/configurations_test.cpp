@@ -295,8 +295,9 @@ void try_rows(Dice& dice, std::uint64_t seed, const typename Model::Config& conf
   };
   expect_promises(model, input, lengths, forward);
   if (streams) {
-    expect_streams(dice, model, input, lengths[0], forward,
-                   [&](const Input<T>& in, State<T>& state, View<T> y, Workspace<T>& w) { model.extend(in.rows, state, y, w); });
+    expect_streams(
+        dice, model, input, lengths[0], forward,
+        [&](const Input<T>& in, State<T>& state, View<T> y, Workspace<T>& w) { model.extend(in.rows, state, y, w); });
   }
 }
 
@@ -365,9 +366,8 @@ void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::tr
   const auto model = random_model<Model>(config, seed);
   const std::vector<Index> images(static_cast<std::size_t>(dice.number(1, 6)), 1);  // a sequence is an image here
   const Input<T> input{.rows = test::random_matrix<T>(sum(images), model.patch_embedding.pixels(), seed)};
-  expect_promises(model, input, images, [](const Model& m, const Input<T>& in, const Sequences&, Workspace<T>& w) {
-    return m.forward(in.rows, w);
-  });
+  expect_promises(model, input, images,
+                  [](const Model& m, const Input<T>& in, const Sequences&, Workspace<T>& w) { return m.forward(in.rows, w); });
 }
 
 template <class T>

@@ -93,9 +93,10 @@ typename Run::Rows token_shift(Run& run, const typename Run::Rows& x, const Toke
     return x;
   }
   if constexpr (Run::streams) {
-    require<ArgumentError>(shift.causal, run.where(),
-                           ": tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. "
-                           "Build it with causal = true.");
+    require<ArgumentError>(
+        shift.causal, run.where(),
+        ": tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. "
+        "Build it with causal = true.");
     const Index width = x.columns / shift.count(), first = run.position();
     Matrix<T>& seen = run.remember(run.capacity(), x.columns);
     seen.middleRows(first, x.count) = run[x];
