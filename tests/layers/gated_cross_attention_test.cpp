@@ -51,8 +51,8 @@ struct Beside : SequenceLayer<Beside<T>, T> {
 
   explicit Beside(const Config& config) : attention(config) {}
   static constexpr auto fields() { return std::tuple{field("attention", &Beside::attention)}; }
-  Index in() const { return c + key_width + value_width; }
-  Index out() const { return c; }
+  Index in() const { return out() + attention.config.keys() + attention.config.values(); }
+  Index out() const { return attention.config.channels; }
   void check(Where where, const Sequences& sequences, Mask mask) const {
     expect_mask(where, mask, sequences, literal::is_softmax(attention.config.kernel));
   }
@@ -60,9 +60,10 @@ struct Beside : SequenceLayer<Beside<T>, T> {
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return run(attention, run.columns(x, 0, c),
-               {.key = run.columns(x, c, key_width),
-                .value = run.columns(x, c + key_width, value_width),
+    const Index own = out(), keys = attention.config.keys(), values = attention.config.values();
+    return run(attention, run.columns(x, 0, own),
+               {.key = run.columns(x, own, keys),
+                .value = run.columns(x, own + keys, values),
                 .others = &run.sequences(),
                 .mask = run.mask()},
                to);
@@ -73,7 +74,11 @@ TEST(GatedCrossAttention, KeepsItsPromises) {
   for (const GatedCrossAttentionConfig& config : configs()) {
     test::expect_promises<Beside>(config, {.trains = config.activation != Activation::relu});
   }
-  test::expect_promises<Beside>(configs()[0], {.lengths = {300, 3, 170}, .trains = false});
+}
+
+TEST(GatedCrossAttention, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+  test::expect_promises<Beside>({.channels = 24, .key_channels = 20, .value_channels = 28, .value = 40, .query_key = 16},
+                                {.lengths = {300, 3, 170}, .trains = false});
 }
 
 TEST(GatedCrossAttention, CountsItsValues) {

@@ -81,8 +81,8 @@ TEST(GmlpBlock, KeepsItsPromises) {
   }
 }
 
-TEST(GmlpBlock, KeepsItsPromisesInLongSequences) {
-  const GmlpConfig config{.length = 300, .channels = 10, .hidden = 24, .causal = true, .attention = 6, .token_shift = 2};
+TEST(GmlpBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+  const GmlpConfig config{.length = 300, .channels = 32, .hidden = 64, .causal = true, .attention = 16, .token_shift = 2};
   test::expect_promises<GmlpBlock>(config, {.lengths = {300, 3, 170}, .causal = true, .trains = false});
 }
 

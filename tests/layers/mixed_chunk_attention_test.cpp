@@ -54,13 +54,20 @@ test::Promises promises(const MixedChunkAttentionConfig& config, std::vector<Ind
 
 TEST(MixedChunkAttention, KeepsItsPromisesInThePublishedForms) {
   for (const bool causal : {false, true}) {
-    for (MixedChunkAttentionConfig config : {lucidrains(causal), paper(causal)}) {
+    for (const MixedChunkAttentionConfig& config : {lucidrains(causal), paper(causal)}) {
       test::expect_promises<MixedChunkAttention>(config, promises(config, {7, 0, 1, 23, 5}));
+    }
+  }
+}
+
+TEST(MixedChunkAttention, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+  for (const bool causal : {false, true}) {
+    const flash_presets::Sizes sizes{.channels = 24, .query_key = 16, .chunk = 260, .causal = causal};
+    for (MixedChunkAttentionConfig config : {flash_presets::lucidrains(sizes), flash_presets::paper(sizes)}) {
       config.token_shift = false;
-      config.chunk = 150;
-      auto of_long_chunks = promises(config, {320, 7});
-      of_long_chunks.trains = false;
-      test::expect_promises<MixedChunkAttention>(config, of_long_chunks);
+      auto promised = promises(config, {320, 7});
+      promised.trains = false;
+      test::expect_promises<MixedChunkAttention>(config, promised);
     }
   }
 }

@@ -69,12 +69,12 @@ TEST(SpatialGatingUnit, KeepsItsPromises) {
   }
 }
 
-TEST(SpatialGatingUnit, KeepsItsPromisesInLongSequences) {
+TEST(SpatialGatingUnit, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     SCOPED_TRACE(name_of(form));
     test::expect_promises<SpatialGatingUnit>(
-        SpatialGatingUnitConfig{.channels = 12, .spatial = {.length = 140, .causal = true, .form = form}},
-        {.lengths = {140, 3, 129}, .causal = true});
+        SpatialGatingUnitConfig{.channels = 64, .spatial = {.length = 260, .causal = true, .form = form}},
+        {.lengths = {260, 3, 129}, .causal = true, .trains = form == SpatialForm::dense});
   }
 }
 

@@ -149,14 +149,16 @@ struct Mixing : SequenceLayer<Mixing<T>, T> {
   SpatialProjection<T> proj;
   std::optional<Linear<T>> others;
 
-  Mixing(const SpatialProjectionConfig& config, bool with_all) : proj(config) {
+  Index channels;
+
+  Mixing(const SpatialProjectionConfig& config, bool with_all, Index channels_ = 6) : proj(config), channels(channels_) {
     if (with_all) {
-      others.emplace(6, 18);
+      others.emplace(channels, 3 * channels);
     }
   }
   static constexpr auto fields() { return std::tuple{field("proj", &Mixing::proj), field("others", &Mixing::others)}; }
-  Index in() const { return 6; }
-  Index out() const { return 6; }
+  Index in() const { return channels; }
+  Index out() const { return channels; }
   Index longest() const { return proj.config.length; }
   void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
 
@@ -165,12 +167,12 @@ struct Mixing : SequenceLayer<Mixing<T>, T> {
     if (!others) {
       return run(proj, x);
     }
-    const auto all = run(*others, x);  // N × 18
+    const auto all = run(*others, x);  // N × 3C
     return run(proj, x,
-               {.added = run.columns(all, 0, 6),
+               {.added = run.columns(all, 0, channels),
                 .activation = Activation::tanh,
-                .gate = run.columns(all, 6, 6),
-                .residual = run.columns(all, 12, 6)});
+                .gate = run.columns(all, channels, channels),
+                .residual = run.columns(all, 2 * channels, channels)});
   }
 };
 
@@ -186,12 +188,24 @@ TEST(SpatialProjection, KeepsItsPromises) {
 }
 
 TEST(SpatialProjection, KeepsItsPromisesAcrossSeveralBlocksOfRows) {
-  for (SpatialProjectionConfig config : all_forms(260)) {
+  for (SpatialProjectionConfig config : all_forms(140)) {
     SCOPED_TRACE(describe(config));
     config.length_policy = LengthPolicy::slice;
-    const bool causal = SpatialProjection<float>(config).is_causal();
-    test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, true); },
-                          {.lengths = {260, 3, 131}, .causal = causal, .trains = config.heads == 1});
+    test::expect_promises(
+        [&](auto zero) { return Mixing<decltype(zero)>(config, true); },
+        {.lengths = {140, 3, 131}, .causal = SpatialProjection<float>(config).is_causal(), .trains = config.heads == 1});
+  }
+}
+
+TEST(SpatialProjection, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+  for (SpatialProjectionConfig config : all_forms(260)) {
+    if (config.heads > 1) {
+      continue;
+    }
+    SCOPED_TRACE(describe(config));
+    config.length_policy = LengthPolicy::slice;
+    test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, true, 32); },
+                          {.lengths = {260, 3, 131}, .causal = SpatialProjection<float>(config).is_causal(), .trains = false});
   }
 }
 

@@ -35,7 +35,7 @@ TEST(TinyAttention, KeepsItsPromises) {
   }
 }
 
-TEST(TinyAttention, KeepsItsPromisesAcrossSeveralBlocksOfScores) {
+TEST(TinyAttention, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
   for (const bool causal : {false, true}) {
     test::expect_promises<TinyAttention>(TinyAttentionConfig{.channels = 24, .width = 16, .out = 40, .causal = causal},
                                          {.lengths = {300, 3, 170}, .causal = causal, .trains = false});
