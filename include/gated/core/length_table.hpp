@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "gated/core/matrix.hpp"
+
+/// @file
+/// Tables that depend on a length only, shared by all threads.
+
+namespace gated {
+
+/// The Table(length), made by whoever asks first and kept until the program ends: asking again neither allocates nor waits, in
+/// any thread. Two threads that ask for a new length at once may both make the table; one of the two is kept.
+template <class Table>
+const Table& length_table(Index length) {
+  struct Node {
+    Node(Index length_, Node* next_) : length(length_), table(length_), next(next_) {}
+    Index length;
+    Table table;
+    Node* next;
+  };
+  static constinit std::array<std::atomic<Node*>, 64> lists{};  // never taken down: other static objects may still compute
+  std::atomic<Node*>& list = lists[static_cast<std::size_t>(length) % lists.size()];
+  const auto find = [length](Node* from) {
+    while (from != nullptr && from->length != length) {
+      from = from->next;
+    }
+    return from;
+  };
+  Node* first = list.load(std::memory_order_acquire);
+  if (const Node* const found = find(first)) {
+    return found->table;
+  }
+  auto made = std::make_unique<Node>(length, first);
+  while (!list.compare_exchange_weak(first, made.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (const Node* const found = find(first)) {
+      return found->table;
+    }
+    made->next = first;
+  }
+  return made.release()->table;
+}
+
+}  // namespace gated
