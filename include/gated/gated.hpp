@@ -4,7 +4,11 @@
 /// All of gated that inference needs: layers and models. Files are in gated/io, training in gated/train.
 
 #include "gated/core/summary.hpp"
+#include "gated/layers/feed_forward.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
+#include "gated/layers/glu_feed_forward.hpp"
+#include "gated/layers/mixer_block.hpp"
+#include "gated/layers/token_projection.hpp"
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/flash_language_model.hpp"

@@ -156,6 +156,9 @@ Matrix<double> norm(const Norm<T>& layer, const Matrix<double>& x) {
         case NormForm::rms:
           y(i, j) = x(i, j) / std::sqrt(square + layer.eps);
           break;
+        case NormForm::affine:
+          y(i, j) = x(i, j) * static_cast<double>(layer.weight(j)) + static_cast<double>(layer.bias(j));
+          break;
       }
     }
   }

@@ -14,7 +14,7 @@ using test::same_bits;
 using test::wide;
 
 constexpr NormForm forms[]{NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt,
-                           NormForm::rms};
+                           NormForm::rms,  NormForm::affine};
 
 template <class T>
 class NormOf : public ::testing::Test {};
@@ -89,7 +89,7 @@ TEST(Norm, StartsAsThePureNormalisation) {
 }
 
 TEST(Norm, HasTheParametersOfItsForm) {
-  const Index expected[]{0, 26, 1, 1, 0};
+  const Index expected[]{0, 26, 1, 1, 0, 26};
   for (std::size_t i = 0; i < std::size(forms); ++i) {
     EXPECT_EQ(parameter_count(Norm<float>(13, 1e-5, forms[i])), expected[i]) << name_of(forms[i]);
     EXPECT_EQ(Norm<float>::value_count(13, forms[i]), Count(expected[i])) << name_of(forms[i]);

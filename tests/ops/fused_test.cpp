@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "gated/ops/product.hpp"
 #include "tests/ops/op.hpp"
 
@@ -16,18 +18,31 @@ using test::same_bits;
 constexpr Index in = 5, out = 11;
 
 /// What joins a product, one bit each.
-enum Fields : unsigned { added = 1, activation = 2, gate = 4, residual = 8, residual_scale = 16, all = 31 };
+enum Fields : unsigned { added = 1, activation = 2, gate = 4, residual = 8, residual_scale = 16, all = 31, scale = 32 };
+
+/// Every combination: what joins with a gate, and what joins with a scale in its place.
+std::vector<unsigned> combinations() {
+  std::vector<unsigned> found;
+  for (unsigned fields = 0; fields <= (all | scale); ++fields) {
+    if ((fields & gate) == 0 || (fields & scale) == 0) {
+      found.push_back(fields);
+    }
+  }
+  return found;
+}
 
 template <class T>
 struct Weights {
   using Scalar = T;
   Matrix<T> weight = random_matrix<T>(out, in, 1);
-  Vector<T> bias = test::random_vector<T>(out, 2), scale;
+  Vector<T> bias = test::random_vector<T>(out, 2), rest_scale, factors;
 
-  explicit Weights(unsigned fields) : scale(test::random_vector<T>(fields & residual_scale ? out : 0, 3)) {}
+  explicit Weights(unsigned fields)
+      : rest_scale(test::random_vector<T>(fields & residual_scale ? out : 0, 3)),
+        factors(test::random_vector<T>(fields & scale ? out : 0, 4)) {}
   static constexpr auto fields() {
     return std::tuple{field("weight", &Weights::weight, Role::weight), field("bias", &Weights::bias, Role::bias),
-                      field("scale", &Weights::scale, Role::norm)};
+                      field("rest_scale", &Weights::rest_scale, Role::norm), field("factors", &Weights::factors, Role::norm)};
   }
 };
 
@@ -39,7 +54,8 @@ Fused<Run> fused_of(Run& run, unsigned fields, const X& x, const P& p) {
   fused.activation = fields & activation ? Activation::gelu : Activation::identity;
   fused.gate = fields & gate ? run.columns(x, in + out, out) : X();
   fused.residual = fields & residual ? run.columns(x, in + 2 * out, out) : X();
-  fused.residual_scale = &p.scale;  // of no size where there is none
+  fused.scale = &p.factors;  // of no size where there is none
+  fused.residual_scale = &p.rest_scale;
   return fused;
 }
 
@@ -63,16 +79,19 @@ Matrix<double> literal(unsigned fields, const Matrix<double>& x, const Weights<d
   if (fields & gate) {
     y = y.cwiseProduct(x.middleCols(in + out, out)).eval();
   }
+  if (fields & scale) {
+    y = (y * p.factors.asDiagonal()).eval();
+  }
   if (fields & residual) {
     const Matrix<double> rest = x.rightCols(out);
-    y += fields & residual_scale ? Matrix<double>(rest * p.scale.asDiagonal()) : rest;
+    y += fields & residual_scale ? Matrix<double>(rest * p.rest_scale.asDiagonal()) : rest;
   }
   return y;
 }
 
 TEST(Fused, JoinsAProductInEveryCombinationAndRunAndTakesGradientsBack) {
   const auto x = random_matrix<double>(20, in + 3 * out, 1);
-  for (unsigned fields = 0; fields <= all; ++fields) {
+  for (const unsigned fields : combinations()) {
     SCOPED_TRACE(fields);
     const Op layer(Weights<double>(fields), joined_product(fields), in + 3 * out, out);
     Workspace<double> workspace;
@@ -83,7 +102,7 @@ TEST(Fused, JoinsAProductInEveryCombinationAndRunAndTakesGradientsBack) {
 }
 
 TEST(Fused, MayGoWhereTheGateOrTheResidualLies) {
-  for (unsigned fields = 0; fields <= all; ++fields) {
+  for (const unsigned fields : combinations()) {
     const Weights<double> p(fields);
     for (const Index place : {in + out, in + 2 * out}) {
       Matrix<double> x = random_matrix<double>(20, in + 3 * out, 1);
@@ -102,14 +121,15 @@ TEST(Fused, IsPlainWhereNothingJoinsAndKeepsWhatABackwardPassMustKnow) {
   const auto x = random_matrix<double>(4, in + 3 * out, 1);
   Workspace<double> workspace;
   Batch<double> run(workspace, Sequences::single(4));
-  for (unsigned fields = 0; fields <= all; ++fields) {
+  for (const unsigned fields : combinations()) {
     const Weights<double> p(fields);
     const auto fused = fused_of(run, fields, input_rows<double>(x), p);
-    EXPECT_EQ(fused.is_plain(), (fields & (added | activation | gate | residual)) == 0) << fields;
-    EXPECT_EQ(fused.keeps(), (fields & (activation | gate)) != 0) << fields;
-    EXPECT_EQ(fused.scale(), fields & residual_scale ? p.scale.data() : nullptr) << fields;
+    EXPECT_EQ(fused.is_plain(), (fields & (added | activation | gate | residual | scale)) == 0) << fields;
+    EXPECT_EQ(fused.keeps(), (fields & (activation | gate | scale)) != 0) << fields;
+    EXPECT_EQ(fused.residual_factors(), fields & residual_scale ? p.rest_scale.data() : nullptr) << fields;
+    EXPECT_EQ(fused.factors(), fields & scale ? p.factors.data() : nullptr) << fields;
   }
-  EXPECT_EQ(Fused<Batch<double>>().scale(), nullptr);
+  EXPECT_EQ(Fused<Batch<double>>().residual_factors(), nullptr);
   EXPECT_TRUE(Fused<Batch<double>>().is_plain());
 }
 
@@ -125,7 +145,7 @@ TEST(Fused, LeavesScaleAndBiasesToTheProduct) {
   EXPECT_EQ(e.bias, p.bias.data());
   EXPECT_EQ(e.row_bias, x.data());
   EXPECT_EQ(e.added.data, x.data() + in);
-  EXPECT_EQ(e.residual_scale, p.scale.data());
+  EXPECT_EQ(e.residual_scale, p.rest_scale.data());
 }
 
 TEST(Fused, RefusesWhatHasNotTheShapeOfTheResult) {
@@ -139,13 +159,17 @@ TEST(Fused, RefusesWhatHasNotTheShapeOfTheResult) {
   EXPECT_EQ(refusal({.added = narrow}), "Fused: added is 4 × 8, expected 4 × 9, the shape of the result.");
   EXPECT_EQ(refusal({.gate = low}), "Fused: gate is 3 × 9, expected 4 × 9, the shape of the result.");
   EXPECT_EQ(refusal({.residual = narrow}), "Fused: residual is 4 × 8, expected 4 × 9, the shape of the result.");
+  const Vector<double> short_scale = Vector<double>::Ones(8);
+  EXPECT_EQ(test::message_of<ArgumentError>([&] { epilogue_of(run, {.gate = y, .scale = &short_scale}, y); }),
+            "Fused: gate and scale are both given, expected one of them.");
+  EXPECT_EQ(refusal({.scale = &short_scale}), "Fused: scale has 8 numbers, expected 9, one per column of the result.");
 }
 
 /// Dropout takes numbers of the branch, stochastic depth the branch of a sequence; the residual stays.
 TEST(JoinResidual, DropsFromTheBranchAndNotFromTheResidual) {
   const Sequences sequences = Sequences::uniform(40, 3);
   const auto x = random_matrix<double>(120, in + 3 * out, 1);
-  for (const unsigned fields : {residual + 0U, residual | gate, all + 0U}) {
+  for (const unsigned fields : {residual + 0U, residual | gate, residual | scale, all + 0U}) {
     const Weights<double> p(fields);
     Weights<double> gradient = p;
     const Matrix<double> branch = literal(fields & ~residual, x, p);
@@ -183,7 +207,7 @@ TEST(JoinResidual, DropsFromTheBranchAndNotFromTheResidual) {
 
 TEST(JoinResidual, TakesGradientsBackThroughWhatItDropped) {
   const Sequences sequences = Sequences::uniform(4, 3);
-  for (const unsigned fields : {residual + 0U, residual | residual_scale, all + 0U}) {
+  for (const unsigned fields : {residual + 0U, residual | residual_scale, residual | scale, all + 0U}) {
     SCOPED_TRACE(fields);
     test::expect_gradients(
         Weights<double>(fields), random_matrix<double>(12, in + 3 * out, 1),

@@ -44,6 +44,14 @@ void initialize_member(Member& member, Random& random) {
   }
 }
 
+/// Raises an error if `layer` cannot serve these sequences with this mask.
+template <class L>
+void check_sequences(Where where, const L& layer, const Sequences& sequences, Mask mask) {
+  if constexpr (requires { layer.check(where, sequences, mask); }) {
+    layer.check(where, sequences, mask);
+  }
+}
+
 }  // namespace detail
 
 /// Has each sub-layer of `layer` that can start a training set its own start, in the order of fields().
@@ -114,7 +122,8 @@ struct SequenceLayer {
   /// The same, into a new matrix.
   template <std::same_as<Derived> Self = Derived>
   requires(detail::takes_mask<Self>()) Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace,
-                                                         Mask mask) const {
+                                                         Mask mask)
+  const {
     Matrix<T> y(x.rows(), self().out());
     forward(x, sequences, y, workspace, mask);
     return y;
@@ -146,9 +155,7 @@ struct SequenceLayer {
   void expect_input(Where where, const ConstView<T>& x, const Sequences& sequences, Mask mask) const {
     expect_columns<T>(where, "x", x, "channels", self().in());
     sequences.expect_total(where, x.rows());
-    if constexpr (requires { self().check(where, sequences, mask); }) {
-      self().check(where, sequences, mask);
-    }
+    detail::check_sequences(where, self(), sequences, mask);
   }
 
  protected:

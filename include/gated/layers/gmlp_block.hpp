@@ -121,9 +121,9 @@ struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const bool pre = config.norm_position == NormPosition::pre;
-    const auto y = branch(run, pre ? run(norm, x) : x, {.residual = x, .survival = config.survival}, to);  // N × C
-    return pre ? y : run(norm, y, {}, run.over(y));
+    return with_norm(run, norm, config.norm_position, x, to, [&](const auto& z, const auto& place) {
+      return branch(run, z, {.residual = x, .survival = config.survival}, place);
+    });  // N × C
   }
 
   /// V s(σ(U x)), the block without its norm, joined by `fused`.

@@ -23,8 +23,8 @@ struct Norm : TokenLayer<Norm<T>, T> {
   NormForm form = NormForm::none;
   Index channels = 0;
   double eps = 1e-5;
-  Vector<T> weight;  ///< C, LayerNorm only
-  Vector<T> bias;    ///< C, LayerNorm only
+  Vector<T> weight;  ///< C, LayerNorm and affine only
+  Vector<T> bias;    ///< C, LayerNorm and affine only
   Vector<T> gain;    ///< 1, the two ScaleNorms only
 
   Norm() = default;
@@ -32,13 +32,13 @@ struct Norm : TokenLayer<Norm<T>, T> {
   Norm(Index channels_, double eps_, NormForm form_ = NormForm::layer_norm) : form(form_), channels(channels_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " and eps = ", eps_,
                            " must be positive.");
-    weight = Vector<T>::Ones(form == NormForm::layer_norm ? channels : 0);
+    weight = Vector<T>::Ones(has_weight(form) ? channels : 0);
     bias = Vector<T>::Zero(weight.size());
     gain = Vector<T>::Ones(has_gain(form) ? 1 : 0);
   }
   /// The values in one of these sizes.
   static Count value_count(Count channels, NormForm form = NormForm::layer_norm) {
-    return form == NormForm::layer_norm ? 2 * channels : Count(has_gain(form) ? 1 : 0);
+    return has_weight(form) ? 2 * channels : Count(has_gain(form) ? 1 : 0);
   }
 
   static constexpr auto fields() {
@@ -59,6 +59,7 @@ struct Norm : TokenLayer<Norm<T>, T> {
   }
 
  private:
+  static constexpr bool has_weight(NormForm form) { return form == NormForm::layer_norm || form == NormForm::affine; }
   static constexpr bool has_gain(NormForm form) { return form == NormForm::scale_norm || form == NormForm::scale_norm_rsqrt; }
 };
 

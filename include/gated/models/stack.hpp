@@ -1,10 +1,9 @@
 #pragma once
 
-#include <array>
-#include <string_view>
 #include <vector>
 
 #include "gated/core/count.hpp"
+#include "gated/core/joined_name.hpp"
 #include "gated/core/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
@@ -37,20 +36,6 @@ template <class BlockConfig>
 const BlockConfig& block_of(const BlockConfig& config) {
   return config;
 }
-
-/// "gated.Stack<gated.MixedChunkAttention>", put together by the compiler.
-template <const char* const& outer, const char* const& inner>
-inline constexpr auto joined_name = [] {
-  constexpr std::string_view before = outer, name = inner;
-  std::array<char, before.size() + name.size() + 3> joined{};
-  std::size_t end = 0;
-  for (const std::string_view part : {before, std::string_view("<"), name, std::string_view(">")}) {
-    for (const char c : part) {
-      joined[end++] = c;
-    }
-  }
-  return joined;
-}();
 
 inline constexpr const char* stack_word = "gated.Stack";
 
@@ -102,17 +87,10 @@ struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
   Index in() const { return detail::block_of(config).channels; }
   Index out() const { return in(); }
   /// The longest sequence that it can serve.
-  Index longest() const {
-    if constexpr (requires(const Block& block) { block.longest(); }) {
-      return blocks.empty() ? State<T>::unlimited : blocks.front().longest();
-    }
-    return State<T>::unlimited;
-  }
+  Index longest() const { return blocks.empty() ? State<T>::unlimited : detail::longest_of(blocks.front()); }
   void check(Where where, const Sequences& sequences, Mask mask) const {
-    if constexpr (requires(const Block& block) { block.check(where, sequences, mask); }) {
-      if (!blocks.empty()) {
-        blocks.front().check(where, sequences, mask);
-      }
+    if (!blocks.empty()) {
+      detail::check_sequences(where, blocks.front(), sequences, mask);
     }
   }
 

@@ -11,6 +11,7 @@ namespace gated {
 ///
 ///     y = activation(z + added) ⊙ gate + residual ⊙ residual_scale
 ///
+/// Instead of a gate there may be a scale per channel, the same for all tokens.
 /// In training, residual dropout and stochastic depth apply to what a residual is added to. `Rows` are those of the run.
 template <class Run>
 struct Fused {
@@ -20,14 +21,21 @@ struct Fused {
   Rows added = {};
   Activation activation = Activation::identity;
   Rows gate = {};
+  const Vector<T>* scale = nullptr;  ///< a parameter in the gate's place; one of no size stands for ones
   Rows residual = {};
   const Vector<T>* residual_scale = nullptr;  ///< a parameter; one of no size stands for ones
-  double survival = 1;                        ///< the probability that training keeps the branch beside the residual, a sequence
+  double survival = 1;  ///< the probability that training keeps the branch beside the residual, a sequence
 
-  bool is_plain() const { return !added && activation == Activation::identity && !gate && !residual; }
-  /// What the backward pass through activation and gate must know.
-  bool keeps() const { return activation != Activation::identity || static_cast<bool>(gate); }
-  const T* scale() const { return residual_scale == nullptr || residual_scale->size() == 0 ? nullptr : residual_scale->data(); }
+  bool is_plain() const { return !added && !keeps() && !residual; }
+  /// What the backward pass through activation, gate and scale must know.
+  bool keeps() const { return activation != Activation::identity || gate || factors() != nullptr; }
+  const T* factors() const { return data_of(scale); }
+  const T* residual_factors() const { return data_of(residual_scale); }
+
+ private:
+  static const T* data_of(const Vector<T>* factors) {
+    return factors == nullptr || factors->size() == 0 ? nullptr : factors->data();
+  }
 };
 
 /// `fused` as the epilogue of a product y, with its own scale and biases in `own`.
@@ -45,14 +53,21 @@ Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::R
   own.added = rows("added", fused.added);
   own.activation = fused.activation;
   own.gate = rows("gate", fused.gate);
+  if (const T* const factors = fused.factors()) {
+    require<ArgumentError>(!fused.gate, "Fused: gate and scale are both given, expected one of them.");
+    require<ShapeError>(fused.scale->size() == run.width(y), "Fused: scale has ", fused.scale->size(), " numbers, expected ",
+                        run.width(y), ", one per column of the result.");
+    own.gate = {factors, run.count(y), run.width(y), 0};  // the same row for all
+  }
   own.residual = rows("residual", fused.residual);
-  own.residual_scale = fused.scale();
+  own.residual_scale = fused.residual_factors();
   return own;
 }
 
 /// The backward pass through activation, gate and residual: gives what they receive, and turns ∂y into ∂z in place.
 ///
-///     ∂residual += ∂y ⊙ scale     ∂scale += Σ ∂y ⊙ residual     ∂gate += ∂y ⊙ act(z)     ∂z = ∂y ⊙ gate ⊙ act'(z)
+///     ∂residual += ∂y ⊙ residual_scale     ∂residual_scale += Σ ∂y ⊙ residual     ∂gate += ∂y ⊙ act(z)
+///     ∂z = ∂y ⊙ gate ⊙ act'(z)             ∂scale += Σ ∂y ⊙ act(z), in place of a gate
 ///
 /// `kept` holds z where fused.keeps(). Returns ∂z, in the memory of ∂y, which nobody reads afterwards.
 template <class Back, class Run, class T = typename Back::Scalar>
@@ -61,7 +76,7 @@ View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows
   View<T> dz = back.last_gradient(y);
   const auto dy = reader<T>(dz);
   if (fused.residual) {
-    if (const T* const scale = fused.scale()) {
+    if (const T* const scale = fused.residual_factors()) {
       const auto x = reader<T>(back[fused.residual]);
       if (T* const to = back.gradient_of(scale)) {
         add_column_sums<T>(dz.rows(), dz.cols(), to, workspace,
@@ -76,6 +91,15 @@ View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows
   if (fused.keeps()) {
     const auto z = reader<T>(back[kept]);
     with_activation(fused.activation, [&](auto act) {
+      if (const T* const scale = fused.factors()) {
+        if (T* const to = back.gradient_of(scale)) {
+          add_column_sums<T>(dz.rows(), dz.cols(), to, workspace,
+                             [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.value(z(i, j, lanes)); });
+        }
+        return assign<T>(dz, workspace, [&](Index i, Index j, Index lanes) {
+          return dy(i, j, lanes) * Simd<T>::load(scale + j, lanes) * act.derivative(z(i, j, lanes));
+        });
+      }
       if (!fused.gate) {
         return assign<T>(dz, workspace,
                          [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.derivative(z(i, j, lanes)); });
@@ -112,7 +136,7 @@ typename Run::Rows join_residual(Run& run, const Fused<Run>& fused, const Comput
     if (fused.residual && run.drops(fused.survival)) {
       Fused<Run> branch = fused;
       branch.residual = {};
-      return run.add(run.drop(compute(branch), fused.survival), fused.residual, fused.scale());
+      return run.add(run.drop(compute(branch), fused.survival), fused.residual, fused.residual_factors());
     }
   }
   return compute(fused);

@@ -16,18 +16,21 @@ enum class NormForm {
   layer_norm,        ///< (x - mean) / √(var + eps) ⊙ weight + bias (Ba et al., arXiv:1607.06450)
   scale_norm,        ///< x / max(‖x‖/√C, eps) · g: lucidrains, mmpose
   scale_norm_rsqrt,  ///< x / √(mean(x²) + eps) · g: the FLASH paper, JunnYu
-  rms                ///< x / √(mean(x²) + eps), no parameters: GAU-α
+  rms,               ///< x / √(mean(x²) + eps), no parameters: GAU-α
+  affine             ///< x ⊙ weight + bias, which normalises nothing: ResMLP (arXiv:2105.03404)
 };
 
-constexpr auto names_of(NormForm) { return words_for<NormForm>("none", "layer_norm", "scale_norm", "scale_norm_rsqrt", "rms"); }
+constexpr auto names_of(NormForm) {
+  return words_for<NormForm>("none", "layer_norm", "scale_norm", "scale_norm_rsqrt", "rms", "affine");
+}
 
 /// A norm of any form: what it is, and its parameters, absent where the form has none.
 template <class T>
 struct NormParameters {
   NormForm form;
   double eps;
-  const T* weight = nullptr;  ///< C, of the LayerNorm
-  const T* bias = nullptr;    ///< C, of the LayerNorm
+  const T* weight = nullptr;  ///< C, of the LayerNorm and the affine form
+  const T* bias = nullptr;    ///< C, of the same
   const T* gain = nullptr;    ///< 1, of the ScaleNorms
 };
 
@@ -36,7 +39,7 @@ template <class T>
 struct RowMoments {
   T mean;
   T factor;
-  T varies{1};  ///< 0 where the factor is 1 / eps, whatever the row
+  T varies{1};  ///< 0 where the factor is the same whatever the row
 };
 
 /// The mean and 1 / √(var + eps). The variance is the biased one (divided by C), as in PyTorch, from centred values.
@@ -60,8 +63,8 @@ struct RowSize {
   bool clamped;  ///< it is eps, whatever the row
 };
 
-/// The root mean square of a row, as the form keeps it from vanishing. Squares are taken of numbers scaled by a power of two, so
-/// that nothing overflows for any finite x whose mean square is finite.
+/// The root mean square of a row, as the form keeps it from vanishing. Squares are taken of numbers scaled by a power of two,
+/// so that nothing overflows for any finite x whose mean square is finite.
 template <class T>
 RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
   Simd<T> largest(T{0});
@@ -95,12 +98,13 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
     return;
   }
   const double eps = norm.eps;
-  if (norm.form == NormForm::layer_norm) {
+  if (norm.form == NormForm::layer_norm || norm.form == NormForm::affine) {
     const T *const weight = norm.weight, *const bias = norm.bias;
     for_each_row(x.rows(), workspace, [&, weight, bias, kept](Index row) {
       const T* const from = x.data() + row * x.outerStride();
       T* const to = y.data() + row * y.outerStride();
-      const RowMoments<T> moments = layer_norm_moments(from, x.cols(), eps);
+      const RowMoments<T> moments =
+          norm.form == NormForm::affine ? RowMoments<T>{T{0}, T{1}, T{0}} : layer_norm_moments(from, x.cols(), eps);
       if (kept != nullptr) {
         kept[row] = moments;
       }
@@ -132,8 +136,8 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over the tokens
 ///
-/// for the LayerNorm; for the others mean = mean(g) = 0, the last term is absent where the size is clamped, and ∂gain is the
-/// sum of ∂y ⊙ x̂ over all numbers.
+/// for the LayerNorm; for the others mean = mean(g) = 0, the last term is absent where the size is clamped or nothing is
+/// normalised, and ∂gain is the sum of ∂y ⊙ x̂ over all numbers.
 /// Cost: three passes over the rows.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void normalise_backward(Back& back, Variable x, Variable y, const NormParameters<T>& norm, const RowMoments<T>* moments) {

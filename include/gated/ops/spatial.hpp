@@ -214,48 +214,56 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 /// Cost: 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const typename Run::Rows& v, const Fused<Run>& fused,
+typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const typename Run::Rows& v, const Fused<Run>& given,
                               const typename Run::Place& to) {
-  const auto y = run.make(run.count(v), run.width(v), to);
-  Epilogue<T> epilogue = epilogue_of(run, fused, y);
-  Workspace<T>& workspace = run.workspace();
-  if constexpr (Run::records) {
-    const auto kept = fused.keeps() ? run.make(run.count(v), run.width(v)) : y;
-    if (fused.keeps()) {
-      epilogue.kept = run[kept];
+  typename Run::Place place = to;
+  if constexpr (!Run::records) {
+    if (to.data == v.data) {
+      place = {};  // the last row reads what the first would overwrite
     }
-    detail::mix_tokens<T>(weight, run.sequences(), run[v], run[y], epilogue, workspace);
-    run.push([weight, v, y, kept, fused, sequences = run.kept_sequences()](auto& back) {
-      const View<T> dz = backward_through(back, fused, y, kept);
-      detail::mix_tokens_backward(back, weight, back.sequences(sequences), v, ConstView<T>(dz));
-    });
-  } else {
-    Rows<T> seen = v;
-    Index first = 0;
-    if constexpr (Run::streams) {
-      const Index capacity = std::min(run.capacity(), weight.length);
-      Matrix<T>& memory = run.remember(capacity, v.columns);
-      first = run.position();
-      memory.middleRows(first, v.count) = run[v];
-      seen = Rows<T>(memory).middle(0, first + v.count);
-      workspace.reserve(row_stride<T>(capacity) + detail::gemm::thread_scratch<T>(capacity) * workspace.threads().count);
-    }
-    const auto mix = [&](const Rows<T>& out, const Epilogue<T>& joined) {
-      if constexpr (Run::streams) {
-        detail::mix_rows(weight, seen, first, out, joined, workspace);
-      } else {
-        detail::mix_tokens(weight, run.sequences(), v, out, joined, workspace);
-      }
-    };
-    if (run.observed() && !fused.is_plain()) {
-      const auto frame = workspace.frame();
-      const Rows<T> alone = workspace.matrix(v.count, v.columns);
-      mix(alone, {});
-      run.show(alone);
-    }
-    mix(y, epilogue);
   }
-  return y;
+  return join_residual(run, given, [&](const Fused<Run>& fused) {
+    const auto y = run.make(run.count(v), run.width(v), place);
+    Epilogue<T> epilogue = epilogue_of(run, fused, y);
+    Workspace<T>& workspace = run.workspace();
+    if constexpr (Run::records) {
+      const auto kept = fused.keeps() ? run.make(run.count(v), run.width(v)) : y;
+      if (fused.keeps()) {
+        epilogue.kept = run[kept];
+      }
+      detail::mix_tokens<T>(weight, run.sequences(), run[v], run[y], epilogue, workspace);
+      run.push([weight, v, y, kept, fused, sequences = run.kept_sequences()](auto& back) {
+        const View<T> dz = backward_through(back, fused, y, kept);
+        detail::mix_tokens_backward(back, weight, back.sequences(sequences), v, ConstView<T>(dz));
+      });
+    } else {
+      Rows<T> seen = v;
+      Index first = 0;
+      if constexpr (Run::streams) {
+        const Index capacity = std::min(run.capacity(), weight.length);
+        Matrix<T>& memory = run.remember(capacity, v.columns);
+        first = run.position();
+        memory.middleRows(first, v.count) = run[v];
+        seen = Rows<T>(memory).middle(0, first + v.count);
+        workspace.reserve(row_stride<T>(capacity) + detail::gemm::thread_scratch<T>(capacity) * workspace.threads().count);
+      }
+      const auto mix = [&](const Rows<T>& out, const Epilogue<T>& joined) {
+        if constexpr (Run::streams) {
+          detail::mix_rows(weight, seen, first, out, joined, workspace);
+        } else {
+          detail::mix_tokens(weight, run.sequences(), v, out, joined, workspace);
+        }
+      };
+      if (run.observed() && !fused.is_plain()) {
+        const auto frame = workspace.frame();
+        const Rows<T> alone = workspace.matrix(v.count, v.columns);
+        mix(alone, {});
+        run.show(alone);
+      }
+      mix(y, epilogue);
+    }
+    return y;
+  });
 }
 
 }  // namespace gated

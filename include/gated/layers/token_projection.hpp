@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cmath>
+
+#include "gated/layers/spatial_projection.hpp"
+
+/// @file
+/// The token mixer that is one linear map: ResMLP's.
+
+namespace gated {
+
+/// The options of a linear token mixer.
+struct TokenProjectionConfig {
+  Index channels = 0;                                ///< C
+  Index length = 0;                                  ///< N, tokens
+  Index heads = 1;                                   ///< matrices; each mixes its own C / heads channels
+  bool causal = false;                               ///< tokens see no later ones
+  SpatialForm form = SpatialForm::dense;             ///< which numbers W is made of
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
+
+  SpatialProjectionConfig spatial() const {
+    return {.length = length, .heads = heads, .causal = causal, .form = form, .length_policy = length_policy};
+  }
+
+  template <class C = TokenProjectionConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("length", &C::length), setting("heads", &C::heads),
+                      setting("causal", &C::causal), setting("form", &C::form), setting("length_policy", &C::length_policy));
+  }
+};
+
+/// y = W x + b over the tokens of each sequence, for all channels alike: the linear layer of ResMLP (arXiv:2105.03404, eq. 2).
+///
+/// It is the spatial projection of a gMLP without its gate. In a body, run(layer, x, {.residual = …}): see Fused.
+/// Shapes: x and y are rows × C; y may be x.
+/// Errors: ArgumentError when built; ShapeError for a sequence of another length (see LengthPolicy).
+/// Cost: 2·N²·C flops a sequence, about half of it when causal. A stream's state has N × C numbers.
+template <class T>
+struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
+  using Scalar = T;
+  using Config = TokenProjectionConfig;
+  template <class Run>
+  using Options = Fused<Run>;
+  static constexpr const char* name = "TokenProjection";
+  static constexpr const char* architecture = "gated.TokenProjection";
+
+  TokenProjectionConfig config;
+  SpatialProjection<T> proj;
+
+  TokenProjection() = default;
+  /// Weights and biases of zero, for a checkpoint to be loaded into.
+  explicit TokenProjection(const TokenProjectionConfig& c) : config(c), proj(c.spatial()) {
+    require<ArgumentError>(c.channels > 0 && c.channels % c.heads == 0, name, ": heads = ", c.heads,
+                           " does not divide channels = ", c.channels, ".");
+    proj.bias.setZero();
+  }
+  /// With the parameters that a training starts from.
+  TokenProjection(const TokenProjectionConfig& c, Random& random) : TokenProjection(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const TokenProjectionConfig& c) { return SpatialProjection<T>::value_count(c.spatial()); }
+
+  static constexpr auto fields() { return std::tuple{field("proj", &TokenProjection::proj)}; }
+
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+  Index longest() const { return config.length; }
+  void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
+
+  /// Xavier-uniform weights and a bias of 0: timm's start.
+  void initialize(Random& random) { fill_uniform(proj.weight, std::sqrt(3.0 / static_cast<double>(config.length)), random); }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+    return run(proj, x, fused, to);
+  }
+};
+
+}  // namespace gated
