@@ -23,7 +23,7 @@ double run(benchmark::State& state, F&& f) {
 }
 
 /// GFLOP/s, and the share of the peak that this run measured for as many threads.
-inline void count_flops(benchmark::State& state, double time, double flops, Threads threads) {
+inline void count_flops(benchmark::State& state, double time, double flops, const Threads& threads) {
   state.counters["GFLOP/s"] = flops / time * 1e-9;
   state.counters["of_peak"] = flops / time / peak(threads);
 }
@@ -35,7 +35,7 @@ inline void count_tokens(benchmark::State& state, double time, double tokens) { 
 
 /// The argument called `threads`, which is the last one.
 inline Threads threads_of(const benchmark::State& state, std::size_t argument) {
-  return {static_cast<int>(state.range(argument))};
+  return Threads{static_cast<int>(state.range(argument))};
 }
 
 }  // namespace bench

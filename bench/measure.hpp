@@ -75,25 +75,18 @@ inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Me
   return figures;
 }
 
-/// The most threads that this build can use.
-inline int most_threads() {
-#if defined(_OPENMP)
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-#else
-  return 1;
-#endif
-}
+/// The most threads that this machine can run at the same time.
+inline int most_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
-/// As many threads as `text` says. Errors: ArgumentError for what is no number, and where this build would run on fewer, since
-/// a table would then name threads that did not run.
+/// As many threads as `text` says. Errors: ArgumentError for what is no number, and where this machine has fewer, since a table
+/// would then name threads that waited for each other.
 inline Threads usable_threads(std::string_view text) {
   int count = 0;
   const char* const end = text.data() + text.size();
   const bool is_number = std::from_chars(text.data(), end, count).ptr == end;
   gated::require<gated::ArgumentError>(is_number && count >= 1 && count <= most_threads(), "threads = ", text,
-                                       ", expected 1 … ", most_threads(),
-                                       ": what this machine has and this build uses. Without OpenMP that is 1.");
-  return {count};
+                                       ", expected 1 … ", most_threads(), ": what this machine has.");
+  return Threads{count};
 }
 
 /// 1, 2, 4, … and most_threads().
@@ -139,22 +132,22 @@ EIGEN_DONT_INLINE T multiply_add(Index steps, T factor) {
 /// Runs multiply-adds alone, at the vector width of this build, on each of `threads` threads for some milliseconds. Returns the
 /// floating-point operations per second, of which a multiply-add has two.
 template <class T = float>
-double multiply_add_rate(Threads threads) {
+double multiply_add_rate(const Threads& threads) {
   constexpr Index steps = Index{1} << 22;
-  std::vector<T> results(static_cast<std::size_t>(threads.count));
+  std::vector<T> results(static_cast<std::size_t>(threads.count()));
   const double start = seconds();
-  gated::parallel_for(threads, threads.count, [&](Index task, Index) {
+  gated::parallel_for(threads, threads.count(), [&](Index task, Index) {
     results[static_cast<std::size_t>(task)] = detail::multiply_add<T>(steps, T(0.5));
   });
   const double time = seconds() - start;
   volatile T used = results.front();  // so that the loops are not removed
   static_cast<void>(used);
-  return 2.0 * detail::chains * static_cast<double>(gated::Simd<T>::width * steps * threads.count) / time;
+  return 2.0 * detail::chains * static_cast<double>(gated::Simd<T>::width * steps * threads.count()) / time;
 }
 
 /// The peak: the best of `tries` multiply_add_rate(), in floating-point operations per second.
 template <class T = float>
-double measure_peak(Threads threads, int tries = 7) {
+double measure_peak(const Threads& threads, int tries = 7) {
   double best = 0;
   for (int i = 0; i < tries; ++i) {
     best = std::max(best, multiply_add_rate<T>(threads));
@@ -164,10 +157,10 @@ double measure_peak(Threads threads, int tries = 7) {
 
 /// measure_peak(), measured once per number of threads in a run.
 template <class T = float>
-double peak(Threads threads) {
+double peak(const Threads& threads) {
   static std::map<int, double> known;
-  const auto found = known.find(threads.count);
-  return found != known.end() ? found->second : known[threads.count] = measure_peak<T>(threads);
+  const auto found = known.find(threads.count());
+  return found != known.end() ? found->second : known[threads.count()] = measure_peak<T>(threads);
 }
 
 }  // namespace bench

@@ -73,7 +73,7 @@ void product_bias_gate(benchmark::State& state) {
 /// Eigen's own product, to know where it would be the better choice.
 void eigen_product(benchmark::State& state) {
   Product p(state, Form::nt);
-  Eigen::setNbThreads(threads_of(state, 3).count);
+  Eigen::setNbThreads(threads_of(state, 3).count());
   count_product(state, run(state, [&] { p.y.noalias() = p.a * p.b.transpose(); }));
 }
 

@@ -66,7 +66,7 @@ void triad(benchmark::State& state) {
 /// as long, and so does all that one of them reads after the other wrote it.
 void empty_loop(benchmark::State& state) {
   const Threads threads = threads_of(state, 0);
-  run(state, [&] { gated::parallel_for(threads, threads.count, [](Index, Index) { benchmark::ClobberMemory(); }); });
+  run(state, [&] { gated::parallel_for(threads, threads.count(), [](Index, Index) { benchmark::ClobberMemory(); }); });
 }
 
 void on_each_thread_count(benchmark::internal::Benchmark* b) {

@@ -21,6 +21,18 @@ the folder of its Eigen3Config.cmake.")
   endif()
 endfunction()
 
+# Finds the system's threads, which some C libraries hold in a library of their own. Where there are none, as on bare metal,
+# nothing is linked, and a program's loops run on one thread.
+function(gated_find_threads)
+  if(TARGET Threads::Threads OR NOT (CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED))
+    return()
+  endif()
+  find_package(Threads QUIET)
+  if(TARGET Threads::Threads AND "GLOBAL" IN_LIST ARGN)
+    set_target_properties(Threads::Threads PROPERTIES IMPORTED_GLOBAL TRUE)
+  endif()
+endfunction()
+
 # Makes the target gated::<component>, unless what it needs is missing: then `problem` says so. `GLOBAL` makes it visible in
 # the whole project.
 function(gated_add_component component problem)
@@ -53,7 +65,7 @@ nlohmann-json)." PARENT_SCOPE)
       target_include_directories(gated::io INTERFACE "${GATED_STB_INCLUDE_DIR}")
     endif()
 
-  elseif(component STREQUAL "openmp")  # more than one thread
+  elseif(component STREQUAL "openmp")  # for programs whose threads are OpenMP's
     find_package(OpenMP QUIET COMPONENTS CXX)
     if(NOT TARGET OpenMP::OpenMP_CXX)
       set(${problem} "It needs a compiler with OpenMP (clang on Debian, Ubuntu: libomp-dev; Apple clang: libomp)." PARENT_SCOPE)

@@ -10,6 +10,7 @@ if(gated_problem)
   set(gated_NOT_FOUND_MESSAGE "${gated_problem}")
   return()
 endif()
+gated_find_threads()
 include("${CMAKE_CURRENT_LIST_DIR}/gatedTargets.cmake")
 
 set(gated_wanted ${GATED_COMPONENTS} ${gated_FIND_COMPONENTS})

@@ -144,6 +144,14 @@ def threads(table, plots):
     return "\n".join(lines) + "\n"
 
 
+def busy(table, _):
+    lines = ["| gMLP-S/16 batch 1 | alone: median, ms | worst | beside one that spins: median, ms | worst |",
+             "|---|---:|---:|---:|---:|"]
+    for name, q in table.items():
+        lines.append(f"| {name} |" + "".join(f" {figure(q['median, ms'][n])} | {figure(q['worst, ms'][n])} |" for n in (0, 1)))
+    return "\n".join(lines) + "\n"
+
+
 def spatial(table, plots):
     plot(os.path.join(plots, "spatial.png"), "tokens", "ms", [(name, q["ms"], "o-") for name, q in table.items()])
     columns = [(f"{name}, ms", q["ms"]) for name, q in table.items()]
@@ -163,7 +171,7 @@ def main():
         os.makedirs(folder, exist_ok=True)
     if plt is None:
         print("no matplotlib: the plots are left out (Debian, Ubuntu: python3-matplotlib)")
-    for draw in (lengths, blocks, streaming, threads, spatial):
+    for draw in (lengths, blocks, streaming, threads, busy, spatial):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
                 file.write(draw(tables[draw.__name__], options.plots))

@@ -17,6 +17,7 @@ constexpr Table tables[] = {{"lengths", bench::table_of_lengths},
                             {"blocks", bench::table_of_blocks},
                             {"streaming", bench::table_of_streaming},
                             {"threads", bench::table_of_threads},
+                            {"busy", bench::table_of_busy_machines},
                             {"spatial", bench::table_of_spatial_forms}};
 
 }  // namespace
@@ -33,12 +34,12 @@ int main(int count, char** arguments) try {
     } else if (std::any_of(std::begin(tables), std::end(tables), [&](const Table& t) { return t.name == argument; })) {
       names.push_back(argument);
     } else {
-      std::cerr << "usage: measure_tables [--quick] [--threads N] [lengths | blocks | streaming | threads | spatial ...]\n";
+      std::cerr << "usage: measure_tables [--quick] [--threads N] [lengths | blocks | streaming | threads | busy | spatial ...]\n";
       return 2;
     }
   }
   std::cout << "table,series,x,quantity,value\n";
-  bench::print_row("machine", "peak", options.threads.count, "GFLOP/s", 1e-9 * bench::peak(options.threads));
+  bench::print_row("machine", "peak", options.threads.count(), "GFLOP/s", 1e-9 * bench::peak(options.threads));
   for (const Table& table : tables) {
     if (names.empty() || std::find(names.begin(), names.end(), table.name) != names.end()) {
       table.print(options);

@@ -32,7 +32,7 @@ Measurement time_of(const TableOptions& options, F f) {
 }
 
 /// The peak in one turn. The best of all turns is what times are compared with.
-inline Measurement peak_of(Threads threads) {
+inline Measurement peak_of(const Threads& threads) {
   return [threads] { return measure_peak(threads, 3); };
 }
 
@@ -56,6 +56,9 @@ void table_of_streaming(const TableOptions&);
 
 /// Whole models by threads.
 void table_of_threads(const TableOptions&);
+
+/// One thread and several, alone on the machine and beside a program that uses one processor.
+void table_of_busy_machines(const TableOptions&);
 
 /// The forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);

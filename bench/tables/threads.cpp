@@ -24,7 +24,7 @@ void measure(const TableOptions& options, const char* series, const typename Mod
   const auto figures = by_turns(options.turns(), measurements);
   auto figure = figures.begin();
   for (const auto& workspace : workspaces) {
-    const Index threads = workspace.threads().count;
+    const Index threads = workspace.threads().count();
     const double time = median(*figure++), peak = best(*figure++);
     print_row("threads", series, threads, "ms", 1e3 * time);
     print_row("threads", series, threads, "of peak", flops_of(model, count, length) / time / peak);

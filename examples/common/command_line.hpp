@@ -18,11 +18,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-#if defined(_OPENMP)
 inline constexpr int most_threads = 256;
-#else
-inline constexpr int most_threads = 1;  // this build has one thread only
-#endif
 
 /// The words of a command line, one after the other.
 ///

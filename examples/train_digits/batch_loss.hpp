@@ -21,7 +21,7 @@ class BatchLoss {
  public:
   BatchLoss(const Model& model, const LabelledImages& images, gated::Threads threads)
       : images_(images), threads_(threads), gradients_(shards, gated::zeros_like(model)), losses_(shards), noises_(shards) {
-    for (int i = 0; i < threads.count; ++i) {
+    for (int i = 0; i < threads.count(); ++i) {
       workers_.emplace_back();
     }
   }

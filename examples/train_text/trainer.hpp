@@ -43,8 +43,8 @@ class Trainer {
         corpus_(corpus),
         options_(options),
         tape_(gated::Threads{options.threads}),
-        workspace_(gated::Threads{options.threads}) {
-    training_.threads = {options.threads};
+        workspace_(tape_.workspace().threads()) {
+    training_.threads = workspace_.threads();
     if (options.steps > 0 || options.minutes > 0) {
       plan(options.steps);
     }

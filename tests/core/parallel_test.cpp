@@ -2,74 +2,81 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <thread>
 #include <vector>
+
+#include "tests/core/allocations.hpp"
+#include "tests/core/numbers.hpp"
+
+#if __has_include(<sys/wait.h>)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+#if defined(__GLIBC__)
+#include <pthread.h>
+#endif
 
 namespace gated {
 namespace {
 
-TEST(ParallelFor, VisitsEachIndexOnce) {
-  for (const int threads : {1, 2, 3, 8}) {
-    for (const Index tasks : {0, 1, 2, 7, 1000}) {
-      std::vector<std::atomic<int>> visits(static_cast<std::size_t>(tasks));
-      parallel_for(Threads{threads}, tasks, [&](Index i, Index) { ++visits[static_cast<std::size_t>(i)]; });
-      for (const auto& count : visits) {
-        EXPECT_EQ(count, 1) << threads << " threads, " << tasks << " tasks";
-      }
+/// Runs a loop and says whether each task ran once, and each worker was one of `threads` and nobody else's at the time.
+testing::AssertionResult runs_each_task_once(const Threads& threads, Index tasks) {
+  std::vector<std::atomic<int>> visits(static_cast<std::size_t>(tasks)), busy(static_cast<std::size_t>(threads.count()));
+  std::atomic<int> strangers{0}, shared{0};
+  parallel_for(threads, tasks, [&](Index i, Index worker) {
+    ++visits[static_cast<std::size_t>(i)];
+    if (worker < 0 || worker >= threads.count()) {
+      ++strangers;
+      return;
     }
-  }
-}
-
-TEST(ParallelFor, NamesWorkersBelowTheNumberOfThreads) {
-  for (const int threads : {1, 2, 5}) {
-    std::atomic<bool> in_range{true};
-    parallel_for(Threads{threads}, 500, [&](Index, Index worker) {
-      if (worker < 0 || worker >= threads) {
-        in_range = false;
-      }
-    });
-    EXPECT_TRUE(in_range) << threads;
-  }
-}
-
-TEST(ParallelFor, GivesEachWorkerScratchOfItsOwn) {
-  std::vector<std::atomic<int>> busy(4);
-  std::atomic<bool> shared{false};
-  parallel_for(Threads{4}, 2000, [&](Index, Index worker) {
-    if (busy[static_cast<std::size_t>(worker)]++ != 0) {
-      shared = true;
-    }
+    shared += busy[static_cast<std::size_t>(worker)]++ != 0;
     --busy[static_cast<std::size_t>(worker)];
   });
-  EXPECT_FALSE(shared);
-}
-
-#if defined(_OPENMP)
-std::atomic<int> threads_seen{0};
-
-void count_this_thread() {
-  struct Once {
-    Once() { ++threads_seen; }
-  };
-  static thread_local const Once once;
-}
-
-TEST(ParallelFor, KeepsItsThreadsFromLoopToLoop) {
-  for (int round = 0; round < 20; ++round) {
-    std::atomic<int> arrived{0};
-    parallel_for(Threads{4}, 4, [&](Index, Index) {
-      count_this_thread();
-      ++arrived;
-      const auto start = std::chrono::steady_clock::now();  // each thread shall have one, if there are four
-      while (arrived < 4 && std::chrono::steady_clock::now() - start < std::chrono::milliseconds(20)) {
-      }
-    });
-    parallel_for(Threads{4}, 2, [](Index, Index) { count_this_thread(); });
+  for (const auto& count : visits) {
+    if (count != 1) {
+      return testing::AssertionFailure() << "a task ran " << count << " times";
+    }
   }
-  EXPECT_LE(threads_seen, 4);
+  if (strangers != 0 || shared != 0) {
+    return testing::AssertionFailure() << strangers << " workers out of range, " << shared << " of two threads at once";
+  }
+  return testing::AssertionSuccess();
 }
-#endif
+
+/// Whether all of `count` workers come to a loop, each on a thread of its own, if it lasts long enough.
+bool all_come(const Threads& threads, int count) {
+  std::atomic<int> arrived{0};
+  parallel_for(threads, count, [&](Index, Index) {
+    ++arrived;
+    const auto start = std::chrono::steady_clock::now();
+    while (arrived < count && std::chrono::steady_clock::now() - start < std::chrono::seconds(30)) {
+      std::this_thread::yield();
+    }
+  });
+  return arrived == count;
+}
+
+TEST(ParallelFor, RunsEachTaskOnceOnAWorkerOfItsOwn) {
+  for (const int count : {1, 2, 3, 8}) {
+    const Threads threads{count};
+    for (const Index tasks : {0, 1, 2, 7, 1000}) {
+      EXPECT_TRUE(runs_each_task_once(threads, tasks)) << count << " threads, " << tasks << " tasks";
+    }
+  }
+}
+
+TEST(ParallelFor, RunsEachTaskOnceInThousandsOfShortLoops) {
+  for (const int count : {2, 5}) {
+    const Threads threads{count};
+    for (int round = 0; round < 3000; ++round) {
+      ASSERT_TRUE(runs_each_task_once(threads, round % 7)) << count << " threads, round " << round;
+    }
+  }
+}
 
 TEST(ParallelFor, OfOneThreadRunsInOrder) {
   std::vector<Index> order;
@@ -80,14 +87,208 @@ TEST(ParallelFor, OfOneThreadRunsInOrder) {
   EXPECT_EQ(order, (std::vector<Index>{0, 1, 2, 3, 4}));
 }
 
-#if !defined(_OPENMP)
-TEST(ParallelFor, IsSerialWithoutOpenMP) {
-  std::vector<Index> order;
-  parallel_for(Threads{4}, 3, [&](Index i, Index worker) {
-    EXPECT_EQ(worker, 0);
-    order.push_back(i);
+TEST(ParallelFor, TakesLoopsInsideOfTasks) {
+  const Threads threads{3};
+  std::vector<std::atomic<int>> visits(100);
+  parallel_for(threads, 10, [&](Index outer, Index) {
+    parallel_for(threads, 10, [&](Index inner, Index) { ++visits[static_cast<std::size_t>(10 * outer + inner)]; });
   });
-  EXPECT_EQ(order, (std::vector<Index>{0, 1, 2}));
+  for (const auto& count : visits) {
+    EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(ParallelFor, AllocatesNothing) {
+  const Threads threads{3};
+  std::atomic<Index> sum{0};
+  const auto loops = [&] {
+    for (int round = 0; round < 200; ++round) {
+      parallel_for(threads, 50, [&](Index i, Index) { sum += i; });
+    }
+  };
+  loops();
+  EXPECT_EQ(test::allocations_during(loops), 0);
+}
+
+TEST(Threads, AreTheCallerAloneUnlessAsked) {
+  EXPECT_EQ(Threads().count(), 1);
+  EXPECT_EQ(Threads{1}.count(), 1);
+  EXPECT_EQ(test::message_of<ArgumentError>([] { Threads{-2}; }), "Threads: -2, expected at least 1.");
+}
+
+#if GATED_HAS_THREADS
+TEST(Threads, ComeAllIfThereIsTime) {
+  for (const int count : {2, 4}) {
+    EXPECT_TRUE(all_come(Threads{count}, count)) << count;
+  }
+}
+
+TEST(Threads, ComeWhenTheyHaveSlept) {
+  const Threads threads{4};
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    EXPECT_TRUE(all_come(threads, 4)) << round;
+    EXPECT_TRUE(all_come(threads, 2)) << round;  // wakes one of three
+  }
+}
+
+std::atomic<int> begun{0}, ended{0};
+
+/// Counts each thread that calls it, when it begins and when it ends.
+void count_this_thread() {
+  struct Once {
+    Once() { ++begun; }
+    ~Once() { ++ended; }
+  };
+  static thread_local const Once once;
+}
+
+TEST(Threads, AreKeptFromLoopToLoopAndEndWithTheLastCopy) {
+  begun = ended = 0;
+  std::thread user([] {
+    auto threads = std::make_unique<Threads>(4);
+    const auto copy = std::make_unique<Threads>(*threads);
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> arrived{0};
+      parallel_for(round % 2 == 0 ? *threads : *copy, 4, [&](Index, Index) {
+        count_this_thread();
+        ++arrived;
+        while (arrived < 4) {
+          std::this_thread::yield();
+        }
+      });
+    }
+    threads.reset();
+    EXPECT_EQ(begun, 4);
+    EXPECT_EQ(ended, 0);
+  });
+  user.join();
+  EXPECT_EQ(begun, 4);
+  EXPECT_EQ(ended, 4);
+}
+
+TEST(Threads, ServeSeveralUsersAtOnce) {
+  const Threads threads{3};
+  std::vector<std::thread> users;
+  std::atomic<int> right{0};
+  for (int user = 0; user < 4; ++user) {
+    users.emplace_back([&] {
+      for (int round = 0; round < 300; ++round) {
+        right += static_cast<bool>(runs_each_task_once(threads, 20));
+      }
+    });
+  }
+  for (std::thread& user : users) {
+    user.join();
+  }
+  EXPECT_EQ(right, 4 * 300);
+}
+
+TEST(Threads, FinishOnABusyMachine) {
+  std::atomic<bool> over{false};
+  std::vector<std::thread> neighbours(2 * std::max(1u, std::thread::hardware_concurrency()));
+  for (std::thread& neighbour : neighbours) {
+    neighbour = std::thread([&] {
+      while (!over.load(std::memory_order_relaxed)) {
+      }
+    });
+  }
+  const Threads threads{4};
+  for (int round = 0; round < 200; ++round) {
+    ASSERT_TRUE(runs_each_task_once(threads, 20)) << round;
+    ASSERT_TRUE(round % 20 != 0 || all_come(threads, 4)) << round;
+  }
+  over = true;
+  for (std::thread& neighbour : neighbours) {
+    neighbour.join();
+  }
+}
+
+#if defined(__GLIBC__)
+TEST(Threads, ThatTheSystemRefusesAreNotCounted) {
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(pthread_attr_init(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << (sizeof(void*) == 8 ? 50 : 31)), 0);  // no thread gets that
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  const Threads threads{4};
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  pthread_attr_destroy(&huge);
+  pthread_attr_destroy(&before);
+  EXPECT_EQ(threads.count(), 1);
+  EXPECT_TRUE(runs_each_task_once(threads, 10));
+}
+#endif
+
+#if __has_include(<sys/wait.h>)
+TEST(Threads, OfTheParentDoNoHarmInAChildProcess) {
+  auto threads = std::make_unique<Threads>(3);
+  EXPECT_TRUE(all_come(*threads, 3));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // a child that hangs is ended
+    const bool right = runs_each_task_once(*threads, 100);
+    threads.reset();
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(all_come(*threads, 3)) << "the parent still has its own";
+}
+#endif
+
+const Threads kept_until_exit{2};  // if these did not end with the program, it would hang or abort
+
+TEST(Threads, MayBelongToAStaticVariable) { EXPECT_TRUE(all_come(kept_until_exit, 2)); }
+#else
+TEST(Threads, AreOneWhereThereAreNone) { EXPECT_EQ(Threads{4}.count(), 1); }
+#endif
+
+TEST(Executor, GetsTheWorkOfALoop) {
+  std::vector<int> counts;
+  const Threads threads(3, [&](int count, const Work& work) {
+    counts.push_back(count);
+    for (int i = count - 1; i >= 0; --i) {
+      work(i);
+    }
+  });
+  EXPECT_EQ(threads.count(), 3);
+  for (const Index tasks : {0, 1, 2, 3, 100}) {
+    EXPECT_TRUE(runs_each_task_once(threads, tasks)) << tasks;
+  }
+  EXPECT_EQ(counts, (std::vector<int>{2, 3, 3}));
+}
+
+TEST(Executor, MayLeaveWorkOut) {
+  EXPECT_TRUE(runs_each_task_once(Threads(4, [](int, const Work&) {}), 10));
+  EXPECT_TRUE(runs_each_task_once(Threads(4, [](int, const Work& work) { work(2); }), 10));
+}
+
+#if GATED_HAS_THREADS
+TEST(Executor, MayHaveThreadsOfItsOwn) {
+  const Threads threads(3, [&](int count, const Work& work) {
+    std::vector<std::thread> pool;
+    for (int i = 0; i < count; ++i) {
+      pool.emplace_back([&work, i] { work(i); });
+    }
+    for (std::thread& thread : pool) {
+      thread.join();
+    }
+  });
+  EXPECT_TRUE(all_come(threads, 3));
+  EXPECT_TRUE(runs_each_task_once(threads, 1000));
+}
+#endif
+
+#if defined(_OPENMP)
+TEST(Executor, CanBeOpenMP) {
+  const Threads threads = openmp_threads(3);
+  EXPECT_EQ(threads.count(), 3);
+  EXPECT_TRUE(all_come(threads, 3));
+  for (const Index tasks : {2, 3, 1000}) {
+    EXPECT_TRUE(runs_each_task_once(threads, tasks)) << tasks;
+  }
 }
 #endif
 

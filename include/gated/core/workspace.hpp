@@ -39,13 +39,11 @@ class Workspace {
   using Observer = std::function<void(const std::string& path, ConstView<T> output)>;
   using Frame = typename Arena<T>::Frame;
 
-  explicit Workspace(Threads threads = {}) : threads_(threads) {
-    require<ArgumentError>(threads.count >= 1, "Workspace: threads = ", threads.count, ", expected at least 1.");
-  }
+  explicit Workspace(Threads threads = {}) : threads_(std::move(threads)) {}
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  Threads threads() const { return threads_; }
+  const Threads& threads() const { return threads_; }
 
   /// Takes packed weights from `prepared` where it has them; it must outlive the runs. See prepare().
   void use(const PreparedWeights<T>& prepared) { prepared_ = &prepared; }
@@ -79,7 +77,7 @@ class Workspace {
   /// thread gets which task. An exception of a task, such as std::bad_alloc, is raised again when all have ended.
   template <class Task>
   void side_by_side(Index tasks, const Task& task) {
-    while (workers_.size() < static_cast<std::size_t>(threads_.count)) {
+    while (workers_.size() < static_cast<std::size_t>(threads_.count())) {
       workers_.push_back(std::make_unique<Workspace>());
     }
     for (const auto& worker : workers_) {

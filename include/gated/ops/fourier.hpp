@@ -83,7 +83,7 @@ void for_each_transform(const Sequences& sequences, Index columns, Index step, W
   }
   const auto frame = workspace.frame();
   const Threads threads = sequences.total() * columns < 1 << 13 ? Threads{1} : workspace.threads();
-  T* const scratch = workspace.take(size * threads.count);
+  T* const scratch = workspace.take(size * threads.count());
   const Index parts = (columns + step - 1) / step;
   parallel_for(threads, sequences.count() * parts, [&](Index task, Index thread) {
     const Index b = task / parts;

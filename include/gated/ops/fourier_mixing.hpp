@@ -63,7 +63,7 @@ void mix_group(const Sequences& sequences, const Rows<const T>& x, const Rows<T>
   const Transform<T>& over_channels = Transform<T>::of(d);
   const Index blocks = (sequences.longest() / 2 + width) / width;  // of rows of Z
   const Threads threads = x.count * d < 1 << 13 ? Threads{1} : workspace.threads();
-  T* const scratch = workspace.take(over_channels.scratch_size() * threads.count);
+  T* const scratch = workspace.take(over_channels.scratch_size() * threads.count());
   parallel_for(threads, sequences.count() * blocks, [&](Index task, Index thread) {
     const Index b = task / blocks, first = task % blocks * width, n = sequences.length(b), offset = sequences.offset(b);
     const Index rows = std::min(width, n / 2 + 1 - first);

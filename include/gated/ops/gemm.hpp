@@ -197,7 +197,7 @@ void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
 /// Copies the transposed matrix `a`, whose columns lie contiguously in memory, into tiles of tile_rows rows, column of K by
 /// column of K: otherwise each step along K would touch another page of memory. Work is divided by columns.
 template <class T>
-void pack_tiles(const Operand<T>& a, T* packed, Threads threads) {
+void pack_tiles(const Operand<T>& a, T* packed, const Threads& threads) {
   constexpr Index tile = tile_rows, columns_per_task = 64;
   parallel_for(threads, (a.columns + columns_per_task - 1) / columns_per_task, [&](Index task, Index) {
     const Index last = std::min(a.columns, (task + 1) * columns_per_task);
@@ -217,7 +217,7 @@ void pack_tiles(const Operand<T>& a, T* packed, Threads threads) {
 
 /// A copy of `a` whose rows do not crowd. Scratch matrices never do, but parameters and the caller's own matrices may.
 template <class T>
-Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, Threads threads) {
+Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threads& threads) {
   MatrixMap<T> spread = workspace.matrix(a.rows, a.columns);
   constexpr Index rows_per_task = 16;
   parallel_for(threads, (a.rows + rows_per_task - 1) / rows_per_task, [&](Index task, Index) {
@@ -254,9 +254,9 @@ class TileFunction {
 /// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread takes some 1.
 /// From four threads on the size is the same, so that many do not sleep over what a few of them would gain by.
 template <class T>
-Threads threads_for(const Operand<T>& a, const Operand<T>& b, Threads available) {
+Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
-  return work < (1 << 18) * std::min(available.count, 4) ? Threads{1} : available;
+  return work < (1 << 18) * std::min(available.count(), 4) ? Threads{1} : available;
 }
 
 /// Scratch of a thread in a product of `depth` multiply-adds: a panel and a tile.
@@ -276,7 +276,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
   const Threads threads = threads_for(a, b, workspace.threads());
   const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
   const Index scratch_size = thread_scratch<T>(b.rows);
-  T* const scratch = workspace.take(scratch_size * threads.count);
+  T* const scratch = workspace.take(scratch_size * threads.count());
 
   // The rows of a Toeplitz matrix overlap (its columns are one element apart, backwards): it is read where it lies.
   const bool pack_a = a.row_stride == 1 && a.column_stride > 1 && a.rows >= tile_height && b.columns > panel_columns<T>;

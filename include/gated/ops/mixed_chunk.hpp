@@ -102,7 +102,7 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
   const Index length = y.rows(), c = mixing.chunk, chunks = (length + c - 1) / c;
   const Index s = parts.global_k.cols(), e = parts.values.cols();
   const bool causal = mixing.local.causal, own_chunk = mixing.own_chunk();
-  const bool side_by_side = workspace.threads().count > 1 && chunks > 1 && !watch;
+  const bool side_by_side = workspace.threads().count() > 1 && chunks > 1 && !watch;
 
   // Memory h is what chunk h reads. One is enough where all read the same, or where chunks come one after the other.
   const Index memories = causal && side_by_side ? chunks : 1;

@@ -199,8 +199,8 @@ void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identit
 /// The scratch that attend() takes for one query among `keys` keys and what goes with it: scores, a panel of v for each thread,
 /// and a bias by offset.
 template <class T>
-Index attend_scratch(Index keys, Threads threads) {
-  return row_stride<T>(keys) + 2 * keys + detail::gemm::thread_scratch<T>(keys) * threads.count;
+Index attend_scratch(Index keys, const Threads& threads) {
+  return row_stride<T>(keys) + 2 * keys + detail::gemm::thread_scratch<T>(keys) * threads.count();
 }
 
 }  // namespace gated

@@ -245,7 +245,7 @@ typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const ty
         first = run.position();
         memory.middleRows(first, v.count) = run[v];
         seen = Rows<T>(memory).middle(0, first + v.count);
-        workspace.reserve(row_stride<T>(capacity) + detail::gemm::thread_scratch<T>(capacity) * workspace.threads().count);
+        workspace.reserve(row_stride<T>(capacity) + detail::gemm::thread_scratch<T>(capacity) * workspace.threads().count());
       }
       const auto mix = [&](const Rows<T>& out, const Epilogue<T>& joined) {
         if constexpr (Run::streams) {

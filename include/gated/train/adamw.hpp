@@ -178,7 +178,7 @@ struct AdamW {
   const AdamWConfig& config() const { return config_; }
 
   /// One update of `model` with the learning rate `rate`, which a schedule gives.
-  void update(Model& model, const Model& gradient, double rate, Threads threads = {}) {
+  void update(Model& model, const Model& gradient, double rate, const Threads& threads = {}) {
     require<ArgumentError>(rate >= 0 && std::isfinite(rate), "AdamW::update: the learning rate is ", rate,
                            ", expected 0 or more.");
     for_each_parameter([](const ParameterInfo&, auto...) {}, model, gradient, first, second);  // all fit, or nothing changes

@@ -22,7 +22,7 @@ namespace gated {
 /// Errors: ArgumentError unless 0 ≤ d ≤ 1, and for models of different structure.
 /// Cost: one pass.
 template <class Model>
-void update_average(Model& average, const Model& model, double decay, Threads threads = {}) {
+void update_average(Model& average, const Model& model, double decay, const Threads& threads = {}) {
   require<ArgumentError>(decay >= 0 && decay <= 1, "update_average: the decay is ", decay, ", expected a number from 0 to 1.");
   for_each_parameter([](const ParameterInfo&, auto, auto) {}, average, model);  // all fit, or nothing changes
   constexpr Index piece = 1 << 15;

@@ -1,0 +1,206 @@
+#pragma once
+
+#include <atomic>
+
+// Whether there are threads: bare metal has none, nor does WebAssembly unless it is asked to.
+#if defined(__cpp_lib_atomic_wait) && (!defined(__GLIBCXX__) || defined(_GLIBCXX_HAS_GTHREADS)) && \
+    (!defined(__EMSCRIPTEN__) || defined(__EMSCRIPTEN_PTHREADS__))
+#define GATED_HAS_THREADS 1
+#else
+#define GATED_HAS_THREADS 0
+#endif
+
+#if GATED_HAS_THREADS
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#if __has_include(<unistd.h>)
+#include <unistd.h>  // getpid()
+#endif
+#endif
+
+#include "gated/core/error.hpp"
+
+/// @file
+/// Threads that sleep until there is work.
+
+namespace gated {
+
+/// A reference to the work of one loop. `work(i)` does what it can as worker i; each i has one thread at a time.
+class Work {
+ public:
+  template <class F>
+  explicit Work(const F& f)
+      : object_(&f), call_([](const void* object, int worker) { (*static_cast<const F*>(object))(worker); }) {}
+
+  void operator()(int worker) const { call_(object_, worker); }
+
+ private:
+  const void* object_;
+  void (*call_)(const void* object, int worker);
+};
+
+#if GATED_HAS_THREADS
+
+namespace detail {
+
+/// Tells the processor that this thread waits in a loop.
+inline void pause() {
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+  __builtin_ia32_pause();
+#elif defined(__GNUC__) && (defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7))
+  __asm__ __volatile__("yield");
+#endif
+}
+
+}  // namespace detail
+
+/// Threads that help the one that calls run(), and end with the object.
+///
+/// The caller works too, and waits only for those that have begun: a thread that the system has not scheduled by the time the
+/// work is done, because other programs use the processors, holds nobody up. Whoever waits spins for some microseconds, in
+/// which the next loop usually comes, and then sleeps, so that the processor is free for whom it waits for.
+///
+/// A child process made by fork() has the object but not its threads: run() then does all work in the caller.
+class Team {
+ public:
+  /// Starts `wanted` threads, or as many as the system grants.
+  explicit Team(int wanted)
+      : spin_(static_cast<unsigned>(wanted) < std::thread::hardware_concurrency() ? std::chrono::microseconds(50)
+                                                                                  : std::chrono::microseconds(0)),
+        threads_(std::make_unique<std::vector<std::thread>>()) {
+    threads_->reserve(static_cast<std::size_t>(wanted));
+#if GATED_HAS_EXCEPTIONS
+    try {
+      start(wanted);
+    } catch (...) {  // no more than these
+    }
+#else
+    start(wanted);
+#endif
+  }
+
+  ~Team() {
+    if (process() != process_) {
+      threads_.release();  // they are the parent's, and nobody here can wait for them
+      return;
+    }
+    ended_.store(true, std::memory_order_relaxed);
+    round_.fetch_add(1);
+    round_.notify_all();
+    for (std::thread& thread : *threads_) {
+      thread.join();
+    }
+  }
+
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const { return static_cast<int>(threads_->size()); }
+
+  /// Calls work(0) here and, on as many of its threads as come in time, work(1), …, work(size()). `useful` is how many of all
+  /// these calls will find something to do. While another loop has the threads, which may be the one around this, it calls
+  /// work(0) only.
+  void run(int useful, const Work& work) {
+    if (busy_.exchange(true, std::memory_order_acquire)) {
+      work(0);
+      return;
+    }
+    work_ = &work;
+    gate_.store(open, std::memory_order_release);
+    round_.fetch_add(1);
+    if (useful > size()) {
+      round_.notify_all();
+    } else {
+      for (int i = 1; i < useful; ++i) {
+        round_.notify_one();
+      }
+    }
+    work(0);
+
+    unsigned inside = gate_.fetch_and(~open, std::memory_order_acq_rel) & ~open;
+    if (inside != 0 && !spin([&] { return (inside = gate_.load(std::memory_order_acquire)) == 0; })) {
+      for (; inside != 0; inside = gate_.load(std::memory_order_acquire)) {
+        gate_.wait(inside, std::memory_order_acquire);
+      }
+    }
+    busy_.store(false, std::memory_order_release);
+  }
+
+ private:
+  static constexpr unsigned open = 1U << 31;
+
+  void start(int wanted) {
+    for (int worker = 1; worker <= wanted; ++worker) {
+      threads_->emplace_back([this, worker] { serve(worker); });
+    }
+  }
+
+  /// What a thread does: waits for the next round and takes part in it, if it is not too late.
+  void serve(int worker) {
+    for (unsigned seen = 0;;) {
+      unsigned round = seen;
+      if (!spin([&] { return (round = round_.load(std::memory_order_acquire)) != seen; })) {
+        round_.wait(seen, std::memory_order_acquire);
+        round = round_.load(std::memory_order_acquire);
+      }
+      seen = round;
+      if (ended_.load(std::memory_order_relaxed)) {
+        return;
+      }
+      unsigned gate = gate_.load(std::memory_order_relaxed);
+      while ((gate & open) != 0) {
+        if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+          (*work_)(worker);
+          if (gate_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // the last one, and the caller may be asleep
+            gate_.notify_one();
+          }
+          break;
+        }
+      }
+    }
+  }
+
+  /// Asks `done` again and again, for some microseconds. Returns whether it came true.
+  template <class Done>
+  bool spin(const Done& done) const {
+    for (const auto start = std::chrono::steady_clock::now();;) {
+      for (int i = 0; i < 16; ++i) {
+        if (done()) {
+          return true;
+        }
+        detail::pause();
+      }
+      if (std::chrono::steady_clock::now() - start >= spin_) {
+        return false;
+      }
+    }
+  }
+
+  static long process() {
+#if __has_include(<unistd.h>)
+    return static_cast<long>(getpid());
+#else
+    return 0;
+#endif
+  }
+
+  const std::chrono::microseconds spin_;
+  const long process_ = process();
+  const Work* work_ = nullptr;
+  // Each on a cache line of its own, because threads wait for one while others write to the next.
+  alignas(64) std::atomic<unsigned> round_{0};  ///< counts the loops
+  alignas(64) std::atomic<unsigned> gate_{0};   ///< whether a loop has work: `open` and how many threads are inside
+  alignas(64) std::atomic<bool> busy_{false};   ///< a loop has the threads
+  std::atomic<bool> ended_{false};
+  std::unique_ptr<std::vector<std::thread>> threads_;  // last: they use all of the above
+};
+
+#endif  // GATED_HAS_THREADS
+
+}  // namespace gated
