@@ -18,6 +18,14 @@ std::vector<std::string> paths_of(const ToyModel& model) {
   return paths;
 }
 
+TEST(ForEachLayer, MeetsTheModelAndEachLayerOnce) {
+  const ToyModel model = toy_model();
+  std::vector<const void*> met;
+  for_each_layer([&](const auto& layer) { met.push_back(&layer); }, model);
+  EXPECT_EQ(met, (std::vector<const void*>{&model, &model.blocks[0], &model.blocks[0].proj, &model.blocks[1],
+                                           &model.blocks[1].proj, &*model.blocks[1].attention, &*model.head}));
+}
+
 TEST(Shape, KnowsItsSizesAndTheirProduct) {
   const Shape shape{256, 3, 16, 16};
   EXPECT_EQ(shape.rank(), 4u);

@@ -1,6 +1,7 @@
 #include "gated/layers/spatial_projection.hpp"
 
 #include "literal.hpp"
+#include "tests/ops/fourier_numbers.hpp"
 #include "tests/promises.hpp"
 
 namespace gated {
@@ -56,8 +57,22 @@ std::vector<SpatialProjectionConfig> all_forms(Index length) {
   return configs;
 }
 
+/// Those that go by Fourier transform from `from` tokens on, whatever the length asked for.
+std::vector<SpatialProjectionConfig> transformed_forms(Index length, Index from) {
+  std::vector<SpatialProjectionConfig> configs;
+  for (SpatialProjectionConfig config : all_forms(length)) {
+    if (config.form != SpatialForm::dense) {
+      config.length_policy = LengthPolicy::slice;
+      config.fourier_from = from;
+      configs.push_back(config);
+    }
+  }
+  return configs;
+}
+
 std::string describe(const SpatialProjectionConfig& c) {
-  return text(name_of(c.form), c.causal ? ", causal" : "", ", heads ", c.heads, ", length ", c.length);
+  return text(name_of(c.form), c.causal ? ", causal" : "", ", heads ", c.heads, ", length ", c.length, ", from ",
+              c.fourier_from);
 }
 
 template <class T>
@@ -140,6 +155,51 @@ TYPED_TEST(SpatialProjectionOf, UsesTheTopLeftCornerForShorterSequences) {
   }
 }
 
+TYPED_TEST(SpatialProjectionOf, EqualsTheLiteralSumByTransform) {
+  using T = TypeParam;
+  const Index lanes = Simd<T>::width;
+  for (const Index length : {1, 2, 17, 96, 301}) {
+    for (const Index from : {1, 3, 8, 50}) {
+      for (const auto& config : transformed_forms(length, from)) {
+        const auto layer = random_projection<T>(config);
+        const auto sequences = Sequences::of_lengths({length, (length + 1) / 2, 0, length});
+        const auto v = random_matrix<T>(sequences.total(), length == 17 ? 15 * lanes : 21, 2);
+        const Matrix<double> expected = literal::spatial(layer, wide(v), sequences);
+        EXPECT_TRUE(test::near_largest<T>(project(layer, v, sequences), expected.template cast<long double>()))
+            << describe(config);
+      }
+    }
+  }
+}
+
+TEST(SpatialProjection, TransformsByTheLengthAlone) {
+  // Toeplitz, not causal: a sequence is transformed from `fourier_from` tokens on. Causal: the rows after the first tile.
+  for (SpatialProjectionConfig config : transformed_forms(60, 13)) {
+    const auto plain_config = [&] {
+      auto c = config;
+      c.fourier_from = 61;
+      return c;
+    }();
+    const auto layer = random_projection<float>(config), plain = random_projection<float>(plain_config);
+    const bool causal = layer.is_causal();
+    for (const Index length : {8, 9, 12, 13, 60}) {
+      const auto v = random_matrix<float>(length, 6, 2);
+      const Matrix<float> y = project(layer, v, Sequences::single(length)),
+                          other = project(plain, v, Sequences::single(length));
+      const Index same = causal ? std::min<Index>(length, 8) : length < 13 ? length : 0;
+      EXPECT_TRUE(test::same_bits(y.topRows(same), other.topRows(same))) << describe(config) << ", " << length << " tokens";
+      if (same < length) {
+        EXPECT_FALSE(test::same_bits(y, other)) << describe(config) << ", " << length << " tokens";
+      }
+    }
+  }
+  for (const auto& config : transformed_forms(47, 8)) {  // fewer than six tiles
+    const auto layer = random_projection<float>(config);
+    EXPECT_EQ(layer.parameters().is_transformed(47), !layer.is_causal());
+  }
+  EXPECT_EQ(SpatialProjectionConfig().fourier_from, fourier_crossover);
+}
+
 /// A projection alone, or with all that it can take along.
 template <class T>
 struct Mixing : SequenceLayer<Mixing<T>, T> {
@@ -206,6 +266,20 @@ TEST(SpatialProjection, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
     config.length_policy = LengthPolicy::slice;
     test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, true, 32); },
                           {.lengths = {260, 3, 131}, .causal = SpatialProjection<float>(config).is_causal(), .trains = false});
+  }
+}
+
+TEST(SpatialProjection, KeepsItsPromisesByTransform) {
+  for (const auto& config : transformed_forms(9, 1)) {
+    SCOPED_TRACE(describe(config));
+    test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, false); },
+                          {.causal = SpatialProjection<float>(config).is_causal()});
+  }
+  for (const auto& config : transformed_forms(43, 4)) {  // three sizes of tiles
+    SCOPED_TRACE(describe(config));
+    test::expect_promises(
+        [&](auto zero) { return Mixing<decltype(zero)>(config, true); },
+        {.lengths = {43, 3, 22}, .causal = SpatialProjection<float>(config).is_causal(), .trains = config.heads == 1});
   }
 }
 
@@ -339,6 +413,7 @@ TEST(SpatialProjection, RefusesToBeBuiltWithoutTokensOrHeads) {
   EXPECT_THROW(SpatialProjection<float>({.length = 0}), ArgumentError);
   EXPECT_THROW(SpatialProjection<float>({.length = -3, .form = SpatialForm::toeplitz}), ArgumentError);
   EXPECT_THROW(SpatialProjection<float>({.length = 4, .heads = 0}), ArgumentError);
+  EXPECT_THROW(SpatialProjection<float>({.length = 4, .form = SpatialForm::toeplitz, .fourier_from = 0}), ArgumentError);
 }
 
 TEST(SpatialProjection, RefusesToWriteOutAWeightItDoesNotHave) {

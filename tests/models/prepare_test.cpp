@@ -67,6 +67,37 @@ TEST(Prepare, IsReallyUsed) {
   EXPECT_FALSE(same_bits(model.forward(tokens, one, plain), before));
 }
 
+TEST(Prepare, KeepsTheTransformsOfLongToeplitzWeights) {
+  for (const bool causal : {false, true}) {
+    for (const auto form : {SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
+      Gmlp<float> model(
+          {.length = 60, .channels = 5, .hidden = 12, .spatial = form, .fourier_from = 8, .causal = causal, .heads = 3});
+      test::randomize(model, 1);
+      const auto prepared = prepare(model);
+      EXPECT_EQ(prepared.count(), 3u);  // U, V and the transform
+      const Matrix<float> x = random_matrix<float>(60, 5, 2);
+      const auto one = Sequences::single(60);
+      Workspace<float> plain, fast;
+      fast.use(prepared);
+      const Matrix<float> before = model.forward(x, one, plain);
+      EXPECT_TRUE(same_bits(model.forward(x, one, fast), before));
+      if (model.blocks[0].gate.proj.is_causal()) {
+        auto state = model.start();
+        Matrix<float> y(60, 5);
+        for (Index t = 0; t < 60; t += 4) {
+          model.extend(x.middleRows(t, 4), state, y.middleRows(t, 4), fast);
+        }
+        EXPECT_TRUE(same_bits(y, before));
+      }
+      // It is really used: with another weight, only what is not transformed changes.
+      Matrix<float>& w = model.blocks[0].gate.proj.weight;
+      (form == SpatialForm::toeplitz ? w.rightCols(30) : w.leftCols(30)) *= 2;  // lags from 30 on
+      EXPECT_TRUE(same_bits(model.forward(x, one, fast), before));
+      EXPECT_FALSE(same_bits(model.forward(x, one, plain), before));
+    }
+  }
+}
+
 TEST(Prepare, PacksEveryProjectionOfEveryModel) {
   const auto gmlp = language_model<float>();
   EXPECT_EQ(prepare(gmlp).count(), 1u + 2 * 4);  // the embedding; U, V, qkv and the attention's output

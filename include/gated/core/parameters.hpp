@@ -223,6 +223,25 @@ requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>
   detail::walk_fields(f, nullptr, model, others...);
 }
 
+/// Calls `f(layer)` for `model` and each of its sub-layers, in the order of fields(), depth first.
+template <class F, class Model>
+void for_each_layer(F&& f, const Model& model) {
+  if constexpr (detail::HasFields<const Model>) {
+    f(model);
+    std::apply([&](const auto&... field) { (for_each_layer(f, model.*(field.member)), ...); }, Model::fields());
+  } else if constexpr (std::is_base_of_v<Eigen::MatrixBase<Model>, Model>) {
+    // a parameter
+  } else if constexpr (detail::IsOptional<const Model>) {
+    if (model.has_value()) {
+      for_each_layer(f, *model);
+    }
+  } else {
+    for (const auto& element : model) {
+      for_each_layer(f, element);
+    }
+  }
+}
+
 /// Stands for a type where there is no run-time type information: its address.
 template <class L>
 inline constexpr char type_tag = 0;

@@ -23,6 +23,7 @@ struct GmlpConfig {
   GateForm gate = GateForm::split;                   ///< the form of s(Z)
   SpatialForm spatial = SpatialForm::dense;          ///< which numbers W is made of
   LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
+  Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
   bool causal = false;                               ///< tokens see no later ones
   Index heads = 1;                                   ///< spatial matrices per block
   Index attention = 0;          ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
@@ -39,7 +40,12 @@ struct GmlpConfig {
   SpatialGatingUnitConfig gating() const {
     return {.channels = hidden,
             .form = gate,
-            .spatial = {.length = length, .heads = heads, .causal = causal, .form = spatial, .length_policy = length_policy},
+            .spatial = {.length = length,
+                        .heads = heads,
+                        .causal = causal,
+                        .form = spatial,
+                        .length_policy = length_policy,
+                        .fourier_from = fourier_from},
             .activation = gate_activation,
             .norm_eps = gate_norm_eps};
   }
@@ -52,12 +58,12 @@ struct GmlpConfig {
   static constexpr auto fields() {
     return std::tuple(setting("length", &C::length), setting("channels", &C::channels), setting("hidden", &C::hidden),
                       setting("depth", &C::depth), setting("gate", &C::gate), setting("spatial", &C::spatial),
-                      setting("length_policy", &C::length_policy), setting("causal", &C::causal), setting("heads", &C::heads),
-                      setting("attention", &C::attention), setting("attention_bias", &C::attention_bias),
-                      setting("token_shift", &C::token_shift), setting("norm_position", &C::norm_position),
-                      setting("activation", &C::activation), setting("gate_activation", &C::gate_activation),
-                      setting("norm_eps", &C::norm_eps), setting("gate_norm_eps", &C::gate_norm_eps),
-                      setting("survival", &C::survival));
+                      setting("length_policy", &C::length_policy), setting("fourier_from", &C::fourier_from),
+                      setting("causal", &C::causal), setting("heads", &C::heads), setting("attention", &C::attention),
+                      setting("attention_bias", &C::attention_bias), setting("token_shift", &C::token_shift),
+                      setting("norm_position", &C::norm_position), setting("activation", &C::activation),
+                      setting("gate_activation", &C::gate_activation), setting("norm_eps", &C::norm_eps),
+                      setting("gate_norm_eps", &C::gate_norm_eps), setting("survival", &C::survival));
   }
 };
 

@@ -26,17 +26,20 @@ struct SpatialProjectionConfig {
   bool causal = false;                               ///< tokens see no later ones
   SpatialForm form = SpatialForm::dense;             ///< which numbers W is made of
   LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
+  Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
 };
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
 /// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out: nothing of a later
 /// token reaches an earlier one, be it infinite. A dense or Toeplitz weight is read where it lies; masked and scaled ones are
-/// expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N² numbers.
+/// expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N² numbers, and sequences of fourier_from tokens and
+/// more meet it by Fourier transform: the same numbers within a few times the rounding of the largest. Of a causal one, the
+/// rows after the first fourier_from (or the power of two below it) do, so that streams have the bits of batches all the same.
 /// Shapes: v and y are rows × C.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that the heads do not divide;
 /// ArgumentError for a stream of a weight that is not causal.
-/// Cost: 2·N²·C flops a sequence, about half of it when causal.
+/// Cost: 2·N²·C flops a sequence, about half of it when causal; by transform see mix_tokens().
 template <class T>
 struct SpatialProjection {
   using Scalar = T;
@@ -55,6 +58,8 @@ struct SpatialProjection {
   explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
                            " must be positive.");
+    require<ArgumentError>(c.fourier_from > 0, "SpatialProjection: fourier_from = ", c.fourier_from,
+                           " must be positive. For none, give it more than length.");
     const bool scaled = c.form == SpatialForm::scaled_toeplitz;
     weight = c.form == SpatialForm::dense ? Matrix<T>::Zero(c.heads * c.length, c.length)
                                           : Matrix<T>::Zero(c.heads, scaled ? c.length : 2 * c.length - 1);
@@ -92,7 +97,17 @@ struct SpatialProjection {
 
   /// What the op takes.
   SpatialWeight<T> parameters() const {
-    return {config.form, config.length, config.heads, is_causal(), &weight, &position_x, &position_y, &bias};
+    return {config.form, config.length, config.heads, is_causal(),        &weight,
+            &position_x, &position_y,   &bias,        config.fourier_from};
+  }
+
+  /// Keeps the transform of a Toeplitz weight, if it is used: see prepare().
+  void prepare(PreparedWeights<T>& prepared) const {
+    if (parameters().is_transformed(config.length)) {
+      const detail::fourier::Products<T> products{parameters()};
+      const Index size = products.prepared_size();
+      products.transform_all(prepared.add(weight.data(), config.heads, size, size));
+    }
   }
 
   /// W of `head` for `length` tokens, written out: what the projection multiplies with. Zeros where it is masked.

@@ -9,7 +9,8 @@
 
 namespace gated {
 
-/// The weights of all channel projections (and embeddings, which tied heads multiply with), packed as products read them.
+/// The weights of all channel projections (and embeddings, which tied heads multiply with), packed as products read them, and
+/// the Fourier transforms of long Toeplitz weights.
 ///
 ///     const auto prepared = prepare(model);
 ///     Workspace<float> workspace;
@@ -19,7 +20,8 @@ namespace gated {
 /// It pays where few rows meet a large weight: steps of streaming, single images, heads. The model stays as it is and can be
 /// used without it. `prepared` is for this model at its present address and with its present weights: prepare anew after
 /// loading, training or moving it. Any number of workspaces, in any number of threads, may use one.
-/// Cost: as much memory as the weights, rounded up to two vectors of rows each, and one pass over them.
+/// Cost: as much memory as the weights, rounded up to two vectors of rows each, and one pass over them; three to eight
+/// times as much for Toeplitz ones.
 template <class Model>
 PreparedWeights<typename Model::Scalar> prepare(const Model& model) {
   using T = typename Model::Scalar;
@@ -37,6 +39,13 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model) {
         for (Index panel = 0; panel < panels; ++panel) {
           detail::gemm::pack_panel<T>(weight, panel * width, std::min(width, rows - panel * width),
                                       packed + panel * width * columns);
+        }
+      },
+      model);
+  for_each_layer(
+      [&](const auto& layer) {
+        if constexpr (requires { layer.prepare(prepared); }) {
+          layer.prepare(prepared);
         }
       },
       model);

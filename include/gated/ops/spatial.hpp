@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "gated/core/sequence_groups.hpp"
-#include "gated/core/words.hpp"
 #include "gated/ops/fused.hpp"
+#include "gated/ops/spatial_fourier.hpp"
 
 /// @file
 /// The linear map over the tokens of a sequence, with weights of several forms: an op over a batch, over the next tokens of a
@@ -12,100 +12,52 @@
 
 namespace gated {
 
-/// Which numbers a spatial weight is made of.
-enum class SpatialForm {
-  dense,           ///< any W: N² numbers a head
-  toeplitz,        ///< W_ij = w_{i-j}, 2N-1 numbers a head: the form of the gMLP paper's language models
-  scaled_toeplitz  ///< W_ij = w_{N-1-(i-j)} · x_i · y_j for j ≤ i, else 0: 3N numbers a head; lucidrains' "circulant_matrix"
-};
-
-constexpr auto names_of(SpatialForm) { return words_for<SpatialForm>("dense", "toeplitz", "scaled_toeplitz"); }
-
-/// The spatial weights of all heads, and what they are made of. Refers to its numbers.
-template <class T>
-struct SpatialWeight {
-  /// With a causal weight, rows are taken in blocks of this many, which see no further than their own last token.
-  static constexpr Index causal_block = 128;
-
-  SpatialForm form;
-  Index length;  ///< N
-  Index heads;
-  bool causal;                    ///< token i sees the tokens j ≤ i
-  const Matrix<T>* w;             ///< dense: (heads·N) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
-  const Matrix<T>* row_scale;     ///< heads × N: x, of the scaled form
-  const Matrix<T>* column_scale;  ///< heads × N: y
-  const Matrix<T>* bias;          ///< heads × N
-
-  /// Rows of W that are computed together for a sequence of `rows` tokens.
-  Index block(Index rows) const { return causal ? causal_block : std::max<Index>(rows, 1); }
-
-  /// Writes the first `count` entries of row i of W, mask included.
-  void expand_row(Index head, Index i, Index count, T* row) const {
-    const Index visible = causal ? std::min(i + 1, count) : count;
-    switch (form) {
-      case SpatialForm::dense:
-        std::copy_n(&w->coeffRef(head * length + i, 0), visible, row);
-        break;
-      case SpatialForm::toeplitz:
-        std::reverse_copy(&w->coeffRef(head, length + i - visible), &w->coeffRef(head, length - 1 + i) + 1, row);
-        break;
-      case SpatialForm::scaled_toeplitz:
-        for (Index j = 0; j < visible; ++j) {
-          row[j] = (*w)(head, length - 1 - (i - j)) * (*row_scale)(head, i) * (*column_scale)(head, j);
-        }
-        break;
-    }
-    std::fill(row + visible, row + count, T{0});
-  }
-
-  /// Rows i … i + count - 1 of W, `depth` columns of them, as a factor of a product. A weight without mask and scales is read
-  /// where it lies: a Toeplitz one through strides, since one step down is one step right in w, and one step right one step
-  /// left.
-  Operand<T> rows(Index head, Index i, Index count, Index depth, Workspace<T>& workspace) const {
-    if (!causal && form == SpatialForm::dense) {
-      return Operand<T>(&w->coeffRef(head * length + i, 0), count, depth, length, 1);
-    }
-    if (!causal && form == SpatialForm::toeplitz) {
-      return Operand<T>(&w->coeffRef(head, length - 1 + i), count, depth, 1, -1);
-    }
-    MatrixMap<T> expanded = workspace.matrix(count, depth);
-    for (Index k = 0; k < count; ++k) {
-      expand_row(head, i + k, depth, &expanded.coeffRef(k, 0));
-    }
-    return causal ? lower<T>(expanded, i) : Operand<T>(expanded);
-  }
-};
-
 namespace detail {
 
 /// The rows `first`, `first` + 1, … of W v + b, joined by `epilogue`, for one sequence, as many as y has; v holds the tokens
-/// that they may see: for a causal weight those up to the last row, otherwise all.
+/// that they may see: for a causal weight those up to the last row, otherwise all. What tiles have summed up is in `tiles`.
 template <class T>
-void mix_rows(const SpatialWeight<T>& weight, const Rows<T>& v, Index first, const Rows<T>& y, const Epilogue<T>& epilogue,
-              Workspace<T>& workspace) {
+void mix_rows(const SpatialWeight<T>& weight, const Rows<const T>& v, Index first, const Rows<T>& y,
+              const Epilogue<T>& epilogue, fourier::TileSums<T>& tiles, Workspace<T>& workspace) {
   const Index width = v.columns / weight.heads, block = weight.block(y.count);
-  for (Index head = 0; head < weight.heads; ++head) {
-    const Index column = head * width;
-    for (Index done = 0; done < y.count; done += block) {
-      const auto frame = workspace.frame();
-      const Index rows = std::min(block, y.count - done), i = first + done, depth = weight.causal ? i + rows : v.count;
-      Epilogue<T> joined = epilogue.block(done, column, rows, width);
-      joined.row_bias = &weight.bias->coeffRef(head, i);
-      matmul(weight.rows(head, i, rows, depth, workspace), v.block(0, column, depth, width), y.block(done, column, rows, width),
-             workspace, joined);
+  for (Index done = 0, rows = 0; done < y.count; done += rows) {
+    const auto frame = workspace.frame();
+    const Index i = first + done, start = tiles.start(i);
+    rows = std::min({block, y.count - done, tiles.rest(i)});
+    const Index depth = weight.causal ? i + rows - start : v.count;
+    Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns);
+    if (start > 0) {
+      joined.added = tiles.at(v, i, rows, joined.added, workspace);
+    }
+    for (Index head = 0; head < weight.heads; ++head) {
+      const auto inner = workspace.frame();
+      const Index column = head * width;
+      Epilogue<T> of_head = joined.block(0, column, rows, width);
+      of_head.row_bias = weight.bias == nullptr ? nullptr : &weight.bias->coeffRef(head, i);
+      matmul(weight.rows(head, i, rows, depth, workspace, start), v.block(start, column, depth, width),
+             y.block(done, column, rows, width), workspace, of_head);
     }
   }
 }
 
 /// The same for all sequences.
 template <class T>
-void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, const Rows<T>& v, const Rows<T>& y,
+void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, const Rows<const T>& v, const Rows<T>& y,
                 const Epilogue<T>& epilogue, Workspace<T>& workspace) {
   for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
     for (Index b = 0; b < group.count(); ++b) {
+      const auto frame = scratch.frame();
       const Index offset = first + group.offset(b), length = group.length(b);
-      mix_rows(weight, v.middle(offset, length), 0, y.middle(offset, length), epilogue.block(offset, 0, length, y.columns),
-               scratch);
+      const Rows<const T> from = v.middle(offset, length);
+      const Epilogue<T> joined = epilogue.block(offset, 0, length, y.columns);
+      if (!weight.causal && weight.is_transformed(length)) {
+        fourier::mix_sequence<T>(weight, from, y.middle(offset, length), joined, scratch);
+        continue;
+      }
+      T* const held = scratch.take(fourier::TileSums<T>::levels(weight, length));
+      std::fill_n(held, fourier::TileSums<T>::levels(weight, length), T{0});
+      fourier::TileSums<T> tiles(weight, length, scratch.matrix(fourier::TileSums<T>::rows(weight, length), v.columns), held);
+      mix_rows(weight, from, 0, y.middle(offset, length), joined, tiles, scratch);
     }
   });
 }
@@ -127,7 +79,7 @@ void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Inde
       break;
     }
     case SpatialForm::toeplitz: {
-      T* const to = gradient(*weight.w, head, n - 1 + i);
+      T* const to = gradient(*weight.w, head, weight.origin() + i);
       for (Index j = 0; j < visible; ++j) {
         to[-j] += row[j];
       }
@@ -148,8 +100,22 @@ void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Inde
   }
 }
 
-/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over the sequences; ∂b_i = the sum of ∂y_i over the channels. Blocks of rows come last to
-/// first, so that the first block of each sequence reaches all the tokens that any block reaches.
+/// ∂b_i = the sum of ∂y_i over the channels.
+template <class Back, class T>
+void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, const ConstView<T>& dy) {
+  T* const bias = weight.bias == nullptr ? nullptr : back.gradient_of(weight.bias->data());
+  const Index width = dy.cols() / weight.heads;
+  for (Index b = 0; bias != nullptr && b < sequences.count(); ++b) {
+    for (Index i = 0; i < sequences.length(b); ++i) {
+      for (Index head = 0; head < weight.heads; ++head) {
+        bias[head * weight.length + i] += dy.row(sequences.offset(b) + i).segment(head * width, width).sum();
+      }
+    }
+  }
+}
+
+/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over the sequences. Blocks of rows come last to first, so that the first block of each
+/// sequence reaches all the tokens that any block reaches.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                          const ConstView<T>& dy) {
@@ -192,11 +158,6 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
           View<T> dw_rows = dw.topLeftCorner(rows, depth);
           matmul(dy_rows, transposed(seen), dw_rows, workspace, {.added = dw_rows, .wanted = weight.causal ? i : -1});
         }
-        if (T* const bias = back.gradient_of(weight.bias->data())) {
-          for (Index row = 0; row < rows; ++row) {
-            bias[head * weight.length + i + row] += dy_rows.row(row).sum();
-          }
-        }
       });
       for (Index row = 0; row < dw.rows(); ++row) {
         add_weight_row<Back, T>(back, weight, head, i + row, all_depth, &dw.coeffRef(row, 0));
@@ -209,10 +170,11 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 
 /// y = W v + b over the tokens of each sequence, and what `fused` adds.
 ///
-/// A stream remembers v: capacity × C numbers. An observer sees W v + b alone. The numbers that `weight` refers to must stay
-/// until the backward pass is over.
+/// A stream remembers v, capacity × C numbers, and where tiles are transformed as much again for their sums. An observer sees
+/// W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
 /// Cost: 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
-/// expanded, and of ∂W.
+/// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond the
+/// tile; scratch of 8·N vectors a thread, three times that backward.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const typename Run::Rows& v, const Fused<Run>& given,
                               const typename Run::Place& to) {
@@ -234,35 +196,47 @@ typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const ty
       detail::mix_tokens<T>(weight, run.sequences(), run[v], run[y], epilogue, workspace);
       run.push([weight, v, y, kept, fused, sequences = run.kept_sequences()](auto& back) {
         const View<T> dz = backward_through(back, fused, y, kept);
-        detail::mix_tokens_backward(back, weight, back.sequences(sequences), v, ConstView<T>(dz));
-      });
-    } else {
-      Rows<T> seen = v;
-      Index first = 0;
-      if constexpr (Run::streams) {
-        const Index capacity = std::min(run.capacity(), weight.length);
-        Matrix<T>& memory = run.remember(capacity, v.columns);
-        first = run.position();
-        memory.middleRows(first, v.count) = run[v];
-        seen = Rows<T>(memory).middle(0, first + v.count);
-        workspace.reserve(row_stride<T>(capacity) + detail::gemm::thread_scratch<T>(capacity) * workspace.threads().count());
-      }
-      const auto mix = [&](const Rows<T>& out, const Epilogue<T>& joined) {
-        if constexpr (Run::streams) {
-          detail::mix_rows(weight, seen, first, out, joined, workspace);
+        const Sequences lengths = back.sequences(sequences);
+        detail::add_spatial_bias<decltype(back), T>(back, weight, lengths, dz);
+        if (weight.is_transformed(lengths.longest())) {
+          detail::fourier::mix_sequences_backward(back, weight, lengths, v, ConstView<T>(dz));
         } else {
-          detail::mix_tokens(weight, run.sequences(), v, out, joined, workspace);
+          detail::mix_tokens_backward(back, weight, lengths, v, ConstView<T>(dz));
         }
+      });
+      return y;
+    } else {
+      const auto show_and_join = [&](const auto& mix) {
+        if (run.observed() && !fused.is_plain()) {
+          const auto frame = workspace.frame();
+          const Rows<T> alone = workspace.matrix(v.count, v.columns);
+          mix(alone, Epilogue<T>());
+          run.show(alone);
+        }
+        mix(y, epilogue);
       };
-      if (run.observed() && !fused.is_plain()) {
-        const auto frame = workspace.frame();
-        const Rows<T> alone = workspace.matrix(v.count, v.columns);
-        mix(alone, {});
-        run.show(alone);
+      if constexpr (Run::streams) {
+        using Tiles = detail::fourier::TileSums<T>;
+        const Index capacity = std::min(run.capacity(), weight.length), first = run.position();
+        Matrix<T>& memory = run.remember(capacity, v.columns);
+        memory.middleRows(first, v.count) = run[v];
+        Matrix<T>& sums = run.remember(Tiles::rows(weight, capacity), v.columns);
+        Matrix<T>& held = run.remember(Tiles::levels(weight, capacity), 1);
+        Tiles tiles(weight, capacity, Rows<T>(sums), held.data());
+        tiles.rewind(first);
+        workspace.reserve(row_stride<T>(capacity) + detail::gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
+                          Tiles::scratch_size(weight, capacity, v.columns, workspace.threads()));
+        const Rows<const T> seen = Rows<T>(memory).middle(0, first + v.count);
+        show_and_join([&](const Rows<T>& out, const Epilogue<T>& joined) {
+          detail::mix_rows<T>(weight, seen, first, out, joined, tiles, workspace);
+        });
+      } else {
+        show_and_join([&](const Rows<T>& out, const Epilogue<T>& joined) {
+          detail::mix_tokens<T>(weight, run.sequences(), v, out, joined, workspace);
+        });
       }
-      mix(y, epilogue);
+      return y;
     }
-    return y;
   });
 }
 

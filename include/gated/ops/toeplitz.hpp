@@ -90,6 +90,16 @@ class Circle {
     }
   }
 
+  /// sum ← sum + a ⊙ the conjugate of b, bin by bin.
+  static EIGEN_DONT_INLINE void add_correlation(const T* a, const T* b, Index bins, T* sum) {
+    for (Index p = 0; p < bins; ++p, a += row_size<T>, b += row_size<T>, sum += row_size<T>) {
+      const auto left = Complex<T>::load(a), right = Complex<T>::load(b), before = Complex<T>::load(sum);
+      Complex<T>{fma(left.im, right.im, fma(left.re, right.re, before.re)),
+                 fma(left.im, right.re, before.im) - left.re * right.im}
+          .store(sum);
+    }
+  }
+
   /// The first `n` rows of the inverse transform, without its factor.
   void inverse(Index n, T* x) const {
     const Index h = rows();
@@ -99,6 +109,31 @@ class Circle {
     for (Index t = 0; t < n; ++t) {
       const Complex<T> z = Complex<T>::load(odd + t * row_size<T>).template times<true>(turns_[static_cast<std::size_t>(t)]);
       (Complex<T>::load(x + t * row_size<T>) + z).store(x + t * row_size<T>);
+    }
+  }
+
+  /// The inverse transform of what multiply() with conjugate factors sums up, with its factor: calls `f(k, row)` for each lag
+  /// |k| < n with the sum over i - j = k in a row of scratch.
+  template <class F>
+  void for_each_lag(Index n, T* x, const F& f) const {
+    const Index h = rows();
+    T* const odd = x + h * row_size<T>;
+    half_.inverse(x);
+    half_.inverse(odd);
+    const Simd<T> scale(T{1} / static_cast<T>(bins()));
+    for (Index t = 0; t < h; ++t) {
+      T *const first = x + t * row_size<T>, *const second = odd + t * row_size<T>;
+      const auto a = Complex<T>::load(first);
+      const auto b = Complex<T>::load(second).template times<true>(turns_[static_cast<std::size_t>(t)]);
+      const Complex<T> below = a + b, above = a - b;
+      Complex<T>{below.re * scale, below.im * scale}.store(first);
+      Complex<T>{above.re * scale, above.im * scale}.store(second);
+      if (t < n) {
+        f(t, first);
+      }
+      if (h - t < n) {
+        f(t - h, second);
+      }
     }
   }
 

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "gated/core/words.hpp"
+#include "gated/ops/matmul.hpp"
+
+/// @file
+/// The weight of a linear map over tokens, in its several forms.
+
+namespace gated {
+
+/// Which numbers a spatial weight is made of.
+enum class SpatialForm {
+  dense,           ///< any W: N² numbers a head
+  toeplitz,        ///< W_ij = w_{i-j}, 2N-1 numbers a head: the form of the gMLP paper's language models
+  scaled_toeplitz  ///< W_ij = w_{N-1-(i-j)} · x_i · y_j for j ≤ i, else 0: 3N numbers a head; lucidrains' "circulant_matrix"
+};
+
+constexpr auto names_of(SpatialForm) { return words_for<SpatialForm>("dense", "toeplitz", "scaled_toeplitz"); }
+
+/// Tokens from which Toeplitz forms go by Fourier transform, unless a model says otherwise: where that overtook the plain
+/// product on the machines that were tried (bench/README.md).
+inline constexpr Index fourier_crossover = 128;
+
+/// The spatial weights of all heads, and what they are made of. Refers to its numbers.
+template <class T>
+struct SpatialWeight {
+  /// With a causal weight, rows are taken in blocks of this many, which see no further than their own last token.
+  static constexpr Index causal_block = 128;
+
+  SpatialForm form;
+  Index length;  ///< N
+  Index heads;
+  bool causal;         ///< token i sees the tokens j ≤ i
+  const Matrix<T>* w;  ///< dense: (heads·N) × N; toeplitz: heads × (2N-1), or × N if causal; scaled_toeplitz: heads × N
+  const Matrix<T>* row_scale;              ///< heads × N: x, of the scaled form
+  const Matrix<T>* column_scale;           ///< heads × N: y
+  const Matrix<T>* bias;                   ///< heads × N, or none
+  Index fourier_from = fourier_crossover;  ///< tokens from which a Toeplitz form goes by Fourier transform
+
+  /// True if a sequence of `rows` tokens goes by Fourier transform: this depends on nothing but lengths. The rows of a causal
+  /// weight do so after the first tile(), however many follow them; it must have six tiles at least, because a tile costs the
+  /// same for one row that it serves as for all.
+  bool is_transformed(Index rows) const {
+    return form != SpatialForm::dense && (causal ? rows > tile() && length / 6 >= tile() : rows >= fourier_from);
+  }
+  /// Of a causal weight, the rows that meet each other in plain products: fourier_from, or the power of two below it.
+  Index tile() const { return static_cast<Index>(std::bit_floor(static_cast<std::size_t>(std::max<Index>(fourier_from, 1)))); }
+
+  /// w_k of a head, which is W_ij at i - j = k, without scales; 0 where the mask hides it or there is none.
+  T lag(Index head, Index k) const {
+    if ((causal && k < 0) || k >= length || k <= -length) {
+      return T{0};
+    }
+    return (*w)(head, form == SpatialForm::toeplitz ? origin() + k : length - 1 - k);
+  }
+  /// Where w_0 stands in a row of w of the Toeplitz form.
+  Index origin() const { return w->cols() == length ? 0 : length - 1; }
+
+  /// Rows of W that are computed together for a sequence of `rows` tokens.
+  Index block(Index rows) const { return causal ? causal_block : std::max<Index>(rows, 1); }
+
+  /// Writes the entries `first` … `first` + `count` - 1 of row i of W, mask included.
+  void expand_row(Index head, Index i, Index count, T* row, Index first = 0) const {
+    const Index visible = causal ? std::clamp<Index>(i + 1 - first, 0, count) : count;
+    switch (form) {
+      case SpatialForm::dense:
+        std::copy_n(w->data() + (head * length + i) * w->cols() + first, visible, row);
+        break;
+      case SpatialForm::toeplitz: {
+        const T* const end = w->data() + head * w->cols() + (origin() + i - first + 1);
+        std::reverse_copy(end - visible, end, row);
+        break;
+      }
+      case SpatialForm::scaled_toeplitz:
+        for (Index k = 0, j = first; k < visible; ++k, ++j) {
+          row[k] = (*w)(head, length - 1 - (i - j)) * (*row_scale)(head, i) * (*column_scale)(head, j);
+        }
+        break;
+    }
+    std::fill(row + visible, row + count, T{0});
+  }
+
+  /// Rows i … i + count - 1 of W, `depth` columns of them from `first` on, as a factor of a product. A weight without mask and
+  /// scales is read where it lies: a Toeplitz one through strides, since one step down is one step right in w, and one step
+  /// right one step left.
+  Operand<T> rows(Index head, Index i, Index count, Index depth, Workspace<T>& workspace, Index first = 0) const {
+    if (!causal && form == SpatialForm::dense) {
+      return Operand<T>(&w->coeffRef(head * length + i, first), count, depth, length, 1);
+    }
+    if (!causal && form == SpatialForm::toeplitz) {
+      return Operand<T>(&w->coeffRef(head, origin() + i - first), count, depth, 1, -1);
+    }
+    MatrixMap<T> expanded = workspace.matrix(count, depth);
+    for (Index k = 0; k < count; ++k) {
+      expand_row(head, i + k, depth, &expanded.coeffRef(k, 0), first);
+    }
+    return causal ? lower<T>(expanded, i - first) : Operand<T>(expanded);
+  }
+};
+
+}  // namespace gated
