@@ -21,6 +21,18 @@ the folder of its Eigen3Config.cmake.")
   endif()
 endfunction()
 
+# Warns, once, where a program would be compiled without optimisation because nobody said how to build it.
+function(gated_check_build_type)
+  get_property(has_configurations GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  get_property(has_warned GLOBAL PROPERTY gated_has_warned_of_build_type)
+  if(CMAKE_BUILD_TYPE OR has_configurations OR has_warned OR "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_INIT}" MATCHES "-O[1-9s]")
+    return()
+  endif()
+  set_property(GLOBAL PROPERTY gated_has_warned_of_build_type TRUE)
+  message(WARNING "gated: there is no build type, so that the compiler does not optimise, and models run hundreds of times slower. \
+Configure with -DCMAKE_BUILD_TYPE=Release.")
+endfunction()
+
 # Finds the system's threads, which some C libraries hold in a library of their own. Where there are none, as on bare metal,
 # nothing is linked, and a program's loops run on one thread.
 function(gated_find_threads)

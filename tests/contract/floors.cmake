@@ -6,6 +6,7 @@
 #   * includes a header of the operating system outside io/, other than core/aligned_memory.hpp, which asks for large pages, and
 #     core/team.hpp, which asks for the process;
 #   * includes <iostream>, because a library does not print;
+#   * does not come to core/compiler.hpp, which says what gated asks of the compiler;
 #   * uses OpenMP, other than core/parallel.hpp, where loops are divided.
 
 set(height_of_core 0)
@@ -34,10 +35,18 @@ foreach(header IN LISTS headers)
     continue()
   endif()
 
+  file(READ ${INCLUDE_DIR}/${header} text)
+  string(REPLACE "#include \"gated/version.hpp\"" "" text "${text}")
+  if(NOT text MATCHES "#include \"gated/" AND NOT header MATCHES "^gated/(version|core/compiler)\\.hpp$")
+    string(APPEND culprits "${header} does not come to core/compiler.hpp; include that\n")
+  endif()
   file(STRINGS ${INCLUDE_DIR}/${header} lines REGEX "^[ \t]*#[ \t]*(include|pragma omp)")
   foreach(line IN LISTS lines)
     if(line MATCHES "<sys/mman\\.h>" AND header STREQUAL "gated/core/aligned_memory.hpp")
       continue()  # Linux only
+    endif()
+    if(line MATCHES "<this_line_ends_the_compilation>" AND header STREQUAL "gated/core/compiler.hpp")
+      continue()
     endif()
     if(line MATCHES "<unistd\\.h>" AND header STREQUAL "gated/core/team.hpp")
       continue()  # where there is fork()

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gated/core/compiler.hpp"
+
 #include <charconv>
 #include <concepts>
 #include <cstdio>

@@ -63,6 +63,8 @@ void initialize_sublayers(L& layer, Random& random) {
 /// A layer that looks at one token at a time.
 template <class Derived, class T>
 struct TokenLayer {
+  static_assert(computes_in<T>());
+
   /// y, which may be x.
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     const auto& self = static_cast<const Derived&>(*this);
@@ -99,6 +101,8 @@ struct TokenLayer {
 /// raises an error for sequences that it cannot serve; `longest()` is the longest of them.
 template <class Derived, class T>
 struct SequenceLayer {
+  static_assert(computes_in<T>());
+
   /// The start of a training, unless the layer has another: that of its parts.
   void initialize(Random& random) { initialize_sublayers(static_cast<Derived&>(*this), random); }
 

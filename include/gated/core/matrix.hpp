@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gated/core/compiler.hpp"
+
 #include <Eigen/Core>
 #include <concepts>
 #include <type_traits>
@@ -15,17 +17,19 @@
 /// Arguments are views, `Eigen::Ref`, so that one instantiation per scalar serves matrices, maps and blocks alike. One trap:
 /// a `ConstView` of a column-major Eigen matrix compiles, by copying it. Keep token matrices in `Matrix`.
 
-// Sums that carry what rounding lost, and tests for NaN, are what such flags take away.
-#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "gated must be compiled without -ffast-math and -Ofast. For the files that include it, add -fno-fast-math after them."
-#endif
-
 static_assert(EIGEN_VERSION_AT_LEAST(3, 4, 0), "gated needs Eigen 3.4 or newer (Debian: libeigen3-dev)");
 
 namespace gated {
 
 /// Counts and positions: signed, as in Eigen.
 using Index = Eigen::Index;
+
+/// Refuses scalars that no kernel is written for.
+template <class T>
+constexpr bool computes_in() {
+  static_assert(std::same_as<T, float> || std::same_as<T, double>, "gated computes in float and in double, and in no other scalar");
+  return true;
+}
 
 /// Tokens × channels, row by row.
 template <class T>

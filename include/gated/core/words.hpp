@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gated/core/compiler.hpp"
+
 #include <array>
 #include <cstddef>
 #include <string_view>

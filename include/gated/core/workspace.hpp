@@ -35,6 +35,8 @@ namespace gated {
 /// Cost: the high-water mark of the largest call, bytes().
 template <class T>
 class Workspace {
+  static_assert(computes_in<T>());
+
  public:
   using Observer = std::function<void(const std::string& path, ConstView<T> output)>;
   using Frame = typename Arena<T>::Frame;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gated/core/compiler.hpp"
+
 #include <algorithm>
 #include <string>
 #include <string_view>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gated/core/compiler.hpp"
+
 #include <cstddef>
 #include <cstring>
 #include <new>

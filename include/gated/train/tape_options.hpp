@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gated/core/compiler.hpp"
+
 /// @file
 /// What may happen in training only.
 

@@ -1,0 +1,18 @@
+#pragma once
+
+/// @file
+/// What gated asks of the compiler. Every header comes here before its own first line.
+
+#if defined(_MSVC_LANG) ? _MSVC_LANG < 202002L : __cplusplus < 202002L
+#error "gated needs C++20: compile with -std=c++20 (CMake: target_compile_features(app PRIVATE cxx_std_20))"
+#include <this_line_ends_the_compilation>  // before a thousand errors that follow from the one above
+#endif
+
+// Sums that carry what rounding lost, and tests for NaN, are what such flags take away.
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "gated must be compiled without -ffast-math and -Ofast. For the files that include it, add -fno-fast-math after them."
+#endif
+
+#if defined(__GNUC__) && !defined(__OPTIMIZE__) && !defined(GATED_ALLOW_UNOPTIMIZED)
+#warning "gated is compiled without optimisation: hundreds of times slower. Add -O2, or define GATED_ALLOW_UNOPTIMIZED."
+#endif

@@ -1,0 +1,56 @@
+# cmake -DCOMPILERS=… -DFLAGS=… -DWORK_DIR=… -P refusals.cmake
+#
+# What gated refuses to be compiled as, it refuses in the first error that a compiler prints; and where it only warns, it does so
+# in one line.
+
+cmake_minimum_required(VERSION 3.21)
+
+# Compiles `program` with `flags`; `said` is what the compiler printed.
+macro(compile program)
+  file(WRITE "${WORK_DIR}/refused.cpp" "${program}\n")
+  execute_process(COMMAND ${compiler} -fsyntax-only ${FLAGS} ${ARGN} "${WORK_DIR}/refused.cpp" RESULT_VARIABLE status
+                  OUTPUT_VARIABLE said ERROR_VARIABLE said)
+endmacro()
+
+# Expects that `program`, compiled with `flags`, is refused with `words` in the first error, and in no more than `lines` lines, if
+# that is not 0.
+function(expect_refusal words lines program)
+  compile("${program}" ${ARGN})
+  string(REGEX MATCH "[^\n]*error[^\n]*" first "${said}")
+  if(status EQUAL 0)
+    message(SEND_ERROR "${compiler} ${ARGN} accepts\n${program}")
+  elseif(NOT first MATCHES "${words}")
+    message(SEND_ERROR "${compiler} ${ARGN}\n${program}\nexpected '${words}' in the first error, got\n${first}")
+  endif()
+  string(REGEX REPLACE "[^\n]" "" newlines "${said}")
+  string(LENGTH "${newlines}" count)
+  if(lines GREATER 0 AND count GREATER lines)
+    message(SEND_ERROR "${compiler} ${ARGN}\n${program}\nexpected at most ${lines} lines, got ${count}:\n${said}")
+  endif()
+endfunction()
+
+# Expects that `program` compiles, with `times` warnings of missing optimisation.
+function(expect_warnings times program)
+  compile("${program}" ${ARGN})
+  string(REGEX MATCHALL "warning:[^\n]*gated is compiled without optimisation" warnings "${said}")
+  list(LENGTH warnings count)
+  if(NOT status EQUAL 0 OR NOT count EQUAL times)
+    message(SEND_ERROR "${compiler} ${ARGN}\n${program}\nexpected ${times} warnings, got\n${said}")
+  endif()
+endfunction()
+
+foreach(compiler IN LISTS COMPILERS)
+  foreach(header IN ITEMS gated.hpp train.hpp core/words.hpp)
+    expect_refusal("gated needs C\\+\\+20" 20 "#include <gated/${header}>" -O1 -std=c++17)
+  endforeach()
+  expect_refusal("gated computes in float and in double" 0
+                 "#include <gated/gated.hpp>\nconstexpr auto size = sizeof(gated::Gmlp<int>);" -O1 -std=c++20)
+  expect_refusal("gated computes in float and in double" 0
+                 "#include <gated/core/workspace.hpp>\ngated::Workspace<long double> workspace;" -O1 -std=c++20)
+  expect_refusal("must be compiled without -ffast-math" 0 "#include <gated/core/matrix.hpp>" -O1 -std=c++20 -ffast-math)
+
+  set(two_headers "#include <gated/core/matrix.hpp>\n#include <gated/core/words.hpp>")
+  expect_warnings(0 "${two_headers}" -O1 -std=c++20 -ffast-math -fno-fast-math)
+  expect_warnings(1 "${two_headers}" -O0 -std=c++20)
+  expect_warnings(0 "${two_headers}" -O0 -std=c++20 -DGATED_ALLOW_UNOPTIMIZED)
+endforeach()
