@@ -27,7 +27,8 @@ using Index = Eigen::Index;
 /// Refuses scalars that no kernel is written for.
 template <class T>
 constexpr bool computes_in() {
-  static_assert(std::same_as<T, float> || std::same_as<T, double>, "gated computes in float and in double, and in no other scalar");
+  static_assert(std::same_as<T, float> || std::same_as<T, double>,
+                "gated computes in float and in double, and in no other scalar");
   return true;
 }
 
