@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gated/core/parallel.hpp"
-#include "gated/ops/simd.hpp"
+#include "gated/ops/kernels.hpp"
 
 /// @file
 /// Time, and what the machine could have done in it.

@@ -36,7 +36,7 @@ enum Fields : unsigned {
 template <class T>
 class EpilogueOf : public ::testing::Test {
  protected:
-  static constexpr Index rows = 2 * Index{detail::gemm::tile_rows} + 3, columns = 2 * detail::gemm::panel_columns<T> + 3;
+  const Index rows = 2 * product_kernels<T>().tile_rows + 3, columns = 2 * product_kernels<T>().panel_columns + 3;
 
   Matrix<T> a = random_matrix<T>(rows, 7, 1), b = random_matrix<T>(7, columns, 2);
   Vector<T> biases = random_vector<T>(columns, 3), row_biases = random_vector<T>(rows, 4),
@@ -46,7 +46,7 @@ class EpilogueOf : public ::testing::Test {
   Workspace<T> workspace;
 
   static Matrix<T> sentinel(Index r, Index c) { return Matrix<T>::Constant(r, c, -7); }
-  static Rows<const T> of(const Matrix<T>& x) { return x.block(1, 2, rows, columns); }
+  Rows<const T> of(const Matrix<T>& x) const { return x.block(1, 2, rows, columns); }
 
   Epilogue<T> with(unsigned fields, Activation act = Activation::gelu) {
     Epilogue<T> e;

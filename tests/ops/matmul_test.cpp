@@ -57,12 +57,12 @@ template <class T>
 /// The packed form of one weight, out × in, as prepare() makes it.
 template <class T>
 PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
-  constexpr Index width = detail::gemm::panel_columns<T>;
+  const Index width = product_kernels<T>().panel_columns;
   const Index panels = (weight.rows() + width - 1) / width;
   PreparedWeights<T> prepared;
-  T* const packed = prepared.add(weight.data(), weight.rows(), weight.cols(), panels * width * weight.cols());
+  T* const packed = prepared.add(weight.data(), weight.rows(), weight.cols(), width);
   for (Index panel = 0; panel < panels; ++panel) {
-    detail::gemm::pack_panel<T>(transposed(weight), panel * width, std::min(width, weight.rows() - panel * width),
+    product_kernels<T>().pack_panel(transposed(weight), panel * width, std::min(width, weight.rows() - panel * width),
                                 packed + panel * width * weight.cols());
   }
   return prepared;
@@ -71,8 +71,7 @@ PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
 template <class T>
 class MatmulOf : public ::testing::Test {
  protected:
-  static constexpr Index panel_width = detail::gemm::panel_columns<T>;
-  static constexpr Index tile_height = detail::gemm::tile_rows;
+  const Index panel_width = product_kernels<T>().panel_columns, tile_height = product_kernels<T>().tile_rows;
   Workspace<T> workspace;
 
   /// a · b into memory that held NaN.
@@ -108,7 +107,7 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopForEveryShapeAndTranspose) {
 TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneBlockOfRows) {
   using T = TypeParam;
   const Matrix<T> a = random_matrix<T>(2053, 9, 3), b = random_matrix<T>(9, this->panel_width + 2, 4);
-  ASSERT_LT(detail::gemm::rows_per_block(a.rows()), a.rows());
+  ASSERT_LT(detail::gemm::rows_per_block(a.rows(), this->tile_height), a.rows());
   EXPECT_TRUE(is_product(this->product(a, b), a, b));
 }
 
@@ -230,7 +229,7 @@ void for_each_triangle(Index most_rows, const std::vector<Index>& diagonals, con
 
 TYPED_TEST(MatmulOf, GivesEachRowOfALowerTriangleTheBitsThatItHasAlone) {
   using T = TypeParam;
-  constexpr Index panel = TestFixture::panel_width, most = 5 * panel + 3, crowded = crowding_bytes / Index{sizeof(T)};
+  const Index panel = this->panel_width, most = 5 * panel + 3, crowded = crowding_bytes / Index{sizeof(T)};
   for_each_triangle<T>(40, {0, 1, 2, 13, crowded - 40}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
     const Matrix<T> at = a.transpose();
     const bool is_large = diagonal > 100;
@@ -264,7 +263,7 @@ TYPED_TEST(MatmulOf, GivesEachRowOfALowerTriangleTheBitsThatItHasAlone) {
 
 TYPED_TEST(MatmulOf, LetsNothingOfALaterRowOfBIntoARowOfALowerTriangle) {
   using T = TypeParam;
-  constexpr Index panel = TestFixture::panel_width;
+  const Index panel = this->panel_width;
   for_each_triangle<T>(40, {0, 1, 13}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
     for (const Index columns : {Index{1}, panel, panel + 1}) {
       Matrix<T> b = random_matrix<T>(a.cols(), columns, 2), clean(a.rows(), columns), y(a.rows(), columns);

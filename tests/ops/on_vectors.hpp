@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "gated/ops/simd.hpp"
+#include "gated/ops/kernels.hpp"
 
 /// Functions of Simd, applied to ordinary vectors, for the tests of ops.
 

@@ -1,4 +1,4 @@
-#include "gated/ops/simd.hpp"
+#include "gated/ops/kernels.hpp"
 
 #include <gtest/gtest.h>
 

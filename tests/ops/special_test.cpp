@@ -1,4 +1,4 @@
-#include "gated/ops/special.hpp"
+#include "gated/ops/kernels.hpp"
 
 #include <gtest/gtest.h>
 

@@ -152,7 +152,7 @@ TEST(MixedChunkGradients, EveryChunkHasADropoutMaskOfItsOwn) {
   for (const Index h : {0, 1, 5}) {
     for (Index i = 0; i < 4; ++i) {
       for (Index j = 0; j < 4; ++j) {
-        EXPECT_EQ(mixing.local_of(h).dropout(i, j, 1).largest(), mask_of_all(4 * h + i, j, 1).largest());
+        EXPECT_EQ(mixing.local_of(h).dropout.of(i, j), mask_of_all.of(4 * h + i, j));
       }
     }
   }

@@ -20,20 +20,21 @@ class PreparedWeights {
  public:
   PreparedWeights() = default;
 
-  /// Room for the packed form of the rows × columns matrix at `weight`, to be filled by the caller.
-  T* add(const T* weight, Index rows, Index columns, Index size) {
-    T* const packed = take(static_cast<std::size_t>(size));
-    entries_.push_back({weight, rows, columns, packed});
+  /// Room for the packed form of the rows × columns matrix at `weight`, in panels of `panel` rows, to be filled by the caller.
+  T* add(const T* weight, Index rows, Index columns, Index panel) {
+    T* const packed = take(static_cast<std::size_t>((rows + panel - 1) / panel * panel * columns));
+    entries_.push_back({weight, rows, columns, panel, packed});
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& a, const Entry& b) { return std::less<>{}(a.weight, b.weight); });
     return packed;
   }
 
-  /// The packed form of the rows × columns matrix at `weight`, or nullptr.
-  const T* find(const T* weight, Index rows, Index columns) const {
+  /// The packed form of the rows × columns matrix at `weight`, in panels of `panel` rows, or nullptr.
+  const T* find(const T* weight, Index rows, Index columns, Index panel) const {
     const auto found = std::lower_bound(entries_.begin(), entries_.end(), weight,
                                         [](const Entry& e, const T* wanted) { return std::less<>{}(e.weight, wanted); });
-    const bool fits = found != entries_.end() && found->weight == weight && found->rows == rows && found->columns == columns;
+    const bool fits = found != entries_.end() && found->weight == weight && found->rows == rows &&
+                      found->columns == columns && found->panel == panel;
     return fits ? found->packed : nullptr;
   }
 
@@ -44,7 +45,7 @@ class PreparedWeights {
  private:
   struct Entry {
     const T* weight;
-    Index rows, columns;
+    Index rows, columns, panel;
     T* packed;
   };
 

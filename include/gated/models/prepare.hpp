@@ -32,13 +32,12 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model) {
           return;
         }
         const Index rows = info.shape[0], columns = info.shape.count() / rows;
-        constexpr Index width = detail::gemm::panel_columns<T>;
-        const Index panels = (rows + width - 1) / width;
-        T* const packed = prepared.add(values.data(), rows, columns, panels * width * columns);
+        const ProductKernels<T>& kernels = product_kernels<T>();
+        const Index width = kernels.panel_columns, panels = (rows + width - 1) / width;
+        T* const packed = prepared.add(values.data(), rows, columns, width);
         const Operand<T> weight(values.data(), columns, rows, 1, columns);  // transposed, as products read it
         for (Index panel = 0; panel < panels; ++panel) {
-          detail::gemm::pack_panel<T>(weight, panel * width, std::min(width, rows - panel * width),
-                                      packed + panel * width * columns);
+          kernels.pack_panel(weight, panel * width, std::min(width, rows - panel * width), packed + panel * width * columns);
         }
       },
       model);

@@ -24,13 +24,15 @@ template <class T>
 void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
   using V = Simd<T>;
   const bool drops = scoring.dropout.is_active();
-  const auto dropped = [&](Index i, Index j, Index lanes) { return drops ? scoring.dropout(first + i, j, lanes) : V(T{1}); };
+  const auto share_of = [&](Index i, Index j, Index lanes) {
+    return drops ? dropped(scoring.dropout, first + i, j, lanes) : V(T{1});
+  };
   if (const auto activation = pointwise(scoring.kernel)) {
     return with_activation(*activation, [&](auto kernel) {
       for_each_row(weights.rows(), workspace, [&](Index i) {
         T *const weight = &weights.coeffRef(i, 0), *const slope = &gradient.coeffRef(i, 0);
         for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
-          const V score = V::load(weight + j, lanes), kept = dropped(i, j, lanes);
+          const V score = V::load(weight + j, lanes), kept = share_of(i, j, lanes);
           (visible_of(scoring, first + i, j, lanes, kernel.value(score)) * kept).store(weight + j, lanes);
           const V back = kernel.derivative(score) * V::load(slope + j, lanes) * kept;
           visible_of(scoring, first + i, j, lanes, back).store(slope + j, lanes);
@@ -43,7 +45,7 @@ void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, Vi
     T *const weight = &weights.coeffRef(i, 0), *const slope = &gradient.coeffRef(i, 0);
     V product(T{0});
     for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
-      const V kept = dropped(i, j, lanes), a = V::load(weight + j, lanes), back = V::load(slope + j, lanes) * kept;
+      const V kept = share_of(i, j, lanes), a = V::load(weight + j, lanes), back = V::load(slope + j, lanes) * kept;
       product = fma(a, back, product);
       back.store(slope + j, lanes);
     });
@@ -51,7 +53,7 @@ void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, Vi
     for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
       const V a = V::load(weight + j, lanes);
       (a * (V::load(slope + j, lanes) - mean)).store(slope + j, lanes);
-      (a * dropped(i, j, lanes)).store(weight + j, lanes);
+      (a * share_of(i, j, lanes)).store(weight + j, lanes);
     });
   });
 }

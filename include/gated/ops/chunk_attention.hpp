@@ -139,7 +139,7 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
   Matrix<T>& values = run.remember(c, e, Memory::sums);
   Index position = run.position();
   // What a step takes at most: scores and v of a chunk, what the memory gives, and a finished chunk's keys in tiles.
-  workspace.reserve(attend_scratch<T>(c, workspace.threads()) + (s + Index{gemm::tile_rows}) * c + 2 * row_stride<T>(e) +
+  workspace.reserve(attend_scratch<T>(c, workspace.threads()) + (s + product_kernels<T>().tile_rows) * c + 2 * row_stride<T>(e) +
                     gemm::thread_scratch<T>(s) * workspace.threads().count());
   for (Index done = 0; done < y.count;) {
     const Index filled = position % c, finished = position / c, rows = std::min(y.count - done, c - filled), seen = filled + rows;

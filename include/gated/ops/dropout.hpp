@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "gated/core/random.hpp"
-#include "gated/ops/simd.hpp"
+#include "gated/core/matrix.hpp"
 
 /// @file
 /// Which numbers dropout takes away.
@@ -38,13 +38,10 @@ class DropoutMask {
     return rest;
   }
 
-  Simd<T> operator()(Index row, Index column, Index lanes) const {
-    EIGEN_ALIGN_MAX T values[Simd<T>::lane_count] = {};
-    for (Index lane = 0; lane < lanes; ++lane) {
-      const auto place = static_cast<std::uint64_t>(first_row_ + row) << 32 | static_cast<std::uint64_t>(column + lane);
-      values[lane] = static_cast<double>(random_bits_at(seed_, place) >> 11) < threshold_ ? T{0} : kept_;
-    }
-    return Simd<T>::load(values);
+  /// The number of a place.
+  T of(Index row, Index column) const {
+    const auto place = static_cast<std::uint64_t>(first_row_ + row) << 32 | static_cast<std::uint64_t>(column);
+    return static_cast<double>(random_bits_at(seed_, place) >> 11) < threshold_ ? T{0} : kept_;
   }
 
  private:

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gated/core/length_table.hpp"
-#include "gated/ops/simd.hpp"
+#include "gated/ops/kernels.hpp"
 
 /// @file
 /// The engine behind ops/fourier.hpp and ops/toeplitz.hpp: a fast Fourier transform of many columns at once, in place.

@@ -1,13 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <utility>
 
-#include "gated/core/rows.hpp"
 #include "gated/core/workspace.hpp"
-#include "gated/ops/simd.hpp"
+#include "gated/ops/kernels.hpp"
 
 /// @file
 /// The engine behind ops/matmul.hpp: a product of two matrices, tile by tile.
@@ -17,7 +14,6 @@
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
 ///     row of K by row of K, so that the inner loop reads it front to back; up to K of some thousands it fits in the
 ///     second-level cache. Prepared weights are packed already, and a panel that only one tile needs is read where it lies.
-///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
 ///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile multiplies what
 ///     its first row has, and then row by row the corner that its other rows have beyond it: nothing above the diagonal is read.
@@ -34,183 +30,32 @@
 
 namespace gated {
 
-/// A factor of a product: a matrix, or the transpose of one. Made from a view, or by transposed().
-template <class T>
-struct Operand {
-  using Element = T;
-  const T* data;
-  Index rows, columns;
-  Index row_stride, column_stride;  ///< in elements; of a second factor, one of them is 1
-  Index diagonal = -1;              ///< of a lower triangle: the last column of row 0 that is not 0
-  Index upper = -1;                 ///< of the transpose of a lower triangle: the last row whose column 0 is not 0
-
-  Operand(const ConstView<T>& x)
-      : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
-  Operand(const View<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
-  Operand(const Matrix<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
-  Operand(const MatrixMap<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
-  Operand(const Rows<const T>& x) : Operand(x.data, x.count, x.columns, x.stride, 1) {}
-  Operand(const Rows<T>& x) : Operand(x.data, x.count, x.columns, x.stride, 1) {}
-  Operand(const T* data_, Index rows_, Index columns_, Index row_stride_, Index column_stride_)
-      : data(data_), rows(rows_), columns(columns_), row_stride(row_stride_), column_stride(column_stride_) {}
-
-  Operand transposed() const {
-    Operand result(data, columns, rows, column_stride, row_stride);
-    result.upper = diagonal;
-    result.diagonal = upper;
-    return result;
-  }
-  /// The columns that a product must read for the rows up to `row`.
-  Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
-  /// The columns that are 0 in `row` and all rows after it: an upper triangle's, of which a product leaves them out.
-  Index skipped(Index row) const { return upper < 0 ? 0 : std::clamp<Index>(row - upper, 0, columns); }
-  const T* at(Index row, Index column) const { return data + row * row_stride + column * column_stride; }
-};
-
 namespace detail::gemm {
-
-template <class T>
-inline constexpr Index panel_columns = 2 * Simd<T>::width;
-
-inline constexpr unsigned tile_rows = std::max(2u, (static_cast<unsigned>(EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS) - 4u) / 2u);
 
 /// Rows that one task takes, of `rows`: about a thousand, in blocks of equal size. A panel is packed once per task, which costs
 /// about 1/100 of the task's work.
-inline Index rows_per_block(Index rows) {
-  constexpr Index tile = tile_rows;
+inline Index rows_per_block(Index rows, Index tile) {
   const Index blocks = std::max<Index>((rows + 511) / 1024, 1), size = (rows + blocks - 1) / blocks;
   return std::max<Index>((size + tile - 1) / tile, 1) * tile;
 }
 
-/// Panels that a single row takes at a time from a b that lies row by row: memory is read in runs of some cache lines.
-inline constexpr unsigned row_panels = std::clamp(static_cast<unsigned>(EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS) / 4u, 1u, 4u);
-
-/// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows and the columns of `Panels` panels that lie side by side.
-template <class T, unsigned Rows, unsigned Panels = 1>
-EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel,
-                                     Index panel_stride, T* tile) {
-  constexpr auto lanes = Simd<T>::lane_count;
-  constexpr unsigned vectors = 2 * Panels;
-  Simd<T> sums[Rows][vectors];
-  GATED_UNROLL
-  for (unsigned i = 0; i < Rows; ++i) {
-    GATED_UNROLL
-    for (unsigned j = 0; j < vectors; ++j) {
-      sums[i][j] = Simd<T>(T{0});
-    }
-  }
-  for (Index k = 0; k < depth; ++k) {
-    Simd<T> b[vectors];
-    GATED_UNROLL
-    for (unsigned j = 0; j < vectors; ++j) {
-      b[j] = Simd<T>::load(panel + j * lanes);
-      if constexpr (Rows > 1) {
-        b[j].hold();
-      }
-    }
-    GATED_UNROLL
-    for (unsigned i = 0; i < Rows; ++i) {
-      const Simd<T> x(a[static_cast<Index>(i) * row_stride]);
-      GATED_UNROLL
-      for (unsigned j = 0; j < vectors; ++j) {
-        sums[i][j] = fma(x, b[j], sums[i][j]);
-      }
-    }
-    a += column_stride;
-    panel += panel_stride;
-  }
-  GATED_UNROLL
-  for (unsigned i = 0; i < Rows; ++i) {
-    GATED_UNROLL
-    for (unsigned j = 0; j < vectors; ++j) {
-      sums[i][j].store(tile + (i * vectors + j) * lanes);
-    }
-  }
-}
-
-/// multiply_tile() for 1, 2, … tile_rows rows.
-template <class T>
-inline constexpr auto tile_kernels = []<std::size_t... I>(std::index_sequence<I...>) {
-  return std::array{&multiply_tile<T, static_cast<unsigned>(I + 1)>...};
-}
-(std::make_index_sequence<tile_rows>{});
-
-/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i: the corner of a lower triangle that the rows of a tile
-/// have beyond the `depth` of its first row. Each row goes no further than its own diagonal.
-template <class T>
-EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows, const T* a, Index row_stride,
-                                       Index column_stride, const T* panel, Index panel_stride, T* tile) {
-  constexpr Index width = Simd<T>::width;
-  a += depth * column_stride;
-  panel += depth * panel_stride;
-  for (Index i = 1; i < rows; ++i) {
-    T* const to = tile + i * panel_columns<T>;
-    Simd<T> left = Simd<T>::load(to), right = Simd<T>::load(to + width);
-    for (Index k = 0; k < std::min(i, last_depth - depth); ++k) {
-      const Simd<T> x(a[i * row_stride + k * column_stride]);
-      left = fma(x, Simd<T>::load(panel + k * panel_stride), left);
-      right = fma(x, Simd<T>::load(panel + k * panel_stride + width), right);
-    }
-    left.store(to);
-    right.store(to + width);
-  }
-}
-
 /// The rows of the next tile where `rows` are left. More than one tile and less than two are split evenly: a low tile reads as
 /// much of the panel as a full one and has less to do meanwhile, so that it waits for memory.
-inline Index next_tile_rows(Index rows) {
-  constexpr Index most = tile_rows;
+inline Index next_tile_rows(Index rows, Index most) {
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
-}
-
-/// Copies `columns` ≤ panel_columns columns of b, from `first` on, into panel form; missing columns become zeros.
-template <class T>
-void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
-  constexpr Index width = Simd<T>::width;
-  if (b.column_stride == 1) {  // rows lie in memory as the panel wants them
-    for (Index k = 0; k < b.rows; ++k, panel += 2 * width) {
-      const T* row = b.at(k, first);
-      Simd<T>::load(row, columns).store(panel);
-      Simd<T>::load(row + std::min(columns, width), std::max<Index>(columns - width, 0)).store(panel + width);
-    }
-    return;
-  }
-  // The columns lie contiguously in memory, as in a product with a transposed weight: transpose square blocks in registers.
-  for (Index half = 0; half < 2; ++half, panel += width) {
-    const Index valid = std::clamp<Index>(columns - half * width, 0, width);
-    const T* source = b.at(0, first + half * width);
-    Index k = 0;
-    if constexpr (width > 1) {
-      for (; valid == width && k + width <= b.rows; k += width) {
-        transpose_block(source + k, b.column_stride, panel + k * 2 * width, 2 * width);
-      }
-    }
-    for (; k < b.rows; ++k) {
-      Simd<T>(T{0}).store(panel + k * 2 * width);
-      for (Index j = 0; j < valid; ++j) {
-        panel[k * 2 * width + j] = source[j * b.column_stride + k * b.row_stride];
-      }
-    }
-  }
 }
 
 /// Copies the transposed matrix `a`, whose columns lie contiguously in memory, into tiles of tile_rows rows, column of K by
 /// column of K: otherwise each step along K would touch another page of memory. Work is divided by columns.
 template <class T>
-void pack_tiles(const Operand<T>& a, T* packed, const Threads& threads) {
-  constexpr Index tile = tile_rows, columns_per_task = 64;
+void pack_tiles(const Operand<T>& a, T* packed, const ProductKernels<T>& kernels, const Threads& threads) {
+  constexpr Index columns_per_task = 64;
+  const Index tile = kernels.tile_rows;
   parallel_for(threads, (a.columns + columns_per_task - 1) / columns_per_task, [&](Index task, Index) {
     const Index last = std::min(a.columns, (task + 1) * columns_per_task);
+    const Index first = task * columns_per_task;
     for (Index row = 0; row < a.rows; row += tile) {
-      const Index rows = std::min(tile, a.rows - row);
-      T* to = packed + (row * a.columns + task * columns_per_task * tile);
-      for (Index k = task * columns_per_task; k < last; ++k, to += tile) {
-        if (rows == tile) [[likely]] {
-          std::memcpy(to, a.at(row, k), sizeof(T) * tile_rows);  // a constant size, so that no function is called
-        } else {
-          std::copy_n(a.at(row, k), rows, to);
-        }
-      }
+      kernels.pack_tile(a, row, std::min(tile, a.rows - row), first, last, packed + (row * a.columns + first * tile));
     }
   });
 }
@@ -261,8 +106,9 @@ Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& ava
 
 /// Scratch of a thread in a product of `depth` multiply-adds: a panel and a tile.
 template <class T>
-constexpr Index thread_scratch(Index depth) {
-  return panel_columns<T> * (std::max<Index>(depth, 1) + Index{std::max(tile_rows, row_panels)});
+Index thread_scratch(Index depth) {
+  const ProductKernels<T>& kernels = product_kernels<T>();
+  return kernels.panel_columns * (std::max<Index>(depth, 1) + std::max(kernels.tile_rows, kernels.row_panels));
 }
 
 /// Computes a · b and hands each tile to `finish`. Work is divided into blocks of rows × panels. With `wanted` ≥ 0 only the
@@ -270,48 +116,49 @@ constexpr Index thread_scratch(Index depth) {
 template <class T>
 void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T>& finish, Workspace<T>& workspace,
               Index wanted = -1) {
-  constexpr Index tile_height = tile_rows;
+  const ProductKernels<T>& kernels = product_kernels<T>();
+  const Index tile_height = kernels.tile_rows, panel_columns = kernels.panel_columns;
   Operand<T> a = given;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(a, b, workspace.threads());
-  const Index packed_size = panel_columns<T> * std::max<Index>(b.rows, 1);
+  const Index packed_size = panel_columns * std::max<Index>(b.rows, 1);
   const Index scratch_size = thread_scratch<T>(b.rows);
   T* const scratch = workspace.take(scratch_size * threads.count());
 
   // The rows of a Toeplitz matrix overlap (its columns are one element apart, backwards): it is read where it lies.
-  const bool pack_a = a.row_stride == 1 && a.column_stride > 1 && a.rows >= tile_height && b.columns > panel_columns<T>;
+  const bool pack_a = a.row_stride == 1 && a.column_stride > 1 && a.rows >= tile_height && b.columns > panel_columns;
   T* const tiles = workspace.take(pack_a ? (a.rows + tile_height - 1) / tile_height * tile_height * a.columns : 0);
   if (pack_a) {
-    pack_tiles(a, tiles, threads);
-  } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && b.columns > 3 * panel_columns<T>) {
+    pack_tiles(a, tiles, kernels, threads);
+  } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && b.columns > 3 * panel_columns) {
     a = spread_rows(a, workspace, threads);
   }
   // A weight that prepare() has packed is read from there, and a panel that would be used once only where it lies.
   const T* const prepared = workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows
-                                ? workspace.prepared()->find(b.data, b.columns, b.rows)
+                                ? workspace.prepared()->find(b.data, b.columns, b.rows, panel_columns)
                                 : nullptr;
   const bool in_place = b.column_stride == 1 && a.rows <= tile_height;
 
-  const Index block_rows = rows_per_block(a.rows);
+  const Index block_rows = rows_per_block(a.rows, tile_height);
   const auto is_above_diagonal = [wanted](Index column, Index row) { return wanted >= 0 && column > wanted + row; };
   const auto multiply_panel = [&](Index column, Index columns, Index first, T* packed, T* tile) {
     const T* panel = packed;
-    Index panel_stride = panel_columns<T>;
-    if (in_place && columns == panel_columns<T>) {
+    Index panel_stride = panel_columns;
+    if (in_place && columns == panel_columns) {
       panel = b.at(0, column);
       panel_stride = b.row_stride;
     } else if (prepared != nullptr) {
       panel = prepared + column * b.rows;
     } else {
-      pack_panel(b, column, columns, packed);
+      kernels.pack_panel(b, column, columns, packed);
     }
     const Index last = std::min(first + block_rows, a.rows);
     if (is_above_diagonal(column, last - 1)) {
       return;  // nothing here is wanted
     }
     for (Index row = first; row < last;) {
-      const Index rows = pack_a ? std::min(tile_height, last - row) : next_tile_rows(last - row);
-      const auto kernel = tile_kernels<T>[static_cast<std::size_t>(rows - 1)];
+      const Index rows = pack_a ? std::min(tile_height, last - row) : next_tile_rows(last - row, tile_height);
+      const auto kernel = kernels.tiles[rows - 1];
       const T* const factor = pack_a ? tiles + row * a.columns : a.at(row, 0);
       const Index column_stride = pack_a ? tile_height : a.column_stride, depth = a.depth(row), skipped = a.skipped(row);
       if (is_above_diagonal(column, row + rows - 1)) {
@@ -321,7 +168,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
       kernel(depth - skipped, factor + skipped * column_stride, a.row_stride, column_stride, panel + skipped * panel_stride,
              panel_stride, tile);
       if (const Index last_depth = a.depth(row + rows - 1); last_depth > depth) {
-        multiply_corner(depth, last_depth, rows, factor, a.row_stride, column_stride, panel, panel_stride, tile);
+        kernels.corner(depth, last_depth, rows, factor, a.row_stride, column_stride, panel, panel_stride, tile);
       }
       finish(row, column, rows, columns, tile);
       row += rows;
@@ -329,7 +176,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
   };
 
   const bool single = in_place && a.rows == 1;
-  const Index task_columns = (single ? Index{row_panels} : 1) * panel_columns<T>;
+  const Index task_columns = (single ? kernels.row_panels : 1) * panel_columns;
   const Index strips = (b.columns + task_columns - 1) / task_columns;
   const Index blocks = (a.rows + block_rows - 1) / block_rows;
   parallel_for(threads, strips * blocks, [&](Index task, Index worker) {
@@ -338,10 +185,10 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
     const Index begin = task % strips * task_columns, end = std::min(begin + task_columns, b.columns);
     const bool whole = single && end - begin == task_columns;
     if (whole) {
-      multiply_tile<T, 1, row_panels>(a.depth(0), a.data, 0, a.column_stride, b.at(0, begin), b.row_stride, tile);
+      kernels.row(a.depth(0), a.data, 0, a.column_stride, b.at(0, begin), b.row_stride, tile);
     }
-    for (Index column = begin; column < end; column += panel_columns<T>) {
-      const Index columns = std::min(panel_columns<T>, end - column);
+    for (Index column = begin; column < end; column += panel_columns) {
+      const Index columns = std::min(panel_columns, end - column);
       if (whole) {
         finish(0, column, 1, columns, tile + (column - begin));
       } else {

@@ -5,7 +5,7 @@
 
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/row_loops.hpp"
-#include "gated/ops/running_sum.hpp"
+#include "gated/ops/kernels.hpp"
 
 /// @file
 /// How gradients receive their parts, for the backward pass that stands beside each op.

@@ -2,31 +2,12 @@
 
 #include <type_traits>
 
-#include "gated/ops/epilogue.hpp"
 #include "gated/ops/gemm.hpp"
 
 /// @file
 /// The one door through which every dense product goes.
 
 namespace gated {
-
-/// The transpose of a matrix as a factor of matmul(): `matmul(x, transposed(weight), y, workspace)`.
-template <class M>
-auto transposed(const M& x) {
-  if constexpr (requires { typename M::Element; }) {
-    return x.transposed();
-  } else {
-    return Operand<std::remove_const_t<typename M::Scalar>>(x).transposed();
-  }
-}
-
-/// A lower triangle as the first factor of matmul(): row i is 0 after column `diagonal` ≥ 0 plus i. What is 0 is neither read
-/// nor multiplied, and nor are the rows of the second factor that it would meet: a NaN there reaches no row before its own.
-template <class T>
-Operand<T> lower(Operand<T> x, Index diagonal) {
-  x.diagonal = diagonal;
-  return x;
-}
 
 /// y = a · b and what joins it: a dense product with the epilogue applied before the result is stored.
 ///
@@ -51,7 +32,7 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("residual", epilogue.residual);
   expect_joined("kept matrix", epilogue.kept);
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
-    detail::finish_tile<T>(epilogue, row, column, rows, columns, tile, &y.coeffRef(row, column), y.outerStride());
+    GATED_KERNEL(finish_tile<T>(epilogue, row, column, rows, columns, tile, &y.coeffRef(row, column), y.outerStride()));
   };
   detail::gemm::multiply(a, b, detail::gemm::TileFunction<T>(finish), workspace, epilogue.wanted);
 }

@@ -1,89 +1,11 @@
 #pragma once
 
-#include <cmath>
-
-#include "gated/core/words.hpp"
 #include "gated/ops/gradients.hpp"
 
 /// @file
 /// Normalisation of each row (token) over its channels, in all published forms.
 
 namespace gated {
-
-/// Which normalisation a layer has.
-enum class NormForm {
-  none,
-  layer_norm,        ///< (x - mean) / √(var + eps) ⊙ weight + bias (Ba et al., arXiv:1607.06450)
-  scale_norm,        ///< x / max(‖x‖/√C, eps) · g: lucidrains, mmpose
-  scale_norm_rsqrt,  ///< x / √(mean(x²) + eps) · g: the FLASH paper, JunnYu
-  rms,               ///< x / √(mean(x²) + eps), no parameters: GAU-α
-  affine             ///< x ⊙ weight + bias, which normalises nothing: ResMLP (arXiv:2105.03404)
-};
-
-constexpr auto names_of(NormForm) {
-  return words_for<NormForm>("none", "layer_norm", "scale_norm", "scale_norm_rsqrt", "rms", "affine");
-}
-
-/// A norm of any form: what it is, and its parameters, absent where the form has none.
-template <class T>
-struct NormParameters {
-  NormForm form;
-  double eps;
-  const T* weight = nullptr;  ///< C, of the LayerNorm and the affine form
-  const T* bias = nullptr;    ///< C, of the same
-  const T* gain = nullptr;    ///< 1, of the ScaleNorms
-};
-
-/// What is known of a row before it is written: x̂ = (x - mean) · factor.
-template <class T>
-struct RowMoments {
-  T mean;
-  T factor;
-  T varies{1};  ///< 0 where the factor is the same whatever the row
-};
-
-/// The mean and 1 / √(var + eps). The variance is the biased one (divided by C), as in PyTorch, from centred values.
-template <class T>
-RowMoments<T> layer_norm_moments(const T* row, Index channels, double eps) {
-  const T reciprocal = T{1} / static_cast<T>(channels);
-  const T mean = reciprocal * sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
-                   return sum + Simd<T>::load(row + j, lanes);
-                 });
-  const T variance = reciprocal * sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
-                       const Simd<T> centred = (Simd<T>::load(row + j, lanes) - Simd<T>(mean)).keep(lanes);
-                       return fma(centred, centred, sum);
-                     });
-  return {mean, T{1} / std::sqrt(variance + static_cast<T>(eps))};
-}
-
-/// What a row is divided by.
-template <class T>
-struct RowSize {
-  T size;
-  bool clamped;  ///< it is eps, whatever the row
-};
-
-/// The root mean square of a row, as the form keeps it from vanishing. Squares are taken of numbers scaled by a power of two,
-/// so that nothing overflows for any finite x whose mean square is finite.
-template <class T>
-RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
-  Simd<T> largest(T{0});
-  for_each_vector<T>(channels, [&](Index j, Index lanes) { largest = max(largest, abs(Simd<T>::load(row + j, lanes))); });
-  const T peak = largest.largest();
-  const T down = std::isfinite(peak) && peak > T{0} ? std::ldexp(T{1}, -std::clamp(std::ilogb(peak), -100, 100)) : T{1};
-
-  const T squares = sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
-    const Simd<T> small = Simd<T>::load(row + j, lanes) * Simd<T>(down);
-    return fma(small, small, sum);
-  });
-  const T mean_square = squares / static_cast<T>(channels);  // of the scaled numbers
-  const T epsilon = static_cast<T>(eps);
-  if (form != NormForm::scale_norm) {
-    return {std::sqrt(mean_square / down / down + epsilon), false};
-  }
-  const T root = std::sqrt(mean_square) / down;
-  return {std::max(root, epsilon), root < epsilon};
-}
 
 /// y = norm(x), row by row; `kept` receives the moments of the rows.
 /// Shapes: x and y are N × C; y may be x.
@@ -97,37 +19,9 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
     }
     return;
   }
-  const double eps = norm.eps;
-  if (norm.form == NormForm::layer_norm || norm.form == NormForm::affine) {
-    const T *const weight = norm.weight, *const bias = norm.bias;
-    for_each_row(x.rows(), workspace, [&, weight, bias, kept](Index row) {
-      const T* const from = x.data() + row * x.outerStride();
-      T* const to = y.data() + row * y.outerStride();
-      const RowMoments<T> moments =
-          norm.form == NormForm::affine ? RowMoments<T>{T{0}, T{1}, T{0}} : layer_norm_moments(from, x.cols(), eps);
-      if (kept != nullptr) {
-        kept[row] = moments;
-      }
-      const Simd<T> mean(moments.mean), factor(moments.factor);
-      for_each_vector<T>(x.cols(), [&](Index j, Index lanes) {
-        Simd<T> value = (Simd<T>::load(from + j, lanes) - mean) * factor;
-        value = weight == nullptr ? value : value * Simd<T>::load(weight + j, lanes);
-        value = bias == nullptr ? value : value + Simd<T>::load(bias + j, lanes);
-        value.store(to + j, lanes);
-      });
-    });
-    return;
-  }
-  const T gain = norm.gain == nullptr ? T{1} : *norm.gain;
-  for_each_row(x.rows(), workspace, [&](Index row) {
-    const T* const from = x.data() + row * x.outerStride();
-    T* const to = y.data() + row * y.outerStride();
-    const RowSize<T> size = row_size(from, x.cols(), eps, norm.form);
-    if (kept != nullptr) {
-      kept[row] = {T{0}, T{1} / size.size, size.clamped ? T{0} : T{1}};
-    }
-    const Simd<T> factor(gain / size.size);
-    for_each_vector<T>(x.cols(), [&](Index j, Index lanes) { (Simd<T>::load(from + j, lanes) * factor).store(to + j, lanes); });
+  for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {
+    GATED_KERNEL(normalise_rows<T>(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), norm,
+                                   y.data() + row * y.outerStride(), y.outerStride(), kept == nullptr ? nullptr : kept + row));
   });
 }
 

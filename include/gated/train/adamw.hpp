@@ -12,7 +12,7 @@
 #include "gated/core/parallel.hpp"
 #include "gated/core/parameters.hpp"
 #include "gated/core/settings.hpp"
-#include "gated/ops/simd.hpp"
+#include "gated/ops/kernels.hpp"
 
 /// @file
 /// The optimiser.

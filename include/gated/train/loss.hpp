@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "gated/ops/gradients.hpp"
-#include "gated/ops/running_sum.hpp"
-#include "gated/ops/special.hpp"
+#include "gated/ops/kernels.hpp"
 #include "gated/train/tape.hpp"
 
 /// @file

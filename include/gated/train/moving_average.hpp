@@ -4,7 +4,7 @@
 
 #include "gated/core/parallel.hpp"
 #include "gated/core/parameters.hpp"
-#include "gated/ops/simd.hpp"
+#include "gated/ops/kernels.hpp"
 
 /// @file
 /// A smoothed copy of a model in training, which often predicts better than the model itself.

@@ -90,7 +90,11 @@ class Recording {
 
   /// x, each number set to 0 with probability `rate` and divided by 1 - rate otherwise.
   Variable dropout(Variable x, double rate) {
-    return rate <= 0 || tape_.noise() == nullptr ? x : scale(*this, x, DropoutMask<T>(tape_.noise()->bits(), rate));
+    if (rate <= 0 || tape_.noise() == nullptr) {
+      return x;
+    }
+    const DropoutMask<T> mask(tape_.noise()->bits(), rate);
+    return scale(*this, x, [mask](Index i, Index j, Index lanes) { return dropped(mask, i, j, lanes); });
   }
   Variable embedding_dropout(Variable x) { return dropout(x, tape_.options().embedding_dropout); }
 

@@ -1,11 +1,4 @@
-#pragma once
-
-#include "gated/ops/simd.hpp"
-
-/// @file
-/// Sums of very many numbers.
-
-namespace gated {
+// Sums of very many numbers.
 
 /// Σ x, whose error does not grow with the number of terms (Kahan, Communications of the ACM 8 (1965) 40). An
 /// infinite term makes it NaN.
@@ -14,17 +7,16 @@ namespace gated {
 template <class T>
 class RunningSum {
  public:
-  EIGEN_STRONG_INLINE void add(Simd<T> x) {
+  EIGEN_ALWAYS_INLINE RunningSum() : sum_(T{0}), excess_(T{0}) {}  // written out: what a compiler adds is of no form
+  EIGEN_ALWAYS_INLINE void add(Simd<T> x) {
     const Simd<T> term = x - excess_, next = sum_ + term;
     excess_ = (next - sum_) - term;
     sum_ = next;
   }
-  T total() const { return sum_.sum() - excess_.sum(); }
+  EIGEN_ALWAYS_INLINE T total() const { return sum_.sum() - excess_.sum(); }
   /// The sum of each lane alone.
-  Simd<T> lanes() const { return sum_ - excess_; }
+  EIGEN_ALWAYS_INLINE Simd<T> lanes() const { return sum_ - excess_; }
 
  private:
-  Simd<T> sum_{T{0}}, excess_{T{0}};  // what was added too much
+  Simd<T> sum_, excess_;  // what was added too much
 };
-
-}  // namespace gated

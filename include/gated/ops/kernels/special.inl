@@ -1,35 +1,24 @@
-#pragma once
+// The exponential, tanh, the logistic function and the normal distribution on vectors, for float and double.
+//
+// All stand on one exponential of a number that is not positive, so that nothing overflows and no two numbers of like size are
+// subtracted: each result is right to its last digits wherever it is, next to 0 too. An exponential below 0.7 of the smallest
+// normal number is 0, because processors calculate with such numbers a hundred times as slowly. NaN stays NaN.
+//
+// Largest errors over the floats with 2⁻¹³ ≤ |x| ≤ 128 on a machine with fused multiply-add, in machine epsilons of the
+// result:
+//
+//     exp 0.75   tanh 1.69   σ 1.52   σ' 1.55   φ 1.33   x σ(x) 2.03   x Φ(x) 1.94 for x > 0 and 3.73 for x < 0
+//
+// The last is below 2 of the sum of |x Φ| and x² φ, of which x (x Φ)' is made; see tests/ops/accuracy_test.cpp.
+//
+// Polynomials are minimax fits of the relative error with coefficients rounded to T, found with Sollya's fpminimax.
 
-#include <array>
-#include <cstddef>
-#include <numbers>
-#include <type_traits>
-
-#include "gated/ops/simd.hpp"
-
-/// @file
-/// The exponential, tanh, the logistic function and the normal distribution on vectors, for float and double.
-///
-/// All stand on one exponential of a number that is not positive, so that nothing overflows and no two numbers of like size are
-/// subtracted: each result is right to its last digits wherever it is, next to 0 too. An exponential below 0.7 of the smallest
-/// normal number is 0, because processors calculate with such numbers a hundred times as slowly. NaN stays NaN.
-///
-/// Largest errors over the floats with 2⁻¹³ ≤ |x| ≤ 128 on a machine with fused multiply-add, in machine epsilons of the
-/// result:
-///
-///     exp 0.75   tanh 1.69   σ 1.52   σ' 1.55   φ 1.33   x σ(x) 2.03   x Φ(x) 1.94 for x > 0 and 3.73 for x < 0
-///
-/// The last is below 2 of the sum of |x Φ| and x² φ, of which x (x Φ)' is made; see tests/ops/accuracy_test.cpp.
-///
-/// Polynomials are minimax fits of the relative error with coefficients rounded to T, found with Sollya's fpminimax.
-
-namespace gated {
 
 namespace detail {
 
 /// c₀ + c₁ x + c₂ x² + …
 template <class T, std::size_t N>
-EIGEN_ALWAYS_INLINE Simd<T> polynomial(const std::array<T, N>& c, Simd<T> x) {
+EIGEN_ALWAYS_INLINE Simd<T> polynomial(const T (&c)[N], Simd<T> x) {
   Simd<T> sum(c[N - 1]);
   for (std::size_t i = N - 1; i-- > 0;) {
     sum = fma(sum, x, Simd<T>(c[i]));
@@ -53,15 +42,13 @@ inline constexpr T ln2_low = std::is_same_v<T, float> ? T(-0.0002121944400546905
 
 /// (exp(r) - 1 - r) / r² on |r| < 0.4 in float: relative error of exp(r) 8e-9; on |r| < 0.3475 in double: 4e-18.
 template <class T>
-inline constexpr auto exp_coefficients = [] {
-  if constexpr (std::is_same_v<T, float>) {
-    return std::array{0.49999985f, 0.16666408f, 0.04166961f, 0.0083804531f, 0.0013794921f};
-  } else {
-    return std::array{0.5000000000000013,     0.166666666666667,      0.04166666666651063,    0.008333333333307165,
+inline constexpr T exp_coefficients = {};
+template <>
+inline constexpr float exp_coefficients<float>[] = {0.49999985f, 0.16666408f, 0.04166961f, 0.0083804531f, 0.0013794921f};
+template <>
+inline constexpr double exp_coefficients<double>[] = {0.5000000000000013,     0.166666666666667,      0.04166666666651063,    0.008333333333307165,
                       0.0013888888948282096,  0.00019841269917550547, 2.4801488608701644e-05, 2.755721609631554e-06,
                       2.7631765827758043e-07, 2.5117940019110586e-08};
-  }
-}();
 
 /// exp(x) = (1 + rest) · 2^exponent.
 template <class T>
@@ -119,11 +106,11 @@ EIGEN_ALWAYS_INLINE Simd<T> bell(Simd<T> t) {
 /// exp(t²/2) · (1 - Φ(t)) = P(t) / Q(t): relative error 5e-9 in float up to t = 13.2, 5e-17 in double up to 37.6. All
 /// coefficients are positive, so that no step loses digits.
 template <class T>
-inline constexpr auto tail_numerator = [] {
-  if constexpr (std::is_same_v<T, float>) {
-    return std::array{0.875f, 0.762248231f, 0.317135865f, 0.0699211796f, 0.00702766874f};
-  } else {
-    return std::array{0.875,
+inline constexpr T tail_numerator = {};
+template <>
+inline constexpr float tail_numerator<float>[] = {0.875f, 0.762248231f, 0.317135865f, 0.0699211796f, 0.00702766874f};
+template <>
+inline constexpr double tail_numerator<double>[] = {0.875,
                       1.35448642565063396361,
                       1.03734626401772395220,
                       0.504736445574022523646,
@@ -133,14 +120,12 @@ inline constexpr auto tail_numerator = [] {
                       0.000851519296640057996563,
                       0.0000645855251733989248866,
                       0.00000239786039324032830425};
-  }
-}();
 template <class T>
-inline constexpr auto tail_denominator = [] {
-  if constexpr (std::is_same_v<T, float>) {
-    return std::array{1.75f, 2.92079506f, 2.08972185f, 0.812266798f, 0.175279392f, 0.0176155008f};
-  } else {
-    return std::array{1.75,
+inline constexpr T tail_denominator = {};
+template <>
+inline constexpr float tail_denominator<float>[] = {1.75f, 2.92079506f, 2.08972185f, 0.812266798f, 0.175279392f, 0.0176155008f};
+template <>
+inline constexpr double tail_denominator<double>[] = {1.75,
                       4.10527083270626603871,
                       4.47522474336662391144,
                       2.99298286411188167040,
@@ -151,8 +136,6 @@ inline constexpr auto tail_denominator = [] {
                       0.00214045289039471392496,
                       0.000161891903527369598659,
                       0.00000601054466033449427630};
-  }
-}();
 
 /// 1 / √(2π), the density of the standard normal distribution at 0.
 template <class T>
@@ -236,5 +219,3 @@ EIGEN_ALWAYS_INLINE Simd<T> times_normal_distribution_slope(Simd<T> x) {
   const Simd<T> tail = fma(t, Simd<T>(-detail::density_at_zero<T>), detail::scaled_tail(t)) * detail::bell(t);
   return select_less(x, Simd<T>(T{0}), tail, Simd<T>(T{1}) - tail);
 }
-
-}  // namespace gated

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "gated/core/error.hpp"
+#include "gated/core/words.hpp"
+
+/// @file
+/// For which instruction sets there are kernels, and which of them a program runs.
+///
+/// What costs time is compiled once for each form, whatever instruction set the compiler was told to use, and the form is chosen
+/// when the program runs: the best that the machine has. With GATED_ONLY_BASELINE defined, in all units of a program, there is
+/// only the form that the compiler's flags name.
+
+// The form that the compiler's flags allow anyway.
+#if defined(EIGEN_DONT_VECTORIZE)
+#define GATED_BASELINE scalar
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__FMA__)
+#define GATED_BASELINE avx512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define GATED_BASELINE avx2
+#elif defined(__SSE2__)
+#define GATED_BASELINE sse2
+#elif defined(__aarch64__) && defined(__ARM_NEON)
+#define GATED_BASELINE neon
+#elif defined(__wasm_simd128__)
+#define GATED_BASELINE simd128
+#else
+#define GATED_BASELINE scalar
+#endif
+
+#if defined(__SSE2__) && !defined(EIGEN_DONT_VECTORIZE) && (defined(__GNUC__) || defined(__clang__)) && !defined(GATED_ONLY_BASELINE)
+#define GATED_CHOOSES_FORM 1
+#else
+#define GATED_CHOOSES_FORM 0
+#endif
+
+namespace gated {
+
+/// The instruction sets that kernels are compiled for, from the least.
+enum class KernelForm {
+  scalar,   ///< one number at a time
+  simd128,  ///< WebAssembly
+  neon,     ///< AArch64
+  sse2,     ///< every x86-64
+  avx2,     ///< with FMA: x86-64-v3
+  avx512    ///< F, BW, DQ and VL: x86-64-v4
+};
+
+constexpr auto names_of(KernelForm) { return words_for<KernelForm>("scalar", "simd128", "neon", "sse2", "avx2", "avx512"); }
+
+namespace detail {
+
+inline KernelForm best_form() {
+#if GATED_CHOOSES_FORM
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma")) {
+    return KernelForm::avx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return KernelForm::avx2;
+  }
+#endif
+  return KernelForm::GATED_BASELINE;
+}
+
+/// The best form, or the one that the environment variable GATED_KERNELS names, if that is a lower one.
+inline KernelForm first_form() {
+  const KernelForm best = best_form();
+#if GATED_CHOOSES_FORM
+  if (const char* const name = std::getenv("GATED_KERNELS")) {
+    const auto names = names_of(KernelForm{});
+    for (const KernelForm form : {KernelForm::sse2, KernelForm::avx2}) {
+      if (names[static_cast<std::size_t>(form)].second == name) {
+        return std::min(form, best);
+      }
+    }
+  }
+#endif
+  return best;
+}
+
+inline std::atomic<KernelForm> chosen_form{first_form()};
+
+}  // namespace detail
+
+/// The form of the kernels that run: the best of this machine, unless the environment variable GATED_KERNELS (sse2, avx2) or
+/// use_kernels() asks for a lower one. Within a form, results are the same bits for any number of threads; between forms they
+/// differ in their last digits.
+inline KernelForm kernels() { return detail::chosen_form.load(std::memory_order_relaxed); }
+
+/// The forms that this program can run on this machine, from the least.
+inline std::vector<KernelForm> available_kernels() {
+#if GATED_CHOOSES_FORM
+  std::vector<KernelForm> forms;
+  for (const KernelForm form : {KernelForm::sse2, KernelForm::avx2, KernelForm::avx512}) {
+    if (form <= detail::best_form()) {
+      forms.push_back(form);
+    }
+  }
+  return forms;
+#else
+  return {detail::best_form()};
+#endif
+}
+
+/// Runs the kernels of `form` from now on, in all threads. Not while something runs; weights that are prepared already are
+/// packed anew for each product.
+/// Errors: ArgumentError for a form that this machine, or this program, has not.
+inline void use_kernels(KernelForm form) {
+  const auto forms = available_kernels();
+  require<ArgumentError>(std::find(forms.begin(), forms.end(), form) != forms.end(), "use_kernels: this program has no ",
+                         names_of(form)[static_cast<std::size_t>(form)].second, " kernels on this machine. See available_kernels().");
+  detail::chosen_form.store(form, std::memory_order_relaxed);
+}
+
+}  // namespace gated

@@ -1,0 +1,169 @@
+// Activations: value and derivative side by side, on vectors.
+//
+// Each is a small type with `value(x)` and `derivative(x)`; inference, streaming and training call the same ones. A
+// configuration names one by the enumeration Activation, and choose_activation() turns the name into the type, once per call.
+
+/// x.
+struct Identity {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    return x;
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T>) const {
+    return Simd<T>(T{1});
+  }
+};
+
+/// GELU(x) = x · Φ(x) = x/2 · (1 + erf(x/√2)), the exact form (Hendrycks and Gimpel, arXiv:1606.08415).
+struct Gelu {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    return times_normal_distribution(x);
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
+    return times_normal_distribution_slope(x);
+  }
+};
+
+/// x/2 · (1 + tanh(w/2)) = x · σ(w) with w = √(8/π) · (x + 0.044715 x³), the tanh form of GELU.
+struct GeluTanh {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    const Simd<T> near = inside(x);
+    return times_logistic(max(x, Simd<T>(-bound<T>)), near * fma(near * near, Simd<T>(T(root * cubic)), Simd<T>(T(root))));
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
+    const Simd<T> near = inside(x), square = near * near;
+    const Simd<T> w = near * fma(square, Simd<T>(T(root * cubic)), Simd<T>(T(root)));
+    return times_logistic_slope(near * fma(square, Simd<T>(T(3 * root * cubic)), Simd<T>(T(root))), w);
+  }
+
+ private:
+  static constexpr double cubic = 0.044715;
+  static constexpr double root = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // √(8/π)
+  template <class T>
+  static constexpr T bound = T(25);  // σ(w) is 0 or 1 long before; x³ must not overflow
+  template <class T>
+  static EIGEN_ALWAYS_INLINE Simd<T> inside(Simd<T> x) {
+    return max(min(x, Simd<T>(bound<T>)), Simd<T>(-bound<T>));
+  }
+};
+
+/// SiLU(x) = x · σ(x), also called swish.
+struct Silu {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    return times_logistic(max(x, Simd<T>(detail::lowest_exponent<T>)), x);
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
+    const Simd<T> bound(-detail::lowest_exponent<T>);
+    return times_logistic_slope(max(min(x, bound), -bound), x);
+  }
+};
+
+/// max(x, 0).
+struct Relu {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    return max(x, Simd<T>(T{0}));
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
+    return select_less(Simd<T>(T{0}), x, Simd<T>(T{1}), Simd<T>(T{0}));
+  }
+};
+
+/// max(x, 0)² (Primer, arXiv:2109.08668), the score kernel of the gated attention unit.
+struct Relu2 {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    const Simd<T> positive = max(x, Simd<T>(T{0}));
+    return positive * positive;
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
+    return Simd<T>(T{2}) * max(x, Simd<T>(T{0}));
+  }
+};
+
+/// (1 + erf((x - μ) / (σ√2))) / 2 with μ = √½: the smooth stand-in for relu² (MEGA, arXiv:2209.10655). Laplace(0) ≠ 0.
+template <bool legacy>
+struct LaplaceForm {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    return normal_distribution(standardised(x));
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {  // the density of N(μ, σ²)
+    return normal_density(standardised(x)) * Simd<T>(T(slope));
+  }
+
+ private:
+  // 1/σ. σ = √(1/(4π)) matches relu² and its slope at x = μ; old packages had σ = √(π/4).
+  static constexpr double slope = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
+  template <class T>
+  static EIGEN_ALWAYS_INLINE Simd<T> standardised(Simd<T> x) {
+    // √½ in two parts; long double, which would hold both, has on some machines no more digits than double.
+    constexpr double root = std::numbers::sqrt2 / 2, rest_of_root = -4.8336466567264565e-17;
+    constexpr T mean = T(root), rest = T(root - double{mean} + rest_of_root);
+    return (x - Simd<T>(mean) - Simd<T>(rest)) * Simd<T>(T(slope));
+  }
+};
+using Laplace = LaplaceForm<false>;
+using LaplaceLegacy = LaplaceForm<true>;
+
+/// tanh(x).
+struct Tanh {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    return tanh(x);
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
+    return Simd<T>(T{4}) * logistic_slope(Simd<T>(T{2}) * x);
+  }
+};
+
+/// σ(x) = 1 / (1 + exp(-x)).
+struct Sigmoid {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    return logistic(x);
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
+    return logistic_slope(x);
+  }
+};
+
+/// Calls `f` with the type that `activation` names: `choose_activation(config.activation, [&](auto act) { … act.value(x) … })`.
+template <class F>
+decltype(auto) choose_activation(Activation activation, F&& f) {
+  switch (activation) {
+    case Activation::gelu:
+      return f(Gelu{});
+    case Activation::gelu_tanh:
+      return f(GeluTanh{});
+    case Activation::silu:
+      return f(Silu{});
+    case Activation::relu:
+      return f(Relu{});
+    case Activation::relu2:
+      return f(Relu2{});
+    case Activation::laplace:
+      return f(Laplace{});
+    case Activation::laplace_legacy:
+      return f(LaplaceLegacy{});
+    case Activation::tanh:
+      return f(Tanh{});
+    case Activation::sigmoid:
+      return f(Sigmoid{});
+    case Activation::identity:
+      break;
+  }
+  return f(Identity{});
+}

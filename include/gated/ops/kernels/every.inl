@@ -1,0 +1,12 @@
+// All kernels, from the register up. Included once per form by ops/kernels.hpp.
+
+#include "gated/ops/kernels/simd.inl"
+#include "gated/ops/kernels/running_sum.inl"
+#include "gated/ops/kernels/special.inl"
+#include "gated/ops/kernels/activation.inl"
+#include "gated/ops/kernels/dropout.inl"
+#include "gated/ops/kernels/epilogue.inl"
+#include "gated/ops/kernels/gemm.inl"
+#include "gated/ops/kernels/softmax.inl"
+#include "gated/ops/kernels/scores.inl"
+#include "gated/ops/kernels/norm.inl"

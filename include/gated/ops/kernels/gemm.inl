@@ -1,0 +1,138 @@
+// The kernels of a product: a tile, the corner of a triangle, and the packing of a panel. See ops/gemm.hpp.
+
+template <class T>
+inline constexpr Index panel_columns = 2 * Simd<T>::width;
+
+inline constexpr unsigned tile_rows = (register_count - 4u) / 2u > 2u ? (register_count - 4u) / 2u : 2u;
+
+/// Panels that a single row takes at a time from a b that lies row by row: memory is read in runs of some cache lines.
+inline constexpr unsigned row_panels = register_count / 4u > 4u ? 4u : register_count / 4u;
+
+/// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows and the columns of `Panels` panels that lie side by side.
+template <class T, unsigned Rows, unsigned Panels = 1>
+EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel,
+                                     Index panel_stride, T* tile) {
+  constexpr auto lanes = Simd<T>::lane_count;
+  constexpr unsigned vectors = 2 * Panels;
+  Simd<T> sums[Rows][vectors];
+  GATED_UNROLL
+  for (unsigned i = 0; i < Rows; ++i) {
+    GATED_UNROLL
+    for (unsigned j = 0; j < vectors; ++j) {
+      sums[i][j] = Simd<T>(T{0});
+    }
+  }
+  for (Index k = 0; k < depth; ++k) {
+    Simd<T> b[vectors];
+    GATED_UNROLL
+    for (unsigned j = 0; j < vectors; ++j) {
+      b[j] = Simd<T>::load(panel + j * lanes);
+      if constexpr (Rows > 1) {
+        b[j].hold();
+      }
+    }
+    GATED_UNROLL
+    for (unsigned i = 0; i < Rows; ++i) {
+      const Simd<T> x(a[static_cast<Index>(i) * row_stride]);
+      GATED_UNROLL
+      for (unsigned j = 0; j < vectors; ++j) {
+        sums[i][j] = fma(x, b[j], sums[i][j]);
+      }
+    }
+    a += column_stride;
+    panel += panel_stride;
+  }
+  GATED_UNROLL
+  for (unsigned i = 0; i < Rows; ++i) {
+    GATED_UNROLL
+    for (unsigned j = 0; j < vectors; ++j) {
+      sums[i][j].store(tile + (i * vectors + j) * lanes);
+    }
+  }
+}
+
+/// multiply_tile() for 1, 2, … tile_rows rows.
+/// multiply_tile() for 1, 2, … tile_rows rows.
+template <class T, class Rows = std::make_integer_sequence<unsigned, tile_rows>>
+struct TileKernels;
+template <class T, unsigned... I>
+struct TileKernels<T, std::integer_sequence<unsigned, I...>> {
+  static constexpr typename ProductKernels<T>::Tile by_rows[] = {&multiply_tile<T, I + 1>...};
+};
+
+/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i: the corner of a lower triangle that the rows of a tile
+/// have beyond the `depth` of its first row. Each row goes no further than its own diagonal.
+template <class T>
+EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows, const T* a, Index row_stride,
+                                       Index column_stride, const T* panel, Index panel_stride, T* tile) {
+  constexpr Index width = Simd<T>::width;
+  a += depth * column_stride;
+  panel += depth * panel_stride;
+  for (Index i = 1; i < rows; ++i) {
+    T* const to = tile + i * panel_columns<T>;
+    Simd<T> left = Simd<T>::load(to), right = Simd<T>::load(to + width);
+    for (Index k = 0; k < (i < last_depth - depth ? i : last_depth - depth); ++k) {
+      const Simd<T> x(a[i * row_stride + k * column_stride]);
+      left = fma(x, Simd<T>::load(panel + k * panel_stride), left);
+      right = fma(x, Simd<T>::load(panel + k * panel_stride + width), right);
+    }
+    left.store(to);
+    right.store(to + width);
+  }
+}
+
+/// Copies `columns` ≤ panel_columns columns of b, from `first` on, into panel form; missing columns become zeros.
+template <class T>
+EIGEN_DONT_INLINE void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
+  constexpr Index width = Simd<T>::width;
+  if (b.column_stride == 1) {  // rows lie in memory as the panel wants them
+    for (Index k = 0; k < b.rows; ++k, panel += 2 * width) {
+      TileRow<T>::load(b.at(k, first), columns).store(panel, 2 * width);
+    }
+    return;
+  }
+  // The columns lie contiguously in memory, as in a product with a transposed weight: transpose square blocks in registers.
+  for (Index half = 0; half < 2; ++half, panel += width) {
+    const Index rest = columns - half * width, valid = rest < 0 ? 0 : rest < width ? rest : width;
+    const T* source = b.at(0, first + half * width);
+    Index k = 0;
+    if constexpr (width > 1) {
+      for (; valid == width && k + width <= b.rows; k += width) {
+        transpose_block(source + k, b.column_stride, panel + k * 2 * width, 2 * width);
+      }
+    }
+    for (; k < b.rows; ++k) {
+      Simd<T>(T{0}).store(panel + k * 2 * width);
+      for (Index j = 0; j < valid; ++j) {
+        panel[k * 2 * width + j] = source[j * b.column_stride + k * b.row_stride];
+      }
+    }
+  }
+}
+
+/// Copies the columns `first` to `last` - 1 of `rows` rows of a, whose columns lie contiguously in memory, into a tile: column
+/// by column.
+template <class T>
+EIGEN_DONT_INLINE void pack_tile(const Operand<T>& a, Index row, Index rows, Index first, Index last, T* to) {
+  for (Index k = first; k < last; ++k, to += tile_rows) {
+    const T* const from = a.at(row, k);
+    if (rows == Index{tile_rows}) [[likely]] {
+      std::memcpy(to, from, sizeof(T) * tile_rows);  // a constant size, so that no function is called
+    } else {
+      for (Index i = 0; i < rows; ++i) {
+        to[i] = from[i];
+      }
+    }
+  }
+}
+
+/// The kernels of this form.
+template <class T>
+inline constexpr ProductKernels<T> product_kernels = {.panel_columns = panel_columns<T>,
+                                                      .tile_rows = Index{tile_rows},
+                                                      .row_panels = Index{row_panels},
+                                                      .tiles = TileKernels<T>::by_rows,
+                                                      .row = &multiply_tile<T, 1, row_panels>,
+                                                      .corner = &multiply_corner<T>,
+                                                      .pack_panel = &pack_panel<T>,
+                                                      .pack_tile = &pack_tile<T>};

@@ -1,0 +1,29 @@
+// AVX2 and FMA: 16 registers of 256 bits, fused multiply-add.
+
+inline constexpr unsigned register_count = 16;
+inline constexpr bool fuses_products = true;
+
+template <class T>
+struct Register;
+template <>
+struct Register<float> {
+  using Type = __m256;
+  static EIGEN_ALWAYS_INLINE Type fused(Type a, Type b, Type c) { return _mm256_fmadd_ps(a, b, c); }
+  static EIGEN_ALWAYS_INLINE Type root(Type a) { return _mm256_sqrt_ps(a); }
+  static EIGEN_ALWAYS_INLINE Type smaller(Type a, Type b) { return _mm256_min_ps(b, a); }
+  static EIGEN_ALWAYS_INLINE Type larger(Type a, Type b) { return _mm256_max_ps(b, a); }
+  static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) {
+    return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+  }
+};
+template <>
+struct Register<double> {
+  using Type = __m256d;
+  static EIGEN_ALWAYS_INLINE Type fused(Type a, Type b, Type c) { return _mm256_fmadd_pd(a, b, c); }
+  static EIGEN_ALWAYS_INLINE Type root(Type a) { return _mm256_sqrt_pd(a); }
+  static EIGEN_ALWAYS_INLINE Type smaller(Type a, Type b) { return _mm256_min_pd(b, a); }
+  static EIGEN_ALWAYS_INLINE Type larger(Type a, Type b) { return _mm256_max_pd(b, a); }
+  static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) {
+    return _mm256_blendv_pd(no, yes, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
+  }
+};

@@ -1,0 +1,54 @@
+// Scores and attention weights: see Scoring.
+
+/// (value + B_ij) · scale or value · scale + B_ij, for the query at `row` among the keys from `column` on.
+template <class T>
+EIGEN_ALWAYS_INLINE Simd<T> score_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> value) {
+  const Simd<T> scale(scoring.scale);
+  value = scoring.bias_inside ? value : value * scale;
+  if (scoring.relative != nullptr) {
+    value = value + Simd<T>::load(scoring.relative + (column - row), lanes);
+  }
+  if (scoring.bias != nullptr) {
+    value = value + Simd<T>::load(scoring.bias + row * scoring.bias_stride + column, lanes);
+  }
+  return scoring.bias_inside ? value * scale : value;
+}
+
+/// The kernel's weights, without those that masks and causality take away.
+template <class T>
+EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> weight) {
+  weight = weight * Simd<T>(scoring.weight_scale);
+  // A hidden score may be anything: its weight is replaced, not multiplied, because infinity times 0 is not 0.
+  if (scoring.keys != nullptr) {
+    weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.keys + column, lanes), weight, Simd<T>(T{0}));
+  }
+  if (scoring.queries != nullptr && scoring.queries[row] == T{0}) {
+    weight = Simd<T>(T{0});
+  }
+  return scoring.causal ? weight.keep(column > row ? 0 : row - column + 1) : weight;
+}
+
+/// to ← S, or with a pointwise activation the weights A, for the queries from `row` on and the keys from `column` on. The tile
+/// may be overwritten.
+template <class T>
+EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row, Index column,
+                                  Index rows, Index columns, T* tile, T* to, Index to_stride) {
+  constexpr Index tile_stride = 2 * Simd<T>::width;
+  const auto pass = [&](T* y, Index stride, const auto& f) {
+    const T* from = tile;
+    for (Index i = 0; i < rows; ++i, from += tile_stride, y += stride) {
+      for_each_vector<T>(columns, [&](Index j, Index lanes) { f(i, j, lanes, Simd<T>::load(from + j)).store(y + j, lanes); });
+    }
+  };
+  const auto scored = [&](Index i, Index j, Index lanes, Simd<T> value) {
+    return score_of(scoring, row + i, column + j, lanes, value);
+  };
+  if (!activation) {
+    return pass(to, to_stride, scored);
+  }
+  pass(tile, tile_stride, scored);
+  activate_tile<T>(*activation, tile, nullptr, rows, columns, tile, tile_stride);
+  pass(to, to_stride, [&](Index i, Index j, Index lanes, Simd<T> value) {
+    return visible_of(scoring, row + i, column + j, lanes, value);
+  });
+}

@@ -1,0 +1,245 @@
+// A vector register with operators.
+//
+// Formulas are written once, on Simd<T>, and compiled for the registers of each form. A row's last, partial vector goes through
+// the same instructions as a full one, padded with zeros, so that a number does not depend on where in a matrix it stands.
+
+/// Some numbers of type `T` in one register.
+template <class T>
+struct Simd {
+  using Lanes = typename Register<T>::Type;
+  static constexpr auto lane_count = sizeof(Lanes) / sizeof(T);
+  static constexpr Index width = static_cast<Index>(lane_count);
+  /// True if fma() rounds once.
+  static constexpr bool fuses = fuses_products;
+
+  Lanes v;
+
+  EIGEN_ALWAYS_INLINE Simd() = default;
+  EIGEN_ALWAYS_INLINE Simd(T scalar) : v(scalar - Lanes{}) {}  // x - 0 is x, whatever its sign
+
+  static EIGEN_ALWAYS_INLINE Simd of(const Lanes& lanes) {
+    Simd result;
+    result.v = lanes;
+    return result;
+  }
+  static EIGEN_ALWAYS_INLINE Simd load(const T* from) {
+    Simd result;
+    std::memcpy(&result.v, from, sizeof(Lanes));
+    return result;
+  }
+  EIGEN_ALWAYS_INLINE void store(T* to) const { std::memcpy(to, &v, sizeof(Lanes)); }
+
+  /// The first `lanes` numbers from memory, and zeros after them.
+  static EIGEN_ALWAYS_INLINE Simd load(const T* from, Index lanes) {
+    return lanes >= width ? load(from) : load_part(from, lanes);
+  }
+  /// The first `lanes` numbers to memory; nothing after them is touched.
+  EIGEN_ALWAYS_INLINE void store(T* to, Index lanes) const {
+    if (lanes >= width) [[likely]] {
+      return store(to);
+    }
+    store_part(to, lanes);
+  }
+  /// The first `lanes` numbers, and zeros after them.
+  EIGEN_ALWAYS_INLINE Simd keep(Index lanes) const {
+    if (lanes >= width) [[likely]] {
+      return *this;
+    }
+    if constexpr (has_masks) {
+      return of(Register<T>::keep(v, lanes));
+    } else {
+      alignas(64) T buffer[lane_count];
+      store(buffer);
+      return load_part(buffer, lanes);
+    }
+  }
+
+  friend EIGEN_ALWAYS_INLINE Simd operator+(Simd a, Simd b) { return of(a.v + b.v); }
+  friend EIGEN_ALWAYS_INLINE Simd operator-(Simd a, Simd b) { return of(a.v - b.v); }
+  friend EIGEN_ALWAYS_INLINE Simd operator*(Simd a, Simd b) { return of(a.v * b.v); }
+  friend EIGEN_ALWAYS_INLINE Simd operator/(Simd a, Simd b) { return of(a.v / b.v); }
+  friend EIGEN_ALWAYS_INLINE Simd operator-(Simd a) { return of(-a.v); }
+
+  /// Has GCC keep it in a register, where it would rather load it again for each use. Clang does so unasked, and would take the
+  /// request as one for memory.
+  EIGEN_ALWAYS_INLINE void hold() {
+#if EIGEN_COMP_GNUC_STRICT && (defined(__x86_64__) || defined(__i386__))
+    if constexpr (lane_count > 1) {
+      __asm__("" : "+v"(v));
+    }
+#elif EIGEN_COMP_GNUC_STRICT && defined(__aarch64__)
+    if constexpr (lane_count > 1) {
+      __asm__("" : "+w"(v));
+    }
+#endif
+  }
+
+  /// a·b + c, rounded once where the machine can.
+  friend EIGEN_ALWAYS_INLINE Simd fma(Simd a, Simd b, Simd c) { return of(Register<T>::fused(a.v, b.v, c.v)); }
+  /// The smaller; NaN where the first argument is NaN.
+  friend EIGEN_ALWAYS_INLINE Simd min(Simd a, Simd b) { return of(Register<T>::smaller(a.v, b.v)); }
+  /// The larger; NaN where the first argument is NaN.
+  friend EIGEN_ALWAYS_INLINE Simd max(Simd a, Simd b) { return of(Register<T>::larger(a.v, b.v)); }
+  /// a < b ? yes : no, lane by lane; `no` where a or b is NaN.
+  friend EIGEN_ALWAYS_INLINE Simd select_less(Simd a, Simd b, Simd yes, Simd no) {
+    return of(Register<T>::if_less(a.v, b.v, yes.v, no.v));
+  }
+  friend EIGEN_ALWAYS_INLINE Simd abs(Simd a) { return from_bits(a.bits() & ~sign()); }
+  friend EIGEN_ALWAYS_INLINE Simd sqrt(Simd a) { return of(Register<T>::root(a.v)); }
+
+  /// The magnitude of `a` with the sign of `sign_of`, be that -0.
+  friend EIGEN_ALWAYS_INLINE Simd copysign(Simd a, Simd sign_of) {
+    return from_bits((a.bits() & ~sign()) | (sign_of.bits() & sign()));
+  }
+  /// `a` cut to the upper half of its digits, so that its square is exact.
+  friend EIGEN_ALWAYS_INLINE Simd upper_half(Simd a) {
+    constexpr int lower = (digits + 1) / 2;
+    return from_bits(a.bits() & static_cast<Bits>(~Bits{0} << lower));
+  }
+  /// The whole number nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
+  friend EIGEN_ALWAYS_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
+  /// 2ⁿ for a whole number n from the exponent of the smallest normal number on, and 0 for the n before that. Must not be
+  /// infinite. Anything for NaN.
+  friend EIGEN_ALWAYS_INLINE Simd power_of_two(Simd n) {
+    // The last digits of n + 1.5 · 2^(digits - 1) are n; with the bias added they move up to where the exponent is.
+    const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
+    return from_bits(biased.bits() << (digits - 1));
+  }
+
+  /// The sum over the lanes, in an order that never changes.
+  EIGEN_ALWAYS_INLINE T sum() const {
+    return halved([](auto& a, const auto& b) { a = a + b; });
+  }
+  /// The largest lane.
+  EIGEN_ALWAYS_INLINE T largest() const {
+    return halved([](auto& a, const auto& b) { a = a < b ? b : a; });
+  }
+
+ private:
+  static constexpr bool has_masks = requires(const T* from) { Register<T>::load_part(from, Index{}); };
+
+  // Without masks these are functions of their own, so that what calls them where a row ends stays small enough to be inlined.
+  static EIGEN_ALWAYS_INLINE Simd load_part(const T* from, Index lanes) {
+    if constexpr (has_masks) {
+      return of(Register<T>::load_part(from, lanes));
+    } else {
+      Simd result;
+      load_some(from, lanes, result);
+      return result;
+    }
+  }
+  EIGEN_ALWAYS_INLINE void store_part(T* to, Index lanes) const {
+    if constexpr (has_masks) {
+      Register<T>::store_part(to, v, lanes);
+    } else {
+      store_some(to, lanes, *this);
+    }
+  }
+  static EIGEN_DONT_INLINE void load_some(const T* from, Index lanes, Simd& to) {
+    alignas(64) T buffer[lane_count] = {};
+    for (Index i = 0; i < lanes; ++i) {
+      buffer[i] = from[i];
+    }
+    to = load(buffer);
+  }
+  static EIGEN_DONT_INLINE void store_some(T* to, Index lanes, const Simd& from) {
+    alignas(64) T buffer[lane_count];
+    from.store(buffer);
+    for (Index i = 0; i < lanes; ++i) {
+      to[i] = buffer[i];
+    }
+  }
+
+  /// Joins the upper half of the lanes to the lower, until one is left.
+  template <class Join>
+  EIGEN_ALWAYS_INLINE T halved(const Join& join) const {
+    alignas(64) T lanes[lane_count];
+    store(lanes);
+    GATED_UNROLL
+    for (std::size_t half = lane_count / 2; half > 0; half /= 2) {
+      GATED_UNROLL
+      for (std::size_t i = 0; i < half; ++i) {
+        join(lanes[i], lanes[i + half]);
+      }
+    }
+    return lanes[0];
+  }
+
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+#if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
+  using BitLanes [[gnu::vector_size(sizeof(Lanes))]] = Bits;
+#else
+  using BitLanes = Bits;
+#endif
+  static constexpr int digits = std::numeric_limits<T>::digits;
+  static constexpr T whole = T(1.5) * static_cast<T>(Bits{1} << (digits - 1));  // what is added to it loses its fraction
+  static constexpr Bits sign() { return Bits{1} << (sizeof(T) * 8 - 1); }
+
+  EIGEN_ALWAYS_INLINE BitLanes bits() const { return __builtin_bit_cast(BitLanes, v); }
+  static EIGEN_ALWAYS_INLINE Simd from_bits(const BitLanes& b) { return of(__builtin_bit_cast(Lanes, b)); }
+};
+
+/// Exchanges the blocks of `Half` × `Half` off the diagonal in each square of twice that size, then within the blocks: the
+/// transpose of a square of `Width`, in log₂ `Width` rounds (Eklundh, IEEE Transactions on Computers C-21 (1972) 801).
+template <std::size_t Width, std::size_t Half, class Lanes, std::size_t... I>
+EIGEN_ALWAYS_INLINE void exchange_blocks(Lanes (&rows)[Width], std::index_sequence<I...> lanes) {
+  GATED_UNROLL
+  for (std::size_t i = 0; i < Width; ++i) {
+    if ((i & Half) == 0) {
+      const Lanes upper = rows[i], lower = rows[i + Half];
+      rows[i] = __builtin_shufflevector(upper, lower, ((I & Half) == 0 ? I : Width + I - Half)...);
+      rows[i + Half] = __builtin_shufflevector(upper, lower, ((I & Half) == 0 ? I + Half : Width + I)...);
+    }
+  }
+  if constexpr (Half > 1) {
+    exchange_blocks<Width, Half / 2>(rows, lanes);
+  }
+}
+
+/// to[j][i] = from[i][j] for a square block of Simd<T>::width rows and columns; the strides count elements.
+template <class T>
+EIGEN_ALWAYS_INLINE void transpose_block(const T* from, Index from_stride, T* to, Index to_stride) {
+  constexpr auto width = static_cast<std::size_t>(Simd<T>::width);
+  typename Simd<T>::Lanes rows[width];
+  GATED_UNROLL
+  for (std::size_t i = 0; i < width; ++i) {
+    rows[i] = Simd<T>::load(from + static_cast<Index>(i) * from_stride).v;
+  }
+  if constexpr (width > 1) {
+    exchange_blocks<width, width / 2>(rows, std::make_index_sequence<width>{});
+  }
+  GATED_UNROLL
+  for (std::size_t j = 0; j < width; ++j) {
+    Simd<T>::of(rows[j]).store(to + static_cast<Index>(j) * to_stride);
+  }
+}
+
+/// Calls `f(offset, lanes)` for each vector of a row of `count` numbers; `lanes` is `Simd<T>::width` except at the end.
+template <class T, class F>
+EIGEN_ALWAYS_INLINE void for_each_vector(Index count, F&& f) {
+  Index i = 0;
+  for (; i + Simd<T>::width <= count; i += Simd<T>::width) {
+    f(i, Simd<T>::width);
+  }
+  if (i < count) {
+    f(i, count - i);
+  }
+}
+
+/// Σ over the vectors of a row, `sum = add(sum, j, lanes)` for each: in four sums, none of which waits for another.
+template <class T, class Add>
+EIGEN_ALWAYS_INLINE T sum_of_row(Index channels, const Add& add) {
+  constexpr Index width = Simd<T>::width, many = 4;
+  Simd<T> sums[many] = {Simd<T>(T{0}), Simd<T>(T{0}), Simd<T>(T{0}), Simd<T>(T{0})};
+  Index j = 0;
+  for (; j + many * width <= channels; j += many * width) {
+    GATED_UNROLL
+    for (Index k = 0; k < many; ++k) {
+      sums[k] = add(sums[k], j + k * width, width);
+    }
+  }
+  for (; j < channels; j += width) {
+    sums[0] = add(sums[0], j, channels - j < width ? channels - j : width);
+  }
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
+}
