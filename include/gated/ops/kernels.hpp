@@ -153,6 +153,8 @@ const ProductKernels<T>& product_kernels() {
 // For loops that have no kernel: vectors of the form that the compiler's flags allow.
 using GATED_BASELINE::Simd;
 using GATED_BASELINE::RunningSum;
+using GATED_BASELINE::TileRow;
+using GATED_BASELINE::finish_tile;
 using GATED_BASELINE::for_each_vector;
 using GATED_BASELINE::sum_of_row;
 using GATED_BASELINE::transpose_block;
