@@ -33,6 +33,9 @@ inline gated::Activation activation(const nlohmann::json& arguments, const char*
   if (word == "swish") {
     word = "silu";
   }
+  if (word == "gelu_new" || word == "gelu_pytorch_tanh") {  // transformers
+    word = "gelu_tanh";
+  }
   const auto value = gated::value_named<gated::Activation>(word);
   gated::require<gated::ArgumentError>(value.has_value(), "no activation \"", word, "\", expected one of ",
                                        gated::list_of_names<gated::Activation>(), ".");

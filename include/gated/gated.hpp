@@ -12,6 +12,7 @@
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/flash_language_model.hpp"
+#include "gated/models/fnet.hpp"
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp.hpp"

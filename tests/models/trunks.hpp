@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "gated/layers/mixer_block.hpp"
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
@@ -165,6 +166,13 @@ Matrix<double> literal_block(const GatedAttentionUnit<T>& block, const Matrix<do
   return literal::attention_unit(block, x, sequences, mask);
 }
 /// By its own forward(), which tests/layers holds to the formula.
+template <class TokenMixer, class ChannelMixer>
+Matrix<double> literal_block(const MixerBlock<TokenMixer, ChannelMixer>& block, const Matrix<double>& x,
+                             const Sequences& sequences, const literal::Visible&) {
+  using T = typename TokenMixer::Scalar;
+  Workspace<T> workspace;
+  return wide(block.forward(x.cast<T>().eval(), sequences, workspace));
+}
 template <class T>
 Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible& mask) {
@@ -194,7 +202,10 @@ Matrix<double> literal_model(const Model& model, const std::vector<Index>& token
         if (model.type_embedding) {
           x(row, d) += static_cast<double>(model.type_embedding->weight(types.empty() ? 0 : types[at], d));
         }
-        if (model.config.position != PositionForm::none) {
+        if (model.position_table) {
+          x(row, d) += static_cast<double>(model.position_table->weight(t, d));
+        }
+        if (is_sinusoid(model.config.position)) {
           const Index k = d % (width / 2);
           const double angle =
               static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(width));
@@ -204,6 +215,9 @@ Matrix<double> literal_model(const Model& model, const std::vector<Index>& token
     }
   }
   x = literal::norm(model.embedding_norm, x);
+  if (model.embedding_projection) {
+    x = literal::linear(*model.embedding_projection, x);
+  }
   for (const auto& block : model.trunk.blocks) {
     x = literal_block(block, x, sequences, mask);
   }

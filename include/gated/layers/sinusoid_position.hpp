@@ -18,11 +18,15 @@ namespace gated {
 /// How the positions of tokens are told to a model at its input.
 enum class PositionForm {
   none,
-  sinusoid,       ///< computed from frequencies at any position: lucidrains
-  sinusoid_table  ///< a stored table of max_length rows: JunnYu's FLASH-Quad
+  sinusoid,        ///< computed from frequencies at any position: lucidrains
+  sinusoid_table,  ///< a stored table of max_length rows: JunnYu's FLASH-Quad
+  learned          ///< a learned table of max_length rows: BERT, FNet (layers/learned_position.hpp)
 };
 
-constexpr auto names_of(PositionForm) { return words_for<PositionForm>("none", "sinusoid", "sinusoid_table"); }
+constexpr auto names_of(PositionForm) { return words_for<PositionForm>("none", "sinusoid", "sinusoid_table", "learned"); }
+
+/// Whether a form is made of sines.
+constexpr bool is_sinusoid(PositionForm form) { return form == PositionForm::sinusoid || form == PositionForm::sinusoid_table; }
 
 /// x_t += scale · [sin(t f_0) … sin(t f_{C/2-1}), cos(t f_0) …] with f_k = 10000^(-2k/C) and one learned scale.
 ///
@@ -41,7 +45,9 @@ struct SinusoidPosition {
   Matrix<T> table;        ///< L × C, a constant; sinusoid_table only
 
   SinusoidPosition() = default;
-  SinusoidPosition(PositionForm form_, Index channels_, Index max_length, T initial_scale) : form(form_), channels(channels_) {
+  /// One that adds nothing where the form is not made of sines.
+  SinusoidPosition(PositionForm form_, Index channels_, Index max_length, T initial_scale)
+      : form(is_sinusoid(form_) ? form_ : PositionForm::none), channels(channels_) {
     if (form == PositionForm::none) {
       return;
     }
@@ -64,6 +70,7 @@ struct SinusoidPosition {
       case PositionForm::sinusoid_table:
         return max_length * channels + 1;
       case PositionForm::none:
+      case PositionForm::learned:
         break;
     }
     return 0;

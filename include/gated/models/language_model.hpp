@@ -5,8 +5,10 @@
 
 #include "gated/layers/embedding.hpp"
 #include "gated/layers/language_model_head.hpp"
+#include "gated/layers/learned_position.hpp"
 #include "gated/layers/sinusoid_position.hpp"
 #include "gated/models/stack.hpp"
+#include "gated/ops/pool.hpp"
 
 /// @file
 /// A model for text around any trunk.
@@ -22,7 +24,10 @@ struct LanguageModelConfig {
   Index max_length = 0;                        ///< rows of the position table, if it is one
   NormForm embedding_norm = NormForm::none;    ///< of the sum of the embeddings
   double embedding_norm_eps = 1e-5;            ///< ε of that norm
+  bool embedding_projection = false;           ///< a C → C projection after that norm: FNet
   Index pad_token = -1;                        ///< the id that is masked where no mask is given; -1 for none
+  bool pooler = false;                         ///< one vector a sequence, besides: BERT's tanh(Linear(first token))
+  Index classes = 0;                           ///< of a classifier of that vector; 0 for none
   LanguageModelHeadConfig head{};              ///< of the logits, if there are any
   TrunkConfig trunk{};                         ///< of the blocks; its channels are the model's
 
@@ -31,7 +36,9 @@ struct LanguageModelConfig {
     return std::tuple(setting("vocabulary", &C::vocabulary), setting("token_types", &C::token_types),
                       setting("position", &C::position), setting("max_length", &C::max_length),
                       setting("embedding_norm", &C::embedding_norm), setting("embedding_norm_eps", &C::embedding_norm_eps),
-                      setting("pad_token", &C::pad_token), setting("head", &C::head), setting("trunk", &C::trunk));
+                      setting("embedding_projection", &C::embedding_projection), setting("pad_token", &C::pad_token),
+                      setting("pooler", &C::pooler), setting("classes", &C::classes), setting("head", &C::head),
+                      setting("trunk", &C::trunk));
   }
 };
 
@@ -77,9 +84,13 @@ struct LanguageModel {
   Embedding<T> embedding;
   std::optional<Embedding<T>> type_embedding;
   SinusoidPosition<T> position;
+  std::optional<LearnedPosition<T>> position_table;
   Norm<T> embedding_norm;
+  std::optional<Linear<T>> embedding_projection;
   Trunk trunk;
   std::optional<LanguageModelHead<T>> head;
+  std::optional<Linear<T>> pooler;      ///< C → C
+  std::optional<Linear<T>> classifier;  ///< C → classes
 
   LanguageModel() = default;
   /// Projections of zero, for a checkpoint to be loaded into.
@@ -88,12 +99,26 @@ struct LanguageModel {
     require<ArgumentError>(c.pad_token < 0 || takes_mask, name, ": pad_token = ", c.pad_token,
                            ", but the trunk takes no mask. Leave padding out: the sequences of a batch may differ in length.");
     require<ArgumentError>(c.token_types >= 0, name, ": token_types = ", c.token_types, " must not be negative.");
+    require<ArgumentError>(c.classes >= 0 && (c.classes == 0 || c.pooler), name, ": classes = ", c.classes,
+                           ", of a model without a pooler. Build it with pooler = true.");
     embedding = Embedding<T>(c.vocabulary, channels);
     if (c.token_types > 0) {
       type_embedding.emplace(c.token_types, channels);
     }
     position = SinusoidPosition<T>(c.position, channels, c.max_length, T{1});
+    if (c.position == PositionForm::learned) {
+      position_table.emplace(c.max_length, channels);
+    }
     embedding_norm = Norm<T>(channels, c.embedding_norm_eps, c.embedding_norm);
+    if (c.embedding_projection) {
+      embedding_projection.emplace(channels, channels);
+    }
+    if (c.pooler) {
+      pooler.emplace(channels, channels);
+    }
+    if (c.classes > 0) {
+      classifier.emplace(channels, c.classes);
+    }
     if (c.head.form != HeadForm::none) {
       head.emplace(c.head, channels, c.vocabulary);
     }
@@ -105,6 +130,10 @@ struct LanguageModel {
     const Index channels = detail::block_of(c.trunk).channels;
     return Embedding<T>::value_count(Count(c.vocabulary) + c.token_types, channels) +
            SinusoidPosition<T>::value_count(c.position, channels, c.max_length) +
+           (c.position == PositionForm::learned ? LearnedPosition<T>::value_count(c.max_length, channels) : 0) +
+           (c.embedding_projection ? Linear<T>::value_count(channels, channels) : 0) +
+           (c.pooler ? Linear<T>::value_count(channels, channels) : 0) +
+           (c.classes > 0 ? Linear<T>::value_count(channels, c.classes) : 0) +
            Norm<T>::value_count(channels, c.embedding_norm) + Trunk::value_count(c.trunk) +
            LanguageModelHead<T>::value_count(c.head, channels, c.vocabulary);
   }
@@ -112,8 +141,10 @@ struct LanguageModel {
   static constexpr auto fields() {
     using M = LanguageModel;
     return std::tuple(field("embedding", &M::embedding), field("type_embedding", &M::type_embedding),
-                      field("position", &M::position), field("embedding_norm", &M::embedding_norm), field("trunk", &M::trunk),
-                      field("head", &M::head));
+                      field("position", &M::position), field("position_table", &M::position_table),
+                      field("embedding_norm", &M::embedding_norm), field("embedding_projection", &M::embedding_projection),
+                      field("trunk", &M::trunk), field("head", &M::head), field("pooler", &M::pooler),
+                      field("classifier", &M::classifier));
   }
 
   /// Positions start as large as the embeddings, which they would otherwise drown: a model with positions of size 1 hardly
@@ -128,7 +159,9 @@ struct LanguageModel {
   /// Columns of the output.
   Index out() const { return head ? config.vocabulary : trunk.out(); }
   /// The longest text that it can serve.
-  Index longest() const { return std::min(trunk.longest(), position.longest()); }
+  Index longest() const {
+    return std::min({trunk.longest(), position.longest(), position_table ? position_table->longest() : State::unlimited});
+  }
 
   /// The logits (or hidden states) of every token of all sequences at once.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
@@ -150,6 +183,25 @@ struct LanguageModel {
       requires(takes_mask) {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());
     forward(tokens, sequences, output, workspace, mask, types);
+    return output;
+  }
+
+  /// One vector a sequence: tanh(P h + p) of its first hidden state h, or the scores of the classes for it.
+  /// Shapes: output is sequences × classes, or sequences × C without a classifier.
+  /// Errors: ArgumentError for a model without a pooler; ShapeError for an empty sequence; and as forward().
+  void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
+    constexpr Where where(name, "pooled");
+    require<ArgumentError>(pooler.has_value(), where, ": this model has no pooler. Build it with pooler = true.");
+    expect_input(where, tokens, sequences, Mask(), types);
+    expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, sequences);
+    apply_pooled(run, tokens, {.types = types}, Rows<T>(output));
+  }
+  /// The same, into a new matrix.
+  Matrix<T> pooled(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
+    Matrix<T> output(sequences.count(), classifier ? classifier->out() : trunk.out());
+    pooled(tokens, sequences, output, workspace, types);
     return output;
   }
 
@@ -177,6 +229,9 @@ struct LanguageModel {
   void expect_input(Where where, Tokens tokens, const Sequences& sequences, Mask mask, Tokens types) const {
     sequences.expect_total(where, static_cast<Index>(tokens.size()));
     position.expect_length(where, sequences.longest());
+    if (position_table) {
+      position_table->check(where, sequences, Mask());
+    }
     embedding.expect_known(where, tokens);
     require<ShapeError>(types.empty() || (type_embedding && types.size() == tokens.size()), where, ": types has ", types.size(),
                         " ids, expected ", type_embedding ? tokens.size() : 0, ".");
@@ -191,21 +246,40 @@ struct LanguageModel {
 
   template <class Run>
   auto apply(Run& run, Tokens tokens, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    auto x = run(embedding, tokens);  // N × C
-    if (type_embedding) {
-      x = add_embedding(run, x, type_embedding->weight, options.types, run.over(x));
-    }
-    x = run(position, x, {}, run.over(x));
-    x = run(embedding_norm, x, {}, run.over(x));
-    x = run.embedding_dropout(x);
-    x = run_trunk(run, tokens, x);
+    auto x = hidden_states(run, tokens, options);  // N × C
     if constexpr (Run::streams) {
       x = run.last_rows(x, std::min(options.outputs, run.count(x)));
     }
     return head ? run(*head, x, {.embedding = &embedding.weight}, to) : x;  // N × V
   }
 
+  /// The body of pooled(), for a training: sequences × classes, or × C.
+  template <class Run>
+  auto apply_pooled(Run& run, Tokens tokens, const Options<Run>& options, const PlaceOf<Run>& to) const {
+    const auto first = first_tokens(run, hidden_states(run, tokens, options));
+    const auto vectors = run(*pooler, first, {.activation = Activation::tanh}, classifier ? PlaceOf<Run>() : to);
+    return classifier ? run(*classifier, vectors, {}, to) : vectors;
+  }
+
  private:
+  template <class Run>
+  auto hidden_states(Run& run, Tokens tokens, const Options<Run>& options) const {
+    auto x = run(embedding, tokens);  // N × C
+    if (type_embedding) {
+      x = add_embedding(run, x, type_embedding->weight, options.types, run.over(x));
+    }
+    x = run(position, x, {}, run.over(x));
+    if (position_table) {
+      x = run(*position_table, x, {}, run.over(x));
+    }
+    x = run(embedding_norm, x, {}, run.over(x));
+    if (embedding_projection) {
+      x = run(*embedding_projection, x);
+    }
+    x = run.embedding_dropout(x);
+    return run_trunk(run, tokens, x);
+  }
+
   /// The trunk, without the padding where no mask says what to leave out.
   template <class Run>
   auto run_trunk(Run& run, Tokens tokens, const RowsOf<Run>& x) const {

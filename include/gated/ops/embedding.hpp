@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "gated/core/sequences.hpp"
 #include "gated/ops/gradients.hpp"
 
 /// @file
@@ -38,7 +39,8 @@ typename Run::Rows embed(Run& run, const Matrix<T>& weight, Tokens ids, const ty
   }
   if constexpr (Run::records) {
     run.push([&weight, ids, y](auto& back) {
-      detail::embed_backward(back, weight, [ids](Index t) { return ids[static_cast<std::size_t>(t)]; }, y);
+      detail::embed_backward(
+          back, weight, [ids](Index t) { return ids[static_cast<std::size_t>(t)]; }, y);
     });
   }
   return y;
@@ -59,6 +61,41 @@ typename Run::Rows add_embedding(Run& run, const typename Run::Rows& x, const Ma
     run.push([&weight, id, x, y](auto& back) {
       add_gradient(back, x, back.gradient(y));
       detail::embed_backward(back, weight, id, y);
+    });
+  }
+  return y;
+}
+
+/// y_t = x_t + table[position of t in its sequence]. ∂x = ∂y, ∂table[position] += ∂y_t. A stream goes on where it was.
+/// Errors: ShapeError for a sequence past the end of the table.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows add_positions(Run& run, const typename Run::Rows& x, const Matrix<T>& table, const typename Run::Place& to) {
+  Index first = 0;
+  if constexpr (Run::streams) {
+    first = run.position();
+  }
+  const Sequences& sequences = run.sequences();
+  sequences.expect_total("add_positions", run.count(x));
+  require<ShapeError>(first + sequences.longest() <= table.rows(), "add_positions: a sequence has ",
+                      first + sequences.longest(), " tokens, but the table has ", table.rows(), " rows.");
+  const auto y = run.make(run.count(x), run.width(x), to);
+  const View<T> from = run[x];
+  View<T> sum = run[y];
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index offset = sequences.offset(b), length = sequences.length(b);
+    sum.middleRows(offset, length) = from.middleRows(offset, length) + table.middleRows(first, length);
+  }
+  if constexpr (Run::records) {
+    run.push([&table, x, y, kept = run.kept_sequences()](auto& back) {
+      const ConstView<T> dy = back.gradient(y);
+      add_gradient(back, x, dy);
+      if (T* const to_table = back.gradient_of(table.data())) {
+        Eigen::Map<Matrix<T>> gradient(to_table, table.rows(), table.cols());
+        const Sequences split = back.sequences(kept);
+        for (Index b = 0; b < split.count(); ++b) {
+          gradient.topRows(split.length(b)) += dy.middleRows(split.offset(b), split.length(b));
+        }
+      }
     });
   }
   return y;

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "gated/io/name_map.hpp"
+
+/// @file
+/// Checkpoints of Hugging Face's transformers: FNet.
+
+namespace gated {
+
+namespace detail {
+
+inline void add_fnet_blocks(NameMap& names, const std::string& ours, const std::string& theirs) {
+  names.add(ours, theirs,
+            {{"token_norm", "fourier.output.LayerNorm"},
+             {"channel_mixer.proj_in", "intermediate.dense"},
+             {"channel_mixer.proj_out", "output.dense"},
+             {"channel_norm", "output.LayerNorm"}});
+}
+
+}  // namespace detail
+
+/// FNetEncoder as FnetEncoder.
+inline NameMap fnet_encoder_names() {
+  NameMap names{.origin = "transformers"};
+  detail::add_fnet_blocks(names, "blocks.*.", "layer.*.");
+  return names;
+}
+
+/// FNetModel, FNetForMaskedLM and FNetForPreTraining as Fnet, with the FnetHead of that class.
+inline NameMap fnet_names() {
+  NameMap names{.origin = "transformers",
+                .body = "fnet.",
+                .head = "cls.",
+                .rules = {{"embedding", "embeddings.word_embeddings"},
+                          {"type_embedding", "embeddings.token_type_embeddings"},
+                          {"position_table", "embeddings.position_embeddings"},
+                          {"embedding_norm", "embeddings.LayerNorm"},
+                          {"embedding_projection", "embeddings.projection"},
+                          {"pooler", "pooler.dense"},
+                          {"head.dense", "cls.predictions.transform.dense"},
+                          {"head.norm", "cls.predictions.transform.LayerNorm"},
+                          {"head.bias", "cls.predictions.bias"},
+                          {"classifier", "cls.seq_relationship"}},
+                .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
+                         {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
+                .ignored = {"embeddings.position_ids"}};
+  detail::add_fnet_blocks(names, "trunk.blocks.*.", "encoder.layer.*.");
+  return names;
+}
+
+}  // namespace gated

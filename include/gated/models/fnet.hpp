@@ -1,0 +1,89 @@
+#pragma once
+
+#include "gated/layers/feed_forward.hpp"
+#include "gated/layers/fourier_mixing.hpp"
+#include "gated/layers/mixer_block.hpp"
+#include "gated/models/language_model.hpp"
+
+/// @file
+/// FNet: an encoder whose tokens meet in a Fourier transform.
+
+namespace gated {
+
+/// A block of FNet: y = norm₁(x + Re(F_n x F_d)), then norm₂(y + feed-forward(y)).
+template <class T>
+using FnetBlock = MixerBlock<FourierMixing<T>, FeedForward<T>>;
+using FnetBlockConfig = MixerBlockConfig<FourierMixingConfig, FeedForwardConfig>;
+
+/// The blocks alone: Hugging Face's FNetEncoder.
+template <class T>
+using FnetEncoder = Stack<FnetBlock<T>>;
+
+/// The options of an FNet.
+using FnetConfig = LanguageModelConfig<StackConfig<FnetBlockConfig>>;
+
+/// FNet (arXiv:2105.03824), as Hugging Face builds it; io/hugging_face.hpp opens its checkpoints.
+///
+///     Fnet<float> model(fnet_base());                                        // FNetForMaskedLM
+///     Matrix<float> logits = model.forward(tokens, Sequences::of_lengths({12, 7}), workspace);
+///
+/// There is no mask: every token of a sequence reaches every other. In a batch here, texts of different lengths are sequences
+/// of their own, each transformed over its own tokens. The original knows no ragged batch: it pads to one length, and its
+/// padding is mixed in like words, so that its numbers depend on that length. To have them, pad as it was trained: each text to
+/// 512 tokens with id 3. See LanguageModel.
+template <class T>
+using Fnet = LanguageModel<FnetEncoder<T>>;
+
+/// What an FNet makes of its hidden states.
+enum class FnetHead {
+  none,          ///< nothing: FNetModel, with a pooler
+  masked_words,  ///< logits of the masked language model: FNetForMaskedLM
+  pretraining    ///< those, and whether the second sentence follows the first: FNetForPreTraining
+};
+
+/// The sizes of an FNet; the defaults are those of google/fnet-base.
+struct FnetSizes {
+  Index channels = 768;      ///< C
+  Index hidden = 3072;       ///< F
+  Index depth = 12;          ///< blocks
+  Index vocabulary = 32000;  ///< V
+  Index max_length = 512;    ///< positions
+  Index token_types = 4;     ///< kinds of segments
+};
+
+/// The blocks of Hugging Face's FNet.
+inline StackConfig<FnetBlockConfig> fnet_encoder(const FnetSizes& sizes = {}) {
+  return {.depth = sizes.depth,
+          .block = {.channels = sizes.channels,
+                    .norm_position = NormPosition::post,
+                    .norm_eps = 1e-12,
+                    .channel_mixer = {.hidden = sizes.hidden, .activation = Activation::gelu_tanh}}};
+}
+
+/// Hugging Face's FNet of any size.
+inline FnetConfig fnet(FnetHead head, const FnetSizes& sizes = {}) {
+  return {.vocabulary = sizes.vocabulary,
+          .token_types = sizes.token_types,
+          .position = PositionForm::learned,
+          .max_length = sizes.max_length,
+          .embedding_norm = NormForm::layer_norm,
+          .embedding_norm_eps = 1e-12,
+          .embedding_projection = true,
+          .pooler = true,
+          .classes = head == FnetHead::pretraining ? 2 : 0,
+          .head = {.form = head == FnetHead::none ? HeadForm::none : HeadForm::tied,
+                   .dense = true,
+                   .activation = Activation::gelu_tanh,
+                   .norm_eps = 1e-12,
+                   .bias = true},
+          .trunk = fnet_encoder(sizes)};
+}
+
+/// google/fnet-base: 83,485,184 parameters with the head for masked words.
+inline FnetConfig fnet_base(FnetHead head = FnetHead::masked_words) { return fnet(head); }
+/// google/fnet-large: 238,029,056.
+inline FnetConfig fnet_large(FnetHead head = FnetHead::masked_words) {
+  return fnet(head, {.channels = 1024, .hidden = 4096, .depth = 24});
+}
+
+}  // namespace gated
