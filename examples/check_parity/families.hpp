@@ -51,6 +51,7 @@ std::span<const Family> lucidrains_flash_families();
 std::span<const Family> junnyu_families();
 std::span<const Family> mmpose_families();
 std::span<const Family> hf_fnet_families();
+std::span<const Family> synthesizer_families();
 std::span<const Family> component_families();
 
 /// Every list.

@@ -1,0 +1,215 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/ops/synthesizer.hpp"
+
+/// @file
+/// The Synthesizer's token mixer: attention without queries that meet keys.
+
+namespace gated {
+
+/// What makes a Synthesizer's scores S.
+enum class SynthesizerForm {
+  random,             ///< S_ij = R_ij, learned: L² numbers a head
+  factorized_random,  ///< S = R₁ R₂ᵀ: 2·L·k numbers a head
+  dense,              ///< S_ij = relu(q_i) · Π_j: L·a numbers for all heads
+  factorized_dense  ///< S_ij = (relu(q_i) · A_⌊j/b⌋) (relu(q_i) · B_{j mod b}): (c + b)·a numbers for all heads, c·b = L
+};
+
+constexpr auto names_of(SynthesizerForm) {
+  return words_for<SynthesizerForm>("random", "factorized_random", "dense", "factorized_dense");
+}
+
+/// How dot products q_i · k_j join S.
+enum class SynthesizerMixture {
+  none,    ///< not at all
+  sum,     ///< S + q kᵀ
+  learned  ///< σ(α) S + (1 - σ(α)) q kᵀ with one learned α
+};
+
+constexpr auto names_of(SynthesizerMixture) { return words_for<SynthesizerMixture>("none", "sum", "learned"); }
+
+/// The options of a Synthesizer's attention.
+struct SynthesizerAttentionConfig {
+  Index channels = 0;                                     ///< C
+  Index heads = 1;                                        ///< h
+  Index head_width = 0;                                   ///< a, channels of a head; 0 for C / h
+  Index max_length = 0;                                   ///< L, the most tokens of a sequence
+  SynthesizerForm form = SynthesizerForm::random;         ///< of S
+  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< with dot products
+  Index rank = 8;                                         ///< k, of the factorized random form
+  std::array<Index, 2> factors{};                         ///< {c, b} of the factorized dense form, c·b = L
+  bool causal = false;                                    ///< tokens see no later ones
+
+  Index width() const { return head_width > 0 ? head_width : heads > 0 ? channels / heads : 0; }
+  bool is_dense() const { return form == SynthesizerForm::dense || form == SynthesizerForm::factorized_dense; }
+
+  template <class C = SynthesizerAttentionConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("head_width", &C::head_width),
+                      setting("max_length", &C::max_length), setting("form", &C::form), setting("mixture", &C::mixture),
+                      setting("rank", &C::rank), setting("factors", &C::factors), setting("causal", &C::causal));
+  }
+};
+
+/// y = Σ_heads softmax(S) V W_o with S as the form says (arXiv:2005.00743), before the softmax of which shorter sequences take
+/// the leading rows and columns.
+///
+/// There are no biases, and no 1/√a: it belongs to the start of W_q. The paper leaves open how factorized dense scores are
+/// tiled; here every column is another pair of factors, A's repeated b times in place and B's as a whole. A random form without
+/// softmax would be the spatial projection. In a body, run(layer, x, {.residual = …}): see Fused.
+/// Shapes: x and y are rows × C; y may be x.
+/// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError for sequences of more than L tokens.
+/// Cost: 2·rows·C·h·a flops for each projection (values and output, queries, keys) and those of synthesize(). A stream's state
+/// has L·h·a numbers, twice that in a mixture.
+template <class T>
+struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
+  using Scalar = T;
+  using Config = SynthesizerAttentionConfig;
+  template <class Run>
+  using Options = Fused<Run>;
+  static constexpr const char* name = "SynthesizerAttention";
+  static constexpr const char* architecture = "gated.SynthesizerAttention";
+
+  SynthesizerAttentionConfig config;
+  std::optional<Linear<T>> query;  ///< h·a × C: of dense forms and mixtures
+  std::optional<Linear<T>> key;    ///< h·a × C: of mixtures
+  Linear<T> value;                 ///< h·a × C
+  Linear<T> proj_out;              ///< C × h·a
+  Matrix<T> random;                ///< (h·L) × L: R
+  Matrix<T> left, right;           ///< (h·L) × k: R₁, R₂
+  Matrix<T> dense;                 ///< L × a: Π
+  Matrix<T> outer, inner;          ///< c × a, b × a: A, B
+  Vector<T> share;                 ///< 1: α
+
+  SynthesizerAttention() = default;
+  /// Projections of zero, for a checkpoint to be loaded into.
+  explicit SynthesizerAttention(const SynthesizerAttentionConfig& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.max_length > 0 && c.head_width >= 0, name,
+                           ": channels = ", c.channels, ", heads = ", c.heads, " and max_length = ", c.max_length,
+                           " must be positive, and head_width = ", c.head_width, " must not be negative.");
+    require<ArgumentError>(c.head_width > 0 || c.channels % c.heads == 0, name, ": heads = ", c.heads,
+                           " does not divide channels = ", c.channels, ". Set head_width.");
+    const Index a = c.width(), all = c.heads * a, rows = c.heads * c.max_length;
+    if (c.is_dense() || c.mixture != SynthesizerMixture::none) {
+      query.emplace(c.channels, all, false);
+    }
+    if (c.mixture != SynthesizerMixture::none) {
+      key.emplace(c.channels, all, false);
+    }
+    value = Linear<T>(c.channels, all, false);
+    proj_out = Linear<T>(all, c.channels, false);
+    switch (c.form) {
+      case SynthesizerForm::random:
+        random = Matrix<T>::Zero(rows, c.max_length);
+        break;
+      case SynthesizerForm::factorized_random:
+        require<ArgumentError>(c.rank > 0, name, ": rank = ", c.rank, " must be positive.");
+        left = right = Matrix<T>::Zero(rows, c.rank);
+        break;
+      case SynthesizerForm::dense:
+        dense = Matrix<T>::Zero(c.max_length, a);
+        break;
+      case SynthesizerForm::factorized_dense:
+        require<ArgumentError>(
+            c.factors[0] > 0 && c.factors[1] > 0 && c.factors[0] <= c.max_length && c.factors[0] * c.factors[1] == c.max_length,
+            name, ": factors = ", c.factors[0], " and ", c.factors[1], ", expected two whose product is ", c.max_length,
+            " = max_length.");
+        outer = Matrix<T>::Zero(c.factors[0], a);
+        inner = Matrix<T>::Zero(c.factors[1], a);
+        break;
+    }
+    share = Vector<T>::Zero(c.mixture == SynthesizerMixture::learned ? 1 : 0);
+  }
+  /// With the parameters that a training starts from.
+  SynthesizerAttention(const SynthesizerAttentionConfig& c, Random& rng) : SynthesizerAttention(c) { initialize(rng); }
+  /// The values in one of this configuration.
+  static Count value_count(const SynthesizerAttentionConfig& c) {
+    const Count all = Count(c.heads) * c.width(), rows = Count(c.heads) * c.max_length;
+    const bool mixes = c.mixture != SynthesizerMixture::none;
+    const Count projections = Count(c.channels) * all * (2 + (c.is_dense() || mixes ? 1 : 0) + (mixes ? 1 : 0));
+    const Count alpha = c.mixture == SynthesizerMixture::learned ? 1 : 0;
+    switch (c.form) {
+      case SynthesizerForm::random:
+        return projections + alpha + rows * c.max_length;
+      case SynthesizerForm::factorized_random:
+        return projections + alpha + 2 * rows * c.rank;
+      case SynthesizerForm::dense:
+        return projections + alpha + Count(c.max_length) * c.width();
+      case SynthesizerForm::factorized_dense:
+        break;
+    }
+    return projections + alpha + (Count(c.factors[0]) + c.factors[1]) * c.width();
+  }
+
+  static constexpr auto fields() {
+    using S = SynthesizerAttention;
+    return std::tuple(field("query", &S::query), field("key", &S::key), field("value", &S::value),
+                      field("proj_out", &S::proj_out), field("random", &S::random, Role::spatial, &S::random_shape),
+                      field("left", &S::left, Role::spatial, &S::factor_shape),
+                      field("right", &S::right, Role::spatial, &S::factor_shape), field("dense", &S::dense, Role::spatial),
+                      field("outer", &S::outer, Role::spatial), field("inner", &S::inner, Role::spatial),
+                      field("share", &S::share, Role::spatial));
+  }
+  Shape random_shape() const { return {config.heads, config.max_length, config.max_length}; }
+  Shape factor_shape() const { return {config.heads, config.max_length, config.rank}; }
+
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+  Index longest() const { return config.max_length; }
+  void check(Where where, const Sequences& sequences, Mask) const {
+    require<ShapeError>(sequences.longest() <= config.max_length, where, ": a sequence has ", sequences.longest(),
+                        " tokens, but there are scores for ", config.max_length, ". Build it with a larger max_length.");
+  }
+
+  /// The authors' start: N(0, 1/(C·a)) for queries, N(0, 1/C) for keys and values, N(0, 1/(h·a)) for the output; Glorot's
+  /// uniform numbers for what scores are made of, α = 0.
+  void initialize(Random& rng) {
+    const double channels = static_cast<double>(config.channels), a = static_cast<double>(config.width());
+    const auto normal = [&rng](Matrix<T>& m, double variance) { fill_normal(m, std::sqrt(variance), rng); };
+    if (query) {
+      normal(query->weight, 1 / (channels * a));
+    }
+    if (key) {
+      normal(key->weight, 1 / channels);
+    }
+    normal(value.weight, 1 / channels);
+    normal(proj_out.weight, 1 / (static_cast<double>(config.heads) * a));
+    for (Matrix<T>* m : {&random, &left, &right, &dense, &outer, &inner}) {
+      if (m->size() > 0) {
+        const Index rows = m == &random || m == &left || m == &right ? config.max_length : m->rows();
+        fill_uniform(*m, std::sqrt(6.0 / static_cast<double>(rows + m->cols())), rng);
+      }
+    }
+  }
+
+  /// What the op takes.
+  SynthesizedScores<T> scores() const {
+    const auto given = [](const Matrix<T>& m) { return m.size() > 0 ? &m : nullptr; };
+    return {config.heads, config.max_length, config.causal, given(random), given(left),
+            given(right), given(dense),      given(outer),  given(inner),  &share};
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+    SynthesizerInputs<Run> in{.v = run(value, x)};  // N × h·a
+    if (query) {
+      const auto q = run(*query, x);  // N × h·a
+      if (config.is_dense()) {
+        in.h = activate(run, q, Activation::relu);
+      }
+      if (key) {
+        in.q = q;
+        in.k = run(*key, x);
+      }
+    }
+    return run(proj_out, synthesize(run, scores(), in), fused, to);  // N × C
+  }
+};
+
+}  // namespace gated
