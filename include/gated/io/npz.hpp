@@ -1,0 +1,213 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gated/io/npy.hpp"
+
+/// @file
+/// Several arrays of NumPy in one file: what numpy.savez() writes.
+///
+/// The format: a ZIP archive of .npy files, which are stored as they are. All numbers in it are little-endian.
+
+namespace gated {
+
+namespace detail {
+
+/// The check sum of ZIP (CRC-32, reversed, 0xEDB88320).
+inline std::uint32_t zip_checksum(std::span<const std::byte> bytes, std::uint32_t sum = 0) {
+  static constexpr auto table = [] {
+    std::array<std::uint32_t, 256> entries{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) {
+        value = (value >> 1) ^ (value % 2 == 1 ? 0xEDB88320u : 0u);
+      }
+      entries[i] = value;
+    }
+    return entries;
+  }();
+  sum = ~sum;
+  for (const std::byte byte : bytes) {
+    sum = (sum >> 8) ^ table[(sum ^ static_cast<std::uint32_t>(byte)) % 256];
+  }
+  return ~sum;
+}
+
+/// The files in a ZIP archive, as far as numpy.savez() makes use of the format.
+class ZipParser {
+ public:
+  ZipParser(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {}
+
+  std::map<std::string, std::span<const std::byte>, std::less<>> parse() {
+    // The directory is found from the end, where a comment of up to 65,535 bytes may stand.
+    constexpr std::size_t end_size = 22, longest_comment = 65535;
+    expect(file_.size() >= end_size, "the file is too short for a ZIP archive. Is it truncated?");
+    std::size_t end = file_.size() - end_size;
+    const std::size_t first = end > longest_comment ? end - longest_comment : 0;
+    while (number<4>(end) != 0x06054B50) {
+      expect(end > first, "this is no .npz file: a ZIP archive's end is missing. Is the file truncated?");
+      --end;
+    }
+    const std::size_t count = number<2>(end + 10);
+    std::size_t entry = number<4>(end + 16);
+    expect(count != 0xFFFF && entry != 0xFFFFFFFF, "an archive of 4 GiB and more is not read. Use safetensors for it.");
+    for (std::size_t i = 0; i < count; ++i) {
+      entry = read_entry(entry);
+    }
+    return std::move(files_);
+  }
+
+ private:
+  template <class... Parts>
+  void expect(bool condition, const Parts&... parts) const {
+    require<FileError>(condition, name_, ": ", parts...);
+  }
+
+  template <std::size_t bytes>
+  std::size_t number(std::size_t at) const {
+    expect(at <= file_.size() && bytes <= file_.size() - at, "the archive points outside of itself. Is it truncated?");
+    std::size_t value = 0;
+    for (std::size_t i = bytes; i-- > 0;) {
+      value = value * 256 + static_cast<std::size_t>(file_[at + i]);
+    }
+    return value;
+  }
+
+  std::span<const std::byte> part(std::size_t at, std::size_t size) const {
+    expect(at <= file_.size() && size <= file_.size() - at, "the archive points outside of itself. Is it truncated?");
+    return file_.subspan(at, size);
+  }
+
+  /// Reads the directory's entry at `entry` and returns where the next one is.
+  std::size_t read_entry(std::size_t entry) {
+    expect(number<4>(entry) == 0x02014B50, "the archive's directory is broken.");
+    const std::size_t method = number<2>(entry + 10), size = number<4>(entry + 24), name_length = number<2>(entry + 28);
+    const std::size_t stored = number<4>(entry + 20), local = number<4>(entry + 42);
+    const auto name_bytes = part(entry + 46, name_length);
+    const std::string name(reinterpret_cast<const char*>(name_bytes.data()), name_bytes.size());
+    expect(method == 0, printable(name), " is compressed. Save it with numpy.savez(), which does not.");
+    expect(size != 0xFFFFFFFF && local != 0xFFFFFFFF && size == stored, printable(name),
+           " has 4 GiB and more, which is not read. Use safetensors for it.");
+    expect(number<4>(local) == 0x04034B50, printable(name), " is not where the directory says.");
+    const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
+    expect(zip_checksum(bytes) == number<4>(entry + 16), printable(name), " is damaged: its check sum is wrong.");
+    expect(files_.emplace(name, bytes).second, printable(name), " stands in the archive twice.");
+    return entry + 46 + name_length + number<2>(entry + 30) + number<2>(entry + 32);
+  }
+
+  std::span<const std::byte> file_;
+  std::string_view name_;
+  std::map<std::string, std::span<const std::byte>, std::less<>> files_;
+};
+
+}  // namespace detail
+
+/// Arrays by name, in a file that numpy.savez() wrote.
+///
+///     const NpzFile file("features.npz");
+///     const Matrix<float> x = file.read<float>("x");
+///
+/// Copies are cheap and share the mapped bytes. All methods are const and thread-safe.
+/// Errors: FileError, starting with the file's name, for a file that is missing, compressed or broken in any way.
+/// Cost: one pass over the file when it is opened, for its check sums.
+class NpzFile {
+ public:
+  explicit NpzFile(const std::filesystem::path& path) : NpzFile(MappedFile(path), path.string()) {}
+
+  /// Reads a file that is already in memory. `bytes` belong to the caller and must outlive the result.
+  static NpzFile parse(std::span<const std::byte> bytes, std::string name = "npz") { return NpzFile(bytes, std::move(name)); }
+
+  const std::map<std::string, NpyArray, std::less<>>& arrays() const { return arrays_; }
+
+  /// The array called `name` as a matrix: see to_matrix().
+  /// Errors: FileError with the nearest name if there is none, and as to_matrix() says.
+  template <detail::Readable T>
+  Matrix<T> read(std::string_view name) const {
+    const auto found = arrays_.find(name);
+    if (found == arrays_.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& [candidate, array] : arrays_) {
+        names.push_back(candidate);
+      }
+      const std::string nearest = printable(nearest_name(name, names));
+      raise<FileError>(name_, ": there is no array \"", printable(name), "\"",
+                       nearest.empty() ? text(".") : text("; the nearest name is \"", nearest, "\"."));
+    }
+    return to_matrix<T>(found->second, text(name_, ": ", name));
+  }
+
+ private:
+  NpzFile(MappedFile file, std::string name) : NpzFile(file.bytes(), std::move(name)) { file_ = std::move(file); }
+  NpzFile(std::span<const std::byte> bytes, std::string name) : name_(std::move(name)) {
+    for (const auto& [entry, array] : detail::ZipParser(bytes, name_).parse()) {
+      const std::string shown = text(name_, ": ", printable(entry));
+      arrays_.emplace(entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry, parse_npy(array, shown));
+    }
+  }
+
+  std::string name_;
+  std::optional<MappedFile> file_;
+  std::map<std::string, NpyArray, std::less<>> arrays_;
+};
+
+/// Writes matrices for numpy.load(), by name, completely or not at all.
+/// Errors: ArgumentError for 4 GiB and more, which safetensors can hold; FileError if the file cannot be written.
+template <std::floating_point T>
+void write_npz(const std::filesystem::path& path, const std::map<std::string, Matrix<T>>& arrays) {
+  std::string directory;
+  std::size_t offset = 0;
+  const auto append = [](std::string& out, int bytes, std::size_t value) {
+    for (int i = 0; i < bytes; ++i) {
+      out += static_cast<char>(value % 256);
+      value /= 256;
+    }
+  };
+  AtomicFile file(path);
+  for (const auto& [name, numbers] : arrays) {
+    const std::string header = detail::npy_header<T>(numbers.rows(), numbers.cols()), entry = name + ".npy";
+    const auto bytes = std::as_bytes(std::span(numbers.data(), static_cast<std::size_t>(numbers.size())));
+    const std::size_t size = header.size() + bytes.size();
+    require<ArgumentError>(size < 0xFFFFFFFF - offset && entry.size() < 0x10000 && arrays.size() < 0xFFFF, path.string(),
+                           ": the file would have 4 GiB and more. Use safetensors for it.");
+    std::string common;             // of the local header and the directory
+    append(common, 2, 20);          // version
+    append(common, 2, 0x0800);      // names are UTF-8
+    append(common, 2, 0);           // stored
+    append(common, 4, 0x00210000);  // 1 January 1980
+    append(common, 4, detail::zip_checksum(bytes, detail::zip_checksum(std::as_bytes(std::span(header)))));
+    append(common, 4, size);
+    append(common, 4, size);
+    append(common, 2, entry.size());
+    append(common, 2, 0);  // nothing extra
+    file.write(std::as_bytes(std::span(std::string_view("PK\x03\x04"))));
+    file.write(std::as_bytes(std::span(common)));
+    file.write(std::as_bytes(std::span(entry)));
+    file.write(std::as_bytes(std::span(header)));
+    file.write(bytes);
+    directory += "PK\x01\x02";
+    append(directory, 2, 20);
+    directory += common;
+    append(directory, 10, 0);  // no comment, first disk, no attributes
+    append(directory, 4, offset);
+    directory += entry;
+    offset += 4 + common.size() + entry.size() + size;
+  }
+  std::string end = "PK\x05\x06";
+  append(end, 4, 0);  // one disk
+  append(end, 2, arrays.size());
+  append(end, 2, arrays.size());
+  append(end, 4, directory.size());
+  append(end, 4, offset);
+  append(end, 2, 0);  // no comment
+  file.write(std::as_bytes(std::span(directory)));
+  file.write(std::as_bytes(std::span(end)));
+  file.commit();
+}
+
+}  // namespace gated

@@ -1,0 +1,108 @@
+#include "gated/io/npz.hpp"
+
+#include <gtest/gtest.h>
+
+#include "files.hpp"
+#include "tests/core/numbers.hpp"
+
+namespace gated {
+namespace {
+
+using test::temporary;
+
+const std::filesystem::path case_file = std::filesystem::path(GATED_REFERENCE_DIR) / "../io/npy_cases.npz";
+
+TEST(Npz, ReadsEveryTypeThatNumpyWrites) {
+  const NpzFile file(case_file);
+  EXPECT_EQ(file.arrays().size(), 16u);
+  for (const char* const name : {"f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1"}) {
+    const Matrix<double> x = file.read<double>(name);
+    ASSERT_EQ(x.rows(), 6) << name;
+    ASSERT_EQ(x.cols(), 4) << name;
+    for (Index i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(x.data()[i], static_cast<double>(i - (name[0] == 'u' ? 0 : 5))) << name;
+    }
+  }
+  EXPECT_EQ(file.read<Index>("i8")(5, 3), 18);
+  EXPECT_EQ(file.read<std::uint8_t>("bool"), (Matrix<std::uint8_t>(3, 4) << 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1).finished());
+}
+
+TEST(Npz, ReadsArraysOfAllFormsAsMatrices) {
+  const NpzFile file(case_file);
+  EXPECT_EQ(file.read<float>("by_columns"), (Matrix<float>(3, 4) << 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11).finished());
+  EXPECT_EQ(file.read<double>("scalar"), Matrix<double>::Constant(1, 1, 2.5));
+  EXPECT_EQ(file.read<float>("vector"), (Matrix<float>(3, 1) << 1.5f, -2.5f, 3.5f).finished());
+  EXPECT_EQ(file.read<float>("empty").rows(), 0);
+  EXPECT_EQ(file.read<float>("empty").cols(), 4);
+}
+
+TEST(Npz, ReadsBackWhatItWrote) {
+  const auto path = temporary("x.npz");
+  const std::map<std::string, Matrix<float>> arrays{
+      {"a", test::random_matrix<float>(5, 7, 1)}, {"blocks.0/weight", test::random_matrix<float>(3, 2, 2)}, {"e", {}}};
+  write_npz(path, arrays);
+  const NpzFile file(path);
+  ASSERT_EQ(file.arrays().size(), 3u);
+  for (const auto& [name, numbers] : arrays) {
+    EXPECT_TRUE(test::same_bits(file.read<float>(name), numbers)) << name;
+  }
+  write_npz<double>(path, {});
+  EXPECT_TRUE(NpzFile(path).arrays().empty());
+}
+
+TEST(Npz, SaysWhatIsMissing) {
+  const NpzFile file(case_file);
+  EXPECT_NE(test::error_of<FileError>([&] {
+              file.read<float>("vectr");
+            }).find("there is no array \"vectr\"; the nearest name is \"vector\"."),
+            std::string::npos);
+  EXPECT_NE(test::error_of<FileError>([&] { file.read<Index>("f4"); }).find("npy_cases.npz: f4: the numbers are F32"),
+            std::string::npos);
+  EXPECT_THROW(file.read<std::uint8_t>("i8"), FileError) << "negative numbers do not fit";
+}
+
+TEST(Npz, RefusesBrokenArchives) {
+  const std::string good = test::read_text(case_file);
+  const auto refused = [](std::string file, std::string_view why) {
+    const std::string what = test::error_of<FileError>([&] { NpzFile::parse(std::as_bytes(std::span(file)), "x.npz"); });
+    EXPECT_TRUE(what.starts_with("x.npz: ")) << what;
+    EXPECT_NE(what.find(why), std::string::npos) << what;
+  };
+  refused("", "too short");
+  refused(std::string(100, 'x'), "this is no .npz file");
+  refused(good.substr(0, good.size() - 1), "this is no .npz file");
+  refused(good.substr(1), "");
+  const auto changed = [&](std::size_t at, char to) {
+    std::string file = good;
+    file[at] = to;
+    return file;
+  };
+  const std::size_t directory = good.find("PK\1\2");
+  refused(changed(directory, 'X'), "directory is broken");
+  refused(changed(directory + 10, '\10'), "is compressed. Save it with numpy.savez()");
+  refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "check sum");
+  refused(changed(directory + 45, '\100'), "outside of itself");
+  refused(changed(200, static_cast<char>(good[200] ^ 1)), "check sum");
+  EXPECT_NO_THROW(NpzFile::parse(std::as_bytes(std::span(good))));
+}
+
+TEST(Npz, AnyChangedOrMissingByteIsRefusedOrHarmless) {
+  const std::string good = test::read_text(case_file);
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (std::string file : {good, good.substr(0, at)}) {
+      if (at < file.size()) {
+        file[at] = static_cast<char>(~file[at]);
+      }
+      try {
+        const NpzFile read = NpzFile::parse(std::as_bytes(std::span(file)), "x.npz");
+        for (const auto& [name, array] : read.arrays()) {
+          to_matrix<double>(array, name);
+        }
+      } catch (const FileError&) {
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gated
