@@ -43,6 +43,15 @@ TEST(SafetensorsHeader, AcceptsTensorsMetadataAndPadding) {
   EXPECT_EQ(contents.tensors.at("b").count(), 1u);
 }
 
+TEST(SafetensorsHeader, NamesWhatPeopleHaveInPlaceOfTheFile) {
+  const std::string rest(100, '\1');
+  expect_refused("PK\x03\x04" + rest, "this is a ZIP archive, such as torch.save() writes (.pth, .pt, .bin)");
+  expect_refused("\x80\x02\x8a\x0a" + rest, "this is a Python pickle");
+  expect_refused("PK\x03\x04" + rest, "examples/convert/convert.py");
+  expect_refused("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 77\n", "this is a Git-LFS pointer");
+  expect_refused("<!DOCTYPE html>" + rest, "this is a web page");
+}
+
 TEST(SafetensorsHeader, AcceptsAFileWithoutTensors) { EXPECT_TRUE(parse(file_of("{}", 0)).tensors.empty()); }
 
 TEST(SafetensorsHeader, AcceptsTensorsOfSizeZero) {

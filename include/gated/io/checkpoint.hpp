@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "gated/core/parameters.hpp"
 #include "gated/io/name_map.hpp"
+#include "gated/io/origin.hpp"
 #include "gated/io/safetensors.hpp"
 #include "gated/io/safetensors_writer.hpp"
 
@@ -40,6 +42,66 @@ inline NameMap as_in(const SafetensorsFile& file, NameMap names) {
   return names;
 }
 
+/// "blocks.*.norm.weight" of "blocks.3.norm.weight": each component that is a number becomes a `*`.
+inline std::string folded(std::string_view name) {
+  std::string out;
+  while (!name.empty()) {
+    const std::string_view component = take_component(name);
+    const bool is_number = std::all_of(component.begin(), component.end(), [](char c) { return c >= '0' && c <= '9'; });
+    out += out.empty() ? "" : ".";
+    out += !component.empty() && is_number ? "*" : component;
+  }
+  return out;
+}
+
+/// Complaints of one kind. Those that differ in the numbers of blocks only count as one line.
+class FoldedList {
+ public:
+  explicit FoldedList(const char* what) : what_(what) {}
+
+  /// `name` is what the complaint is about, `rest` what stands after it. `hint()` is asked for once a line.
+  template <class Hint>
+  void add(const std::string& name, const std::string& rest, const Hint& hint) {
+    ++count_;
+    const auto [found, is_new] = places_.try_emplace(folded(name) + rest, lines_.size());
+    if (is_new) {
+      lines_.push_back({name, rest, lines_.size() < most_hints ? hint() : std::string(), 0});
+    }
+    ++lines_[found->second].count;
+  }
+  void add(const std::string& name, const std::string& rest) {
+    add(name, rest, [] { return std::string(); });
+  }
+
+  std::size_t count() const { return count_; }
+
+  /// At most `most` lines, the last of which says how many complaints are left out.
+  std::string text_of(std::size_t most) const {
+    const std::size_t shown = lines_.size() > most ? most - 1 : lines_.size();
+    std::string out;
+    std::size_t left = count_;
+    for (const Line& line : std::span(lines_).first(shown)) {
+      left -= line.count;
+      out += line.count == 1 ? text("\n  ", line.name, line.rest, line.hint)
+                             : text("\n  ", folded(line.name), line.rest, folded(line.hint), " (", line.count, " times)");
+    }
+    return left == 0 ? out : text(out, "\n  … and ", left, " more ", what_);
+  }
+
+ private:
+  /// A hostile file can ask for a million parameters, and the nearest name of each takes a millisecond or more.
+  static constexpr std::size_t most_hints = 20;
+
+  struct Line {
+    std::string name, rest, hint;
+    std::size_t count;
+  };
+  const char* what_;
+  std::vector<Line> lines_;
+  std::map<std::string, std::size_t> places_;  // of a folded line in lines_
+  std::size_t count_ = 0;
+};
+
 /// Everything that keeps a file from fitting a model.
 class LoadReport {
  public:
@@ -56,7 +118,7 @@ class LoadReport {
     }
   }
 
-  /// Raises FileError with the whole report unless every parameter found its tensor and every tensor its parameter.
+  /// Raises FileError with a report of at most 12 lines unless every parameter found its tensor and every tensor its parameter.
   void finish() {
     std::vector<std::string_view> unexpected;
     for (const auto& [name, entry] : file_.tensors()) {
@@ -69,34 +131,34 @@ class LoadReport {
         unexpected.push_back(name);
       }
     }
-    if (missing_.empty() && unexpected.empty() && misfits_.empty()) {
+    if (missing_.empty() && unexpected.empty() && mis_shaped_.count() + unconvertible_.count() == 0) {
       return;
     }
+    const std::string hint = recognised();
+    FoldedList missing("missing"), others("unexpected");
+    for (const Missing& one : missing_) {
+      missing.add(labelled(one.path, one.wanted.name), text(": expected ", describe_shape(one.wanted.shape), ", missing"), [&] {
+        const std::string_view nearest = hint.empty() ? near_name(one.wanted.name, unexpected) : std::string_view();
+        return nearest.empty() ? std::string() : "; nearest in the file: " + described(nearest);
+      });
+    }
+    for (const std::string_view name : unexpected) {
+      others.add(printable(name),
+                 text(" ", describe_shape(file_.tensor(name).shape), ": unexpected, no parameter has this name"));
+    }
+    const FoldedList* const lists[] = {&mis_shaped_, &unconvertible_, &missing, &others};
+    const auto kinds = std::count_if(std::begin(lists), std::end(lists), [](const auto* list) { return list->count() > 0; });
     std::string report = text(file_.name(), ": the file does not fit the model",
                               names_.origin.empty() ? "" : text(" (names of ", names_.origin, ")"),
-                              ", and nothing was loaded: ", missing_.size(), " missing, ", unexpected.size(), " unexpected, ",
-                              mis_shaped_, " mis-shaped, ", unconvertible_, " unconvertible.");
-    report += misfits_;
-    const auto list = [&](const auto& all, const char* what, const auto& line_of) {
-      for (const auto& one : std::span(all).first(std::min(all.size(), most_listed))) {
-        report += "\n  " + line_of(one);
-      }
-      report += all.size() > most_listed ? text("\n  … and ", all.size() - most_listed, " more ", what) : "";
-    };
-    list(missing_, "missing", [&](const Missing& missing) {
-      const std::string_view nearest = nearest_name(missing.wanted.name, unexpected);
-      return text(labelled(missing.path, missing.wanted.name), ": expected ", describe_shape(missing.wanted.shape), ", missing",
-                  nearest.empty() ? "" : "; nearest in the file: " + described(nearest));
-    });
-    list(unexpected, "unexpected",
-         [&](std::string_view name) { return described(name) + ": unexpected, no parameter has this name"; });
+                              ", and nothing was loaded: ", missing.count(), " missing, ", others.count(), " unexpected, ",
+                              mis_shaped_.count(), " mis-shaped, ", unconvertible_.count(), " unconvertible.", hint);
+    for (const FoldedList* const list : lists) {
+      report += list->text_of(10 / static_cast<std::size_t>(kinds));
+    }
     raise<FileError>(report);
   }
 
  private:
-  /// A hostile file can ask for a million parameters, and the nearest name of each takes a millisecond or more.
-  static constexpr std::size_t most_listed = 200;
-
   struct Missing {
     std::string path;
     FileTensor wanted;
@@ -113,16 +175,15 @@ class LoadReport {
     }
     used_.insert(found->first);
     const TensorEntry& entry = found->second;
-    const std::string line = text("\n  ", labelled(path, found->first), ": expected ", describe_shape(wanted.shape), ", got ");
+    const std::string name = labelled(path, found->first),
+                      expected = text(": expected ", describe_shape(wanted.shape), ", got ");
     if (entry.shape != wanted.shape) {
-      ++mis_shaped_;
-      misfits_ += text(line, describe_shape(entry.shape));
+      mis_shaped_.add(name, expected + describe_shape(entry.shape));
     } else if (!is_floating(entry.dtype)) {
-      ++unconvertible_;
-      misfits_ += text(line, name_of(entry.dtype), ", which holds no floating numbers");
+      unconvertible_.add(name, text(expected, name_of(entry.dtype), ", which holds no floating numbers"));
     } else if (const std::size_t at = first_misfit<T>(entry.dtype, entry.bytes); at != entry.count()) {
-      ++unconvertible_;
-      misfits_ += text(line, name_of(entry.dtype), " whose value at index ", at, " does not fit ", name_of(dtype_of<T>()));
+      unconvertible_.add(
+          name, text(expected, name_of(entry.dtype), " whose value at index ", at, " does not fit ", name_of(dtype_of<T>())));
     }
   }
 
@@ -132,9 +193,34 @@ class LoadReport {
     const auto& bytes = file_.tensor(copy).bytes;
     if (found == file_.tensors().end() ||
         !std::equal(bytes.begin(), bytes.end(), found->second.bytes.begin(), found->second.bytes.end())) {
-      ++unconvertible_;
-      misfits_ += text("\n  ", described(copy), ": expected to equal ", original, ", with which the model shares it");
+      unconvertible_.add(described(copy), text(": expected to equal ", original, ", with which the model shares it"));
     }
+  }
+
+  /// What the names and shapes in the file say it is, where that is another thing than it was taken for.
+  std::string recognised() const {
+    const Origin* const origin = origin_of(file_);
+    if (origin == nullptr) {
+      const auto ours = file_.metadata().find("architecture");
+      return ours == file_.metadata().end() || names_.origin.empty()
+                 ? ""
+                 : text("\n  The file holds a ", printable(ours->second), " with gated's own names: pass none.");
+    }
+    const std::string preset = std::string_view(origin->writer) == "timm" ? timm_preset_of(file_) : "";
+    const bool other_names = names_.origin != origin->writer;
+    if (!other_names && preset.empty()) {
+      return {};
+    }
+    return text(
+        "\n  ",
+        other_names ? text("These are ", origin->writer, "'s names: pass ", origin->names, " of ", origin->header, ".") : "",
+        other_names && !preset.empty() ? " " : "", preset.empty() ? "" : text("The shapes are those of ", preset, "."));
+  }
+
+  /// The nearest of `candidates`, if a slip of the pen may have made one of the other.
+  static std::string_view near_name(const std::string& name, const std::vector<std::string_view>& candidates) {
+    const std::string_view nearest = nearest_name(name, candidates);
+    return nearest.empty() || edit_distance(name, nearest) > 1 + name.size() / 3 ? std::string_view() : nearest;
   }
 
   /// Our name, and the file's where it differs.
@@ -151,8 +237,7 @@ class LoadReport {
   const NameMap& names_;
   std::set<std::string_view> used_;
   std::vector<Missing> missing_;
-  std::size_t mis_shaped_ = 0, unconvertible_ = 0;
-  std::string misfits_;
+  FoldedList mis_shaped_{"mis-shaped"}, unconvertible_{"unconvertible"};
 };
 
 }  // namespace detail
@@ -163,10 +248,10 @@ class LoadReport {
 /// and each tensor a parameter, unless the map ignores it or ties it to another. Tensors that a model shares may stand in the
 /// file once, as Python's save_model() leaves them. Constants, such as rotary frequencies, are taken from files that store them
 /// and computed otherwise.
-/// Errors: one FileError that lists all missing, unexpected, mis-shaped and unconvertible tensors (of missing and unexpected
-/// ones the first 200), with the nearest name for each missing one. The model is unchanged then. ArgumentError if the map does
-/// not suit the model.
-/// Cost: one pass over the file; two where values might not fit (F64 to float).
+/// Errors: one FileError of at most 12 lines that counts the missing, unexpected, mis-shaped and unconvertible tensors, shows
+/// the first of each, those that differ in the number of their block as one, and says by whom the file seems to be and which
+/// preset has its shapes. The model is unchanged then. ArgumentError if the map does not suit the model. Cost: one pass over
+/// the file; two where values might not fit (F64 to float).
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& map = {}) {
   const NameMap names = detail::as_in(file, map);

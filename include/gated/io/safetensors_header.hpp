@@ -73,6 +73,7 @@ class SafetensorsParser {
   /// The header's JSON; sets data_.
   std::string_view header_text() {
     expect(!file_.empty(), "the file is empty.");
+    expect_no_other_format();
     expect(file_.size() >= 8, "the file has ", file_.size(),
            " bytes, too short for the 8 bytes of a safetensors header length.");
     const auto length = load_value<std::uint64_t>(file_.data());
@@ -87,6 +88,24 @@ class SafetensorsParser {
     expect(header.front() == '{', "the header does not begin with '{'. Is this a safetensors file?");
     data_ = file_.subspan(8 + size);
     return header;
+  }
+
+  /// What people often have in place of the file that they mean.
+  void expect_no_other_format() const {
+    const std::string_view start(reinterpret_cast<const char*>(file_.data()), std::min<std::size_t>(file_.size(), 64));
+    constexpr const char* convert = " examples/convert/convert.py makes a safetensors file of it.";
+    expect(!start.starts_with("PK\x03\x04"),
+           "this is a ZIP archive, such as torch.save() writes (.pth, .pt, .bin), and no "
+           "safetensors file.",
+           convert);
+    expect(!start.starts_with("\x80\x02\x8a\x0a"),
+           "this is a Python pickle, such as torch.save() wrote before PyTorch 1.6 (.pth, .pt), and "
+           "no safetensors file.",
+           convert);
+    expect(!start.starts_with("version https://git-lfs"),
+           "this is a Git-LFS pointer, which stands for the file. Run `git lfs pull` where it was cloned, or download the file "
+           "itself.");
+    expect(!start.starts_with("<!") && !start.starts_with("<html"), "this is a web page and no safetensors file.");
   }
 
   void read_metadata(const Json& value) {

@@ -1,0 +1,93 @@
+#include "gated/io/origin.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "files.hpp"
+#include "gated/io/checkpoint.hpp"
+#include "gated/io/timm.hpp"
+
+namespace gated {
+namespace {
+
+using test::temporary;
+
+const Origin* origin_of_case(const std::string& name) {
+  return origin_of(SafetensorsFile(std::filesystem::path(GATED_REFERENCE_DIR) / (name + ".safetensors")));
+}
+
+TEST(Origin, IsKnownOfEveryKindOfFileByItsNames) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"timm_gmlp_small", "timm_names()"},
+      {"timm_gmlp_small_features", "timm_names()"},
+      {"lucid_gmlpvision", "lucidrains_vision_names(lucidrains_layout(file))"},
+      {"lucid_gmlp_causal", "lucidrains_language_model_names(lucidrains_layout(file))"},
+      {"lucid_amlp_noncausal", "lucidrains_language_model_names(lucidrains_layout(file))"},
+      {"lucid_gmlp_shift1_causal", "lucidrains_language_model_names(lucidrains_layout(file))"},
+      {"lucid_gmlp_features_causal_grad", "lucidrains_trunk_names(lucidrains_layout(file))"},
+      {"lucid_flashtr_causal", "lucidrains_flash_transformer_names()"},
+      {"lucid_flash_noncausal", "lucidrains_flash_names()"},
+      {"lucid_gau_causal", "lucidrains_gau_names()"},
+      {"junnyu_flashquad_model", "flash_quad_names()"},
+      {"junnyu_flashquad_mlm", "flash_quad_names()"},
+      {"junnyu_flash_model", "junnyu_flash_names()"},
+      {"gau_alpha_softmaxplus_mask", "gau_alpha_names()"},
+      {"rtmcc_self", "rtmcc_names()"},
+      {"labml_gmlp_block", "labml_block_names()"},
+  };
+  for (const auto& [name, names] : cases) {
+    const Origin* const origin = origin_of_case(name);
+    ASSERT_NE(origin, nullptr) << name;
+    EXPECT_STREQ(origin->names, names) << name;
+  }
+  EXPECT_EQ(origin_of_case("components"), nullptr);
+}
+
+TEST(Origin, EveryKnownOneSaysWhereItsNamesAre) {
+  for (const Origin& origin : known_origins) {
+    const auto header = std::filesystem::path(GATED_REFERENCE_DIR) / "../../include" / origin.header;
+    ASSERT_TRUE(std::filesystem::exists(header)) << header;
+    const std::string names(origin.names, std::string_view(origin.names).find('('));
+    EXPECT_NE(test::read_text(header).find("NameMap " + names + "("), std::string::npos) << names;
+  }
+}
+
+TEST(Origin, APublishedPresetIsKnownByItsShapes) {
+  const auto path = temporary("model.safetensors");
+  for (const auto& [config, preset] : {std::pair(gmlp_ti16_224(), "gmlp_ti16_224()"),
+                                       {gmlp_ti16_224(37), "gmlp_ti16_224(37)"},
+                                       {gmlp_s16_224(), "gmlp_s16_224()"}}) {
+    save_parameters(GmlpImageClassifier<float>(config), path, {}, timm_names());
+    EXPECT_EQ(timm_preset_of(SafetensorsFile(path)), preset);
+  }
+  auto other = gmlp_ti16_224();
+  other.trunk.depth = 29;
+  save_parameters(GmlpImageClassifier<float>(other), path, {}, timm_names());
+  EXPECT_EQ(timm_preset_of(SafetensorsFile(path)), "");
+  EXPECT_EQ(timm_preset_of(SafetensorsFile(std::filesystem::path(GATED_REFERENCE_DIR) / "timm_gmlp_small.safetensors")), "");
+}
+
+TEST(Origin, IsSaidWhereAFileDoesNotFit) {
+  const auto path = temporary("model.safetensors");
+  save_parameters(GmlpImageClassifier<float>(gmlp_ti16_224(37)), path, {}, timm_names());
+  GmlpImageClassifier<float> model(gmlp_s16_224());
+  const auto report = [&](const NameMap& names) {
+    const std::string what = test::error_of<FileError>([&] { load_parameters(model, SafetensorsFile(path), names); });
+    EXPECT_LE(std::count(what.begin(), what.end(), '\n'), 11) << what;
+    return what;
+  };
+  const std::string without_names = report({});
+  EXPECT_NE(without_names.find("\n  These are timm's names: pass timm_names() of gated/io/timm.hpp. The shapes are those of "
+                               "gmlp_ti16_224(37).\n"),
+            std::string::npos)
+      << without_names;
+  EXPECT_EQ(without_names.find("nearest"), std::string::npos) << "another's names have no nearest";
+  const std::string with_names = report(timm_names());
+  EXPECT_NE(with_names.find("\n  The shapes are those of gmlp_ti16_224(37).\n"), std::string::npos) << with_names;
+  EXPECT_NE(with_names.find("0 missing, 0 unexpected, 246 mis-shaped"), std::string::npos) << with_names;
+  EXPECT_NE(with_names.find("mis-shaped"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gated
