@@ -86,10 +86,13 @@ int run(const photos::Options& options) {
   const auto prepared = gated::prepare(model);
   Workspace<float> workspace(gated::Threads{options.threads});
   workspace.use(prepared);
-  Matrix<float> input = Matrix<float>::Zero(1, model.patch_embedding.pixels());
+  auto prepared_like = config;
+  prepared_like.crop_share = options.crop.value_or(config.crop_share);
+  gated::ImageInput<float> prepare(prepared_like);
+  Matrix<float> input = Matrix<float>::Zero(1, model.in());
   for (const auto& path : options.pictures) {
     const gated::Image picture = gated::read_image(path);
-    input = gated::image_input<float>(picture, config, options.crop);
+    prepare(picture, input);
     Matrix<float> probabilities = model.forward(input, workspace);
     gated::softmax<float>(probabilities, false, workspace);
     std::printf("\n%s: %td x %td pixels\n", path.filename().string().c_str(), picture.width, picture.height);

@@ -15,7 +15,7 @@ const char* const usage =
     "                            given) or gmlp_b16_224; the number of classes is taken from the file\n"
     "  --labels FILE             the names of the classes, one a line\n"
     "  --top N                   how many classes to show (5)\n"
-    "  --crop SHARE              model size / size that the shortest edge is resized to (0.875)\n"
+    "  --crop SHARE              model size / size that the shortest edge is resized to (the model's)\n"
     "  --threads N               threads to use (1)\n"
     "  --random                  random weights and no pictures: only the speed means something\n"
     "  --help                    show this text\n";

@@ -17,7 +17,7 @@ struct Options {
   std::string preset = "gmlp_s16_224";
   std::filesystem::path labels;
   gated::Index top = 5;
-  double crop = gated::timm_crop;
+  std::optional<double> crop;
   int threads = 1;
   bool random = false;
   bool help = false;

@@ -48,8 +48,9 @@ LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpI
 }
 
 gated::Matrix<float> inputs_from(const gated::Matrix<float>& pixels, const gated::GmlpImageClassifierConfig& config) {
-  const auto mean = static_cast<float>(config.pixel_mean), deviation = static_cast<float>(config.pixel_deviation);
-  return (pixels.array() - mean) / deviation;
+  gated::Matrix<float> inputs = pixels;
+  gated::scale_pixels<float>(inputs, config);
+  return inputs;
 }
 
 }  // namespace digits

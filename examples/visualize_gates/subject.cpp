@@ -22,9 +22,8 @@ void run(const Model& model, const std::string& source, gated::Workspace<float>&
     if (given.size() == 0) {
       gated::fill_normal(image, 1.0, random);
     } else {
-      const auto mean = static_cast<float>(model.config.pixel_mean),
-                 deviation = static_cast<float>(model.config.pixel_deviation);
-      image = (given.row(0).array() - mean) / deviation;
+      image = given.row(0);
+      gated::scale_pixels<float>(image, model.config);
     }
     model.forward(image, workspace);
   } else {

@@ -147,5 +147,23 @@ TEST(ConfigJson, RefusesToWriteWhatJsonCannotSay) {
   test::expect_error<ArgumentError>([&] { to_json(config); }, {"colour", "no word"});
 }
 
+struct Pictures {
+  PerChannel mean = 0.5;
+  template <class C = Pictures>
+  static constexpr auto fields() {
+    return std::tuple{setting("mean", &C::mean)};
+  }
+};
+
+TEST(ConfigJson, ANumberForEachChannelIsOneOrThree) {
+  EXPECT_EQ(to_json(Pictures{}), R"({"mean":0.5})");
+  EXPECT_EQ(to_json(Pictures{.mean = {0.25, 0.5, 1}}), R"({"mean":[0.25,0.5,1.0]})");
+  EXPECT_EQ(from_json<Pictures>(R"({"mean": 2})").mean, PerChannel(2));
+  EXPECT_EQ(from_json<Pictures>(R"({"mean": [1, 2, 3]})").mean, PerChannel(1, 2, 3));
+  for (const char* const wrong : {R"({"mean": [1, 2]})", R"({"mean": "1"})", R"({"mean": null})", R"({"mean": [1, 2, "3"]})"}) {
+    EXPECT_THROW(from_json<Pictures>(wrong), ArgumentError) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace gated

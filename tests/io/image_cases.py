@@ -5,7 +5,7 @@
     python3 image_cases.py --check      proves that Pillow still gives the same
 
 Needs Pillow (written with 9.4) and numpy. Tensors are U8, height x width x channels:
-  resize.<k>.in, resize.<k>.out    Image.resize(..., BICUBIC)
+  resize.<k>.in, resize.<k>.out, resize.<k>.bilinear    Image.resize(..., BICUBIC) and BILINEAR
   crop.<k>.in, crop.<k>.out        torchvision's Resize(shortest edge) and CenterCrop, restated
   grey.in, grey.out                convert("L");  palette, grey_alpha: convert("RGB") of the PNG files below
   <name>.file                      the bytes of a PNG or JPEG file;  <name>.pixels its pixels
@@ -43,9 +43,9 @@ def picture(width, height, channels, seed):
     return np.clip(np.rint(values), 0, 255).astype(np.uint8)
 
 
-def resize(array, size):
+def resize(array, size, method=Image.Resampling.BICUBIC):
     """Each channel alone: Pillow would multiply by alpha first."""
-    planes = [np.asarray(Image.fromarray(array[:, :, c]).resize(size, Image.Resampling.BICUBIC)) for c in range(array.shape[2])]
+    planes = [np.asarray(Image.fromarray(array[:, :, c]).resize(size, method)) for c in range(array.shape[2])]
     return np.stack(planes, axis=2)
 
 
@@ -66,6 +66,7 @@ def cases():
     for k, (shape, size) in enumerate(RESIZES):
         tensors[f"resize.{k}.in"] = picture(*shape, k)
         tensors[f"resize.{k}.out"] = resize(tensors[f"resize.{k}.in"], size)
+        tensors[f"resize.{k}.bilinear"] = resize(tensors[f"resize.{k}.in"], size, Image.Resampling.BILINEAR)
     whole = picture(33, 18, 3, 50)  # Pillow's own path for all channels at once gives the same
     assert (np.asarray(Image.fromarray(whole).resize((11, 40), Image.Resampling.BICUBIC)) == resize(whole, (11, 40))).all()
     for k, (width, height, channels, edge, share) in enumerate(CROPS):

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "files.hpp"
+#include "gated/models/gmlp_image_classifier.hpp"
 #include "image_cases.hpp"
+#include "tests/core/allocations.hpp"
 
 namespace gated {
 namespace {
@@ -33,12 +35,96 @@ TEST(ImageInput, CoversASizeThatIsNotSquare) {
 }
 
 TEST(ImageInput, IsNormalisedChannelByChannel) {
-  const GmlpImageClassifierConfig config{.image = {1, 2}, .patch = {1, 1}, .pixel_mean = 0.5, .pixel_deviation = 0.25};
-  Matrix<double> row(1, 6);
-  write_image_row<double>({2, 1, 3, {0, 51, 102, 153, 204, 255}}, config, row);
+  const Image image{2, 1, 3, {0, 51, 102, 153, 204, 255}};
+  GmlpImageClassifierConfig config{
+      .image = {1, 2}, .patch = {1, 1}, .pixel_mean = 0.5, .pixel_deviation = 0.25, .crop_share = 1};
   Matrix<double> expected(1, 6);
   expected << -2, 0.4, -1.2, 1.2, -0.4, 2;
-  EXPECT_LT((row - expected).cwiseAbs().maxCoeff(), 1e-15);
+  EXPECT_LT((image_input<double>(image, config) - expected).cwiseAbs().maxCoeff(), 1e-15);
+  config.pixel_mean = {0, 0.2, 0.4};
+  config.pixel_deviation = {1, 2, 4};
+  expected << 0, 0.6, 0, 0.3, 0, 0.15;
+  EXPECT_LT((image_input<double>(image, config) - expected).cwiseAbs().maxCoeff(), 1e-15);
+  Matrix<double> pixels(1, 6);
+  pixels << 0, 0.6, 0.2, 0.8, 0.4, 1;
+  scale_pixels<double>(pixels, config);
+  EXPECT_LT((pixels - expected).cwiseAbs().maxCoeff(), 1e-15);
+}
+
+/// `image`, of three channels, in another order of bytes and with `gap` bytes after each row.
+std::vector<std::uint8_t> as_frame(const Image& image, PixelOrder order, Index gap) {
+  std::vector<std::uint8_t> bytes;
+  for (Index y = 0; y < image.height; ++y) {
+    for (Index x = 0; x < image.width; ++x) {
+      const std::uint8_t* const p = image.pixels.data() + 3 * (y * image.width + x);
+      switch (order) {
+        case PixelOrder::grey:
+          bytes.push_back(p[0]);
+          break;
+        case PixelOrder::grey_alpha:
+          bytes.insert(bytes.end(), {p[0], 7});
+          break;
+        case PixelOrder::rgb:
+          bytes.insert(bytes.end(), {p[0], p[1], p[2]});
+          break;
+        case PixelOrder::rgba:
+          bytes.insert(bytes.end(), {p[0], p[1], p[2], 7});
+          break;
+        case PixelOrder::bgr:
+          bytes.insert(bytes.end(), {p[2], p[1], p[0]});
+          break;
+        case PixelOrder::bgra:
+          bytes.insert(bytes.end(), {p[2], p[1], p[0], 7});
+          break;
+      }
+    }
+    bytes.insert(bytes.end(), static_cast<std::size_t>(gap), 99);
+  }
+  return bytes;
+}
+
+TEST(ImageInput, ReadsCameraFramesOfEveryOrderWhereTheyLie) {
+  const Image image = image_case("crop.0.in");
+  for (const Index channels : {1, 3}) {
+    const GmlpImageClassifierConfig config{.image = {16, 24}, .patch = {8, 8}, .image_channels = channels};
+    for (const PixelOrder order :
+         {PixelOrder::grey, PixelOrder::grey_alpha, PixelOrder::rgb, PixelOrder::rgba, PixelOrder::bgr, PixelOrder::bgra}) {
+      Image shown = image;
+      if (bytes_of(order) < 3) {  // grey: the first channel
+        for (std::size_t i = 0; i < shown.pixels.size(); ++i) {
+          shown.pixels[i] = shown.pixels[i - i % 3];
+        }
+      }
+      // As with_channels(), evaluation_crop() and the arithmetic of one pixel give it.
+      const Image seen = evaluation_crop(with_channels(shown, channels), config.image);
+      Matrix<float> expected(1, channels * 16 * 24), row(1, channels * 16 * 24);
+      for (Index i = 0; i < expected.size(); ++i) {
+        const auto byte = seen.pixels[static_cast<std::size_t>(i % (16 * 24) * channels + i / (16 * 24))];
+        expected(0, i) = static_cast<float>((byte / 255.0 - 0.5) / 0.5);
+      }
+      ImageInput<float> prepare(config);
+      for (const Index gap : {0, 13}) {
+        const auto bytes = as_frame(image, order, gap);
+        const Index stride = image.width * bytes_of(order) + gap;
+        const PixelView frame{bytes.data(), image.width, image.height, stride, order};
+        prepare(frame, row);
+        EXPECT_EQ(row, expected) << static_cast<int>(order) << ", " << gap << ", " << channels;
+        const PixelView flipped{bytes.data() + (image.height - 1) * stride, image.width, image.height, -stride, order};
+        EXPECT_EQ(test::allocations_during([&] { prepare(flipped, row); }), 0);
+        EXPECT_NE(row, expected);
+      }
+    }
+  }
+}
+
+TEST(ImageInput, AllocatesNothingForTheNextFrame) {
+  const Image frame = image_case("crop.0.in");
+  const GmlpImageClassifierConfig config{.image = {16, 16}, .patch = {8, 8}};
+  ImageInput<float> prepare(config);
+  Matrix<float> row(1, 3 * 16 * 16);
+  prepare(frame, row);
+  EXPECT_EQ(test::allocations_during([&] { prepare(frame, row); }), 0);
+  EXPECT_EQ(row, image_input<float>(frame, config));
 }
 
 TEST(ImageInput, TakesAnyPicture) {
@@ -52,19 +138,21 @@ TEST(ImageInput, TakesAnyPicture) {
 
 TEST(ImageInput, RefusesWhatDoesNotFit) {
   const GmlpImageClassifierConfig config{.image = {2, 2}, .patch = {1, 1}};
-  Matrix<float> row(1, 12);
-  test::expect_error<ShapeError>(
+  const std::vector<std::uint8_t> bytes(12);
+  Matrix<float> row(1, 12), narrow(1, 11);
+  ImageInput<float> prepare(config);
+  test::expect_error<ShapeError>([&] { prepare({bytes.data(), 2, 2, 6, PixelOrder::rgb}, narrow); }, {"row is 1 × 11"});
+  test::expect_error<ArgumentError>(
       [&] {
-        write_image_row<float>({1, 1, 3, {1, 2, 3}}, config, row);
+        prepare({bytes.data(), 2, 2, 5, PixelOrder::rgb}, row);
       },
-      {"the image is 1 × 1 with 3 channels, expected 2 × 2 with 3"});
-  Matrix<float> narrow(1, 11);
-  test::expect_error<ShapeError>(
-      [&] {
-        write_image_row<float>({2, 2, 3, std::vector<std::uint8_t>(12)}, config, narrow);
-      },
-      {"row is 1 × 11"});
-  test::expect_error<ArgumentError>([&] { image_input<float>({1, 1, 3, {1, 2, 3}}, config, 1.5); }, {"crop_share = 1.5"});
+      {"stride = 5, expected at least the 6 bytes of a row"});
+  test::expect_error<ArgumentError>([&] { prepare({bytes.data(), 0, 2, 6, PixelOrder::rgb}, row); }, {"the picture is 0 × 2"});
+  test::expect_error<ArgumentError>([&] { prepare({nullptr, 2, 2, 6, PixelOrder::rgb}, row); }, {"with pixels"});
+  test::expect_error<ShapeError>([&] { prepare(Image{2, 2, 3, {1, 2}}, row); }, {"the image has 2 bytes"});
+  test::expect_error<ArgumentError>([&] { evaluation_crop({1, 1, 3, {1, 2, 3}}, {2, 2}, 1.5); }, {"crop_share = 1.5"});
+  test::expect_error<ArgumentError>([] { ImageInput<float>(GmlpImageClassifierConfig{.image_channels = 2}); },
+                                    {"the model takes 2 channels, but pictures have 1 or 3"});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "files.hpp"
 #include "image_cases.hpp"
+#include "tests/core/allocations.hpp"
 
 namespace gated {
 namespace {
@@ -13,23 +14,52 @@ using test::image_case, test::image_cases, test::largest_difference;
 TEST(ImageResize, GivesThePixelsOfPillow) {
   int cases = 0;
   for (; image_cases().tensors().count(text("resize.", cases, ".in")) > 0; ++cases) {
-    const Image expected = image_case(text("resize.", cases, ".out"));
-    const Image got = resize_bicubic(image_case(text("resize.", cases, ".in")), expected.width, expected.height);
-    EXPECT_EQ(largest_difference(got, expected), 0) << "case " << cases;
+    const Image image = image_case(text("resize.", cases, ".in"));
+    for (const auto& [name, interpolation] :
+         {std::pair(".out", Interpolation::bicubic), {".bilinear", Interpolation::bilinear}}) {
+      const Image expected = image_case(text("resize.", cases, name));
+      const Image got = resize(image, expected.width, expected.height, interpolation);
+      EXPECT_EQ(largest_difference(got, expected), 0) << "case " << cases << name;
+    }
   }
   EXPECT_EQ(cases, 13);
 }
 
 TEST(ImageResize, KeepsAPictureOfTheSameSize) {
   const Image image = image_case("grey.in");
-  EXPECT_EQ(resize_bicubic(image, image.width, image.height).pixels, image.pixels);
+  EXPECT_EQ(resize(image, image.width, image.height).pixels, image.pixels);
 }
 
 TEST(ImageResize, KeepsAConstantPictureConstant) {
   const Image grey{31, 17, 3, std::vector<std::uint8_t>(31 * 17 * 3, 201)};
   for (const auto& [width, height] : {std::pair<Index, Index>{5, 90}, {90, 5}, {1, 1}}) {
-    const Image resized = resize_bicubic(grey, width, height);
+    const Image resized = resize(grey, width, height);
     EXPECT_EQ(resized.pixels, std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height), 201));
+  }
+}
+
+TEST(ImageResize, APartIsThatOfTheWholeResizedPicture) {
+  const Image image = image_case("resize.10.in");  // 97 × 64 pixels
+  Resizer resizer;
+  for (const Interpolation interpolation : {Interpolation::bicubic, Interpolation::bilinear}) {
+    for (const auto& [width, height] : {std::pair<Index, Index>{24, 16}, {130, 70}, {97, 64}}) {
+      const Image whole = resize(image, width, height, interpolation);
+      Image part{9, 5, 3, std::vector<std::uint8_t>(9 * 5 * 3)};
+      const auto run = [&] {
+        resizer.run(
+            {.from = {64, 97},
+             .to = {height, width},
+             .left = 3,
+             .top = 7,
+             .part = {5, 9},
+             .channels = 3,
+             .interpolation = interpolation},
+            [&](Index y) { return image.pixels.data() + y * 97 * 3; }, part.pixels.data());
+      };
+      run();
+      EXPECT_EQ(largest_difference(part, crop(whole, 3, 7, 9, 5)), 0) << width;
+      EXPECT_EQ(test::allocations_during(run), 0);
+    }
   }
 }
 
@@ -44,9 +74,9 @@ TEST(ImageResize, CropsTheGivenPart) {
 
 TEST(ImageResize, RefusesSizesThatMakeNoSense) {
   const Image image{2, 2, 1, {1, 2, 3, 4}};
-  test::expect_error<ArgumentError>([&] { resize_bicubic(image, 0, 3); }, {"resize_bicubic: 0 × 3 pixels"});
-  test::expect_error<ArgumentError>([&] { resize_bicubic(image, Index{1} << 20, Index{1} << 20); }, {"at most"});
-  test::expect_error<ShapeError>([] { resize_bicubic({2, 2, 1, {1, 2}}, 1, 1); }, {"resize_bicubic: the image has 2 bytes"});
+  test::expect_error<ArgumentError>([&] { resize(image, 0, 3); }, {"resize: 0 × 3 pixels"});
+  test::expect_error<ArgumentError>([&] { resize(image, Index{1} << 20, Index{1} << 20); }, {"at most"});
+  test::expect_error<ShapeError>([] { resize({2, 2, 1, {1, 2}}, 1, 1); }, {"resize: the image has 2 bytes"});
   test::expect_error<ArgumentError>([&] { crop(image, 1, 0, 2, 2); }, {"from (1, 0) on do not lie inside 2 × 2"});
   test::expect_error<ArgumentError>([&] { crop(image, -1, 0, 1, 1); }, {"do not lie inside"});
 }

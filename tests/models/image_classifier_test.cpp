@@ -263,6 +263,13 @@ TYPED_TEST(ImageClassifierOf, RefusesToBeBuiltFromConfigurationsThatMakeNoSense)
   refused([](auto& c) { c.image = {0, 0}; });
   refused([](auto& c) { c.norm_eps = -1; });
   refused([](auto& c) { c.pixel_deviation = 0; });
+  refused([](auto& c) { c.pixel_deviation = {1, 0, 1}; });
+  refused([](auto& c) { c.crop_share = 0; });
+  refused([](auto& c) { c.crop_share = 1.5; });
+  refused([](auto& c) {
+    c.image_channels = 1;
+    c.pixel_mean = {0.1, 0.2, 0.3};
+  });
   refused([](auto& c) { c.trunk.depth = -1; });
 }
 

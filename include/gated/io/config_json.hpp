@@ -13,12 +13,13 @@
 #include "gated/core/settings.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/strict_json.hpp"
+#include "gated/models/image_preparation.hpp"
 
 /// @file
 /// Configurations to and from JSON. What a configuration lists in fields() (core/settings.hpp) is all there is to say.
 ///
 /// Numbers, truth values and texts are JSON's own; an enumeration is its word; an optional is null or its value; a nested
-/// configuration is an object; arrays and vectors are arrays.
+/// configuration is an object; arrays and vectors are arrays; a number for each channel is one number, or three.
 
 namespace gated {
 
@@ -49,6 +50,8 @@ nlohmann::ordered_json json_of(const T& value, const std::string& key) {
   } else if constexpr (NamedEnum<T>) {
     require<ArgumentError>(!name_of(value).empty(), "to_json: ", key, ": the enumeration has no word for this value.");
     return std::string(name_of(value));
+  } else if constexpr (std::same_as<T, PerChannel>) {
+    return value.is_uniform() ? json_of(value[0], key) : json_of(std::array{value[0], value[1], value[2]}, key);
   } else if constexpr (IsOptionalValue<T>::value) {
     return value ? json_of(*value, key) : OrderedJson(nullptr);
   } else if constexpr (IsVector<T>::value || IsArray<T>::value) {
@@ -107,6 +110,15 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
     const auto value = json.is_string() ? value_named<T>(json.get_ref<const std::string&>()) : std::nullopt;
     expect(value.has_value(), "one of " + list_of_names<T>());
     out = *value;
+  } else if constexpr (std::same_as<T, PerChannel>) {
+    std::array<double, 3> values{};
+    if (json.is_array()) {
+      read_json(json, values, key, where);
+    } else {
+      read_json(json, values[0], key, where);
+      values.fill(values[0]);
+    }
+    out = {values[0], values[1], values[2]};
   } else if constexpr (IsOptionalValue<T>::value) {
     if (json.is_null()) {
       out.reset();

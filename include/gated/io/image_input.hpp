@@ -1,77 +1,154 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "gated/io/image_resize.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/image_classifier.hpp"
 
 /// @file
 /// From a picture to what an image classifier takes.
 
 namespace gated {
 
-/// What the shortest edge is resized to before the crop: model size / 0.875 for timm's gMLP models.
-inline constexpr double timm_crop = 0.875;
+namespace detail {
 
-/// The part of `image` that timm and torchvision show a model of `size` pixels in evaluation: the shortest edge becomes
-/// ⌊size / crop_share⌋ by resize_bicubic(), the other keeps the ratio (rounded down), and the centre is cut out.
-///
-/// For a size whose height and width differ, the picture is made just large enough to cover both edges divided by crop_share.
-/// Errors: ArgumentError unless 0 < crop_share ≤ 1, and if the result would be too large; those of expect_image().
-inline Image evaluation_crop(const Image& image, ImageSize size, double crop_share = timm_crop) {
-  expect_image("evaluation_crop", image);
-  require<ArgumentError>(size.height >= 1 && size.width >= 1, "evaluation_crop: the size is ", size.height, " × ", size.width,
+/// How a picture of `from` pixels is resized so that the middle of it, `size` pixels, is what is seen in evaluation.
+inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize size, double crop_share, Index channels,
+                                  Interpolation interpolation) {
+  require<ArgumentError>(size.height >= 1 && size.width >= 1, where, ": the size is ", size.height, " × ", size.width,
                          ", expected at least 1 × 1.");
-  require<ArgumentError>(crop_share > 0 && crop_share <= 1, "evaluation_crop: crop_share = ", crop_share,
+  require<ArgumentError>(crop_share > 0 && crop_share <= 1, where, ": crop_share = ", crop_share,
                          ", expected 0 < crop_share ≤ 1.");
   const auto target_of = [&](Index edge) { return static_cast<Index>(static_cast<double>(edge) / crop_share); };
   const Index target_width = target_of(size.width), target_height = target_of(size.height);
   // The edge that is relatively shorter meets its target exactly.
-  Index width = target_width, height = target_height;
+  ImageSize to = from;
   const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may have 32 bits
-  if (product(image.width, target_height) <= product(image.height, target_width)) {
-    height = static_cast<Index>(std::max<std::int64_t>(product(target_width, image.height) / image.width, target_height));
+  if (product(from.width, target_height) <= product(from.height, target_width)) {
+    to = {static_cast<Index>(std::max<std::int64_t>(product(target_width, from.height) / from.width, target_height)),
+          target_width};
   } else {
-    width = static_cast<Index>(std::max<std::int64_t>(product(target_height, image.width) / image.height, target_width));
+    to = {target_height,
+          static_cast<Index>(std::max<std::int64_t>(product(target_height, from.width) / from.height, target_width))};
   }
+  expect_size(where, to.width, to.height);
   // Half a pixel goes to the even number, as Python rounds.
   const auto half = [](Index spare) { return static_cast<Index>(std::nearbyint(static_cast<double>(spare) / 2)); };
-  return crop(resize_bicubic(image, width, height), half(width - size.width), half(height - size.height), size.width,
-              size.height);
+  return {.from = from,
+          .to = to,
+          .left = half(to.width - size.width),
+          .top = half(to.height - size.height),
+          .part = size,
+          .channels = channels,
+          .interpolation = interpolation};
 }
 
-/// Writes `image`, of the size and channels that `config` states, as one row of GmlpImageClassifier's input: channel by
-/// channel, row by row, (pixel / 255 - mean) / deviation. `row` is 1 × (channels · height · width).
-/// Errors: ShapeError.
+}  // namespace detail
+
+/// The part of `image` that timm and torchvision show a model of `size` pixels in evaluation: the shortest edge becomes
+/// ⌊size / crop_share⌋ by resize(), the other keeps the ratio (rounded down), and the centre is cut out.
+///
+/// For a size whose height and width differ, the picture is made just large enough to cover both edges divided by crop_share.
+/// Errors: ArgumentError unless 0 < crop_share ≤ 1, and if the result would be too large; those of expect_image().
+inline Image evaluation_crop(const Image& image, ImageSize size, double crop_share = 0.875,
+                             Interpolation interpolation = Interpolation::bicubic) {
+  expect_image("evaluation_crop", image);
+  const auto plan =
+      detail::evaluation_plan("evaluation_crop", {image.height, image.width}, size, crop_share, image.channels, interpolation);
+  Image part{size.width, size.height, image.channels,
+             std::vector<std::uint8_t>(static_cast<std::size_t>(size.area() * image.channels))};
+  Resizer().run(
+      plan, [&](Index y) { return image.pixels.data() + y * image.width * image.channels; }, part.pixels.data());
+  return part;
+}
+
+/// Pictures of any size, such as a camera's frames, as rows of a classifier's input, prepared as timm prepares them for
+/// evaluation: evaluation_crop(), then (pixel / 255 - mean) / deviation, channel by channel, row by row.
+///
+///     ImageInput<float> prepare(model.config);
+///     Matrix<float> input(1, model.in());
+///     for (;;) {
+///       prepare({.data = frame.bytes, .width = 1280, .height = 720, .stride = frame.stride, .order = PixelOrder::bgr}, input);
+///       model.forward(input, logits, workspace);
+///     }
+///
+/// Alpha is dropped, grey is repeated for models of colours, and colours become grey for models of one channel, as in
+/// with_channels().
+/// Errors: ArgumentError for a picture without pixels and a stride that is shorter than a row; ShapeError for the row.
+/// Cost: that of resize(), for the rows and columns that are seen; no allocation for a picture of the same size as the one
+/// before.
 template <class T>
-void write_image_row(const Image& image, const GmlpImageClassifierConfig& config, View<T> row) {
-  expect_image("write_image_row", image);
-  require<ShapeError>(
-      image.width == config.image.width && image.height == config.image.height && image.channels == config.image_channels,
-      "write_image_row: the image is ", image.width, " × ", image.height, " with ", image.channels, " channels, expected ",
-      config.image.width, " × ", config.image.height, " with ", config.image_channels, ". See image_input().");
-  const Index area = image.width * image.height;
-  expect_shape<T>("write_image_row", "row", row, 1, image.channels * area);
-  for (Index c = 0; c < image.channels; ++c) {
-    for (Index i = 0; i < area; ++i) {
-      const double pixel = image.pixels[static_cast<std::size_t>(i * image.channels + c)] / 255.0;
-      row(0, c * area + i) = static_cast<T>((pixel - config.pixel_mean) / config.pixel_deviation);
+class ImageInput {
+ public:
+  template <class TrunkConfig>
+  explicit ImageInput(const ImageClassifierConfig<TrunkConfig>& config)
+      : size_(config.image),
+        channels_(config.image_channels),
+        crop_share_(config.crop_share),
+        interpolation_(config.interpolation),
+        values_(static_cast<std::size_t>(256 * channels_)),
+        seen_(static_cast<std::size_t>(size_.area() * channels_)) {
+    require<ArgumentError>(channels_ == 1 || channels_ == 3, "ImageInput: the model takes ", channels_,
+                           " channels, but pictures have 1 or 3.");
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const auto channel = static_cast<Index>(i / 256);
+      const double pixel = static_cast<double>(i % 256) / 255.0;
+      values_[i] = static_cast<T>((pixel - config.pixel_mean[channel]) / config.pixel_deviation[channel]);
     }
   }
-}
 
-/// Any picture as one row of GmlpImageClassifier's input, prepared as timm prepares it for evaluation: with_channels(),
-/// evaluation_crop(), write_image_row().
+  /// `row` is 1 × (channels · height · width).
+  void operator()(const PixelView& picture, View<T> row) {
+    constexpr const char* where = "ImageInput";
+    const Index area = size_.area(), bytes = picture.width * gated::bytes_of(picture.order);
+    require<ArgumentError>(picture.data != nullptr && picture.width >= 1 && picture.height >= 1, where, ": the picture is ",
+                           picture.width, " × ", picture.height, ", expected at least 1 × 1, with pixels.");
+    require<ArgumentError>(picture.height == 1 || std::abs(picture.stride) >= bytes, where, ": stride = ", picture.stride,
+                           ", expected at least the ", bytes, " bytes of a row.");
+    expect_shape<T>(where, "row", row, 1, channels_ * area);
+    const auto plan =
+        detail::evaluation_plan(where, {picture.height, picture.width}, size_, crop_share_, channels_, interpolation_);
+    converted_.resize(static_cast<std::size_t>(picture.width * channels_));
+    resizer_.run(
+        plan,
+        [&](Index y) {
+          detail::convert_row(picture.data + y * picture.stride, picture.width, picture.order, channels_, converted_.data());
+          return converted_.data();
+        },
+        seen_.data());
+    for (Index c = 0; c < channels_; ++c) {
+      const T* const values = values_.data() + 256 * c;
+      for (Index i = 0; i < area; ++i) {
+        row(0, c * area + i) = values[seen_[static_cast<std::size_t>(i * channels_ + c)]];
+      }
+    }
+  }
+
+  /// The same for an Image.
+  void operator()(const Image& image, View<T> row) { (*this)(view_of(image), row); }
+
+ private:
+  ImageSize size_;
+  Index channels_;
+  double crop_share_;
+  Interpolation interpolation_;
+  std::vector<T> values_;                // of each byte, channel by channel
+  std::vector<std::uint8_t> converted_;  // a row of the picture
+  std::vector<std::uint8_t> seen_;       // what the model sees, as bytes
+  Resizer resizer_;
+};
+
+/// One picture as a row of a classifier's input: see ImageInput.
 ///
 ///     const Matrix<float> logits = model.forward(image_input<float>(read_image("cat.jpg"), model.config), workspace);
-///
-/// Errors: as these three say.
-/// Cost: that of resize_bicubic().
-template <class T>
-Matrix<T> image_input(const Image& image, const GmlpImageClassifierConfig& config, double crop_share = timm_crop) {
+template <class T, class TrunkConfig>
+Matrix<T> image_input(const Image& image, const ImageClassifierConfig<TrunkConfig>& config) {
   Matrix<T> row(1, config.image_channels * config.image.area());
-  write_image_row<T>(evaluation_crop(with_channels(image, config.image_channels), config.image, crop_share), config, row);
+  ImageInput<T> prepare(config);
+  prepare(image, row);
   return row;
 }
 

@@ -20,6 +20,25 @@ struct Image {
   std::vector<std::uint8_t> pixels = {};
 };
 
+/// What the bytes of a pixel are, in their order in memory.
+enum class PixelOrder { grey, grey_alpha, rgb, rgba, bgr, bgra };
+
+/// The bytes of a pixel.
+constexpr Index bytes_of(PixelOrder order) {
+  return order == PixelOrder::grey                              ? 1
+         : order == PixelOrder::grey_alpha                      ? 2
+         : order == PixelOrder::rgb || order == PixelOrder::bgr ? 3
+                                                                : 4;
+}
+
+/// A picture in somebody else's memory, such as a camera's: it is read where it lies.
+struct PixelView {
+  const std::uint8_t* data = nullptr;  ///< the upper left pixel
+  Index width = 0, height = 0;
+  Index stride = 0;  ///< bytes from one row to the next; negative for pictures that are stored upside down
+  PixelOrder order = PixelOrder::rgb;
+};
+
 /// Raises ArgumentError unless `image` has pixels, 1 to 4 channels and less than 1 GB; ShapeError unless the number of bytes
 /// fits the size.
 inline void expect_image(const char* where, const Image& image) {
@@ -34,28 +53,44 @@ inline void expect_image(const char* where, const Image& image) {
                       " bytes, expected width × height × channels = ", expected, ".");
 }
 
+namespace detail {
+
+/// The pixels of a row with one channel, grey, or three: red, green, blue.
+inline void convert_row(const std::uint8_t* from, Index width, PixelOrder order, Index channels, std::uint8_t* out) {
+  const bool grey = order == PixelOrder::grey || order == PixelOrder::grey_alpha;
+  const bool reversed = order == PixelOrder::bgr || order == PixelOrder::bgra;
+  const Index step = bytes_of(order), red = reversed ? 2 : 0, green = grey ? 0 : 1, blue = grey || reversed ? 0 : 2;
+  for (const std::uint8_t* const end = from + width * step; from != end; from += step) {
+    if (channels == 3) {
+      *out++ = from[red];
+      *out++ = from[green];
+      *out++ = from[blue];
+    } else {
+      const unsigned sum = 19595U * from[red] + 38470U * from[green] + 7471U * from[blue] + 0x8000U;
+      *out++ = grey ? *from : static_cast<std::uint8_t>(sum >> 16);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The pixels of `image`, which must outlive the result.
+/// Errors: those of expect_image().
+inline PixelView view_of(const Image& image) {
+  expect_image("view_of", image);
+  constexpr PixelOrder orders[] = {PixelOrder::grey, PixelOrder::grey_alpha, PixelOrder::rgb, PixelOrder::rgba};
+  return {image.pixels.data(), image.width, image.height, image.width * image.channels, orders[image.channels - 1]};
+}
+
 /// `image` with one channel (grey) or three (red, green, blue), as Pillow's `convert("L")` and `convert("RGB")` give it: alpha
 /// is dropped, grey is repeated, and grey is (19595 R + 38470 G + 7471 B) / 2¹⁶, rounded (ITU-R BT.601).
 /// Errors: ArgumentError for another number of channels; those of expect_image().
 inline Image with_channels(const Image& image, Index channels) {
   require<ArgumentError>(channels == 1 || channels == 3, "with_channels: channels = ", channels, ", expected 1 or 3.");
   expect_image("with_channels", image);
-  const auto from = static_cast<std::size_t>(image.channels), to = static_cast<std::size_t>(channels);
-  const std::size_t count = image.pixels.size() / from;
-  const bool grey = from < 3;
-  Image result{image.width, image.height, channels, std::vector<std::uint8_t>(count * to)};
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint8_t* const pixel = image.pixels.data() + i * from;
-    std::uint8_t* const out = result.pixels.data() + i * to;
-    if (to == 1) {
-      const unsigned sum = grey ? 0 : 19595U * pixel[0] + 38470U * pixel[1] + 7471U * pixel[2] + 0x8000U;
-      out[0] = grey ? pixel[0] : static_cast<std::uint8_t>(sum >> 16);
-    } else {
-      out[0] = pixel[0];
-      out[1] = pixel[grey ? 0 : 1];
-      out[2] = pixel[grey ? 0 : 2];
-    }
-  }
+  const Index pixels = image.width * image.height;
+  Image result{image.width, image.height, channels, std::vector<std::uint8_t>(static_cast<std::size_t>(pixels * channels))};
+  detail::convert_row(image.pixels.data(), pixels, view_of(image).order, channels, result.pixels.data());
   return result;
 }
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "gated/io/image_pixels.hpp"
+#include "gated/layers/patch_embedding.hpp"
+#include "gated/models/image_preparation.hpp"
 
 /// @file
 /// Another size for a picture, and parts of it: the same pixels as Pillow.
@@ -13,12 +16,6 @@
 namespace gated {
 
 namespace detail {
-
-/// What one output pixel takes along one axis: `weights` of the input pixels from `first` on, in units of 2⁻²².
-struct ResizeTaps {
-  Index first;
-  std::vector<std::int32_t> weights;
-};
 
 inline constexpr int resize_bits = 22;
 
@@ -32,28 +29,44 @@ inline double cubic_kernel(double x) {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
-/// The taps of `out` pixels made from `in`. When the picture shrinks the kernel is stretched, so that it averages.
-inline std::vector<ResizeTaps> bicubic_taps(Index in, Index out) {
+inline double triangle_kernel(double x) { return std::max(1 - std::abs(x), 0.0); }
+
+/// What output pixels take along one axis: weights of successive input pixels, in units of 2⁻²².
+struct ResizeTaps {
+  std::vector<Index> first;        ///< of the input pixels
+  std::vector<std::size_t> begin;  ///< of the weights of each output pixel, and the end of all
+  std::vector<std::int32_t> weights;
+
+  std::span<const std::int32_t> of(std::size_t i) const {
+    return std::span(weights).subspan(begin[i], begin[i + 1] - begin[i]);
+  }
+};
+
+/// The taps of `count` of `out` pixels made from `in`. When the picture shrinks the kernel is stretched, so that it averages.
+inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Interpolation interpolation) {
+  const bool cubic = interpolation == Interpolation::bicubic;
   const double scale = static_cast<double>(in) / static_cast<double>(out), stretch = std::max(scale, 1.0),
                squeeze = 1 / stretch;
-  const double support = 2 * stretch;
-  std::vector<ResizeTaps> taps(static_cast<std::size_t>(out));
+  const double support = (cubic ? 2 : 1) * stretch;
+  ResizeTaps taps;
+  taps.begin.push_back(0);
   std::vector<double> exact;
-  for (Index i = 0; i < out; ++i) {
+  for (Index i = from; i < from + count; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
     const Index first = std::max<Index>(static_cast<Index>(centre - support + 0.5), 0);
     const Index last = std::min<Index>(static_cast<Index>(centre + support + 0.5), in);
     exact.clear();
     double sum = 0;
     for (Index j = first; j < last; ++j) {
-      exact.push_back(cubic_kernel((static_cast<double>(j) - centre + 0.5) * squeeze));
+      const double distance = (static_cast<double>(j) - centre + 0.5) * squeeze;
+      exact.push_back(cubic ? cubic_kernel(distance) : triangle_kernel(distance));
       sum += exact.back();
     }
-    ResizeTaps& tap = taps[static_cast<std::size_t>(i)];
-    tap.first = first;
+    taps.first.push_back(first);
     for (const double weight : exact) {
-      tap.weights.push_back(static_cast<std::int32_t>(std::lround(weight / sum * (1 << resize_bits))));
+      taps.weights.push_back(static_cast<std::int32_t>(std::lround(weight / sum * (1 << resize_bits))));
     }
+    taps.begin.push_back(taps.weights.size());
   }
   return taps;
 }
@@ -63,71 +76,112 @@ inline std::uint8_t byte_from(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp<std::int32_t>(sum >> resize_bits, 0, 255));
 }
 
+/// Raises ArgumentError for a size below 1 or of 1 GB and more.
+inline void expect_size(const char* where, Index width, Index height) {
+  require<ArgumentError>(width >= 1 && height >= 1 && width <= (Index{1} << 28) && height <= (Index{1} << 28) / width, where,
+                         ": ", width, " × ", height, " pixels, expected at least 1 × 1 and at most 2²⁸ in all.");
+}
+
 inline constexpr std::int32_t resize_half = std::int32_t{1} << (resize_bits - 1);
-
-inline Image resize_width(const Image& image, Index width) {
-  const auto taps = bicubic_taps(image.width, width);
-  const Index channels = image.channels;
-  Image result{width, image.height, channels};
-  result.pixels.resize(static_cast<std::size_t>(width * image.height * channels));
-  std::uint8_t* out = result.pixels.data();
-  for (Index y = 0; y < image.height; ++y) {
-    const std::uint8_t* const row = image.pixels.data() + y * image.width * channels;
-    for (const ResizeTaps& tap : taps) {
-      for (Index c = 0; c < channels; ++c) {
-        std::int32_t sum = resize_half;
-        const std::uint8_t* from = row + tap.first * channels + c;
-        for (const std::int32_t weight : tap.weights) {
-          sum += *from * weight;
-          from += channels;
-        }
-        *out++ = byte_from(sum);
-      }
-    }
-  }
-  return result;
-}
-
-inline Image resize_height(const Image& image, Index height) {
-  const auto taps = bicubic_taps(image.height, height);
-  const Index bytes = image.width * image.channels;  // of a row
-  Image result{image.width, height, image.channels};
-  result.pixels.resize(static_cast<std::size_t>(height * bytes));
-  std::vector<std::int32_t> sums(static_cast<std::size_t>(bytes));
-  std::uint8_t* out = result.pixels.data();
-  for (const ResizeTaps& tap : taps) {
-    std::fill(sums.begin(), sums.end(), resize_half);
-    const std::uint8_t* from = image.pixels.data() + tap.first * bytes;
-    for (const std::int32_t weight : tap.weights) {
-      for (std::int32_t& sum : sums) {
-        sum += *from++ * weight;
-      }
-    }
-    out = std::transform(sums.begin(), sums.end(), out, byte_from);
-  }
-  return result;
-}
 
 }  // namespace detail
 
-/// `image` with width × height pixels, by bicubic convolution with antialiasing: the pixels of Pillow's
-/// `image.resize((width, height), Image.Resampling.BICUBIC)`, which is what timm and torchvision evaluate models with.
+/// Part of a resized picture.
+struct ResizePlan {
+  ImageSize from, to;       ///< the whole picture, before and after
+  Index left = 0, top = 0;  ///< of the part, in the resized picture
+  ImageSize part;           ///< its size
+  Index channels = 3;
+  Interpolation interpolation = Interpolation::bicubic;
+
+  friend bool operator==(const ResizePlan&, const ResizePlan&) = default;
+};
+
+/// Resizes pictures, see resize(), and computes no more than the part that is asked for.
+/// Cost: no allocation for a picture of the same size as the one before.
+class Resizer {
+ public:
+  /// Writes plan.part's pixels to `out`. `row(y)` gives the bytes of a row of the picture, of plan.channels a pixel; rows are
+  /// asked for from the top, each once at most.
+  template <class Row>
+  void run(const ResizePlan& plan, const Row& row, std::uint8_t* out) {
+    prepare(plan);
+    const std::size_t bytes = sums_.size();  // of a row of the part
+    for (Index y = top_; y < bottom_; ++y) {
+      resize_row(row(y), plan.channels, wide_.data() + static_cast<std::size_t>(y - top_) * bytes);
+    }
+    for (std::size_t i = 0; i < down_.first.size(); ++i) {
+      std::fill(sums_.begin(), sums_.end(), detail::resize_half);
+      const std::uint8_t* from = wide_.data() + static_cast<std::size_t>(down_.first[i] - top_) * bytes;
+      for (const std::int32_t weight : down_.of(i)) {
+        for (std::int32_t& sum : sums_) {
+          sum += *from++ * weight;
+        }
+      }
+      out = std::transform(sums_.begin(), sums_.end(), out, detail::byte_from);
+    }
+  }
+
+ private:
+  void prepare(const ResizePlan& plan) {
+    if (plan == plan_) {
+      return;
+    }
+    across_ = detail::resize_taps(plan.from.width, plan.to.width, plan.left, plan.part.width, plan.interpolation);
+    down_ = detail::resize_taps(plan.from.height, plan.to.height, plan.top, plan.part.height, plan.interpolation);
+    top_ = down_.first.front();
+    bottom_ = 0;
+    for (std::size_t i = 0; i < down_.first.size(); ++i) {
+      bottom_ = std::max(bottom_, down_.first[i] + static_cast<Index>(down_.of(i).size()));
+    }
+    sums_.resize(static_cast<std::size_t>(plan.part.width * plan.channels));
+    wide_.resize(sums_.size() * static_cast<std::size_t>(bottom_ - top_));
+    plan_ = plan;
+  }
+
+  void resize_row(const std::uint8_t* row, Index channels, std::uint8_t* out) const {
+    for (std::size_t i = 0; i < across_.first.size(); ++i) {
+      for (Index c = 0; c < channels; ++c) {
+        std::int32_t sum = detail::resize_half;
+        const std::uint8_t* from = row + across_.first[i] * channels + c;
+        for (const std::int32_t weight : across_.of(i)) {
+          sum += *from * weight;
+          from += channels;
+        }
+        *out++ = detail::byte_from(sum);
+      }
+    }
+  }
+
+  ResizePlan plan_;
+  detail::ResizeTaps across_, down_;
+  Index top_ = 0, bottom_ = 0;      // rows of the picture that the part is made of
+  std::vector<std::uint8_t> wide_;  // these rows, as wide as the part
+  std::vector<std::int32_t> sums_;  // of a row
+};
+
+/// `image` with width × height pixels, with antialiasing: the pixels of Pillow's `image.resize((width, height), …)` with
+/// Image.Resampling.BICUBIC or BILINEAR, which is what timm and torchvision evaluate models with.
 ///
 /// Along each axis an output pixel i is Σ_j w(j) x(j) / Σ_j w(j) with w(j) = k((j + ½ - (i + ½) s) / max(s, 1)), where s is
-/// input pixels / output pixels and k the cubic kernel with a = -½. As in Pillow the width comes first, weights are multiples
-/// of 2⁻²², and both passes round to bytes. Each channel is resized alone, so drop alpha before (with_channels()).
+/// input pixels / output pixels and k the cubic kernel with a = -½, or a triangle. As in Pillow the width comes first, weights
+/// are multiples of 2⁻²², and both passes round to bytes. Each channel is resized alone, so drop alpha before
+/// (with_channels()).
 /// Errors: ArgumentError for a size below 1 or of 1 GB and more; those of expect_image().
-/// Cost: 4 · max(s, 1) multiply-adds a pixel and pass, on one thread.
-inline Image resize_bicubic(const Image& image, Index width, Index height) {
-  expect_image("resize_bicubic", image);
-  require<ArgumentError>(width >= 1 && height >= 1 && width <= (Index{1} << 28) && height <= (Index{1} << 28) / width,
-                         "resize_bicubic: ", width, " × ", height, " pixels, expected at least 1 × 1 and at most 2²⁸ in all.");
-  const bool narrower = image.width != width, lower = image.height != height;
-  if (!narrower) {
-    return lower ? detail::resize_height(image, height) : image;
-  }
-  const Image wide = detail::resize_width(image, width);
-  return lower ? detail::resize_height(wide, height) : wide;
+/// Cost: 4 · max(s, 1) multiply-adds a pixel and pass (bilinear: 2), on one thread.
+inline Image resize(const Image& image, Index width, Index height, Interpolation interpolation = Interpolation::bicubic) {
+  expect_image("resize", image);
+  detail::expect_size("resize", width, height);
+  Image result{width, height, image.channels,
+               std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * image.channels))};
+  Resizer().run(
+      {.from = {image.height, image.width},
+       .to = {height, width},
+       .part = {height, width},
+       .channels = image.channels,
+       .interpolation = interpolation},
+      [&](Index y) { return image.pixels.data() + y * image.width * image.channels; }, result.pixels.data());
+  return result;
 }
 
 /// The width × height pixels of `image` whose upper left one is (left, top).

@@ -41,30 +41,29 @@ inline ImageSize image_size_from(const Json& value, const std::string& key, cons
   return {value[0].get<Index>(), value[1].get<Index>()};
 }
 
-/// The one number of `[0.5, 0.5, 0.5]`, timm's way to write what pixels are scaled by, channel by channel.
-inline double timm_channel_value(const Json& value, const std::string& key, const std::string& where) {
-  const bool alike = value.is_array() && !value.empty() && value.front().is_number() &&
-                     std::all_of(value.begin(), value.end(), [&](const Json& other) { return other == value.front(); });
-  require<ArgumentError>(alike, where, ": ", key, " = ", shown_json(value),
-                         ", expected the same number for each channel, which is what pixel_mean and pixel_deviation hold.");
-  return value.front().get<double>();
-}
-
-/// What timm's `pretrained_cfg` says of the images that a model was trained with.
-inline void read_timm_images(const Json& described, const std::string& where, GmlpImageClassifierConfig& config) {
-  require<ArgumentError>(described.is_object(), where, ": pretrained_cfg = ", shown_json(described), ", expected an object.");
-  for (const auto& [key, value] : described.items()) {
-    if (key == "input_size") {
-      require<ArgumentError>(value.is_array() && value.size() == 3 && value[0].is_number_integer(), where, ": ", key, " = ",
-                             shown_json(value), ", expected [channels, height, width].");
-      config.image_channels = value[0].get<Index>();
-      config.image = image_size_from(Json::array({value[1], value[2]}), key, where);
-    } else if (key == "mean") {
-      config.pixel_mean = timm_channel_value(value, key, where);
-    } else if (key == "std") {
-      config.pixel_deviation = timm_channel_value(value, key, where);
-    }  // the rest concerns the file, and how images are cropped
+/// Reads what a file says of the images that a model was trained with. Returns false for a key that says nothing of them.
+inline bool read_timm_images(const Json& value, const std::string& key, const std::string& where,
+                             GmlpImageClassifierConfig& config) {
+  if (key == "input_size") {
+    require<ArgumentError>(value.is_array() && value.size() == 3 && value[0].is_number_integer(), where, ": ", key, " = ",
+                           shown_json(value), ", expected [channels, height, width].");
+    config.image_channels = value[0].get<Index>();
+    config.image = image_size_from(Json::array({value[1], value[2]}), key, where);
+  } else if (key == "mean") {
+    read_json(value, config.pixel_mean, key, where);
+  } else if (key == "std") {
+    read_json(value, config.pixel_deviation, key, where);
+  } else if (key == "crop_pct") {
+    read_json(value, config.crop_share, key, where);
+  } else if (key == "interpolation") {
+    read_json(value, config.interpolation, key, where);
+  } else if (key == "crop_mode") {
+    require<ArgumentError>(value == "center", where, ": crop_mode = ", shown_json(value),
+                           ", expected \"center\", which is what image_input() cuts out.");
+  } else {
+    return false;
   }
+  return true;
 }
 
 /// What timm's arguments say.
@@ -104,14 +103,55 @@ inline constexpr auto timm_readers = [] {
        {"hidden", read_timm<&A::hidden>},
        {"num_classes", read_timm<&A::config, &C::classes>},
        {"stem_norm", read_timm<&A::config, &C::stem_norm>},
-       {"global_pool", read_timm<&A::pool>},
-       {"mean", read_timm<&A::config, &C::pixel_mean>},
-       {"std", read_timm<&A::config, &C::pixel_deviation>}});
+       {"global_pool", read_timm<&A::pool>}});
 }();
 
-/// Those that are read before the others, or concern only training.
-inline constexpr std::string_view timm_others[] = {"entry", "architecture", "pretrained_cfg", "num_features",
-                                                   "nlhb",  "drop_rate",    "proj_drop_rate", "drop_path_rate"};
+/// Those that are read before the others, concern only training, or say of the file what makes no difference here.
+inline constexpr std::string_view timm_others[] = {"entry",
+                                                   "architecture",
+                                                   "pretrained_cfg",
+                                                   "model_args",
+                                                   "num_features",
+                                                   "nlhb",
+                                                   "drop_rate",
+                                                   "proj_drop_rate",
+                                                   "drop_path_rate",
+                                                   "label_names",
+                                                   "label_descriptions",
+                                                   "labels",
+                                                   "fixed_input_size",
+                                                   "min_input_size",
+                                                   "test_input_size",
+                                                   "test_crop_pct",
+                                                   "pool_size",
+                                                   "first_conv",
+                                                   "classifier",
+                                                   "url",
+                                                   "hf_hub_id",
+                                                   "file",
+                                                   "custom_load",
+                                                   "license",
+                                                   "tag",
+                                                   "origin_url",
+                                                   "paper_ids",
+                                                   "paper_name",
+                                                   "notes",
+                                                   "source"};
+
+/// Reads all arguments of `object`.
+inline void read_timm_arguments(const Json& object, const std::string& where, TimmArguments& to) {
+  require<ArgumentError>(object.is_object(), where, ": expected a JSON object.");
+  for (const auto& [key, value] : object.items()) {
+    const auto found =
+        std::find_if(timm_readers.begin(), timm_readers.end(), [&k = key](const auto& one) { return one.first == k; });
+    if (found != timm_readers.end()) {
+      found->second(value, key, where, to);
+    } else if (!read_timm_images(value, key, where, to.config)) {
+      const bool known = std::find(std::begin(timm_others), std::end(timm_others), key) != std::end(timm_others);
+      require<ArgumentError>(known, where, ": \"", printable(key), "\" is not an argument of timm's gMLP.");
+    }
+  }
+}
 
 }  // namespace detail
 
@@ -120,8 +160,8 @@ inline constexpr std::string_view timm_others[] = {"entry", "architecture", "pre
 ///
 /// `entry` or `architecture` may name a published model (`"gmlp_s16_224"`), whose arguments the others then override. Missing
 /// arguments have timm's defaults. Also understood are the short names image_size, dim, depth, hidden, mean and std, and the
-/// `config.json` that timm writes beside a published model, with its pretrained_cfg. Arguments that only concern training are
-/// ignored.
+/// `config.json` that timm writes beside a model, with its pretrained_cfg and model_args. Arguments that only concern training
+/// are ignored, and so are labels: see labels.hpp.
 /// Errors: ArgumentError for an argument that is unknown or of the wrong type.
 inline GmlpImageClassifierConfig timm_config(std::string_view json, const std::string& where = "timm configuration") {
   const auto arguments = detail::parse_json<ArgumentError>(json, where, 8);
@@ -149,18 +189,15 @@ inline GmlpImageClassifierConfig timm_config(std::string_view json, const std::s
     read.ratio = 6;
   }
   if (const auto described = arguments.find("pretrained_cfg"); described != arguments.end()) {
-    detail::read_timm_images(*described, where, config);  // first, so that arguments override it
-  }
-  for (const auto& [key, value] : arguments.items()) {
-    const auto& readers = detail::timm_readers;
-    const auto found = std::find_if(readers.begin(), readers.end(), [&k = key](const auto& one) { return one.first == k; });
-    if (found != readers.end()) {
-      found->second(value, key, where, read);
-    } else {
-      const bool known =
-          std::find(std::begin(detail::timm_others), std::end(detail::timm_others), key) != std::end(detail::timm_others);
-      require<ArgumentError>(known, where, ": \"", printable(key), "\" is not an argument of timm's gMLP.");
+    require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
+                           ", expected an object.");
+    for (const auto& [key, value] : described->items()) {  // first, so that arguments override it
+      detail::read_timm_images(value, key, where, config);
     }
+  }
+  detail::read_timm_arguments(arguments, where, read);
+  if (const auto given = arguments.find("model_args"); given != arguments.end()) {
+    detail::read_timm_arguments(*given, where + ": model_args", read);
   }
   require<ArgumentError>(read.ratio > 0 && read.ratio < 1e4, where, ": mlp_ratio = ", read.ratio,
                          ", expected a positive number.");

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "gated/core/words.hpp"
 #include "gated/layers/linear.hpp"
 #include "gated/layers/norm.hpp"
 #include "gated/layers/patch_embedding.hpp"
+#include "gated/models/image_preparation.hpp"
 #include "gated/models/stack.hpp"
 #include "gated/ops/pool.hpp"
 
@@ -34,9 +36,12 @@ struct ImageClassifierConfig {
   bool stem_norm = false;           ///< a LayerNorm after the patch embedding
   bool pre_logits = false;  ///< tanh(W x + b), C → C, before the head, as ViT has and the paper's parameter counts imply
   double norm_eps = 1e-6;   ///< of the final norm and the stem norm
-  double pixel_mean = 0.5;  ///< what the training images' pixels in [0, 1] were shifted and scaled by: (p - mean) / deviation;
-  double pixel_deviation = 0.5;  ///< for whoever prepares images: forward() takes prepared ones
-  TrunkConfig trunk{};           ///< of the blocks
+  // For whoever prepares images, because forward() takes prepared ones: see io/image_input.hpp.
+  PerChannel pixel_mean = 0.5;                           ///< pixels p in [0, 1] become (p - mean) / deviation
+  PerChannel pixel_deviation = 0.5;                      ///< by which they are divided
+  double crop_share = 0.875;                             ///< of the resized picture's shortest edge, what the model sees
+  Interpolation interpolation = Interpolation::bicubic;  ///< of the resizing
+  TrunkConfig trunk{};                                   ///< of the blocks
 
   /// The tokens of an image.
   /// Errors: none, but 0 where the patch has no size.
@@ -62,9 +67,22 @@ struct ImageClassifierConfig {
                       setting("classes", &C::classes), setting("readout", &C::readout), setting("stem_norm", &C::stem_norm),
                       setting("pre_logits", &C::pre_logits), setting("norm_eps", &C::norm_eps),
                       setting("pixel_mean", &C::pixel_mean), setting("pixel_deviation", &C::pixel_deviation),
+                      setting("crop_share", &C::crop_share), setting("interpolation", &C::interpolation),
                       setting("trunk", &C::trunk));
   }
 };
+
+/// Pixels in [0, 1] as a model takes them, in place: (p - mean) / deviation, channel by channel. `images` has one row an image.
+/// Errors: ShapeError.
+template <class T, class TrunkConfig>
+void scale_pixels(View<T> images, const ImageClassifierConfig<TrunkConfig>& config) {
+  const Index area = config.image.area();
+  expect_columns<T>("scale_pixels", "images", images, "channels × height × width", config.image_channels * area);
+  for (Index c = 0; c < config.image_channels; ++c) {
+    auto channel = images.middleCols(c * area, area).array();
+    channel = (channel - static_cast<T>(config.pixel_mean[c])) / static_cast<T>(config.pixel_deviation[c]);
+  }
+}
 
 namespace detail {
 
@@ -101,7 +119,7 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
   std::optional<Linear<T>> head;
 
   ImageClassifier() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit ImageClassifier(const Config& c) : config(c) {
     const Index channels = detail::block_of(c.trunk).channels;
     patch_embedding = PatchEmbedding<T>(c.image_channels, c.image, c.patch, channels);
@@ -111,7 +129,13 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
                              ", but image and patch give ", c.tokens(), " tokens. Leave it 0 to have it computed.");
     }
     require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
-    require<ArgumentError>(c.pixel_deviation != 0, name, ": pixel_deviation = 0, but pixels are divided by it.");
+    require<ArgumentError>(std::count(c.pixel_deviation.begin(), c.pixel_deviation.end(), 0.0) == 0, name,
+                           ": pixel_deviation = 0, but pixels are divided by it.");
+    require<ArgumentError>(c.crop_share > 0 && c.crop_share <= 1, name, ": crop_share = ", c.crop_share,
+                           ", expected 0 < crop_share ≤ 1.");
+    require<ArgumentError>(c.image_channels == 3 || (c.pixel_mean.is_uniform() && c.pixel_deviation.is_uniform()), name,
+                           ": pixel_mean and pixel_deviation have three numbers, but the images ", c.image_channels,
+                           " channels. Give one number for all.");
     if (c.stem_norm) {
       stem_norm.emplace(channels, c.norm_eps);
     }
@@ -151,6 +175,9 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
     trunk.initialize(random);
     if (pre_logits) {
       pre_logits->initialize(random);
+    }
+    if (head) {
+      head->weight.setZero();
     }
   }
 

@@ -1,0 +1,47 @@
+#include "gated/io/labels.hpp"
+
+#include <gtest/gtest.h>
+
+#include "files.hpp"
+#include "gated/io/model_file.hpp"
+
+namespace gated {
+namespace {
+
+std::vector<std::string> labels_in(const std::map<std::string, std::string>& metadata) {
+  const auto path = test::temporary("labels.safetensors");
+  write_safetensors(path, {}, metadata);
+  return labels_of(SafetensorsFile(path));
+}
+
+TEST(Labels, ComeBackFromTheFileOfAModel) {
+  const std::vector<std::string> labels{"robin", "wren \"small\"", "Zaunkönig", ""};
+  Random random(1);
+  const GmlpImageClassifier<float> model(
+      {.image = {4, 4}, .patch = {2, 2}, .classes = 4, .trunk = {.channels = 4, .hidden = 8}}, random);
+  const auto path = test::temporary("birds.safetensors");
+  save_model(model, path, {{"labels", labels_text(labels)}});
+  EXPECT_EQ(labels_of(SafetensorsFile(path)), labels);
+  EXPECT_NO_THROW(load_model<GmlpImageClassifier<float>>(path));
+}
+
+TEST(Labels, AreFoundInAConfigurationOfTimm) {
+  EXPECT_EQ(labels_in({{"config", R"({"architecture": "gmlp_s16_224", "label_names": ["cat", "dog"]})"}}),
+            (std::vector<std::string>{"cat", "dog"}));
+}
+
+TEST(Labels, NeedNotBeThere) {
+  EXPECT_TRUE(labels_in({}).empty());
+  EXPECT_TRUE(labels_in({{"config", "{}"}}).empty());
+  EXPECT_TRUE(labels_in({{"config", "[]"}}).empty());
+}
+
+TEST(Labels, RefuseWhatIsNoListOfTexts) {
+  for (const char* const wrong : {"{}", "3", "[1]", "[\"a\", [\"b\"]]", "[\"a\"", ""}) {
+    EXPECT_THROW(labels_in({{"labels", wrong}}), FileError) << wrong;
+  }
+  test::expect_error<FileError>([] { labels_in({{"labels", "[\"a\", 7]"}}); }, {"labels: class 1 has a label that is no text"});
+}
+
+}  // namespace
+}  // namespace gated
