@@ -65,6 +65,7 @@ struct Promises {
 /// * a masked token reaches no other, and a mask of ones changes nothing;
 /// * an observer sees each layer once and changes nothing;
 /// * a model that a file can hold is the same when read again, and value_count() is right;
+/// * weights that nobody has set are refused, each by its name; zeros that somebody has set are not;
 /// * what has another shape is refused by an error that names the layer, and nothing is written.
 ///
 /// Sequence layers are those of core/layer.hpp, or any with `forward(x, sequences, y, workspace)`; layers of single tokens have
@@ -748,10 +749,45 @@ class PromiseChecks {
   Matrix<T> x_;  // of one sequence
 };
 
+/// Expects that `layer`, as it was built, is not run before each of its weights has been set.
+template <class Layer>
+void expect_unset_weights_refused(const Layer& layer, const Promises& promises) {
+  using T = typename Layer::Scalar;
+  const Sequences sequences = Sequences::of_lengths(promises.lengths);
+  const Index rows = sequences.total();
+  const auto run = [&](const Layer& tried) {
+    Workspace<T> workspace;
+    SubjectOf<Layer> subject(tried);
+    Matrix<T> y(subject.rows(rows), subject.out);
+    subject.forward(Matrix<T>::Ones(rows, subject.in), sequences, y, workspace, {});
+  };
+  const auto set_but = [&](const std::string& unset) {
+    Layer partly = layer;
+    for_each_parameter(
+        [&](const ParameterInfo& info, auto values) {
+          if (info.path() != unset && is_unset(values.front())) {
+            std::fill(values.begin(), values.end(), T{0});
+          }
+        },
+        partly);
+    return partly;
+  };
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto values) {
+        if (is_unset(values.front())) {
+          const std::string path = info.path(), message = message_of<ArgumentError>([&] { run(set_but(path)); });
+          EXPECT_TRUE(message.starts_with(text(Layer::name, ": the parameter ", path, " was never set."))) << message;
+        }
+      },
+      layer);
+  run(set_but(""));
+}
+
 template <class Layer>
 void expect_promises_of(Layer layer, const Promises& promises, const std::string& settings) {
   using T = typename Layer::Scalar;
   SCOPED_TRACE(text(Layer::name, sizeof(T) == 4 ? "<float> " : "<double> ", settings));
+  expect_unset_weights_refused(layer, promises);
   shake(layer, 3);
   SubjectOf<Layer> subject(layer);
   PromiseChecks<T>(subject, promises).all();

@@ -47,7 +47,7 @@ struct DepthwiseConvolution {
   DepthwiseConvolution(Index channels, Index kernel, bool causal_) : causal(causal_) {
     gated::require<gated::ArgumentError>(kernel > 0 && (causal || kernel % 2 == 1), name, ": kernel = ", kernel,
                                          ", expected an odd number, so that it has a middle, or a causal one.");
-    weight = Matrix<T>::Zero(channels, kernel);
+    weight = gated::unset_weight<T>(channels, kernel);
     bias = Vector<T>::Ones(channels);
   }
 
@@ -62,6 +62,7 @@ struct DepthwiseConvolution {
   /// The body: a stream goes on with what it remembers, other runs have whole sequences, and training pushes the derivative.
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    gated::expect_set(run, "weight", weight);
     const auto y = run.make(run.count(x), run.width(x), to);
     if constexpr (Run::streams) {
       convolve_next(run, x, y);

@@ -6,5 +6,6 @@
 
 #include "gated/gated.hpp"
 #include "gated/train/loss.hpp"
+#include "gated/train/next_token.hpp"
 #include "gated/train/recording.hpp"
 #include "gated/train/training.hpp"

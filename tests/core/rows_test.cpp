@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "gated/core/arena.hpp"
+#include "gated/core/random.hpp"
 #include "tests/core/numbers.hpp"
 
 namespace gated {
@@ -93,6 +96,60 @@ TEST(Rows, MayBeOverwrittenWhenTheyAreScratchAndSoMayTheirParts) {
   EXPECT_EQ(scratch.data, x.data());
   EXPECT_TRUE(scratch.part(0, 1).scratch && scratch.middle(0, 1).scratch && scratch.block(0, 0, 1, 1).scratch);
   EXPECT_TRUE(Rows<const float>(scratch).scratch);
+}
+
+/// Whether two blocks of one 12 × 10 matrix share a number, the second read with another stride.
+bool literal_overlap(const Rows<const float>& a, const Rows<const float>& b) {
+  std::set<const float*> numbers;
+  for (Index i = 0; i < a.count; ++i) {
+    for (Index j = 0; j < a.columns; ++j) {
+      numbers.insert(a.data + i * a.stride + j);
+    }
+  }
+  for (Index i = 0; i < b.count; ++i) {
+    for (Index j = 0; j < b.columns; ++j) {
+      if (numbers.count(b.data + i * b.stride + j) > 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+TEST(Rows, OverlapIfSomeNumberBelongsToBoth) {
+  Matrix<float> x = random_matrix<float>(12, 10, 1);
+  Random random(1);
+  const auto below = [&](Index bound) { return static_cast<Index>(random.uniform() * static_cast<double>(bound)); };
+  int overlapping = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const auto some = [&] {
+      const Index row = below(12), column = below(10);
+      Rows<const float> part(&x(row, column), below(12 - row + 1), below(10 - column + 1), 10);
+      if (below(3) == 0) {  // every other row
+        part.count /= 2;
+        part.stride = 20;
+      }
+      return part;
+    };
+    const Rows<const float> a = some(), b = some();
+    EXPECT_EQ(overlap<float>(a, b), literal_overlap(a, b)) << i;
+    overlapping += literal_overlap(a, b) ? 1 : 0;
+  }
+  EXPECT_GT(overlapping, 100);
+  EXPECT_LT(overlapping, 1000);
+}
+
+TEST(Rows, OfAResultMayBeItsInputButNotAPartOfIt) {
+  Matrix<float> x = random_matrix<float>(6, 8, 1);
+  const auto expect = [&](auto from, auto to) { expect_apart<float>("f", from, to); };
+  EXPECT_NO_THROW(expect(x, View<float>(x)));
+  EXPECT_NO_THROW(expect(x.leftCols(4), View<float>(x.rightCols(4))));
+  EXPECT_NO_THROW(expect(x.row(2), View<float>(x.middleRows(2, 1))));
+  EXPECT_EQ(
+      test::message_of<ArgumentError>([&] { expect(x.topRows(4), View<float>(x.middleRows(1, 4))); }),
+      "f: y overlaps x, 4 × 8, without being it, so that it would be written over what is still to be read. Give y memory "
+      "of its own.");
+  EXPECT_THROW(expect(x.leftCols(4), View<float>(x.leftCols(3))), ArgumentError);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
@@ -112,6 +113,27 @@ TEST(Workspace, RaisesTheErrorOfATaskWhenAllHaveEnded) {
   EXPECT_THROW(run(3), ArgumentError);
   EXPECT_EQ(ended, 7);
   EXPECT_NO_THROW(run(-1)) << "the error is not raised twice";
+}
+
+TEST(Workspace, RefusesTwoThreadsAtTheSameTime) {
+  Workspace<float> workspace;
+  const auto refused_elsewhere = [&] {
+    std::string message;
+    std::thread([&] { message = test::message_of<ArgumentError>([&] { static_cast<void>(workspace.frame()); }); }).join();
+    return message;
+  };
+  {
+    const auto frame = workspace.frame();
+    { const auto inner = workspace.frame(); }  // of the same thread
+    workspace.take(3);
+    EXPECT_EQ(refused_elsewhere(),
+              "Workspace: two threads use it at the same time. Give each thread a workspace of its own; they may share the "
+              "model.");
+    workspace.take(3);
+  }
+  std::thread([&] { const auto frame = workspace.frame(); }).join();  // one after the other
+  const auto frame = workspace.frame();
+  EXPECT_FALSE(refused_elsewhere().empty());
 }
 
 }  // namespace

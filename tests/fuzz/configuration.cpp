@@ -99,7 +99,7 @@ void check(std::string_view json) {
   for_each_parameter(
       [](const ParameterInfo&, auto values) {
         for (std::size_t i = 0; i < values.size(); ++i) {
-          values[i] += static_cast<typename decltype(values)::value_type>(i % 7) / 8;
+          values[i] = (is_unset(values[i]) ? 0 : values[i]) + static_cast<typename decltype(values)::value_type>(i % 7) / 8;
         }
       },
       model);

@@ -143,17 +143,19 @@ TYPED_TEST(SpatialGatingUnitOf, GivesTheSameBitsInTheMemoryOfItsInput) {
 TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsAndWithBiasesOfOneTheSplitGateIsItsFirstHalf) {
   using T = TypeParam;
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
-    const SpatialGatingUnit<T> gate({.channels = 34, .spatial = {.length = 9, .form = form}});  // as built: W = 0, b = 1
+    SpatialGatingUnit<T> gate({.channels = 34, .spatial = {.length = 9, .form = form}});
+    gate.proj.weight.setZero();  // b = 1 as built
     const auto x = random_matrix<T>(18, 34, 2);
     EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::uniform(2, 9)), x.leftCols(17))) << name_of(form);
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, AsBuiltTheMultiplicativeAndTheAdditiveGateAreTheIdentity) {
+TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsTheMultiplicativeAndTheAdditiveGateAreTheIdentity) {
   using T = TypeParam;
   const auto x = random_matrix<T>(18, 34, 2);
   for (const GateForm form : {GateForm::multiplicative, GateForm::additive}) {
-    const SpatialGatingUnit<T> gate({.channels = 34, .form = form, .spatial = {.length = 9}});
+    SpatialGatingUnit<T> gate({.channels = 34, .form = form, .spatial = {.length = 9}});
+    gate.proj.weight.setZero();
     EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::uniform(2, 9)), x)) << name_of(form);
   }
 }
@@ -198,7 +200,8 @@ TEST(SpatialGatingUnit, SpreadsABadNumberOverItsSequence) {
 }
 
 TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
-  const SpatialGatingUnit<float> gate({.channels = 8, .spatial = {.length = 196}});
+  SpatialGatingUnit<float> gate({.channels = 8, .spatial = {.length = 196}});
+  gate.proj.weight.setZero();
   Workspace<float> workspace;
   Matrix<float> y = Matrix<float>::Constant(196, 4, 7), longer = Matrix<float>::Constant(197, 4, 7);
   const auto x = [](Index rows, Index columns) { return Matrix<float>::Zero(rows, columns); };

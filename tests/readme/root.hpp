@@ -9,9 +9,13 @@
 
 namespace readme {
 
-inline const gated::FlashLanguageModel<float> model({.vocabulary = 256,
-                                                     .position = gated::PositionForm::sinusoid,
-                                                     .trunk = {.depth = 1,
-                                                               .block = gated::flash_presets::lucidrains({.channels = 32})}});
+inline const auto model = [] {
+  gated::Random random(1);
+  return gated::FlashLanguageModel<float>(
+      {.vocabulary = 256,
+       .position = gated::PositionForm::sinusoid,
+       .trunk = {.depth = 1, .block = gated::flash_presets::lucidrains({.channels = 32})}},
+      random);
+}();
 
 }  // namespace readme

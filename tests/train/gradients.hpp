@@ -24,7 +24,8 @@ void shake(Model& model, std::uint64_t seed, double deviation = 0.3) {
       [&](const ParameterInfo& info, auto values) {
         if (info.role != Role::constant) {
           for (auto& value : values) {
-            value += static_cast<std::remove_reference_t<decltype(value)>>(deviation * random.normal());
+            value = (is_unset(value) ? 0 : value) +
+                    static_cast<std::remove_reference_t<decltype(value)>>(deviation * random.normal());
           }
         }
       },

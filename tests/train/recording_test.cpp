@@ -475,7 +475,7 @@ TEST(Recording, RecomputingKeepsTwoMatricesABlock) {
   // Ten blocks more cost ten outputs and their gradients, and not ten times the activations of a block.
   const Sequences long_one = Sequences::single(200);
   const auto bytes = [&](Index depth, bool recompute) {
-    const Gmlp<float> model({.length = 200, .channels = 16, .hidden = 96, .depth = depth});
+    const auto model = shaken<Gmlp<float>>(GmlpConfig{.length = 200, .channels = 16, .hidden = 96, .depth = depth});
     auto gradient = zeros_like(model);
     Tape<float> tape({}, {.recompute = recompute});
     const auto x = random_matrix<float>(200, 16, 1);
@@ -497,7 +497,7 @@ TEST(Recording, TakesNoMemoryForTokensThatAChunkCouldHold) {
     auto config = small_flash(9).trunk.block;
     config.chunk = chunk;
     config.relative_bias = RelativeBiasForm::t5;
-    const MixedChunkAttention<float> layer(config);
+    const auto layer = shaken<MixedChunkAttention<float>>(config);
     auto gradient = zeros_like(layer);
     const auto x = random_matrix<float>(7, config.channels, 1);
     Tape<float> tape;
@@ -579,7 +579,8 @@ TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
 }
 
 TEST(Recording, RefusesOptionsOfOtherShapes) {
-  const SpatialGatingUnit<double> gate({.channels = 6, .spatial = {.length = 9, .length_policy = LengthPolicy::slice}});
+  const auto gate = shaken<SpatialGatingUnit<double>>(
+      SpatialGatingUnitConfig{.channels = 6, .spatial = {.length = 9, .length_policy = LengthPolicy::slice}});
   auto gate_gradient = gate;
   Tape<double> tape;
   tape.begin(gate, gate_gradient);

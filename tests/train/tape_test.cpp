@@ -242,6 +242,23 @@ TEST(Tape, KeepsNoPointersToWhatIsGoneWhenTheCallEnds) {
   EXPECT_FALSE(CanBeConstant<Eigen::MatrixXf&>) << "column-major, so a copy";
 }
 
+TEST(Tape, RefusesAStepInWhichACopyOfTheModelWasRecorded) {
+  const Two model = two(5), copy = model;
+  Two gradient = zeros_like(model);
+  const Matrix<double> x = random_matrix<double>(4, 5, 2);
+  Tape<double> tape;
+  const auto step = [&](const Two& recorded) {
+    tape.begin(model, gradient);
+    const Variable from = tape.constant(x);
+    auto run = run_over(tape, from);
+    return tape.backward(mean_squared_error(tape, run(recorded.first, from), x));
+  };
+  EXPECT_EQ(test::message_of<ArgumentError>([&] { step(copy); }),
+            "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. Record that model "
+            "itself and no copy of it.");
+  EXPECT_NO_THROW(step(model));
+}
+
 TEST(Tape, RefusesToJoinDifferentShapes) {
   Two model = two(6);
   Two gradient = zeros_like(model);

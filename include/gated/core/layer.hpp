@@ -2,6 +2,7 @@
 
 #include "gated/core/random.hpp"
 #include "gated/core/stream.hpp"
+#include "gated/core/unset.hpp"
 
 /// @file
 /// What every layer offers on top of its body.
@@ -71,6 +72,7 @@ struct TokenLayer {
     constexpr Where where(Derived::name, "forward");
     expect_input(where, x);
     expect_shape<T>(where, "y", y, detail::output_rows(self, x.rows()), self.out());
+    expect_apart<T>(where, x, y);
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(x.rows()));
     run(self, input_rows<T>(x), {}, Rows<T>(y));
@@ -151,6 +153,7 @@ struct SequenceLayer {
     constexpr Where where(Derived::name, "extend");
     expect_columns<T>(where, "x", x, "channels", self().in());
     expect_shape<T>(where, "y", y, x.rows(), self().out());
+    expect_apart<T>(where, x, y);
     const auto no_input = Rows<T>(nullptr, 0, self().in(), self().in());
     detail::run_stream<T>(where, self(), input_rows<T>(x), no_input, {}, state, y, workspace);
   }
@@ -169,6 +172,7 @@ struct SequenceLayer {
     constexpr Where where(Derived::name, "forward");
     expect_input(where, x, sequences, mask);
     expect_shape<T>(where, "y", y, x.rows(), self().out());
+    expect_apart<T>(where, x, y);
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences, mask);
     run(self(), input_rows<T>(x), options, Rows<T>(y));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <type_traits>
 
 #include "gated/core/matrix.hpp"
@@ -60,6 +61,35 @@ struct Rows {
     return Eigen::Map<M, 0, Eigen::OuterStride<>>(data, count, columns, Eigen::OuterStride<>(stride));
   }
 };
+
+/// True if some number belongs to both.
+/// Cost: a comparison, unless the rows of the one lie among those of the other.
+template <class T>
+bool overlap(Rows<const T> a, Rows<const T> b) {
+  const std::less<const T*> before;
+  const auto end = [](const Rows<const T>& x) { return x.data + (x.count - 1) * x.stride + x.columns; };
+  if (a.count == 0 || b.count == 0 || a.columns == 0 || b.columns == 0 || !before(a.data, end(b)) || !before(b.data, end(a))) {
+    return false;
+  }
+  for (Index i = 0, j = 0; i < a.count && j < b.count;) {
+    const T *const row = a.data + i * a.stride, *const other = b.data + j * b.stride;
+    if (before(row, other + b.columns) && before(other, row + a.columns)) {
+      return true;
+    }
+    before(row, other) ? ++i : ++j;
+  }
+  return false;
+}
+
+/// Raises ArgumentError if y shares numbers with x, unless it is x.
+template <class T>
+void expect_apart(Where where, const ConstView<T>& x, const View<T>& y) {
+  const bool same = x.data() == y.data() && x.rows() == y.rows() && x.cols() == y.cols() &&
+                    (x.rows() <= 1 || x.outerStride() == y.outerStride());
+  require<ArgumentError>(
+      same || !overlap<T>(x, y), where, ": y overlaps x, ", x.rows(), " × ", x.cols(),
+      ", without being it, so that it would be written over what is still to be read. Give y memory of its own.");
+}
 
 /// Rows of a caller, which are read only, as what a run hands on. Nothing writes to rows that are not scratch.
 template <class T>

@@ -124,6 +124,9 @@ struct RunningLayer {
     write_name(*outer, out);
   }
 
+  /// The layer around all others.
+  const RunningLayer& outermost() const { return outer == nullptr ? *this : outer->outermost(); }
+
   /// Appends the name of this layer in `whole`, which runs it.
   void write_name(const RunningLayer& whole, std::string& out) const {
     out += out.empty() ? "" : ".";
@@ -202,16 +205,23 @@ class Inference {
     return [](std::size_t) { return true; };
   }
 
+  /// The path of the layer that runs, for messages and observers, and the name of the layer around all others.
+  std::string path() const {
+    std::string path;
+    if (running_ != nullptr) {
+      running_->write(path);
+    }
+    return path;
+  }
+  const char* outermost() const { return running_ == nullptr ? "layer" : running_->outermost().name; }
+
   bool observed() const { return workspace_.observed(); }
   /// Shows `output` under the path of the layer that runs, or one of several parts of it: "weights.0" or, for 3, "3".
   void show(const Rows& output, const char* part = nullptr, Index index = -1, Index inner = -1, Index innermost = -1) const {
     if (!observed()) [[likely]] {
       return;
     }
-    std::string path;
-    if (running_ != nullptr) {
-      running_->write(path);
-    }
+    std::string path = this->path();
     const auto append = [&](const std::string& element) { path += (path.empty() ? "" : ".") + element; };
     if (part != nullptr) {
       append(part);
@@ -229,6 +239,7 @@ class Inference {
       : workspace_(workspace), sequences_(sequences), mask_(mask), running_(running) {}
 
   const RunningLayer* running() const { return running_; }
+
  private:
   /// Back to the layer around when the result ends.
   struct Restored {

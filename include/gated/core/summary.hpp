@@ -1,27 +1,42 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "gated/core/parameters.hpp"
+#include "gated/core/unset.hpp"
 
 /// @file
 /// A printable table of a model's parameters.
 
 namespace gated {
 
+namespace detail {
+
+template <class T>
+bool all_zero(std::span<const T> values) {
+  return std::all_of(values.begin(), values.end(), [](T value) { return value == T{0}; });
+}
+
+}  // namespace detail
+
 /// A table with one line per parameter (name, shape, count) and the total:
 ///
 ///     patch_embedding.weight          [128, 3, 16, 16]        98,304
 ///     …
+///     head.weight                     [1000, 128]            128,000  all zero
+///     …
 ///     303 tensors                                          5,867,328
 ///
+/// It says which weights are all zero, as heads may be at the start of a training, and which were never set.
 /// `std::cout << summary(model)` prints it.
 template <class Model>
 std::string summary(const Model& model) {
   struct Line {
     std::string name, shape, count;
+    const char* note = "";
   };
   const auto grouped = [](Index count) {  // 5867328 → "5,867,328"
     const std::string digits = text(count);
@@ -36,7 +51,11 @@ std::string summary(const Model& model) {
   std::vector<Line> lines;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
-        lines.push_back({info.path(), info.shape.describe(), grouped(static_cast<Index>(values.size()))});
+        const bool starts_at_zero = info.role == Role::bias || info.role == Role::norm || info.role == Role::constant;
+        const char* const note = is_unset(values.front())                      ? "  never set"
+                                 : !starts_at_zero && detail::all_zero(values) ? "  all zero"
+                                                                               : "";
+        lines.push_back({info.path(), info.shape.describe(), grouped(static_cast<Index>(values.size())), note});
       },
       model);
   const std::size_t tensors = lines.size();
@@ -52,7 +71,7 @@ std::string summary(const Model& model) {
   for (const Line& line : lines) {
     table += line.name + std::string(name_width - line.name.size() + 2, ' ');
     table += line.shape + std::string(shape_width - line.shape.size() + 2, ' ');
-    table += std::string(count_width - line.count.size(), ' ') + line.count + '\n';
+    table += std::string(count_width - line.count.size(), ' ') + line.count + line.note + '\n';
   }
   return table;
 }

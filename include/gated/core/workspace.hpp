@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -19,10 +20,21 @@
 
 namespace gated {
 
+namespace detail {
+
+/// A different address in each thread.
+inline const void* this_thread() {
+  static constinit thread_local char mark = 0;
+  return &mark;
+}
+
+}  // namespace detail
+
 /// Scratch memory, the number of threads to use, prepared weights, and an optional observer. One per calling thread.
 ///
 /// A const model serves any number of threads, each with a workspace of its own. After the first call of a shape forward
-/// allocates nothing, and after the first step of a stream no step does.
+/// allocates nothing, and after the first step of a stream no step does. Two threads that use one workspace at the same time
+/// get an error.
 ///
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
@@ -39,7 +51,43 @@ class Workspace {
 
  public:
   using Observer = std::function<void(const std::string& path, ConstView<T> output)>;
-  using Frame = typename Arena<T>::Frame;
+
+  /// Gives back, when it ends, all memory taken since it began. Until the outermost one ends, the workspace belongs to the
+  /// thread that began it.
+  class Frame {
+   public:
+    explicit Frame(Workspace& workspace) : use_(workspace), frame_(workspace.arena_.frame()) {}
+
+   private:
+    class Use {
+     public:
+      explicit Use(Workspace& workspace) : owner_(workspace.owner_) {
+        const void* const self = detail::this_thread();
+        if (owner_.load(std::memory_order_relaxed) != self) {
+          const void* nobody = nullptr;
+          is_outermost_ = owner_.compare_exchange_strong(nobody, self, std::memory_order_acquire, std::memory_order_relaxed);
+          require<ArgumentError>(
+              is_outermost_,
+              "Workspace: two threads use it at the same time. Give each thread a workspace of its own; they "
+              "may share the model.");
+        }
+      }
+      ~Use() {
+        if (is_outermost_) {
+          owner_.store(nullptr, std::memory_order_release);
+        }
+      }
+      Use(const Use&) = delete;
+      Use& operator=(const Use&) = delete;
+
+     private:
+      std::atomic<const void*>& owner_;
+      bool is_outermost_ = false;
+    };
+
+    Use use_;  // ends last
+    typename Arena<T>::Frame frame_;
+  };
 
   explicit Workspace(Threads threads = {}) : threads_(std::move(threads)) {}
   Workspace(const Workspace&) = delete;
@@ -63,7 +111,8 @@ class Workspace {
 
   // --- Memory: see Arena ---
 
-  [[nodiscard]] Frame frame() { return arena_.frame(); }
+  /// Errors: ArgumentError while another thread has a frame.
+  [[nodiscard]] Frame frame() { return Frame(*this); }
   T* take(Index count) { return arena_.take(count); }
   MatrixMap<T> matrix(Index rows, Index columns) { return arena_.matrix(rows, columns); }
   /// Has room for `count` scalars from here on: what a later step of a stream will take, so that it allocates nothing.
@@ -128,6 +177,7 @@ class Workspace {
  private:
   Threads threads_;
   const PreparedWeights<T>* prepared_ = nullptr;
+  std::atomic<const void*> owner_{nullptr};  // the thread that has a frame
   Arena<T> arena_;
   std::vector<std::unique_ptr<Workspace>> workers_;
   std::exception_ptr failure_;  // of a task that ran with this workspace

@@ -23,11 +23,11 @@ struct Embedding {
   Matrix<T> weight;  ///< V × C
 
   Embedding() = default;
-  /// Vectors of zero, for a checkpoint to be loaded into.
+  /// Vectors that nobody has set, for a checkpoint to be loaded into.
   Embedding(Index vocabulary, Index channels) {
     require<ArgumentError>(vocabulary > 0 && channels > 0, "Embedding: vocabulary = ", vocabulary, " and channels = ", channels,
                            " must be positive.");
-    weight = Matrix<T>::Zero(vocabulary, channels);
+    weight = unset_weight<T>(vocabulary, channels);
   }
   /// The values in one of these sizes.
   static Count value_count(Count vocabulary, Count channels) { return vocabulary * channels; }
@@ -59,6 +59,7 @@ struct Embedding {
   template <class Run>
   auto apply(Run& run, Tokens tokens, const PlaceOf<Run>& to) const {
     expect_known(name, tokens);
+    expect_set(run, "weight", weight);
     return embed(run, weight, tokens, to);
   }
 };

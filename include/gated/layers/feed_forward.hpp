@@ -46,7 +46,7 @@ struct FeedForward : TokenLayer<FeedForward<T>, T> {
   Linear<T> proj_out;  ///< W₂: out × F
 
   FeedForward() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit FeedForward(const FeedForwardConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.hidden >= 0 && c.out >= 0, name, ": channels = ", c.channels,
                            " must be positive, and hidden = ", c.hidden, " and out = ", c.out, " must not be negative.");

@@ -42,7 +42,7 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedAttentionUnit() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit GatedAttentionUnit(const GatedAttentionUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "GatedAttentionUnit: channels = ", c.channels,
                            ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
@@ -83,6 +83,8 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
 
   Index in() const { return config.channels; }
   Index out() const { return config.output(); }
+  /// True if no output depends on a later token.
+  bool is_causal() const { return config.causal; }
   Index longest() const { return relative_bias.longest(); }
 
   using SequenceLayer<GatedAttentionUnit, T>::forward;

@@ -68,7 +68,7 @@ struct GatedCrossAttention {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedCrossAttention() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps, c.norm),

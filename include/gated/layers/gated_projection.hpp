@@ -43,7 +43,7 @@ struct GatedProjection {
   std::optional<Linear<T>> qk;  ///< separate: S × C
 
   GatedProjection() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit GatedProjection(const GatedProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.value >= 0 && c.query_key >= 0, "GatedProjection: value = ", c.value,
                            " and query_key = ", c.query_key, " must not be negative.");

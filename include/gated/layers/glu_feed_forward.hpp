@@ -52,7 +52,7 @@ struct GluFeedForward : TokenLayer<GluFeedForward<T>, T> {
   Linear<T> proj_out;  ///< W_o: out × F
 
   GluFeedForward() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit GluFeedForward(const GluFeedForwardConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.hidden > 0 && c.out >= 0, name, ": channels = ", c.channels,
                            " and hidden = ", c.hidden, " must be positive, and out = ", c.out, " must not be negative.");

@@ -90,7 +90,7 @@ struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
   Linear<T> proj_out;  ///< V: C × F/2
 
   GmlpBlock() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit GmlpBlock(const GmlpConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps),
@@ -123,6 +123,8 @@ struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
   Index longest() const { return config.length; }
+  /// True if no output depends on a later token.
+  bool is_causal() const { return config.causal || (gate.proj.is_causal() && !attention && config.token_shift == 0); }
   void check(Where where, const Sequences& sequences, Mask mask) const { gate.check(where, sequences, mask); }
 
   template <class Run>

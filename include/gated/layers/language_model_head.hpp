@@ -60,7 +60,7 @@ struct LanguageModelHead {
   Vector<T> bias;                   ///< V, of a tied output
 
   LanguageModelHead() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   LanguageModelHead(const LanguageModelHeadConfig& c, Index channels, Index vocabulary_)
       : config(c), vocabulary(vocabulary_), norm(channels, c.norm_eps, c.norm) {
     require<ArgumentError>(vocabulary >= 0, "LanguageModelHead: vocabulary = ", vocabulary, " must not be negative.");

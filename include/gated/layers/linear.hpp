@@ -29,10 +29,10 @@ struct Linear : TokenLayer<Linear<T>, T> {
   Vector<T> bias;    ///< out, or empty
 
   Linear() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   Linear(Index in, Index out, bool with_bias = true) {
     require<ArgumentError>(in > 0 && out > 0, "Linear: in = ", in, " and out = ", out, " must be positive.");
-    weight = Matrix<T>::Zero(out, in);
+    weight = unset_weight<T>(out, in);
     bias = Vector<T>::Zero(with_bias ? out : 0);
   }
   /// The values in one of these sizes.
@@ -54,6 +54,7 @@ struct Linear : TokenLayer<Linear<T>, T> {
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
     expect_columns<T>(name, "x", run[x], "in", in());
+    expect_set(run, "weight", weight);
     return product(run, x, weight, bias, fused, to);
   }
 };

@@ -88,7 +88,7 @@ struct MixedChunkAttention : SequenceLayer<MixedChunkAttention<T>, T> {
   Linear<T> proj_out;
 
   MixedChunkAttention() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit MixedChunkAttention(const MixedChunkAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0 && c.chunk > 0,
                            "MixedChunkAttention: channels = ", c.channels, ", value = ", c.value, ", query_key = ", c.query_key,
@@ -130,6 +130,8 @@ struct MixedChunkAttention : SequenceLayer<MixedChunkAttention<T>, T> {
 
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
+  /// True if no output depends on a later token.
+  bool is_causal() const { return config.causal; }
 
   void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences, false); }
 

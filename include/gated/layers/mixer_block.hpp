@@ -87,7 +87,7 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
   Vector<T> channel_scale;  ///< C, or empty
 
   MixerBlock() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit MixerBlock(const Config& c) : config(c) {
     const auto expect_channels = [&](const char* mixer, const auto& options) {
       if constexpr (requires { options.channels; }) {

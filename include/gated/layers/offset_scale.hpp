@@ -31,10 +31,10 @@ struct OffsetScale {
   Matrix<T> bias;    ///< rows × S, or empty
 
   OffsetScale() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   OffsetScale(Index rows, Index width, bool with_bias) {
     require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: ", rows, " rows of ", width, " must not be negative.");
-    weight = Matrix<T>::Zero(rows, width);
+    weight = unset_weight<T>(rows, width);
     bias = Matrix<T>::Zero(with_bias ? rows : 0, with_bias ? width : 0);
   }
   /// The values in one of these sizes.
@@ -53,6 +53,7 @@ struct OffsetScale {
   /// y, of row `row`.
   void forward(Index row, ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     expect_shape<T>("OffsetScale::forward", "y", y, x.rows(), x.cols());
+    expect_apart<T>("OffsetScale::forward", x, y);
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(x.rows()));
     run(*this, input_rows<T>(x), {.row = row}, Rows<T>(y));
@@ -64,6 +65,7 @@ struct OffsetScale {
     const Index row = options.row;
     require<ArgumentError>(row >= 0 && row < weight.rows(), name, ": row ", row, ", expected 0 … ", weight.rows() - 1, ".");
     expect_columns<T>(name, "x", run[x], "width", weight.cols());
+    expect_set(run, "weight", weight);
     const auto y = run.make(run.count(x), run.width(x), to);
     const T* const scale = &weight.coeffRef(row, 0);
     const T* const shift = bias.size() == 0 ? nullptr : &bias.coeffRef(row, 0);

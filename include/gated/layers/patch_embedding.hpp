@@ -46,7 +46,7 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
   Vector<T> bias;    ///< C
 
   PatchEmbedding() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   PatchEmbedding(Index image_channels, ImageSize image_size, ImageSize patch_size, Index out)
       : channels(image_channels), image(image_size), patch(patch_size) {
     require<ArgumentError>(
@@ -58,7 +58,7 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
                            patch.width, ". Resize or crop the image to multiples of the patch.");
     require<ArgumentError>(Count(channels) * image.height * image.width != Count::most, "PatchEmbedding: an image of ",
                            image.height, " × ", image.width, " pixels in ", channels, " channels is too large to be counted.");
-    weight = Matrix<T>::Zero(out, channels * patch.area());
+    weight = unset_weight<T>(out, channels * patch.area());
     bias = Vector<T>::Zero(out);
   }
   /// The values in one of these sizes.
@@ -120,6 +120,7 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& images, const PlaceOf<Run>& to) const {
     check(run[images]);
+    expect_set(run, "weight", weight);
     const auto tokens = run.make(output_rows(run.count(images)), out(), to);
     const Index rows = run.count(tokens), columns = weight.cols();
     const Rows<T> patches(run.take(rows * columns), rows, columns, columns);

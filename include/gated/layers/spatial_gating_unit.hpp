@@ -54,7 +54,7 @@ struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
   SpatialProjection<T> proj;
 
   SpatialGatingUnit() = default;
-  /// Weights of zero and biases of 1, or of 0 where the gate does not multiply.
+  /// Weights that nobody has set, and biases of 1, or of 0 where the gate does not multiply.
   explicit SpatialGatingUnit(const SpatialGatingUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && (c.form != GateForm::split || c.channels % 2 == 0),
                            "SpatialGatingUnit: channels = ", c.channels, ", expected a positive",

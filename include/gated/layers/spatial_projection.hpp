@@ -54,15 +54,15 @@ struct SpatialProjection {
   Matrix<T> position_y;  ///< heads × N, scaled_toeplitz only
 
   SpatialProjection() = default;
-  /// Weights of zero and biases of 1.
+  /// Weights that nobody has set, and biases of 1.
   explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
                            " must be positive.");
     require<ArgumentError>(c.fourier_from > 0, "SpatialProjection: fourier_from = ", c.fourier_from,
                            " must be positive. For none, give it more than length.");
     const bool scaled = c.form == SpatialForm::scaled_toeplitz;
-    weight = c.form == SpatialForm::dense ? Matrix<T>::Zero(c.heads * c.length, c.length)
-                                          : Matrix<T>::Zero(c.heads, scaled ? c.length : 2 * c.length - 1);
+    weight = c.form == SpatialForm::dense ? unset_weight<T>(c.heads * c.length, c.length)
+                                          : unset_weight<T>(c.heads, scaled ? c.length : 2 * c.length - 1);
     bias = Matrix<T>::Ones(c.heads, c.length);
     position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
   }
@@ -164,6 +164,7 @@ struct SpatialProjection {
     sequences.expect_total(where, v.rows());
     expect_lengths(where, sequences);
     expect_shape<T>(where, "y", y, v.rows(), v.cols());
+    expect_apart<T>(where, v, y);
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences);
     apply(run, input_rows<T>(v), Fused<Batch<T>>{}, Rows<T>(y));
@@ -173,6 +174,7 @@ struct SpatialProjection {
   auto apply(Run& run, const RowsOf<Run>& v, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
     require<ShapeError>(run.width(v) % config.heads == 0, name, ": v has ", run.width(v),
                         " channels, which heads = ", config.heads, " does not divide.");
+    expect_set(run, "weight", weight);
     if constexpr (Run::streams) {
       require<ArgumentError>(is_causal(), run.where(),
                              ": the spatial weight is not causal, so a token's output depends on later tokens and cannot be "

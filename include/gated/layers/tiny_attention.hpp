@@ -36,7 +36,7 @@ struct TinyAttention : SequenceLayer<TinyAttention<T>, T> {
   Linear<T> proj_out;
 
   TinyAttention() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit TinyAttention(const TinyAttentionConfig& c)
       : config(c), qkv(c.channels, 3 * c.width, c.bias), proj_out(c.width, c.out) {}
   /// The values in one of this configuration.

@@ -48,7 +48,7 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
   SpatialProjection<T> proj;
 
   TokenProjection() = default;
-  /// Weights and biases of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set and biases of zero, for a checkpoint to be loaded into.
   explicit TokenProjection(const TokenProjectionConfig& c) : config(c), proj(c.spatial()) {
     require<ArgumentError>(c.channels > 0 && c.channels % c.heads == 0, name, ": heads = ", c.heads,
                            " does not divide channels = ", c.channels, ".");

@@ -67,7 +67,7 @@ struct TransformerBlock : SequenceLayer<TransformerBlock<T>, T> {
   Linear<T> feed_forward_in, feed_forward_out;
 
   TransformerBlock() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit TransformerBlock(const TransformerBlockConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.channels % c.heads == 0, "TransformerBlock: heads = ", c.heads,
                            " does not divide channels = ", c.channels, ".");
@@ -112,6 +112,8 @@ struct TransformerBlock : SequenceLayer<TransformerBlock<T>, T> {
 
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
+  /// True if no output depends on a later token.
+  bool is_causal() const { return config.causal; }
 
   void check(Where where, const Sequences& sequences, Mask mask) const {
     expect_mask(where, mask, sequences, config.attention == TransformerAttention::softmax);

@@ -195,6 +195,7 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
   void features(ConstView<T> images, View<T> tokens, Workspace<T>& workspace) const {
     check(images);
     expect_shape<T>({name, "features"}, "tokens", tokens, images.rows() * tokens_per_image(), trunk.out());
+    expect_apart<T>({name, "features"}, images, tokens);
     const auto frame = workspace.frame();
     const RunningLayer whole(nullptr, *this);
     Batch<T> run(workspace, Sequences::uniform(images.rows(), tokens_per_image()), {}, &whole);

@@ -54,7 +54,7 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 ///                                                                  .causal = true}}, random);
 ///     Matrix<float> logits = model.forward(tokens, Sequences::single(512), workspace);   // N × 256
 ///
-/// A causal model also streams, and each step equals the same row of forward():
+/// A causal model learns the next token (train/next_token.hpp) and streams; each step equals the same row of forward():
 ///
 ///     auto state = model.start();
 ///     model.prefill(prompt, state, logits, workspace);
@@ -93,7 +93,7 @@ struct LanguageModel {
   std::optional<Linear<T>> classifier;  ///< C → classes
 
   LanguageModel() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit LanguageModel(const Config& c) : config(c), trunk(c.trunk) {
     const Index channels = trunk.in();
     require<ArgumentError>(c.pad_token < 0 || takes_mask, name, ": pad_token = ", c.pad_token,
@@ -158,6 +158,9 @@ struct LanguageModel {
 
   /// Columns of the output.
   Index out() const { return head ? config.vocabulary : trunk.out(); }
+  /// True if no output depends on a later token.
+  bool is_causal() const requires requires(const Trunk& trunk) { trunk.is_causal(); }
+  { return trunk.is_causal(); }
   /// The longest text that it can serve.
   Index longest() const {
     return std::min({trunk.longest(), position.longest(), position_table ? position_table->longest() : State::unlimited});

@@ -19,7 +19,8 @@ namespace gated {
 ///
 /// It pays where few rows meet a large weight: steps of streaming, single images, heads. The model stays as it is and can be
 /// used without it. `prepared` is for this model at its present address and with its present weights: prepare anew after
-/// loading, training or moving it. Any number of workspaces, in any number of threads, may use one.
+/// loading, training or moving it. A run with weights that have changed since is refused, as far as a few numbers of each tell.
+/// Any number of workspaces, in any number of threads, may use one.
 /// Cost: as much memory as the weights, rounded up to two vectors of rows each, and one pass over them; three to eight
 /// times as much for Toeplitz ones.
 template <class Model>

@@ -48,8 +48,8 @@ inline constexpr const char* stack_word = "gated.Stack";
 ///     Workspace<float> workspace;
 ///     Matrix<float> y = model.forward(x, Sequences::uniform(8, 196), workspace);   // x: 8·196 × 256
 ///
-/// `Block` is a layer whose output is as wide as its input. Made without a Random, all projections are zero, which is what a
-/// checkpoint is loaded into. All methods are const, and a model may serve many threads, each with its own workspace.
+/// `Block` is a layer whose output is as wide as its input. Made without a Random, it has weights that nobody has set, waits
+/// for a checkpoint and refuses to run. All methods are const, and a model may serve many threads, each with its own workspace.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built, ShapeError when run.
 /// Cost: depth × the block's; scratch is one block's.
@@ -66,7 +66,7 @@ struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
   std::vector<Block> blocks;
 
   Stack() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit Stack(const Config& c) : config(c) {
     require<ArgumentError>(c.depth >= 0, "Stack: depth = ", c.depth, " must not be negative.");
     blocks.reserve(static_cast<std::size_t>(c.depth));
@@ -88,6 +88,9 @@ struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
   Index out() const { return in(); }
   /// The longest sequence that it can serve.
   Index longest() const { return blocks.empty() ? State<T>::unlimited : detail::longest_of(blocks.front()); }
+  /// True if no output depends on a later token.
+  bool is_causal() const requires requires(const Block& block) { block.is_causal(); }
+  { return blocks.empty() || blocks.front().is_causal(); }
   void check(Where where, const Sequences& sequences, Mask mask) const {
     if (!blocks.empty()) {
       detail::check_sequences(where, blocks.front(), sequences, mask);

@@ -19,7 +19,7 @@ class ParameterGradients {
   /// Errors: ArgumentError if the two differ in structure.
   template <class Model>
   void assign(const Model& model, Model& gradient) {
-    pairs_.clear();
+    clear();
     for_each_parameter(
         [&](const ParameterInfo& info, auto values, auto gradients) {
           if (info.role != Role::constant) {
@@ -31,13 +31,23 @@ class ParameterGradients {
   }
 
   /// Forgets all.
-  void clear() { pairs_.clear(); }
+  void clear() {
+    pairs_.clear();
+    reached_ = false;
+  }
+
+  /// True if a gradient was asked for since assign(), or there is none.
+  bool reached() const { return reached_ || pairs_.empty(); }
 
   /// The gradient of the parameter at this address; nullptr for one that is not trained.
-  T* find(const T* parameter) const {
+  T* find(const T* parameter) {
     const auto found = std::lower_bound(pairs_.begin(), pairs_.end(), parameter,
                                         [](const Pair& p, const T* wanted) { return std::less<>{}(p.value, wanted); });
-    return parameter != nullptr && found != pairs_.end() && found->value == parameter ? found->gradient : nullptr;
+    if (parameter == nullptr || found == pairs_.end() || found->value != parameter) {
+      return nullptr;
+    }
+    reached_ = true;
+    return found->gradient;
   }
 
  private:
@@ -46,6 +56,7 @@ class ParameterGradients {
     T* gradient;
   };
   std::vector<Pair> pairs_;  // by address of the value
+  bool reached_ = false;
 };
 
 }  // namespace gated

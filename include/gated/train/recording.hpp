@@ -35,6 +35,9 @@ class Recording {
   Recording with(Mask mask) const { return Recording(tape_, sequences_, mask); }
 
   Tape<T>& tape() const { return tape_; }
+  /// The path of the layer that runs, for messages, and the name of the layer around all others.
+  std::string path() const { return tape_.path(); }
+  const char* outermost() const { return tape_.outermost(); }
   Workspace<T>& workspace() const { return tape_.workspace(); }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }

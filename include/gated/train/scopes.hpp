@@ -27,8 +27,11 @@ class Scopes {
   /// Goes to the layer `outer`, which enter() gave.
   void leave(Index outer) { current_ = outer; }
 
-  /// "blocks.3.gate", by the names that fields() states; empty for the outermost layer.
+  /// "blocks.3.gate", by the names that fields() states; empty for the outermost layer, and outside of all.
   std::string path(Index scope) const {
+    if (scope < 0) {
+      return {};
+    }
     const Node& node = nodes_[static_cast<std::size_t>(scope)];
     if (node.outer < 0) {
       return {};
@@ -36,6 +39,15 @@ class Scopes {
     std::string out = path(node.outer);
     node.layer.write_name(nodes_[static_cast<std::size_t>(node.outer)].layer, out);
     return out;
+  }
+
+  /// The name of the layer that is around the one that runs and all others.
+  const char* outermost() const {
+    Index scope = current_;
+    while (scope >= 0 && nodes_[static_cast<std::size_t>(scope)].outer >= 0) {
+      scope = nodes_[static_cast<std::size_t>(scope)].outer;
+    }
+    return scope < 0 ? "layer" : nodes_[static_cast<std::size_t>(scope)].layer.name;
   }
 
   std::size_t size() const { return nodes_.size(); }

@@ -88,6 +88,7 @@ class Tape {
   /// A matrix of the caller whose gradient() can be read after backward().
   Variable input(const ConstView<T>& x) {
     expect_begun();
+    asks_inputs_ = true;
     return variables_.borrow(x, true, scopes_.current());
   }
 
@@ -141,6 +142,10 @@ class Tape {
   [[nodiscard]] Scope enter(const L& layer) {
     return Scope(*this, RunningLayer(nullptr, layer));
   }
+
+  /// The path of the layer that runs, and the name of the layer around all others.
+  std::string path() const { return scopes_.path(scopes_.current()); }
+  const char* outermost() const { return scopes_.outermost(); }
 
   /// Calls `f(path, values)` for each activation that is kept, in the order in which they were made. A layer that makes several
   /// has them under one path, its output last; one that ends with a sub-layer has its output there.
@@ -207,6 +212,8 @@ class Tape {
   }
 
   /// Adds the gradient of `loss`, which is 1 × 1, to that of every parameter and input. Returns the loss.
+  /// Errors: ArgumentError where there is nothing to go back from, and afterwards if no parameter of the model given to begin()
+  /// took part, which happens when a copy of it was recorded.
   double backward(Variable loss) {
     expect_of_this_step(loss);
     require<ShapeError>(rows(loss) == 1 && width(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", width(loss),
@@ -214,7 +221,7 @@ class Tape {
     expect_forward_only();
     Target start = target(loss);
     start.view(0, 0) = start.fresh ? T{1} : start.view(0, 0) + T{1};
-    run_back(0, steps_.size());
+    go_back();
     return static_cast<double>((*this)[loss](0, 0));
   }
 
@@ -225,7 +232,7 @@ class Tape {
                         cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output), " × ", width(output), ".");
     expect_forward_only();
     target(output).give(cotangent);
-    run_back(0, steps_.size());
+    go_back();
   }
 
   /// The gradient of the loss with respect to x: for the functions that are pushed, and for inputs after backward().
@@ -238,7 +245,7 @@ class Tape {
   Target target(Variable x) { return variables_.target(x); }
 
   /// The gradient of a parameter, by the parameter's address; nullptr for one that is not trained.
-  T* gradient_of(const T* parameter) const { return parameters_.find(parameter); }
+  T* gradient_of(const T* parameter) { return parameters_.find(parameter); }
 
  private:
   /// Forgets, when it ends, everything that was put on the tape since it began.
@@ -292,6 +299,15 @@ class Tape {
     noisy_ = false;
     begun_ = false;
     returned_ = false;
+    asks_inputs_ = false;
+  }
+
+  void go_back() {
+    run_back(0, steps_.size());
+    require<ArgumentError>(
+        parameters_.reached() || asks_inputs_,
+        "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. Record "
+        "that model itself and no copy of it.");
   }
 
   void run_back(std::size_t first, std::size_t last) {
@@ -313,7 +329,8 @@ class Tape {
   Random noise_;
   bool noisy_ = false;
   bool begun_ = false;
-  bool returned_ = false;  // backward() was called
+  bool returned_ = false;     // backward() was called
+  bool asks_inputs_ = false;  // for the gradient of an input
 };
 
 }  // namespace gated

@@ -93,7 +93,7 @@ struct Training {
   Training(const Config& config, Model start, Random generator)
       : Training(at_start(config, start.config), std::move(start), generator, 0) {}
 
-  /// What load_model() fills with a file's parameters: as far as `config.progress` says, with a model of zeros.
+  /// What load_model() fills with a file's parameters: as far as `config.progress` says, with a model whose weights nobody has set.
   explicit Training(const Config& config)
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "gated/core/sequences.hpp"
+#include "gated/ops/embedding.hpp"
+#include "gated/train/loss.hpp"
+
+/// @file
+/// What a model for text learns to say next.
+
+namespace gated {
+
+/// The targets of cross_entropy() with which `model` learns the next token: after each token the one that follows it in its
+/// sequence. The last token of a sequence has no target, and padding (the model's pad_token) is none.
+///
+///     const std::vector<Index> targets = next_token_targets(model, tokens, sequences);
+///     tape.begin(model, gradient);
+///     tape.backward(cross_entropy(tape, record(tape, model, tokens, sequences), targets));
+///
+/// Shapes: tokens and targets have one number a token.
+/// Errors: ArgumentError for a model that is not causal: it sees the token that it should say, and learns to copy it.
+/// ShapeError.
+template <class Model>
+void next_token_targets(const Model& model, Tokens tokens, const Sequences& sequences, std::span<Index> targets) {
+  constexpr const char* where = "next_token_targets";
+  require<ArgumentError>(
+      model.is_causal(), where, ": this ", Model::name,
+      " is not causal, so it sees the token that it should say and learns to copy it. Build it with causal = "
+      "true.");
+  sequences.expect_total(where, static_cast<Index>(tokens.size()));
+  require<ShapeError>(targets.size() == tokens.size(), where, ": room for ", targets.size(), " targets, expected ",
+                      tokens.size(), ", one a token.");
+  constexpr Index ignored = CrossEntropyOptions{}.ignored;
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const auto first = static_cast<std::size_t>(sequences.offset(b)), length = static_cast<std::size_t>(sequences.length(b));
+    for (std::size_t i = first; i < first + length; ++i) {
+      targets[i] = i + 1 == first + length || tokens[i + 1] == model.config.pad_token ? ignored : tokens[i + 1];
+    }
+  }
+}
+
+/// The same, into a new vector.
+template <class Model>
+std::vector<Index> next_token_targets(const Model& model, Tokens tokens, const Sequences& sequences) {
+  std::vector<Index> targets(tokens.size());
+  next_token_targets(model, tokens, sequences, targets);
+  return targets;
+}
+
+}  // namespace gated
