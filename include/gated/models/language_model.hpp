@@ -159,7 +159,7 @@ struct LanguageModel {
   /// Columns of the output.
   Index out() const { return head ? config.vocabulary : trunk.out(); }
   /// True if no output depends on a later token.
-  bool is_causal() const requires requires(const Trunk& trunk) { trunk.is_causal(); }
+  bool is_causal() const requires requires(const Trunk& any) { any.is_causal(); }
   { return trunk.is_causal(); }
   /// The longest text that it can serve.
   Index longest() const {
