@@ -56,10 +56,10 @@ def crossing(a, b):
 
 
 def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
-    """`lines` are (title, {x: value}, style); `marks` are (x, text)."""
-    if plt is None:
+    """`lines` are (title, {x: value}, style); `marks` are (x, text). Fewer than three points are a table and no plot."""
+    if plt is None or len({x for _, values, _ in lines for x in values}) < 3:
         return
-    canvas, axes = plt.subplots(figsize=(6, 3.6), dpi=100)
+    canvas, axes = plt.subplots(figsize=(6, 3.6), dpi=200)
     for title, values, style in lines:
         axes.plot(list(values), list(values.values()), style, label=title, linewidth=1.6, markersize=4)
     axes.set_xscale("log", base=2)
@@ -70,10 +70,10 @@ def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
     xs = sorted({x for _, values, _ in lines for x in values})
     axes.set_xticks(xs, [f"{x:,}" for x in xs], fontsize=8)
     axes.minorticks_off()
-    for i, (x, text) in enumerate(marks):  # the first mark's text stands before its line, the second one's behind
+    for x, text in marks:  # the texts stand above the axes, where no curve is
         axes.axvline(x, color="0.6", linewidth=0.8, linestyle="--")
-        axes.text(x, 0.04, text, transform=axes.get_xaxis_transform(), rotation=90, fontsize=7, color="0.3",
-                  ha="right" if i == 0 else "left")
+        axes.text(x, 1.01, text, transform=axes.get_xaxis_transform(), rotation=20, fontsize=7, color="0.3", ha="left",
+                  va="bottom")
     axes.set_xlabel(x_title)
     axes.set_ylabel(y_title)
     axes.grid(True, color="0.9", linewidth=0.6)

@@ -66,8 +66,10 @@ int run(const digits::Options& options) {
   std::printf("  time      %.3f ms an image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
               batch / static_cast<double>(images.count()), images.count(), options.threads, options.threads > 1 ? "s" : "");
 
-  gated::write_png(options.png, digits::draw_spatial_weights(model));
-  std::printf("  picture   %s: the learned spatial weights\n", options.png.string().c_str());
+  if (!options.png.empty()) {
+    gated::write_png(options.png, digits::draw_spatial_weights(model));
+    std::printf("  picture   %s: the learned spatial weights\n", options.png.string().c_str());
+  }
   if (options.expected.empty()) {
     return 0;
   }

@@ -14,7 +14,7 @@ const char* const usage =
     "  --max-pixel NUMBER        the value of a white pixel in the CSV (16)\n"
     "  --all                     classify every line, not only those with index % 5 == 4\n"
     "  --threads N               threads to use (1)\n"
-    "  --png FILE                where to draw the learned spatial weights (spatial_weights.png)\n"
+    "  --png FILE                draw the learned spatial weights there\n"
     "  --ascii                   draw the digits in plain ASCII\n"
     "  --help                    show this text\n";
 

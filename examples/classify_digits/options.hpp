@@ -11,7 +11,7 @@ struct Options {
   std::filesystem::path data = DIGITS_FOLDER "digits.csv";
   std::filesystem::path model = DIGITS_FOLDER "digits_gmlp.safetensors";
   std::filesystem::path expected = DIGITS_FOLDER "digits_expected.safetensors";  ///< empty once data or model are others
-  std::filesystem::path png = "spatial_weights.png";
+  std::filesystem::path png;  ///< empty for no picture
   float max_pixel = 16;
   int threads = 1;
   bool all = false;

@@ -62,9 +62,9 @@ TensorToWrite tensor_of(const std::string& name, const M& values, std::vector<In
 
 template <class Model>
 void expect_equal(const Model& got, const Model& expected) {
-  for_each_parameter(
-      [](const ParameterInfo& info, auto a, auto b) { EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path(); },
-      got, expected);
+  for_each_parameter([](const ParameterInfo& info, auto a,
+                        auto b) { EXPECT_TRUE(std::ranges::equal(std::as_bytes(a), std::as_bytes(b))) << info.path(); },
+                     got, expected);
 }
 
 /// Expects that `file` gives a fresh model all of `model`.

@@ -111,9 +111,9 @@ void expect_given_back(const typename Model::Config& config) {
   save_model(model, path);
   const auto loaded = load_model<Model>(path);
   EXPECT_EQ(to_json(loaded.config), to_json(model.config));
-  for_each_parameter(
-      [](const ParameterInfo& info, auto a, auto b) { EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path(); },
-      loaded, model);
+  for_each_parameter([](const ParameterInfo& info, auto a,
+                        auto b) { EXPECT_TRUE(std::ranges::equal(std::as_bytes(a), std::as_bytes(b))) << info.path(); },
+                     loaded, model);
 }
 
 TEST(ModelFile, GivesTrunksLayersAndAnyCombinationBack) {
@@ -280,9 +280,9 @@ TEST(ModelFile, AFailedLoadLeavesTheModelUnchanged) {
   const auto path = temporary("other.safetensors");
   save_model(GmlpImageClassifier<float>(other), path);
   EXPECT_THROW(load_parameters(model, SafetensorsFile(path)), FileError);
-  for_each_parameter(
-      [](const ParameterInfo& info, auto a, auto b) { EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path(); },
-      model, before);
+  for_each_parameter([](const ParameterInfo& info, auto a,
+                        auto b) { EXPECT_TRUE(std::ranges::equal(std::as_bytes(a), std::as_bytes(b))) << info.path(); },
+                     model, before);
 }
 
 TEST(ModelFile, RefusesMissingAndTruncatedFiles) {
