@@ -106,7 +106,7 @@ struct SpatialProjection {
     if (parameters().is_transformed(config.length)) {
       const detail::fourier::Products<T> products{parameters()};
       const Index size = products.prepared_size();
-      products.transform_all(prepared.add(weight.data(), 1, size, 1));
+      products.transform_all(prepared.add(weight.data(), 1, size, 1, weight.size()));
     }
   }
 
