@@ -205,7 +205,7 @@ TEST(Lucidrains, AnUnusedConvolutionIsIgnoredWhereItWasLeftBehindOnly) {
   const SafetensorsFile file = tensors.written();
   Gmlp<float> loaded(model.config);
   expect_error<FileError>([&] { load_parameters(loaded, file, lucidrains_trunk_names(lucidrains_layout(file))); },
-                          {"names of g-mlp-pytorch", "4 unexpected", "layers.1.fn.fn.fn.sgu.proj.bias"});
+                          {"names of g-mlp-pytorch", "4 unexpected", "layers.*.fn.fn.fn.sgu.proj.bias"});
   expect_equal(loaded, Gmlp<float>(model.config));
 }
 
