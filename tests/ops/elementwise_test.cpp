@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <numeric>
+
 #include "gated/core/settings.hpp"
 #include "tests/ops/op.hpp"
 
@@ -39,11 +42,10 @@ TEST(Elementwise, OpsAreTheirFormulas) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
     const auto x = input_rows<double>(a), other = input_rows<double>(b);
     const Vector<double> factors = test::random_vector<double>(11, 3);
-    const auto twice = [](Index, Index, Index) { return Simd<double>(2.0); };
     expect_result(run, a.cwiseMax(0), [&](Rows<double> to) { return activate(run, x, Activation::relu, to); });
     expect_result(run, a.cwiseProduct(b), [&](Rows<double> to) { return multiply(run, x, other, to); });
     expect_result(run, a + b, [&](Rows<double> to) { return add(run, x, other, nullptr, to); });
-    expect_result(run, 2 * a, [&](Rows<double> to) { return scale(run, x, twice, to); });
+    expect_result(run, 2 * a, [&](Rows<double> to) { return scale(run, x, number(2.0), to); });
     const Matrix<double> sum = run[add(run, x, other, factors.data())];
     EXPECT_LE((sum - a - b * factors.asDiagonal()).cwiseAbs().maxCoeff(), 1e-14);
   });
@@ -111,8 +113,12 @@ TEST(Elementwise, GatingSumsAndScalesAreOps) {
   expect_op(
       [](auto& run, const auto& x, const auto& to) {
         using T = typename std::remove_cvref_t<decltype(run)>::Scalar;
-        return scale(
-            run, x, [](Index, Index j, Index) { return Simd<T>(static_cast<T>(j + 2)); }, to);  // constant in a vector
+        static const auto factors = [] {
+          std::array<T, 10> numbers{};
+          std::iota(numbers.begin(), numbers.end(), T{2});
+          return numbers;
+        }();
+        return scale(run, x, per_channel(factors.data()), to);
       },
       {.in = 10, .out = 10});
 }

@@ -123,7 +123,7 @@ struct Both {
       parts.imaginary = run.columns(x, columns, columns);
     }
     const auto y = fourier_transform(run, parts, direction);
-    return add(run, y.real, scale(run, y.imaginary, [](Index, Index, Index) { return Simd<typename Run::Scalar>(2); }));
+    return add(run, y.real, scale(run, y.imaginary, number(typename Run::Scalar(2))));
   }
 };
 

@@ -70,21 +70,19 @@ struct OffsetScale {
     const T* const scale = &weight.coeffRef(row, 0);
     const T* const shift = bias.size() == 0 ? nullptr : &bias.coeffRef(row, 0);
     const auto from = reader<T>(run[x]);
-    assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) {
-      const Simd<T> value = from(i, j, lanes) * Simd<T>::load(scale + j, lanes);
-      return shift == nullptr ? value : value + Simd<T>::load(shift + j, lanes);
-    });
+    if (shift == nullptr) {
+      assign<T>(run[y], run.workspace(), from * per_channel<T>(scale));
+    } else {
+      assign<T>(run[y], run.workspace(), from * per_channel<T>(scale) + per_channel<T>(shift));
+    }
     if constexpr (Run::records) {
       run.push([this, row, x, y](auto& back) {
         const ConstView<T> dy = back.gradient(y);
         const auto slope = reader<T>(dy), values = reader<T>(back[x]);
         const Index first = row * dy.cols();  // of this row in weight and bias
-        add_gradient(back, x, [&](Index i, Index j, Index lanes) {
-          return slope(i, j, lanes) * Simd<T>::load(weight.data() + first + j, lanes);
-        });
+        add_gradient(back, x, slope * per_channel<T>(weight.data() + first));
         if (T* const sums = back.gradient_of(weight.data())) {
-          add_column_sums<T>(dy.rows(), dy.cols(), sums + first, back.workspace(),
-                             [&](Index i, Index j, Index lanes) { return slope(i, j, lanes) * values(i, j, lanes); });
+          add_column_sums<T>(dy.rows(), dy.cols(), sums + first, back.workspace(), slope * values);
         }
         if (T* const sums = back.gradient_of(bias.data())) {
           add_column_sums<T>(dy, sums + first, back.workspace());

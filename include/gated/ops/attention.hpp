@@ -22,39 +22,10 @@ namespace detail {
 /// A ⊙ D; `gradient` holds ∂(A ⊙ D) and becomes ∂S.
 template <class T>
 void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
-  using V = Simd<T>;
-  const bool drops = scoring.dropout.is_active();
-  const auto share_of = [&](Index i, Index j, Index lanes) {
-    return drops ? dropped(scoring.dropout, first + i, j, lanes) : V(T{1});
-  };
-  if (const auto activation = pointwise(scoring.kernel)) {
-    return with_activation(*activation, [&](auto kernel) {
-      for_each_row(weights.rows(), workspace, [&](Index i) {
-        T *const weight = &weights.coeffRef(i, 0), *const slope = &gradient.coeffRef(i, 0);
-        for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
-          const V score = V::load(weight + j, lanes), kept = share_of(i, j, lanes);
-          (visible_of(scoring, first + i, j, lanes, kernel.value(score)) * kept).store(weight + j, lanes);
-          const V back = kernel.derivative(score) * V::load(slope + j, lanes) * kept;
-          visible_of(scoring, first + i, j, lanes, back).store(slope + j, lanes);
-        });
-      });
-    });
-  }
-  const V share(T{1} / scoring.weight_scale);  // A is weight_scale times the softmax
-  for_each_row(weights.rows(), workspace, [&](Index i) {
-    T *const weight = &weights.coeffRef(i, 0), *const slope = &gradient.coeffRef(i, 0);
-    V product(T{0});
-    for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
-      const V kept = share_of(i, j, lanes), a = V::load(weight + j, lanes), back = V::load(slope + j, lanes) * kept;
-      product = fma(a, back, product);
-      back.store(slope + j, lanes);
-    });
-    const V mean = V(product.sum()) * share;
-    for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
-      const V a = V::load(weight + j, lanes);
-      (a * (V::load(slope + j, lanes) - mean)).store(slope + j, lanes);
-      (a * share_of(i, j, lanes)).store(weight + j, lanes);
-    });
+  const auto kernel = pointwise(scoring.kernel);
+  for_each_block_of_rows(weights.rows(), workspace, [&](Index row, Index rows) {
+    GATED_KERNEL(scores_backward_rows<T>(scoring, kernel, first + row, rows, weights.cols(), &weights.coeffRef(row, 0),
+                                         weights.outerStride(), &gradient.coeffRef(row, 0), gradient.outerStride()));
   });
 }
 

@@ -30,16 +30,10 @@ typename Run::Rows activate(Run& run, const typename Run::Rows& x, Activation ac
     return x;
   }
   const auto y = run.make(run.count(x), run.width(x), to);
-  with_activation(activation, [&](auto act) {
-    const auto from = reader<T>(run[x]);
-    assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) { return act.value(from(i, j, lanes)); });
-  });
+  assign<T>(run[y], run.workspace(), value(activation, reader<T>(run[x])));
   if constexpr (Run::records) {
     run.push([activation, x, y](auto& back) {
-      with_activation(activation, [&](auto act) {
-        const auto from = reader<T>(back[x]), dy = reader<T>(back.gradient(y));
-        add_gradient(back, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.derivative(from(i, j, lanes)); });
-      });
+      add_gradient(back, x, reader<T>(back.gradient(y)) * slope(activation, reader<T>(back[x])));
     });
   }
   return y;
@@ -53,12 +47,12 @@ typename Run::Rows multiply(Run& run, const typename Run::Rows& a, const typenam
   detail::expect_same_shape("multiply", run, a, b);
   const auto y = run.make(run.count(a), run.width(a), to);
   const auto left = reader<T>(run[a]), right = reader<T>(run[b]);
-  assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) { return left(i, j, lanes) * right(i, j, lanes); });
+  assign<T>(run[y], run.workspace(), left * right);
   if constexpr (Run::records) {
     run.push([a, b, y](auto& back) {
       const auto dy = reader<T>(back.gradient(y)), x = reader<T>(back[a]), z = reader<T>(back[b]);
-      add_gradient(back, a, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * z(i, j, lanes); });
-      add_gradient(back, b, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * x(i, j, lanes); });
+      add_gradient(back, a, dy * z);
+      add_gradient(back, b, dy * x);
     });
   }
   return y;
@@ -72,10 +66,11 @@ typename Run::Rows add(Run& run, const typename Run::Rows& a, const typename Run
   detail::expect_same_shape("add", run, a, b);
   const auto y = run.make(run.count(a), run.width(a), to);
   const auto left = reader<T>(run[a]), right = reader<T>(run[b]);
-  assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) {
-    const Simd<T> x = right(i, j, lanes), sum = left(i, j, lanes);
-    return scale == nullptr ? sum + x : fma(x, Simd<T>::load(scale + j, lanes), sum);
-  });
+  if (scale == nullptr) {
+    assign<T>(run[y], run.workspace(), left + right);
+  } else {
+    assign<T>(run[y], run.workspace(), left + right * per_channel<T>(scale));
+  }
   if constexpr (Run::records) {
     run.push([a, b, scale, y](auto& back) {
       const ConstView<T> dy = back.gradient(y);
@@ -84,27 +79,23 @@ typename Run::Rows add(Run& run, const typename Run::Rows& a, const typename Run
       if (scale == nullptr) {
         return add_gradient(back, b, dy);
       }
-      add_gradient(back, b, [&](Index i, Index j, Index lanes) { return slope(i, j, lanes) * Simd<T>::load(scale + j, lanes); });
+      add_gradient(back, b, slope * per_channel<T>(scale));
       if (T* const to_scale = back.gradient_of(scale)) {
-        add_column_sums<T>(dy.rows(), dy.cols(), to_scale, back.workspace(),
-                           [&](Index i, Index j, Index lanes) { return slope(i, j, lanes) * x(i, j, lanes); });
+        add_column_sums<T>(dy.rows(), dy.cols(), to_scale, back.workspace(), slope * x);
       }
     });
   }
   return y;
 }
 
-/// y = x ⊙ c with factors c(row, column, lanes) that are no parameters. ∂x = ∂y ⊙ c. `c` is copied as bytes.
-template <class Run, class Factors, class T = typename Run::Scalar>
+/// y = x ⊙ c with a term of factors that are no parameters: a number, a dropout mask, factors per row. ∂x = ∂y ⊙ c. What the
+/// term reads must stay until the backward pass is over.
+template <class Run, Term Factors, class T = typename Run::Scalar>
 typename Run::Rows scale(Run& run, const typename Run::Rows& x, const Factors& c, const typename Run::Place& to = {}) {
   const auto y = run.make(run.count(x), run.width(x), to);
-  const auto from = reader<T>(run[x]);
-  assign<T>(run[y], run.workspace(), [&](Index i, Index j, Index lanes) { return from(i, j, lanes) * c(i, j, lanes); });
+  assign<T>(run[y], run.workspace(), reader<T>(run[x]) * c);
   if constexpr (Run::records) {
-    run.push([x, y, c](auto& back) {
-      const auto dy = reader<T>(back.gradient(y));
-      add_gradient(back, x, [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * c(i, j, lanes); });
-    });
+    run.push([x, y, c](auto& back) { add_gradient(back, x, reader<T>(back.gradient(y)) * c); });
   }
   return y;
 }

@@ -80,47 +80,35 @@ View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows
       const auto x = reader<T>(back[fused.residual]);
       if (T* const to = back.gradient_of(scale)) {
         add_column_sums<T>(dz.rows(), dz.cols(), to, workspace,
-                           [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * x(i, j, lanes); });
+                           dy * x);
       }
-      add_gradient(back, fused.residual,
-                   [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * Simd<T>::load(scale + j, lanes); });
+      add_gradient(back, fused.residual, dy * per_channel<T>(scale));
     } else {
       add_gradient<Back>(back, fused.residual, dz);
     }
   }
   if (fused.keeps()) {
     const auto z = reader<T>(back[kept]);
-    with_activation(fused.activation, [&](auto act) {
-      if (const T* const scale = fused.factors()) {
-        if (T* const to = back.gradient_of(scale)) {
-          add_column_sums<T>(dz.rows(), dz.cols(), to, workspace,
-                             [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.value(z(i, j, lanes)); });
-        }
-        return assign<T>(dz, workspace, [&](Index i, Index j, Index lanes) {
-          return dy(i, j, lanes) * Simd<T>::load(scale + j, lanes) * act.derivative(z(i, j, lanes));
-        });
+    const auto activation_slope = slope(fused.activation, z);
+    if (const T* const scale = fused.factors()) {
+      if (T* const to = back.gradient_of(scale)) {
+        add_column_sums<T>(dz.rows(), dz.cols(), to, workspace, dy * value(fused.activation, z));
       }
-      if (!fused.gate) {
-        return assign<T>(dz, workspace,
-                         [&](Index i, Index j, Index lanes) { return dy(i, j, lanes) * act.derivative(z(i, j, lanes)); });
-      }
-      const auto gate = reader<T>(back[fused.gate]);
-      const auto slope = [&, dy, z](Index i, Index j, Index lanes) {
-        return dy(i, j, lanes) * gate(i, j, lanes) * act.derivative(z(i, j, lanes));
-      };
-      if (!back.wants_gradient(fused.gate)) {
-        return assign<T>(dz, workspace, slope);
-      }
-      const auto target = back.target(fused.gate);  // ∂gate and ∂z in one pass
-      T* const to = const_cast<T*>(target.view.data());
-      const Index stride = target.view.outerStride();
-      assign<T>(dz, workspace, [&, to, stride, fresh = target.fresh](Index i, Index j, Index lanes) {
-        T* const at = to + i * stride + j;
-        const Simd<T> change = dy(i, j, lanes) * act.value(z(i, j, lanes));
-        (fresh ? change : Simd<T>::load(at, lanes) + change).store(at, lanes);
-        return slope(i, j, lanes);
+      assign<T>(dz, workspace, dy * per_channel<T>(scale) * activation_slope);
+    } else if (!fused.gate) {
+      assign<T>(dz, workspace, dy * activation_slope);
+    } else if (!back.wants_gradient(fused.gate)) {
+      assign<T>(dz, workspace, dy * reader<T>(back[fused.gate]) * activation_slope);
+    } else {
+      const View<T> gate = back[fused.gate];
+      auto [to, fresh] = back.target(fused.gate);
+      for_each_block_of_rows(dz.rows(), workspace, [&, &to = to, adds = !fresh](Index first, Index rows) {
+        const auto at = [first](const auto& x, Index stride) { return x + first * stride; };
+        GATED_KERNEL(gate_backward_rows<T>(fused.activation, rows, dz.cols(), at(dz.data(), dz.outerStride()), dz.outerStride(),
+                                           at(z.data, z.stride), z.stride, at(gate.data(), gate.outerStride()),
+                                           gate.outerStride(), at(to.data(), to.outerStride()), to.outerStride(), adds));
       });
-    });
+    }
   }
   if (fused.added) {
     add_gradient<Back>(back, fused.added, dz);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/row_loops.hpp"
@@ -15,35 +14,21 @@
 
 namespace gated {
 
-/// A vector of a matrix at (row, column): what loops over matrices read.
-template <class T>
-auto reader(const ConstView<T>& x) {
-  return [data = x.data(), stride = x.outerStride()](Index i, Index j, Index lanes) {
-    return Simd<T>::load(data + i * stride + j, lanes);
-  };
-}
-
-/// y = f(row, column, lanes), vector by vector.
-template <class T, class F>
-void assign(View<T> y, const Workspace<T>& workspace, const F& f) {
-  for_each_row(y.rows(), workspace, [&](Index i) {
-    T* const row = y.data() + i * y.outerStride();
-    for_each_vector<T>(y.cols(), [&](Index j, Index lanes) { f(i, j, lanes).store(row + j, lanes); });
+/// y = term, number by number; with `adds`, y += term.
+template <class T, Term A>
+void assign(View<T> y, const Workspace<T>& workspace, const A& term, bool adds = false) {
+  for_each_block_of_rows(y.rows(), workspace, [&](Index first, Index rows) {
+    GATED_KERNEL(assign_rows<T>(term, first, rows, y.cols(), y.data() + first * y.outerStride(), y.outerStride(), adds));
   });
 }
 
-/// gradient(x) += f(row, column, lanes), vector by vector.
-template <class Back, class Variable, std::invocable<Index, Index, Index> F>
-void add_gradient(Back& back, Variable x, const F& f) {
-  using T = typename Back::Scalar;
-  if (!back.wants_gradient(x)) {
-    return;
+/// gradient(x) += term, number by number.
+template <class Back, class Variable, Term A>
+void add_gradient(Back& back, Variable x, const A& term) {
+  if (back.wants_gradient(x)) {
+    auto [to, fresh] = back.target(x);
+    assign<typename Back::Scalar>(to, back.workspace(), term, !fresh);
   }
-  auto [to, is_fresh] = back.target(x);
-  assign<T>(to, back.workspace(), [&, &to = to, fresh = is_fresh](Index i, Index j, Index lanes) {
-    const Simd<T> value = f(i, j, lanes);
-    return fresh ? value : Simd<T>::load(to.data() + i * to.outerStride() + j, lanes) + value;
-  });
 }
 
 /// gradient(x) += values.
@@ -83,50 +68,14 @@ void add_parameter_product(Back& back, const Matrix<T>& parameter, const std::ty
   }
 }
 
-/// to[j] += Σ_i f(i, j, lanes) over `rows` rows, summed in their order, for a million as exactly as for 64: the gradient of
-/// what is shared by all tokens.
-template <class T, class F>
-void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const F& f) {
-  constexpr unsigned together = 8;  // vectors side by side, so that memory is read in runs of some cache lines
-  constexpr Index block = 64;       // rows that are added up plainly, before their sum joins the exact one
-  constexpr Index width = Simd<T>::width, task_columns = together * width;
-  const Index tasks = (columns + task_columns - 1) / task_columns;
+/// to[j] += Σ_i term_ij over `rows` rows, summed in their order, for a million as exactly as for 64: the gradient of what is
+/// shared by all tokens.
+template <class T, Term A>
+void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const A& term) {
+  const Index step = GATED_KERNEL(columns_together<T>), tasks = (columns + step - 1) / step;
   parallel_for(rows * columns < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
-    const Index first = task * task_columns, vectors = (std::min(columns - first, task_columns) + width - 1) / width;
-    const auto lanes_of = [&](Index k) { return std::min(width, columns - first - k * width); };
-    RunningSum<T> sums[together];
-    const auto add_rows = [&](auto all) {  // all vectors, or as many as there are
-      for (Index i = 0; i < rows;) {
-        Simd<T> parts[together];
-        for (unsigned k = 0; k < together; ++k) {
-          parts[k] = Simd<T>(T{0});
-        }
-        for (const Index end = std::min(i + block, rows); i < end; ++i) {
-          if constexpr (all) {
-            GATED_UNROLL
-            for (unsigned k = 0; k < together; ++k) {
-              parts[k] = parts[k] + f(i, first + static_cast<Index>(k) * width, width);
-            }
-          } else {
-            for (Index k = 0; k < vectors; ++k) {
-              parts[k] = parts[k] + f(i, first + k * width, lanes_of(k));
-            }
-          }
-        }
-        for (unsigned k = 0; k < together; ++k) {
-          sums[k].add(parts[k]);
-        }
-      }
-    };
-    if (first + task_columns <= columns) {
-      add_rows(std::true_type{});
-    } else {
-      add_rows(std::false_type{});
-    }
-    for (Index k = 0; k < vectors; ++k) {
-      T* const at = to + first + k * width;
-      (Simd<T>::load(at, lanes_of(k)) + sums[k].lanes()).store(at, lanes_of(k));
-    }
+    const Index first = task * step;
+    GATED_KERNEL(sum_columns<T>(term, rows, first, std::min(columns - first, step), to));
   });
 }
 

@@ -14,6 +14,7 @@
 #include "gated/ops/norm_form.hpp"
 #include "gated/ops/operand.hpp"
 #include "gated/ops/scoring.hpp"
+#include "gated/ops/terms.hpp"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -36,6 +37,12 @@
 #endif
 
 namespace gated {
+
+/// What a step of AdamW multiplies with: see train/adamw.hpp.
+template <class T>
+struct AdamWFactors {
+  T kept, beta1, new1, beta2, new2, size, root, eps;
+};
 
 /// The kernels of a product in one form, and the shape of its tiles.
 template <class T>

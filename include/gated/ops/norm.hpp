@@ -39,40 +39,22 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   const auto frame = workspace.frame();
   const ConstView<T> dy = back.gradient(y);
   const Index rows = dy.rows(), channels = dy.cols();
-  const auto value = reader<T>(back[x]), slope = reader<T>(dy);
-  const T gain = norm.gain == nullptr ? T{1} : *norm.gain;
-  const T centred = norm.form == NormForm::layer_norm ? T{1} : T{0};
+  const View<T> values = back[x];
   T* const dots = workspace.take(rows);  // Σ ∂y ⊙ x̂, of the ScaleNorms
   const bool wanted = back.wants_gradient(x);
   const auto target = wanted ? back.target(x) : typename Back::Target{back[x], false};
-  T* const dx = const_cast<T*>(target.view.data());
+  T* const dx = wanted ? const_cast<T*>(target.view.data()) : nullptr;
   const Index stride = target.view.outerStride();
-  for_each_row(rows, workspace, [&, weight = norm.weight, fresh = target.fresh](Index i) {  // while the row is in cache
-    const Simd<T> mean(moments[i].mean), factor(moments[i].factor);
-    const auto normalised = [&](Index j, Index lanes) { return (value(i, j, lanes) - mean) * factor; };
-    const auto scaled = [&](Index j, Index lanes) {
-      return weight == nullptr ? slope(i, j, lanes) : slope(i, j, lanes) * Simd<T>::load(weight + j, lanes);
-    };
-    Simd<T> sum(T{0}), product(T{0});
-    for_each_vector<T>(channels, [&](Index j, Index lanes) {
-      const Simd<T> g = scaled(j, lanes);
-      sum = sum + g;
-      product = fma(g, normalised(j, lanes), product);
-    });
-    dots[i] = product.sum();
-    const T count = static_cast<T>(channels);
-    const Simd<T> mean_g(centred * sum.sum() / count), mean_product(moments[i].varies * dots[i] / count);
-    const Simd<T> scale(gain * moments[i].factor);
-    for_each_vector<T>(wanted ? channels : 0, [&](Index j, Index lanes) {
-      T* const to = dx + i * stride + j;
-      const Simd<T> change = scale * (scaled(j, lanes) - mean_g - normalised(j, lanes) * mean_product);
-      (fresh ? change : Simd<T>::load(to, lanes) + change).store(to, lanes);
-    });
+  for_each_block_of_rows(rows, workspace, [&, adds = !target.fresh](Index first, Index count) {  // while they are in cache
+    GATED_KERNEL(normalise_backward_rows<T>(values.data() + first * values.outerStride(), values.outerStride(),
+                                            dy.data() + first * dy.outerStride(), dy.outerStride(), count, channels, norm,
+                                            moments + first, dots + first, wanted ? dx + first * stride : nullptr, stride, adds));
   });
   if (T* const to = back.gradient_of(norm.weight)) {
-    add_column_sums<T>(rows, channels, to, workspace, [&](Index i, Index j, Index lanes) {
-      return slope(i, j, lanes) * ((value(i, j, lanes) - Simd<T>(moments[i].mean)) * Simd<T>(moments[i].factor));
-    });
+    constexpr Index step = sizeof(RowMoments<T>) / sizeof(T);
+    add_column_sums<T>(rows, channels, to, workspace,
+                       reader<T>(dy) * ((reader<T>(values) - per_row<T>(&moments->mean, step)) *
+                                        per_row<T>(&moments->factor, step)));
   }
   if (T* const to = back.gradient_of(norm.bias)) {
     add_column_sums<T>(dy, to, workspace);

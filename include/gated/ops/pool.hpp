@@ -15,16 +15,8 @@ namespace gated {
 template <class T>
 void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T> y, const Workspace<T>& workspace) {
   parallel_for(workspace.threads(), sequences.count(), [&](Index b, Index) {
-    const Index length = sequences.length(b);
-    const Simd<T> factor(length == 0 ? T{0} : T{1} / static_cast<T>(length));
-    for_each_vector<T>(x.cols(), [&](Index j, Index lanes) {
-      RunningSum<T> sum;
-      const T* from = x.data() + sequences.offset(b) * x.outerStride() + j;
-      for (Index i = 0; i < length; ++i, from += x.outerStride()) {
-        sum.add(Simd<T>::load(from, lanes));
-      }
-      (sum.lanes() * factor).store(&y.coeffRef(b, j), lanes);
-    });
+    GATED_KERNEL(mean_of_rows<T>(x.data() + sequences.offset(b) * x.outerStride(), x.outerStride(), sequences.length(b), x.cols(),
+                                 &y.coeffRef(b, 0)));
   });
 }
 

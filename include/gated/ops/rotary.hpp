@@ -51,17 +51,8 @@ void rotary_table(const Vector<T>& frequencies, Index first, View<T> table) {
 /// Cost: one pass over x.
 template <class T>
 void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
-  const Index pairs = table.cols() / 2;
-  const Index step = layout == Rotary::interleaved ? 2 : 1, partner = layout == Rotary::interleaved ? 1 : pairs;
-  for (Index t = 0; t < x.rows(); ++t) {
-    for (Index k = 0; k < pairs; ++k) {
-      T &a = x(t, k * step), &b = x(t, k * step + partner);
-      const T cosine = table(t, k), sine = table(t, pairs + k);
-      const T turned = a * cosine - b * sine;
-      b = b * cosine + a * sine;
-      a = turned;
-    }
-  }
+  GATED_KERNEL(rotate_rows<T>(x.data(), x.outerStride(), x.rows(), table.data(), table.outerStride(), table.cols() / 2,
+                              layout == Rotary::interleaved));
 }
 
 namespace detail {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "gated/ops/gradients.hpp"
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/softmax.hpp"
 
@@ -53,12 +54,7 @@ void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
 /// weights ← weights ⊙ dropout for queries from position `first` on.
 template <class T>
 void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Workspace<T>& workspace) {
-  for_each_row(weights.rows(), workspace, [&](Index i) {
-    T* const row = &weights.coeffRef(i, 0);
-    for_each_vector<T>(weights.cols(), [&](Index j, Index lanes) {
-      (Simd<T>::load(row + j, lanes) * dropped(dropout, first + i, j, lanes)).store(row + j, lanes);
-    });
-  });
+  assign<T>(weights, workspace, reader<T>(weights) * terms::Mask<T>(dropout.from_row(first)));
 }
 
 /// Queries whose scores are made at a time.

@@ -73,9 +73,7 @@ void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Inde
   switch (weight.form) {
     case SpatialForm::dense: {
       T* const to = gradient(*weight.w, head * n + i, 0);
-      for_each_vector<T>(visible, [&](Index j, Index lanes) {
-        (Simd<T>::load(to + j, lanes) + Simd<T>::load(row + j, lanes)).store(to + j, lanes);
-      });
+      GATED_KERNEL(assign_rows<T>(per_channel<T>(row), 0, 1, visible, to, 0, true));
       break;
     }
     case SpatialForm::toeplitz: {

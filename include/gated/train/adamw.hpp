@@ -194,7 +194,7 @@ struct AdamW {
             return;
           }
           const double eta = rate * own.learning_rate_factor;
-          const Step step{.kept = static_cast<Scalar>(1 - eta * own.weight_decay),
+          const AdamWFactors<Scalar> step{.kept = static_cast<Scalar>(1 - eta * own.weight_decay),
                           .beta1 = static_cast<Scalar>(config_.beta1),
                           .new1 = static_cast<Scalar>(1 - config_.beta1),
                           .beta2 = static_cast<Scalar>(config_.beta2),
@@ -205,7 +205,8 @@ struct AdamW {
           const auto count = static_cast<Index>(p.size());
           parallel_for(threads, (count + piece - 1) / piece, [&](Index task, Index) {
             const Index begin = task * piece;
-            step.run(std::min(piece, count - begin), p.data() + begin, g.data() + begin, m.data() + begin, v.data() + begin);
+            GATED_KERNEL(adamw_step<Scalar>(step, std::min(piece, count - begin), p.data() + begin, g.data() + begin,
+                                            m.data() + begin, v.data() + begin));
           });
         },
         model, gradient, first, second);
@@ -228,24 +229,6 @@ struct AdamW {
 
  private:
   static constexpr Index piece = 1 << 14;  // scalars that one task takes: four such arrays fit a core's cache
-
-  /// The formula, with its factors at this step for this parameter.
-  struct Step {
-    Scalar kept, beta1, new1, beta2, new2, size, root, eps;
-
-    void run(Index count, Scalar* p, const Scalar* g, Scalar* m, Scalar* v) const {
-      using V = Simd<Scalar>;
-      for_each_vector<Scalar>(count, [&](Index i, Index lanes) {
-        const V slope = V::load(g + i, lanes);
-        const V mean = fma(V(beta1), V::load(m + i, lanes), V(new1) * slope);
-        const V square = fma(V(beta2), V::load(v + i, lanes), V(new2) * slope * slope);
-        const V shift = V(size) * mean / fma(sqrt(square), V(root), V(eps));
-        mean.store(m + i, lanes);
-        square.store(v + i, lanes);
-        (V::load(p + i, lanes) * V(kept) - shift).store(p + i, lanes);
-      });
-    }
-  };
 
   AdamWConfig config_;
   std::vector<detail::ParameterRule> rules_;

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -43,29 +42,6 @@ inline Index counted_targets(Targets targets, Index rows, Index classes, const C
   return counted;
 }
 
-/// log Σ_j exp(x_j) as the sum of two numbers, because one would lose the digits of the smaller.
-template <class T>
-struct LogSumExp {
-  T largest, rest;  ///< max_j x_j, and log Σ_j exp(x_j - largest)
-
-  /// exp(x) / Σ_j exp(x_j).
-  Simd<T> softmax(Simd<T> x) const { return exp_of_negative((x - Simd<T>(largest)) - Simd<T>(rest)); }
-  double value() const { return static_cast<double>(largest) + static_cast<double>(rest); }
-};
-
-template <class T>
-LogSumExp<T> log_sum_exp(const T* row, Index count) {
-  T largest = -std::numeric_limits<T>::infinity();
-  for (Index j = 0; j < count; ++j) {
-    largest = row[j] > largest || std::isnan(row[j]) ? row[j] : largest;
-  }
-  RunningSum<T> sum;
-  for_each_vector<T>(count, [&](Index j, Index lanes) {
-    sum.add(exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(largest)).keep(lanes));
-  });
-  return {largest, std::log(sum.total())};
-}
-
 }  // namespace detail
 
 /// The mean over the rows that count of -Σ_j t_j log softmax(x)_j, with the target t: softmax cross-entropy, a 1 × 1 variable.
@@ -80,18 +56,17 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const Index rows = x.rows(), classes = x.cols();
   const Index counted = detail::counted_targets(targets, rows, classes, options);
   const double smoothing = options.label_smoothing;
-  T* const largest = tape.take(rows);  // of each row
+  // log Σ_j exp(x_j) of each row as the sum of two numbers, because one would lose the digits of the smaller.
+  T* const largest = tape.take(rows);
   T* const rest = tape.take(rows);
   for_each_row(rows, tape.workspace(), [&](Index i) {
-    const auto normaliser = detail::log_sum_exp<T>(&x.coeffRef(i, 0), classes);
-    largest[i] = normaliser.largest;
-    rest[i] = normaliser.rest;
+    GATED_KERNEL(log_sum_exp_of_row<T>(&x.coeffRef(i, 0), classes, largest + i, rest + i));
   });
   double sum = 0;
   for (Index i = 0; i < rows; ++i) {
     const Index target = targets[static_cast<std::size_t>(i)];
     if (target != options.ignored) {
-      const double normaliser = detail::LogSumExp<T>{largest[i], rest[i]}.value();
+      const double normaliser = static_cast<double>(largest[i]) + static_cast<double>(rest[i]);
       sum += (1 - smoothing) * (normaliser - static_cast<double>(x(i, target)));
       if (smoothing > 0) {
         sum += smoothing * (normaliser - x.row(i).template cast<double>().mean());
@@ -103,21 +78,21 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
 
   tape.push([logits, loss, targets, largest, rest, smoothing, ignored = options.ignored, counted, classes](Tape<T>& back) {
     const T scale = back.gradient(loss)(0, 0) / static_cast<T>(counted);
-    const auto from = reader<T>(back[logits]);
-    const Simd<T> everywhere(static_cast<T>(smoothing / static_cast<double>(classes)));
-    add_gradient(back, logits, [&](Index i, Index j, Index lanes) {
+    if (!back.wants_gradient(logits)) {
+      return;
+    }
+    const View<T> from = back[logits];
+    auto [to, fresh] = back.target(logits);
+    const auto everywhere = static_cast<T>(smoothing / static_cast<double>(classes)), more = static_cast<T>(1 - smoothing);
+    for_each_row(from.rows(), back.workspace(), [&, &to = to, adds = !fresh](Index i) {
       const Index target = targets[static_cast<std::size_t>(i)];
-      if (target == ignored) {
-        return Simd<T>(T{0});
+      T* const row = &to.coeffRef(i, 0);
+      if (target != ignored) {
+        GATED_KERNEL(softmax_difference<T>(&from.coeffRef(i, 0), classes, largest[i], rest[i], everywhere, target, more, scale, row,
+                                           adds));
+      } else if (!adds) {
+        std::fill_n(row, classes, T{0});
       }
-      Simd<T> difference = detail::LogSumExp<T>{largest[i], rest[i]}.softmax(from(i, j, lanes)) - everywhere;
-      if (target >= j && target < j + lanes) {
-        EIGEN_ALIGN_MAX T values[Simd<T>::lane_count];
-        difference.store(values);
-        values[target - j] -= static_cast<T>(1 - smoothing);
-        difference = Simd<T>::load(values);
-      }
-      return difference * Simd<T>(scale);
     });
   });
   return loss;
@@ -149,9 +124,7 @@ Variable mean_squared_error(Tape<T>& tape, Variable y, const std::type_identity_
   tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(values.size()));
   tape.push([y, loss, wanted = reader<T>(target)](Tape<T>& back) {
     const T scale = 2 * back.gradient(loss)(0, 0) / static_cast<T>(back[y].size());
-    const auto from = reader<T>(back[y]);
-    add_gradient(back, y,
-                 [&](Index i, Index j, Index lanes) { return (from(i, j, lanes) - wanted(i, j, lanes)) * Simd<T>(scale); });
+    add_gradient(back, y, (reader<T>(back[y]) - wanted) * number(scale));
   });
   return loss;
 }

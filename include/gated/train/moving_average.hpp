@@ -33,15 +33,13 @@ void update_average(Model& average, const Model& model, double decay, const Thre
           std::copy(values.begin(), values.end(), mean.begin());
           return;
         }
-        const Simd<T> share(static_cast<T>(1 - decay));
+        const auto share = number(static_cast<T>(1 - decay));
         const auto count = static_cast<Index>(mean.size());
         parallel_for(threads, (count + piece - 1) / piece, [&](Index task, Index) {
           T* const a = mean.data() + task * piece;
           const T* const p = values.data() + task * piece;
-          for_each_vector<T>(std::min(piece, count - task * piece), [&](Index i, Index lanes) {
-            const Simd<T> old = Simd<T>::load(a + i, lanes);
-            fma(share, Simd<T>::load(p + i, lanes) - old, old).store(a + i, lanes);
-          });
+          const auto old = per_channel<T>(a), now = per_channel<T>(p);
+          GATED_KERNEL(assign_rows<T>(old + share * (now - old), 0, 1, std::min(piece, count - task * piece), a, 0, false));
         });
       },
       average, model);

@@ -96,8 +96,7 @@ class Recording {
     if (rate <= 0 || tape_.noise() == nullptr) {
       return x;
     }
-    const DropoutMask<T> mask(tape_.noise()->bits(), rate);
-    return scale(*this, x, [mask](Index i, Index j, Index lanes) { return dropped(mask, i, j, lanes); });
+    return scale(*this, x, terms::Mask<T>(DropoutMask<T>(tape_.noise()->bits(), rate)));
   }
   Variable embedding_dropout(Variable x) { return dropout(x, tape_.options().embedding_dropout); }
 
@@ -123,7 +122,7 @@ class Recording {
       const bool survives = tape_.noise()->uniform() < survival;
       std::fill_n(factors + sequences_.offset(b), sequences_.length(b), survives ? static_cast<T>(1 / survival) : T{0});
     }
-    return scale(*this, x, [factors](Index i, Index, Index) { return Simd<T>(factors[i]); });
+    return scale(*this, x, per_row<T>(factors));
   }
   Variable add(Variable a, Variable b, const T* factors) { return gated::add(*this, a, b, factors); }
 

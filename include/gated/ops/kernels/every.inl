@@ -10,3 +10,7 @@
 #include "gated/ops/kernels/softmax.inl"
 #include "gated/ops/kernels/scores.inl"
 #include "gated/ops/kernels/norm.inl"
+#include "gated/ops/kernels/attention.inl"
+#include "gated/ops/kernels/rotary.inl"
+#include "gated/ops/kernels/terms.inl"
+#include "gated/ops/kernels/training.inl"

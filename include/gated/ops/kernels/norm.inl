@@ -79,3 +79,39 @@ EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index ro
     for_each_vector<T>(channels, [&](Index j, Index lanes) { (Simd<T>::load(from + j, lanes) * factor).store(to + j, lanes); });
   }
 }
+
+/// The backward pass through some rows: see normalise_backward(). dots = Σ ∂y ⊙ weight ⊙ x̂ per row; dx = nullptr asks for no
+/// more.
+template <class T>
+EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows,
+                                               Index channels, const NormParameters<T>& norm, const RowMoments<T>* moments,
+                                               T* dots, T* dx, Index dx_stride, bool adds) {
+  const T* const weight = norm.weight;
+  const T gain = norm.gain == nullptr ? T{1} : *norm.gain, count = static_cast<T>(channels);
+  const T centred = norm.form == NormForm::layer_norm ? T{1} : T{0};
+  for (Index i = 0; i < rows; ++i, x += x_stride, dy += dy_stride) {
+    const Simd<T> mean(moments[i].mean), factor(moments[i].factor);
+    const auto normalised = [&](Index j, Index lanes) { return (Simd<T>::load(x + j, lanes) - mean) * factor; };
+    const auto scaled = [&](Index j, Index lanes) {
+      const Simd<T> slope = Simd<T>::load(dy + j, lanes);
+      return weight == nullptr ? slope : slope * Simd<T>::load(weight + j, lanes);
+    };
+    Simd<T> sum(T{0}), product(T{0});
+    for_each_vector<T>(channels, [&](Index j, Index lanes) {
+      const Simd<T> g = scaled(j, lanes);
+      sum = sum + g;
+      product = fma(g, normalised(j, lanes), product);
+    });
+    dots[i] = product.sum();
+    if (dx == nullptr) {
+      continue;
+    }
+    const Simd<T> mean_g(centred * sum.sum() / count), mean_product(moments[i].varies * dots[i] / count);
+    const Simd<T> scale(gain * moments[i].factor);
+    T* const to = dx + i * dx_stride;
+    for_each_vector<T>(channels, [&](Index j, Index lanes) {
+      const Simd<T> change = scale * (scaled(j, lanes) - mean_g - normalised(j, lanes) * mean_product);
+      (adds ? Simd<T>::load(to + j, lanes) + change : change).store(to + j, lanes);
+    });
+  }
+}

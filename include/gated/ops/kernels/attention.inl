@@ -1,0 +1,43 @@
+// The backward pass through scores: see attend_backward().
+
+/// For the queries from position `first` on: `weights` holds S if there is a pointwise kernel, otherwise A, and becomes A ⊙ D;
+/// `gradient` holds ∂(A ⊙ D) and becomes ∂S.
+template <class T>
+EIGEN_DONT_INLINE void scores_backward_rows(const Scoring<T>& scoring, const std::optional<Activation>& kernel, Index first,
+                                            Index rows, Index columns, T* weights, Index weights_stride, T* gradient,
+                                            Index gradient_stride) {
+  using V = Simd<T>;
+  const bool drops = scoring.dropout.is_active();
+  const auto share_of = [&](Index i, Index j, Index lanes) {
+    return drops ? dropout_of(scoring.dropout, first + i, j, lanes) : V(T{1});
+  };
+  if (kernel) {
+    return choose_activation(*kernel, [&](auto act) {
+      for (Index i = 0; i < rows; ++i) {
+        T *const weight = weights + i * weights_stride, *const slope = gradient + i * gradient_stride;
+        for_each_vector<T>(columns, [&](Index j, Index lanes) {
+          const V score = V::load(weight + j, lanes), kept = share_of(i, j, lanes);
+          (visible_of(scoring, first + i, j, lanes, act.value(score)) * kept).store(weight + j, lanes);
+          const V back = act.derivative(score) * V::load(slope + j, lanes) * kept;
+          visible_of(scoring, first + i, j, lanes, back).store(slope + j, lanes);
+        });
+      }
+    });
+  }
+  const V share(T{1} / scoring.weight_scale);  // A is weight_scale times the softmax
+  for (Index i = 0; i < rows; ++i) {
+    T *const weight = weights + i * weights_stride, *const slope = gradient + i * gradient_stride;
+    V product(T{0});
+    for_each_vector<T>(columns, [&](Index j, Index lanes) {
+      const V kept = share_of(i, j, lanes), a = V::load(weight + j, lanes), back = V::load(slope + j, lanes) * kept;
+      product = fma(a, back, product);
+      back.store(slope + j, lanes);
+    });
+    const V mean = V(product.sum()) * share;
+    for_each_vector<T>(columns, [&](Index j, Index lanes) {
+      const V a = V::load(weight + j, lanes);
+      (a * (V::load(slope + j, lanes) - mean)).store(slope + j, lanes);
+      (a * share_of(i, j, lanes)).store(weight + j, lanes);
+    });
+  }
+}

@@ -1,0 +1,50 @@
+// Loss and optimiser: see cross_entropy() and AdamW.
+
+/// max_j x_j and log Σ_j exp(x_j - max).
+template <class T>
+EIGEN_DONT_INLINE void log_sum_exp_of_row(const T* row, Index count, T* largest, T* rest) {
+  T most = -std::numeric_limits<T>::infinity();
+  for (Index j = 0; j < count; ++j) {
+    most = row[j] > most || row[j] != row[j] ? row[j] : most;
+  }
+  RunningSum<T> sum;
+  for_each_vector<T>(count, [&](Index j, Index lanes) {
+    sum.add(exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(most)).keep(lanes));
+  });
+  *largest = most;
+  *rest = std::log(sum.total());
+}
+
+/// to = scale · (softmax(x) - wanted), or with `adds` more by that. softmax(x) = exp((x - largest) - rest); `wanted` is
+/// `everywhere`, and `more` more at `target`.
+template <class T>
+EIGEN_DONT_INLINE void softmax_difference(const T* row, Index count, T largest, T rest, T everywhere, Index target, T more,
+                                          T scale, T* to, bool adds) {
+  for_each_vector<T>(count, [&](Index j, Index lanes) {
+    const Simd<T> x = Simd<T>::load(row + j, lanes);
+    Simd<T> difference = exp_of_negative((x - Simd<T>(largest)) - Simd<T>(rest)) - Simd<T>(everywhere);
+    if (target >= j && target < j + lanes) {
+      alignas(64) T values[Simd<T>::lane_count];
+      difference.store(values);
+      values[target - j] -= more;
+      difference = Simd<T>::load(values);
+    }
+    const Simd<T> value = difference * Simd<T>(scale);
+    (adds ? Simd<T>::load(to + j, lanes) + value : value).store(to + j, lanes);
+  });
+}
+
+/// One step of AdamW over some numbers.
+template <class T>
+EIGEN_DONT_INLINE void adamw_step(const AdamWFactors<T>& f, Index count, T* p, const T* g, T* m, T* v) {
+  using V = Simd<T>;
+  for_each_vector<T>(count, [&](Index i, Index lanes) {
+    const V slope = V::load(g + i, lanes);
+    const V mean = fma(V(f.beta1), V::load(m + i, lanes), V(f.new1) * slope);
+    const V square = fma(V(f.beta2), V::load(v + i, lanes), V(f.new2) * slope * slope);
+    const V shift = V(f.size) * mean / fma(sqrt(square), V(f.root), V(f.eps));
+    mean.store(m + i, lanes);
+    square.store(v + i, lanes);
+    (V::load(p + i, lanes) * V(f.kept) - shift).store(p + i, lanes);
+  });
+}

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <concepts>
+
+#include "gated/core/matrix.hpp"
+#include "gated/ops/activation.hpp"
+#include "gated/ops/dropout.hpp"
+
+/// @file
+/// Formulas for each number of a matrix, as data: `reader(dy) * slope(Activation::gelu, reader(z))`.
+///
+/// A term says what is read and how it is joined; kernels evaluate it, a vector at a time (ops/kernels/terms.inl). So a formula
+/// stands where its op does, and is compiled for each form.
+
+namespace gated {
+
+namespace terms {
+
+/// What a term derives from.
+struct Base {};
+
+/// x_ij in memory; with a stride of 0 x_j, the same for all rows.
+template <class T>
+struct Read : Base {
+  const T* data;
+  Index stride;
+  Read(const T* data_, Index stride_) : data(data_), stride(stride_) {}
+};
+/// x_i, the same for all columns.
+template <class T>
+struct PerRow : Base {
+  const T* data;
+  Index stride;
+  PerRow(const T* data_, Index stride_) : data(data_), stride(stride_) {}
+};
+template <class T>
+struct Number : Base {
+  T value;
+  explicit Number(T value_) : value(value_) {}
+};
+/// The numbers of a dropout mask.
+template <class T>
+struct Mask : Base {
+  DropoutMask<T> mask;
+  explicit Mask(const DropoutMask<T>& mask_) : mask(mask_) {}
+};
+template <class A, class B>
+struct Sum : Base {
+  A a;
+  B b;
+  Sum(const A& a_, const B& b_) : a(a_), b(b_) {}
+};
+template <class A, class B>
+struct Difference : Base {
+  A a;
+  B b;
+  Difference(const A& a_, const B& b_) : a(a_), b(b_) {}
+};
+template <class A, class B>
+struct Product : Base {
+  A a;
+  B b;
+  Product(const A& a_, const B& b_) : a(a_), b(b_) {}
+};
+/// act(x), or with `slope` act'(x). A term has one activation at most.
+template <class A, bool slope>
+struct Activated : Base {
+  Activation activation;
+  A x;
+  Activated(Activation activation_, const A& x_) : activation(activation_), x(x_) {}
+};
+
+/// The activation that a term has; identity if it has none.
+template <class A>
+Activation activation_of(const A&) {
+  return Activation::identity;
+}
+template <template <class, class> class Join, class A, class B>
+Activation activation_of(const Join<A, B>& term) {
+  const Activation first = activation_of(term.a);
+  return first == Activation::identity ? activation_of(term.b) : first;
+}
+template <class A, bool slope>
+Activation activation_of(const Activated<A, slope>& term) {
+  return term.activation;
+}
+
+template <class A>
+inline constexpr bool has_activation = false;
+template <template <class, class> class Join, class A, class B>
+inline constexpr bool has_activation<Join<A, B>> = has_activation<A> || has_activation<B>;
+template <class A, bool slope>
+inline constexpr bool has_activation<Activated<A, slope>> = true;
+
+}  // namespace terms
+
+/// What the kernels of element-wise loops evaluate.
+template <class A>
+concept Term = std::derived_from<A, terms::Base>;
+
+/// x_ij.
+template <class T>
+terms::Read<T> reader(const ConstView<T>& x) {
+  return {x.data(), x.outerStride()};
+}
+/// x_j: a number per channel.
+template <class T>
+terms::Read<T> per_channel(const T* x) {
+  return {x, 0};
+}
+/// x_i: a number per row, `stride` apart.
+template <class T>
+terms::PerRow<T> per_row(const T* x, Index stride = 1) {
+  return {x, stride};
+}
+/// The same number everywhere.
+template <class T>
+terms::Number<T> number(T value) {
+  return terms::Number<T>(value);
+}
+
+template <Term A, Term B>
+terms::Sum<A, B> operator+(const A& a, const B& b) {
+  return {a, b};
+}
+template <Term A, Term B>
+terms::Difference<A, B> operator-(const A& a, const B& b) {
+  return {a, b};
+}
+template <Term A, Term B>
+terms::Product<A, B> operator*(const A& a, const B& b) {
+  return {a, b};
+}
+/// act(x).
+template <Term A>
+terms::Activated<A, false> value(Activation activation, const A& x) {
+  return {activation, x};
+}
+/// act'(x).
+template <Term A>
+terms::Activated<A, true> slope(Activation activation, const A& x) {
+  return {activation, x};
+}
+
+}  // namespace gated
