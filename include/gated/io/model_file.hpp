@@ -7,7 +7,7 @@
 
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
-#include "gated/io/timm.hpp"
+#include "gated/io/origin_names.hpp"
 
 /// @file
 /// A model and its configuration in one safetensors file.
@@ -21,8 +21,25 @@ struct ModelFile {
   NameMap names;
 };
 
-/// Reads the configuration from the metadata of `file`: ours as save_model() writes it, or that of an origin which writes
-/// models of this kind: for image classifiers `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
+/// What the metadata of `file` say that it holds: the "architecture" that save_model() writes, or that of the configuration;
+/// empty if they do not say it.
+/// Errors: FileError for a configuration that is no JSON.
+inline std::string architecture_of(const SafetensorsFile& file) {
+  if (const auto stated = file.metadata().find("architecture"); stated != file.metadata().end()) {
+    return stated->second;
+  }
+  const auto config = file.metadata().find("config");
+  if (config == file.metadata().end()) {
+    return {};
+  }
+  const auto json = detail::parse_json<FileError>(config->second, file.name() + ": configuration", 16);
+  const auto named = json.is_object() ? json.find("architecture") : json.end();
+  return named != json.end() && named->is_string() ? named->template get<std::string>() : "";
+}
+
+/// Reads the configuration from the metadata of `file`: ours as save_model() and examples/convert write it, whose tensors may
+/// have the names of a known origin; or that of an origin which writes models of this kind: for image classifiers
+/// `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
 /// Errors: FileError if there is none or it is of another architecture; ArgumentError if it makes no sense.
 template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
@@ -31,15 +48,10 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
       config != file.metadata().end(), file.name(),
       ": no configuration in the metadata. Build the model from a preset or a Config and use load_parameters().");
   const std::string where = file.name() + ": configuration";
-  const auto architecture = file.metadata().find("architecture");
-  if (architecture != file.metadata().end() && architecture->second == Model::architecture) {
-    return {from_json<typename Model::Config>(config->second, where), {}};
-  }
-  std::string found = architecture != file.metadata().end() ? architecture->second : "";
-  if (found.empty()) {
-    const auto json = detail::parse_json<FileError>(config->second, where, 16);
-    const auto named = json.is_object() ? json.find("architecture") : json.end();
-    found = named != json.end() && named->is_string() ? named->template get<std::string>() : "";
+  const std::string found = architecture_of(file);
+  if (found == Model::architecture) {
+    const Origin* const origin = origin_of(file);  // examples/convert keeps the names of the origin
+    return {from_json<typename Model::Config>(config->second, where), origin == nullptr ? NameMap() : names_of(file, *origin)};
   }
   if constexpr (std::same_as<typename Model::Config, GmlpImageClassifierConfig>) {
     if (found == "timm.gmlp") {

@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""One safetensors file, which load_model() opens with nothing else, of a checkpoint in any of the usual forms.
+
+    python3 convert.py INPUT [OUTPUT.safetensors] [--labels FILE] [--set KEY=VALUE]... [--part PREFIX] [--trust]
+
+INPUT is a file of PyTorch (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
+Hugging Face), or the name of a timm model, which timm then fetches. Who wrote it is told by the names of its tensors: timm,
+lucidrains (g-mlp-pytorch, FLASH-pytorch), JunnYu (FLASH-Quad, FLASH, GAU-alpha), mmpose (RTMCCBlock) and labml. The tensors
+keep their names; the configuration is read off their shapes.
+
+Some options leave no trace in a file: set them as the original had them, or the numbers are others.
+
+    --set trunk.causal=true            a gMLP that was built with causal=True
+    --set trunk.block.chunk=128        a FLASH with group_size=128
+    --set image.height=192             a picture that is not square
+
+Needs torch; timm only to fetch models by name.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import struct
+import sys
+
+import torch
+
+DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
+          "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool}
+
+
+# --- Files ---
+
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    (size,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = (8 + size + offset for offset in entry["data_offsets"])
+        flat = torch.frombuffer(bytearray(data[begin:end]), dtype=DTYPES[entry["dtype"]]) if end > begin else torch.zeros(0)
+        tensors[name] = flat.reshape(entry["shape"])
+    return tensors, metadata
+
+
+def write_safetensors(path, tensors, metadata):
+    words = {dtype: word for word, dtype in DTYPES.items()}
+    order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # so that each lies at a multiple of its size
+    header, offset = {"__metadata__": metadata}, 0
+    for name in order:
+        end = offset + tensors[name].numel() * tensors[name].element_size()
+        header[name] = {"dtype": words[tensors[name].dtype], "shape": list(tensors[name].shape), "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for name in order:
+            file.write(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensors[name].numel() else b"")
+
+
+def read_pickle(path, trust):
+    try:
+        return torch.load(path, map_location="cpu", weights_only=not trust)
+    except Exception as error:
+        if trust:
+            raise
+        sys.exit(f"{path}: {error}\nIt holds more than tensors, as mmpose's files do. Reading that runs code of the file: if you "
+                 "trust whoever wrote it, add --trust.")
+
+
+def state_of(content):
+    """The tensors by name, without what files wrap them in."""
+    for key in ("state_dict", "model_state_dict", "model", "state_dict_ema", "model_ema"):
+        if isinstance(content, dict) and isinstance(content.get(key), dict):
+            content = content[key]
+    tensors = {name: value for name, value in content.items() if torch.is_tensor(value)}
+    while tensors and all(name.startswith("module.") for name in tensors):
+        tensors = {name[len("module."):]: value for name, value in tensors.items()}
+    return tensors
+
+
+def read(source, trust):
+    """The tensors, and what stands beside them: a config.json or metadata."""
+    path = pathlib.Path(source)
+    if path.is_dir():
+        beside = json.loads((path / "config.json").read_text()) if (path / "config.json").exists() else {}
+        for name in ("model.safetensors", "pytorch_model.bin", "model.pth"):
+            if (path / name).exists():
+                return read(path / name, trust)[0], beside
+        sys.exit(f"{source}: there is no model.safetensors and no pytorch_model.bin.")
+    if path.exists():
+        if path.read_bytes()[:24].startswith(b"version https://git-lfs"):
+            sys.exit(f"{source}: this is a Git-LFS pointer. Run `git lfs pull`, or download the file itself.")
+        if path.suffix == ".safetensors":
+            return read_safetensors(path)
+        return state_of(read_pickle(path, trust)), {}
+    try:
+        import timm
+    except ImportError:
+        sys.exit(f"{source}: there is no such file; to fetch a model of that name, install timm.")
+    model = timm.create_model(source, pretrained=True)
+    beside = {"pretrained_cfg": dict(model.pretrained_cfg), "num_classes": model.num_classes}
+    if model.num_classes in (1000, 21841):
+        info = timm.data.ImageNetInfo() if model.num_classes == 1000 else timm.data.ImageNetInfo("imagenet21k")
+        beside["label_names"] = [info.index_to_description(i) for i in range(model.num_classes)]
+    return model.state_dict(), beside
+
+
+# --- What the shapes say ---
+
+
+class Shapes:
+    """The shapes of tensors by name; names may begin with anything."""
+
+    def __init__(self, tensors):
+        self.all = {name: list(tensor.shape) for name, tensor in tensors.items()}
+
+    def prefix(self, ending):
+        """What stands before the ending of the first name that has it; None if none has."""
+        for name in sorted(self.all):
+            if name == ending or name.endswith("." + ending):
+                return name[:len(name) - len(ending)]
+        return None
+
+    def has(self, *endings):
+        return all(self.prefix(ending) is not None for ending in endings)
+
+    def of(self, ending):
+        return self.all[self.prefix(ending) + ending]
+
+    def count(self, before, after):
+        """Blocks: as many as there are `before`i`after`, one after the other."""
+        i = 0
+        while self.prefix(f"{before}{i}{after}") is not None:
+            i += 1
+        return i
+
+
+GMLP = "gated.Stack<gated.GmlpBlock>"
+
+
+def timm(shapes, beside):
+    channels, image_channels, down, across = shapes.of("stem.proj.weight")
+    hidden, tokens = shapes.of("blocks.0.mlp_channels.fc1.weight")[0], shapes.of("blocks.0.mlp_channels.gate.proj.weight")[0]
+    described = {**beside, **beside.get("pretrained_cfg", {})}
+    size = described.get("input_size") or [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
+    if size[1] // down * (size[2] // across) != tokens:
+        size = [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
+    config = {"image": {"height": size[1], "width": size[2]}, "patch": {"height": down, "width": across},
+              "image_channels": image_channels, "classes": shapes.of("head.weight")[0] if shapes.has("head.weight") else 0,
+              "stem_norm": shapes.has("stem.norm.weight"), "norm_eps": 1e-6,
+              "trunk": {"channels": channels, "hidden": hidden, "depth": shapes.count("blocks.", ".norm.weight"),
+                        "norm_eps": 1e-6, "gate_norm_eps": 1e-5}}
+    for theirs, ours in (("mean", "pixel_mean"), ("std", "pixel_deviation"), ("crop_pct", "crop_share"),
+                         ("interpolation", "interpolation")):
+        if described.get(theirs) is not None:
+            value = described[theirs]
+            config[ours] = list(value) if isinstance(value, (list, tuple)) else value
+    return f"gated.ImageClassifier<{GMLP}>", config
+
+
+def lucidrains_trunk(shapes):
+    inner = "fn.fn.fn." if shapes.has("layers.0.fn.fn.fn.proj_in.0.weight") else "fn.fn."
+    hidden, channels = shapes.of(f"layers.0.{inner}proj_in.0.weight")
+    sgu = f"layers.0.{inner}sgu."
+    trunk = {"channels": channels, "hidden": hidden, "depth": shapes.count("layers.", ".fn.norm.weight")}
+    if shapes.has(sgu + "circulant_pos_x"):
+        trunk.update(spatial="scaled_toeplitz", heads=shapes.of(sgu + "weight")[0], length=shapes.of(sgu + "weight")[1])
+    else:
+        weight = shapes.of(sgu + ("weight" if shapes.has(sgu + "weight") else "proj.weight"))
+        trunk["length"] = weight[1] if len(weight) == 3 and weight[2] != 1 else weight[0]
+        trunk["heads"] = weight[0] if len(weight) == 3 and weight[2] != 1 else 1
+    if shapes.has(f"layers.0.{inner}attn.to_qkv.weight"):
+        trunk["attention"] = shapes.of(f"layers.0.{inner}attn.to_qkv.weight")[0] // 3
+    return trunk
+
+
+def lucidrains_vision(shapes, _):
+    trunk = lucidrains_trunk(shapes)
+    pixels = shapes.of("to_patch_embed.1.weight")[1]
+    patch, grid = math.isqrt(pixels // 3), math.isqrt(trunk.pop("length"))
+    return f"gated.ImageClassifier<{GMLP}>", {
+        "image": {"height": grid * patch, "width": grid * patch}, "patch": {"height": patch, "width": patch},
+        "classes": shapes.of("to_logits.2.weight")[0], "norm_eps": 1e-5, "trunk": trunk}
+
+
+def lucidrains_text(shapes, _):
+    return f"gated.LanguageModel<{GMLP}>", {"vocabulary": shapes.of("to_embed.weight")[0], "head": {"form": "untied", "bias": True},
+                                            "trunk": lucidrains_trunk(shapes)}
+
+
+def flash_layer(shapes):
+    query_key, channels = shapes.of("to_qk.0.weight")
+    return {"channels": channels, "value": shapes.of("to_hidden.0.weight")[0] // 2, "query_key": query_key,
+            "norm": "scale_norm" if shapes.has("norm.g") else "layer_norm"}
+
+
+def flash_transformer(shapes, _):
+    layer = flash_layer(Shapes_of_layers(shapes))
+    layer.update(rotary="interleaved", rotary_dimensions=min(32, layer["query_key"]), token_shift=True)
+    return "gated.LanguageModel<gated.Stack<gated.MixedChunkAttention>>", {
+        "vocabulary": shapes.of("token_emb.weight")[0], "position": "sinusoid", "head": {"form": "untied", "bias": True},
+        "trunk": {"depth": shapes.count("layers.", ".to_qk.0.weight"), "block": layer}}
+
+
+def Shapes_of_layers(shapes):
+    """Only those of blocks, so that a norm of theirs is not taken for another one."""
+    only = Shapes({})
+    only.all = {name: shape for name, shape in shapes.all.items() if "layers." in name}
+    return only
+
+
+def flash(shapes, _):
+    layer = flash_layer(shapes)
+    if shapes.has("rotary_pos_emb.freqs"):
+        layer.update(rotary="interleaved", rotary_dimensions=2 * shapes.of("rotary_pos_emb.freqs")[0])
+    return "gated.MixedChunkAttention", layer
+
+
+def gau(shapes, _):
+    layer = flash_layer(shapes)
+    layer.update(projection="separate", bias_inside_scale=True, relative_bias="t5",
+                 relative_bias_scale=math.sqrt(layer["channels"]))
+    return "gated.GatedAttentionUnit", layer
+
+
+def junnyu_head(shapes):
+    return shapes.has("cls.predictions.decoder.weight")
+
+
+def flash_quad(shapes, _):
+    vocabulary, channels = shapes.of("embeddings.word_embeddings.weight")
+    query_key, length = shapes.of("layer.0.weight")[1], shapes.of("embeddings.scaledsin_embeddings")[0]
+    norm = "scale_norm_rsqrt" if shapes.has("layer.0.LayerNorm.scala") else "layer_norm"
+    layer = {"channels": channels, "value": shapes.of("layer.0.o.weight")[1], "query_key": query_key, "max_length": length,
+             "relative_bias": "toeplitz", "rotary": "half", "norm": norm, "score_scale": "max_length",
+             "mask_mode": "keys_and_queries"}
+    head = {"form": "tied", "dense": True, "activation": "silu", "norm": norm, "bias": True} if junnyu_head(shapes) else {
+        "form": "none"}
+    return "gated.LanguageModel<gated.Stack<gated.GatedAttentionUnit>>", {
+        "vocabulary": vocabulary, "token_types": shapes.of("embeddings.token_type_embeddings.weight")[0],
+        "position": "sinusoid_table", "max_length": length, "embedding_norm": norm, "pad_token": 0, "head": head,
+        "trunk": {"depth": shapes.count("layer.", ".o.weight"), "block": layer}}
+
+
+def junnyu_flash(shapes, _):
+    vocabulary, channels = shapes.of("embeddings.word_embeddings.weight")
+    layer = flash_layer(Shapes_of_layers(shapes))
+    layer.update(rotary="interleaved", rotary_dimensions=min(32, layer["query_key"]))
+    return "gated.LanguageModel<gated.Stack<gated.MixedChunkAttention>>", {
+        "vocabulary": vocabulary, "position": "sinusoid", "head": {"form": "tied" if junnyu_head(shapes) else "none", "bias": True},
+        "trunk": {"depth": shapes.count("layers.", ".to_qk.0.weight"), "block": layer}}
+
+
+def gau_alpha(shapes, _):
+    vocabulary, channels = shapes.of("embeddings.word_embeddings.weight")
+    bias = shapes.has("layer.0.gau.i_dense.bias")
+    layer = {"channels": channels, "value": shapes.of("layer.0.gau.o_dense.weight")[1],
+             "query_key": shapes.of("layer.0.gau.q_scaleoffset.weight")[0], "bias": bias, "offset_bias": bias, "norm": "rms",
+             "norm_position": "post", "norm_eps": 1e-12, "kernel": "softmax_plus", "score_scale": "sqrt_width",
+             "rotary": "interleaved"}
+    return "gated.LanguageModel<gated.Stack<gated.GatedAttentionUnit>>", {
+        "vocabulary": vocabulary, "token_types": shapes.of("embeddings.token_type_embeddings.weight")[0], "embedding_norm": "rms",
+        "embedding_norm_eps": 1e-12, "pad_token": 0,
+        "head": {"form": "tied", "norm": "none"} if junnyu_head(shapes) else {"form": "none"},
+        "trunk": {"depth": shapes.count("layer.", ".gau.o_dense.weight"), "block": layer}}
+
+
+def rtmcc(shapes, _):
+    out, value = shapes.of("o.weight")
+    channels, query_key = shapes.of("uv.weight")[1], shapes.of("gamma")[1]
+    layer = {"channels": channels, "value": value, "query_key": query_key, "out": out, "bias": shapes.has("uv.bias"),
+             "norm": "scale_norm", "score_scale": "sqrt_width", "bias_inside_scale": True,
+             "residual": "scaled" if shapes.has("res_scale.scale") else "none"}
+    if shapes.has("w"):
+        layer.update(relative_bias="toeplitz", max_length=(shapes.of("w")[0] + 1) // 2)
+    return "gated.GatedAttentionUnit", layer
+
+
+def labml(shapes, _):
+    hidden, channels = shapes.of("proj1.weight")
+    return "gated.GmlpBlock", {"length": shapes.of("sgu.weight")[0], "channels": channels, "hidden": hidden,
+                               "length_policy": "slice"}
+
+
+# Who wrote a file, by how names of its tensors end, as in gated/io/origin.hpp; and what reads the configuration off the shapes.
+ORIGINS = [
+    ("timm", timm, "blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"),
+    ("g-mlp-pytorch, gMLPVision", lucidrains_vision, "to_patch_embed.1.weight", "proj_in.0.weight"),
+    ("g-mlp-pytorch, gMLP", lucidrains_text, "to_embed.weight", "proj_in.0.weight"),
+    ("g-mlp-pytorch, gMLP without tokens", lambda shapes, _: (GMLP, lucidrains_trunk(shapes)), "layers.0.fn.norm.weight",
+     "proj_in.0.weight"),
+    ("FLASH-pytorch, FLASHTransformer", flash_transformer, "token_emb.weight", "qk_offset_scale.gamma"),
+    ("FLASH-pytorch, FLASH", flash, "qk_offset_scale.gamma", "to_hidden.0.weight"),
+    ("FLASH-pytorch, GAU", gau, "offsetscale.gamma", "to_hidden.0.weight"),
+    ("FLASHQuad_pytorch, FLASH-Quad", flash_quad, "embeddings.scaledsin_scalar", "uv.weight"),
+    ("FLASHQuad_pytorch, FLASH", junnyu_flash, "embeddings.scale", "qk_offset_scale.weight"),
+    ("GAU-alpha-pytorch", gau_alpha, "embeddings.word_embeddings.weight", "q_scaleoffset.weight"),
+    ("mmpose, RTMCCBlock", rtmcc, "ln.g", "uv.weight", "gamma"),
+    ("labml, GMLPBlock", labml, "proj1.weight", "sgu.weight"),
+]
+
+
+def part_of(tensors, prefix):
+    part = {name[len(prefix):]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    if not part:
+        sys.exit(f"--part {prefix}: no tensor begins with it.")
+    return part
+
+
+def set_option(config, assignment):
+    """trunk.causal=true"""
+    key, _, text = assignment.partition("=")
+    *outer, last = key.split(".")
+    for name in outer:
+        config = config.setdefault(name, {})
+    try:
+        config[last] = json.loads(text)
+    except json.JSONDecodeError:
+        config[last] = text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("input")
+    parser.add_argument("output", nargs="?", type=pathlib.Path)
+    parser.add_argument("--labels", type=pathlib.Path, help="the names of the classes, one a line")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option that leaves no trace in a file")
+    parser.add_argument("--part", help="only the tensors whose names begin so, without that beginning")
+    parser.add_argument("--trust", action="store_true", help="read pickles that hold more than tensors; runs code of the file")
+    arguments = parser.parse_args()
+
+    tensors, beside = read(arguments.input, arguments.trust)
+    if arguments.part:
+        tensors = part_of(tensors, arguments.part)
+    shapes = Shapes(tensors)
+    known = next((origin for origin in ORIGINS if shapes.has(*origin[2:])), None)
+    if known is None:
+        sys.exit(f"{arguments.input}: the names are of no known origin: {', '.join(list(tensors)[:5])}, …")
+    origin, describe = known[:2]
+    if describe in (rtmcc, labml) and not arguments.part:  # a unit, perhaps of a larger model
+        tensors = part_of(tensors, shapes.prefix(known[3]))
+    elif len({shapes.prefix(mark) for mark in known[2:]}) == 1 and shapes.prefix(known[2]):
+        tensors = part_of(tensors, shapes.prefix(known[2]))
+    elif all(name.startswith("model.") for name in tensors):
+        tensors = part_of(tensors, "model.")
+    architecture, config = describe(Shapes(tensors), beside)
+    for assignment in arguments.set:
+        set_option(config, assignment)
+    metadata = {"architecture": architecture, "config": json.dumps(config), "origin": origin}
+    labels = arguments.labels.read_text(encoding="utf-8").splitlines() if arguments.labels else beside.get("label_names")
+    if labels:
+        metadata["labels"] = json.dumps(labels, ensure_ascii=False)
+    output = arguments.output or pathlib.Path(pathlib.Path(arguments.input).stem + ".safetensors")
+    if output.exists() and pathlib.Path(arguments.input).exists() and output.samefile(arguments.input):
+        sys.exit(f"{output} is the input. Name another output.")
+    write_safetensors(output, tensors, metadata)
+    print(f"{output}: {origin}, {sum(tensor.numel() for tensor in tensors.values()):,} numbers in {len(tensors)} tensors")
+    print(f"a {architecture} with {json.dumps(config)}")
+
+
+if __name__ == "__main__":
+    main()
