@@ -4,6 +4,10 @@
 #include <cstdlib>
 #include <new>
 
+#if defined(_WIN32)
+#include <malloc.h>  // _aligned_malloc()
+#endif
+
 /// Counts the heap allocations of a program. Replaces the global allocation functions: include it in one source file only.
 
 // GCC sees operator new and the free() of operator delete, both inlined, and takes them for a mismatch.
@@ -26,7 +30,7 @@ long allocations_during(F&& f) {
 inline void* counted_allocation(std::size_t size, std::size_t alignment) {
   ++allocation_count;
   size = (size == 0 ? 1 : size) + alignment - 1;
-#if defined(_MSC_VER)
+#if defined(_WIN32)
   return _aligned_malloc(size, alignment);
 #else
   return std::aligned_alloc(alignment, size / alignment * alignment);
@@ -34,7 +38,7 @@ inline void* counted_allocation(std::size_t size, std::size_t alignment) {
 }
 
 inline void counted_release(void* p) {
-#if defined(_MSC_VER)
+#if defined(_WIN32)
   _aligned_free(p);
 #else
   std::free(p);

@@ -3,18 +3,20 @@
 #include <atomic>
 
 // Whether there are threads: bare metal has none, nor does WebAssembly unless it is asked to.
-#if defined(__cpp_lib_atomic_wait) && (!defined(__GLIBCXX__) || defined(_GLIBCXX_HAS_GTHREADS)) && \
-    (!defined(__EMSCRIPTEN__) || defined(__EMSCRIPTEN_PTHREADS__))
-#define GATED_HAS_THREADS 1
-#else
+#if (defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)) || defined(_LIBCPP_HAS_NO_THREADS) || \
+    (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__))
 #define GATED_HAS_THREADS 0
+#else
+#define GATED_HAS_THREADS 1
 #endif
 
 #if GATED_HAS_THREADS
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -58,6 +60,38 @@ inline void pause() {
 #endif
 }
 
+/// Where threads sleep until something has come true. std::atomic::wait() would do, but that of GCC 12 hangs on Windows.
+class Bell {
+ public:
+  /// Sleeps until `done()`, whose loads must be sequentially consistent, as must be the store that ring() follows.
+  template <class Done>
+  void wait(const Done& done) {
+    std::unique_lock lock(mutex_);
+    sleepers_.fetch_add(1);
+    condition_.wait(lock, done);
+    sleepers_.fetch_sub(1);
+  }
+
+  bool has_sleepers() const { return sleepers_.load() > 0; }
+
+  /// Wakes up to `count` of those who sleep.
+  void ring(int count) {
+    { const std::lock_guard lock(mutex_); }  // whoever has looked and is about to sleep sleeps now, and hears it
+    if (count >= sleepers_.load()) {
+      condition_.notify_all();
+    } else {
+      for (int i = 0; i < count; ++i) {
+        condition_.notify_one();
+      }
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  std::atomic<int> sleepers_{0};
+};
+
 }  // namespace detail
 
 /// Threads that help the one that calls run(), and end with the object.
@@ -73,8 +107,8 @@ class Team {
   explicit Team(int wanted)
       : spin_(static_cast<unsigned>(wanted) < std::thread::hardware_concurrency() ? std::chrono::microseconds(50)
                                                                                   : std::chrono::microseconds(0)),
-        threads_(std::make_unique<std::vector<std::thread>>()) {
-    threads_->reserve(static_cast<std::size_t>(wanted));
+        system_(std::make_unique<System>()) {
+    system_->threads.reserve(static_cast<std::size_t>(wanted));
 #if GATED_HAS_EXCEPTIONS
     try {
       start(wanted);
@@ -87,13 +121,13 @@ class Team {
 
   ~Team() {
     if (process() != process_) {
-      threads_.release();  // they are the parent's, and nobody here can wait for them
+      static_cast<void>(system_.release());  // nobody here can wait for the parent's threads, or destroy what they sleep on
       return;
     }
     ended_.store(true, std::memory_order_relaxed);
     round_.fetch_add(1);
-    round_.notify_all();
-    for (std::thread& thread : *threads_) {
+    system_->next_round.ring(size());
+    for (std::thread& thread : system_->threads) {
       thread.join();
     }
   }
@@ -101,7 +135,7 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  int size() const { return static_cast<int>(threads_->size()); }
+  int size() const { return static_cast<int>(system_->threads.size()); }
 
   /// Calls work(0) here and, on as many of its threads as come in time, work(1), …, work(size()). `useful` is how many of all
   /// these calls will find something to do. While another loop has the threads, which may be the one around this, it calls
@@ -114,20 +148,16 @@ class Team {
     work_ = &work;
     gate_.store(open, std::memory_order_release);
     round_.fetch_add(1);
-    if (useful > size()) {
-      round_.notify_all();
-    } else {
-      for (int i = 1; i < useful; ++i) {
-        round_.notify_one();
-      }
+    if (system_->next_round.has_sleepers() &&
+        process() == process_) {  // in a child process nobody sleeps, whatever the count says
+      system_->next_round.ring(useful - 1);
     }
     work(0);
 
-    unsigned inside = gate_.fetch_and(~open, std::memory_order_acq_rel) & ~open;
-    if (inside != 0 && !spin([&] { return (inside = gate_.load(std::memory_order_acquire)) == 0; })) {
-      for (; inside != 0; inside = gate_.load(std::memory_order_acquire)) {
-        gate_.wait(inside, std::memory_order_acquire);
-      }
+    gate_.fetch_and(~open);
+    const auto empty = [this] { return gate_.load() == 0; };
+    if (!spin(empty)) {
+      system_->all_out.wait(empty);
     }
     busy_.store(false, std::memory_order_release);
   }
@@ -135,21 +165,27 @@ class Team {
  private:
   static constexpr unsigned open = 1U << 31;
 
+  /// What the system has made for this process.
+  struct System {
+    detail::Bell next_round;  ///< wakes the threads
+    detail::Bell all_out;     ///< wakes the caller
+    std::vector<std::thread> threads;
+  };
+
   void start(int wanted) {
     for (int worker = 1; worker <= wanted; ++worker) {
-      threads_->emplace_back([this, worker] { serve(worker); });
+      system_->threads.emplace_back([this, worker] { serve(worker); });
     }
   }
 
   /// What a thread does: waits for the next round and takes part in it, if it is not too late.
   void serve(int worker) {
     for (unsigned seen = 0;;) {
-      unsigned round = seen;
-      if (!spin([&] { return (round = round_.load(std::memory_order_acquire)) != seen; })) {
-        round_.wait(seen, std::memory_order_acquire);
-        round = round_.load(std::memory_order_acquire);
+      const auto has_begun = [this, seen] { return round_.load() != seen; };
+      if (!spin(has_begun)) {
+        system_->next_round.wait(has_begun);
       }
-      seen = round;
+      seen = round_.load();
       if (ended_.load(std::memory_order_relaxed)) {
         return;
       }
@@ -157,8 +193,8 @@ class Team {
       while ((gate & open) != 0) {
         if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
           (*work_)(worker);
-          if (gate_.fetch_sub(1, std::memory_order_acq_rel) == 1) {  // the last one, and the caller may be asleep
-            gate_.notify_one();
+          if (gate_.fetch_sub(1) == 1 && system_->all_out.has_sleepers()) {  // the last one, and the caller is asleep
+            system_->all_out.ring(1);
           }
           break;
         }
@@ -198,7 +234,7 @@ class Team {
   alignas(64) std::atomic<unsigned> gate_{0};   ///< whether a loop has work: `open` and how many threads are inside
   alignas(64) std::atomic<bool> busy_{false};   ///< a loop has the threads
   std::atomic<bool> ended_{false};
-  std::unique_ptr<std::vector<std::thread>> threads_;  // last: they use all of the above
+  std::unique_ptr<System> system_;  // last: the threads use all of the above
 };
 
 #endif  // GATED_HAS_THREADS
