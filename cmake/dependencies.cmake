@@ -36,7 +36,8 @@ endfunction()
 # Finds the system's threads, which some C libraries hold in a library of their own. Where there are none, as on bare metal,
 # nothing is linked, and a program's loops run on one thread.
 function(gated_find_threads)
-  if(TARGET Threads::Threads OR NOT (CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED))
+  if(TARGET Threads::Threads OR NOT (CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED)
+     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # what links nothing finds every library
     return()
   endif()
   find_package(Threads QUIET)

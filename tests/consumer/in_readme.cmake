@@ -2,7 +2,8 @@
 #
 # Runs a program whose source and whose output the README shows.
 
-execute_process(COMMAND "${PROGRAM}" ${ARGUMENTS} RESULT_VARIABLE status OUTPUT_VARIABLE said)
+execute_process(COMMAND ${EMULATOR} "${PROGRAM}" ${ARGUMENTS} RESULT_VARIABLE status OUTPUT_VARIABLE said)
+string(REPLACE "\r" "" said "${said}")  # Windows ends lines with two characters
 message("${said}")
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "The program ended with ${status}")
