@@ -92,8 +92,8 @@ def lengths(table, plots):
          [("spatial part, time", shares[0], "o-"), ("spatial part, flops n / (n + 3d)", shares[1], "s--")],
          marks=[(1536, "n = 3d")] + ([(half, "half of the time")] if measured else []), y_scale="linear")
     where = f"from about {round(half, -1):,.0f} tokens on" if measured else "at no length measured"
-    return markdown("tokens", [("ms", q["ms"]), ("of peak", q["of peak"]), ("spatial, of the time", shares[0]),
-                               ("spatial, of the flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
+    return markdown("tokens", [("ms", q["ms"]), ("by transform, ms", q["transformed ms"]), ("of peak", q["of peak"]),
+                               ("spatial, of the time", shares[0]), ("spatial, of the flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
                                ("weights, MB", q["weights MB"]), ("scratch, MB", q["scratch MB"])]
                     ) + f"\nThe spatial part takes more than half of the time {where}.\n"
 
@@ -160,6 +160,14 @@ def spatial(table, plots):
     return markdown("tokens", columns)
 
 
+def crossover(table, _):
+    text = markdown("tokens", [(f"{name}, ms", q["ms"]) for name, q in table.items()])
+    for plain, other, words in (("plain", "transformed", "Whole transforms are"), ("causal plain", "causal tiles", "Causal tiles are")):
+        where = crossing(table[plain]["ms"], table[other]["ms"])
+        text += f"\n{words} faster {'at no length measured' if where is None else f'from about {where:,.0f} tokens on'}.\n"
+    return text
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables")
@@ -171,7 +179,7 @@ def main():
         os.makedirs(folder, exist_ok=True)
     if plt is None:
         print("no matplotlib: the plots are left out (Debian, Ubuntu: python3-matplotlib)")
-    for draw in (lengths, blocks, streaming, threads, busy, spatial):
+    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
                 file.write(draw(tables[draw.__name__], options.plots))

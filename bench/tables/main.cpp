@@ -13,12 +13,10 @@ struct Table {
   void (*print)(const bench::TableOptions&);
 };
 
-constexpr Table tables[] = {{"lengths", bench::table_of_lengths},
-                            {"blocks", bench::table_of_blocks},
-                            {"streaming", bench::table_of_streaming},
-                            {"threads", bench::table_of_threads},
-                            {"busy", bench::table_of_busy_machines},
-                            {"spatial", bench::table_of_spatial_forms}};
+constexpr Table tables[] = {{"lengths", bench::table_of_lengths},     {"blocks", bench::table_of_blocks},
+                            {"streaming", bench::table_of_streaming}, {"threads", bench::table_of_threads},
+                            {"busy", bench::table_of_busy_machines},  {"spatial", bench::table_of_spatial_forms},
+                            {"crossover", bench::table_of_crossovers}};
 
 }  // namespace
 
@@ -34,7 +32,8 @@ int main(int count, char** arguments) try {
     } else if (std::any_of(std::begin(tables), std::end(tables), [&](const Table& t) { return t.name == argument; })) {
       names.push_back(argument);
     } else {
-      std::cerr << "usage: measure_tables [--quick] [--threads N] [lengths | blocks | streaming | threads | busy | spatial ...]\n";
+      std::cerr << "usage: measure_tables [--quick] [--threads N] [lengths | blocks | streaming | threads | busy | spatial | "
+                   "crossover ...]\n";
       return 2;
     }
   }

@@ -64,7 +64,8 @@ Measurement mean_of(const TableOptions& options, Index tokens, const Restart& re
 void add_flash_layer(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
   using Layer = gated::MixedChunkAttention<float>;
-  const auto layer = std::make_shared<const Layer>(gated::flash_presets::lucidrains({.channels = channels, .chunk = chunk}), random);
+  const auto layer =
+      std::make_shared<const Layer>(gated::flash_presets::lucidrains({.channels = channels, .chunk = chunk}), random);
   const auto prepared = std::make_shared<PreparedWorkspace>(*layer, options);
   const auto state = std::make_shared<State>();
   for (const Index position : positions) {
@@ -76,14 +77,15 @@ void add_flash_layer(const TableOptions& options, const std::vector<Index>& posi
   }
 }
 
-/// Sixteen steps from `position` on of a layer that remembers each token.
+/// Steps of a layer that remembers each token: sixteen from `position` on, or, where steps are not alike, the `many` before it.
 template <class Layer>
 Stream keeping_tokens(const char* series, const TableOptions& options, Index position, const Layer& layer,
-                      const std::shared_ptr<State>& state, const std::shared_ptr<PreparedWorkspace>& prepared) {
+                      const std::shared_ptr<State>& state, const std::shared_ptr<PreparedWorkspace>& prepared, Index many = 0) {
   state->skip(position - 1);
-  const auto restart = [state, position] { state->rewind(position - 1); };
+  const Index steps = many > 0 && position > many ? many : 16;
+  const auto restart = [state, first = steps == many ? position - many : position - 1] { state->rewind(first); };
   const auto step = [=](const auto& x, auto& y, Index) { layer->extend(x, *state, y, prepared->workspace); };
-  return {series, position, state->bytes(), mean_of(options, 16, restart, step)};
+  return {series, position, state->bytes(), mean_of(options, steps, restart, step)};
 }
 
 void add_gau(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random, Streams& streams) {
@@ -109,7 +111,7 @@ void add_gmlp_block(const TableOptions& options, const std::vector<Index>& posit
     block->initialize(random);
     const auto prepared = std::make_shared<PreparedWorkspace>(*block, options);
     const auto state = std::make_shared<State>(block->start());
-    streams.push_back(keeping_tokens("gMLP block (Toeplitz)", options, position, block, state, prepared));
+    streams.push_back(keeping_tokens("gMLP block (Toeplitz)", options, position, block, state, prepared, 1024));
   }
 }
 

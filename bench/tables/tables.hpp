@@ -63,4 +63,7 @@ void table_of_busy_machines(const TableOptions&);
 /// The forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 
+/// Toeplitz weights as plain products and by Fourier transform, by length: from where on the one overtakes the other.
+void table_of_crossovers(const TableOptions&);
+
 }  // namespace bench

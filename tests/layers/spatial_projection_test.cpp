@@ -172,6 +172,21 @@ TYPED_TEST(SpatialProjectionOf, EqualsTheLiteralSumByTransform) {
   }
 }
 
+TEST(SpatialProjection, MeetsEachPairOfTokensOnce) {
+  // Column c of v is 1 at token c and 0 elsewhere, and all lags are 1: y_tc is how often token t meets token c.
+  for (const Index tile : {1, 2, 4}) {
+    for (Index length = 6 * tile; length <= 100; length += 1 + length / 9) {
+      SpatialProjection<double> layer({.length = length, .causal = true, .form = SpatialForm::toeplitz, .fourier_from = tile});
+      ASSERT_TRUE(layer.parameters().is_transformed(length));
+      layer.weight.setOnes();
+      layer.bias.setZero();
+      const Matrix<double> v = Matrix<double>::Identity(length, length);
+      const Matrix<double> expected = Matrix<double>(v.unaryExpr([](double) { return 1.0; }).triangularView<Eigen::Lower>());
+      EXPECT_TRUE(near<double>(project(layer, v, Sequences::single(length)), expected, 1e-12)) << length << ", " << tile;
+    }
+  }
+}
+
 TEST(SpatialProjection, TransformsByTheLengthAlone) {
   // Toeplitz, not causal: a sequence is transformed from `fourier_from` tokens on. Causal: the rows after the first tile.
   for (SpatialProjectionConfig config : transformed_forms(60, 13)) {
