@@ -10,7 +10,7 @@ foreach(project IN LISTS projects)
   string(APPEND known "${content}")
 endforeach()
 string(REPLACE "\${GATED_CHECKOUT} gated" "gated" known "${known}")
-string(REGEX REPLACE "FetchContent_Declare\\(gated [^)]*\\)" "FetchContent_Declare(gated GIT_REPOSITORY <this repository> GIT_TAG main)"
+string(REGEX REPLACE "FetchContent_Declare\\(gated [^)]*\\)" "FetchContent_Declare(gated GIT_REPOSITORY https://example.org/gated.git GIT_TAG main)"
        known "${known}")
 
 set(lines 0)

@@ -6,6 +6,11 @@
 #include <vector>
 
 #include "gated/gated.hpp"
+#include "gated/io/image_input.hpp"
+#include "gated/io/image_reader.hpp"
+#include "gated/io/labels.hpp"
+#include "gated/io/model_file.hpp"
+#include "gated/models/top_k.hpp"
 
 namespace readme {
 
