@@ -29,7 +29,7 @@ function(gated_check_build_type)
     return()
   endif()
   set_property(GLOBAL PROPERTY gated_has_warned_of_build_type TRUE)
-  message(WARNING "gated: there is no build type, so that the compiler does not optimise, and models run hundreds of times slower. \
+  message(WARNING "gated: there is no build type, so that the compiler does not optimise, and models run many times slower. \
 Configure with -DCMAKE_BUILD_TYPE=Release.")
 endfunction()
 

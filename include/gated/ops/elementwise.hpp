@@ -24,8 +24,7 @@ void expect_same_shape(const char* where, Run& run, const typename Run::Rows& a,
 
 /// y = act(x). ∂x = ∂y ⊙ act'(x).
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows activate(Run& run, const typename Run::Rows& x, Activation activation,
-                            const typename Run::Place& to = {}) {
+typename Run::Rows activate(Run& run, const typename Run::Rows& x, Activation activation, const typename Run::Place& to = {}) {
   if (activation == Activation::identity) {
     return x;
   }

@@ -79,8 +79,7 @@ View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows
     if (const T* const scale = fused.residual_factors()) {
       const auto x = reader<T>(back[fused.residual]);
       if (T* const to = back.gradient_of(scale)) {
-        add_column_sums<T>(dz.rows(), dz.cols(), to, workspace,
-                           dy * x);
+        add_column_sums<T>(dz.rows(), dz.cols(), to, workspace, dy * x);
       }
       add_gradient(back, fused.residual, dy * per_channel<T>(scale));
     } else {

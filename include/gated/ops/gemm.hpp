@@ -16,7 +16,8 @@
 ///     second-level cache. Prepared weights are packed already, and a panel that only one tile needs is read where it lies.
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
 ///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile multiplies what
-///     its first row has, and then row by row the corner that its other rows have beyond it: nothing above the diagonal is read.
+///     its first row has, and then row by row the corner that its other rows have beyond it: nothing above the diagonal is
+///     read.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
 ///     there for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With
 ///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows. Lower tiles have

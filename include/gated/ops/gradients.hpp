@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "gated/ops/kernels.hpp"
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/row_loops.hpp"
-#include "gated/ops/kernels.hpp"
 
 /// @file
 /// How gradients receive their parts, for the backward pass that stands beside each op.

@@ -12,9 +12,9 @@
 /// @file
 /// For which instruction sets there are kernels, and which of them a program runs.
 ///
-/// What costs time is compiled once for each form, whatever instruction set the compiler was told to use, and the form is chosen
-/// when the program runs: the best that the machine has. With GATED_ONLY_BASELINE defined, in all units of a program, there is
-/// only the form that the compiler's flags name.
+/// What costs time is compiled once for each form, whatever instruction set the compiler was told to use, and the form is
+/// chosen when the program runs: the best that the machine has. With GATED_ONLY_BASELINE defined, in all units of a program,
+/// there is only the form that the compiler's flags name.
 
 // The form that the compiler's flags allow anyway.
 #if defined(EIGEN_DONT_VECTORIZE)
@@ -33,7 +33,8 @@
 #define GATED_BASELINE scalar
 #endif
 
-#if defined(__SSE2__) && !defined(EIGEN_DONT_VECTORIZE) && (defined(__GNUC__) || defined(__clang__)) && !defined(GATED_ONLY_BASELINE)
+#if defined(__SSE2__) && !defined(EIGEN_DONT_VECTORIZE) && (defined(__GNUC__) || defined(__clang__)) && \
+    !defined(GATED_ONLY_BASELINE)
 #define GATED_CHOOSES_FORM 1
 #else
 #define GATED_CHOOSES_FORM 0
@@ -115,7 +116,8 @@ inline std::vector<KernelForm> available_kernels() {
 inline void use_kernels(KernelForm form) {
   const auto forms = available_kernels();
   require<ArgumentError>(std::find(forms.begin(), forms.end(), form) != forms.end(), "use_kernels: this program has no ",
-                         names_of(form)[static_cast<std::size_t>(form)].second, " kernels on this machine. See available_kernels().");
+                         names_of(form)[static_cast<std::size_t>(form)].second,
+                         " kernels on this machine. See available_kernels().");
   detail::chosen_form.store(form, std::memory_order_relaxed);
 }
 

@@ -26,8 +26,8 @@
 /// The loops that cost time, over plain memory: once in source, compiled for each form (ops/kernel_form.hpp).
 ///
 /// The files of ops/kernels/ are included here once per form, each time in a namespace of the form's name and with its
-/// instructions allowed. GATED_KERNEL(f<T>(…)) calls the chosen one. Templates, lambdas and what is inlined into them are compiled
-/// for the form too; what a kernel calls elsewhere is not.
+/// instructions allowed. GATED_KERNEL(f<T>(…)) calls the chosen one. Templates, lambdas and what is inlined into them are
+/// compiled for the form too; what a kernel calls elsewhere is not.
 
 /// Unrolls the loop that follows, whose trip count is a small constant, so that its arrays live in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
@@ -62,8 +62,8 @@ struct ProductKernels {
 
 }  // namespace gated
 
-// GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about vectors of 512 bits
-// as arguments, which are all inlined.
+// GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about vectors of 512
+// bits as arguments, which are all inlined.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -72,14 +72,16 @@ struct ProductKernels {
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// In a build without optimisation GCC optimises the kernels nevertheless, which would take a hundred times as long. Clang has no
-// such pragma.
+// In a build without optimisation GCC optimises the kernels nevertheless, which would take a hundred times as long. Clang has
+// no such pragma.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC push_options
 #if !defined(__OPTIMIZE__)
 #pragma GCC optimize("O2")
 #endif
 #endif
+
+// clang-format off: registers come first
 
 #if GATED_CHOOSES_FORM
 
@@ -115,7 +117,7 @@ namespace gated::avx512 {
 #endif
 
 /// Calls a kernel in the form that was chosen.
-#define GATED_KERNEL(...)                                                       \
+#define GATED_KERNEL(...)                                                           \
   (::gated::kernels() == ::gated::KernelForm::avx512 ? ::gated::avx512::__VA_ARGS__ \
    : ::gated::kernels() == ::gated::KernelForm::avx2 ? ::gated::avx2::__VA_ARGS__   \
                                                      : ::gated::sse2::__VA_ARGS__)
@@ -145,6 +147,8 @@ namespace gated::GATED_BASELINE {
 
 #endif
 
+// clang-format on
+
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC pop_options
 #endif
@@ -158,26 +162,26 @@ const ProductKernels<T>& product_kernels() {
 }
 
 // For loops that have no kernel: vectors of the form that the compiler's flags allow.
-using GATED_BASELINE::Simd;
-using GATED_BASELINE::RunningSum;
-using GATED_BASELINE::TileRow;
+using GATED_BASELINE::exp_of_negative;
 using GATED_BASELINE::finish_tile;
 using GATED_BASELINE::for_each_vector;
-using GATED_BASELINE::sum_of_row;
-using GATED_BASELINE::transpose_block;
-using GATED_BASELINE::exp_of_negative;
-using GATED_BASELINE::normal_distribution;
-using GATED_BASELINE::visible_of;
-using GATED_BASELINE::Identity;
 using GATED_BASELINE::Gelu;
 using GATED_BASELINE::GeluTanh;
-using GATED_BASELINE::Silu;
-using GATED_BASELINE::Relu;
-using GATED_BASELINE::Relu2;
+using GATED_BASELINE::Identity;
 using GATED_BASELINE::Laplace;
 using GATED_BASELINE::LaplaceLegacy;
-using GATED_BASELINE::Tanh;
+using GATED_BASELINE::normal_distribution;
+using GATED_BASELINE::Relu;
+using GATED_BASELINE::Relu2;
+using GATED_BASELINE::RunningSum;
 using GATED_BASELINE::Sigmoid;
+using GATED_BASELINE::Silu;
+using GATED_BASELINE::Simd;
+using GATED_BASELINE::sum_of_row;
+using GATED_BASELINE::Tanh;
+using GATED_BASELINE::TileRow;
+using GATED_BASELINE::transpose_block;
+using GATED_BASELINE::visible_of;
 
 /// Calls `f` with the type that `activation` names: `with_activation(config.activation, [&](auto act) { … act.value(x) … })`.
 template <class F>

@@ -48,13 +48,14 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   for_each_block_of_rows(rows, workspace, [&, adds = !target.fresh](Index first, Index count) {  // while they are in cache
     GATED_KERNEL(normalise_backward_rows<T>(values.data() + first * values.outerStride(), values.outerStride(),
                                             dy.data() + first * dy.outerStride(), dy.outerStride(), count, channels, norm,
-                                            moments + first, dots + first, wanted ? dx + first * stride : nullptr, stride, adds));
+                                            moments + first, dots + first, wanted ? dx + first * stride : nullptr, stride,
+                                            adds));
   });
   if (T* const to = back.gradient_of(norm.weight)) {
     constexpr Index step = sizeof(RowMoments<T>) / sizeof(T);
-    add_column_sums<T>(rows, channels, to, workspace,
-                       reader<T>(dy) * ((reader<T>(values) - per_row<T>(&moments->mean, step)) *
-                                        per_row<T>(&moments->factor, step)));
+    add_column_sums<T>(
+        rows, channels, to, workspace,
+        reader<T>(dy) * ((reader<T>(values) - per_row<T>(&moments->mean, step)) * per_row<T>(&moments->factor, step)));
   }
   if (T* const to = back.gradient_of(norm.bias)) {
     add_column_sums<T>(dy, to, workspace);

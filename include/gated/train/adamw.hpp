@@ -195,13 +195,13 @@ struct AdamW {
           }
           const double eta = rate * own.learning_rate_factor;
           const AdamWFactors<Scalar> step{.kept = static_cast<Scalar>(1 - eta * own.weight_decay),
-                          .beta1 = static_cast<Scalar>(config_.beta1),
-                          .new1 = static_cast<Scalar>(1 - config_.beta1),
-                          .beta2 = static_cast<Scalar>(config_.beta2),
-                          .new2 = static_cast<Scalar>(1 - config_.beta2),
-                          .size = static_cast<Scalar>(eta / correction1),
-                          .root = static_cast<Scalar>(1 / std::sqrt(correction2)),
-                          .eps = static_cast<Scalar>(config_.eps)};
+                                          .beta1 = static_cast<Scalar>(config_.beta1),
+                                          .new1 = static_cast<Scalar>(1 - config_.beta1),
+                                          .beta2 = static_cast<Scalar>(config_.beta2),
+                                          .new2 = static_cast<Scalar>(1 - config_.beta2),
+                                          .size = static_cast<Scalar>(eta / correction1),
+                                          .root = static_cast<Scalar>(1 / std::sqrt(correction2)),
+                                          .eps = static_cast<Scalar>(config_.eps)};
           const auto count = static_cast<Index>(p.size());
           parallel_for(threads, (count + piece - 1) / piece, [&](Index task, Index) {
             const Index begin = task * piece;

@@ -59,9 +59,8 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   // log Σ_j exp(x_j) of each row as the sum of two numbers, because one would lose the digits of the smaller.
   T* const largest = tape.take(rows);
   T* const rest = tape.take(rows);
-  for_each_row(rows, tape.workspace(), [&](Index i) {
-    GATED_KERNEL(log_sum_exp_of_row<T>(&x.coeffRef(i, 0), classes, largest + i, rest + i));
-  });
+  for_each_row(rows, tape.workspace(),
+               [&](Index i) { GATED_KERNEL(log_sum_exp_of_row<T>(&x.coeffRef(i, 0), classes, largest + i, rest + i)); });
   double sum = 0;
   for (Index i = 0; i < rows; ++i) {
     const Index target = targets[static_cast<std::size_t>(i)];
@@ -88,8 +87,8 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
       const Index target = targets[static_cast<std::size_t>(i)];
       T* const row = &to.coeffRef(i, 0);
       if (target != ignored) {
-        GATED_KERNEL(softmax_difference<T>(&from.coeffRef(i, 0), classes, largest[i], rest[i], everywhere, target, more, scale, row,
-                                           adds));
+        GATED_KERNEL(softmax_difference<T>(&from.coeffRef(i, 0), classes, largest[i], rest[i], everywhere, target, more, scale,
+                                           row, adds));
       } else if (!adds) {
         std::fill_n(row, classes, T{0});
       }

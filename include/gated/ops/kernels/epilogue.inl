@@ -5,9 +5,7 @@ template <class T>
 struct TileRow {
   Simd<T> left, right;
 
-  static EIGEN_ALWAYS_INLINE TileRow load(const T* from) {
-    return {Simd<T>::load(from), Simd<T>::load(from + Simd<T>::width)};
-  }
+  static EIGEN_ALWAYS_INLINE TileRow load(const T* from) { return {Simd<T>::load(from), Simd<T>::load(from + Simd<T>::width)}; }
   static EIGEN_ALWAYS_INLINE TileRow load(const T* from, Index columns) {
     constexpr Index width = Simd<T>::width;
     if (columns == 2 * width) [[likely]] {

@@ -1,5 +1,6 @@
 // All kernels, from the register up. Included once per form by ops/kernels.hpp.
 
+// clang-format off: each needs those before it
 #include "gated/ops/kernels/simd.inl"
 #include "gated/ops/kernels/running_sum.inl"
 #include "gated/ops/kernels/special.inl"
@@ -14,3 +15,4 @@
 #include "gated/ops/kernels/rotary.inl"
 #include "gated/ops/kernels/terms.inl"
 #include "gated/ops/kernels/training.inl"
+// clang-format on

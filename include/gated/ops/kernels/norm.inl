@@ -45,8 +45,8 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
 
 /// y = norm(x) for some rows: see normalise().
 template <class T>
-EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index rows, Index channels, const NormParameters<T>& norm,
-                                      T* to, Index to_stride, RowMoments<T>* kept) {
+EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index rows, Index channels,
+                                      const NormParameters<T>& norm, T* to, Index to_stride, RowMoments<T>* kept) {
   const T *const weight = norm.weight, *const bias = norm.bias;
   for (Index row = 0; row < rows; ++row, from += from_stride, to += to_stride) {
     if (norm.form == NormForm::layer_norm || norm.form == NormForm::affine) {

@@ -16,7 +16,9 @@ struct Register<float> {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
   }
-  static EIGEN_ALWAYS_INLINE Type load_part(const float* from, Index lanes) { return _mm512_maskz_loadu_ps(first(lanes), from); }
+  static EIGEN_ALWAYS_INLINE Type load_part(const float* from, Index lanes) {
+    return _mm512_maskz_loadu_ps(first(lanes), from);
+  }
   static EIGEN_ALWAYS_INLINE void store_part(float* to, Type v, Index lanes) { _mm512_mask_storeu_ps(to, first(lanes), v); }
   static EIGEN_ALWAYS_INLINE Type keep(Type v, Index lanes) { return _mm512_maskz_mov_ps(first(lanes), v); }
 
@@ -34,7 +36,9 @@ struct Register<double> {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) {
     return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), no, yes);
   }
-  static EIGEN_ALWAYS_INLINE Type load_part(const double* from, Index lanes) { return _mm512_maskz_loadu_pd(first(lanes), from); }
+  static EIGEN_ALWAYS_INLINE Type load_part(const double* from, Index lanes) {
+    return _mm512_maskz_loadu_pd(first(lanes), from);
+  }
   static EIGEN_ALWAYS_INLINE void store_part(double* to, Type v, Index lanes) { _mm512_mask_storeu_pd(to, first(lanes), v); }
   static EIGEN_ALWAYS_INLINE Type keep(Type v, Index lanes) { return _mm512_maskz_mov_pd(first(lanes), v); }
 

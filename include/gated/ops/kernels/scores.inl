@@ -31,8 +31,8 @@ EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Ind
 /// to ← S, or with a pointwise activation the weights A, for the queries from `row` on and the keys from `column` on. The tile
 /// may be overwritten.
 template <class T>
-EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row, Index column,
-                                  Index rows, Index columns, T* tile, T* to, Index to_stride) {
+EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row,
+                                  Index column, Index rows, Index columns, T* tile, T* to, Index to_stride) {
   constexpr Index tile_stride = 2 * Simd<T>::width;
   const auto pass = [&](T* y, Index stride, const auto& f) {
     const T* from = tile;
@@ -48,7 +48,6 @@ EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional
   }
   pass(tile, tile_stride, scored);
   activate_tile<T>(*activation, tile, nullptr, rows, columns, tile, tile_stride);
-  pass(to, to_stride, [&](Index i, Index j, Index lanes, Simd<T> value) {
-    return visible_of(scoring, row + i, column + j, lanes, value);
-  });
+  pass(to, to_stride,
+       [&](Index i, Index j, Index lanes, Simd<T> value) { return visible_of(scoring, row + i, column + j, lanes, value); });
 }

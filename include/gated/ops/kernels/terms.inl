@@ -66,7 +66,8 @@ EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index
   });
 }
 
-/// The columns that sum_columns() takes at a time: some vectors side by side, so that memory is read in runs of some cache lines.
+/// The columns that sum_columns() takes at a time: some vectors side by side, so that memory is read in runs of some cache
+/// lines.
 template <class T>
 inline constexpr Index columns_together = 8 * Simd<T>::width;
 
