@@ -1,0 +1,203 @@
+// fine_tune: a published classifier learns other classes from a folder of pictures. See README.md.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "common/command_line.hpp"
+#include "gated/gated.hpp"
+#include "gated/io/image.hpp"
+#include "gated/io/image_input.hpp"
+#include "gated/io/image_reader.hpp"
+#include "gated/io/labels.hpp"
+#include "gated/io/model_file.hpp"
+#include "gated/models/top_k.hpp"
+#include "gated/train.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using gated::Index, gated::Matrix;
+using Model = gated::GmlpImageClassifier<float>;
+
+const char* const usage =
+    "usage: fine_tune MODEL.safetensors FOLDER OUTPUT.safetensors [options]\n"
+    "       fine_tune --example FOLDER\n"
+    "\n"
+    "Gives a classifier a new head for the classes of a folder of pictures, which has a folder for each class, and trains it.\n"
+    "\n"
+    "  --epochs N                how often each picture is seen (20)\n"
+    "  --rate NUMBER             the learning rate of the head (0.005)\n"
+    "  --whole                   train the trunk too, at a tenth of the rate; it is frozen otherwise\n"
+    "  --threads N               threads to use (1)\n"
+    "  --example FOLDER          write a folder of 48 small pictures to try it with, and do nothing else\n"
+    "  --help                    show this text\n";
+
+struct Options {
+  std::vector<fs::path> files;  ///< the model, the folder and the output
+  fs::path example;
+  Index epochs = 20;
+  double rate = 0.005;
+  int threads = 1;
+  bool whole = false, help = false;
+};
+
+Options parse_options(int count, char** arguments) {
+  Options options;
+  for (examples::CommandLine line(count, arguments); line.next();) {
+    const std::string_view option = line.word();
+    if (option == "--epochs") {
+      options.epochs = line.number<Index>(1, 100000);
+    } else if (option == "--rate") {
+      options.rate = line.number(1e-9, 1.0);
+    } else if (option == "--threads") {
+      options.threads = line.number(1, examples::most_threads);
+    } else if (option == "--example") {
+      options.example = line.value();
+    } else if (option == "--whole") {
+      options.whole = true;
+    } else if (option == "--help" || option == "-h") {
+      options.help = true;
+    } else if (option.starts_with("-")) {
+      gated::raise<examples::UsageError>("unknown option ", option, ".");
+    } else {
+      options.files.emplace_back(option);
+    }
+  }
+  gated::require<examples::UsageError>(options.help || options.files.size() == (options.example.empty() ? 3u : 0u),
+                                       "expected a model, a folder of pictures and an output.");
+  return options;
+}
+
+/// Pictures of stripes that lie and stripes that stand, of random width, colour and brightness.
+void write_example(const fs::path& folder) {
+  gated::Random random(1);
+  for (const bool standing : {false, true}) {
+    const fs::path into = folder / (standing ? "standing" : "lying");
+    fs::create_directories(into);
+    for (int i = 0; i < 24; ++i) {
+      gated::Image image{40, 36, 3, {}};
+      const double width = 3 + 5 * random.uniform(), phase = 6 * random.uniform(), light = 80 + 80 * random.uniform();
+      const double tints[] = {random.uniform(), random.uniform(), random.uniform()};
+      for (Index p = 0; p < image.width * image.height; ++p) {
+        const auto at = static_cast<double>(standing ? p % image.width : p / image.width);
+        for (const double tint : tints) {
+          const double value = light + (90 * tint + 10) * std::sin(6.28 * at / width + phase) + 8 * random.normal();
+          image.pixels.push_back(static_cast<std::uint8_t>(std::clamp(value, 0.0, 255.0)));
+        }
+      }
+      gated::write_png(into / gated::text(i, ".png"), image);
+    }
+  }
+}
+
+/// Every picture of a folder, ready for the model, and its class. Every fifth is held out.
+struct Pictures {
+  std::vector<std::string> labels;
+  Matrix<float> inputs[2];  ///< for training, and held out
+  std::vector<Index> classes[2];
+
+  Pictures(const fs::path& folder, const Model::Config& config) {
+    std::vector<fs::path> folders;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.is_directory()) {
+        folders.push_back(entry.path());
+      }
+    }
+    std::sort(folders.begin(), folders.end());
+    gated::require<gated::FileError>(folders.size() >= 2, folder.string(),
+                                     ": expected a folder for each of 2 classes or more.");
+    gated::ImageInput<float> prepare(config);
+    std::vector<Matrix<float>> rows[2];
+    for (const fs::path& one : folders) {
+      std::vector<fs::path> files;
+      for (const auto& entry : fs::directory_iterator(one)) {
+        files.push_back(entry.path());
+      }
+      std::sort(files.begin(), files.end());
+      for (std::size_t i = 0; i < files.size(); ++i) {
+        const std::size_t part = i % 5 == 4 ? 1 : 0;
+        Matrix<float> row(1, config.image_channels * config.image.area());
+        prepare(gated::read_image(files[i]), row);
+        rows[part].push_back(row);
+        classes[part].push_back(static_cast<Index>(labels.size()));
+      }
+      labels.push_back(one.filename().string());
+    }
+    for (std::size_t part = 0; part < 2; ++part) {
+      inputs[part].resize(static_cast<Index>(rows[part].size()), config.image_channels * config.image.area());
+      for (Index i = 0; i < inputs[part].rows(); ++i) {
+        inputs[part].row(i) = rows[part][static_cast<std::size_t>(i)];
+      }
+    }
+    gated::require<gated::FileError>(inputs[0].rows() > 0 && inputs[1].rows() > 0, folder.string(), ": too few pictures.");
+  }
+};
+
+double share_right(const Model& model, const Pictures& pictures, gated::Workspace<float>& workspace) {
+  const Matrix<float> logits = model.forward(pictures.inputs[1], workspace);
+  Index right = 0;
+  for (Index i = 0; i < logits.rows(); ++i) {
+    right += gated::top_k<float>(logits.row(i), 1)[0].index == pictures.classes[1][static_cast<std::size_t>(i)] ? 1 : 0;
+  }
+  return static_cast<double>(right) / static_cast<double>(logits.rows());
+}
+
+int run(const Options& options) {
+  if (!options.example.empty()) {
+    write_example(options.example);
+    return 0;
+  }
+  gated::Random random(1);
+  Model model = gated::load_model<Model>(options.files[0]);
+  const Pictures pictures(options.files[1], model.config);
+
+  // A new head, for the classes of the folder.
+  model.config.classes = static_cast<Index>(pictures.labels.size());
+  model.head.emplace(model.trunk.out(), model.config.classes);
+  model.head->initialize(random);
+
+  const Index count = pictures.inputs[0].rows(), batch = std::min<Index>(count, 16), steps = options.epochs * (count / batch);
+  gated::TrainingConfig<Model> config{
+      .optimizer = {.learning_rate = options.rate,
+                    .groups = {{.path = "head"}, {.path = "", .learning_rate_factor = 0.1, .frozen = !options.whole}}},
+      .schedule = {.form = gated::ScheduleForm::cosine, .warmup = std::min<Index>(10, steps), .steps = steps},
+      .clip_norm = 1.0};
+  gated::Training<Model> training(config, model, random);
+  gated::Tape<float> tape(gated::Threads{options.threads});
+  gated::Workspace<float> workspace(gated::Threads{options.threads});
+  std::vector<Index> order(static_cast<std::size_t>(count)), classes(static_cast<std::size_t>(batch));
+  std::iota(order.begin(), order.end(), Index{0});
+  Matrix<float> inputs(batch, pictures.inputs[0].cols());
+  while (training.steps_done() < steps) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i) {  // another batch, drawn without repetition
+      const auto other = i + static_cast<std::size_t>(training.random.uniform() * static_cast<double>(order.size() - i));
+      std::swap(order[i], order[other]);
+      inputs.row(static_cast<Index>(i)) = pictures.inputs[0].row(order[i]);
+      classes[i] = pictures.classes[0][static_cast<std::size_t>(order[i])];
+    }
+    const double loss = training.step([&](const Model& current, Model& gradient) {
+      tape.begin(current, gradient, training.random);
+      return tape.backward(cross_entropy(tape, record(tape, current, tape.constant(inputs)), classes));
+    });
+    if (training.steps_done() % std::max<Index>(steps / 5, 1) == 0) {
+      std::printf("step %td of %td: loss %.3f, %.0f %% of the held-out pictures right\n", training.steps_done(), steps, loss,
+                  100 * share_right(training.model, pictures, workspace));
+    }
+  }
+  gated::save_model(training.model, options.files[2], {{"labels", gated::labels_text(pictures.labels)}});
+  std::printf("%s: %zu classes, from %s to %s\n", options.files[2].string().c_str(), pictures.labels.size(),
+              pictures.labels.front().c_str(), pictures.labels.back().c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return examples::run_main(
+      "fine_tune", usage, [&] { return parse_options(count, arguments); }, run);
+}
