@@ -165,7 +165,7 @@ int run(const Options& options) {
   gated::TrainingConfig<Model> config{
       .optimizer = {.learning_rate = options.rate,
                     .groups = {{.path = "head"}, {.path = "", .learning_rate_factor = 0.1, .frozen = !options.whole}}},
-      .schedule = {.form = gated::ScheduleForm::cosine, .warmup = std::min<Index>(10, steps), .steps = steps},
+      .schedule = {.form = gated::ScheduleForm::cosine, .warmup = std::min<Index>(10, steps / 2), .steps = steps},
       .clip_norm = 1.0};
   gated::Training<Model> training(config, model, random);
   gated::Tape<float> tape(gated::Threads{options.threads});
