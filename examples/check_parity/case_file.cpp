@@ -1,5 +1,8 @@
 #include "case_file.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "gated/io/parse_number.hpp"
 
 namespace parity {
@@ -40,7 +43,26 @@ CaseFile::CaseFile(const std::string& path) : file_(path) {
   if (class_name_.empty() && config.contains("class") && config["class"].is_string()) {
     class_name_ = config["class"];
   }
+  if (const std::string names = metadata(file_, "no_effect_params"); !names.empty()) {
+    const auto list = nlohmann::json::parse(names, nullptr, false);
+    gated::require<gated::FileError>(list.is_array(), path, ": no_effect_params in the metadata is not a JSON list.");
+    for (const auto& name : list) {
+      no_effect_.insert(name.get<std::string>());
+    }
+  }
   gated::parse_number(metadata(file_, "max_abs_err_f32_vs_f64"), recorded_float_error_);
+}
+
+double CaseFile::largest_gradient() const {
+  double largest = 0;
+  for (const auto& [name, entry] : file_.tensors()) {
+    if (name.starts_with("grad.")) {
+      for (const double value : file_.read<double>(name)) {
+        largest = std::max(largest, std::abs(value));
+      }
+    }
+  }
+  return largest;
 }
 
 void CaseFile::ignore(gated::NameMap& names, const std::string& tensor) { names.ignored.push_back(tensor); }

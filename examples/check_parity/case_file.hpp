@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,8 @@ namespace parity {
 ///
 /// The tensors are `model.<key>` (the original's state_dict), `input` and other arguments of the call, `output` and
 /// `output_f64`; with gradients also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`, `family`, `class`,
-/// `max_abs_err_f32_vs_f64`, and `config`, a JSON object whose `config` holds the constructor's explicit arguments,
-/// `config_full` the same with the defaults filled in, and `call` the arguments of the call.
+/// `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`, a JSON object whose `config` holds the
+/// constructor's explicit arguments, `config_full` the same with the defaults filled in, and `call` the arguments of the call.
 class CaseFile {
  public:
   explicit CaseFile(const std::string& path);
@@ -33,6 +34,11 @@ class CaseFile {
 
   /// The error that the original's own float32 has against its float64, or 0 if it is not recorded.
   double recorded_float_error() const { return recorded_float_error_; }
+
+  /// True for a parameter that cannot change the output in exact arithmetic, by the original's name.
+  bool has_no_effect(std::string_view parameter) const { return no_effect_.count(parameter) > 0; }
+  /// The largest number of all gradients.
+  double largest_gradient() const;
 
   bool has(std::string_view tensor) const { return file_.contains(tensor); }
   const std::vector<gated::Index>& shape(std::string_view tensor) const { return file_.tensor(tensor).shape; }
@@ -71,6 +77,7 @@ class CaseFile {
   gated::SafetensorsFile file_;
   std::string name_, family_, class_name_;
   nlohmann::json arguments_, explicit_arguments_, call_;
+  std::set<std::string, std::less<>> no_effect_;
   double recorded_float_error_ = 0;
 };
 

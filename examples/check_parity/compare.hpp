@@ -21,7 +21,8 @@ struct Verdict {
 /// Runs a case in both precisions and compares every outcome that the file holds.
 ///
 /// Tolerances: in double 1e-10 of the largest output; in float 1e-5 of it, or 20 times the error that the original's own
-/// float32 is recorded to have, whichever is larger. Of gradients, in double, 1e-9 of the largest number of each. NaN is never
+/// float32 is recorded to have, whichever is larger. Of gradients, in double, 1e-9 of the largest number of each, or of all for
+/// parameters that have no effect. NaN is never
 /// within a tolerance. Of an output that is zero everywhere the message says that it proves nothing.
 Verdict check(const CaseFile& file);
 

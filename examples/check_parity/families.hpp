@@ -15,6 +15,7 @@ template <class T>
 struct GradientPair {
   std::string name;
   gated::Matrix<T> ours, theirs;
+  bool has_effect = true;  ///< false for a parameter that cannot change the output: its gradient is 0 but for rounding
 };
 
 /// What a run gives.
@@ -45,6 +46,7 @@ struct Family {
 
 // One list per file of families/. To add a family, write its `run` beside the others and put it into its list.
 std::span<const Family> timm_families();
+std::span<const Family> glu_families();
 std::span<const Family> lucidrains_gmlp_families();
 std::span<const Family> labml_families();
 std::span<const Family> lucidrains_flash_families();

@@ -59,7 +59,8 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
                 Eigen::Map<const gated::Matrix<T>>(values.data(), 1, static_cast<gated::Index>(values.size())));
           };
           if (info.role != gated::Role::constant) {
-            result.gradients.push_back({info.path(), matrix(ours), matrix(theirs)});
+            const bool has_effect = !file.has_no_effect(names.in_file(info.path(), info.shape).name);
+            result.gradients.push_back({info.path(), matrix(ours), matrix(theirs), has_effect});
           }
         },
         gradient, expected);

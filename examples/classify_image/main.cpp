@@ -1,8 +1,9 @@
-// classify_image: says what is on photographs, with one of timm's gMLP models. See README.md.
+// classify_image: says what is on photographs, with one of timm's gMLP or Mixer models. See README.md.
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 
 #include "common/stopwatch.hpp"
@@ -15,26 +16,59 @@
 namespace {
 
 using gated::Index, gated::Matrix, gated::Workspace;
-using Model = gated::GmlpImageClassifier<float>;
-
-/// The model in a checkpoint: as its metadata describe it, or, where there are none as in timm's own files, as the preset does.
-Model open_model(const photos::Options& options) {
-  const gated::SafetensorsFile file(options.model);
-  if (file.metadata().count("config") > 0) {
-    return gated::load_model<Model>(options.model);
-  }
-  const auto& shape = file.tensor("head.bias").shape;
-  gated::require<gated::FileError>(shape.size() == 1, file.name(), ": head.bias has ", shape.size(),
-                                   " dimensions, expected 1: a number for each class.");
-  const auto classes = gated::text(shape[0]);
-  Model model(gated::timm_config("{\"entry\": \"" + options.preset + "\", \"num_classes\": " + classes + "}"));
-  gated::load_parameters(model, file, gated::timm_names());
-  return model;
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  gated::require<gated::FileError>(file.good(), path.string(), ": cannot be opened.");
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
-Model random_model(const std::string& preset) {
-  gated::Random random(1);
-  return Model(gated::timm_config("{\"entry\": \"" + preset + "\"}"), random);
+/// timm's arguments for the model: those of its config.json, or a name.
+std::string arguments_of(const photos::Options& options, const std::string& more = "") {
+  return options.config.empty() ? "{\"entry\": \"" + options.preset + "\"" + more + "}" : read_text(options.config);
+}
+
+/// Calls `f(model)` with the model in a checkpoint, if it is a `Model` that save_model() wrote.
+template <class Model, class F>
+bool offer_saved(const gated::SafetensorsFile& file, const F& f) {
+  const auto architecture = file.metadata().find("architecture");
+  const bool fits = architecture != file.metadata().end() && architecture->second == Model::architecture;
+  if (fits) {
+    f(gated::load_model<Model>(file));
+  }
+  return fits;
+}
+
+/// Calls `f(model)` with the model in a checkpoint: as its metadata describe it, or, where there are none as in timm's own
+/// files, as config.json or the preset does.
+template <class F>
+void with_model(const photos::Options& options, const F& f) {
+  if (options.random) {
+    return gated::with_timm_config(arguments_of(options), [&](const auto& config) {
+      gated::Random random(1);
+      f(gated::ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>(config, random));
+    });
+  }
+  const gated::SafetensorsFile file(options.model);
+  if (offer_saved<gated::MixerImageClassifier<float>>(file, f) || offer_saved<gated::GmixerImageClassifier<float>>(file, f) ||
+      offer_saved<gated::ResmlpImageClassifier<float>>(file, f)) {
+    return;
+  }
+  if (file.metadata().count("config") > 0) {
+    return f(gated::load_model<gated::GmlpImageClassifier<float>>(file));
+  }
+  Index count = 0;  // of a file without a head
+  if (file.contains("head.bias")) {
+    const auto& shape = file.tensor("head.bias").shape;
+    gated::require<gated::FileError>(shape.size() == 1, file.name(), ": head.bias has ", shape.size(),
+                                     " dimensions, expected 1: a number for each class.");
+    count = shape[0];
+  }
+  const std::string classes = gated::text(", \"num_classes\": ", count);
+  gated::with_timm_config(arguments_of(options, classes), [&](const auto& config) {
+    gated::ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float> model(config);
+    gated::load_parameters(model, file, gated::timm_names_for(config));
+    f(model);
+  });
 }
 
 /// The name of each class; empty without a file.
@@ -64,17 +98,30 @@ void print_top(const Matrix<float>& probabilities, Index top, const std::vector<
   }
 }
 
-/// Multiplications and additions that the products of one image take.
+/// Multiplications and additions that the products of one image take: each weight meets every token, one over the tokens every
+/// channel.
+template <class Model>
 double flops_an_image(const Model& model) {
-  const auto& trunk = model.config.trunk;
-  const double tokens = static_cast<double>(trunk.length), hidden = static_cast<double>(trunk.hidden);
-  const double channels = static_cast<double>(trunk.channels), pixels = static_cast<double>(model.patch_embedding.pixels());
-  const double block = tokens * (1.5 * hidden * channels + tokens * hidden / 2);
-  return 2 * (pixels * channels + static_cast<double>(trunk.depth) * block + channels * static_cast<double>(model.out()));
+  const auto channels = static_cast<double>(model.trunk.in()), tokens = static_cast<double>(model.tokens_per_image());
+  double flops = 2 * channels * static_cast<double>(model.out());
+  gated::for_each_parameter(
+      [&](const gated::ParameterInfo& info, auto values) {
+        const bool spatial = info.role == gated::Role::spatial && info.shape.rank() > 2;
+        const bool weight = info.role == gated::Role::weight && info.path() != "head.weight";
+        double meets = weight ? tokens : 0;
+        if constexpr (std::is_same_v<Model, gated::GmlpImageClassifier<float>>) {
+          meets = spatial ? static_cast<double>(model.config.trunk.gating().out()) : meets;
+        } else {
+          meets = spatial ? channels : meets;
+        }
+        flops += 2 * meets * static_cast<double>(values.size());
+      },
+      model);
+  return flops;
 }
 
-int run(const photos::Options& options) {
-  const Model model = options.random ? random_model(options.preset) : open_model(options);
+template <class Model>
+void show(const photos::Options& options, const Model& model) {
   const auto& config = model.config;
   gated::require<gated::FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
                                    "--model: this one gives features, not one class an image.");
@@ -103,6 +150,10 @@ int run(const photos::Options& options) {
   const double ms = examples::median_ms([&] { model.forward(input, logits, workspace); });
   std::printf("\n%.3f ms an image, %.1f GFLOP/s, %d thread%s\n", ms, flops_an_image(model) / ms / 1e6, options.threads,
               options.threads > 1 ? "s" : "");
+}
+
+int run(const photos::Options& options) {
+  with_model(options, [&](const auto& model) { show(options, model); });
   return 0;
 }
 

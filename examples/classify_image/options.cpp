@@ -8,11 +8,14 @@ const char* const usage =
     "usage: classify_image PICTURE... --model FILE.safetensors [options]\n"
     "       classify_image --random [options]\n"
     "\n"
-    "Says what is on photographs (JPEG or PNG of any size) with one of timm's gMLP models.\n"
+    "Says what is on photographs (JPEG or PNG of any size) with one of timm's gMLP, MLP-Mixer,\n"
+    "gMixer or ResMLP models.\n"
     "\n"
     "  --model FILE.safetensors  the checkpoint, with timm's names or as save_model() wrote it\n"
-    "  --preset NAME             what a checkpoint without a configuration is: gmlp_ti16_224, gmlp_s16_224 (if not\n"
-    "                            given) or gmlp_b16_224; the number of classes is taken from the file\n"
+    "  --config FILE.json        the config.json that timm publishes beside a checkpoint\n"
+    "  --preset NAME             what a checkpoint without a configuration is, if there is no config.json: gmlp_s16_224\n"
+    "                            (if not given), mixer_b16_224.miil_in21k_ft_in1k, resmlp_12_224 or another name of\n"
+    "                            timm's; the number of classes is taken from the file\n"
     "  --labels FILE             the names of the classes, one a line\n"
     "  --top N                   how many classes to show (5)\n"
     "  --crop SHARE              model size / size that the shortest edge is resized to (the model's)\n"
@@ -26,6 +29,8 @@ Options parse_options(int count, char** arguments) {
     const std::string_view option = line.word();
     if (option == "--model") {
       options.model = line.value();
+    } else if (option == "--config") {
+      options.config = line.value();
     } else if (option == "--preset") {
       options.preset = line.value();
     } else if (option == "--labels") {

@@ -15,6 +15,7 @@ struct Options {
   std::vector<std::filesystem::path> pictures;
   std::filesystem::path model;
   std::string preset = "gmlp_s16_224";
+  std::filesystem::path config;  // timm's config.json; empty for the preset
   std::filesystem::path labels;
   gated::Index top = 5;
   std::optional<double> crop;

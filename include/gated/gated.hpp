@@ -9,6 +9,8 @@
 #include "gated/layers/glu_feed_forward.hpp"
 #include "gated/layers/mixer_block.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
+#include "gated/layers/token_glu.hpp"
+#include "gated/layers/token_mlp.hpp"
 #include "gated/layers/token_projection.hpp"
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"

@@ -55,8 +55,8 @@ TEST(TimmConfig, UnderstandsEveryArgument) {
   EXPECT_EQ(config.classes, 0);
   EXPECT_TRUE(config.stem_norm);
   EXPECT_EQ(config.readout, Readout::tokens);
-  EXPECT_EQ(config.pixel_mean, 0.25);
-  EXPECT_EQ(config.pixel_deviation, 2);
+  EXPECT_EQ(config.pixel_mean, PerChannel(0.25));
+  EXPECT_EQ(config.pixel_deviation, PerChannel(2));
 
   const auto short_names = timm_config(R"({"image_size": 64, "patch_size": 8, "dim": 20, "hidden": 44, "depth": 2})");
   EXPECT_EQ(short_names.image, (ImageSize{64, 64}));
@@ -83,8 +83,8 @@ TEST(TimmConfig, ReadsTheConfigJsonOfAPublishedModel) {
   expected.classes = 5;
   expected.image_channels = 1;
   expected.image = {64, 32};
-  expected.pixel_mean = 0.25;
-  expected.pixel_deviation = 0.125;
+  expected.pixel_mean = {0.25};
+  expected.pixel_deviation = {0.125};
   EXPECT_EQ(to_json(config), to_json(expected));
   EXPECT_EQ(timm_config(R"({"in_chans": 2, "pretrained_cfg": {"input_size": [3, 8, 8]}})").image_channels, 2);
   for (const char* const wrong :
@@ -148,6 +148,9 @@ TEST(TimmConfig, RefusesValuesOfTheWrongType) {
                                  R"({"stem_norm": 1})",
                                  R"({"global_pool": null})",
                                  R"({"mean": [0.5, 0.5]})",
+                                 R"({"act_layer": 3})",
+                                 R"({"act_layer": "Maxout"})",
+                                 R"({"norm_layer": "Affine"})",
                                  R"({"entry": 5})",
                                  "[]",
                                  "5",
@@ -156,6 +159,159 @@ TEST(TimmConfig, RefusesValuesOfTheWrongType) {
                                  "{\"a\": 1, }"}) {
     EXPECT_THROW(timm_config(json), ArgumentError) << json;
   }
+}
+
+TEST(TimmConfig, KnowsThePublishedMixers) {
+  EXPECT_EQ(to_json(timm_config<MixerImageClassifierConfig>(R"({"architecture": "mixer_l32_224"})")), to_json(mixer_l32_224()));
+  EXPECT_EQ(to_json(timm_config<GmixerImageClassifierConfig>(R"({"entry": "gmixer_12_224"})")), to_json(gmixer_12_224()));
+  EXPECT_EQ(to_json(timm_config<ResmlpImageClassifierConfig>(R"({"entry": "resmlp_big_24_224.fb_dino", "num_classes": 0})")),
+            to_json(resmlp_big_24_224(0)));
+  EXPECT_EQ(to_json(timm_config<MixerImageClassifierConfig>("{}")), to_json(mixer_s16_224())) << "timm's defaults";
+  expect_error<ArgumentError>([] { timm_config<MixerImageClassifierConfig>(R"({"entry": "resmlp_12_224"})"); },
+                              {"entry = resmlp_12_224, expected mixer_s32_224"});
+}
+
+TEST(TimmConfig, ReadsBothRatiosAndRoundsThemDown) {
+  const auto sizes = [](const auto& config) {
+    return std::pair(config.trunk.block.token_mixer.hidden, config.trunk.block.channel_mixer.hidden);
+  };
+  using Sizes = std::pair<Index, Index>;
+  EXPECT_EQ(sizes(timm_config<MixerImageClassifierConfig>(R"({"embed_dim": 9})")), (Sizes{4, 36}));
+  EXPECT_EQ(sizes(timm_config<MixerImageClassifierConfig>(R"({"embed_dim": 9, "mlp_ratio": 2})")), (Sizes{18, 18}));
+  EXPECT_EQ(sizes(timm_config<GmixerImageClassifierConfig>(R"({"embed_dim": 10, "mlp_ratio": [1.0, 3.0]})")), (Sizes{5, 15}));
+  EXPECT_EQ(timm_config<ResmlpImageClassifierConfig>(R"({"embed_dim": 7, "mlp_ratio": 3})").trunk.block.channel_mixer.hidden,
+            21);
+  expect_error<ArgumentError>([] { timm_config<GmixerImageClassifierConfig>(R"({"embed_dim": 9})"); }, {"expected even ones"});
+}
+
+TEST(TimmConfig, TakesTheKindOfModelFromItsName) {
+  const auto architecture = [](std::string_view json) {
+    return with_timm_config(json, [](const auto& config) {
+      return std::string(ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>::architecture);
+    });
+  };
+  EXPECT_EQ(architecture("{}"), GmlpImageClassifier<float>::architecture);
+  EXPECT_EQ(architecture(R"({"entry": "gmlp_s16_224.ra3_in1k"})"), GmlpImageClassifier<float>::architecture);
+  EXPECT_EQ(architecture(R"({"architecture": "mixer_b16_224"})"), MixerImageClassifier<float>::architecture);
+  EXPECT_EQ(architecture(R"({"architecture": "gmixer_24_224"})"), GmixerImageClassifier<float>::architecture);
+  EXPECT_EQ(architecture(R"({"architecture": "resmlp_24_224"})"), ResmlpImageClassifier<float>::architecture);
+  expect_error<ArgumentError>([&] { architecture(R"({"entry": "mixer_x_224"})"); },
+                              {"entry = mixer_x_224", "gmlp_s16_224", "mixer_b16_224", "gmixer_24_224", "resmlp_big_24_224."});
+}
+
+TEST(TimmConfig, KnowsWhatThePixelsOfEachPublishedModelWereScaledBy) {
+  const PerChannel imagenet{0.485, 0.456, 0.406};
+  with_timm_config(R"({"architecture": "mixer_b16_224", "num_classes": 11221,
+                       "pretrained_cfg": {"tag": "miil_in21k", "interpolation": "bilinear", "mean": [0.0, 0.0, 0.0],
+                                          "std": [1.0, 1.0, 1.0]}})",
+                   [](const auto& config) {
+                     EXPECT_EQ(config.pixel_mean, PerChannel(0));
+                     EXPECT_EQ(config.pixel_deviation, PerChannel(1));
+                     EXPECT_EQ(config.interpolation, Interpolation::bilinear);
+                     EXPECT_EQ(config.classes, 11221);
+                   });
+  const auto named = timm_config<MixerImageClassifierConfig>(R"({"entry": "mixer_b16_224.miil_in21k_ft_in1k"})");
+  EXPECT_EQ(named.pixel_mean, PerChannel(0));
+  EXPECT_EQ(named.interpolation, Interpolation::bilinear);
+  EXPECT_EQ(timm_config<MixerImageClassifierConfig>(R"({"entry": "mixer_b16_224.goog_in21k"})").pixel_mean, PerChannel(0.5));
+  EXPECT_EQ(resmlp_24_224().pixel_mean, imagenet);
+  EXPECT_EQ(gmixer_24_224().pixel_mean, imagenet);
+}
+
+/// Every name and shape in a file of a model, once for each part of a tensor.
+template <class Model>
+std::map<std::string, std::vector<Index>> tensors_of(const Model& model, const NameMap& names) {
+  std::map<std::string, std::vector<Index>> tensors;
+  for_each_parameter(
+      [&](const ParameterInfo& info, auto) {
+        const FileTensor tensor = names.in_file(info.path(), info.shape);
+        tensors[tensor.name] = tensor.shape;
+      },
+      model);
+  return tensors;
+}
+
+TEST(TimmNames, CoverEveryParameterOfTheMixers) {
+  using Tensors = std::map<std::string, std::vector<Index>>;
+  const std::string sizes = R"({"img_size": [8, 12], "patch_size": 4, "embed_dim": 6, "num_blocks": 1, "num_classes": 5,
+                                "stem_norm": true})";
+  const Tensors common{{"stem.proj.weight", {6, 3, 4, 4}},
+                       {"stem.proj.bias", {6}},
+                       {"head.weight", {5, 6}},
+                       {"head.bias", {5}},
+                       {"blocks.0.mlp_channels.fc1.weight", {24, 6}},
+                       {"blocks.0.mlp_channels.fc1.bias", {24}},
+                       {"blocks.0.mlp_channels.fc2.bias", {6}}};
+  const auto with = [&](Tensors others) {
+    others.insert(common.begin(), common.end());
+    return others;
+  };
+  const Tensors norms = with({{"stem.norm.weight", {6}},
+                              {"stem.norm.bias", {6}},
+                              {"blocks.0.norm1.weight", {6}},
+                              {"blocks.0.norm1.bias", {6}},
+                              {"blocks.0.norm2.weight", {6}},
+                              {"blocks.0.norm2.bias", {6}},
+                              {"norm.weight", {6}},
+                              {"norm.bias", {6}},
+                              {"blocks.0.mlp_tokens.fc2.bias", {6}}});
+  Tensors mixer = norms, gmixer = norms;
+  mixer.insert({{"blocks.0.mlp_tokens.fc1.weight", {3, 6}},
+                {"blocks.0.mlp_tokens.fc1.bias", {3}},
+                {"blocks.0.mlp_tokens.fc2.weight", {6, 3}},
+                {"blocks.0.mlp_channels.fc2.weight", {6, 24}}});
+  gmixer.insert({{"blocks.0.mlp_tokens.fc1.weight", {6, 6}},
+                 {"blocks.0.mlp_tokens.fc1.bias", {6}},
+                 {"blocks.0.mlp_tokens.fc2.weight", {6, 3}},
+                 {"blocks.0.mlp_channels.fc2.weight", {6, 12}}});
+  EXPECT_EQ(tensors_of(MixerImageClassifier<float>(timm_config<MixerImageClassifierConfig>(sizes)), timm_mixer_names()), mixer);
+  EXPECT_EQ(tensors_of(GmixerImageClassifier<float>(timm_config<GmixerImageClassifierConfig>(sizes)), timm_gmixer_names()),
+            gmixer);
+  const ResmlpImageClassifier<float> resmlp(timm_config<ResmlpImageClassifierConfig>(sizes));
+  EXPECT_EQ(tensors_of(resmlp, timm_resmlp_names()), with({{"stem.norm.alpha", {1, 1, 6}},
+                                                           {"stem.norm.beta", {1, 1, 6}},
+                                                           {"blocks.0.norm1.alpha", {1, 1, 6}},
+                                                           {"blocks.0.norm1.beta", {1, 1, 6}},
+                                                           {"blocks.0.norm2.alpha", {1, 1, 6}},
+                                                           {"blocks.0.norm2.beta", {1, 1, 6}},
+                                                           {"norm.alpha", {1, 1, 6}},
+                                                           {"norm.beta", {1, 1, 6}},
+                                                           {"blocks.0.linear_tokens.weight", {6, 6}},
+                                                           {"blocks.0.linear_tokens.bias", {6}},
+                                                           {"blocks.0.ls1", {6}},
+                                                           {"blocks.0.ls2", {6}},
+                                                           {"blocks.0.mlp_channels.fc2.weight", {6, 24}}}));
+  const auto facebook = tensors_of(resmlp, facebook_resmlp_names());
+  for (const auto& [name, shape] : Tensors{{"patch_embed.proj.weight", {6, 3, 4, 4}},
+                                           {"blocks.0.attn.weight", {6, 6}},
+                                           {"blocks.0.mlp.fc1.weight", {24, 6}},
+                                           {"blocks.0.gamma_1", {6}},
+                                           {"blocks.0.norm1.alpha", {6}}}) {
+    EXPECT_EQ(facebook.at(name), shape) << name;
+  }
+  EXPECT_EQ(facebook.size(), 20);
+}
+
+TEST(TimmNames, AFileOfPackedGatesIsWrittenAndReadBack) {
+  const auto config = timm_config<GmixerImageClassifierConfig>(
+      R"({"img_size": [8, 12], "patch_size": 4, "embed_dim": 6, "num_blocks": 2, "num_classes": 5})");
+  GmixerImageClassifier<float> model(config), read(config);
+  Index count = 0;
+  for_each_parameter(
+      [&](const ParameterInfo&, auto values) {
+        std::generate(values.begin(), values.end(), [&] { return static_cast<float>(count++); });
+      },
+      model);
+  const auto path = test::temporary("gmixer.safetensors");
+  save_parameters(model, path, {}, timm_gmixer_names());
+  const SafetensorsFile file(path);
+  load_parameters(read, file, timm_gmixer_names());
+  for_each_parameter(
+      [](const ParameterInfo& info, auto a, auto b) { EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path(); },
+      model, read);
+  const auto packed = file.read<float>("blocks.1.mlp_tokens.fc1.weight");
+  EXPECT_EQ(packed.front(), model.trunk.blocks[1].token_mixer.up.weight(0, 0)) << "the gate is the second half";
+  EXPECT_EQ(packed.back(), model.trunk.blocks[1].token_mixer.gate.weight(2, 5));
 }
 
 TEST(TimmNames, CoverEveryParameterOfAClassifier) {

@@ -133,7 +133,7 @@ TEST(GmlpBlock, RefusesLongerSequencesBeforeWriting) {
     Matrix<float> y = Matrix<float>::Constant(length + 1, channels, 7);
     const std::string message = message_of<ShapeError>(
         [&] { block.forward(Matrix<float>::Zero(length + 1, channels), Sequences::single(length + 1), y, workspace); });
-    EXPECT_NE(message.find("GmlpBlock::forward: x has 12 rows = 1 sequence × 12 tokens, but the gate was built for 11"),
+    EXPECT_NE(message.find("GmlpBlock::forward: x has 12 rows = 1 sequence × 12 tokens, but the layer was built for 11"),
               std::string::npos)
         << message;
     EXPECT_TRUE((y.array() == 7).all());

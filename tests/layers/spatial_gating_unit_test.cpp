@@ -206,7 +206,7 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
   Matrix<float> y = Matrix<float>::Constant(196, 4, 7), longer = Matrix<float>::Constant(197, 4, 7);
   const auto x = [](Index rows, Index columns) { return Matrix<float>::Zero(rows, columns); };
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
-            "SpatialGatingUnit::forward: x has 197 rows = 1 sequence × 197 tokens, but the gate was built for 196 tokens. "
+            "SpatialGatingUnit::forward: x has 197 rows = 1 sequence × 197 tokens, but the layer was built for 196 tokens. "
             "Resize the spatial weight to the longer length first.");
   EXPECT_EQ(
       message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),

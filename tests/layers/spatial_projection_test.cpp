@@ -379,14 +379,14 @@ TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
     return message;
   };
   EXPECT_EQ(refusal(Sequences::single(197)),
-            "SpatialProjection::forward: x has 197 rows = 1 sequence × 197 tokens, but the gate was built for 196 tokens. "
+            "SpatialProjection::forward: x has 197 rows = 1 sequence × 197 tokens, but the layer was built for 196 tokens. "
             "Resize the spatial weight to the longer length first.");
   EXPECT_EQ(refusal(Sequences::single(64)),
-            "SpatialProjection::forward: x has 64 rows = 1 sequence × 64 tokens, but the gate was built for 196 tokens. Set "
+            "SpatialProjection::forward: x has 64 rows = 1 sequence × 64 tokens, but the layer was built for 196 tokens. Set "
             "length_policy = slice to use the top-left corner of its weight, or resize it.");
   EXPECT_EQ(refusal(Sequences::of_lengths({196, 12})),
             "SpatialProjection::forward: x has 208 rows = 2 sequences, 208 tokens in all, but sequence 1 has 12 tokens and the "
-            "gate was built for 196 tokens. Set length_policy = slice to use the top-left corner of its weight, or resize it.");
+            "layer was built for 196 tokens. Set length_policy = slice to use the top-left corner of its weight, or resize it.");
   layer.config.length_policy = LengthPolicy::slice;
   EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
   layer.config = {.length = 196, .causal = true};

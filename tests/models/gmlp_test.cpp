@@ -53,7 +53,7 @@ TEST(Gmlp, RefusesOtherLengthsBeforeWriting) {
       const std::string said = message_of<ShapeError>(
           [&] { model.forward(Matrix<float>::Zero(rows, small_channels).eval(), sequences, y, workspace); });
       EXPECT_EQ(said.rfind("Stack::forward: ", 0), 0u) << said;
-      EXPECT_NE(said.find("the gate was built for 12 tokens"), std::string::npos) << said;
+      EXPECT_NE(said.find("the layer was built for 12 tokens"), std::string::npos) << said;
       EXPECT_TRUE(test::is_sentinel(y));
     };
     refuse(11, Sequences::single(11));
@@ -72,7 +72,7 @@ TEST(Gmlp, SaysWhichRowsItExpected) {
   const Gmlp<float> model({.length = 196, .channels = 4, .hidden = 8, .depth = 2});
   EXPECT_EQ(
       message_of<ShapeError>([&] { run(model, Matrix<float>::Zero(197, 4), Sequences::single(197)); }),
-      "Stack::forward: x has 197 rows = 1 sequence × 197 tokens, but the gate was built for 196 tokens. Resize the spatial "
+      "Stack::forward: x has 197 rows = 1 sequence × 197 tokens, but the layer was built for 196 tokens. Resize the spatial "
       "weight to the longer length first.");
 }
 

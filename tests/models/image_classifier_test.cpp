@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/mixer_image_classifiers.hpp"
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
@@ -41,8 +41,10 @@ auto configs_of() {
     config.pre_logits = i == 1 || i == 2;
     config.stem_norm = i >= 3;
     config.classes = i == 4 || i == 5 ? 0 : 5;
+    if (auto* const length = detail::length_setting(config.trunk)) {
+      *length = 0;  // follows
+    }
     if constexpr (requires { config.trunk.length; }) {
-      config.trunk.length = 0;  // follows
       config.trunk.length_policy = LengthPolicy::exact;
     }
     all.push_back(config);
@@ -73,9 +75,9 @@ class ImageClassifierOf : public ::testing::Test {
   }
 };
 
-using Cases =
-    ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfGmlpBlocks, double>, Case<test::OfTransformerBlocks, float>,
-                     Case<test::OfMixedChunkAttention, float>, Case<test::OfPlainBlocks, float>>;
+using Cases = ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfGmlpBlocks, double>,
+                               Case<test::OfTransformerBlocks, float>, Case<test::OfMixedChunkAttention, float>,
+                               Case<test::OfMixerBlocks, float>, Case<test::OfPlainBlocks, float>>;
 TYPED_TEST_SUITE(ImageClassifierOf, Cases, );
 
 TYPED_TEST(ImageClassifierOf, IsItsLayersOneAfterTheOther) {
@@ -294,7 +296,7 @@ TEST(GmlpImageClassifier, ComputesTheLengthOfItsTrunk) {
   EXPECT_EQ(Model(config).config.trunk.length, 9);
   config.trunk.length = 8;
   EXPECT_EQ(message_of<ArgumentError>([&] { Model{config}; }),
-            "ImageClassifier: trunk.length = 8, but image and patch give 9 tokens. Leave it 0 to have it computed.");
+            "ImageClassifier: the trunk's length = 8, but image and patch give 9 tokens. Leave it 0 to have it computed.");
   config.trunk.length = 9;
   EXPECT_NO_THROW(Model{config});
   config.trunk.channels = -1;
@@ -302,6 +304,38 @@ TEST(GmlpImageClassifier, ComputesTheLengthOfItsTrunk) {
   config.trunk.channels = 10;
   config.trunk.heads = 5;
   EXPECT_THROW(Model{config}, ArgumentError);
+}
+
+TEST(MixerImageClassifier, ComputesTheLengthOfItsTokenMixersWhateverTheyAre) {
+  const auto expect = [](auto config) {
+    using Model = ImageClassifierFor<decltype(config), float>;
+    config.image = {6, 8};
+    config.patch = {3, 2};
+    EXPECT_EQ(Model(config).config.trunk.block.token_mixer.length, 8);
+    EXPECT_EQ(Model(config).trunk.longest(), 8);
+    EXPECT_EQ(Model::value_count(config).value(), parameter_count(Model(config)));
+    config.trunk.block.token_mixer.length = 7;
+    EXPECT_EQ(message_of<ArgumentError>([&] { Model{config}; }),
+              "ImageClassifier: the trunk's length = 7, but image and patch give 8 tokens. Leave it 0 to have it computed.");
+    config.trunk.block.token_mixer.length = 8;
+    EXPECT_NO_THROW(Model{config});
+  };
+  expect(MixerImageClassifierConfig{
+      .trunk = {.block = {.channels = 6, .token_mixer = {.hidden = 5}, .channel_mixer = {.hidden = 7}}}});
+  expect(GmixerImageClassifierConfig{
+      .trunk = {.block = {.channels = 6, .token_mixer = {.hidden = 5}, .channel_mixer = {.hidden = 7}}}});
+  expect(ResmlpImageClassifierConfig{.norm = NormForm::affine, .trunk = {.block = {.channels = 6, .layer_scale = 0.1}}});
+}
+
+TEST(ResmlpImageClassifier, HasAffineNormsOnly) {
+  const ResmlpImageClassifier<float> model({.image = {4, 4},
+                                            .patch = {2, 2},
+                                            .classes = 3,
+                                            .stem_norm = true,
+                                            .norm = NormForm::affine,
+                                            .trunk = {.block = {.channels = 6}}});
+  EXPECT_EQ(model.norm.form, NormForm::affine);
+  EXPECT_EQ(model.stem_norm->form, NormForm::affine);
 }
 
 TEST(GmlpImageClassifier, SaysHowManyValuesItWillHave) {

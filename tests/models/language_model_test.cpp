@@ -131,10 +131,10 @@ class LanguageModelOf : public ::testing::Test {
   }
 };
 
-using Cases = ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfMixedChunkAttention, float>,
-                               Case<test::OfMixedChunkAttention, double>, Case<test::OfGatedAttentionUnits, float>,
-                               Case<test::OfGatedAttentionUnits, double>, Case<test::OfTransformerBlocks, float>,
-                               Case<test::OfChunkedTransformerBlocks, float>, Case<test::OfPlainBlocks, double>>;
+using Cases = ::testing::Types<
+    Case<test::OfGmlpBlocks, float>, Case<test::OfMixedChunkAttention, float>, Case<test::OfMixedChunkAttention, double>,
+    Case<test::OfGatedAttentionUnits, float>, Case<test::OfGatedAttentionUnits, double>, Case<test::OfTransformerBlocks, float>,
+    Case<test::OfChunkedTransformerBlocks, float>, Case<test::OfMixerBlocks, float>, Case<test::OfPlainBlocks, double>>;
 TYPED_TEST_SUITE(LanguageModelOf, Cases, );
 
 // --- Batches ---

@@ -133,8 +133,9 @@ void for_each_model(bool causal, const F& f) {
 
 template <class Kind>
 class ObserverOf : public ::testing::Test {};
-using Kinds = ::testing::Types<test::OfGmlpBlocks, test::OfMixedChunkAttention, test::OfGatedAttentionUnits,
-                               test::OfTransformerBlocks, test::OfChunkedTransformerBlocks, test::OfPlainBlocks>;
+using Kinds =
+    ::testing::Types<test::OfGmlpBlocks, test::OfMixedChunkAttention, test::OfGatedAttentionUnits, test::OfTransformerBlocks,
+                     test::OfChunkedTransformerBlocks, test::OfMixerBlocks, test::OfPlainBlocks>;
 TYPED_TEST_SUITE(ObserverOf, Kinds, );
 
 TYPED_TEST(ObserverOf, SeesEveryLayerOfALanguageModelUnderItsPath) {

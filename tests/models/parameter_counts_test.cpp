@@ -37,6 +37,31 @@ TEST(ParameterCounts, OfTimmsModelsAreKnownBeforeAnythingIsBuilt) {
   EXPECT_EQ(GmlpImageClassifier<float>::value_count(gmlp_b16_224()).value(), 73'075'392);
 }
 
+TEST(ParameterCounts, OfTimmsMixersAreExact) {
+  const auto expect = [](const auto& config, Index expected) {
+    using Model = ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>;
+    EXPECT_EQ(count<Model>(config), expected);
+    EXPECT_EQ(Model::value_count(config).value(), expected) << "before anything is built";
+  };
+  expect(mixer_s32_224(), 19'104'624);
+  expect(mixer_s16_224(), 18'528'264);
+  expect(mixer_b32_224(), 60'293'428);
+  expect(mixer_b16_224(), 59'880'472);
+  expect(mixer_b16_224(21843), 75'908'739);
+  expect(mixer_b16_224(11221), 67'740'421);
+  expect(mixer_l32_224(), 206'939'264);
+  expect(mixer_l16_224(), 208'196'168);
+  expect(mixer_l16_224(21843), 229'560'243);
+  expect(gmixer_12_224(), 12'701'080);
+  expect(gmixer_24_224(), 24'721'096);
+  expect(resmlp_12_224(), 15'350'872);
+  expect(resmlp_12_224(0), 14'965'872);
+  expect(resmlp_24_224(), 30'020'680);
+  expect(resmlp_24_224(0), 29'635'680);
+  expect(resmlp_36_224(), 44'690'488);
+  expect(resmlp_big_24_224(), 129'138'280);
+}
+
 TEST(ParameterCounts, OfAWholeModelAreWhatItsFirstBlocksForetell) {
   EXPECT_EQ(parameter_count(GmlpImageClassifier<float>(gmlp_ti16_224())), 5'867'328);
 }

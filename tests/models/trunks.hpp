@@ -3,7 +3,9 @@
 #include <cmath>
 #include <vector>
 
+#include "gated/layers/glu_feed_forward.hpp"
 #include "gated/layers/mixer_block.hpp"
+#include "gated/layers/token_projection.hpp"
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
@@ -136,6 +138,26 @@ struct OfChunkedTransformerBlocks {
                                        .reduction = causal ? LinearReduction::mean : LinearReduction::sum,
                                        .causal = causal};
     return {{.depth = 2, .block = block}};
+  }
+};
+
+struct OfMixerBlocks {
+  template <class T>
+  using Trunk = Stack<MixerBlock<TokenProjection<T>, GluFeedForward<T>>>;
+  static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.TokenProjection,gated.GluFeedForward>>";
+  static constexpr bool remembers_tokens = true;
+  static std::vector<Trunk<float>::Config> configs(bool causal, Index length = small_length) {
+    Trunk<float>::Config pre{
+        .depth = 2,
+        .block = {.channels = small_channels,
+                  .layer_scale = 0.1,
+                  .token_mixer = {.length = length, .causal = causal, .length_policy = LengthPolicy::slice},
+                  .channel_mixer = {.hidden = 7}}};
+    Trunk<float>::Config post = pre;
+    post.block.norm_position = NormPosition::post;
+    post.block.channels_first = true;
+    post.block.layer_scale = 0;
+    return {pre, post};
   }
 };
 

@@ -6,20 +6,30 @@ namespace parity {
 
 namespace {
 
-gated::GmlpImageClassifierConfig config_of(const CaseFile& file) {
+template <class Config>
+Config config_of(const CaseFile& file) {
   // `entry` names a published model; its arguments stand above the class's defaults and below what the case states itself.
   const bool published = file.explicit_arguments().value("entry", nlohmann::json()).is_string();
-  return gated::timm_config((published ? file.explicit_arguments() : file.arguments()).dump());
+  return gated::timm_config<Config>((published ? file.explicit_arguments() : file.arguments()).dump());
 }
 
-template <class T>
+template <class Config, class T>
 Result<T> run(const CaseFile& file) {
-  gated::GmlpImageClassifier<T> model(config_of(file));
+  const auto config = config_of<Config>(file);
+  gated::ImageClassifierFor<Config, T> model(config);
   const bool features = file.call().value("call", nlohmann::json("logits")) == "features";
-  return run_classifier<T>(file, model, gated::timm_names(), features);
+  return run_classifier<T>(file, model, gated::timm_names_for(config), features);
 }
 
-constexpr Family families[] = {{"timm_gmlp", "MlpMixer(SpatialGatingBlock, GatedMlp)", run<float>, run<double>}};
+template <class Config>
+constexpr Family family(std::string_view name, std::string_view class_name) {
+  return {name, class_name, run<Config, float>, run<Config, double>};
+}
+
+constexpr Family families[] = {family<gated::GmlpImageClassifierConfig>("timm_gmlp", "MlpMixer(SpatialGatingBlock, GatedMlp)"),
+                               family<gated::MixerImageClassifierConfig>("timm_mixer", "MlpMixer(MixerBlock, Mlp)"),
+                               family<gated::GmixerImageClassifierConfig>("timm_mixer", "MlpMixer(MixerBlock, GluMlp)"),
+                               family<gated::ResmlpImageClassifierConfig>("timm_mixer", "MlpMixer(ResBlock, Mlp, Affine)")};
 
 }  // namespace
 

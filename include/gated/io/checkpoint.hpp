@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <filesystem>
 #include <map>
@@ -240,6 +241,42 @@ class LoadReport {
   FoldedList mis_shaped_{"mis-shaped"}, unconvertible_{"unconvertible"};
 };
 
+/// Tensors that hold several parameters below each other, while they are put together.
+class JoinedTensors {
+ public:
+  void add(const FileTensor& part, Dtype dtype, std::span<const std::byte> bytes) {
+    Joined& joined = by_name_[part.name];
+    joined.shape = part.shape;
+    joined.dtype = dtype;
+    joined.bytes.resize(bytes.size() * static_cast<std::size_t>(part.parts));
+    joined.missing.resize(static_cast<std::size_t>(part.parts), true);
+    const auto index = static_cast<std::size_t>(part.part);
+    require<ArgumentError>(joined.missing[index], "save_parameters: two parameters are part ", part.part, " of ", part.name,
+                           ".");
+    joined.missing[index] = false;
+    std::copy(bytes.begin(), bytes.end(), joined.bytes.begin() + static_cast<std::ptrdiff_t>(index * bytes.size()));
+  }
+
+  /// Errors: ArgumentError where a part is missing.
+  void append_to(std::vector<TensorToWrite>& tensors) const {
+    for (const auto& [name, joined] : by_name_) {
+      const auto missing = std::find(joined.missing.begin(), joined.missing.end(), true);
+      require<ArgumentError>(missing == joined.missing.end(), "save_parameters: the model has no part ",
+                             missing - joined.missing.begin(), " of ", name, ".");
+      tensors.push_back({name, joined.dtype, joined.shape, joined.bytes});
+    }
+  }
+
+ private:
+  struct Joined {
+    std::vector<Index> shape;
+    Dtype dtype{};
+    std::vector<std::byte> bytes;
+    std::vector<bool> missing;
+  };
+  std::map<std::string, Joined> by_name_;
+};
+
 }  // namespace detail
 
 /// Reads every parameter of `model` from `file`, whose tensors are called as `map` says.
@@ -266,7 +303,10 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
         const std::size_t size = values.size() / parts.size();
         for (std::size_t i = 0; i < parts.size(); ++i) {
           if (const auto found = detail::find_tensor(file, parts[i]); found != file.tensors().end()) {
-            convert<typename decltype(values)::value_type>(found->second.dtype, found->second.bytes,
+            const auto bytes = found->second.bytes;
+            const std::size_t ours = bytes.size() / static_cast<std::size_t>(parts[i].parts);
+            convert<typename decltype(values)::value_type>(found->second.dtype,
+                                                           bytes.subspan(static_cast<std::size_t>(parts[i].part) * ours, ours),
                                                            values.subspan(i * size, size));
           }  // otherwise a constant that this file does not store
         }
@@ -292,6 +332,7 @@ void save_parameters(const Model& model, const std::filesystem::path& path,
   }
   std::vector<TensorToWrite> tensors;
   std::vector<std::vector<std::byte>> converted;
+  detail::JoinedTensors joined;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
         using T = typename decltype(values)::value_type;
@@ -306,10 +347,16 @@ void save_parameters(const Model& model, const std::filesystem::path& path,
         }
         const std::size_t size = bytes.size() / parts.size();
         for (std::size_t i = 0; i < parts.size(); ++i) {
-          tensors.push_back({std::move(parts[i].name), stored, std::move(parts[i].shape), bytes.subspan(i * size, size)});
+          const auto ours = bytes.subspan(i * size, size);
+          if (parts[i].parts > 1) {
+            joined.add(parts[i], stored, ours);
+          } else {
+            tensors.push_back({std::move(parts[i].name), stored, std::move(parts[i].shape), ours});
+          }
         }
       },
       model);
+  joined.append_to(tensors);
   if (std::none_of(tensors.begin(), tensors.end(),
                    [&](const TensorToWrite& tensor) { return tensor.name.starts_with(names.prefix + names.head); })) {
     for (TensorToWrite& tensor : tensors) {

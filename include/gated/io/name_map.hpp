@@ -21,6 +21,7 @@ enum class ShapeForm {
   drop_leading_one,       ///< ours [1, n, n], theirs [n, n]: one head, stored without the dimension
   append_one,             ///< ours [n, n], theirs [n, n, 1]: a linear layer stored as a convolution of width 1
   pointwise_convolution,  ///< ours [1, n, n], theirs [n, n, 1]: both of the above
+  prepend_two_ones,       ///< ours [c], theirs [1, 1, c]: a scale per channel of images or tokens
 };
 
 /// The name and shape of a parameter in a file.
@@ -28,6 +29,7 @@ struct FileTensor {
   std::string name;
   std::vector<Index> shape;
   std::vector<std::string> elsewhere = {};  ///< where a file that holds shared tensors only once may have it instead
+  Index part = 0, parts = 1;                ///< the rows that are ours, where the tensor holds several of our parameters
 };
 
 /// Our parameter paths to the names in a checkpoint, as a list of rules.
@@ -40,7 +42,8 @@ struct FileTensor {
 ///
 /// Patterns are compared by whole dot-separated components, from the left; `*` stands for any one component, and the rest of
 /// the path is kept. The first rule that matches wins; a path that no rule matches keeps its name. A default NameMap is our
-/// own names. Two parameters may map to one tensor (tied weights): both are loaded from it, but such a map cannot save.
+/// own names. Two parameters may map to one tensor: to parts of it, or (tied weights) both to all of it, but then the map
+/// cannot save.
 struct NameMap {
   /// What parameters that begin alike are called in the file.
   struct Rule {
@@ -49,6 +52,8 @@ struct NameMap {
     ShapeForm form = ShapeForm::same;
     std::vector<std::string> stacked_with = {};  ///< further tensors, which stand below `theirs` in our parameter, one per row
     bool shared = false;  ///< one tensor for all that `*` stands for, which a file may hold for the first alone
+    Index part = 0;       ///< of a tensor that holds `parts` parameters below each other this is number `part`
+    Index parts = 1;
   };
 
   /// A tensor that a file holds twice, under another name.
@@ -157,6 +162,9 @@ inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std:
     case ShapeForm::append_one:
       out.push_back(1);
       break;
+    case ShapeForm::prepend_two_ones:
+      out.insert(out.begin(), 2, 1);
+      break;
   }
   return out;
 }
@@ -199,9 +207,16 @@ inline std::vector<FileTensor> NameMap::parts_in_file(std::string_view path, con
                              " is not a stack of ", parts, " tensors.");
       in_file.erase(in_file.begin());
     }
+    if (rule.parts > 1) {
+      require<ArgumentError>(!in_file.empty() && parts == 1, "NameMap: ", path, " ", shape.describe(),
+                             " cannot be part of a tensor.");
+      in_file[0] *= rule.parts;
+    }
     std::vector<FileTensor> tensors;
     const auto add = [&](const std::string& theirs) {
       tensors.push_back(in_file_as(detail::fill_pattern(rule, theirs, *match), in_file));
+      tensors.back().part = rule.part;
+      tensors.back().parts = rule.parts;
       if (rule.shared) {
         const detail::PatternMatch first{std::vector<std::string_view>(match->wildcards.size(), "0"), match->rest};
         tensors.back().elsewhere.push_back(full(detail::fill_pattern(rule, theirs, first)));

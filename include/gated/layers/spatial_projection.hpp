@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "gated/core/count.hpp"
 #include "gated/core/layer.hpp"
 #include "gated/core/random.hpp"
@@ -27,6 +29,9 @@ struct SpatialProjectionConfig {
   SpatialForm form = SpatialForm::dense;             ///< which numbers W is made of
   LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
   Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
+  Index outputs = 0;                                 ///< M, the tokens that it makes of N; 0 for as many
+
+  Index rows() const { return outputs > 0 ? outputs : length; }
 };
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
@@ -36,7 +41,8 @@ struct SpatialProjectionConfig {
 /// expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N² numbers, and sequences of fourier_from tokens and
 /// more meet it by Fourier transform: the same numbers within a few times the rounding of the largest. Of a causal one, the
 /// rows after the first fourier_from (or the power of two below it) do, so that streams have the bits of batches all the same.
-/// Shapes: v and y are rows × C.
+/// With `outputs` it makes M tokens of the N of each sequence.
+/// Shapes: v is rows × C, y as many, or with `outputs` rows / N · M.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that the heads do not divide;
 /// ArgumentError for a stream of a weight that is not causal.
 /// Cost: 2·N²·C flops a sequence, about half of it when causal; by transform see mix_tokens().
@@ -48,8 +54,8 @@ struct SpatialProjection {
   static constexpr const char* name = "SpatialProjection";
 
   SpatialProjectionConfig config;
-  Matrix<T> weight;      ///< dense: (heads·N) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
-  Matrix<T> bias;        ///< heads × N
+  Matrix<T> weight;      ///< dense: (heads·M) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
+  Matrix<T> bias;        ///< heads × M
   Matrix<T> position_x;  ///< heads × N, scaled_toeplitz only
   Matrix<T> position_y;  ///< heads × N, scaled_toeplitz only
 
@@ -60,10 +66,14 @@ struct SpatialProjection {
                            " must be positive.");
     require<ArgumentError>(c.fourier_from > 0, "SpatialProjection: fourier_from = ", c.fourier_from,
                            " must be positive. For none, give it more than length.");
+    require<ArgumentError>(c.outputs >= 0, "SpatialProjection: outputs = ", c.outputs, " must not be negative.");
+    require<ArgumentError>(c.outputs == 0 || (c.form == SpatialForm::dense && !c.causal),
+                           "SpatialProjection: outputs = ", c.outputs,
+                           " needs a dense weight that is not causal. Leave it 0 for the others.");
     const bool scaled = c.form == SpatialForm::scaled_toeplitz;
-    weight = c.form == SpatialForm::dense ? unset_weight<T>(c.heads * c.length, c.length)
+    weight = c.form == SpatialForm::dense ? unset_weight<T>(c.heads * c.rows(), c.length)
                                           : unset_weight<T>(c.heads, scaled ? c.length : 2 * c.length - 1);
-    bias = Matrix<T>::Ones(c.heads, c.length);
+    bias = Matrix<T>::Ones(c.heads, c.rows());
     position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
   }
   /// The values in one of these sizes.
@@ -71,7 +81,7 @@ struct SpatialProjection {
     const Count n = c.length, heads = c.heads;
     switch (c.form) {
       case SpatialForm::dense:
-        return heads * n * n + heads * n;
+        return heads * c.rows() * n + heads * c.rows();
       case SpatialForm::toeplitz:
         return c.length > 0 ? heads * (n + (c.length - 1)) + heads * n : 0;
       case SpatialForm::scaled_toeplitz:
@@ -88,9 +98,17 @@ struct SpatialProjection {
   }
 
   Shape weight_shape() const {
-    return config.form == SpatialForm::dense ? Shape{config.heads, config.length, config.length}
+    return config.form == SpatialForm::dense ? Shape{config.heads, config.rows(), config.length}
                                              : Shape{weight.rows(), weight.cols()};
   }
+
+  /// Xavier-uniform weights: the start of a linear layer over the tokens.
+  void fill_xavier(Random& random) {
+    fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(config.length + config.rows())), random);
+  }
+
+  /// Rows of the output for `rows` of the input.
+  Index output_rows(Index rows) const { return parameters().outputs_of(rows); }
 
   /// True if row i never looks at a token after i.
   bool is_causal() const { return config.causal || config.form == SpatialForm::scaled_toeplitz; }
@@ -116,8 +134,8 @@ struct SpatialProjection {
     require<ArgumentError>(head >= 0 && head < config.heads && length >= 0 && length <= config.length,
                            "SpatialProjection::effective_weight: head = ", head, " and length = ", length, ", expected 0 … ",
                            config.heads - 1, " and 0 … ", config.length, ".");
-    Matrix<T> w(length, length);
-    for (Index i = 0; i < length; ++i) {
+    Matrix<T> w(config.outputs > 0 ? config.outputs : length, length);
+    for (Index i = 0; i < w.rows(); ++i) {
       parameters().expand_row(head, i, length, &w.coeffRef(i, 0));
     }
     return w;
@@ -128,6 +146,8 @@ struct SpatialProjection {
   /// Errors: ArgumentError unless W is dense, ShapeError for another mask.
   void apply_mask(ConstView<T> mask) {
     const Index n = mask.cols();
+    require<ArgumentError>(config.outputs == 0, "SpatialProjection::apply_mask: with outputs = ", config.outputs,
+                           " rows of W are no tokens of x.");
     require<ArgumentError>(config.form == SpatialForm::dense, "SpatialProjection::apply_mask: a ", name_of(config.form),
                            " weight shares its numbers between tokens and cannot be masked one by one. Use the dense form.");
     require<ShapeError>(n <= config.length && (mask.rows() == n || mask.rows() == 1),
@@ -142,19 +162,20 @@ struct SpatialProjection {
 
   /// Raises ShapeError unless every sequence has a length that this weight can serve.
   void expect_lengths(Where where, const Sequences& sequences) const {
-    const bool shorter = config.causal || config.length_policy == LengthPolicy::slice;
+    const bool shorter = config.causal || (config.length_policy == LengthPolicy::slice && config.outputs == 0);
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index length = sequences.length(b);
       if (length == config.length || (shorter && length < config.length)) {
         continue;
       }
-      raise<ShapeError>(where, ": x has ", sequences.total(), " rows = ", sequences.describe(), ", but ",
-                        sequences.count() == 1 ? text("the gate was built for ")
-                                               : text("sequence ", b, " has ", length, " tokens and the gate was built for "),
-                        config.length, " tokens.",
-                        length < config.length
-                            ? " Set length_policy = slice to use the top-left corner of its weight, or resize it."
-                            : " Resize the spatial weight to the longer length first.");
+      raise<ShapeError>(
+          where, ": x has ", sequences.total(), " rows = ", sequences.describe(), ", but ",
+          sequences.count() == 1 ? text("the layer was built for ")
+                                 : text("sequence ", b, " has ", length, " tokens and the layer was built for "),
+          config.length, " tokens.",
+          config.outputs > 0 ? " Its weights have a column for each token: build it with length = the tokens of each sequence."
+          : length < config.length ? " Set length_policy = slice to use the top-left corner of its weight, or resize it."
+                                   : " Resize the spatial weight to the longer length first.");
     }
   }
 
@@ -163,7 +184,7 @@ struct SpatialProjection {
     constexpr Where where(name, "forward");
     sequences.expect_total(where, v.rows());
     expect_lengths(where, sequences);
-    expect_shape<T>(where, "y", y, v.rows(), v.cols());
+    expect_shape<T>(where, "y", y, output_rows(v.rows()), v.cols());
     expect_apart<T>(where, v, y);
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences);
@@ -178,7 +199,8 @@ struct SpatialProjection {
     if constexpr (Run::streams) {
       require<ArgumentError>(is_causal(), run.where(),
                              ": the spatial weight is not causal, so a token's output depends on later tokens and cannot be "
-                             "streamed. Build it with causal = true.");
+                             "streamed. ",
+                             config.outputs > 0 ? "No MLP over tokens can be." : "Build it with causal = true.");
     }
     return mix_tokens(run, parameters(), v, fused, to);
   }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cmath>
-
 #include "gated/layers/spatial_projection.hpp"
 
 /// @file
@@ -17,15 +15,22 @@ struct TokenProjectionConfig {
   bool causal = false;                               ///< tokens see no later ones
   SpatialForm form = SpatialForm::dense;             ///< which numbers W is made of
   LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
+  Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
 
   SpatialProjectionConfig spatial() const {
-    return {.length = length, .heads = heads, .causal = causal, .form = form, .length_policy = length_policy};
+    return {.length = length,
+            .heads = heads,
+            .causal = causal,
+            .form = form,
+            .length_policy = length_policy,
+            .fourier_from = fourier_from};
   }
 
   template <class C = TokenProjectionConfig>
   static constexpr auto fields() {
     return std::tuple(setting("channels", &C::channels), setting("length", &C::length), setting("heads", &C::heads),
-                      setting("causal", &C::causal), setting("form", &C::form), setting("length_policy", &C::length_policy));
+                      setting("causal", &C::causal), setting("form", &C::form), setting("length_policy", &C::length_policy),
+                      setting("fourier_from", &C::fourier_from));
   }
 };
 
@@ -67,7 +72,7 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
   void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
 
   /// Xavier-uniform weights and a bias of 0: timm's start.
-  void initialize(Random& random) { fill_uniform(proj.weight, std::sqrt(3.0 / static_cast<double>(config.length)), random); }
+  void initialize(Random& random) { proj.fill_xavier(random); }
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {

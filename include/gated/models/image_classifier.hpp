@@ -33,9 +33,10 @@ struct ImageClassifierConfig {
   Index image_channels = 3;         ///< 3 for RGB, 1 for grey
   Index classes = 1000;             ///< 0 for no head: the pooled features are the output
   Readout readout = Readout::mean;  ///< what the head reads
-  bool stem_norm = false;           ///< a LayerNorm after the patch embedding
+  bool stem_norm = false;           ///< a norm after the patch embedding
   bool pre_logits = false;  ///< tanh(W x + b), C → C, before the head, as ViT has and the paper's parameter counts imply
-  double norm_eps = 1e-6;   ///< of the final norm and the stem norm
+  NormForm norm = NormForm::layer_norm;  ///< of the final norm and the stem norm
+  double norm_eps = 1e-6;                ///< of both
   // For whoever prepares images, because forward() takes prepared ones: see io/image_input.hpp.
   PerChannel pixel_mean = 0.5;                           ///< pixels p in [0, 1] become (p - mean) / deviation
   PerChannel pixel_deviation = 0.5;                      ///< by which they are divided
@@ -55,8 +56,8 @@ struct ImageClassifierConfig {
   /// The trunk, for as many tokens as there are.
   TrunkConfig sized_trunk() const {
     TrunkConfig sized = trunk;
-    if constexpr (requires { sized.length; }) {
-      sized.length = tokens();
+    if (Index* const length = detail::length_setting(sized)) {
+      *length = tokens();
     }
     return sized;
   }
@@ -65,7 +66,7 @@ struct ImageClassifierConfig {
   static constexpr auto fields() {
     return std::tuple(setting("image", &C::image), setting("patch", &C::patch), setting("image_channels", &C::image_channels),
                       setting("classes", &C::classes), setting("readout", &C::readout), setting("stem_norm", &C::stem_norm),
-                      setting("pre_logits", &C::pre_logits), setting("norm_eps", &C::norm_eps),
+                      setting("pre_logits", &C::pre_logits), setting("norm", &C::norm), setting("norm_eps", &C::norm_eps),
                       setting("pixel_mean", &C::pixel_mean), setting("pixel_deviation", &C::pixel_deviation),
                       setting("crop_share", &C::crop_share), setting("interpolation", &C::interpolation),
                       setting("trunk", &C::trunk));
@@ -90,7 +91,8 @@ inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
 
 }  // namespace detail
 
-/// Patches → tokens → trunk → LayerNorm → mean (or class token) → head (arXiv:2105.08050, §3; timm's gmlp_*).
+/// Patches → tokens → trunk → norm → mean (or class token) → head (arXiv:2105.08050, §3; timm's gmlp_*, mixer_*, gmixer_* and
+/// resmlp_*).
 ///
 ///     GmlpImageClassifier<float> model(gmlp_s16_224());
 ///     load_parameters(model, SafetensorsFile("model.safetensors"), timm_names());
@@ -124,8 +126,8 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
     const Index channels = detail::block_of(c.trunk).channels;
     patch_embedding = PatchEmbedding<T>(c.image_channels, c.image, c.patch, channels);
     config.trunk = c.sized_trunk();
-    if constexpr (requires { c.trunk.length; }) {
-      require<ArgumentError>(c.trunk.length == 0 || c.trunk.length == c.tokens(), name, ": trunk.length = ", c.trunk.length,
+    if (const Index* const length = detail::length_setting(c.trunk)) {
+      require<ArgumentError>(*length == 0 || *length == c.tokens(), name, ": the trunk's length = ", *length,
                              ", but image and patch give ", c.tokens(), " tokens. Leave it 0 to have it computed.");
     }
     require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
@@ -137,11 +139,11 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
                            ": pixel_mean and pixel_deviation have three numbers, but the images ", c.image_channels,
                            " channels. Give one number for all.");
     if (c.stem_norm) {
-      stem_norm.emplace(channels, c.norm_eps);
+      stem_norm.emplace(channels, c.norm_eps, c.norm);
     }
     class_token = Vector<T>::Zero(c.readout == Readout::class_token ? channels : 0);
     trunk = Trunk(config.trunk);
-    norm = Norm<T>(channels, c.norm_eps);
+    norm = Norm<T>(channels, c.norm_eps, c.norm);
     if (c.pre_logits) {
       pre_logits.emplace(channels, channels);
     }
@@ -155,8 +157,8 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
   static Count value_count(const Config& c) {
     const Count channels = detail::block_of(c.trunk).channels;
     return PatchEmbedding<T>::value_count(c.image_channels, c.patch, channels) +
-           (c.stem_norm ? Norm<T>::value_count(channels) : 0) + (c.readout == Readout::class_token ? channels : 0) +
-           Trunk::value_count(c.sized_trunk()) + Norm<T>::value_count(channels) +
+           (c.stem_norm ? Norm<T>::value_count(channels, c.norm) : 0) + (c.readout == Readout::class_token ? channels : 0) +
+           Trunk::value_count(c.sized_trunk()) + Norm<T>::value_count(channels, c.norm) +
            (c.pre_logits ? Linear<T>::value_count(channels, channels) : 0) +
            (c.classes > 0 ? Linear<T>::value_count(channels, c.classes) : 0);
   }

@@ -2,6 +2,7 @@
 
 #include "gated/models/gmlp_image_classifier.hpp"
 #include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/mixer_image_classifiers.hpp"
 
 /// @file
 /// Published configurations, by the names that they are published under.
@@ -20,6 +21,89 @@ inline GmlpImageClassifierConfig gmlp_ti16_224(Index classes = 1000) { return ti
 inline GmlpImageClassifierConfig gmlp_s16_224(Index classes = 1000) { return timm_gmlp(256, classes); }
 /// timm's gmlp_b16_224: 73,075,392 parameters.
 inline GmlpImageClassifierConfig gmlp_b16_224(Index classes = 1000) { return timm_gmlp(512, classes); }
+
+/// The sizes of timm's MLP-Mixers, gMixers and ResMLPs.
+struct MixerSizes {
+  Index depth = 0;            ///< blocks
+  Index channels = 0;         ///< C
+  Index patch = 16;           ///< pixels of a patch's side
+  double layer_scale = 1e-4;  ///< where the training of a ResMLP starts its scales
+};
+
+/// The mean and deviation of ImageNet's pixels.
+inline const PerChannel imagenet_mean{0.485, 0.456, 0.406}, imagenet_deviation{0.229, 0.224, 0.225};
+
+/// timm's MLP-Mixers: MLPs of C/2 tokens and 4·C channels, LayerNorms with eps 1e-6 (arXiv:2105.01601, Table 1).
+inline MixerImageClassifierConfig timm_mixer(const MixerSizes& sizes, Index classes = 1000) {
+  const Index channels = sizes.channels;
+  return {.patch = {sizes.patch, sizes.patch},
+          .classes = classes,
+          .trunk = {.depth = sizes.depth,
+                    .block = {.channels = channels,
+                              .norm_eps = 1e-6,
+                              .token_mixer = {.hidden = channels / 2},
+                              .channel_mixer = {.hidden = 4 * channels}}}};
+}
+
+/// timm's gMixers: SwiGLU over C/2 tokens and 2·C channels.
+inline GmixerImageClassifierConfig timm_gmixer(const MixerSizes& sizes, Index classes = 1000) {
+  const Index channels = sizes.channels;
+  return {.patch = {sizes.patch, sizes.patch},
+          .classes = classes,
+          .pixel_mean = imagenet_mean,
+          .pixel_deviation = imagenet_deviation,
+          .trunk = {.depth = sizes.depth,
+                    .block = {.channels = channels,
+                              .norm_eps = 1e-6,
+                              .token_mixer = {.hidden = channels / 2},
+                              .channel_mixer = {.hidden = 2 * channels}}}};
+}
+
+/// timm's ResMLPs: affine maps in the place of all norms, and scaled branches (arXiv:2105.03404, §2).
+inline ResmlpImageClassifierConfig timm_resmlp(const MixerSizes& sizes, Index classes = 1000) {
+  return {.patch = {sizes.patch, sizes.patch},
+          .classes = classes,
+          .norm = NormForm::affine,
+          .pixel_mean = imagenet_mean,
+          .pixel_deviation = imagenet_deviation,
+          .trunk = {.depth = sizes.depth,
+                    .block = {.channels = sizes.channels,
+                              .token_norm = NormForm::affine,
+                              .channel_norm = NormForm::affine,
+                              .layer_scale = sizes.layer_scale,
+                              .channel_mixer = {.hidden = 4 * sizes.channels}}}};
+}
+
+/// timm's mixer_s32_224: 19,104,624 parameters.
+inline auto mixer_s32_224(Index classes = 1000) { return timm_mixer({.depth = 8, .channels = 512, .patch = 32}, classes); }
+/// timm's mixer_s16_224: 18,528,264 parameters.
+inline auto mixer_s16_224(Index classes = 1000) { return timm_mixer({.depth = 8, .channels = 512}, classes); }
+/// timm's mixer_b32_224: 60,293,428 parameters.
+inline auto mixer_b32_224(Index classes = 1000) { return timm_mixer({.depth = 12, .channels = 768, .patch = 32}, classes); }
+/// timm's mixer_b16_224: 59,880,472 parameters.
+inline auto mixer_b16_224(Index classes = 1000) { return timm_mixer({.depth = 12, .channels = 768}, classes); }
+/// timm's mixer_l32_224: 206,939,264 parameters.
+inline auto mixer_l32_224(Index classes = 1000) { return timm_mixer({.depth = 24, .channels = 1024, .patch = 32}, classes); }
+/// timm's mixer_l16_224: 208,196,168 parameters.
+inline auto mixer_l16_224(Index classes = 1000) { return timm_mixer({.depth = 24, .channels = 1024}, classes); }
+/// timm's gmixer_12_224: 12,701,080 parameters.
+inline auto gmixer_12_224(Index classes = 1000) { return timm_gmixer({.depth = 12, .channels = 384}, classes); }
+/// timm's gmixer_24_224: 24,721,096 parameters.
+inline auto gmixer_24_224(Index classes = 1000) { return timm_gmixer({.depth = 24, .channels = 384}, classes); }
+/// timm's resmlp_12_224: 15,350,872 parameters.
+inline auto resmlp_12_224(Index classes = 1000) { return timm_resmlp({.depth = 12, .channels = 384}, classes); }
+/// timm's resmlp_24_224: 30,020,680 parameters.
+inline auto resmlp_24_224(Index classes = 1000) {
+  return timm_resmlp({.depth = 24, .channels = 384, .layer_scale = 1e-5}, classes);
+}
+/// timm's resmlp_36_224: 44,690,488 parameters.
+inline auto resmlp_36_224(Index classes = 1000) {
+  return timm_resmlp({.depth = 36, .channels = 384, .layer_scale = 1e-6}, classes);
+}
+/// timm's resmlp_big_24_224: 129,138,280 parameters.
+inline auto resmlp_big_24_224(Index classes = 1000) {
+  return timm_resmlp({.depth = 24, .channels = 768, .patch = 8, .layer_scale = 1e-6}, classes);
+}
 
 /// The sizes of a language model of the gMLP paper.
 struct PaperLanguageModel {
@@ -50,13 +134,9 @@ inline GmlpLanguageModelConfig amlp_base() { return paper_language_model({.depth
 /// gMLP-large: 365 M parameters.
 inline GmlpLanguageModelConfig gmlp_large() { return paper_language_model({.depth = 96, .channels = 768}); }
 /// aMLP-large: 316 M parameters.
-inline GmlpLanguageModelConfig amlp_large() {
-  return paper_language_model({.depth = 72, .channels = 768, .attention = 128});
-}
+inline GmlpLanguageModelConfig amlp_large() { return paper_language_model({.depth = 72, .channels = 768, .attention = 128}); }
 /// gMLP-xlarge: 941 M parameters.
-inline GmlpLanguageModelConfig gmlp_xlarge() {
-  return paper_language_model({.depth = 144, .channels = 1024, .hidden = 4096});
-}
+inline GmlpLanguageModelConfig gmlp_xlarge() { return paper_language_model({.depth = 144, .channels = 1024, .hidden = 4096}); }
 /// The rows of Table 4, which scales depth at 128 tokens: 59, 102, 187 and 357 M parameters at depth 18, 36, 72 and 144.
 inline GmlpLanguageModelConfig gmlp_of_depth(Index depth) { return paper_language_model({.depth = depth, .length = 128}); }
 

@@ -115,7 +115,7 @@ ImageClassifier<Stack<GmlpBlock<T>, C>> resize_grid(const ImageClassifier<Stack<
       ". Choose the next multiple and resize or crop the images to it.");
   auto config = model.config;
   config.image = image;
-  detail::length_of(config.trunk) = config.tokens();
+  *detail::length_setting(config.trunk) = config.tokens();
   const ImageSize old_grid = model.patch_embedding.grid();
   const ImageSize new_grid{image.height / patch.height, image.width / patch.width};
   return detail::with_spatial(model, config,
@@ -177,7 +177,7 @@ template <class T, class C>
 Stack<GmlpBlock<T>, C> resize_length(const Stack<GmlpBlock<T>, C>& model, Index length,
                                      LengthResize method = LengthResize::exact) {
   auto config = model.config;
-  detail::length_of(config) = length;
+  *detail::length_setting(config) = length;
   return detail::with_spatial(model, config,
                               [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
 }
@@ -187,7 +187,7 @@ template <class T, class C>
 LanguageModel<Stack<GmlpBlock<T>, C>> resize_length(const LanguageModel<Stack<GmlpBlock<T>, C>>& model, Index length,
                                                     LengthResize method = LengthResize::exact) {
   auto config = model.config;
-  detail::length_of(config.trunk) = length;
+  *detail::length_setting(config.trunk) = length;
   return detail::with_spatial(model, config,
                               [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
 }

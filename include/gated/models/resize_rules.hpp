@@ -144,10 +144,6 @@ auto& trunk_of(Model& model) {
   }
 }
 
-/// The length of the blocks in a trunk's configuration.
-inline Index& length_of(GmlpConfig& config) { return config.length; }
-inline Index& length_of(StackConfig<GmlpConfig>& config) { return config.block.length; }
-
 /// A model of another configuration that has the parameters of `model`, and resize(gate.proj) for its spatial projections.
 template <class Model, class Resize>
 Model with_spatial(const Model& model, const typename Model::Config& config, const Resize& resize) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <type_traits>
 #include <vector>
 
 #include "gated/core/count.hpp"
@@ -35,6 +36,20 @@ const BlockConfig& block_of(const StackConfig<BlockConfig>& config) {
 template <class BlockConfig>
 const BlockConfig& block_of(const BlockConfig& config) {
   return config;
+}
+
+/// The setting that says how many tokens the sequences of a trunk, block or mixer have; nullptr where it takes any number.
+template <class Config>
+auto length_setting(Config& config) -> std::conditional_t<std::is_const_v<Config>, const Index, Index>* {
+  if constexpr (requires { config.length; }) {
+    return &config.length;
+  } else if constexpr (requires { config.block; }) {
+    return length_setting(config.block);
+  } else if constexpr (requires { config.token_mixer; }) {
+    return length_setting(config.token_mixer);
+  } else {
+    return nullptr;
+  }
 }
 
 inline constexpr const char* stack_word = "gated.Stack";

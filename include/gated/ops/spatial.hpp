@@ -48,16 +48,18 @@ void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, cons
     for (Index b = 0; b < group.count(); ++b) {
       const auto frame = scratch.frame();
       const Index offset = first + group.offset(b), length = group.length(b);
+      const Index row = weight.outputs_of(offset), rows = weight.outputs_of(length);
       const Rows<const T> from = v.middle(offset, length);
-      const Epilogue<T> joined = epilogue.block(offset, 0, length, y.columns);
+      const Rows<T> to = y.middle(row, rows);
+      const Epilogue<T> joined = epilogue.block(row, 0, rows, y.columns);
       if (!weight.causal && weight.is_transformed(length)) {
-        fourier::mix_sequence<T>(weight, from, y.middle(offset, length), joined, scratch);
+        fourier::mix_sequence<T>(weight, from, to, joined, scratch);
         continue;
       }
       T* const held = scratch.take(fourier::TileSums<T>::levels(weight, length));
       std::fill_n(held, fourier::TileSums<T>::levels(weight, length), T{0});
       fourier::TileSums<T> tiles(weight, length, scratch.matrix(fourier::TileSums<T>::rows(weight, length), v.columns), held);
-      mix_rows(weight, from, 0, y.middle(offset, length), joined, tiles, scratch);
+      mix_rows(weight, from, 0, to, joined, tiles, scratch);
     }
   });
 }
@@ -72,7 +74,7 @@ void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Inde
   };
   switch (weight.form) {
     case SpatialForm::dense: {
-      T* const to = gradient(*weight.w, head * n + i, 0);
+      T* const to = gradient(*weight.w, head * weight.outputs() + i, 0);
       GATED_KERNEL(assign_rows<T>(per_channel<T>(row), 0, 1, visible, to, 0, true));
       break;
     }
@@ -104,9 +106,10 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
   T* const bias = weight.bias == nullptr ? nullptr : back.gradient_of(weight.bias->data());
   const Index width = dy.cols() / weight.heads;
   for (Index b = 0; bias != nullptr && b < sequences.count(); ++b) {
-    for (Index i = 0; i < sequences.length(b); ++i) {
+    const Index first = weight.outputs_of(sequences.offset(b));
+    for (Index i = 0; i < weight.outputs_of(sequences.length(b)); ++i) {
       for (Index head = 0; head < weight.heads; ++head) {
-        bias[head * weight.length + i] += dy.row(sequences.offset(b) + i).segment(head * width, width).sum();
+        bias[head * weight.outputs() + i] += dy.row(first + i).segment(head * width, width).sum();
       }
     }
   }
@@ -119,21 +122,22 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
                          const ConstView<T>& dy) {
   Workspace<T>& workspace = back.workspace();
   const View<T> from = back[v];
-  const Index width = from.cols() / weight.heads, longest = sequences.longest(), block = weight.block(longest);
+  const Index width = from.cols() / weight.heads, longest = sequences.longest();
+  const Index most_rows = weight.outputs_of(longest), block = weight.block(most_rows);
   auto target = back.target(v);
   const bool trained = back.gradient_of(weight.w->data()) != nullptr;
 
   for (Index head = 0; head < weight.heads; ++head) {
     const Index column = head * width;
-    for (Index i = (longest - 1) / block * block; i >= 0 && longest > 0; i -= block) {
+    for (Index i = (most_rows - 1) / block * block; i >= 0 && most_rows > 0; i -= block) {
       const auto frame = workspace.frame();
-      const Index all_rows = std::min(block, longest - i), all_depth = weight.causal ? i + all_rows : longest;
+      const Index all_rows = std::min(block, most_rows - i), all_depth = weight.causal ? i + all_rows : longest;
       MatrixMap<T> dw = workspace.matrix(trained ? all_rows : 0, all_depth);
       dw.setZero();
       // Calls f(offset, length, rows, depth) for each sequence that has rows in this block, `offset` counting from `first`.
       const auto for_each_part = [&](Index first, const Sequences& group, const auto& f) {
         for (Index b = 0; b < group.count(); ++b) {
-          const Index length = group.length(b), rows = std::min(block, length - i);
+          const Index length = group.length(b), rows = std::min(block, weight.outputs_of(length) - i);
           if (rows > 0) {
             f(first + group.offset(b), length, rows, weight.causal ? i + rows : length);
           }
@@ -143,14 +147,14 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
         for_each_part(first, group, [&](Index offset, Index length, Index rows, Index depth) {
           const auto inner = scratch.frame();
           const View<T> dv_rows = target.view.block(offset, column, depth, width);
-          const bool fresh = target.fresh && i + block >= length;
+          const bool fresh = target.fresh && i + block >= weight.outputs_of(length);
           matmul(weight.rows(head, i, rows, depth, scratch).transposed(),
-                 ConstView<T>(dy.block(offset + i, column, rows, width)), dv_rows, scratch,
+                 ConstView<T>(dy.block(weight.outputs_of(offset) + i, column, rows, width)), dv_rows, scratch,
                  {.added = fresh ? Rows<const T>() : Rows<const T>(dv_rows)});
         });
       });
       for_each_part(0, sequences, [&](Index offset, Index, Index rows, Index depth) {
-        const ConstView<T> dy_rows = dy.block(offset + i, column, rows, width);
+        const ConstView<T> dy_rows = dy.block(weight.outputs_of(offset) + i, column, rows, width);
         if (trained) {
           const ConstView<T> seen = from.block(offset, column, depth, width);
           View<T> dw_rows = dw.topLeftCorner(rows, depth);
@@ -168,11 +172,12 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 
 /// y = W v + b over the tokens of each sequence, and what `fused` adds.
 ///
-/// A stream remembers v, capacity × C numbers, and where tiles are transformed as much again for their sums. An observer sees
-/// W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
-/// Cost: 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
-/// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond the
-/// tile; scratch of 8·N vectors a thread, three times that backward.
+/// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
+/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where tiles are transformed as much again for their
+/// sums. An observer sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over. Cost:
+/// 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is expanded,
+/// and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond the tile;
+/// scratch of 8·N vectors a thread, three times that backward.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const typename Run::Rows& v, const Fused<Run>& given,
                               const typename Run::Place& to) {
@@ -182,19 +187,24 @@ typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const ty
       place = {};  // the last row reads what the first would overwrite
     }
   }
+  const bool is_square = weight.outputs() == weight.length;
+  const Sequences sequences =
+      is_square ? run.sequences() : Sequences::uniform(run.count(v) / weight.length, weight.length);  // v's, not y's
   return join_residual(run, given, [&](const Fused<Run>& fused) {
-    const auto y = run.make(run.count(v), run.width(v), place);
+    const Index rows = weight.outputs_of(run.count(v));
+    const auto y = run.make(rows, run.width(v), place);
     Epilogue<T> epilogue = epilogue_of(run, fused, y);
     Workspace<T>& workspace = run.workspace();
     if constexpr (Run::records) {
-      const auto kept = fused.keeps() ? run.make(run.count(v), run.width(v)) : y;
+      const auto kept = fused.keeps() ? run.make(rows, run.width(v)) : y;
       if (fused.keeps()) {
         epilogue.kept = run[kept];
       }
-      detail::mix_tokens<T>(weight, run.sequences(), run[v], run[y], epilogue, workspace);
-      run.push([weight, v, y, kept, fused, sequences = run.kept_sequences()](auto& back) {
+      detail::mix_tokens<T>(weight, sequences, run[v], run[y], epilogue, workspace);
+      const Index split = is_square ? run.kept_sequences() : run.keep(sequences);
+      run.push([weight, v, y, kept, fused, split](auto& back) {
         const View<T> dz = backward_through(back, fused, y, kept);
-        const Sequences lengths = back.sequences(sequences);
+        const Sequences lengths = back.sequences(split);
         detail::add_spatial_bias<decltype(back), T>(back, weight, lengths, dz);
         if (weight.is_transformed(lengths.longest())) {
           detail::fourier::mix_sequences_backward(back, weight, lengths, v, ConstView<T>(dz));
@@ -207,7 +217,7 @@ typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const ty
       const auto show_and_join = [&](const auto& mix) {
         if (run.observed() && !fused.is_plain()) {
           const auto frame = workspace.frame();
-          const Rows<T> alone = workspace.matrix(v.count, v.columns);
+          const Rows<T> alone = workspace.matrix(rows, v.columns);
           mix(alone, Epilogue<T>());
           run.show(alone);
         }
@@ -230,7 +240,7 @@ typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const ty
         });
       } else {
         show_and_join([&](const Rows<T>& out, const Epilogue<T>& joined) {
-          detail::mix_tokens<T>(weight, run.sequences(), v, out, joined, workspace);
+          detail::mix_tokens<T>(weight, sequences, v, out, joined, workspace);
         });
       }
       return y;

@@ -25,6 +25,8 @@ constexpr auto names_of(SpatialForm) { return words_for<SpatialForm>("dense", "t
 inline constexpr Index fourier_crossover = 128;
 
 /// The spatial weights of all heads, and what they are made of. Refers to its numbers.
+///
+/// A dense W that is not causal may have another number of rows M than columns N: it makes M tokens of the N of each sequence.
 template <class T>
 struct SpatialWeight {
   /// With a causal weight, rows are taken in blocks of this many, which see no further than their own last token.
@@ -34,11 +36,16 @@ struct SpatialWeight {
   Index length;  ///< N
   Index heads;
   bool causal;         ///< token i sees the tokens j ≤ i
-  const Matrix<T>* w;  ///< dense: (heads·N) × N; toeplitz: heads × (2N-1), or × N if causal; scaled_toeplitz: heads × N
+  const Matrix<T>* w;  ///< dense: (heads·M) × N; toeplitz: heads × (2N-1), or × N if causal; scaled_toeplitz: heads × N
   const Matrix<T>* row_scale;              ///< heads × N: x, of the scaled form
   const Matrix<T>* column_scale;           ///< heads × N: y
-  const Matrix<T>* bias;                   ///< heads × N, or none
+  const Matrix<T>* bias;                   ///< heads × M, or none
   Index fourier_from = fourier_crossover;  ///< tokens from which a Toeplitz form goes by Fourier transform
+
+  /// M.
+  Index outputs() const { return form == SpatialForm::dense ? w->rows() / heads : length; }
+  /// What becomes of the tokens of whole sequences: as many, or M of each N.
+  Index outputs_of(Index tokens) const { return outputs() == length ? tokens : tokens / length * outputs(); }
 
   /// True if a sequence of `rows` tokens goes by Fourier transform: this depends on nothing but lengths. The rows of a causal
   /// weight do so after the first tile(), however many follow them; it must have six tiles at least, because a tile costs the
@@ -67,7 +74,7 @@ struct SpatialWeight {
     const Index visible = causal ? std::clamp<Index>(i + 1 - first, 0, count) : count;
     switch (form) {
       case SpatialForm::dense:
-        std::copy_n(w->data() + (head * length + i) * w->cols() + first, visible, row);
+        std::copy_n(w->data() + (head * outputs() + i) * w->cols() + first, visible, row);
         break;
       case SpatialForm::toeplitz: {
         const T* const end = w->data() + head * w->cols() + (origin() + i - first + 1);
@@ -88,7 +95,7 @@ struct SpatialWeight {
   /// right one step left.
   Operand<T> rows(Index head, Index i, Index count, Index depth, Workspace<T>& workspace, Index first = 0) const {
     if (!causal && form == SpatialForm::dense) {
-      return Operand<T>(&w->coeffRef(head * length + i, first), count, depth, length, 1);
+      return Operand<T>(&w->coeffRef(head * outputs() + i, first), count, depth, length, 1);
     }
     if (!causal && form == SpatialForm::toeplitz) {
       return Operand<T>(&w->coeffRef(head, origin() + i - first), count, depth, 1, -1);

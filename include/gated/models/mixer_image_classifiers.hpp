@@ -1,0 +1,68 @@
+#pragma once
+
+#include "gated/layers/feed_forward.hpp"
+#include "gated/layers/glu_feed_forward.hpp"
+#include "gated/layers/mixer_block.hpp"
+#include "gated/layers/token_glu.hpp"
+#include "gated/layers/token_mlp.hpp"
+#include "gated/layers/token_projection.hpp"
+#include "gated/models/gmlp_image_classifier.hpp"
+
+/// @file
+/// MLP-Mixer, gMixer and ResMLP for images: what gMLP is compared with. They differ in the mixers of their blocks.
+
+namespace gated {
+
+/// The blocks of an MLP-Mixer: one MLP over the tokens, one over the channels (arXiv:2105.01601).
+template <class T>
+using MlpMixer = Stack<MixerBlock<TokenMlp<T>, FeedForward<T>>>;
+
+/// The blocks of a gMixer: gated feed-forwards in the place of both MLPs (timm).
+template <class T>
+using GMixer = Stack<MixerBlock<TokenGlu<T>, GluFeedForward<T>>>;
+
+/// The blocks of a ResMLP: a linear map over the tokens, an MLP over the channels, affine maps for norms and scaled branches
+/// (arXiv:2105.03404).
+template <class T>
+using ResMlp = Stack<MixerBlock<TokenProjection<T>, FeedForward<T>>>;
+
+/// Patches → these blocks → norm → mean → head: see ImageClassifier. The length of the trunk follows from image and patch.
+template <class T>
+using MixerImageClassifier = ImageClassifier<MlpMixer<T>>;
+template <class T>
+using GmixerImageClassifier = ImageClassifier<GMixer<T>>;
+template <class T>
+using ResmlpImageClassifier = ImageClassifier<ResMlp<T>>;
+
+using MixerImageClassifierConfig = MixerImageClassifier<float>::Config;
+using GmixerImageClassifierConfig = GmixerImageClassifier<float>::Config;
+using ResmlpImageClassifierConfig = ResmlpImageClassifier<float>::Config;
+
+namespace detail {
+
+template <class Config, class T>
+struct ImageClassifierForConfig;
+template <class T>
+struct ImageClassifierForConfig<GmlpImageClassifierConfig, T> {
+  using type = GmlpImageClassifier<T>;
+};
+template <class T>
+struct ImageClassifierForConfig<MixerImageClassifierConfig, T> {
+  using type = MixerImageClassifier<T>;
+};
+template <class T>
+struct ImageClassifierForConfig<GmixerImageClassifierConfig, T> {
+  using type = GmixerImageClassifier<T>;
+};
+template <class T>
+struct ImageClassifierForConfig<ResmlpImageClassifierConfig, T> {
+  using type = ResmlpImageClassifier<T>;
+};
+
+}  // namespace detail
+
+/// The classifier of a configuration: gMLP's or one of these.
+template <class Config, class T>
+using ImageClassifierFor = typename detail::ImageClassifierForConfig<Config, T>::type;
+
+}  // namespace gated

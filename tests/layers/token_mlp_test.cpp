@@ -1,0 +1,97 @@
+#include "gated/layers/token_mlp.hpp"
+
+#include "gated/layers/token_glu.hpp"
+#include "literal_attention.hpp"
+#include "tests/promises.hpp"
+
+// TokenMlp and TokenGlu, which differ in the gate alone.
+
+namespace gated {
+namespace {
+
+using test::message_of;
+using test::near;
+using test::random_layer;
+using test::random_matrix;
+
+/// As many tokens between the projections as outside, fewer and more, more than a vector, and one.
+constexpr Index lengths[]{9, 9, 9, 21, 1}, hiddens[]{9, 4, 17, 40, 1};
+
+TEST(TokenMlp, KeepsItsPromises) {
+  for (std::size_t i = 0; i < std::size(lengths); ++i) {
+    test::expect_promises<TokenMlp>({.channels = 5, .length = lengths[i], .hidden = hiddens[i]},
+                                    {.lengths = {lengths[i], lengths[i]}});
+  }
+  test::expect_promises<TokenMlp>({.channels = 40, .length = 300, .hidden = 90, .activation = Activation::silu},
+                                  {.lengths = {300, 300}, .trains = false});
+}
+
+TEST(TokenGlu, KeepsItsPromises) {
+  for (std::size_t i = 0; i < std::size(lengths); ++i) {
+    test::expect_promises<TokenGlu>({.channels = 5, .length = lengths[i], .hidden = hiddens[i]},
+                                    {.lengths = {lengths[i], lengths[i]}});
+  }
+  test::expect_promises<TokenGlu>({.channels = 40, .length = 300, .hidden = 90, .activation = Activation::gelu},
+                                  {.lengths = {300, 300}, .trains = false});
+}
+
+/// W v + b by loops, over the tokens of one sequence.
+Matrix<double> project(const SpatialProjection<double>& layer, const Matrix<double>& v) {
+  Matrix<double> y(layer.weight.rows(), v.cols());
+  for (Index i = 0; i < y.rows(); ++i) {
+    for (Index c = 0; c < y.cols(); ++c) {
+      double sum = layer.bias(0, i);
+      for (Index j = 0; j < v.rows(); ++j) {
+        sum += layer.weight(i, j) * v(j, c);
+      }
+      y(i, c) = sum;
+    }
+  }
+  return y;
+}
+
+TEST(TokenMlp, IsAFeedForwardOfTheTranspose) {
+  const auto layer = random_layer<TokenMlp<double>>({.channels = 5, .length = 9, .hidden = 4});
+  const auto x = random_matrix<double>(18, 5, 2);
+  Workspace<double> workspace;
+  const Matrix<double> y = layer.forward(x, Sequences::uniform(2, 9), workspace);
+  for (Index b = 0; b < 2; ++b) {
+    const Matrix<double> hidden = literal::activate(Activation::gelu, project(layer.proj_in, x.middleRows(9 * b, 9)));
+    EXPECT_TRUE(near(Matrix<double>(y.middleRows(9 * b, 9)), project(layer.proj_out, hidden))) << b;
+  }
+}
+
+TEST(TokenGlu, IsAGatedFeedForwardOfTheTranspose) {
+  const auto layer = random_layer<TokenGlu<double>>({.channels = 5, .length = 9, .hidden = 4});
+  const auto x = random_matrix<double>(18, 5, 2);
+  Workspace<double> workspace;
+  const Matrix<double> y = layer.forward(x, Sequences::uniform(2, 9), workspace);
+  for (Index b = 0; b < 2; ++b) {
+    const Matrix<double> tokens = x.middleRows(9 * b, 9);
+    const Matrix<double> gate = literal::activate(Activation::silu, project(layer.gate, tokens));
+    EXPECT_TRUE(
+        near(Matrix<double>(y.middleRows(9 * b, 9)), project(layer.proj_out, gate.cwiseProduct(project(layer.up, tokens)))))
+        << b;
+  }
+}
+
+TEST(TokenMlp, RefusesRaggedBatchesAndOtherLengthsWithAHint) {
+  const TokenMlp<float> layer({.channels = 4, .length = 12, .hidden = 5});
+  Workspace<float> workspace;
+  const Matrix<float> x = Matrix<float>::Ones(24, 4);
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              layer.forward(x, Sequences::of_lengths({12, 11, 1}), workspace);
+            }),
+            "TokenMlp::forward: x has 24 rows = 3 sequences, 24 tokens in all, but sequence 1 has 11 tokens and the layer "
+            "was built "
+            "for 12 tokens. Its weights have a column for each token: build it with length = the tokens of each sequence.");
+  EXPECT_EQ(message_of<ArgumentError>([] { TokenMlp<float>({.channels = 4, .length = 12}); }),
+            "TokenMlp: channels = 4, length = 12 and hidden = 0 must be positive.");
+  EXPECT_EQ(message_of<ArgumentError>([] { TokenGlu<float>({.channels = 4, .hidden = 2}); }),
+            "TokenGlu: channels = 4, length = 0 and hidden = 2 must be positive.");
+  const std::string said = message_of<ArgumentError>([&] { layer.start(); });
+  EXPECT_NE(said.find("No MLP over tokens can be."), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace gated
