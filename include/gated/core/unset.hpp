@@ -1,6 +1,5 @@
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -32,13 +31,13 @@ inline constexpr BitsOf<T> unset_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7ED} :
 template <class T>
 bool is_unset(const T& value) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
-  return std::bit_cast<detail::BitsOf<T>>(value) == detail::unset_bits<T>;
+  return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::unset_bits<T>;
 }
 
 /// Numbers that nobody has set.
 template <class T>
 Matrix<T> unset_weight(Index rows, Index columns) {
-  return Matrix<T>::Constant(rows, columns, std::bit_cast<T>(detail::unset_bits<T>));
+  return Matrix<T>::Constant(rows, columns, Eigen::numext::bit_cast<T>(detail::unset_bits<T>));
 }
 
 /// Raises ArgumentError in the body of a layer that runs with a weight which nobody has set: the layer's member `member`.

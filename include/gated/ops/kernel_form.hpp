@@ -33,8 +33,9 @@
 #define GATED_BASELINE scalar
 #endif
 
-#if defined(__SSE2__) && !defined(EIGEN_DONT_VECTORIZE) && (defined(__GNUC__) || defined(__clang__)) && \
-    !defined(GATED_ONLY_BASELINE)
+// GCC for Windows does not align the stack for vectors of more than 128 bits (GCC bug 54412).
+#if defined(__SSE2__) && !defined(EIGEN_DONT_VECTORIZE) && !defined(GATED_ONLY_BASELINE) && \
+    (defined(__clang__) || (defined(__GNUC__) && !defined(_WIN32)))
 #define GATED_CHOOSES_FORM 1
 #else
 #define GATED_CHOOSES_FORM 0
