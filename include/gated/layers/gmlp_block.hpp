@@ -74,7 +74,8 @@ struct GmlpConfig {
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ShapeError.
 /// Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), 2F more with a gate that is not split, and what attention takes.
-/// A stream's state has N × (gated channels + 2a + C with token shift) numbers.
+/// A stream's state has N × (gated channels + 2a + C with token shift) numbers, and where a long Toeplitz weight is transformed
+/// the gated channels again.
 template <class T>
 struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
   using Scalar = T;
