@@ -1,16 +1,16 @@
 // classify_image: says what is on photographs, with one of timm's gMLP or Mixer models. See README.md.
 
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <numeric>
 
 #include "common/stopwatch.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/image_input.hpp"
 #include "gated/io/image_reader.hpp"
+#include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
+#include "gated/models/top_k.hpp"
 #include "options.hpp"
 
 namespace {
@@ -71,9 +71,12 @@ void with_model(const photos::Options& options, const F& f) {
   });
 }
 
-/// The name of each class; empty without a file.
-std::vector<std::string> read_labels(const std::filesystem::path& path, Index classes) {
-  std::vector<std::string> labels;
+/// The name of each class: of the file that is named, or of the model's; empty without.
+std::vector<std::string> read_labels(const std::filesystem::path& path, const std::filesystem::path& model, Index classes) {
+  std::vector<std::string> labels =
+      path.empty() && !model.empty() ? gated::labels_of(gated::SafetensorsFile(model)) : std::vector<std::string>();
+  gated::require<gated::FileError>(labels.empty() || static_cast<Index>(labels.size()) == classes, model.string(), ": ",
+                                   labels.size(), " labels, expected one for each of the ", classes, " classes.");
   if (!path.empty()) {
     std::ifstream file(path);
     gated::require<gated::FileError>(file.good(), path.string(), ": cannot be opened.");
@@ -87,14 +90,9 @@ std::vector<std::string> read_labels(const std::filesystem::path& path, Index cl
 }
 
 void print_top(const Matrix<float>& probabilities, Index top, const std::vector<std::string>& labels) {
-  std::vector<Index> order(static_cast<std::size_t>(probabilities.cols()));
-  std::iota(order.begin(), order.end(), Index{0});
-  const auto last = order.begin() + std::min(top, probabilities.cols());
-  std::partial_sort(order.begin(), last, order.end(),
-                    [&](Index a, Index b) { return probabilities(0, a) > probabilities(0, b); });
-  for (const Index label : std::span(order.begin(), last)) {
+  for (const auto& [label, probability] : gated::top_k<float>(probabilities, top)) {
     const std::string name = labels.empty() ? gated::text("class ", label) : labels[static_cast<std::size_t>(label)];
-    std::printf("  %6.2f %%  %s\n", 100 * static_cast<double>(probabilities(0, label)), name.c_str());
+    std::printf("  %6.2f %%  %s\n", 100 * static_cast<double>(probability), name.c_str());
   }
 }
 
@@ -125,7 +123,7 @@ void show(const photos::Options& options, const Model& model) {
   const auto& config = model.config;
   gated::require<gated::FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
                                    "--model: this one gives features, not one class an image.");
-  const auto labels = read_labels(options.labels, model.out());
+  const auto labels = read_labels(options.labels, options.model, model.out());
   std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n",
               options.random ? (options.preset + ", random weights").c_str() : options.model.filename().string().c_str(),
               config.trunk.depth, gated::parameter_count(model), config.image.height, config.image.width, model.out());

@@ -16,7 +16,7 @@ const char* const usage =
     "  --preset NAME             what a checkpoint without a configuration is, if there is no config.json: gmlp_s16_224\n"
     "                            (if not given), mixer_b16_224.miil_in21k_ft_in1k, resmlp_12_224 or another name of\n"
     "                            timm's; the number of classes is taken from the file\n"
-    "  --labels FILE             the names of the classes, one a line\n"
+    "  --labels FILE             the names of the classes, one a line (the model's)\n"
     "  --top N                   how many classes to show (5)\n"
     "  --crop SHARE              model size / size that the shortest edge is resized to (the model's)\n"
     "  --threads N               threads to use (1)\n"
