@@ -521,7 +521,11 @@ TYPED_TEST(LanguageModelOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
     Matrix<T> one = untouched<T>(1, out);
     EXPECT_EQ(message_of<ArgumentError>([&] { model.step(11, state, one, workspace); }),
               "LanguageModel::step: token 0 has id 11, expected 0 … 10.");
-    EXPECT_TRUE(is_untouched(one));
+    Matrix<T> wide = untouched<T>(1, out + 1);
+    EXPECT_TRUE(message_of<ShapeError>([&] {
+                  model.step(1, state, wide, workspace);
+                }).starts_with(text("LanguageModel::step: output is 1 × ", out + 1, ", expected 1 × ", out)));
+    EXPECT_TRUE(is_untouched(one) && is_untouched(wide));
 
     EXPECT_TRUE(same_bits(TestFixture::go_on(model, text_of_12, state, 2, workspace), logits.bottomRows(2)))
         << "as if nothing had been asked";
