@@ -22,9 +22,13 @@ namespace gated {
 
 namespace detail {
 
-/// A different address in each thread.
+/// A different address in each thread; one where the language has no threads, whose C library may have no thread_local either.
 inline const void* this_thread() {
+#if GATED_HAS_THREADS
   static constinit thread_local char mark = 0;
+#else
+  static constinit char mark = 0;
+#endif
   return &mark;
 }
 
