@@ -29,7 +29,9 @@ TEST(Labml, NamesCoverEveryParameterOfABlock) {
 }
 
 TEST(Labml, BlocksTakeShorterSequences) {
-  const GmlpBlock<float> block(labml_block_config(6, 8, 5));
+  GmlpBlock<float> block(labml_block_config(6, 8, 5));
+  block.proj_in.weight.setZero();
+  block.proj_out.weight.setZero();
   Matrix<float> y(3, 6);
   Workspace<float> workspace;
   EXPECT_NO_THROW(block.forward(Matrix<float>::Ones(3, 6), Sequences::single(3), y, workspace));

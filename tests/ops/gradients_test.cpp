@@ -59,7 +59,9 @@ TEST(AddGradient, AddsToWhatHasReachedAVariable) {
 
 TEST(AddGradient, ReadsNothingForWhatWantsNone) {
   Step step;
-  step.run(false, [](auto& back, Variable x, Variable) {
+  const Weight* const model = &step.model;
+  step.run(false, [model](auto& back, Variable x, Variable) {
+    EXPECT_NE(back.gradient_of(model->weight.data()), nullptr);
     const double* const nowhere = nullptr;
     add_gradient(back, x, per_channel(nowhere));
     add_gradient_product(back, x, ConstView<double>(back[x]), ConstView<double>(back[x]));  // whose sizes do not even fit
