@@ -31,6 +31,7 @@ TEST(Labml, NamesCoverEveryParameterOfABlock) {
 TEST(Labml, BlocksTakeShorterSequences) {
   GmlpBlock<float> block(labml_block_config(6, 8, 5));
   block.proj_in.weight.setZero();
+  block.gate.proj.weight.setZero();
   block.proj_out.weight.setZero();
   Matrix<float> y(3, 6);
   Workspace<float> workspace;
