@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "gated/core/joined_name.hpp"
-#include "gated/core/run.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/layers/norm_position.hpp"
 #include "gated/ops/elementwise.hpp"
@@ -143,10 +142,10 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
     const auto mix_tokens = [&](const RowsOf<Run>& rows, const PlaceOf<Run>& place) {
-      return branch(run, "token_mixer", token_norm, token_mixer, token_scale, rows, place);
+      return branch(run, token_norm, token_mixer, token_scale, rows, place);
     };
     const auto mix_channels = [&](const RowsOf<Run>& rows, const PlaceOf<Run>& place) {
-      return branch(run, "channel_mixer", channel_norm, channel_mixer, channel_scale, rows, place);
+      return branch(run, channel_norm, channel_mixer, channel_scale, rows, place);
     };
     if (config.channels_first) {
       const auto h = mix_channels(x, to);
@@ -159,16 +158,16 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
  private:
   /// x + scale ⊙ mixer(norm(x)), or norm(x + scale ⊙ mixer(x)).
   template <class Run, class Mixer>
-  auto branch(Run& run, const char* name_of_mixer, const Norm<T>& norm, const Mixer& mixer, const Vector<T>& scale,
-              const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+  auto branch(Run& run, const Norm<T>& norm, const Mixer& mixer, const Vector<T>& scale, const RowsOf<Run>& x,
+              const PlaceOf<Run>& to) const {
     return with_norm(run, norm, config.norm_position, x, to, [&](const RowsOf<Run>& z, const PlaceOf<Run>& place) {
       const Fused<Run> fused{.scale = &scale, .residual = x, .survival = config.survival};
       if constexpr (std::is_same_v<OptionsOf<Mixer, Run>, Fused<Run>>) {
-        if constexpr (std::is_same_v<Run, Batch<T>>) {
-          if (run.observed()) {  // an observer sees what the mixer gives before the residual joins it
-            Workspace<T> unobserved(run.workspace().threads());
-            Batch<T> alone(unobserved, run.sequences(), run.mask());
-            run.show(alone(mixer, z), name_of_mixer);
+        if constexpr (!Run::records) {
+          if (run.observed()) {  // an observer sees what the mixer gives before the residual joins it: the same bits, unfused
+            auto y = run(mixer, z);
+            y = fused.factors() == nullptr ? y : gated::scale(run, y, per_channel<T>(fused.factors()));
+            return add(run, x, y, nullptr, place);
           }
         }
         return run(mixer, z, fused, place);
