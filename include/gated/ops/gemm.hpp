@@ -24,7 +24,10 @@
 ///     kernels of their own, so that a few rows read b once, as fast as memory gives it. A single row takes several panels at a
 ///     time where b lies row by row, because memory is slow at giving two cache lines of each row.
 ///  4. The finished tile goes to a small buffer in the first-level cache, and the caller's epilogue (bias, activation, gate,
-///     residual) takes it from there to its destination. So kernels are compiled once per scalar type, not once per epilogue.
+///     residual) takes it from there to its destination. So kernels are compiled once per scalar type and form, not once per
+///     epilogue.
+///
+/// What reads and writes vectors stands in ops/kernels/gemm.inl; here is what divides the work.
 ///
 /// Every output is the sum of its K products in the order of K, in one accumulator, whatever the number of rows, the position
 /// in the matrix or the number of threads: equal inputs give equal bits.
@@ -53,8 +56,7 @@ void pack_tiles(const Operand<T>& a, T* packed, const ProductKernels<T>& kernels
   constexpr Index columns_per_task = 64;
   const Index tile = kernels.tile_rows;
   parallel_for(threads, (a.columns + columns_per_task - 1) / columns_per_task, [&](Index task, Index) {
-    const Index last = std::min(a.columns, (task + 1) * columns_per_task);
-    const Index first = task * columns_per_task;
+    const Index first = task * columns_per_task, last = std::min(a.columns, first + columns_per_task);
     for (Index row = 0; row < a.rows; row += tile) {
       kernels.pack_tile(a, row, std::min(tile, a.rows - row), first, last, packed + (row * a.columns + first * tile));
     }
@@ -97,8 +99,8 @@ class TileFunction {
   void (*call_)(const void*, Index, Index, Index, Index, T*);
 };
 
-/// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread takes some 1.
-/// From four threads on the size is the same, so that many do not sleep over what a few of them would gain by.
+/// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread that still spins
+/// takes some 1. From four threads on the size is the same, so that many do not sleep over what a few of them would gain by.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);

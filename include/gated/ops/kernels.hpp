@@ -161,7 +161,7 @@ const ProductKernels<T>& product_kernels() {
   return GATED_KERNEL(product_kernels<T>);
 }
 
-// For loops that have no kernel: vectors of the form that the compiler's flags allow.
+// For loops that are no kernels (Fourier transforms, a user's own): vectors of the form that the compiler's flags allow.
 using GATED_BASELINE::exp_of_negative;
 using GATED_BASELINE::finish_tile;
 using GATED_BASELINE::for_each_vector;
@@ -173,7 +173,6 @@ using GATED_BASELINE::LaplaceLegacy;
 using GATED_BASELINE::normal_distribution;
 using GATED_BASELINE::Relu;
 using GATED_BASELINE::Relu2;
-using GATED_BASELINE::RunningSum;
 using GATED_BASELINE::Sigmoid;
 using GATED_BASELINE::Silu;
 using GATED_BASELINE::Simd;
@@ -181,17 +180,11 @@ using GATED_BASELINE::sum_of_row;
 using GATED_BASELINE::Tanh;
 using GATED_BASELINE::TileRow;
 using GATED_BASELINE::transpose_block;
-using GATED_BASELINE::visible_of;
 
 /// Calls `f` with the type that `activation` names: `with_activation(config.activation, [&](auto act) { … act.value(x) … })`.
 template <class F>
 decltype(auto) with_activation(Activation activation, F&& f) {
   return GATED_BASELINE::choose_activation(activation, std::forward<F>(f));
-}
-/// The numbers of a dropout mask for some lanes.
-template <class T>
-Simd<T> dropped(const DropoutMask<T>& mask, Index row, Index column, Index lanes) {
-  return GATED_BASELINE::dropout_of(mask, row, column, lanes);
 }
 
 }  // namespace gated

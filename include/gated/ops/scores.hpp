@@ -54,7 +54,7 @@ void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
 /// weights ← weights ⊙ dropout for queries from position `first` on.
 template <class T>
 void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Workspace<T>& workspace) {
-  assign<T>(weights, workspace, reader<T>(weights) * terms::Mask<T>(dropout.from_row(first)));
+  assign<T>(weights, workspace, reader<T>(weights) * terms::Mask<T>{dropout.from_row(first)});
 }
 
 /// Queries whose scores are made at a time.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <concepts>
-
 #include "gated/core/matrix.hpp"
 #include "gated/ops/activation.hpp"
 #include "gated/ops/dropout.hpp"
@@ -16,58 +14,55 @@ namespace gated {
 
 namespace terms {
 
-/// What a term derives from.
-struct Base {};
-
 /// x_ij in memory; with a stride of 0 x_j, the same for all rows.
 template <class T>
-struct Read : Base {
+struct Read {
+  using IsTerm = void;
   const T* data;
   Index stride;
-  Read(const T* data_, Index stride_) : data(data_), stride(stride_) {}
 };
 /// x_i, the same for all columns.
 template <class T>
-struct PerRow : Base {
+struct PerRow {
+  using IsTerm = void;
   const T* data;
   Index stride;
-  PerRow(const T* data_, Index stride_) : data(data_), stride(stride_) {}
 };
 template <class T>
-struct Number : Base {
+struct Number {
+  using IsTerm = void;
   T value;
-  explicit Number(T value_) : value(value_) {}
 };
 /// The numbers of a dropout mask.
 template <class T>
-struct Mask : Base {
+struct Mask {
+  using IsTerm = void;
   DropoutMask<T> mask;
-  explicit Mask(const DropoutMask<T>& mask_) : mask(mask_) {}
 };
 template <class A, class B>
-struct Sum : Base {
+struct Sum {
+  using IsTerm = void;
   A a;
   B b;
-  Sum(const A& a_, const B& b_) : a(a_), b(b_) {}
 };
 template <class A, class B>
-struct Difference : Base {
+struct Difference {
+  using IsTerm = void;
   A a;
   B b;
-  Difference(const A& a_, const B& b_) : a(a_), b(b_) {}
 };
 template <class A, class B>
-struct Product : Base {
+struct Product {
+  using IsTerm = void;
   A a;
   B b;
-  Product(const A& a_, const B& b_) : a(a_), b(b_) {}
 };
 /// act(x), or with `slope` act'(x). A term has one activation at most.
 template <class A, bool slope>
-struct Activated : Base {
+struct Activated {
+  using IsTerm = void;
   Activation activation;
   A x;
-  Activated(Activation activation_, const A& x_) : activation(activation_), x(x_) {}
 };
 
 /// The activation that a term has; identity if it has none.
@@ -96,7 +91,9 @@ inline constexpr bool has_activation<Activated<A, slope>> = true;
 
 /// What the kernels of element-wise loops evaluate.
 template <class A>
-concept Term = std::derived_from<A, terms::Base>;
+concept Term = requires {
+  typename A::IsTerm;
+};
 
 /// x_ij.
 template <class T>
@@ -116,7 +113,7 @@ terms::PerRow<T> per_row(const T* x, Index stride = 1) {
 /// The same number everywhere.
 template <class T>
 terms::Number<T> number(T value) {
-  return terms::Number<T>(value);
+  return {value};
 }
 
 template <Term A, Term B>

@@ -96,7 +96,7 @@ class Recording {
     if (rate <= 0 || tape_.noise() == nullptr) {
       return x;
     }
-    return scale(*this, x, terms::Mask<T>(DropoutMask<T>(tape_.noise()->bits(), rate)));
+    return scale(*this, x, terms::Mask<T>{DropoutMask<T>(tape_.noise()->bits(), rate)});
   }
   Variable embedding_dropout(Variable x) { return dropout(x, tape_.options().embedding_dropout); }
 
