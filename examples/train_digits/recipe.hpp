@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/io/timm.hpp"
+#include "gated/io/timm_config.hpp"
 #include "gated/train/training.hpp"
 
 /// How the model of examples/classify_digits is trained. The numbers were chosen by cross-validation among the training images,

@@ -1,4 +1,5 @@
 #include "gated/io/timm.hpp"
+#include "gated/io/timm_config.hpp"
 
 #include <gtest/gtest.h>
 

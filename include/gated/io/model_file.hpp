@@ -8,6 +8,7 @@
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
 #include "gated/io/origin_names.hpp"
+#include "gated/io/timm_config.hpp"
 
 /// @file
 /// A model and its configuration in one safetensors file.
