@@ -34,8 +34,10 @@ struct GluFeedForwardConfig {
 /// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o, token by token (arXiv:2002.05202).
 ///
 /// The gate joins the second product before that is stored. In a body, run(layer, x, {.residual = …}) fuses what follows into
-/// the last product: see Fused. Shapes: x is N × C, y is N × out; y may be x. Errors: ArgumentError when built, ShapeError when
-/// run. Cost: 2·N·F·(2·C + out) flops; scratch N × F.
+/// the last product: see Fused.
+/// Shapes: x is N × C, y is N × out; y may be x.
+/// Errors: ArgumentError when built, ShapeError when run.
+/// Cost: 2·N·F·(2·C + out) flops; scratch N × F.
 template <class T>
 struct GluFeedForward : TokenLayer<GluFeedForward<T>, T> {
   using Scalar = T;
