@@ -4,9 +4,11 @@
 Needs nothing but Python. The JPEG files are plain files: Python cannot write such pictures.
 """
 
+import io
 import json
 import pathlib
 import struct
+import zipfile
 import zlib
 
 corpus = pathlib.Path(__file__).parent / "corpus"
@@ -174,6 +176,39 @@ for name, (architecture, variants) in zip(names, configurations.items()):
     words.add(architecture)
 dictionary = "".join('"\\"%s\\""\n' % word for word in sorted(words))
 (corpus.parent / "configuration.dict").write_text("# Written by make_corpus.py.\n" + dictionary)
+
+# --- numpy: .npy files, and .npz files, which begin with PK ---
+
+
+def npy(kind, shape, values, by_columns=False, version=1):
+    header = f"{{'descr': {kind}, 'fortran_order': {by_columns}, 'shape': {shape}, }}".encode()
+    header += b" " * (63 - (len(header) + (10 if version == 1 else 12)) % 64) + b"\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(header)) + header + values
+
+
+def npz(files):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as out:
+        for name, content in files.items():
+            out.writestr(zipfile.ZipInfo(name), content)
+    return archive.getvalue()
+
+
+numpy_floats = npy("'<f4'", "(2, 3)", struct.pack("<6f", 1, -2.5, 3e38, 0, float("inf"), float("nan")))
+write("numpy", "floats", numpy_floats)
+write("numpy", "by_columns", npy("'<f8'", "(3, 2)", struct.pack("<6d", *range(6)), by_columns=True))
+write("numpy", "version_2", npy("'<i2'", "(4,)", struct.pack("<4h", 1, 2, -3, 4), version=2))
+write("numpy", "scalar", npy("'<f2'", "()", b"\0\x3c"))
+write("numpy", "four_axes", npy("'|u1'", "(1, 2, 2, 1)", bytes(range(4))))
+write("numpy", "empty", npy("'<i8'", "(0, 9223372036854775807)", b""))
+write("numpy", "bool", npy("'|b1'", "(3,)", b"\0\1\2"))
+write("numpy", "big_endian", npy("'>f4'", "(1,)", bytes(4)))
+write("numpy", "fields", npy("[('a', '<f4'), ('b', '<i4')]", "(1,)", bytes(8)))
+write("numpy", "overflow", npy("'<f4'", "(4611686018427387904, 4611686018427387904, 0)", b""))
+write("numpy", "short", npy("'<f4'", "(5,)", bytes(4)))
+write("numpy", "archive", npz({"a.npy": numpy_floats, "b/c.npy": npy("'<i4'", "(2,)", bytes(8))}))
+write("numpy", "empty_archive", npz({}))
+write("numpy", "other_archive", npz({"readme.txt": b"no array"}))
 
 # --- image: PNG files ---
 

@@ -83,6 +83,28 @@ TEST(Npz, RefusesBrokenArchives) {
   refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "check sum");
   refused(changed(directory + 45, '\100'), "outside of itself");
   refused(changed(200, static_cast<char>(good[200] ^ 1)), "check sum");
+
+  // Two entries of the directory for one file, and two names of one array.
+  const auto path = temporary("x.npz");
+  write_npz<float>(path, {{"a", Matrix<float>::Ones(20, 20)}, {"b", Matrix<float>::Zero(1, 1)}});
+  std::string twice = test::read_text(path);
+  const std::size_t first = twice.find("PK\1\2"), second = twice.find("PK\1\2", first + 1);
+  twice.replace(second + 16, 12, twice, first + 16, 12);  // check sum and sizes
+  twice.replace(second + 42, 4, twice, first + 42, 4);    // and the place
+  refused(twice, "overlap");
+  std::string same = test::read_text(path);
+  for (std::size_t at = same.find("b.npy"); at != std::string::npos; at = same.find("b.npy")) {
+    same.replace(at, 5, "a.npy");
+  }
+  refused(same, "stands in the archive twice");
+  std::string short_name = test::read_text(path);
+  const std::size_t local = short_name.find("b.npy"), listed = short_name.rfind("b.npy");
+  short_name.replace(local, 5, "a....");  // which nobody reads
+  short_name.replace(listed, 5, "a");
+  short_name[listed - 46 + 28] = 1;  // the length of the name
+  short_name[short_name.size() - 22 + 12] =
+      static_cast<char>(short_name[short_name.size() - 22 + 12] - 4);  // and of the directory
+  refused(short_name, "another array has this name");
   EXPECT_NO_THROW(NpzFile::parse(std::as_bytes(std::span(good))));
 }
 

@@ -96,6 +96,8 @@ class ZipParser {
            " has 4 GiB and more, which is not read. Use safetensors for it.");
     expect(number<4>(local) == 0x04034B50, printable(name), " is not where the directory says.");
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
+    expect(size <= file_.size() - held_, "the archive's files overlap.");  // or thousands could share their bytes
+    held_ += size;
     expect(zip_checksum(bytes) == number<4>(entry + 16), printable(name), " is damaged: its check sum is wrong.");
     expect(files_.emplace(name, bytes).second, printable(name), " stands in the archive twice.");
     return entry + 46 + name_length + number<2>(entry + 30) + number<2>(entry + 32);
@@ -103,6 +105,7 @@ class ZipParser {
 
   std::span<const std::byte> file_;
   std::string_view name_;
+  std::size_t held_ = 0;  // bytes of the files so far
   std::map<std::string, std::span<const std::byte>, std::less<>> files_;
 };
 
@@ -147,7 +150,9 @@ class NpzFile {
   NpzFile(std::span<const std::byte> bytes, std::string name) : name_(std::move(name)) {
     for (const auto& [entry, array] : detail::ZipParser(bytes, name_).parse()) {
       const std::string shown = text(name_, ": ", printable(entry));
-      arrays_.emplace(entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry, parse_npy(array, shown));
+      const std::string array_name = entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry;
+      require<FileError>(arrays_.emplace(array_name, parse_npy(array, shown)).second, shown,
+                         ": another array has this name, with .npy or without.");
     }
   }
 
