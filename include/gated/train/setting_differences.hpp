@@ -39,7 +39,7 @@ std::string shown_setting(const T& value) {
     return text(value);
   } else if constexpr (std::is_same_v<T, std::string>) {
     return text("\"", value, "\"");
-  } else {  // an array or a vector
+  } else {  // a list
     std::string list;
     for (const auto& element : value) {
       list += text(list.empty() ? "" : ", ", shown_setting(element));
@@ -58,7 +58,7 @@ void compare_settings(const std::string& name, const T& a, const T& b, std::vect
            ...);
         },
         T::fields());
-  } else if constexpr (!std::is_enum_v<T> && !std::is_arithmetic_v<T> && !std::is_same_v<T, std::string> && !IsOptional<T>) {
+  } else if constexpr (requires { a.size(); } && !std::is_same_v<T, std::string>) {  // a vector or an array
     if (a.size() == b.size()) {
       for (std::size_t i = 0; i < a.size(); ++i) {
         compare_settings<typename T::value_type>(text(name, "[", i, "]"), a[i], b[i], differences);
