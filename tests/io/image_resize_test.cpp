@@ -42,7 +42,7 @@ TEST(ImageResize, APartIsThatOfTheWholeResizedPicture) {
   const Image image = image_case("resize.10.in");  // 97 × 64 pixels
   Resizer resizer;
   for (const Interpolation interpolation : {Interpolation::bicubic, Interpolation::bilinear}) {
-    for (const std::pair<Index, Index> size : {std::pair<Index, Index>{24, 16}, {130, 70}, {97, 64}}) {
+    for (const auto& size : {std::pair<Index, Index>{24, 16}, {130, 70}, {97, 64}}) {
       const Index width = size.first;  // no structured binding: clang++ 14 lets no lambda capture one
       const Index height = size.second;
       const Image whole = resize(image, width, height, interpolation);
