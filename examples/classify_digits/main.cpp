@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "common/mosaic.hpp"
+#include "common/run_main.hpp"
 #include "common/stopwatch.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/model_file.hpp"
@@ -84,5 +85,5 @@ int run(const digits::Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "classify_digits", digits::usage, [&] { return digits::parse_options(count, arguments); }, run);
+      "classify_digits", [&] { return digits::parse_options(count, arguments); }, run);
 }

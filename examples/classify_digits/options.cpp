@@ -1,49 +1,25 @@
 #include "options.hpp"
 
-#include <string_view>
+#include "common/command_line.hpp"
 
 namespace digits {
 
-const char* const usage =
-    "usage: classify_digits [options]\n"
-    "\n"
-    "Classifies small images with a gMLP. Without options: the digits and the checkpoint beside the source.\n"
-    "\n"
-    "  --data FILE.csv           an image a line: its pixels, channel by channel, row by row, then its class from 0 on\n"
-    "  --model FILE.safetensors  an image classifier; image size, channels and normalisation come with it\n"
-    "  --max-pixel NUMBER        the value of a white pixel in the CSV (16)\n"
-    "  --all                     classify every line, not only those with index % 5 == 4\n"
-    "  --threads N               threads to use (1)\n"
-    "  --png FILE                draw the learned spatial weights there\n"
-    "  --ascii                   draw the digits in plain ASCII\n"
-    "  --help                    show this text\n";
-
 Options parse_options(int count, char** arguments) {
   Options options;
-  for (examples::CommandLine line(count, arguments); line.next();) {
-    const std::string_view option = line.word();
-    if (option == "--data") {
-      options.data = line.value();
-      options.expected.clear();
-    } else if (option == "--model") {
-      options.model = line.value();
-      options.expected.clear();
-    } else if (option == "--max-pixel") {
-      options.max_pixel = line.number(1e-6F, 1e6F);
-      options.expected.clear();
-    } else if (option == "--threads") {
-      options.threads = line.number(1, examples::most_threads);
-    } else if (option == "--png") {
-      options.png = line.value();
-    } else if (option == "--all") {
-      options.all = true;
-    } else if (option == "--ascii") {
-      options.ascii = true;
-    } else if (option == "--help" || option == "-h") {
-      options.help = true;
-    } else {
-      gated::raise<examples::UsageError>("unknown option ", option, ".");
-    }
+  CLI::App app("Classifies small images with a gMLP. Without options: the digits and the checkpoint beside the source.",
+               "classify_digits");
+  examples::add_name(app, "--data", options.data, "FILE.csv",
+                     "an image a line: its pixels, channel by channel, row by row,\nthen its class from 0 on");
+  examples::add_name(app, "--model", options.model, "FILE.safetensors",
+                     "an image classifier; image size, channels and normalisation\ncome with it");
+  examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F, "the value of a white pixel in the CSV");
+  app.add_flag("--all", options.all, "classify every line, not only those with index % 5 == 4");
+  examples::add_threads(app, options.threads);
+  examples::add_name(app, "--png", options.png, "FILE", "draw the learned spatial weights there");
+  app.add_flag("--ascii", options.ascii, "draw the digits in plain ASCII");
+  examples::parse(app, count, arguments);
+  if (app.count("--data") + app.count("--model") + app.count("--max-pixel") > 0) {
+    options.expected.clear();
   }
   return options;
 }

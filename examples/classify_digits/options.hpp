@@ -2,8 +2,6 @@
 
 #include <filesystem>
 
-#include "common/command_line.hpp"
-
 namespace digits {
 
 /// The command line.
@@ -16,11 +14,7 @@ struct Options {
   int threads = 1;
   bool all = false;
   bool ascii = false;
-  bool help = false;
 };
-
-/// What the command line may hold.
-extern const char* const usage;
 
 /// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
 Options parse_options(int count, char** arguments);

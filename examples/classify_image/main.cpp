@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "common/run_main.hpp"
 #include "common/stopwatch.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/image_input.hpp"
@@ -159,5 +160,5 @@ int run(const photos::Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "classify_image", photos::usage, [&] { return photos::parse_options(count, arguments); }, run);
+      "classify_image", [&] { return photos::parse_options(count, arguments); }, run);
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "common/command_line.hpp"
 #include "gated/io/image_input.hpp"
 
 namespace photos {
@@ -21,11 +20,7 @@ struct Options {
   std::optional<double> crop;
   int threads = 1;
   bool random = false;
-  bool help = false;
 };
-
-/// What the command line may hold.
-extern const char* const usage;
 
 /// Reads the command line. Errors: UsageError for an unknown option, for a value that is missing or makes no sense, and if
 /// there is neither a model nor --random, or no picture.

@@ -1,106 +1,63 @@
 #pragma once
 
-#include <charconv>
-#include <cstdio>
-#include <exception>
-#include <stdexcept>
-#include <string_view>
+// CLI11 takes seconds to compile: of each example, options.cpp alone includes this.
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <string>
 #include <type_traits>
 
+#include "common/run_main.hpp"
 #include "gated/core/error.hpp"
-#include "gated/io/parse_number.hpp"
 
 namespace examples {
 
-/// A command line that makes no sense.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 inline constexpr int most_threads = 256;
 
-/// The words of a command line, one after the other.
-///
-///     for (CommandLine line(count, arguments); line.next();) {
-///       if (line.word() == "--threads") {
-///         threads = line.number(1, most_threads);
-///       } else if …
-///
-/// Errors: UsageError, naming the option, for a value that is missing or makes no sense.
-class CommandLine {
- public:
-  CommandLine(int count, char** arguments) : count_(count), arguments_(arguments) {}
-
-  /// Goes on to the next word, if there is one.
-  bool next() {
-    if (at_ + 1 >= count_) {
-      return false;
-    }
-    word_ = arguments_[++at_];
-    return true;
+/// Adds an option with a value that is a number from `lowest` to `largest`. `T` is Number, or an optional or a
+/// vector of it.
+template <class T, class Number>
+CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, Number lowest, Number largest,
+                        const std::string& description) {
+  // CLI::Range lets NaN pass, and the conversion makes a large number of -1 where there is no sign.
+  const auto in_range = [lowest, largest](const std::string& given) {
+    Number number{};
+    const bool sign = std::is_unsigned_v<Number> && given.starts_with("-");
+    return !sign && CLI::detail::lexical_cast(given, number) && number >= lowest && number <= largest
+               ? std::string()
+               : gated::text("expected a ", std::is_integral_v<Number> ? "whole " : "", "number from ", lowest, " to ", largest,
+                             ", got ", given, ".");
+  };
+  const bool all = lowest == Number{} && largest == std::numeric_limits<Number>::max();
+  CLI::Option* const option = app.add_option(name, value, description)
+                                  ->check(CLI::Validator(in_range, ""))
+                                  ->type_name(all ? std::string("UINT") : CLI::Range(lowest, largest).get_description());
+  if constexpr (std::is_same_v<T, Number>) {
+    option->capture_default_str();
   }
-
-  std::string_view word() const { return word_; }
-
-  /// The value of the option that is the current word: whatever follows it.
-  std::string_view any_value() {
-    gated::require<UsageError>(at_ + 1 < count_, word_, " needs a value.");
-    return arguments_[++at_];
-  }
-
-  /// The same, neither empty nor another option.
-  std::string_view value() {
-    const std::string_view following = at_ + 1 < count_ ? arguments_[at_ + 1] : "";
-    gated::require<UsageError>(!following.empty() && !following.starts_with("--"), word_, " needs a value.");
-    return any_value();
-  }
-
-  /// A value that is a number from `lowest` to `largest`.
-  template <class Number>
-  Number number(Number lowest, Number largest) {
-    const std::string_view text = value();
-    Number result{};
-    bool is_number = false;
-    if constexpr (std::is_integral_v<Number>) {
-      const char* const end = text.data() + text.size();
-      const auto [stop, error] = std::from_chars(text.data(), end, result);
-      is_number = error == std::errc{} && stop == end;
-    } else {
-      is_number = gated::parse_number(text, result);
-    }
-    if (!is_number || !(result >= lowest && result <= largest)) {
-      gated::raise<UsageError>(word_, " ", text, ": expected a ", std::is_integral_v<Number> ? "whole " : "", "number from ",
-                               lowest, " to ", largest, ".");
-    }
-    return result;
-  }
-
- private:
-  int count_;
-  char** arguments_;
-  int at_ = 0;
-  std::string_view word_;
-};
-
-/// What main() does: parses the command line, shows the usage if asked to, and runs. Returns the exit code: that of `run`, 2
-/// with the usage for a command line that makes no sense, 1 with the message for any other error.
-template <class Parse, class Run>
-int run_main(const char* program, const char* usage, const Parse& parse, const Run& run) {
-  try {
-    const auto options = parse();
-    if (options.help) {
-      std::fputs(usage, stdout);
-      return 0;
-    }
-    return run(options);
-  } catch (const UsageError& error) {
-    std::fprintf(stderr, "%s: %s\n\n%s", program, error.what(), usage);
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", program, error.what());
-    return 1;
-  }
+  return option;
 }
+
+/// Adds an option, or without dashes in its name a positional argument, that names a file or anything else that is neither
+/// empty nor another option. `T` is a string or a path, std::optional of it, or a vector.
+template <class T>
+CLI::Option* add_name(CLI::App& app, const std::string& name, T& value, const std::string& kind,
+                      const std::string& description) {
+  const auto given = [](const std::string& text) {
+    return text.empty() || text.starts_with("--") ? gated::text("expected a value, got \"", text, "\".") : std::string();
+  };
+  return app.add_option(name, value, description)->check(CLI::Validator(given, ""))->type_name(kind);
+}
+
+/// Adds --threads.
+inline void add_threads(CLI::App& app, int& threads, const std::string& description = "threads to use") {
+  add_number(app, "--threads", threads, 1, most_threads, description);
+}
+
+/// Parses the command line. Of an option that is given twice, the last value counts.
+///
+/// Errors: UsageError for an option that is unknown, with the nearest name, and for a value that is missing or makes no sense;
+/// Help for --help.
+void parse(CLI::App& app, int count, char** arguments);
 
 }  // namespace examples

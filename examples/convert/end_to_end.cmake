@@ -14,7 +14,8 @@ expect(0 "blocks.\\*.norm.weight.*\\(4 times\\).*It is a GmlpImageClassifier of 
 expect(0 "The names are those of lucidrains|The names are those of g-mlp-pytorch" ${PROGRAM} ${CASES}/lucid_gmlp_causal.safetensors)
 expect(0 "no known origin" ${PROGRAM} ${CASES}/components.safetensors)
 expect(1 "cannot open" ${PROGRAM} missing.safetensors)
-expect(2 "no file is named" ${PROGRAM})
+expect(2 "file is required" ${PROGRAM})
+expect(2 "one too many: second" ${PROGRAM} ${DIGITS} second)
 file(WRITE ${FOLDER}/pointer.safetensors "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")
 expect(1 "Git-LFS pointer" ${PROGRAM} pointer.safetensors)
 

@@ -4,41 +4,15 @@
 #include <map>
 #include <string>
 
-#include "common/command_line.hpp"
+#include "common/run_main.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
+#include "options.hpp"
 
 namespace {
 
 using gated::Index, gated::SafetensorsFile;
-
-const char* const usage =
-    "usage: gated_inspect FILE.safetensors\n"
-    "\n"
-    "Says what is in a checkpoint, who wrote it, what its shapes are, and which lines of C++ open it.\n"
-    "\n"
-    "  --help                    show this text\n";
-
-struct Options {
-  std::string file;
-  bool help = false;
-};
-
-Options parse_options(int count, char** arguments) {
-  Options options;
-  for (examples::CommandLine line(count, arguments); line.next();) {
-    if (line.word() == "--help" || line.word() == "-h") {
-      options.help = true;
-    } else if (line.word().starts_with("-") || !options.file.empty()) {
-      gated::raise<examples::UsageError>("unexpected ", line.word(), ".");
-    } else {
-      options.file = line.word();
-    }
-  }
-  gated::require<examples::UsageError>(options.help || !options.file.empty(), "no file is named.");
-  return options;
-}
 
 /// One line for all tensors that differ in the number of their block only.
 void print_tensors(const SafetensorsFile& file) {
@@ -96,7 +70,7 @@ void print_origin(const SafetensorsFile& file) {
   }
 }
 
-int run(const Options& options) {
+int run(const inspect::Options& options) {
   const SafetensorsFile file(options.file);
   print_tensors(file);
   if (const auto labels = gated::labels_of(file); !labels.empty()) {
@@ -119,5 +93,5 @@ int run(const Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "gated_inspect", usage, [&] { return parse_options(count, arguments); }, run);
+      "gated_inspect", [&] { return inspect::parse_options(count, arguments); }, run);
 }

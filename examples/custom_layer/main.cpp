@@ -2,47 +2,17 @@
 
 #include <cstdio>
 
-#include "common/command_line.hpp"
+#include "common/run_main.hpp"
 #include "convolutional_gating.hpp"
 #include "gated/core/summary.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/train.hpp"
+#include "options.hpp"
 
 namespace {
 
 using Model = speech::ConvolutionalGatingMlp<float>;
 using gated::Matrix;
-
-struct Options {
-  std::string out = "cgmlp.safetensors";
-  bool causal = false;
-  bool help = false;
-};
-
-const char* const usage =
-    "usage: custom_layer [options]\n"
-    "\n"
-    "Trains a convolutional gating MLP to smooth noise, which needs other tokens, saves it and reads it again.\n"
-    "\n"
-    "  --causal    smooth over the tokens before alone, and stream the model token by token at the end\n"
-    "  --out FILE  where to save the model (cgmlp.safetensors)\n"
-    "  --help      show this text\n";
-
-Options parse_options(int count, char** arguments) {
-  Options options;
-  for (examples::CommandLine line(count, arguments); line.next();) {
-    if (line.word() == "--out") {
-      options.out = line.value();
-    } else if (line.word() == "--causal") {
-      options.causal = true;
-    } else if (line.word() == "--help") {
-      options.help = true;
-    } else {
-      gated::raise<examples::UsageError>("unknown option ", line.word(), ".");
-    }
-  }
-  return options;
-}
 
 /// y[t] = the mean of x over the tokens of the sequence from t - before to t + after.
 Matrix<float> smoothed(const Matrix<float>& x, const gated::Sequences& sequences, gated::Index before, gated::Index after) {
@@ -67,7 +37,7 @@ Matrix<float> streamed(const Model& model, const Matrix<float>& x) {
   return y;
 }
 
-int run(const Options& options) {
+int run(const speech::Options& options) {
   const auto sequences = gated::Sequences::of_lengths({40, 25, 63});  // ragged, never padded
   gated::Training<Model> training({.model = {.channels = 8, .hidden = 64, .kernel = 7, .causal = options.causal},
                                    .optimizer = {.learning_rate = 1e-2, .weight_decay = 0},
@@ -108,5 +78,5 @@ int run(const Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "custom_layer", usage, [&] { return parse_options(count, arguments); }, run);
+      "custom_layer", [&] { return speech::parse_options(count, arguments); }, run);
 }

@@ -16,4 +16,4 @@ tune(0 "2 classes" tuned.safetensors stripes again.safetensors --epochs 1 --thre
 tune(1 "missing.safetensors: cannot open" missing.safetensors stripes out.safetensors)
 tune(1 "expected a folder for each of 2 classes" ${MODEL} stripes/lying out.safetensors)
 tune(2 "expected a model, a folder of pictures and an output" ${MODEL} stripes)
-tune(2 "unknown option --epoch" ${MODEL} stripes out.safetensors --epoch 3)
+tune(2 "unknown option --epoch; the nearest is --epochs" ${MODEL} stripes out.safetensors --epoch 3)

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/command_line.hpp"
+#include "common/run_main.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/image.hpp"
 #include "gated/io/image_input.hpp"
@@ -17,61 +17,13 @@
 #include "gated/io/model_file.hpp"
 #include "gated/models/top_k.hpp"
 #include "gated/train.hpp"
+#include "options.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using gated::Index, gated::Matrix;
 using Model = gated::GmlpImageClassifier<float>;
-
-const char* const usage =
-    "usage: fine_tune MODEL.safetensors FOLDER OUTPUT.safetensors [options]\n"
-    "       fine_tune --example FOLDER\n"
-    "\n"
-    "Gives a classifier a new head for the classes of a folder of pictures, which has a folder for each class, and trains it.\n"
-    "\n"
-    "  --epochs N                how often each picture is seen (20)\n"
-    "  --rate NUMBER             the learning rate of the head (0.005)\n"
-    "  --whole                   train the trunk too, at a tenth of the rate; it is frozen otherwise\n"
-    "  --threads N               threads to use (1)\n"
-    "  --example FOLDER          write a folder of 48 small pictures to try it with, and do nothing else\n"
-    "  --help                    show this text\n";
-
-struct Options {
-  std::vector<fs::path> files;  ///< the model, the folder and the output
-  fs::path example;
-  Index epochs = 20;
-  double rate = 0.005;
-  int threads = 1;
-  bool whole = false, help = false;
-};
-
-Options parse_options(int count, char** arguments) {
-  Options options;
-  for (examples::CommandLine line(count, arguments); line.next();) {
-    const std::string_view option = line.word();
-    if (option == "--epochs") {
-      options.epochs = line.number<Index>(1, 100000);
-    } else if (option == "--rate") {
-      options.rate = line.number(1e-9, 1.0);
-    } else if (option == "--threads") {
-      options.threads = line.number(1, examples::most_threads);
-    } else if (option == "--example") {
-      options.example = line.value();
-    } else if (option == "--whole") {
-      options.whole = true;
-    } else if (option == "--help" || option == "-h") {
-      options.help = true;
-    } else if (option.starts_with("-")) {
-      gated::raise<examples::UsageError>("unknown option ", option, ".");
-    } else {
-      options.files.emplace_back(option);
-    }
-  }
-  gated::require<examples::UsageError>(options.help || options.files.size() == (options.example.empty() ? 3u : 0u),
-                                       "expected a model, a folder of pictures and an output.");
-  return options;
-}
 
 /// Pictures of stripes that lie and stripes that stand, of random width, colour and brightness.
 void write_example(const fs::path& folder) {
@@ -147,14 +99,14 @@ double share_right(const Model& model, const Pictures& pictures, gated::Workspac
   return static_cast<double>(right) / static_cast<double>(logits.rows());
 }
 
-int run(const Options& options) {
+int run(const tune::Options& options) {
   if (!options.example.empty()) {
     write_example(options.example);
     return 0;
   }
   gated::Random random(1);
-  Model model = gated::load_model<Model>(options.files[0]);
-  const Pictures pictures(options.files[1], model.config);
+  Model model = gated::load_model<Model>(options.model);
+  const Pictures pictures(options.pictures, model.config);
 
   // A new head, for the classes of the folder.
   model.config.classes = static_cast<Index>(pictures.labels.size());
@@ -189,8 +141,8 @@ int run(const Options& options) {
                   100 * share_right(training.model, pictures, workspace));
     }
   }
-  gated::save_model(training.model, options.files[2], {{"labels", gated::labels_text(pictures.labels)}});
-  std::printf("%s: %zu classes, from %s to %s\n", options.files[2].string().c_str(), pictures.labels.size(),
+  gated::save_model(training.model, options.out, {{"labels", gated::labels_text(pictures.labels)}});
+  std::printf("%s: %zu classes, from %s to %s\n", options.out.string().c_str(), pictures.labels.size(),
               pictures.labels.front().c_str(), pictures.labels.back().c_str());
   return 0;
 }
@@ -199,5 +151,5 @@ int run(const Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "fine_tune", usage, [&] { return parse_options(count, arguments); }, run);
+      "fine_tune", [&] { return tune::parse_options(count, arguments); }, run);
 }

@@ -41,5 +41,5 @@ endif()
 
 file(WRITE ${FOLDER}/broken.safetensors "no model")
 generate(1 "^generate_text: [^\n]*broken.safetensors[^\n]*\n$" ${FOLDER}/broken.safetensors)
-generate(2 "^generate_text: --top-p 2: expected" ${FOLDER}/flash.safetensors --top-p 2)
+generate(2 "^generate_text: --top-p: expected a number from 0 to 1, got 2" ${FOLDER}/flash.safetensors --top-p 2)
 file(REMOVE ${FOLDER}/flash.safetensors ${FOLDER}/gmlp.safetensors ${FOLDER}/broken.safetensors)

@@ -6,6 +6,7 @@
 
 #include "byte_model.hpp"
 #include "common/interrupt.hpp"
+#include "common/run_main.hpp"
 #include "common/safe_text.hpp"
 #include "common/text_context.hpp"
 #include "options.hpp"
@@ -85,5 +86,5 @@ int run(const text::Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "generate_text", text::usage, [&] { return text::parse_options(count, arguments); }, run);
+      "generate_text", [&] { return text::parse_options(count, arguments); }, run);
 }

@@ -1,69 +1,41 @@
 #include "options.hpp"
 
-#include <limits>
-#include <string_view>
+#include "common/command_line.hpp"
 
 namespace text {
 
-const char* const usage =
-    "usage: generate_text CHECKPOINT.safetensors [options]\n"
-    "       generate_text --random gmlp|flash [--save FILE.safetensors] [options]\n"
-    "\n"
-    "Continues a text, byte by byte, with a gMLP or FLASH language model over bytes. Ctrl-C stops after the current byte.\n"
-    "\n"
-    "  --prompt TEXT        the text to continue (a newline, which is not shown)\n"
-    "  --tokens N           bytes to generate, 0 until Ctrl-C (256)\n"
-    "  --temperature X      below 1 sharpens, above 1 flattens, 0 takes the most probable byte (1)\n"
-    "  --top-k K            choose among the K most probable bytes, 0 for all (0)\n"
-    "  --top-p P            then among the most probable ones that together reach this probability (1)\n"
-    "  --seed S             of the random choices (1)\n"
-    "  --threads T          threads to use (1)\n"
-    "  --random gmlp|flash  no checkpoint: a small model with random weights, which shows the speed and writes noise\n"
-    "  --save FILE          write that model as a checkpoint\n"
-    "  --help               show this text\n";
-
-using examples::UsageError, gated::raise, gated::require;
+using examples::UsageError, gated::require;
 
 Options parse_options(int count, char** arguments) {
   constexpr auto largest_index = std::numeric_limits<gated::Index>::max();
   Options options;
-  for (examples::CommandLine line(count, arguments); line.next();) {
-    const std::string_view option = line.word();
-    if (option == "--prompt") {
-      options.prompt = line.any_value();
-    } else if (option == "--tokens") {
-      options.tokens = line.number(gated::Index{0}, largest_index);
-    } else if (option == "--temperature") {
-      options.sampling.temperature = line.number(0.0, 1e9);
-    } else if (option == "--top-k") {
-      options.sampling.top_k = line.number(gated::Index{0}, largest_index);
-    } else if (option == "--top-p") {
-      options.sampling.top_p = line.number(0.0, 1.0);
-      require<UsageError>(options.sampling.top_p > 0, option, " 0: expected more than 0, or no byte is left.");
-    } else if (option == "--seed") {
-      options.seed = line.number(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
-    } else if (option == "--threads") {
-      options.threads = line.number(1, examples::most_threads);
-    } else if (option == "--random") {
-      options.random = line.value();
-      require<UsageError>(options.random == "gmlp" || options.random == "flash", option, " ", options.random,
-                          ": expected gmlp or flash.");
-    } else if (option == "--save") {
-      options.save = line.value();
-    } else if (option == "--help" || option == "-h") {
-      options.help = true;
-    } else if (option.starts_with("-") || option.empty() || !options.checkpoint.empty()) {
-      raise<UsageError>(option.starts_with("-") ? "unknown option " : "a second checkpoint: ", option, ".");
-    } else {
-      options.checkpoint = option;
-    }
-  }
-  if (!options.help) {
-    require<UsageError>(options.checkpoint.empty() != options.random.empty(),
-                        options.random.empty() ? "which checkpoint? Give one, or --random gmlp or --random flash."
-                                               : "a checkpoint and --random exclude each other.");
-    require<UsageError>(options.save.empty() || !options.random.empty(), "--save writes the model that --random makes.");
-  }
+  CLI::App app(
+      "Continues a text, byte by byte, with a gMLP or FLASH language model over bytes. Ctrl-C stops after the current byte.",
+      "generate_text");
+  CLI::Option* const checkpoint =
+      examples::add_name(app, "checkpoint", options.checkpoint, "FILE.safetensors", "the model; or give --random");
+  app.add_option("--prompt", options.prompt, "the text to continue (a newline, which is not shown)");
+  examples::add_number(app, "--tokens", options.tokens, gated::Index{0}, largest_index, "bytes to generate, 0 until Ctrl-C");
+  examples::add_number(app, "--temperature", options.sampling.temperature, 0.0, 1e9,
+                       "below 1 sharpens, above 1 flattens, 0 takes the most\nprobable byte");
+  examples::add_number(app, "--top-k", options.sampling.top_k, gated::Index{0}, largest_index,
+                       "choose among the K most probable bytes, 0 for all");
+  examples::add_number(app, "--top-p", options.sampling.top_p, 0.0, 1.0,
+                       "then among the most probable ones that together reach this\nprobability, which is more than 0");
+  examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+                       "of the random choices");
+  examples::add_threads(app, options.threads);
+  CLI::Option* const random =
+      app.add_option("--random", options.random,
+                     "no checkpoint: a small model with random weights, which shows\nthe speed and writes noise")
+          ->check(CLI::IsMember({"gmlp", "flash"}))
+          ->excludes(checkpoint);
+  examples::add_name(app, "--save", options.save, "FILE", "write that model as a checkpoint")->needs(random);
+  examples::parse(app, count, arguments);
+
+  require<UsageError>(options.sampling.top_p > 0, "--top-p: 0: expected more than 0, or no byte is left.");
+  require<UsageError>(!options.checkpoint.empty() || !options.random.empty(),
+                      "which checkpoint? Give one, or --random gmlp or --random flash.");
   return options;
 }
 

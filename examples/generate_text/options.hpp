@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string>
 
-#include "common/command_line.hpp"
 #include "gated/models/sampling.hpp"
 
 namespace text {
@@ -19,11 +18,7 @@ struct Options {
   gated::Sampling sampling{};
   std::uint64_t seed = 1;
   int threads = 1;
-  bool help = false;
 };
-
-/// What the command line may hold.
-extern const char* const usage;
 
 /// Reads the command line. Errors: examples::UsageError for an unknown option, for a value that is missing or makes no sense,
 /// and unless there is either a checkpoint or --random.

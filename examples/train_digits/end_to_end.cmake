@@ -62,6 +62,8 @@ if(NOT code STREQUAL 0 OR NOT said MATCHES "43082 parameters")
 endif()
 
 train(1 "train_digits: [^\n]*digits_gmlp.safetensors" --resume ${FOLDER}/one/digits_gmlp.safetensors --out ${FOLDER}/one)
-train(2 "train_digits: --epochs 0: expected a whole number from 1" --epochs 0)
-train(2 "train_digits: unknown option --epoch" --epoch 3)
+train(2 "train_digits: --epochs: expected a whole number from 1 to 1000000, got 0"
+      --epochs 0)
+train(2 "train_digits: --seed: expected a whole number from 0 to 18446744073709551615, got -1" --seed -1)
+train(2 "train_digits: unknown option --epoch; the nearest is --epochs" --epoch 3)
 file(REMOVE_RECURSE ${FOLDER})

@@ -9,6 +9,7 @@
 #include "common/interrupt.hpp"
 #include "common/mosaic.hpp"
 #include "common/progress.hpp"
+#include "common/run_main.hpp"
 #include "curve.hpp"
 #include "evaluation.hpp"
 #include "gated/io/model_file.hpp"
@@ -164,5 +165,5 @@ int run(const digits::Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "train_digits", digits::usage, [&] { return digits::parse_options(count, arguments); }, run);
+      "train_digits", [&] { return digits::parse_options(count, arguments); }, run);
 }

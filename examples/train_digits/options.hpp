@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "common/command_line.hpp"
 #include "gated/core/matrix.hpp"
 
 namespace digits {
@@ -17,11 +16,7 @@ struct Options {
   gated::Index stop_after = 0;         ///< an epoch, or 0
   std::uint64_t seed = 1;
   int threads = 1;
-  bool help = false;
 };
-
-/// What the command line may hold.
-extern const char* const usage;
 
 /// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
 Options parse_options(int count, char** arguments);

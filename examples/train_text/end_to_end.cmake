@@ -74,7 +74,7 @@ train(1 "there is no such file or folder" nothing)
 train(1 "there is no text to learn from" texts/short)
 train(1 "expected at least [0-9]+, which the narrowest model" ${small} --parameters 100)
 train(2 "--depth describes a new training" texts --resume part.training.safetensors --depth 3)
-train(2 "--steps and --minutes exclude each other" texts --steps 3 --minutes 3)
+train(2 "--steps excludes --minutes|--minutes excludes --steps" texts --steps 3 --minutes 3)
 
 # Ctrl-C: the step is finished, the file is whole, and the training that goes on is the same as one that never stopped.
 if(UNIX)

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "common/run_main.hpp"
 #include "corpus.hpp"
 #include "options.hpp"
 #include "train.hpp"
@@ -19,5 +20,5 @@ int run(const text::Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "train_text", text::usage, [&] { return text::parse_options(count, arguments); }, run);
+      "train_text", [&] { return text::parse_options(count, arguments); }, run);
 }

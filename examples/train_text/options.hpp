@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "common/command_line.hpp"
 #include "gated/core/matrix.hpp"
 
 namespace text {
@@ -32,11 +31,7 @@ struct Options {
   std::filesystem::path out = "text.safetensors";
   double sample_every = 60;  ///< seconds of training
   gated::Index sample = 200;
-  bool help = false;
 };
-
-/// What the command line may hold.
-extern const char* const usage;
 
 /// Reads the command line. Errors: examples::UsageError for an unknown option, for a value that is missing or makes no sense,
 /// and for options that contradict each other.

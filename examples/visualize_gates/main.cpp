@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "common/run_main.hpp"
 #include "drawing.hpp"
 #include "options.hpp"
 #include "subject.hpp"
@@ -68,5 +69,5 @@ int run(const gates::Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "visualize_gates", gates::usage, [&] { return gates::parse_options(count, arguments); }, run);
+      "visualize_gates", [&] { return gates::parse_options(count, arguments); }, run);
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "common/command_line.hpp"
 #include "gated/core/matrix.hpp"
 
 namespace gates {
@@ -17,11 +16,7 @@ struct Options {
   std::optional<gated::Index> block;     ///< all, unless given
   std::vector<gated::Index> rows;        ///< tokens whose filters to draw; all, if empty
   std::optional<std::string> attention;  ///< "random", or a CSV file with an input
-  bool help = false;
 };
-
-/// What the command line may hold.
-extern const char* const usage;
 
 /// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
 Options parse_options(int count, char** arguments);

@@ -1,7 +1,7 @@
 # cmake -D README_FILES=a,b -D PROGRAMS=name=path,… -D ROOT=… -P commands.cmake
 #
 # Checks the commands in READMEs: indented lines that begin with one of our programs, sh, cmake, ctest or python3. Options must be
-# in the program's --help, files of ours must exist, presets must be known. A text that begins with "usage:" is the --help itself.
+# in the program's --help, files of ours must exist, presets must be known. A text with a line "Usage: <program>" is its --help.
 
 cmake_minimum_required(VERSION 3.21)
 
@@ -36,7 +36,7 @@ foreach(readme IN LISTS README_FILES)
   cmake_path(GET readme PARENT_PATH folder)
   file(READ ${readme} content)
   foreach(name IN LISTS names)
-    string(FIND "${content}" "\nusage: ${name} " at)
+    string(FIND "${content}" "\nUsage: ${name} " at)
     if(NOT at EQUAL -1)
       string(FIND "${content}" "\n${help_${name}}" at)
       math(EXPR usages "${usages} + 1")

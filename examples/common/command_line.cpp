@@ -1,0 +1,56 @@
+#include "common/command_line.hpp"
+
+#include <vector>
+
+#include "gated/io/nearest_name.hpp"
+
+namespace examples {
+namespace {
+
+/// "unknown option --epoch; the nearest is --epochs." for the first word that CLI11 has left over.
+std::string unknown(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with("-")) {
+    return gated::text("one too many: ", word, ".");
+  }
+  if (!word.starts_with("--")) {
+    return gated::text("unknown option ", word, ".");
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return gated::text("unknown option ", word, "; the nearest is ", gated::nearest_name(word, names), ".");
+}
+
+}  // namespace
+
+void parse(CLI::App& app, int count, char** arguments) {
+  app.allow_windows_style_options(false);  // "/data/x" is a path there too
+  app.get_formatter()->column_width(34);
+  app.description(app.get_description() + "\n");
+  app.set_help_flag("-h,--help", "show this text");
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() == 1) {
+      option->take_last();
+    }
+  }
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::CallForHelp&) {
+    std::string text = app.help();
+    text.erase(text.find_last_not_of('\n') + 2);
+    throw Help{text};
+  } catch (const CLI::ParseError& error) {
+    // What is misspelt is often missing too, or its value is taken for something else.
+    for (const std::string& word : app.remaining()) {
+      if (word.starts_with("-")) {
+        throw UsageError(unknown(app, word));
+      }
+    }
+    throw UsageError(app.remaining().empty() ? error.what() : unknown(app, app.remaining().front()));
+  }
+}
+
+}  // namespace examples

@@ -1,0 +1,16 @@
+#include "options.hpp"
+
+#include "common/command_line.hpp"
+
+namespace inspect {
+
+Options parse_options(int count, char** arguments) {
+  Options options;
+  CLI::App app("Says what is in a checkpoint, who wrote it, what its shapes are, and which lines of C++ open it.",
+               "gated_inspect");
+  examples::add_name(app, "file", options.file, "FILE.safetensors", "the checkpoint")->required();
+  examples::parse(app, count, arguments);
+  return options;
+}
+
+}  // namespace inspect
