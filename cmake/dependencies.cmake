@@ -1,7 +1,7 @@
 # What gated takes from elsewhere, and the targets that bring it. Read by the build and by the installed package, so that
 # each looks at the machine it runs on, and no path of another machine is baked into the package.
 
-set(GATED_COMPONENTS io openmp native)
+set(GATED_COMPONENTS io openmp native compiled)
 
 # Finds Eigen. Sets `problem` to the text to show if that fails, to "" otherwise.
 #
@@ -95,6 +95,22 @@ nlohmann-json)." PARENT_SCOPE)
     endif()
     add_library(gated::native INTERFACE IMPORTED ${ARGN})
     target_compile_options(gated::native INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX,OBJC,OBJCXX,CUDA>:${flags}>")
+
+  elseif(component STREQUAL "compiled")  # a static library of what is in the headers, built where it is linked
+    set(folder "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/compiled")
+    file(GLOB sources "${folder}/layers_*.cpp" "${folder}/models_*.cpp")
+    if(TARGET gated::io)
+      file(GLOB sources_of_io "${folder}/files_*.cpp")
+    endif()
+    add_library(gated_compiled STATIC EXCLUDE_FROM_ALL ${sources} ${sources_of_io})
+    add_library(gated::compiled ALIAS gated_compiled)
+    target_link_libraries(gated_compiled PUBLIC gated::gated $<TARGET_NAME_IF_EXISTS:gated::io>)
+    # Eigen's alignment is fixed, so that programs with any -march link it.
+    target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED EIGEN_MAX_ALIGN_BYTES=64)
+    set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    if(NOT MSVC)
+      target_compile_options(gated_compiled PRIVATE -O2)  # in a Debug build too
+    endif()
 
   else()
     list(JOIN GATED_COMPONENTS ", " known)

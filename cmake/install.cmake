@@ -17,6 +17,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake 
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/gatedConfig.cmake ${PROJECT_SOURCE_DIR}/cmake/dependencies.cmake
               ${PROJECT_SOURCE_DIR}/cmake/native.cmake ${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake
         DESTINATION ${package_dir})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/cmake/compiled DESTINATION ${package_dir})  # built where it is linked
 
 # For builds without CMake: pkg-config --cflags gated, or gated-io.
 set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)

@@ -66,6 +66,8 @@ function(append_unvisited_header header)
   endforeach()
 
   file(READ "${file}" text)
+  # A single header is compiled as it stands, and so without gated::compiled.
+  string(REGEX REPLACE "\n#if defined\\(GATED_COMPILED\\)\n#include [^\n]*\n#endif\n" "\n" text "${text}")
   insert_parts(text)
   foreach(directive IN ITEMS "#pragma once" ${own} ${hoisted})
     string(REPLACE "${directive}\n" "" text "${text}")

@@ -27,3 +27,7 @@
 #include "gated/models/resize.hpp"
 #include "gated/models/sampling.hpp"
 #include "gated/version.hpp"
+
+#if defined(GATED_COMPILED)
+#include "gated/compiled/models.inl"
+#endif

@@ -1,7 +1,7 @@
-# cmake -DCOMPILERS=… -DFLAGS=… -DWORK_DIR=… -P refusals.cmake
+# cmake -DCOMPILERS=… -DFLAGS=… -DWORK_DIR=… -DIS_ELF_OF_X86=… -P refusals.cmake
 #
 # What gated refuses to be compiled as, it refuses in the first error that a compiler prints; and where it only warns, it does so
-# in one line.
+# in one line. Units that do not fit together are refused by the linker.
 
 cmake_minimum_required(VERSION 3.21)
 
@@ -39,7 +39,29 @@ function(expect_warnings times program)
   endif()
 endfunction()
 
+# Expects that two units, each with its own flags, are linked, or refused in words that name what differs.
+function(expect_link refused flags_of_one flags_of_other)
+  file(WRITE "${WORK_DIR}/one.cpp" "#include <gated/core/matrix.hpp>\nint other();\nint main() { return other(); }\n")
+  file(WRITE "${WORK_DIR}/other.cpp" "#include <gated/core/matrix.hpp>\nint other() { return 0; }\n")
+  foreach(unit IN ITEMS one other)
+    execute_process(COMMAND ${compiler} ${FLAGS} -std=c++20 -O1 ${flags_of_${unit}} -c "${WORK_DIR}/${unit}.cpp"
+                            -o "${WORK_DIR}/${unit}.o" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  execute_process(COMMAND ${compiler} "${WORK_DIR}/one.o" "${WORK_DIR}/other.o" -o "${WORK_DIR}/linked" RESULT_VARIABLE status
+                  OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(refused AND (status EQUAL 0 OR NOT said MATCHES "gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units"))
+    message(SEND_ERROR "${compiler}: '${flags_of_one}' and '${flags_of_other}' are linked:\n${said}")
+  elseif(NOT refused AND NOT status EQUAL 0)
+    message(SEND_ERROR "${compiler}: '${flags_of_one}' and '${flags_of_other}' are not linked:\n${said}")
+  endif()
+endfunction()
+
 foreach(compiler IN LISTS COMPILERS)
+  if(IS_ELF_OF_X86)
+    expect_link(FALSE -march=x86-64 -march=x86-64)
+    expect_link(TRUE -march=x86-64 -march=haswell)
+    expect_link(FALSE "-march=x86-64;-DEIGEN_MAX_ALIGN_BYTES=64" "-march=haswell;-DEIGEN_MAX_ALIGN_BYTES=64")
+  endif()
   foreach(header IN ITEMS gated.hpp train.hpp core/words.hpp)
     expect_refusal("gated needs C\\+\\+20" 20 "#include <gated/${header}>" -O1 -std=c++17)
   endforeach()

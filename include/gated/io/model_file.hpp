@@ -126,3 +126,7 @@ void save_model(const Model& model, const std::filesystem::path& path, std::map<
 }
 
 }  // namespace gated
+
+#if defined(GATED_COMPILED)
+#include "gated/compiled/files.inl"
+#endif

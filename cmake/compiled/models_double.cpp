@@ -1,0 +1,6 @@
+#define GATED_IS_COMPILING
+#include "gated/gated.hpp"
+
+namespace gated {
+GATED_HELD_MODELS(double)
+}  // namespace gated
