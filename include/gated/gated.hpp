@@ -4,6 +4,7 @@
 /// All of gated that inference needs: layers and models. Files are in gated/io, training in gated/train.
 
 #include "gated/core/summary.hpp"
+#include "gated/layers/external_attention_head.hpp"
 #include "gated/layers/feed_forward.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
 #include "gated/layers/glu_feed_forward.hpp"

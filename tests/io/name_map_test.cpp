@@ -121,6 +121,7 @@ TEST(NameMap, FormsGiveTheShapeInTheFile) {
   EXPECT_EQ(shape_of(ShapeForm::pointwise_convolution, {1, 9, 9}), (std::vector<Index>{9, 9, 1}));
   EXPECT_EQ(shape_of(ShapeForm::drop_leading_one, {1, 9, 9}), (std::vector<Index>{9, 9}));
   EXPECT_EQ(shape_of(ShapeForm::append_one, {9, 9}), (std::vector<Index>{9, 9, 1}));
+  EXPECT_EQ(shape_of(ShapeForm::append_two_ones, {9, 9}), (std::vector<Index>{9, 9, 1, 1}));
 }
 
 TEST(NameMap, RefusesRulesThatDoNotSuit) {

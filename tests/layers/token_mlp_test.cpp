@@ -22,6 +22,10 @@ TEST(TokenMlp, KeepsItsPromises) {
     test::expect_promises<TokenMlp>({.channels = 5, .length = lengths[i], .hidden = hiddens[i]},
                                     {.lengths = {lengths[i], lengths[i]}});
   }
+  for (const Index length : {9, 1}) {
+    test::expect_promises<TokenMlp>({.channels = 5, .length = length, .hidden = 4, .norm = true, .norm_eps = 0.1},
+                                    {.lengths = {length, length}});
+  }
   test::expect_promises<TokenMlp>({.channels = 40, .length = 300, .hidden = 90, .activation = Activation::silu},
                                   {.lengths = {300, 300}, .trains = false});
 }
@@ -59,6 +63,38 @@ TEST(TokenMlp, IsAFeedForwardOfTheTranspose) {
     const Matrix<double> hidden = literal::activate(Activation::gelu, project(layer.proj_in, x.middleRows(9 * b, 9)));
     EXPECT_TRUE(near(Matrix<double>(y.middleRows(9 * b, 9)), project(layer.proj_out, hidden))) << b;
   }
+}
+
+TEST(TokenMlp, MayNormaliseEachChannelOverItsTokens) {
+  const auto layer = random_layer<TokenMlp<double>>({.channels = 5, .length = 9, .hidden = 4, .norm = true, .norm_eps = 0.25});
+  const auto x = random_matrix<double>(18, 5, 2);
+  Workspace<double> workspace;
+  TokenMlp<double> alone = layer;
+  alone.norm.reset();
+  Norm<double> norm(9, 0.25);
+  norm.weight = layer.norm->weight;
+  norm.bias = layer.norm->bias;
+  for (Index b = 0; b < 2; ++b) {
+    const Matrix<double> turned = x.middleRows(9 * b, 9).transpose();
+    const Matrix<double> normed = norm.forward(turned, workspace).transpose();
+    EXPECT_TRUE(near(Matrix<double>(layer.forward(x, Sequences::uniform(2, 9), workspace).middleRows(9 * b, 9)),
+                     alone.forward(normed, Sequences::single(9), workspace)));
+  }
+}
+
+TEST(TokenNorm, KeepsItsPromises) {
+  test::expect_promises([](auto zero) { return TokenNorm<decltype(zero)>(3, 7, 1e-5); }, {.lengths = {7, 7, 7}});
+  test::expect_promises([](auto zero) { return TokenNorm<decltype(zero)>(70, 90, 1e-6); },
+                        {.lengths = {90, 90}, .trains = false});
+}
+
+TEST(TokenNorm, RefusesOtherLengths) {
+  const TokenNorm<float> norm(2, 3, 1e-5);
+  Workspace<float> workspace;
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              norm.forward(Matrix<float>::Ones(7, 2), Sequences::of_lengths({3, 4}), workspace);
+            }),
+            "TokenNorm::forward: sequence 1 has 4 tokens, but there is a weight for each of 3. Build it for that length.");
 }
 
 TEST(TokenGlu, IsAGatedFeedForwardOfTheTranspose) {

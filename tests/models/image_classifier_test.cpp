@@ -40,6 +40,7 @@ auto configs_of() {
     config.readout = std::array{Readout::mean, Readout::class_token, Readout::tokens}[i % 3];
     config.pre_logits = i == 1 || i == 2;
     config.stem_norm = i >= 3;
+    config.position_grid = std::array{ImageSize{0, 0}, ImageSize{2, 4}, ImageSize{3, 3}, ImageSize{2, 2}}[i % 4];
     config.classes = i == 4 || i == 5 ? 0 : 5;
     if (auto* const length = detail::length_setting(config.trunk)) {
       *length = 0;  // follows
@@ -99,6 +100,12 @@ TYPED_TEST(ImageClassifierOf, IsItsLayersOneAfterTheOther) {
       x.middleRows(b * tokens + tokens - 8, 8) = patches.middleRows(8 * b, 8).template cast<double>();
     }
     x = model.stem_norm ? literal::norm(*model.stem_norm, x) : x;
+    if (model.position) {
+      Matrix<T> placed(x.rows(), x.cols());
+      model.position->forward(x.template cast<T>().eval(), Sequences::uniform(3, tokens), placed, workspace);
+      x = test::wide(placed);
+    }
+    EXPECT_EQ(model.position.has_value(), model.config.has_positions());
     for (const auto& block : model.trunk.blocks) {
       x = test::literal_block(block, x, Sequences::uniform(3, tokens), {});
     }

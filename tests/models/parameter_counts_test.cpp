@@ -37,7 +37,7 @@ TEST(ParameterCounts, OfTimmsModelsAreKnownBeforeAnythingIsBuilt) {
   EXPECT_EQ(GmlpImageClassifier<float>::value_count(gmlp_b16_224()).value(), 73'075'392);
 }
 
-TEST(ParameterCounts, OfTimmsMixersAreExact) {
+TEST(ParameterCounts, OfMixersAreExact) {
   const auto expect = [](const auto& config, Index expected) {
     using Model = ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>;
     EXPECT_EQ(count<Model>(config), expected);
@@ -52,6 +52,9 @@ TEST(ParameterCounts, OfTimmsMixersAreExact) {
   expect(mixer_l32_224(), 206'939'264);
   expect(mixer_l16_224(), 208'196'168);
   expect(mixer_l16_224(21843), 229'560'243);
+  expect(vit_ff_tiny_224(), 7'676'332);
+  expect(vit_ff_base_224(), 61'943'020);
+  expect(vit_ff_large_224(), 206'363'576);
   expect(gmixer_12_224(), 12'701'080);
   expect(gmixer_24_224(), 24'721'096);
   expect(resmlp_12_224(), 15'350'872);

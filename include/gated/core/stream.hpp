@@ -170,9 +170,7 @@ class Stream : public Inference<Stream<T>, T> {
   static Rows last_rows(const Rows& x, Index number) { return x.middle(x.count - number, number); }
 
   /// The layer that runs, for messages.
-  Where where() const {
-    return {this->running() == nullptr ? "Stream" : this->running()->name, starts_ ? "start" : "extend"};
-  }
+  Where where() const { return {this->running() == nullptr ? "Stream" : this->running()->name, starts_ ? "start" : "extend"}; }
 
   /// One group of one sequence.
   template <class F>
@@ -191,6 +189,17 @@ class Stream : public Inference<Stream<T>, T> {
   bool starts_ = false;
   Where checked_ = "extend";
 };
+
+/// Raises ArgumentError in a stream, for an op that needs all tokens of a sequence: `what` says why.
+template <class Run>
+void expect_all_tokens(const Run& run, const char* what) {
+  if constexpr (Run::streams) {
+    raise<ArgumentError>(
+        run.where(), ": ", what,
+        " takes all of them, so a token's output depends on later tokens and cannot be streamed. Use forward() "
+        "on whole sequences.");
+  }
+}
 
 namespace detail {
 

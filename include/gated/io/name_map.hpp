@@ -20,7 +20,8 @@ enum class ShapeForm {
   flatten_tail,           ///< ours [d, c, p, p], theirs [d, c·p·p]: a convolution over patches stored as a linear layer
   drop_leading_one,       ///< ours [1, n, n], theirs [n, n]: one head, stored without the dimension
   append_one,             ///< ours [n, n], theirs [n, n, 1]: a linear layer stored as a convolution of width 1
-  pointwise_convolution,  ///< ours [1, n, n], theirs [n, n, 1]: both of the above
+  append_two_ones,        ///< ours [n, n], theirs [n, n, 1, 1]: a linear layer stored as a convolution of one pixel
+  pointwise_convolution,  ///< ours [1, n, n], theirs [n, n, 1]: one head, and width 1
   prepend_two_ones,       ///< ours [c], theirs [1, 1, c]: a scale per channel of images or tokens
 };
 
@@ -161,6 +162,9 @@ inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std:
       break;
     case ShapeForm::append_one:
       out.push_back(1);
+      break;
+    case ShapeForm::append_two_ones:
+      out.insert(out.end(), 2, 1);
       break;
     case ShapeForm::prepend_two_ones:
       out.insert(out.begin(), 2, 1);

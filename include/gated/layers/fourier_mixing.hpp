@@ -51,6 +51,7 @@ struct FourierMixing : SequenceLayer<FourierMixing<T>, T> {
 
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
+  bool is_causal() const { return false; }
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {

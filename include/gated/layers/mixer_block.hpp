@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 
 #include "gated/core/joined_name.hpp"
 #include "gated/core/settings.hpp"
@@ -53,6 +54,20 @@ struct MixerBlockConfig {
 namespace detail {
 
 inline constexpr const char* mixer_block_word = "gated.MixerBlock";
+
+/// A layer of single tokens, or one that says whether it is causal.
+template <class L>
+concept KnowsCausality = std::derived_from<L, TokenLayer<L, typename L::Scalar>> || requires(const L& layer) {
+  layer.is_causal();
+};
+template <KnowsCausality L>
+bool is_causal(const L& layer) {
+  if constexpr (requires { layer.is_causal(); }) {
+    return layer.is_causal();
+  } else {
+    return true;
+  }
+}
 
 }  // namespace detail
 
@@ -134,6 +149,10 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
   Index longest() const { return std::min(detail::longest_of(token_mixer), detail::longest_of(channel_mixer)); }
+  /// True if no output depends on a later token.
+  bool is_causal() const requires detail::KnowsCausality<TokenMixer> && detail::KnowsCausality<ChannelMixer> {
+    return detail::is_causal(token_mixer) && detail::is_causal(channel_mixer);
+  }
   void check(Where where, const Sequences& sequences, Mask mask) const {
     detail::check_sequences(where, token_mixer, sequences, mask);
     detail::check_sequences(where, channel_mixer, sequences, mask);

@@ -161,6 +161,7 @@ struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
 
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
+  bool is_causal() const { return config.causal; }
   Index longest() const { return config.max_length; }
   void check(Where where, const Sequences& sequences, Mask) const {
     require<ShapeError>(sequences.longest() <= config.max_length, where, ": a sequence has ", sequences.longest(),

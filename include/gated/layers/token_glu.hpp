@@ -65,6 +65,7 @@ struct TokenGlu : SequenceLayer<TokenGlu<T>, T> {
 
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
+  bool is_causal() const { return false; }
   Index longest() const { return config.length; }
   void check(Where where, const Sequences& sequences, Mask) const { gate.expect_lengths(where, sequences); }
 

@@ -68,6 +68,7 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
 
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
+  bool is_causal() const { return proj.is_causal(); }
   Index longest() const { return config.length; }
   void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "gated/core/words.hpp"
+#include "gated/layers/grid_position.hpp"
 #include "gated/layers/linear.hpp"
 #include "gated/layers/norm.hpp"
 #include "gated/layers/patch_embedding.hpp"
@@ -34,6 +35,7 @@ struct ImageClassifierConfig {
   Index classes = 1000;             ///< 0 for no head: the pooled features are the output
   Readout readout = Readout::mean;  ///< what the head reads
   bool stem_norm = false;           ///< a norm after the patch embedding
+  ImageSize position_grid{0, 0};    ///< cells of learned positions, between which other grids interpolate; no cells, none
   bool pre_logits = false;  ///< tanh(W x + b), C → C, before the head, as ViT has and the paper's parameter counts imply
   NormForm norm = NormForm::layer_norm;  ///< of the final norm and the stem norm
   double norm_eps = 1e-6;                ///< of both
@@ -50,9 +52,11 @@ struct ImageClassifierConfig {
     if (patch.height <= 0 || patch.width <= 0) {
       return 0;
     }
-    return (Count(image.height / patch.height) * (image.width / patch.width) + (readout == Readout::class_token ? 1 : 0))
-        .value();
+    return (Count(grid().height) * grid().width + (readout == Readout::class_token ? 1 : 0)).value();
   }
+  /// The patches down and across; the patch must have a size.
+  ImageSize grid() const { return {image.height / patch.height, image.width / patch.width}; }
+  bool has_positions() const { return position_grid != ImageSize{0, 0}; }
   /// The trunk, for as many tokens as there are.
   TrunkConfig sized_trunk() const {
     TrunkConfig sized = trunk;
@@ -66,10 +70,10 @@ struct ImageClassifierConfig {
   static constexpr auto fields() {
     return std::tuple(setting("image", &C::image), setting("patch", &C::patch), setting("image_channels", &C::image_channels),
                       setting("classes", &C::classes), setting("readout", &C::readout), setting("stem_norm", &C::stem_norm),
-                      setting("pre_logits", &C::pre_logits), setting("norm", &C::norm), setting("norm_eps", &C::norm_eps),
-                      setting("pixel_mean", &C::pixel_mean), setting("pixel_deviation", &C::pixel_deviation),
-                      setting("crop_share", &C::crop_share), setting("interpolation", &C::interpolation),
-                      setting("trunk", &C::trunk));
+                      setting("position_grid", &C::position_grid), setting("pre_logits", &C::pre_logits),
+                      setting("norm", &C::norm), setting("norm_eps", &C::norm_eps), setting("pixel_mean", &C::pixel_mean),
+                      setting("pixel_deviation", &C::pixel_deviation), setting("crop_share", &C::crop_share),
+                      setting("interpolation", &C::interpolation), setting("trunk", &C::trunk));
   }
 };
 
@@ -92,7 +96,7 @@ inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
 }  // namespace detail
 
 /// Patches → tokens → trunk → norm → mean (or class token) → head (arXiv:2105.08050, §3; timm's gmlp_*, mixer_*, gmixer_* and
-/// resmlp_*).
+/// resmlp_*; ViT-FF, which has learned positions).
 ///
 ///     GmlpImageClassifier<float> model(gmlp_s16_224());
 ///     load_parameters(model, SafetensorsFile("model.safetensors"), timm_names());
@@ -115,6 +119,7 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
   PatchEmbedding<T> patch_embedding;
   std::optional<Norm<T>> stem_norm;
   Vector<T> class_token;  ///< C, or empty
+  std::optional<GridPosition<T>> position;
   Trunk trunk;
   Norm<T> norm;
   std::optional<Linear<T>> pre_logits;
@@ -142,6 +147,9 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
       stem_norm.emplace(channels, c.norm_eps, c.norm);
     }
     class_token = Vector<T>::Zero(c.readout == Readout::class_token ? channels : 0);
+    if (c.has_positions()) {
+      position.emplace(channels, c.position_grid, c.grid(), c.readout == Readout::class_token);
+    }
     trunk = Trunk(config.trunk);
     norm = Norm<T>(channels, c.norm_eps, c.norm);
     if (c.pre_logits) {
@@ -158,6 +166,8 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
     const Count channels = detail::block_of(c.trunk).channels;
     return PatchEmbedding<T>::value_count(c.image_channels, c.patch, channels) +
            (c.stem_norm ? Norm<T>::value_count(channels, c.norm) : 0) + (c.readout == Readout::class_token ? channels : 0) +
+           (c.has_positions() ? GridPosition<T>::value_count(channels, c.position_grid, c.readout == Readout::class_token)
+                              : 0) +
            Trunk::value_count(c.sized_trunk()) + Norm<T>::value_count(channels, c.norm) +
            (c.pre_logits ? Linear<T>::value_count(channels, channels) : 0) +
            (c.classes > 0 ? Linear<T>::value_count(channels, c.classes) : 0);
@@ -166,14 +176,18 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
   static constexpr auto fields() {
     using M = ImageClassifier;
     return std::tuple(field("patch_embedding", &M::patch_embedding), field("stem_norm", &M::stem_norm),
-                      field("class_token", &M::class_token, Role::position), field("trunk", &M::trunk), field("norm", &M::norm),
-                      field("pre_logits", &M::pre_logits), field("head", &M::head));
+                      field("class_token", &M::class_token, Role::position), field("position", &M::position),
+                      field("trunk", &M::trunk), field("norm", &M::norm), field("pre_logits", &M::pre_logits),
+                      field("head", &M::head));
   }
 
   /// timm's start: LeCun-normal patches, Xavier-uniform projections, near-zero gates, and a head of zeros.
   void initialize(Random& random) {
     patch_embedding.initialize(random);
     fill_normal(class_token, 1e-6, random);
+    if (position) {
+      position->initialize(random);
+    }
     trunk.initialize(random);
     if (pre_logits) {
       pre_logits->initialize(random);
@@ -238,6 +252,9 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
     }
     if (stem_norm) {
       x = run(*stem_norm, x, {}, run.over(x));
+    }
+    if (position) {
+      x = run(*position, x, {}, run.over(x));
     }
     x = run(trunk, x, {}, run.over(x));
     return run(norm, x, {}, run.over(x));

@@ -22,7 +22,7 @@ inline GmlpImageClassifierConfig gmlp_s16_224(Index classes = 1000) { return tim
 /// timm's gmlp_b16_224: 73,075,392 parameters.
 inline GmlpImageClassifierConfig gmlp_b16_224(Index classes = 1000) { return timm_gmlp(512, classes); }
 
-/// The sizes of timm's MLP-Mixers, gMixers and ResMLPs.
+/// The sizes of MLP-Mixers, gMixers, ResMLPs and ViT-FF.
 struct MixerSizes {
   Index depth = 0;            ///< blocks
   Index channels = 0;         ///< C
@@ -73,6 +73,33 @@ inline ResmlpImageClassifierConfig timm_resmlp(const MixerSizes& sizes, Index cl
                               .layer_scale = sizes.layer_scale,
                               .channel_mixer = {.hidden = 4 * sizes.channels}}}};
 }
+
+/// The stack of feed-forward layers, ViT-FF (arXiv:2105.02723): MLPs of 4·C channels, then of 4·N tokens with a norm over the
+/// tokens, a class token, and learned positions of 14 × 14 patches whatever the patch.
+inline MixerImageClassifierConfig vit_ff(const MixerSizes& sizes, Index classes = 1000) {
+  MixerImageClassifierConfig config{.patch = {sizes.patch, sizes.patch},
+                                    .classes = classes,
+                                    .readout = Readout::class_token,
+                                    .position_grid = {14, 14},
+                                    .pixel_mean = imagenet_mean,
+                                    .pixel_deviation = imagenet_deviation,
+                                    .trunk = {.depth = sizes.depth,
+                                              .block = {.channels = sizes.channels,
+                                                        .channels_first = true,
+                                                        .token_norm = NormForm::none,
+                                                        .norm_eps = 1e-6,
+                                                        .token_mixer = {.norm = true, .norm_eps = 1e-6},
+                                                        .channel_mixer = {.hidden = 4 * sizes.channels}}}};
+  config.trunk.block.token_mixer.hidden = 4 * config.tokens();
+  return config;
+}
+
+/// linear_tiny of ViT-FF: 7,676,332 parameters.
+inline auto vit_ff_tiny_224(Index classes = 1000) { return vit_ff({.depth = 12, .channels = 192}, classes); }
+/// linear_base: 61,943,020 parameters.
+inline auto vit_ff_base_224(Index classes = 1000) { return vit_ff({.depth = 12, .channels = 768}, classes); }
+/// linear_large: 206,363,576 parameters.
+inline auto vit_ff_large_224(Index classes = 1000) { return vit_ff({.depth = 24, .channels = 1024, .patch = 32}, classes); }
 
 /// timm's mixer_s32_224: 19,104,624 parameters.
 inline auto mixer_s32_224(Index classes = 1000) { return timm_mixer({.depth = 8, .channels = 512, .patch = 32}, classes); }

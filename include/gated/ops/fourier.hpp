@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gated/core/sequences.hpp"
+#include "gated/core/stream.hpp"
 #include "gated/ops/gradients.hpp"
 #include "gated/ops/toeplitz.hpp"
 
@@ -95,20 +96,6 @@ void for_each_transform(const Sequences& sequences, Index columns, Index step, W
 
 }  // namespace detail::fourier
 
-namespace detail::fourier {
-
-/// Raises ArgumentError in a stream.
-template <class Run>
-void expect_all_tokens(Run& run) {
-  if constexpr (Run::streams) {
-    raise<ArgumentError>(run.where(),
-                         ": a Fourier transform over the tokens takes all of them, so a token's output depends on later tokens "
-                         "and cannot be streamed. Use forward() on whole sequences.");
-  }
-}
-
-}  // namespace detail::fourier
-
 /// A complex matrix in a run, or one without an imaginary part, which is then absent.
 template <class Run>
 struct ComplexRows {
@@ -161,7 +148,7 @@ void transform_tokens(const Sequences& sequences, const Rows<const T>& real, con
 template <class Run, class T = typename Run::Scalar>
 ComplexRows<Run> fourier_transform(Run& run, const ComplexRows<Run>& x,
                                    FourierDirection direction = FourierDirection::forward) {
-  detail::fourier::expect_all_tokens(run);
+  expect_all_tokens(run, "a Fourier transform over the tokens");
   const bool is_complex = static_cast<bool>(x.imaginary);
   if (is_complex) {
     require<ShapeError>(run.count(x.real) == run.count(x.imaginary) && run.width(x.real) == run.width(x.imaginary),

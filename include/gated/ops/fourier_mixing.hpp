@@ -124,7 +124,7 @@ void mix(const Sequences& sequences, const Rows<const T>& x, const Rows<T>& y, c
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_by_fourier(Run& run, const typename Run::Rows& x, const Fused<Run>& fused,
                                   const typename Run::Place& to) {
-  detail::fourier::expect_all_tokens(run);
+  expect_all_tokens(run, "a Fourier transform over the tokens");
   return join_residual(run, fused, [&](const Fused<Run>& joined) {
     const auto y = run.make(run.count(x), run.width(x), to);
     Epilogue<T> epilogue = epilogue_of(run, joined, y);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "gated/io/name_map.hpp"
+
+/// @file
+/// Checkpoints of ViT-FF, the stack of feed-forward layers (LinearVisionTransformer of do-you-even-need-attention).
+
+namespace gated {
+
+namespace detail {
+
+inline NameMap vit_ff_names(const std::string& ours, const std::string& theirs) {
+  NameMap names{.origin = "do-you-even-need-attention"};
+  names.add(ours, theirs,
+            {{"channel_norm", "norm1"},
+             {"channel_mixer.proj_in", "mlp1.fc1"},
+             {"channel_mixer.proj_out", "mlp1.fc2"},
+             {"token_mixer.norm", "norm2"},
+             {"token_mixer.proj_in", "mlp2.fc1", ShapeForm::drop_leading_one},
+             {"token_mixer.proj_out", "mlp2.fc2", ShapeForm::drop_leading_one}});
+  return names;
+}
+
+}  // namespace detail
+
+/// LinearBlock as a block of MlpMixer with channels_first, no token_norm and token_mixer.norm.
+inline NameMap vit_ff_block_names() { return detail::vit_ff_names("", ""); }
+
+/// LinearVisionTransformer as MixerImageClassifier with vit_ff().
+inline NameMap vit_ff_names() {
+  NameMap names = detail::vit_ff_names("trunk.blocks.*.", "blocks.*.");
+  names.add("", "",
+            {{"patch_embedding", "patch_embed.proj"},
+             {"class_token", "cls_token", ShapeForm::prepend_two_ones},
+             {"position.weight", "pos_encoding.pos_embed"},
+             {"position.class_token", "pos_encoding.cls_pos_embed", ShapeForm::prepend_two_ones}});
+  return names;
+}
+
+}  // namespace gated

@@ -1,0 +1,119 @@
+#pragma once
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/ops/external_attention.hpp"
+
+/// @file
+/// External attention: a token mixer whose keys and values are learned memories.
+
+namespace gated {
+
+/// The options of external attention.
+struct ExternalAttentionConfig {
+  Index channels = 0;       ///< C
+  Index heads = 1;          ///< h, which share their memories
+  Index hidden = 0;         ///< H, of all heads together; 0 for C
+  Index memories = 64;      ///< K
+  bool memory_bias = true;  ///< b_k and b_v
+  bool out_bias = true;     ///< of the output
+
+  Index hidden_channels() const { return hidden > 0 ? hidden : channels; }
+  Index head_width() const { return heads > 0 ? hidden_channels() / heads : 0; }
+
+  template <class C = ExternalAttentionConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("hidden", &C::hidden),
+                      setting("memories", &C::memories), setting("memory_bias", &C::memory_bias),
+                      setting("out_bias", &C::out_bias));
+  }
+};
+
+/// The multi-head form for images (EAMLP): four times as many heads and channels inside.
+inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
+  return {.channels = channels, .heads = 4 * heads, .hidden = 4 * channels};
+}
+
+/// y = W_o z, where z is what the heads of u = W_q x read from the memories M_k and M_v (arXiv:2105.02358, eq. 5 and 6, and
+/// Algorithm 2 for several heads): see attend_to_memory(). Linear in the number of tokens.
+///
+/// Both normalisations run over the tokens, so that a token's output depends on all of them and on their number. A mask holds a
+/// 0 or 1 per row: masked tokens are not counted. The biases of W_q and of the keys cancel in the softmax; files have them. In
+/// a body, run(layer, x, {.residual = …}): see Fused.
+/// Shapes: x and y are rows × C; y may be x.
+/// Errors: ArgumentError when built and for a stream, ShapeError when run.
+/// Cost: 4·rows·H·(C + K) flops; scratch of K numbers a token of the longest sequence.
+template <class T>
+struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
+  using Scalar = T;
+  using Config = ExternalAttentionConfig;
+  template <class Run>
+  using Options = Fused<Run>;
+  static constexpr const char* name = "ExternalAttention";
+  static constexpr const char* architecture = "gated.ExternalAttention";
+  static constexpr bool takes_mask = true;
+
+  ExternalAttentionConfig config;
+  Linear<T> query;       ///< W_q: H × C
+  Matrix<T> key;         ///< M_k: K × H/h
+  Vector<T> key_bias;    ///< K, or empty
+  Matrix<T> value;       ///< M_v: H/h × K
+  Vector<T> value_bias;  ///< H/h, or empty
+  Linear<T> proj_out;    ///< W_o: C × H
+
+  ExternalAttention() = default;
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  explicit ExternalAttention(const ExternalAttentionConfig& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.memories > 0 && c.hidden >= 0, name, ": channels = ", c.channels,
+                           ", heads = ", c.heads, " and memories = ", c.memories, " must be positive, and hidden = ", c.hidden,
+                           " must not be negative.");
+    require<ArgumentError>(c.hidden_channels() % c.heads == 0, name, ": heads = ", c.heads,
+                           " does not divide hidden = ", c.hidden_channels(), ".");
+    query = Linear<T>(c.channels, c.hidden_channels());
+    key = unset_weight<T>(c.memories, c.head_width());
+    key_bias = Vector<T>::Zero(c.memory_bias ? c.memories : 0);
+    value = unset_weight<T>(c.head_width(), c.memories);
+    value_bias = Vector<T>::Zero(c.memory_bias ? c.head_width() : 0);
+    proj_out = Linear<T>(c.hidden_channels(), c.channels, c.out_bias);
+  }
+  /// With the parameters that a training starts from.
+  ExternalAttention(const ExternalAttentionConfig& c, Random& random) : ExternalAttention(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const ExternalAttentionConfig& c) {
+    const Count width = c.head_width();
+    return Linear<T>::value_count(c.channels, c.hidden_channels()) + 2 * width * c.memories +
+           (c.memory_bias ? Count(c.memories) + width : 0) +
+           Linear<T>::value_count(c.hidden_channels(), c.channels, c.out_bias);
+  }
+
+  static constexpr auto fields() {
+    using A = ExternalAttention;
+    return std::tuple(field("query", &A::query), field("key", &A::key, Role::weight),
+                      field("key_bias", &A::key_bias, Role::bias), field("value", &A::value, Role::weight),
+                      field("value_bias", &A::value_bias, Role::bias), field("proj_out", &A::proj_out));
+  }
+
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+  bool is_causal() const { return false; }
+  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences, false); }
+
+  /// The authors' start: weights of N(0, 0.02²), M_v the transpose of M_k, biases of 0.
+  void initialize(Random& random) {
+    fill_normal(query.weight, 0.02, random);
+    fill_normal(key, 0.02, random);
+    value = key.transpose();
+    fill_normal(proj_out.weight, 0.02, random);
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+    expect_set(run, "key", key);
+    expect_set(run, "value", value);
+    const auto u = run(query, x);  // N × H
+    const ExternalMemory<T> memory{config.heads, &key, &key_bias, &value, &value_bias};
+    return run(proj_out, attend_to_memory(run, memory, u, mask_values<T>(run.mask(), run)), fused, to);  // N × C
+  }
+};
+
+}  // namespace gated

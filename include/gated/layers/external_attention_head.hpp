@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cmath>
+
+#include "gated/layers/batch_norm.hpp"
+#include "gated/layers/external_attention.hpp"
+#include "gated/ops/elementwise.hpp"
+
+/// @file
+/// The head of EANet: external attention between the features of an image and their classification.
+
+namespace gated {
+
+/// The options of EANet's head.
+struct ExternalAttentionHeadConfig {
+  Index channels = 0;      ///< C
+  Index memories = 64;     ///< K
+  double norm_eps = 1e-5;  ///< ε of the batch norm
+
+  /// Its attention: one head, no biases but the query's.
+  ExternalAttentionConfig attention() const {
+    return {.channels = channels, .memories = memories, .memory_bias = false, .out_bias = false};
+  }
+
+  template <class C = ExternalAttentionHeadConfig>
+  static constexpr auto fields() {
+    return std::tuple{setting("channels", &C::channels), setting("memories", &C::memories), setting("norm_eps", &C::norm_eps)};
+  }
+};
+
+/// y = relu(x + norm(attention(x))), with the running statistics of a batch norm: External_attention of EANet
+/// (arXiv:2105.02358, Algorithm 1). The pixels of an image are the tokens of a sequence.
+///
+/// A mask holds a 0 or 1 per row: masked pixels are not counted.
+/// Shapes: x and y are rows × C; y may be x.
+/// Errors: ArgumentError when built and for a stream, ShapeError when run.
+/// Cost: that of ExternalAttention.
+template <class T>
+struct ExternalAttentionHead : SequenceLayer<ExternalAttentionHead<T>, T> {
+  using Scalar = T;
+  using Config = ExternalAttentionHeadConfig;
+  static constexpr const char* name = "ExternalAttentionHead";
+  static constexpr const char* architecture = "gated.ExternalAttentionHead";
+  static constexpr bool takes_mask = true;
+
+  ExternalAttentionHeadConfig config;
+  ExternalAttention<T> attention;
+  BatchNorm<T> norm;
+
+  ExternalAttentionHead() = default;
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  explicit ExternalAttentionHead(const ExternalAttentionHeadConfig& c)
+      : config(c), attention(c.attention()), norm(c.channels, c.norm_eps) {}
+  /// With the parameters that a training starts from.
+  ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const ExternalAttentionHeadConfig& c) {
+    return ExternalAttention<T>::value_count(c.attention()) + BatchNorm<T>::value_count(c.channels);
+  }
+
+  static constexpr auto fields() {
+    return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
+  }
+
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+  void check(Where where, const Sequences& sequences, Mask mask) const { attention.check(where, sequences, mask); }
+
+  /// The authors' start: N(0, 2 / outputs) for every convolution, M_v the transpose of M_k, a batch norm that changes nothing.
+  void initialize(Random& random) {
+    const auto fill = [&](Matrix<T>& weight) {
+      fill_normal(weight, std::sqrt(2.0 / static_cast<double>(weight.rows())), random);
+    };
+    fill(attention.query.weight);
+    fill(attention.key);
+    attention.value = attention.key.transpose();
+    fill(attention.proj_out.weight);
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    const auto attended = run(attention, x);
+    const auto normed = run(norm, attended, {}, run.over(attended));
+    const auto sum = add(run, x, normed, nullptr, run.over(normed));
+    return activate(run, sum, Activation::relu, to);
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// Normalisation of each channel by statistics of a training that is over.
+
+namespace gated {
+
+/// A batch norm as inference has it. Refers to its numbers, C of each.
+template <class T>
+struct BatchNormParameters {
+  double eps;
+  const Vector<T>*weight, *bias, *mean, *variance;
+};
+
+/// y = (x - mean) / √(variance + eps) ⊙ weight + bias, channel by channel. ∂x = ∂y ⊙ weight / √(variance + eps), ∂weight = the
+/// sum of ∂y ⊙ x̂ over the tokens, ∂bias = Σ ∂y; the statistics are constants.
+///
+/// Shapes: x and y are N × C.
+/// Cost: one pass over x, two more backward.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows batch_normalise(Run& run, const typename Run::Rows& x, const BatchNormParameters<T>& norm,
+                                   const typename Run::Place& to) {
+  const auto y = run.make(run.count(x), run.width(x), to);
+  T* const factors = run.take(run.width(x));  // 1 / √(variance + eps)
+  for (Index c = 0; c < run.width(x); ++c) {
+    factors[c] = T{1} / std::sqrt((*norm.variance)[c] + static_cast<T>(norm.eps));
+  }
+  const auto normed = [norm, factors](const View<T>& values) {
+    return (reader<T>(values) - per_channel<T>(norm.mean->data())) * per_channel<T>(factors);
+  };
+  assign<T>(run[y], run.workspace(), normed(run[x]) * per_channel<T>(norm.weight->data()) + per_channel<T>(norm.bias->data()));
+  if constexpr (Run::records) {
+    run.push([x, y, norm, factors, normed](auto& back) {
+      const ConstView<T> dy = back.gradient(y);
+      if (T* const gradient = back.gradient_of(norm.weight->data())) {
+        add_column_sums<T>(dy.rows(), dy.cols(), gradient, back.workspace(), reader<T>(dy) * normed(back[x]));
+      }
+      if (T* const gradient = back.gradient_of(norm.bias->data())) {
+        add_column_sums<T>(dy, gradient, back.workspace());
+      }
+      add_gradient(back, x, reader<T>(dy) * per_channel<T>(norm.weight->data()) * per_channel<T>(factors));
+    });
+  }
+  return y;
+}
+
+}  // namespace gated

@@ -1,0 +1,140 @@
+#pragma once
+
+#include "gated/core/stream.hpp"
+#include "gated/ops/attention.hpp"
+
+/// @file
+/// Attention to memories that are parameters: an op with its derivative.
+
+namespace gated {
+
+/// The memories that all heads share. Refers to its numbers.
+template <class T>
+struct ExternalMemory {
+  Index heads = 1;
+  const Matrix<T>* key = nullptr;         ///< K × w, for heads of width w
+  const Vector<T>* key_bias = nullptr;    ///< K, or of no size
+  const Matrix<T>* value = nullptr;       ///< w × K
+  const Vector<T>* value_bias = nullptr;  ///< w, or of no size
+};
+
+namespace detail::external_memory {
+
+/// What a memory's share is divided by, besides the shares of all of them.
+inline constexpr double eps = 1e-9;
+
+/// weights = the transpose of A before the memories' shares are divided by their sum, K × n; factors = what divides them.
+template <class T>
+void weigh(const ExternalMemory<T>& memory, const Rows<const T>& u, const T* visible, View<T> weights, T* factors,
+           Workspace<T>& workspace) {
+  matmul(*memory.key, transposed(u), weights, workspace, {.row_bias = memory.key_bias->data()});
+  softmax<T>(weights, false, workspace, 0, visible);
+  std::fill(factors, factors + u.count, T{0});
+  add_column_sums<T>(weights, factors, workspace);
+  std::transform(factors, factors + u.count, factors, [](T sum) { return T{1} / (static_cast<T>(eps) + sum); });
+}
+
+/// y = A M_vᵀ + b_v of one head of one sequence.
+template <class T>
+void attend(const ExternalMemory<T>& memory, const Rows<const T>& u, const T* visible, const Rows<T>& y,
+            Workspace<T>& workspace, const WeightsWatcher<T>& watch) {
+  const auto frame = workspace.frame();
+  MatrixMap<T> weights = workspace.matrix(memory.key->rows(), u.count);
+  T* const factors = workspace.take(u.count);
+  weigh<T>(memory, u, visible, weights, factors, workspace);
+  assign<T>(weights, workspace, reader<T>(weights) * per_channel<T>(factors));
+  if (watch) {
+    watch(0, weights);
+  }
+  matmul(transposed(weights), transposed(*memory.value), y, workspace, {.bias = memory.value_bias->data()});
+}
+
+/// The backward pass through attend(); adds to `du`, if that is there, and to the parameters' gradients.
+template <class Back, class T>
+void attend_backward(Back& back, const ExternalMemory<T>& memory, const Rows<const T>& u, const T* visible,
+                     const Rows<const T>& dy, const Rows<T>& du) {
+  Workspace<T>& workspace = back.workspace();
+  const auto frame = workspace.frame();
+  const Index memories = memory.key->rows(), tokens = u.count;
+  MatrixMap<T> shares = workspace.matrix(memories, tokens), weights = workspace.matrix(memories, tokens);
+  MatrixMap<T> slope = workspace.matrix(memories, tokens);
+  T *const factors = workspace.take(tokens), *const means = workspace.take(tokens);
+  weigh<T>(memory, u, visible, shares, factors, workspace);
+  assign<T>(weights, workspace, reader<T>(shares) * per_channel<T>(factors));
+  add_parameter_product(back, *memory.value, transposed(dy), transposed(weights));
+  if (T* const to = back.gradient_of(memory.value_bias->data())) {
+    add_column_sums<T>(dy, to, workspace);
+  }
+  matmul(transposed(*memory.value), transposed(dy), slope, workspace);
+  // With s the shares and A = s · factor: ∂s = factor · (∂A - Σ_k A_k ∂A_k), token by token.
+  std::fill(means, means + tokens, T{0});
+  add_column_sums<T>(memories, tokens, means, workspace, reader<T>(weights) * reader<T>(slope));
+  assign<T>(slope, workspace, (reader<T>(slope) - per_channel<T>(means)) * per_channel<T>(factors));
+  scores_backward<T>(0, Scoring<T>{.kernel = ScoreKernel::softmax}, shares, slope, workspace);
+  add_parameter_product(back, *memory.key, slope, u);
+  if (T* const to = back.gradient_of(memory.key_bias->data())) {
+    for (Index k = 0; k < memories; ++k) {
+      to[k] += slope.row(k).sum();
+    }
+  }
+  if (du) {
+    matmul(transposed(slope), *memory.key, du, workspace, {.added = du});
+  }
+}
+
+}  // namespace detail::external_memory
+
+/// y = A M_vᵀ + b_v for each sequence and head, with memories M_k and M_v that are parameters (arXiv:2105.02358):
+///
+///     S = u M_kᵀ + b_k        A = softmax over the tokens of S, then divided by 1e-9 + its sum over the memories
+///
+/// so that every token's output depends on all tokens of its sequence. `visible` (a 0 or 1 per token, or nullptr) takes tokens
+/// out of the softmax; they then read b_v alone. An observer sees Aᵀ, memories × tokens, under "weights.b", or with several
+/// heads "weights.b.head". b_k has no effect, and a gradient of rounding errors, because it cancels in the softmax. What
+/// `memory` refers to, and `visible`, must stay until the backward pass is over.
+/// Shapes: u and y are N × heads·w.
+/// Errors: ArgumentError in a stream.
+/// Cost: 4·N·K·w flops a head, four times that backward; scratch of K × n numbers, three times that backward.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows attend_to_memory(Run& run, const ExternalMemory<T>& memory, const typename Run::Rows& u, const T* visible) {
+  expect_all_tokens(run, "a softmax over the tokens");
+  using detail::head_of;
+  const auto y = run.make(run.count(u), run.width(u));
+  const auto visible_in = [visible](const Sequences& sequences, Index b) {
+    return visible == nullptr ? nullptr : visible + sequences.offset(b);
+  };
+  const Sequences& sequences = run.sequences();
+  const Rows<const T> from = run[u];
+  const Rows<T> place = run[y];
+  for (Index b = 0; b < sequences.count() && place.count > 0; ++b) {
+    for (Index head = 0; head < memory.heads; ++head) {
+      WeightsWatcher<T> watch;
+      if constexpr (!Run::records) {
+        if (run.observed()) {
+          watch = [&run, b, head, heads = memory.heads](Index, const ConstView<T>& weights) {
+            run.show(input_rows<T>(weights), "weights", b, heads > 1 ? head : -1);
+          };
+        }
+      }
+      detail::external_memory::attend<T>(memory, head_of(from, sequences, b, head, memory.heads), visible_in(sequences, b),
+                                         head_of(place, sequences, b, head, memory.heads), run.workspace(), watch);
+    }
+  }
+  if constexpr (Run::records) {
+    run.push([memory, u, y, visible_in, kept = run.kept_sequences()](auto& back) {
+      const Sequences split = back.sequences(kept);
+      const Rows<const T> dy = back.gradient(y), values = back[u];
+      const Rows<T> du = back.wants_gradient(u) ? Rows<T>(accumulator(back, u)) : Rows<T>();
+      for (Index b = 0; b < split.count(); ++b) {
+        for (Index head = 0; head < memory.heads; ++head) {
+          const auto part = [&](const auto& x) { return head_of(x, split, b, head, memory.heads); };
+          detail::external_memory::attend_backward<decltype(back), T>(back, memory, part(values), visible_in(split, b),
+                                                                      part(dy), part(du));
+        }
+      }
+    });
+  }
+  return y;
+}
+
+}  // namespace gated
