@@ -5,8 +5,8 @@
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash_language_model.hpp"
 #include "gated/models/gau_encoder.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
 #include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/mixer_image_classifiers.hpp"
 
 /// @file
 /// The floating-point operations of a model's dense products, two for a multiply-add.
@@ -64,9 +64,23 @@ inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index
 }
 
 /// With softmax attention.
-inline double mixing_flops(const gated::TransformerBlock<float>& block, Index length) {
-  const auto& c = block.config;
+inline double mixing_flops(const gated::SelfAttention<float>& layer, Index length) {
+  const auto& c = layer.config;
   return 4.0 * static_cast<double>(c.channels) * pairs(static_cast<double>(length), c.causal);
+}
+
+inline double mixing_flops(const gated::TokenMlp<float>& layer, Index length) {
+  const auto& c = layer.config;
+  return 4.0 * static_cast<double>(c.channels) * static_cast<double>(c.hidden) * static_cast<double>(length);
+}
+
+inline double mixing_flops(const gated::TokenProjection<float>& layer, Index length) {
+  return spatial_flops(layer.config.channels, length, layer.proj.is_causal());
+}
+
+template <class TokenMixer, class ChannelMixer>
+double mixing_flops(const gated::MixerBlock<TokenMixer, ChannelMixer>& block, Index length) {
+  return mixing_flops(block.token_mixer, length);
 }
 
 template <class Block, class Config>

@@ -92,7 +92,7 @@ void mixed_chunk_attention(benchmark::State& state, bool causal) {
 }
 
 void transformer_block(benchmark::State& state) {
-  attention<gated::TransformerBlock<float>>(state, {.channels = state.range(1), .heads = state.range(1) / 64});
+  attention<gated::TransformerBlock<float>>(state, {.channels = state.range(1), .token_mixer = {.heads = state.range(1) / 64}});
 }
 
 void on_texts(benchmark::internal::Benchmark* b) {

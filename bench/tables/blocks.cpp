@@ -50,7 +50,7 @@ void measure(const TableOptions& options, Index length, const A& a, const B& b, 
 
 void table_of_blocks(const TableOptions& options) {
   // Two gated layers have as many parameters as one Transformer block, and as many flops where the sequence is short.
-  const Series<gated::TransformerBlock<float>> transformer("Transformer block", {.channels = channels, .heads = 8}, 1);
+  const Series<gated::TransformerBlock<float>> transformer("Transformer block", {.channels = channels, .token_mixer = {.heads = 8}}, 1);
   const Series<gated::GatedAttentionUnit<float>> gau("two GAU", gated::gau_presets::lucidrains({.channels = channels}), 2);
   const Series<gated::MixedChunkAttention<float>> flash("two FLASH", gated::flash_presets::lucidrains({.channels = channels, .causal = false}),
                                                       2);

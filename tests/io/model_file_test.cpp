@@ -122,9 +122,9 @@ TEST(ModelFile, GivesTrunksLayersAndAnyCombinationBack) {
   expect_given_back<GatedAttentionUnit<double>>({.channels = 4, .value = 8, .query_key = 2});
   expect_given_back<MixedChunkAttention<float>>({.channels = 4, .value = 8, .query_key = 2, .chunk = 3});
   expect_given_back<GatedCrossAttention<float>>({.channels = 4, .value = 8, .query_key = 2});
-  expect_given_back<TransformerBlock<double>>({.channels = 4, .heads = 2});
+  expect_given_back<TransformerBlock<double>>({.channels = 4, .token_mixer = {.heads = 2}});
   expect_given_back<LanguageModel<Stack<TransformerBlock<float>>>>(
-      {.vocabulary = 5, .pad_token = 3, .trunk = {.depth = 2, .block = {.channels = 4, .heads = 2}}});
+      {.vocabulary = 5, .pad_token = 3, .trunk = {.depth = 2, .block = {.channels = 4, .token_mixer = {.heads = 2}}}});
 }
 
 TEST(ModelFile, GivesTheTrainingOfATrunkBack) {

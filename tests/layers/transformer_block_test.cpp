@@ -18,33 +18,73 @@ using test::wide;
 constexpr Index channels = 12, heads = 3, width = channels / heads, chunk = 4;
 
 std::vector<TransformerBlockConfig> configs() {
-  const TransformerBlockConfig softmax{.channels = channels, .heads = heads, .feed_forward = 20};
+  const TransformerBlockConfig softmax{.channels = channels, .token_mixer = {.heads = heads}, .channel_mixer = {.hidden = 20}};
   std::vector<TransformerBlockConfig> all(5, softmax);
-  all[1].heads = 1, all[1].feed_forward = 0, all[1].activation = Activation::silu, all[1].norm_eps = 1e-2;
+  all[1].token_mixer.heads = 1, all[1].norm_eps = 1e-2;
+  all[1].channel_mixer = {.activation = Activation::silu};
   for (std::size_t i = 2; i < all.size(); ++i) {
-    all[i].attention = TransformerAttention::mixed_chunk;
-    all[i].chunk = chunk;
+    all[i].token_mixer.form = AttentionForm::mixed_chunk;
+    all[i].token_mixer.chunk = chunk;
   }
-  all[3].reduction = LinearReduction::mean;
-  all[4].reduction = LinearReduction::own_chunk;
+  all[3].token_mixer.reduction = LinearReduction::mean;
+  all[4].token_mixer.reduction = LinearReduction::own_chunk;
   for (std::size_t i = 0; i < 4; ++i) {  // own_chunk lets tokens see later ones
     all.push_back(all[i]);
-    all.back().causal = true;
+    all.back().token_mixer.causal = true;
   }
   return all;
 }
 
 TEST(TransformerBlock, KeepsItsPromises) {
   for (const TransformerBlockConfig& config : configs()) {
-    const bool rewinds = config.attention == TransformerAttention::softmax;
-    test::expect_promises<TransformerBlock>(config, {.lengths = {7, 0, 11, 1}, .causal = config.causal, .rewinds = rewinds});
+    const bool rewinds = config.token_mixer.form == AttentionForm::softmax, causal = config.token_mixer.causal;
+    test::expect_promises<TransformerBlock>(config, {.lengths = {7, 0, 11, 1}, .causal = causal, .rewinds = rewinds});
   }
 }
 
+TEST(SelfAttention, KeepsItsPromises) {
+  for (const TransformerBlockConfig& config : configs()) {
+    SelfAttentionConfig attention = config.token_mixer;
+    attention.channels = channels;
+    const bool rewinds = attention.form == AttentionForm::softmax;
+    test::expect_promises<SelfAttention>(attention, {.causal = attention.causal, .rewinds = rewinds});
+  }
+}
+
+TEST(GluTransformerBlock, KeepsItsPromises) {
+  for (const bool causal : {false, true}) {
+    test::expect_promises<GluTransformerBlock>(
+        {.channels = channels, .token_mixer = {.heads = heads, .causal = causal}, .channel_mixer = {.hidden = 9}},
+        {.causal = causal});
+  }
+}
+
+TEST(GluTransformerBlock, IsATransformerBlockWithAnotherFeedForward) {
+  const auto glu = random_layer<GluTransformerBlock<double>>(
+      {.channels = channels, .token_mixer = {.heads = heads}, .channel_mixer = {.hidden = 9, .bias = false}});
+  TransformerBlock<double> plain(configs()[0]);
+  plain.token_norm = glu.token_norm;
+  plain.token_mixer = glu.token_mixer;
+  plain.channel_mixer.proj_out.weight.setZero();  // so that h is left
+  plain.channel_mixer.proj_in.weight.setZero();
+  const auto x = random_matrix<double>(13, channels, 2);
+  const auto sequences = Sequences::of_lengths({7, 6});
+  const Matrix<double> h = run(plain, x, sequences);
+  Workspace<double> workspace;
+  EXPECT_TRUE(near(run(glu, x, sequences),
+                   Matrix<double>(h + glu.channel_mixer.forward(glu.channel_norm.forward(h, workspace), workspace))));
+}
+
+TEST(TransformerBlock, KnowsWhetherItIsCausal) {
+  EXPECT_FALSE(TransformerBlock<float>(configs()[0]).is_causal());
+  EXPECT_TRUE(TransformerBlock<float>(configs()[5]).is_causal());
+}
+
 TEST(TransformerBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
-  for (const TransformerAttention attention : {TransformerAttention::softmax, TransformerAttention::mixed_chunk}) {
-    const TransformerBlockConfig config{.channels = 24, .heads = 2, .attention = attention, .chunk = 260, .causal = true};
-    const bool rewinds = attention == TransformerAttention::softmax;
+  for (const AttentionForm form : {AttentionForm::softmax, AttentionForm::mixed_chunk}) {
+    const TransformerBlockConfig config{.channels = 24,
+                                        .token_mixer = {.heads = 2, .form = form, .chunk = 260, .causal = true}};
+    const bool rewinds = form == AttentionForm::softmax;
     test::expect_promises<TransformerBlock>(config,
                                             {.lengths = {300, 3, 170}, .causal = true, .rewinds = rewinds, .trains = false});
   }
@@ -54,9 +94,10 @@ TEST(TransformerBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
 template <class T>
 Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible& mask = {}) {
-  const TransformerBlockConfig& c = block.config;
+  const SelfAttention<T>& attention = block.token_mixer;
+  const SelfAttentionConfig& c = attention.config;
   const Index w = c.channels / c.heads;
-  const Matrix<double> qkv = literal::linear(block.qkv, literal::layer_norm(block.attention_norm, x));
+  const Matrix<double> qkv = literal::linear(attention.qkv, literal::layer_norm(block.token_norm, x));
   Matrix<double> attended = Matrix<double>::Zero(x.rows(), c.channels);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index offset = sequences.offset(b), n = sequences.length(b), chunks = (n + c.chunk - 1) / c.chunk;
@@ -71,13 +112,14 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
           for (Index s = head * w; s < (head + 1) * w; ++s) {
             const double q = qkv(offset + i, s), k = qkv(offset + j, c.channels + s);
             local += q * k;
-            if (c.attention == TransformerAttention::mixed_chunk) {
-              global +=
-                  (q * static_cast<double>(block.global_qk.weight(0, s)) + static_cast<double>(block.global_qk.bias(0, s))) *
-                  (k * static_cast<double>(block.global_qk.weight(1, s)) + static_cast<double>(block.global_qk.bias(1, s)));
+            if (c.form == AttentionForm::mixed_chunk) {
+              global += (q * static_cast<double>(attention.global_qk.weight(0, s)) +
+                         static_cast<double>(attention.global_qk.bias(0, s))) *
+                        (k * static_cast<double>(attention.global_qk.weight(1, s)) +
+                         static_cast<double>(attention.global_qk.bias(1, s)));
             }
           }
-          if (c.attention == TransformerAttention::softmax) {
+          if (c.form == AttentionForm::softmax) {
             weights(j) = c.causal && j > i ? 0.0 : std::exp(local / std::sqrt(static_cast<double>(w)));
             continue;
           }
@@ -93,7 +135,7 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
             weights(j) += global / (mean ? static_cast<double>(chunks) * size : static_cast<double>(n));
           }
         }
-        if (c.attention == TransformerAttention::softmax) {
+        if (c.form == AttentionForm::softmax) {
           weights /= weights.sum();
         }
         for (Index j = 0; j < n; ++j) {
@@ -104,10 +146,11 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
       }
     }
   }
-  const Matrix<double> h = x + literal::linear(block.proj_out, attended);
-  const Matrix<double> hidden =
-      literal::activate(c.activation, literal::linear(block.feed_forward_in, literal::layer_norm(block.feed_forward_norm, h)));
-  return h + literal::linear(block.feed_forward_out, hidden);
+  const Matrix<double> h = x + literal::linear(attention.proj_out, attended);
+  const FeedForward<T>& feed_forward = block.channel_mixer;
+  const Matrix<double> hidden = literal::activate(
+      feed_forward.config.activation, literal::linear(feed_forward.proj_in, literal::layer_norm(block.channel_norm, h)));
+  return h + literal::linear(feed_forward.proj_out, hidden);
 }
 
 template <class T>
@@ -136,30 +179,30 @@ TYPED_TEST(TransformerBlockOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftma
   for (const TransformerBlockConfig& config : configs()) {
     SCOPED_TRACE(test::settings_of(config));
     const auto block = random_layer<TransformerBlock<T>>(config);
-    if (config.attention == TransformerAttention::softmax) {
+    if (config.token_mixer.form == AttentionForm::softmax) {
       Matrix<T> y = untouched<T>(10, channels);
       Workspace<T> workspace;
       EXPECT_TRUE(refuses<ShapeError>([&] { block.forward(x, sequences, y, workspace, mask); },
-                                      "TransformerBlock::forward: the mask leaves no token of sequence 1"));
+                                      "MixerBlock::forward: the mask leaves no token of sequence 1"));
       EXPECT_TRUE(is_untouched(y));
       continue;
     }
     const Matrix<T> y = run(block, x, sequences, mask);
     EXPECT_TRUE(near(y, literal_block(block, wide(x), sequences, mask)));
     auto without = block;  // attention that gives its bias alone
-    without.proj_out.weight.setZero();
+    without.token_mixer.proj_out.weight.setZero();
     EXPECT_TRUE(near<T>(y.bottomRows(6), literal_block(without, wide(x), sequences).bottomRows(6)));
   }
 }
 
 TEST(TransformerBlock, OfBertBaseHasItsParameters) {
-  EXPECT_EQ(parameter_count(TransformerBlock<float>(TransformerBlockConfig{.channels = 768})), 7087872);
+  EXPECT_EQ(parameter_count(TransformerBlock<float>({.channels = 768})), 7087872);
 }
 
 TEST(TransformerBlock, StartsWithGlobalQueriesAndKeysThatAreTheLocalOnes) {
   const TransformerBlock<float> block(configs()[2]);
-  EXPECT_TRUE((block.global_qk.weight.array() == 1).all());
-  EXPECT_TRUE(block.global_qk.bias.isZero(0));
+  EXPECT_TRUE((block.token_mixer.global_qk.weight.array() == 1).all());
+  EXPECT_TRUE(block.token_mixer.global_qk.bias.isZero(0));
 }
 
 TEST(TransformerBlock, AStateHoldsKeysAndValuesOrSums) {
@@ -170,13 +213,11 @@ TEST(TransformerBlock, AStateHoldsKeysAndValuesOrSums) {
 }
 
 TEST(TransformerBlock, RefusesWhatMakesNoSense) {
-  EXPECT_THROW(TransformerBlock<float>(TransformerBlockConfig{.channels = 10, .heads = 3}), ArgumentError);
-  EXPECT_THROW(TransformerBlock<float>(TransformerBlockConfig{.channels = 12, .heads = 3, .chunk = 0}), ArgumentError);
+  EXPECT_TRUE(refuses<ArgumentError>([] { SelfAttention<float>({.channels = 10, .heads = 3}); },
+                                     "SelfAttention: heads = 3 does not divide channels = 10."));
+  EXPECT_THROW(SelfAttention<float>({.channels = 12, .heads = 3, .chunk = 0}), ArgumentError);
   EXPECT_TRUE(refuses<ArgumentError>(
-      [] {
-        TransformerBlock<float>(
-            TransformerBlockConfig{.channels = 12, .heads = 3, .reduction = LinearReduction::own_chunk, .causal = true});
-      },
+      [] { SelfAttention<float>({.channels = 12, .heads = 3, .reduction = LinearReduction::own_chunk, .causal = true}); },
       "reduction = own_chunk needs causal = false"));
   EXPECT_TRUE(refuses<ArgumentError>([] { TransformerBlock<float>(configs()[0]).start(4); }, "causal = true"));
   EXPECT_TRUE(refuses<ArgumentError>([] { TransformerBlock<float>(configs()[5]).start(); }, "start(capacity)"));

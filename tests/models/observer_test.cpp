@@ -227,17 +227,17 @@ TEST(ObserverOfWeights, SeesThemBySequenceAndChunk) {
 
 TEST(ObserverOfWeights, SeesThemBySequenceHeadAndChunk) {
   expect_weights<test::OfChunkedTransformerBlocks>({"0.0.0", "0.0.1", "0.1.0", "0.1.1", "1.0.0", "1.1.0"},  // chunks of 4
-                                                   {"0.0.0", "0.0.1", "0.0.2", "0.1.0", "0.1.1", "0.1.2"});
+                                                   {"0.0.0", "0.0.1", "0.0.2", "0.1.0", "0.1.1", "0.1.2"}, "token_mixer.");
 }
 
 TEST(ObserverOfWeights, SeesThemBySequenceAndHead) {
   const auto config = test::OfTransformerBlocks::configs(true)[0];
-  ASSERT_EQ(config.block.heads, 2);
+  ASSERT_EQ(config.block.token_mixer.heads, 2);
   const auto trunk = random_layer<Stack<TransformerBlock<float>>>(config);
   const auto x = random_matrix<float>(9, test::small_channels, 2);
   const Seen seen = observed([&](auto& workspace) { trunk.forward(x, Sequences::of_lengths({6, 3}), workspace); });
   for (const auto& [path, tokens] : std::map<std::string, Index>{{"0.0", 6}, {"0.1", 6}, {"1.0", 3}, {"1.1", 3}}) {
-    const Matrix<float>& weights = seen.at("blocks.0.weights." + path);
+    const Matrix<float>& weights = seen.at("blocks.0.token_mixer.weights." + path);
     EXPECT_EQ(weights.rows(), tokens);
     EXPECT_EQ(weights.cols(), tokens);
     EXPECT_TRUE(weights.rowwise().sum().isOnes(1e-5F)) << "a softmax";
@@ -249,8 +249,8 @@ TEST(ObserverOfWeights, SeesThemBySequenceAndHead) {
   Matrix<float> before(8, test::small_channels);
   trunk.extend(x.topRows(8), state, before, workspace);
   const Seen step = observed([&](auto& watched) { trunk.extend(x.bottomRows(1), state, y, watched); });
-  EXPECT_EQ(step.at("blocks.0.weights.0.1").rows(), 1) << "the token's own row";
-  EXPECT_EQ(step.at("blocks.0.weights.0.1").cols(), 9);
+  EXPECT_EQ(step.at("blocks.0.token_mixer.weights.0.1").rows(), 1) << "the token's own row";
+  EXPECT_EQ(step.at("blocks.0.token_mixer.weights.0.1").cols(), 9);
 }
 
 TEST(ObserverOfWeights, SeesThoseOfTinyAttention) {

@@ -117,27 +117,27 @@ struct OfGatedAttentionUnits {
 struct OfTransformerBlocks {
   template <class T>
   using Trunk = Stack<TransformerBlock<T>>;
-  static constexpr const char* architecture = "gated.Stack<gated.TransformerBlock>";
+  static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.FeedForward>>";
   static constexpr bool remembers_tokens = true;
   static std::vector<StackConfig<TransformerBlockConfig>> configs(bool causal, Index = small_length) {
-    return {{.depth = 2, .block = {.channels = small_channels, .heads = 2, .causal = causal}},
-            {.depth = 3, .block = {.channels = small_channels, .heads = 1, .feed_forward = 7, .causal = causal}}};
+    const SelfAttentionConfig two_heads{.heads = 2, .causal = causal}, one_head{.heads = 1, .causal = causal};
+    return {{.depth = 2, .block = {.channels = small_channels, .token_mixer = two_heads}},
+            {.depth = 3, .block = {.channels = small_channels, .token_mixer = one_head, .channel_mixer = {.hidden = 7}}}};
   }
 };
 
 struct OfChunkedTransformerBlocks {
   template <class T>
   using Trunk = Stack<TransformerBlock<T>>;
-  static constexpr const char* architecture = "gated.Stack<gated.TransformerBlock>";
+  static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.FeedForward>>";
   static constexpr bool remembers_tokens = false;
   static std::vector<StackConfig<TransformerBlockConfig>> configs(bool causal, Index = small_length) {
-    const TransformerBlockConfig block{.channels = small_channels,
-                                       .heads = 2,
-                                       .attention = TransformerAttention::mixed_chunk,
-                                       .chunk = 4,
-                                       .reduction = causal ? LinearReduction::mean : LinearReduction::sum,
-                                       .causal = causal};
-    return {{.depth = 2, .block = block}};
+    const SelfAttentionConfig attention{.heads = 2,
+                                        .form = AttentionForm::mixed_chunk,
+                                        .chunk = 4,
+                                        .reduction = causal ? LinearReduction::mean : LinearReduction::sum,
+                                        .causal = causal};
+    return {{.depth = 2, .block = {.channels = small_channels, .token_mixer = attention}}};
   }
 };
 

@@ -253,15 +253,16 @@ bool can_stream(const GatedAttentionUnitConfig& c) {
 }
 
 TransformerBlockConfig any_transformer(Dice& dice) {
-  TransformerBlockConfig c{
-      .attention = dice.any<TransformerAttention>(), .causal = dice.coin(), .activation = dice.any<Activation>()};
-  c.heads = dice.number(1, 4);
-  c.channels = 2 * c.heads * dice.number(1, 6);
-  c.feed_forward = dice.coin() ? dice.number(1, 40) : 0;
-  c.chunk = dice.number(1, dice.coin() ? 6 : 40);
+  TransformerBlockConfig c{.token_mixer = {.form = dice.any<AttentionForm>(), .causal = dice.coin()},
+                           .channel_mixer = {.activation = dice.any<Activation>()}};
+  SelfAttentionConfig& attention = c.token_mixer;
+  attention.heads = dice.number(1, 4);
+  c.channels = 2 * attention.heads * dice.number(1, 6);
+  c.channel_mixer.hidden = dice.coin() ? dice.number(1, 40) : 0;
+  attention.chunk = dice.number(1, dice.coin() ? 6 : 40);
   do {
-    c.reduction = dice.any<LinearReduction>();
-  } while (c.causal && c.reduction == LinearReduction::own_chunk);
+    attention.reduction = dice.any<LinearReduction>();
+  } while (attention.causal && attention.reduction == LinearReduction::own_chunk);
   return c;
 }
 
@@ -362,6 +363,9 @@ void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::tr
                                 .trunk = trunk};
   config.patch = {dice.number(1, 5), dice.number(1, 5)};
   config.image = {config.patch.height * dice.number(1, 6), config.patch.width * dice.number(1, 6)};
+  if (dice.coin()) {
+    config.position_grid = {dice.number(1, 6), dice.number(1, 6)};
+  }
   SCOPED_TRACE(to_json(config));
   const auto model = random_model<Model>(config, seed);
   const std::vector<Index> images(static_cast<std::size_t>(dice.number(1, 6)), 1);  // a sequence is an image here
@@ -407,7 +411,7 @@ void try_gated_attention_unit(Dice& dice, std::uint64_t seed) {
 template <class T>
 void try_transformer_text(Dice& dice, std::uint64_t seed) {
   const StackConfig<TransformerBlockConfig> trunk{.depth = dice.number(0, 3), .block = any_transformer(dice)};
-  try_text<LanguageModel<Stack<TransformerBlock<T>>>>(dice, seed, trunk, any_lengths(dice, 80), 80, trunk.block.causal);
+  try_text<LanguageModel<Stack<TransformerBlock<T>>>>(dice, seed, trunk, any_lengths(dice, 80), 80, trunk.block.token_mixer.causal);
 }
 
 template <class T>

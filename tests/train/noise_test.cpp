@@ -87,10 +87,10 @@ TEST(Noise, GradientsOfEveryAttention) {
                      every_dropout, 5);
   }
   for (const Index heads : {1, 2, 6}) {
-    for (const auto attention : {TransformerAttention::softmax, TransformerAttention::mixed_chunk}) {
-      auto config = test::small_transformer(attention).trunk.block;
-      config.heads = heads;
-      config.causal = heads == 2;
+    for (const auto form : {AttentionForm::softmax, AttentionForm::mixed_chunk}) {
+      auto config = test::small_transformer(form).trunk.block;
+      config.token_mixer.heads = heads;
+      config.token_mixer.causal = heads == 2;
       expect_gradients(shaken<TransformerBlock<double>>(config), x, on_short_text, 1e-6, every_dropout, 5);
     }
   }
@@ -140,9 +140,9 @@ TEST(Noise, OfAttentionIsTheSameForAnyNumberOfThreads) {
     expect(shaken<MixedChunkAttention<float>>(
         flash_presets::lucidrains({.channels = 24, .query_key = 16, .chunk = 64, .causal = causal})));
   }
-  for (const auto attention : {TransformerAttention::softmax, TransformerAttention::mixed_chunk}) {
+  for (const auto form : {AttentionForm::softmax, AttentionForm::mixed_chunk}) {
     expect(shaken<TransformerBlock<float>>(
-        TransformerBlockConfig{.channels = 48, .heads = 2, .attention = attention, .chunk = 64}));
+        TransformerBlockConfig{.channels = 48, .token_mixer = {.heads = 2, .form = form, .chunk = 64}}));
   }
 }
 

@@ -144,6 +144,7 @@ TEST(Recording, GradientsOfEveryImageClassifier) {
   for_each_value(classifier(Readout::mean), &GmlpImageClassifierConfig::readout, [&](GmlpImageClassifierConfig config) {
     expect_gradients(shaken<GmlpImageClassifier<double>>(config), images, on_images);
     config.stem_norm = config.pre_logits = true;
+    config.position_grid = {3, 2};
     expect_gradients(shaken<GmlpImageClassifier<double>>(config), images, on_images);
     config.classes = 0;
     expect_gradients(shaken<GmlpImageClassifier<double>>(config), images, on_images);
@@ -174,7 +175,7 @@ TEST(Recording, GradientsWhereAMaskHidesAWholeSequence) {
       expect(shaken<MixedChunkAttention<double>>(layer));
     }
   }
-  expect(shaken<TransformerBlock<double>>(test::small_transformer(TransformerAttention::mixed_chunk).trunk.block));
+  expect(shaken<TransformerBlock<double>>(test::small_transformer(AttentionForm::mixed_chunk).trunk.block));
 }
 
 // --- Gradients of what a layer takes besides its input ---
@@ -391,7 +392,7 @@ TEST(Recording, ANaNReachesNoEarlierTokenOfACausalModel) {
   };
   expect(shaken<Gmlp<float>>(test::small_gmlp(n).trunk));
   expect(shaken<Flash<float>>(small_flash(n).trunk));
-  expect(shaken<Stack<TransformerBlock<float>>>(test::small_transformer(TransformerAttention::softmax).trunk));
+  expect(shaken<Stack<TransformerBlock<float>>>(test::small_transformer(AttentionForm::softmax).trunk));
   auto causal = small_encoder(n).trunk;
   causal.block.causal = true;
   expect(shaken<Stack<GatedAttentionUnit<float>>>(causal));
@@ -562,8 +563,8 @@ TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
   expect(shaken<MixedChunkAttention<double>>(small_flash(9).trunk.block));
   expect(shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block));
   expect(shaken<Stack<GatedAttentionUnit<double>>>(small_encoder(9).trunk));
-  expect(shaken<TransformerBlock<double>>(test::small_transformer(TransformerAttention::softmax).trunk.block));
-  expect(shaken<TransformerBlock<double>>(test::small_transformer(TransformerAttention::mixed_chunk).trunk.block));
+  expect(shaken<TransformerBlock<double>>(test::small_transformer(AttentionForm::softmax).trunk.block));
+  expect(shaken<TransformerBlock<double>>(test::small_transformer(AttentionForm::mixed_chunk).trunk.block));
 
   auto softmax = small_encoder(9).trunk.block;
   softmax.kernel = ScoreKernel::softmax;

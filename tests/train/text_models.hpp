@@ -112,13 +112,14 @@ inline GauEncoderConfig small_encoder(Index length) {
 template <class T>
 using TransformerLanguageModel = LanguageModel<Stack<TransformerBlock<T>>>;
 
-inline LanguageModelConfig<StackConfig<TransformerBlockConfig>> small_transformer(TransformerAttention attention) {
-  return {
-      .vocabulary = vocabulary,
-      .token_types = 3,
-      .position = PositionForm::sinusoid,
-      .trunk = {.depth = 2,
-                .block = {.channels = 6, .heads = 3, .feed_forward = 7, .attention = attention, .chunk = 3, .causal = true}}};
+inline LanguageModelConfig<StackConfig<TransformerBlockConfig>> small_transformer(AttentionForm form) {
+  return {.vocabulary = vocabulary,
+          .token_types = 3,
+          .position = PositionForm::sinusoid,
+          .trunk = {.depth = 2,
+                    .block = {.channels = 6,
+                              .token_mixer = {.heads = 3, .form = form, .chunk = 3, .causal = true},
+                              .channel_mixer = {.hidden = 7}}}};
 }
 
 template <class Model, class Config = typename Model::Config>
@@ -141,9 +142,9 @@ void for_each_text_model(const Text& text, const F& f) {
   call("FLASH", shaken<FlashLanguageModel<T>>(small_flash(length, false)), {&text, true});
   call("GAU encoder", shaken<GauEncoder<T>>(small_encoder(length)), {&text, false, true});
   call("GAU encoder", shaken<GauEncoder<T>>(small_encoder(length)), {&text, true});
-  call("Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(TransformerAttention::softmax)),
+  call("Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(AttentionForm::softmax)),
        {&text, true, true});
-  call("FLASH Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(TransformerAttention::mixed_chunk)),
+  call("FLASH Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(AttentionForm::mixed_chunk)),
        {&text, true});
 }
 

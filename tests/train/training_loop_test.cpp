@@ -90,7 +90,12 @@ TEST(TrainingLoop, AModelAroundAnotherTrunkLearns) {
   expect_learning<LanguageModel<Stack<TransformerBlock<float>>>>(
       {.vocabulary = 7,
        .position = PositionForm::sinusoid,
-       .trunk = {.depth = 2, .block = {.channels = 16, .heads = 2, .causal = true}}});
+       .trunk = {.depth = 2, .block = {.channels = 16, .token_mixer = {.heads = 2, .causal = true}}}});
+  expect_learning<LanguageModel<Stack<GluTransformerBlock<float>>>>(
+      {.vocabulary = 7,
+       .position = PositionForm::sinusoid,
+       .trunk = {.depth = 2,
+                 .block = {.channels = 16, .token_mixer = {.heads = 2, .causal = true}, .channel_mixer = {.hidden = 24}}}});
 }
 
 TEST(TrainingLoop, ALossThatIsNoNumberStopsItAndNamesAParameter) {

@@ -22,7 +22,9 @@
   GATED_HELD_LAYER(SequenceLayer, T, GmlpBlock<T>)        \
   GATED_HELD_LAYER(SequenceLayer, T, GatedAttentionUnit<T>) \
   GATED_HELD_LAYER(SequenceLayer, T, MixedChunkAttention<T>) \
-  GATED_HELD_LAYER(SequenceLayer, T, TransformerBlock<T>) \
+  GATED_HELD_LAYER(SequenceLayer, T, SelfAttention<T>)    \
+  GATED_HELD_LAYER(SequenceLayer, T, MixerBlock<SelfAttention<T>, FeedForward<T>>) \
+  GATED_HELD_LAYER(SequenceLayer, T, ExternalAttention<T>) \
   GATED_HELD_LAYER(SequenceLayer, T, SynthesizerAttention<T>)
 
 #define GATED_HELD_MODELS(T)                                  \

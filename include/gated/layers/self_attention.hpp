@@ -1,0 +1,148 @@
+#pragma once
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/layers/offset_scale.hpp"
+#include "gated/ops/chunk_attention.hpp"
+
+/// @file
+/// The token mixer of a Transformer: attention with several heads.
+
+namespace gated {
+
+/// How the heads of self-attention weigh tokens.
+enum class AttentionForm {
+  softmax,     ///< softmax(q kᵀ / √w) v (arXiv:1706.03762): the Transformer baseline
+  mixed_chunk  ///< local relu² plus global linear attention in each head: the FLASH paper's MC-TFM
+};
+
+constexpr auto names_of(AttentionForm) { return words_for<AttentionForm>("softmax", "mixed_chunk"); }
+
+/// The options of self-attention.
+struct SelfAttentionConfig {
+  Index channels = 0;                                ///< C
+  Index heads = 12;                                  ///< each C / heads wide
+  AttentionForm form = AttentionForm::softmax;       ///< how tokens are weighed
+  Index chunk = 256;                                 ///< c, of mixed-chunk attention
+  LinearReduction reduction = LinearReduction::sum;  ///< how mixed-chunk attention sums over chunks
+  bool causal = false;                               ///< tokens see no later ones
+
+  template <class C = SelfAttentionConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("form", &C::form),
+                      setting("chunk", &C::chunk), setting("reduction", &C::reduction), setting("causal", &C::causal));
+  }
+};
+
+/// y = W_o (the heads' outputs side by side) + b_o, with queries, keys and values of one projection (arXiv:1706.03762, §3.2).
+///
+/// With mixed-chunk attention each head of width w computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a
+/// chunk; the queries and keys of the global part are scaled and shifted copies of the local ones (arXiv:2202.10447, §4; the
+/// paper gives no code for this baseline). A mask holds a 0 or 1 per row: masked tokens are not attended to. In a body,
+/// run(layer, x, {.residual = …}): see Fused.
+/// Shapes: x and y are rows × C; y may be x.
+/// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError when run.
+/// Cost: 8·rows·C² + 4·N²·C flops a sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk attention. A stream's state has
+/// capacity × 2C numbers, or C·w + 3·c·C.
+template <class T>
+struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
+  using Scalar = T;
+  using Config = SelfAttentionConfig;
+  template <class Run>
+  using Options = Fused<Run>;
+  static constexpr const char* name = "SelfAttention";
+  static constexpr const char* architecture = "gated.SelfAttention";
+  static constexpr bool takes_mask = true;
+
+  SelfAttentionConfig config;
+  Linear<T> qkv;             ///< 3C × C: the rows of q, then k, then v, each head by head
+  OffsetScale<T> global_qk;  ///< rows q, k; mixed-chunk only
+  Linear<T> proj_out;        ///< W_o: C × C
+
+  SelfAttention() = default;
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  explicit SelfAttention(const SelfAttentionConfig& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.channels % c.heads == 0, name, ": heads = ", c.heads,
+                           " does not divide channels = ", c.channels, ".");
+    require<ArgumentError>(c.chunk > 0 && !(c.causal && c.reduction == LinearReduction::own_chunk), name, ": chunk = ", c.chunk,
+                           " must be positive, and reduction = own_chunk needs causal = false.");
+    qkv = Linear<T>(c.channels, 3 * c.channels);
+    if (c.form == AttentionForm::mixed_chunk) {
+      global_qk = OffsetScale<T>(2, c.channels, true);
+      global_qk.weight.setOnes();
+    }
+    proj_out = Linear<T>(c.channels, c.channels);
+  }
+  /// With the parameters that a training starts from.
+  SelfAttention(const SelfAttentionConfig& c, Random& random) : SelfAttention(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const SelfAttentionConfig& c) {
+    const Count channels = c.channels;
+    return Linear<T>::value_count(channels, 3 * channels) +
+           (c.form == AttentionForm::mixed_chunk ? OffsetScale<T>::value_count(2, channels, true) : 0) +
+           Linear<T>::value_count(channels, channels);
+  }
+
+  static constexpr auto fields() {
+    using A = SelfAttention;
+    return std::tuple(field("qkv", &A::qkv), field("global_qk", &A::global_qk), field("proj_out", &A::proj_out));
+  }
+
+  void initialize(Random& random) {
+    qkv.initialize(random);
+    proj_out.initialize(random);
+  }
+
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+  /// True if no output depends on a later token.
+  bool is_causal() const { return config.causal; }
+  void check(Where where, const Sequences& sequences, Mask mask) const {
+    expect_mask(where, mask, sequences, config.form == AttentionForm::softmax);
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+    if constexpr (Run::streams) {
+      require<ArgumentError>(
+          config.causal, run.where(),
+          ": the attention is not causal, so a token's output depends on later tokens. Build it with causal = "
+          "true to stream.");
+    }
+    return run(proj_out, mix(run, x), fused, to);  // N × C
+  }
+
+ private:
+  /// The heads' outputs side by side, N × C.
+  template <class Run>
+  auto mix(Run& run, const RowsOf<Run>& x) const {
+    const Index channels = config.channels, heads = config.heads;
+    const auto projected = run(qkv, x);  // N × 3C
+    const auto q = run.columns(projected, 0, channels), k = run.columns(projected, channels, channels);
+    const auto v = run.columns(projected, 2 * channels, channels);
+    if (config.form == AttentionForm::mixed_chunk) {
+      const ChunkInputs<Run> inputs{.local_q = q,
+                                    .local_k = k,
+                                    .global_q = run(global_qk, q, {.row = 0}),
+                                    .global_k = run(global_qk, k, {.row = 1}),
+                                    .values = v,
+                                    .heads = heads};
+      const ChunkMixing<T> mixing{
+          .chunk = config.chunk,
+          .reduction = config.reduction,
+          .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
+      return mix_chunks(run, inputs, mixing, Fused<Run>(), {});
+    }
+    const T* const visible = mask_values<T>(run.mask(), run);
+    const T scale = T{1} / std::sqrt(static_cast<T>(channels / heads));
+    const auto scoring_of = [this, scale, visible](const Sequences& sequences, Index b) {
+      return Scoring<T>{.kernel = ScoreKernel::softmax,
+                        .scale = scale,
+                        .causal = config.causal,
+                        .keys = visible == nullptr ? nullptr : visible + sequences.offset(b)};
+    };
+    return attend(run, AttentionInputs<Run>{.q = q, .k = k, .v = v, .heads = heads}, scoring_of, Fused<Run>(), {});
+  }
+};
+
+}  // namespace gated
