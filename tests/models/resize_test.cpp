@@ -9,6 +9,7 @@
 #include "gated/io/model_file.hpp"
 #include "gated/models/presets.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/layers/literal.hpp"
 
 namespace gated {
 namespace {
@@ -401,6 +402,96 @@ TYPED_TEST(Resize, AResizedClassifierRuns) {
   EXPECT_TRUE(same_bits(before, model.forward(small, workspace)));
 }
 
+/// A picture of one colour, of `tokens` tokens.
+template <class T>
+Matrix<T> one_colour(Index tokens) {
+  Matrix<T> x(tokens, 3);
+  x.col(0).setConstant(T(0.5));
+  x.col(1).setConstant(T(-1));
+  x.col(2).setConstant(T(2));
+  return x;
+}
+
+template <class Layer>
+void expect_one_colour_stays(const typename Layer::Config& config, Index others) {
+  using T = typename Layer::Scalar;
+  const auto layer = randomised(Layer(config), 3);
+  for (const auto& [from, to] : {std::pair(ImageSize{3, 4}, ImageSize{6, 5}), std::pair(ImageSize{3, 4}, ImageSize{2, 1})}) {
+    const Layer resized = resize_grid(layer, from, to, GridResize::bilinear);
+    const Index before = others + from.area(), after = others + to.area();
+    ASSERT_EQ(resized.config.length, after);
+    Workspace<T> workspace;
+    const Matrix<T> y = layer.forward(one_colour<T>(before), Sequences::single(before), workspace);
+    const Matrix<T> changed = resized.forward(one_colour<T>(after), Sequences::single(after), workspace);
+    const Matrix<T> reading =
+        detail::on_grid(detail::interpolation<T>(from.height, to.height), detail::interpolation<T>(from.width, to.width));
+    EXPECT_TRUE(test::near<T>(changed.topRows(others), test::wide(Matrix<T>(y.topRows(others)))));
+    EXPECT_TRUE(test::near<T>(changed.bottomRows(to.area()), test::wide(Matrix<T>(reading * y.bottomRows(from.area())))));
+  }
+  EXPECT_TRUE(same_parameters(resize_grid(layer, {3, 4}, {3, 4}, GridResize::bilinear), layer));
+}
+
+TYPED_TEST(Resize, AMixerMakesOfAPictureOfOneColourWhatItMadeBefore) {
+  using T = TypeParam;
+  for (const Index others : {0, 1}) {
+    expect_one_colour_stays<TokenMlp<T>>({.channels = 3, .length = 12 + others, .hidden = 5}, others);
+    expect_one_colour_stays<TokenGlu<T>>({.channels = 3, .length = 12 + others, .hidden = 5}, others);
+  }
+  expect_one_colour_stays<TokenProjection<T>>({.channels = 3, .length = 12}, 0);
+}
+
+TYPED_TEST(Resize, ATokenProjectionGoesWhereItsSpatialWeightGoes) {
+  using T = TypeParam;
+  const auto layer = randomised(TokenProjection<T>({.channels = 3, .length = 12, .causal = true}), 4);
+  const auto moved = resize_grid(layer, {3, 4}, {4, 4}, GridResize::by_offset);
+  EXPECT_TRUE(same_parameters(moved.proj, resize_grid(layer.proj, {3, 4}, {4, 4}, GridResize::by_offset)));
+  const auto shorter = resize_length(layer, 5);
+  EXPECT_TRUE(same_parameters(shorter.proj, resize_length(layer.proj, 5)));
+  EXPECT_EQ(shorter.longest(), 5);
+
+  using Trunk = Stack<MixerBlock<TokenProjection<T>, FeedForward<T>>>;
+  const auto model = randomised(
+      LanguageModel<Trunk>(
+          {.vocabulary = 5, .trunk = {.depth = 2, .block = {.channels = 4, .token_mixer = {.length = 9, .causal = true}}}}),
+      5);
+  const auto cut = resize_length(model, 6);
+  EXPECT_EQ(cut.config.trunk.block.token_mixer.length, 6);
+  const std::vector<Index> tokens{1, 4, 0, 2, 3, 3};
+  Workspace<T> workspace;
+  EXPECT_TRUE(
+      same_bits(cut.forward(tokens, Sequences::single(6), workspace), model.forward(tokens, Sequences::single(6), workspace)));
+}
+
+template <class Model>
+void expect_resized_runs(typename Model::Config config) {
+  using T = typename Model::Scalar;
+  config.image = {6, 4};
+  config.patch = {2, 2};
+  config.trunk.depth = 2;
+  if constexpr (requires { config.trunk.block.token_mixer.hidden; }) {
+    config.trunk.block.token_mixer.hidden = 5;
+  }
+  const auto model = randomised(Model(config), 6);
+  const auto resized = resize_grid(model, {8, 10}, GridResize::bilinear);
+  EXPECT_EQ(resized.tokens_per_image(), 20 + model.tokens_per_image() - 6);
+  Workspace<T> workspace;
+  EXPECT_TRUE(resized.forward(test::random_matrix<T>(2, 3 * 80, 7), workspace).allFinite());
+  EXPECT_TRUE(same_bits(resized.head->weight, model.head->weight));
+  EXPECT_TRUE(same_parameters(resized.trunk.blocks[1].channel_mixer, model.trunk.blocks[1].channel_mixer));
+  EXPECT_TRUE(same_parameters(resize_grid(model, {6, 4}, GridResize::bilinear), model));
+  if (model.position) {
+    EXPECT_TRUE(same_bits(resized.position->weight, model.position->weight));
+  }
+}
+
+TYPED_TEST(Resize, AResizedMixerRuns) {
+  using T = TypeParam;
+  expect_resized_runs<MixerImageClassifier<T>>(timm_mixer({.channels = 4}, 3));
+  expect_resized_runs<GmixerImageClassifier<T>>(timm_gmixer({.channels = 4}, 3));
+  expect_resized_runs<ResmlpImageClassifier<T>>(timm_resmlp({.channels = 4}, 3));
+  expect_resized_runs<MixerImageClassifier<T>>(vit_ff({.channels = 4}, 3));
+}
+
 TEST(ResizeGrid, FromB16At224To384HasThePapersParameters) {
   const auto model = resize_grid(GmlpImageClassifier<float>(gmlp_b16_224()), {384, 384}, GridResize::by_offset);
   EXPECT_EQ(parameter_count(model), 81'887'592);
@@ -473,6 +564,18 @@ TEST(ResizeGrid, RefusalsSayWhatWasExpected) {
             "resize_grid: a grid of 2 × 3 has 6 patches, expected at most the 4 tokens that the projection was built for.");
   EXPECT_THROW(resize_grid(causal, {2, 2}, {0, 3}, GridResize::by_offset), ArgumentError);
   EXPECT_THROW(resize_grid(causal, {-2, -2}, {3, 3}, GridResize::by_offset), ArgumentError);
+}
+
+TEST(ResizeGrid, AnMlpOverTokensHasNoFiltersToMove) {
+  const TokenMlp<float> layer({.channels = 2, .length = 5, .hidden = 3});
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              resize_grid(layer, {2, 2}, {3, 3}, GridResize::by_offset);
+            }),
+            "resize_grid: an MLP over tokens has no filters that could move. Use bilinear.");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              resize_grid(layer, {2, 3}, {3, 3}, GridResize::bilinear);
+            }),
+            "resize_grid: from 2 × 3 to 3 × 3 patches of 5 tokens: there must be patches, and no more than tokens.");
 }
 
 TEST(ResizeLength, RefusalsSayWhatWasExpected) {

@@ -1,6 +1,9 @@
 #pragma once
 
 #include "gated/core/words.hpp"
+#include "gated/layers/token_glu.hpp"
+#include "gated/layers/token_mlp.hpp"
+#include "gated/layers/token_projection.hpp"
 #include "gated/models/image_classifier.hpp"
 #include "gated/models/language_model.hpp"
 #include "gated/models/resize_rules.hpp"
@@ -8,9 +11,9 @@
 /// @file
 /// The same model for another number of tokens.
 ///
-/// A gMLP is built for one length, because its spatial weight is N × N. The functions here return a new model for another one;
-/// what they are given stays as it is. Spatial weights and their biases change, every other parameter is copied. The models are
-/// those around a stack of gMLP blocks, and that stack.
+/// A gMLP is built for one length, because its spatial weight is N × N, and so are the MLPs over tokens of mixers. The
+/// functions here return a new model for another one; what they are given stays as it is. What mixes tokens changes, every
+/// other parameter is copied. The models are those around a stack of gMLP blocks or of mixer blocks, and that stack.
 
 namespace gated {
 
@@ -83,6 +86,101 @@ SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old
   return to;
 }
 
+/// The linear token mixer of a ResMLP, whose weight is a spatial weight.
+template <class T>
+TokenProjection<T> resize_grid(const TokenProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
+  TokenProjection<T> to = from;
+  to.proj = resize_grid(from.proj, old_grid, new_grid, method);
+  to.config.length = to.proj.config.length;
+  return to;
+}
+
+namespace detail {
+
+/// How a map from the tokens of a grid to something else, or back, goes to another grid.
+template <class T>
+struct GridRule {
+  Matrix<T> reading;    ///< A: new × old tokens; what stands for a token is interpolated
+  Matrix<T> spreading;  ///< B: new × old tokens; sums over the tokens stay
+
+  /// For `length` tokens, of which those that are not in the grid come first.
+  GridRule(Index length, ImageSize old_grid, ImageSize new_grid, GridResize method) {
+    const Index others = length - old_grid.area(), tokens = others + new_grid.area();
+    require<ArgumentError>(method == GridResize::bilinear,
+                           "resize_grid: an MLP over tokens has no filters that could move. Use ",
+                           name_of(GridResize::bilinear), ".");
+    require<ArgumentError>(old_grid.area() > 0 && new_grid.height > 0 && new_grid.width > 0 && others >= 0,
+                           "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
+                           new_grid.width, " patches of ", length, " tokens: there must be patches, and no more than tokens.");
+    reading = spreading = Matrix<T>::Zero(tokens, length);
+    for (Matrix<T>* m : {&reading, &spreading}) {
+      m->topLeftCorner(others, others).setIdentity();
+    }
+    reading.bottomRightCorner(new_grid.area(), old_grid.area()) =
+        on_grid(interpolation<T>(old_grid.height, new_grid.height), interpolation<T>(old_grid.width, new_grid.width));
+    spreading.bottomRightCorner(new_grid.area(), old_grid.area()) =
+        on_grid(redistribution<T>(old_grid.height, new_grid.height), redistribution<T>(old_grid.width, new_grid.width));
+  }
+
+  /// From tokens to hidden ones: W Bᵀ.
+  SpatialProjection<T> input(const SpatialProjection<T>& from) const {
+    auto config = from.config;
+    config.length = spreading.rows();
+    SpatialProjection<T> to(config);
+    to.weight = multiplied<T>(from.weight, transposed(spreading));
+    to.bias = from.bias;
+    return to;
+  }
+  /// From hidden ones to tokens: A W and A b.
+  SpatialProjection<T> output(const SpatialProjection<T>& from) const {
+    auto config = from.config;
+    config.outputs = reading.rows();
+    SpatialProjection<T> to(config);
+    to.weight = multiplied<T>(reading, from.weight);
+    to.bias = multiplied<T>(from.bias, transposed(reading));
+    return to;
+  }
+};
+
+}  // namespace detail
+
+/// The MLP over tokens of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂ with A and B as for models below, so
+/// that a picture of one colour has the hidden numbers that it had; weights and biases of a norm are interpolated by A.
+/// Errors: ArgumentError for by_offset.
+template <class T>
+TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
+  const detail::GridRule<T> rule(from.config.length, old_grid, new_grid, method);
+  if (old_grid == new_grid) {
+    return from;
+  }
+  auto config = from.config;
+  config.length = rule.reading.rows();
+  TokenMlp<T> to(config);
+  to.proj_in = rule.input(from.proj_in);
+  to.proj_out = rule.output(from.proj_out);
+  if (from.norm) {
+    to.norm->weight = rule.reading * from.norm->weight;
+    to.norm->bias = rule.reading * from.norm->bias;
+  }
+  return to;
+}
+
+/// The gated feed-forward over tokens of a gMixer, likewise.
+template <class T>
+TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
+  const detail::GridRule<T> rule(from.config.length, old_grid, new_grid, method);
+  if (old_grid == new_grid) {
+    return from;
+  }
+  auto config = from.config;
+  config.length = rule.reading.rows();
+  TokenGlu<T> to(config);
+  to.gate = rule.input(from.gate);
+  to.up = rule.input(from.up);
+  to.proj_out = rule.output(from.proj_out);
+  return to;
+}
+
 /// `model` for images of another size; the patches keep theirs. The gMLP paper goes from 224 to 384 pixels in this way, by
 /// "tiling" its spatial kernels, and then trains on; it does not give its rule (arXiv:2105.08050; its discussion on
 /// OpenReview).
@@ -98,15 +196,18 @@ SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old
 /// A class token keeps its bias and its weight for itself; patches look at it with the weight of p (bilinear: interpolated),
 /// and its own row, which belongs to no place, is B times the old one in both methods.
 ///
+/// Around mixer blocks the token mixers change: TokenProjection as a spatial weight does, TokenMlp and TokenGlu by bilinear.
+/// Learned positions stay, and are interpolated for the new grid.
+///
 /// Exact: the same grid returns the same bits. Accuracy: neither method replaces training on. On the digits of
 /// examples/classify_digits (98.3 % at 8 × 8 patches of one pixel), without any: images scaled to 12 × 12 are classified with
 /// 96.9 % by bilinear and 45.1 % by by_offset; images with a black line below and on the right, 9 × 9, with 70.5 % and 81.9 %.
 /// Errors: ArgumentError for an image without pixels or that the patches do not tile, for spatial weights that are not dense,
 /// and for bilinear causal ones.
 /// Cost: by_offset N'² copies a head and block, bilinear 2·N'·N·(N + N') flops.
-template <class T, class C>
-ImageClassifier<Stack<GmlpBlock<T>, C>> resize_grid(const ImageClassifier<Stack<GmlpBlock<T>, C>>& model, ImageSize image,
-                                                    GridResize method) {
+template <class Block, class C>
+ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, C>>& model, ImageSize image,
+                                             GridResize method) {
   const ImageSize patch = model.patch_embedding.patch;
   require<ArgumentError>(
       image.height > 0 && image.width > 0 && image.height % patch.height == 0 && image.width % patch.width == 0,
@@ -118,8 +219,8 @@ ImageClassifier<Stack<GmlpBlock<T>, C>> resize_grid(const ImageClassifier<Stack<
   *detail::length_setting(config.trunk) = config.tokens();
   const ImageSize old_grid = model.patch_embedding.grid();
   const ImageSize new_grid{image.height / patch.height, image.width / patch.width};
-  return detail::with_spatial(model, config,
-                              [&](const SpatialProjection<T>& from) { return resize_grid(from, old_grid, new_grid, method); });
+  return detail::with_token_parts(model, config,
+                                  [&](const auto& from) { return resize_grid(from, old_grid, new_grid, method); });
 }
 
 /// A spatial projection for sequences of `length` tokens. See the function for models below.
@@ -156,7 +257,16 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
   return to;
 }
 
-/// `model` for sequences of `length` tokens.
+/// The linear token mixer of a ResMLP, likewise.
+template <class T>
+TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, LengthResize method = LengthResize::exact) {
+  TokenProjection<T> to = from;
+  to.proj = resize_length(from.proj, length, method);
+  to.config.length = length;
+  return to;
+}
+
+/// `model` for sequences of `length` tokens: around gMLP blocks, or mixer blocks with TokenProjection.
 ///
 /// | spatial weight  | shorter                                  | longer                                                     |
 /// |-----------------|------------------------------------------|------------------------------------------------------------|
@@ -173,23 +283,20 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
 /// before, and know nothing of the new positions until trained on. The LengthPolicy stays.
 /// Errors: ArgumentError for length < 1 and for dense weights that only by_offset can serve.
 /// Cost: one copy of the parameters.
-template <class T, class C>
-Stack<GmlpBlock<T>, C> resize_length(const Stack<GmlpBlock<T>, C>& model, Index length,
-                                     LengthResize method = LengthResize::exact) {
+template <class Block, class C>
+Stack<Block, C> resize_length(const Stack<Block, C>& model, Index length, LengthResize method = LengthResize::exact) {
   auto config = model.config;
   *detail::length_setting(config) = length;
-  return detail::with_spatial(model, config,
-                              [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
+  return detail::with_token_parts(model, config, [&](const auto& from) { return resize_length(from, length, method); });
 }
 
 /// The same for a language model.
-template <class T, class C>
-LanguageModel<Stack<GmlpBlock<T>, C>> resize_length(const LanguageModel<Stack<GmlpBlock<T>, C>>& model, Index length,
-                                                    LengthResize method = LengthResize::exact) {
+template <class Block, class C>
+LanguageModel<Stack<Block, C>> resize_length(const LanguageModel<Stack<Block, C>>& model, Index length,
+                                             LengthResize method = LengthResize::exact) {
   auto config = model.config;
   *detail::length_setting(config.trunk) = length;
-  return detail::with_spatial(model, config,
-                              [&](const SpatialProjection<T>& from) { return resize_length(from, length, method); });
+  return detail::with_token_parts(model, config, [&](const auto& from) { return resize_length(from, length, method); });
 }
 
 }  // namespace gated

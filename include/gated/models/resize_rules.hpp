@@ -1,10 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "gated/layers/mixer_block.hpp"
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/ops/interpolation.hpp"
@@ -117,30 +120,52 @@ auto& trunk_of(Model& model) {
   }
 }
 
-/// A model of another configuration that has the parameters of `model`, and resize(gate.proj) for its spatial projections.
+/// What is built for a number of tokens in a block.
+template <class T>
+auto& token_part(GmlpBlock<T>& block) {
+  return block.gate.proj;
+}
+template <class T>
+const auto& token_part(const GmlpBlock<T>& block) {
+  return block.gate.proj;
+}
+template <class TokenMixer, class ChannelMixer>
+auto& token_part(MixerBlock<TokenMixer, ChannelMixer>& block) {
+  return block.token_mixer;
+}
+template <class TokenMixer, class ChannelMixer>
+const auto& token_part(const MixerBlock<TokenMixer, ChannelMixer>& block) {
+  return block.token_mixer;
+}
+
+/// A model of another configuration that has the parameters of `model`, and resize(token_part(block)) in its blocks.
 template <class Model, class Resize>
-Model with_spatial(const Model& model, const typename Model::Config& config, const Resize& resize) {
+Model with_token_parts(const Model& model, const typename Model::Config& config, const Resize& resize) {
   using T = typename Model::Scalar;
-  std::vector<SpatialProjection<T>> projections;  // first, so that nothing is built for what is refused
+  using Part = std::remove_cvref_t<decltype(token_part(trunk_of(model).blocks.front()))>;
+  std::vector<Part> parts;  // first, so that nothing is built for what is refused
   for (const auto& block : trunk_of(model).blocks) {
-    projections.push_back(resize(block.gate.proj));
+    parts.push_back(resize(token_part(block)));
   }
   std::vector<std::span<const T>> sources;
   for_each_parameter([&](const ParameterInfo&, auto values) { sources.push_back(values); }, model);
 
   Model result(config);
+  std::set<const T*> resized;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Part& part = token_part(trunk_of(result).blocks[i]);
+    part = std::move(parts[i]);
+    for_each_parameter([&](const ParameterInfo&, auto values) { resized.insert(values.data()); }, part);
+  }
   auto source = sources.begin();
   for_each_parameter(
-      [&](const ParameterInfo& info, auto values) {
-        if (info.role != Role::spatial) {
+      [&](const ParameterInfo&, auto values) {
+        if (resized.count(values.data()) == 0) {
           std::copy(source->begin(), source->end(), values.begin());
         }
         ++source;
       },
       result);
-  for (std::size_t i = 0; i < projections.size(); ++i) {
-    trunk_of(result).blocks[i].gate.proj = std::move(projections[i]);
-  }
   return result;
 }
 
