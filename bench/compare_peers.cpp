@@ -15,6 +15,7 @@
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/lucidrains_flash.hpp"
+#include "gated/io/timm.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
 #include "measure.hpp"
@@ -130,6 +131,22 @@ gated::NameMap flash_trunk_names() {
   return names;
 }
 
+/// timm's names of the blocks alone.
+gated::NameMap blocks_of(gated::NameMap names) {
+  for (gated::NameMap::Rule& rule : names.rules) {
+    constexpr std::string_view trunk = "trunk.";
+    rule.ours.erase(0, rule.ours.starts_with(trunk) ? trunk.size() : 0);
+  }
+  return names;
+}
+
+/// The blocks of a mixer for images, of the sizes that the file states.
+template <class Trunk, class Preset>
+Work mixer(const File& file, const Preset& preset, Threads threads) {
+  const auto model = preset({.depth = file.config.at("depth"), .channels = file.config.at("channels")}, 0);
+  return forward<Trunk>(file, model.sized_trunk(), blocks_of(gated::timm_names_for(model)), threads);
+}
+
 Work make_work(const File& file, Threads threads) {
   const std::string kind = file.config.at("kind");
   const Index channels = file.config.at("channels");
@@ -145,6 +162,12 @@ Work make_work(const File& file, Threads threads) {
   if (kind == "gau") {
     return forward<gated::GatedAttentionUnit<float>>(file, gated::gau_presets::lucidrains({.channels = channels}),
                                                      gated::lucidrains_gau_names(), threads);
+  }
+  if (kind == "mixer") {
+    return mixer<gated::MlpMixer<float>>(file, gated::timm_mixer, threads);
+  }
+  if (kind == "resmlp") {
+    return mixer<gated::ResMlp<float>>(file, gated::timm_resmlp, threads);
   }
   gated::require<gated::ArgumentError>(kind == "train_gmlp", "compare_peers: no kind of work is called ", kind, ".");
   return training(file, threads);

@@ -37,9 +37,10 @@ void flash(benchmark::State& state, bool causal) {
 }
 
 /// Pixels to logits.
-void image_classifier(benchmark::State& state) {
+template <class Config>
+void image_classifier(benchmark::State& state, const Config& config) {
   gated::Random random(1);
-  const gated::GmlpImageClassifier<float> model(gated::gmlp_s16_224(), random);
+  const gated::ImageClassifierFor<Config, float> model(config, random);
   const Matrix<float> images = Matrix<float>::Random(state.range(0), 3 * 224 * 224);
   Matrix<float> logits(images.rows(), model.out());
   Workspace<float> workspace(threads_of(state, 1));
@@ -78,7 +79,8 @@ void flash_text(benchmark::State& state) {
 
 /// GAU-α as it was published, to its hidden states.
 void gau_encoder(benchmark::State& state) {
-  const auto config = gated::gau_presets::gau_alpha_encoder({.vocabulary = 12000}, gated::gau_presets::gau_alpha({.channels = 768}));
+  const auto config =
+      gated::gau_presets::gau_alpha_encoder({.vocabulary = 12000}, gated::gau_presets::gau_alpha({.channels = 768}));
   text<gated::GauEncoder<float>>(state, config, 1, state.range(0), threads_of(state, 1));
 }
 
@@ -106,7 +108,9 @@ BENCHMARK_CAPTURE(gmlp, ti16, gmlp_ti16())->Name("models/gmlp_ti16_trunk")->Appl
 BENCHMARK_CAPTURE(gmlp, s16, gmlp_s16())->Name("models/gmlp_s16_trunk")->Apply(on_batches);
 BENCHMARK_CAPTURE(gmlp, nlp, gmlp_nlp())->Name("models/gmlp_nlp_trunk")->Apply(on_batches);
 BENCHMARK_CAPTURE(gmlp, amlp, amlp_nlp())->Name("models/amlp_nlp_trunk")->Apply(on_batches);
-BENCHMARK(image_classifier)->Name("models/gmlp_s16_224")->Apply(on_batches);
+BENCHMARK_CAPTURE(image_classifier, gmlp, gated::gmlp_s16_224())->Name("models/gmlp_s16_224")->Apply(on_batches);
+BENCHMARK_CAPTURE(image_classifier, mixer, gated::mixer_b16_224())->Name("models/mixer_b16_224")->Apply(on_batches);
+BENCHMARK_CAPTURE(image_classifier, resmlp, gated::resmlp_24_224())->Name("models/resmlp_24_224")->Apply(on_batches);
 BENCHMARK(gmlp_text)->Name("models/gmlp_language_model")->Apply(on_batches);
 BENCHMARK(flash_text)->Name("models/flash_language_model")->Apply(on_long_texts);
 BENCHMARK(gau_encoder)->Name("models/gau_alpha_encoder")->Apply(on_texts);

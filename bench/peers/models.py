@@ -110,6 +110,90 @@ class Gau(gradient_cases.GAU):
         return self.to_out((attention @ v) * gate) + x
 
 
+class Mlp(nn.Module):
+    """timm's Mlp."""
+
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(dim, hidden), nn.Linear(hidden, dim)
+
+    def forward(self, x):
+        return self.fc2(nn.functional.gelu(self.fc1(x)))
+
+
+class TokenMlp(Mlp):
+    """The same over the tokens of each channel, without transposing x."""
+
+    def forward(self, x):
+        return self.fc2.weight @ nn.functional.gelu(self.fc1.weight @ x + self.fc1.bias[:, None]) + self.fc2.bias[:, None]
+
+
+class TransposedMlp(Mlp):
+    """As timm's MixerBlock has it."""
+
+    def forward(self, x):
+        return super().forward(x.transpose(1, 2)).transpose(1, 2)
+
+
+class MixerBlock(nn.Module):
+    """timm's MixerBlock."""
+
+    def __init__(self, dim, tokens, proven):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(dim, eps=1e-6), nn.LayerNorm(dim, eps=1e-6)
+        self.mlp_tokens = (TransposedMlp if proven else TokenMlp)(tokens, dim // 2)
+        self.mlp_channels = Mlp(dim, 4 * dim)
+
+    def forward(self, x):
+        x = x + self.mlp_tokens(self.norm1(x))
+        return x + self.mlp_channels(self.norm2(x))
+
+
+class Affine(nn.Module):
+    """timm's Affine."""
+
+    def __init__(self, dim):
+        super().__init__()
+        self.alpha, self.beta = nn.Parameter(torch.ones(1, 1, dim)), nn.Parameter(torch.zeros(1, 1, dim))
+
+    def forward(self, x):
+        return torch.addcmul(self.beta, self.alpha, x)
+
+
+class ResBlock(nn.Module):
+    """timm's ResBlock; if it need not be proven, without transposing x."""
+
+    def __init__(self, dim, tokens, proven):
+        super().__init__()
+        self.norm1, self.norm2 = Affine(dim), Affine(dim)
+        self.linear_tokens = nn.Linear(tokens, tokens)
+        self.mlp_channels = Mlp(dim, 4 * dim)
+        self.ls1, self.ls2 = nn.Parameter(torch.ones(dim)), nn.Parameter(torch.ones(dim))
+        self.proven = proven
+
+    def mix_tokens(self, x):
+        if self.proven:
+            return self.linear_tokens(x.transpose(1, 2)).transpose(1, 2)
+        return self.linear_tokens.weight @ x + self.linear_tokens.bias[:, None]
+
+    def forward(self, x):
+        x = x + self.ls1 * self.mix_tokens(self.norm1(x))
+        return x + self.ls2 * self.mlp_channels(self.norm2(x))
+
+
+class MixerTrunk(nn.Module):
+    """The blocks of one of timm's mixers: features in, features out."""
+
+    def __init__(self, block, dim, depth, tokens, proven):
+        super().__init__()
+        self.blocks = nn.ModuleList(block(dim, tokens, proven) for _ in range(depth))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
 @dataclass
 class Work:
     """One row of the table. `config` is what compare_peers.cpp builds its model from."""
@@ -131,12 +215,20 @@ class Work:
         if self.kind == "flash":
             layer, rotary = (FLASH, RotaryEmbedding(32)) if proven else (Flash, Rotary(32, self.tokens, dtype))
             return FlashTrunk(layer, c["channels"], c["depth"], c["causal"], rotary)
+        if self.kind in ("mixer", "resmlp"):
+            block = MixerBlock if self.kind == "mixer" else ResBlock
+            return MixerTrunk(block, c["channels"], c["depth"], self.tokens, proven)
         return gradient_cases.GAU(c["channels"]) if proven else Gau(c["channels"], self.tokens)
 
 
 def gmlp(title, batch, tokens, channels, hidden, depth):
     return Work(f"{title}, batch {batch}", "gmlp", batch, tokens,
                 {"channels": channels, "hidden": hidden, "depth": depth, "causal": False})
+
+
+def mixer(title, kind, batch, channels, depth):
+    return Work(f"{title} trunk L{depth} d{channels} n196, batch {batch}", kind, batch, 196,
+                {"channels": channels, "depth": depth})
 
 
 def flash(causal):
@@ -149,6 +241,10 @@ WORKS = {
     "gmlp_s16_b1": gmlp("gMLP-S/16 trunk L30 d256 h1536 n196", 1, 196, 256, 1536, 30),
     "gmlp_nlp_b8": gmlp("gMLP NLP L8 d512 h3072 n512", 8, 512, 512, 3072, 8),
     "gmlp_nlp_b1": gmlp("gMLP NLP L8 d512 h3072 n512", 1, 512, 512, 3072, 8),
+    "mixer_b16_b8": mixer("Mixer-B/16", "mixer", 8, 768, 12),
+    "mixer_b16_b1": mixer("Mixer-B/16", "mixer", 1, 768, 12),
+    "resmlp_24_b8": mixer("ResMLP-24", "resmlp", 8, 384, 24),
+    "resmlp_24_b1": mixer("ResMLP-24", "resmlp", 1, 384, 24),
     "flash": flash(False),
     "flash_causal": flash(True),
     "gau_head": Work("GAU d256 e512 s128, 17 tokens", "gau", 1, 17, {"channels": 256}),
