@@ -9,6 +9,8 @@
 #include "gated/layers/gated_cross_attention.hpp"
 #include "gated/layers/glu_feed_forward.hpp"
 #include "gated/layers/mixer_block.hpp"
+#include "gated/layers/series_mixer_block.hpp"
+#include "gated/layers/softmax_gated_mlp.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/layers/token_glu.hpp"
 #include "gated/layers/token_mlp.hpp"
@@ -27,6 +29,7 @@
 #include "gated/models/presets.hpp"
 #include "gated/models/resize.hpp"
 #include "gated/models/sampling.hpp"
+#include "gated/models/tiny_time_mixer.hpp"
 #include "gated/version.hpp"
 
 #if defined(GATED_COMPILED)

@@ -201,6 +201,7 @@ class Inference {
 
   // Nothing is dropped but in training.
   static Rows embedding_dropout(const Rows& x) { return x; }
+  static Rows dropout(const Rows& x, double) { return x; }
   static auto draw_blocks(double, Index) {
     return [](std::size_t) { return true; };
   }

@@ -31,3 +31,42 @@ EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index col
     std::fill(data + visible, data + columns, T{0});
   }
 }
+
+/// The same over the columns of a matrix, each column alone.
+template <class T>
+EIGEN_DONT_INLINE void softmax_columns(T* data, Index stride, Index rows, Index columns) {
+  using V = Simd<T>;
+  for_each_vector<T>(rows > 0 ? columns : 0, [&](Index j, Index lanes) {
+    V largest = V::load(data + j, lanes);
+    for (Index i = 1; i < rows; ++i) {
+      largest = max(largest, V::load(data + i * stride + j, lanes));
+    }
+    RunningSum<T> sum;
+    for (Index i = 0; i < rows; ++i) {
+      const V value = exp_of_negative(V::load(data + i * stride + j, lanes) - largest);
+      value.store(data + i * stride + j, lanes);
+      sum.add(value);
+    }
+    const V factor = V(T{1}) / sum.lanes();
+    for (Index i = 0; i < rows; ++i) {
+      (V::load(data + i * stride + j, lanes) * factor).store(data + i * stride + j, lanes);
+    }
+  });
+}
+
+/// The backward pass through it: `gradient` holds ∂A and becomes A ⊙ (∂A - Σ_i A_ij ∂A_ij).
+template <class T>
+EIGEN_DONT_INLINE void softmax_columns_backward(const T* weights, Index weights_stride, Index rows, Index columns, T* gradient,
+                                                Index gradient_stride) {
+  using V = Simd<T>;
+  for_each_vector<T>(columns, [&](Index j, Index lanes) {
+    V product(T{0});
+    for (Index i = 0; i < rows; ++i) {
+      product = fma(V::load(weights + i * weights_stride + j, lanes), V::load(gradient + i * gradient_stride + j, lanes), product);
+    }
+    for (Index i = 0; i < rows; ++i) {
+      const V slope = V::load(gradient + i * gradient_stride + j, lanes) - product;
+      (V::load(weights + i * weights_stride + j, lanes) * slope).store(gradient + i * gradient_stride + j, lanes);
+    }
+  });
+}

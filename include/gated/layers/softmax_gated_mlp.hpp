@@ -1,0 +1,207 @@
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "gated/layers/feed_forward.hpp"
+#include "gated/layers/token_mlp.hpp"
+#include "gated/ops/softmax_gate.hpp"
+
+/// @file
+/// MLPs with a softmax gate, over channels and over tokens: the mixers of PatchTSMixer and TinyTimeMixer.
+
+namespace gated {
+
+namespace detail {
+
+/// PyTorch's start of a linear layer, weight and bias alike: uniform in ±1 / √fan-in.
+template <class Weight, class Bias>
+void fill_as_pytorch(Weight& weight, Bias& bias, Index fan_in, Random& random) {
+  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
+  fill_uniform(weight, bound, random);
+  fill_uniform(bias, bound, random);
+}
+
+}  // namespace detail
+
+/// Where a softmax gate stands.
+enum class GatePlace {
+  none,    ///< nowhere
+  before,  ///< y = MLP(g(x))
+  after    ///< y = g(MLP(x))
+};
+
+constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before", "after"); }
+
+/// The options of a feed-forward with a softmax gate.
+struct SoftmaxGatedFeedForwardConfig {
+  Index channels = 0;                 ///< C
+  Index hidden = 0;                   ///< F, between the projections; 0 for 2·C
+  GatePlace gate = GatePlace::after;  ///< where the gate stands
+  double dropout = 0;                 ///< training drops this share of the hidden numbers, and of what the MLP gives
+
+  Index hidden_channels() const { return hidden > 0 ? hidden : 2 * channels; }
+
+  template <class C = SoftmaxGatedFeedForwardConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("gate", &C::gate),
+                      setting("dropout", &C::dropout));
+  }
+};
+
+/// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b), token by token (arXiv:2306.09364, §3).
+///
+/// Shapes: x and y are N × C; y may be x.
+/// Errors: ArgumentError when built, ShapeError when run.
+/// Cost: 2·N·C·(2·F + C) flops; scratch N × (F + 2·C).
+template <class T>
+struct SoftmaxGatedFeedForward : TokenLayer<SoftmaxGatedFeedForward<T>, T> {
+  using Scalar = T;
+  using Config = SoftmaxGatedFeedForwardConfig;
+  static constexpr const char* name = "SoftmaxGatedFeedForward";
+  static constexpr const char* architecture = "gated.SoftmaxGatedFeedForward";
+
+  SoftmaxGatedFeedForwardConfig config;
+  FeedForward<T> mlp;
+  std::optional<Linear<T>> gate;  ///< W: C × C
+
+  SoftmaxGatedFeedForward() = default;
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  explicit SoftmaxGatedFeedForward(const Config& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.hidden >= 0, name, ": channels = ", c.channels,
+                           " must be positive, and hidden = ", c.hidden, " not negative.");
+    require<ArgumentError>(c.dropout >= 0 && c.dropout < 1, name, ": dropout = ", c.dropout, ", expected 0 ≤ dropout < 1.");
+    mlp = FeedForward<T>({.channels = c.channels, .hidden = c.hidden_channels()});
+    if (c.gate != GatePlace::none) {
+      gate.emplace(c.channels, c.channels);
+    }
+  }
+  /// With the parameters that a training starts from.
+  SoftmaxGatedFeedForward(const Config& c, Random& random) : SoftmaxGatedFeedForward(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const Config& c) {
+    const Count channels = c.channels, hidden = c.hidden > 0 ? Count(c.hidden) : 2 * channels;
+    return Linear<T>::value_count(channels, hidden) + Linear<T>::value_count(hidden, channels) +
+           (c.gate != GatePlace::none ? Linear<T>::value_count(channels, channels) : 0);
+  }
+
+  static constexpr auto fields() {
+    using L = SoftmaxGatedFeedForward;
+    return std::tuple{field("mlp", &L::mlp), field("gate", &L::gate)};
+  }
+
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+
+  /// PyTorch's start.
+  void initialize(Random& random) {
+    const auto start = [&](Linear<T>& linear) { detail::fill_as_pytorch(linear.weight, linear.bias, linear.in(), random); };
+    start(mlp.proj_in);
+    start(mlp.proj_out);
+    if (gate) {
+      start(*gate);
+    }
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    const auto gated = [&](const RowsOf<Run>& h, const PlaceOf<Run>& place) {
+      return softmax_gate(run, h, run(*gate, h), GateAxis::channels, place);
+    };
+    const auto h = config.gate == GatePlace::before ? gated(x, {}) : x;
+    const auto hidden = run.dropout(run(mlp.proj_in, h, {.activation = Activation::gelu}), config.dropout);
+    const auto place = config.gate == GatePlace::after ? PlaceOf<Run>() : to;
+    const auto y = run.dropout(run(mlp.proj_out, hidden, {}, place), config.dropout);
+    return config.gate == GatePlace::after ? gated(y, to) : y;
+  }
+};
+
+/// The options of an MLP over tokens with a softmax gate.
+struct SoftmaxGatedTokenMlpConfig {
+  Index channels = 0;                 ///< C
+  Index length = 0;                   ///< N, tokens
+  Index hidden = 0;                   ///< M, between the projections; 0 for 2·N
+  GatePlace gate = GatePlace::after;  ///< where the gate stands
+  double dropout = 0;                 ///< training drops this share of the hidden numbers, and of what the MLP gives
+
+  Index hidden_tokens() const { return hidden > 0 ? hidden : 2 * length; }
+
+  template <class C = SoftmaxGatedTokenMlpConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("length", &C::length), setting("hidden", &C::hidden),
+                      setting("gate", &C::gate), setting("dropout", &C::dropout));
+  }
+};
+
+/// The same over the tokens of each sequence, for each channel alike: g(h) = h ⊙ softmax(W h + b) over N tokens.
+///
+/// Shapes: x and y are rows × C; y may be x.
+/// Errors: ArgumentError when built and for a stream, since every token sees all; ShapeError for a sequence that is not N long.
+/// Cost: 2·N·C·(2·M + N) flops a sequence; scratch (M + 2·N) × C for each.
+template <class T>
+struct SoftmaxGatedTokenMlp : SequenceLayer<SoftmaxGatedTokenMlp<T>, T> {
+  using Scalar = T;
+  using Config = SoftmaxGatedTokenMlpConfig;
+  static constexpr const char* name = "SoftmaxGatedTokenMlp";
+  static constexpr const char* architecture = "gated.SoftmaxGatedTokenMlp";
+
+  SoftmaxGatedTokenMlpConfig config;
+  TokenMlp<T> mlp;
+  std::optional<SpatialProjection<T>> gate;  ///< W: N × N
+
+  SoftmaxGatedTokenMlp() = default;
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  explicit SoftmaxGatedTokenMlp(const Config& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.length > 0 && c.hidden >= 0, name, ": channels = ", c.channels,
+                           " and length = ", c.length, " must be positive, and hidden = ", c.hidden, " not negative.");
+    require<ArgumentError>(c.dropout >= 0 && c.dropout < 1, name, ": dropout = ", c.dropout, ", expected 0 ≤ dropout < 1.");
+    mlp = TokenMlp<T>({.channels = c.channels, .length = c.length, .hidden = c.hidden_tokens()});
+    if (c.gate != GatePlace::none) {
+      gate.emplace(SpatialProjectionConfig{.length = c.length});
+      gate->bias.setZero();
+    }
+  }
+  /// With the parameters that a training starts from.
+  SoftmaxGatedTokenMlp(const Config& c, Random& random) : SoftmaxGatedTokenMlp(c) { initialize(random); }
+  /// The values in one of this configuration.
+  static Count value_count(const Config& c) {
+    const Count length = c.length, hidden = c.hidden > 0 ? Count(c.hidden) : 2 * length;
+    return 2 * length * hidden + hidden + length + (c.gate != GatePlace::none ? length * length + length : Count(0));
+  }
+
+  static constexpr auto fields() {
+    using L = SoftmaxGatedTokenMlp;
+    return std::tuple{field("mlp", &L::mlp), field("gate", &L::gate)};
+  }
+
+  Index in() const { return config.channels; }
+  Index out() const { return config.channels; }
+  Index longest() const { return config.length; }
+  void check(Where where, const Sequences& sequences, Mask mask) const { mlp.check(where, sequences, mask); }
+
+  /// PyTorch's start.
+  void initialize(Random& random) {
+    const auto start = [&](SpatialProjection<T>& projection) {
+      detail::fill_as_pytorch(projection.weight, projection.bias, projection.config.length, random);
+    };
+    start(mlp.proj_in);
+    start(mlp.proj_out);
+    if (gate) {
+      start(*gate);
+    }
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    const auto gated = [&](const RowsOf<Run>& h, const PlaceOf<Run>& place) {
+      return softmax_gate(run, h, run(*gate, h), GateAxis::tokens, place);
+    };
+    const auto h = config.gate == GatePlace::before ? gated(x, {}) : x;
+    const auto hidden = run.dropout(run(mlp.proj_in, h, {.activation = Activation::gelu}), config.dropout);
+    const auto place = config.gate == GatePlace::after ? PlaceOf<Run>() : to;
+    const auto y = run.dropout(run(mlp.proj_out, hidden, {}, place), config.dropout);
+    return config.gate == GatePlace::after ? gated(y, to) : y;
+  }
+};
+
+}  // namespace gated

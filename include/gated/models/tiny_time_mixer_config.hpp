@@ -1,0 +1,191 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "gated/core/count.hpp"
+#include "gated/layers/series_mixer_block.hpp"
+#include "gated/ops/series_scaling.hpp"
+
+/// @file
+/// The options of TinyTimeMixer and PatchTSMixer, and those of published models.
+
+namespace gated {
+
+/// The options of a trunk of mixer blocks.
+struct SeriesTrunkConfig {
+  Index channels = 16;  ///< d, features of a patch
+  Index depth = 3;      ///< blocks of a level
+  Index levels = 0;     ///< adaptive patching: level k cuts each patch into 2^k, from the finest to whole ones; 0 for none
+  bool mixes_series = false;  ///< blocks mix the series of an item too
+
+  /// Into how many each patch is cut at one of the levels, which count down to 0. One where a part would have 4 features or
+  /// fewer.
+  Index parts(Index level) const {
+    const Index parts = level < 62 ? Index{1} << level : 0;
+    return parts > 0 && channels / parts > 4 ? parts : 1;
+  }
+  /// The stacks of blocks: one a level, one without levels.
+  Index stacks() const { return std::max<Index>(levels, 1); }
+
+  template <class C = SeriesTrunkConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("depth", &C::depth), setting("levels", &C::levels),
+                      setting("mixes_series", &C::mixes_series));
+  }
+};
+
+/// The options of forecast mixing: a second look at the forecasts of all series, and at what is known of the future.
+struct ForecastMixingConfig {
+  bool enabled = false;
+  Index context = 1;      ///< c, times seen before and after each
+  bool gated = true;      ///< softmax gates
+  Index depth = 0;        ///< mixer blocks over the series; 0 for none
+  bool past = true;       ///< the last numbers of the input stand before the forecast; otherwise zeros do
+  Index past_offset = 0;  ///< numbers at the end of the input that are no past
+
+  template <class C = ForecastMixingConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("enabled", &C::enabled), setting("context", &C::context), setting("gated", &C::gated),
+                      setting("depth", &C::depth), setting("past", &C::past), setting("past_offset", &C::past_offset));
+  }
+};
+
+/// How patches are told apart.
+enum class PatchPosition {
+  none,
+  learned,  ///< a learned vector each
+  sinusoid  ///< a table of sines and cosines, standardised and divided by 10, that is not trained
+};
+
+constexpr auto names_of(PatchPosition) { return words_for<PatchPosition>("none", "learned", "sinusoid"); }
+
+/// The options of a TinyTimeMixer.
+struct TinyTimeMixerConfig {
+  Index series = 1;    ///< M of an item; any number may be given where nothing mixes or chooses them
+  Index context = 64;  ///< L, numbers of each series that are seen
+  Index patch = 8;     ///< P, numbers of a patch
+  Index stride = 8;    ///< S, from one patch to the next; what does not fit is left out in front
+  Index horizon = 16;  ///< F, numbers of each series that are forecast
+  SeriesScaling scaling = SeriesScaling::standard;          ///< of each series
+  PatchPosition position = PatchPosition::none;             ///< how patches are told apart
+  Index resolutions = 0;                                    ///< frequency tokens, of which each item has one; 0 for none
+  SeriesTrunkConfig backbone = {};                          ///< the trunk
+  bool has_decoder = true;                                  ///< a second trunk after it
+  SeriesTrunkConfig decoder = {.channels = 8, .depth = 8};  ///< that trunk
+  bool raw_residual = false;                                ///< the decoder sees the patches themselves too
+  Index expansion = 2;                                      ///< hidden numbers of all MLPs, as a multiple of their inputs
+  bool gated = true;                                        ///< softmax gates in all blocks
+  bool mixes_single_patch = false;                          ///< patches are mixed even where there is only one: PatchTSMixer
+  double norm_eps = 1e-5;                                   ///< ε of all norms
+  double dropout = 0.2;                                     ///< of the backbone's MLPs, in training
+  double head_dropout = 0.2;                                ///< of the decoder's MLPs and before the head, in training
+  Index filter = 0;                                         ///< of the horizon, so many numbers are given; 0 for all
+  std::vector<Index> predicted = {};                        ///< series that are forecast; without any, all that are not known
+  std::vector<Index> known = {};                            ///< series whose future is known
+  ForecastMixingConfig forecast_mixing = {};                ///< of the forecasts
+
+  /// Patches of a series, without the prefix.
+  Index patches() const { return stride > 0 && patch > 0 && context >= patch ? (context - patch) / stride + 1 : 0; }
+  /// Rows of a series in the trunk: its patches, and one for the resolution.
+  Index tokens() const { return patches() + (resolutions > 0 ? 1 : 0); }
+  /// Numbers of each series that are given.
+  Index given() const { return filter > 0 ? filter : horizon; }
+  /// Features of a token before the head.
+  Index width() const { return has_decoder ? decoder.channels : backbone.channels; }
+  /// The series that are forecast, in ascending order, if not all are; those known in the future likewise.
+  std::vector<Index> sorted_predicted() const {
+    std::vector<Index> sorted = predicted;
+    const bool others = predicted.empty() && (!known.empty() || forecast_mixing.enabled);
+    for (Index m = 0; others && m < series; ++m) {
+      if (std::count(known.begin(), known.end(), m) == 0) {
+        sorted.push_back(m);
+      }
+    }
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  }
+  std::vector<Index> sorted_known() const {
+    std::vector<Index> sorted = known;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  }
+  /// Whether each item must have `series` series.
+  bool fixes_series() const {
+    return backbone.mixes_series || (has_decoder && decoder.mixes_series) || forecast_mixing.enabled || !predicted.empty() ||
+           !known.empty();
+  }
+
+  /// How many are forecast.
+  Index predicted_count() const {
+    return predicted.empty() ? series - static_cast<Index>(known.size()) : static_cast<Index>(predicted.size());
+  }
+
+  /// A block of a trunk whose patches are cut into `parts`.
+  SeriesMixerBlockConfig block(const SeriesTrunkConfig& trunk, Index parts, double dropped) const {
+    return {.channels = trunk.channels / parts,
+            .patches = (Count(tokens()) * parts).value(),
+            .series = trunk.mixes_series ? series : 0,
+            .expansion = expansion,
+            .gated = gated,
+            .mixes_single_patch = mixes_single_patch,
+            .norm_eps = norm_eps,
+            .dropout = dropped};
+  }
+  /// A block of the forecast mixing.
+  SeriesMixerBlockConfig forecast_block() const {
+    return {.channels = (2 * (2 * Count(forecast_mixing.context) + 1)).value(),
+            .patches = (Count(predicted_count()) + static_cast<Index>(known.size())).value(),
+            .expansion = expansion,
+            .gated = forecast_mixing.gated,
+            .mixes_single_patch = mixes_single_patch,
+            .norm_eps = norm_eps,
+            .dropout = head_dropout};
+  }
+
+  template <class C = TinyTimeMixerConfig>
+  static constexpr auto fields() {
+    return std::tuple(
+        setting("series", &C::series), setting("context", &C::context), setting("patch", &C::patch),
+        setting("stride", &C::stride), setting("horizon", &C::horizon), setting("scaling", &C::scaling),
+        setting("position", &C::position), setting("resolutions", &C::resolutions), setting("backbone", &C::backbone),
+        setting("has_decoder", &C::has_decoder), setting("decoder", &C::decoder), setting("raw_residual", &C::raw_residual),
+        setting("expansion", &C::expansion), setting("gated", &C::gated), setting("mixes_single_patch", &C::mixes_single_patch),
+        setting("norm_eps", &C::norm_eps), setting("dropout", &C::dropout), setting("head_dropout", &C::head_dropout),
+        setting("filter", &C::filter), setting("predicted", &C::predicted), setting("known", &C::known),
+        setting("forecast_mixing", &C::forecast_mixing));
+  }
+};
+
+namespace detail {
+
+/// IBM's models of one size, all of which forecast 96 numbers.
+inline TinyTimeMixerConfig published_ttm(Index context, Index patch, Index channels, Index decoder_channels,
+                                         Index resolutions = 0) {
+  return {.context = context,
+          .patch = patch,
+          .stride = patch,
+          .horizon = 96,
+          .resolutions = resolutions,
+          .backbone = {.channels = channels, .depth = 2, .levels = 3},
+          .decoder = {.channels = decoder_channels, .depth = 2}};
+}
+
+}  // namespace detail
+
+/// ibm-granite/granite-timeseries-ttm-r1 and 512-96-r2: 805,280 parameters. r2 has a head_dropout of 0.4.
+inline TinyTimeMixerConfig ttm_512_96() { return detail::published_ttm(512, 64, 192, 128); }
+/// 1024-96-r1: 946,336.
+inline TinyTimeMixerConfig ttm_1024_96_r1() { return detail::published_ttm(1024, 64, 192, 128); }
+/// 1024-96-r2: 2,964,960.
+inline TinyTimeMixerConfig ttm_1024_96_r2() { return detail::published_ttm(1024, 128, 384, 256); }
+/// 1536-96-r2: 3,081,120.
+inline TinyTimeMixerConfig ttm_1536_96_r2() { return detail::published_ttm(1536, 128, 384, 256); }
+/// 512-96-ft-r2, which is told the resolution of its series: 854,972.
+inline TinyTimeMixerConfig ttm_512_96_ft_r2() { return detail::published_ttm(512, 64, 192, 128, 8); }
+/// 1024-96-ft-r2: 3,126,076.
+inline TinyTimeMixerConfig ttm_1024_96_ft_r2() { return detail::published_ttm(1024, 128, 384, 256, 8); }
+/// 1536-96-ft-r2: 3,243,996.
+inline TinyTimeMixerConfig ttm_1536_96_ft_r2() { return detail::published_ttm(1536, 128, 384, 256, 8); }
+
+}  // namespace gated

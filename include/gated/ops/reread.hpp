@@ -1,0 +1,79 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// The same numbers as rows of another length.
+
+namespace gated {
+
+namespace detail {
+
+/// Calls `f(from, to, count)` for each run of numbers that lies in one row of both, in row-major order.
+template <class T, class F>
+void for_each_shared_run(const Rows<const T>& from, const Rows<T>& to, const F& f) {
+  const Index total = from.count * from.columns;
+  for (Index done = 0; done < total;) {
+    const Index i = done % from.columns, j = done % to.columns, count = std::min(from.columns - i, to.columns - j);
+    f(from.data + done / from.columns * from.stride + i, to.data + done / to.columns * to.stride + j, count);
+    done += count;
+  }
+}
+
+}  // namespace detail
+
+/// y = the numbers of x in row-major order, `columns` to a row: a token as several narrower ones, or several as a wider one.
+/// ∂x = ∂y, read the other way round.
+///
+/// Without a place y is x where it lies, if its rows follow each other.
+/// Errors: ShapeError where the last row would not be full.
+/// Cost: nothing, or a copy.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows reread(Run& run, const typename Run::Rows& x, Index columns, const typename Run::Place& to = {}) {
+  const Index total = run.count(x) * run.width(x);
+  require<ShapeError>(columns > 0 && total % columns == 0, "reread: x is ", run.count(x), " × ", run.width(x),
+                      ", which makes no whole number of rows of ", columns, ".");
+  const Index rows = total / columns;
+  if constexpr (Run::records) {
+    if (columns == run.width(x)) {
+      return x;
+    }
+  } else {
+    const bool follows = x.stride == x.columns || x.count <= 1;
+    if (columns == x.columns ? !to || to.data == x.data : follows && (!to || to.data == x.data)) {
+      return columns == x.columns ? x : typename Run::Rows(x.data, rows, columns, columns, x.scratch);
+    }
+  }
+  const auto place = [&]() -> typename Run::Rows {
+    if constexpr (!Run::records) {
+      if (!to) {
+        return {run.take(total), rows, columns, columns, true};
+      }
+    }
+    return run.make(rows, columns, to);
+  };
+  const auto y = place();
+  const auto copy = [](const T* from, T* target, Index count) { std::copy_n(from, count, target); };
+  detail::for_each_shared_run<T>(run[x], run[y], copy);
+  if constexpr (Run::records) {
+    run.push([x, y, copy](auto& back) {
+      if (!back.wants_gradient(x)) {
+        return;
+      }
+      const ConstView<T> dy = back.gradient(y);
+      auto [dx, fresh] = back.target(x);
+      if (fresh) {
+        detail::for_each_shared_run<T>(dy, dx, copy);
+      } else {
+        detail::for_each_shared_run<T>(dy, dx, [](const T* from, T* target, Index count) {
+          std::transform(from, from + count, target, target, std::plus<T>());
+        });
+      }
+    });
+  }
+  return y;
+}
+
+}  // namespace gated

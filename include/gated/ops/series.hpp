@@ -1,0 +1,188 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "gated/core/sequences.hpp"
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// Time series cut, chosen and put together: ops with their derivatives, all of which move numbers and compute none.
+///
+/// A row is a series; an item is some consecutive series.
+
+namespace gated {
+
+namespace detail {
+
+/// y = the numbers of x that `f` names, and ∂x += ∂y at the same places. `f(visit)` calls `visit(row of x, column, row of y,
+/// column, count)` for runs of numbers that lie next to each other. It is copied as bytes: see Tape::push().
+template <class Run, class F, class T = typename Run::Scalar>
+void move_numbers(Run& run, const typename Run::Rows& x, const typename Run::Rows& y, const F& f) {
+  const ConstView<T> from = run[x];
+  View<T> to = run[y];
+  f([&](Index x_row, Index x_column, Index y_row, Index y_column, Index count) {
+    std::copy_n(&from.coeffRef(x_row, x_column), count, &to.coeffRef(y_row, y_column));
+  });
+  if constexpr (Run::records) {
+    run.push([x, y, f](auto& back) {
+      if (!back.wants_gradient(x)) {
+        return;
+      }
+      const ConstView<T> dy = back.gradient(y);
+      View<T> dx = accumulator(back, x);
+      f([&](Index x_row, Index x_column, Index y_row, Index y_column, Index count) {
+        dx.row(x_row).segment(x_column, count) += dy.row(y_row).segment(y_column, count);
+      });
+    });
+  }
+}
+
+}  // namespace detail
+
+/// How series are cut into windows.
+struct Windows {
+  Index first = 0;     ///< where the first begins
+  Index length = 0;    ///< of each
+  Index stride = 1;    ///< from one to the next
+  Index count = 0;     ///< of each series
+  Index together = 1;  ///< series whose windows of the same time stand below each other; the next time follows
+};
+
+/// The windows of each series as rows: patches. They may overlap.
+/// Shapes: x is rows × L, y is (rows · count) × length.
+/// Errors: ShapeError for windows that go past the end.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows cut_windows(Run& run, const typename Run::Rows& x, const Windows& w) {
+  const Index rows = run.count(x), last = w.first + w.length + w.stride * (w.count - 1);
+  require<ShapeError>(last <= run.width(x) && rows % w.together == 0, "cut_windows: ", w.count, " windows of ", w.length,
+                      " numbers from ", w.first, " on, ", w.stride, " apart, do not fit in x, which is ", rows, " × ",
+                      run.width(x), ".");
+  const auto y = run.make(rows * w.count, w.length);
+  detail::move_numbers(run, x, y, [w, rows](const auto& visit) {
+    for (Index r = 0; r < rows; ++r) {
+      for (Index t = 0; t < w.count; ++t) {
+        visit(r, w.first + t * w.stride, ((r / w.together) * w.count + t) * w.together + r % w.together, 0, w.length);
+      }
+    }
+  });
+  return y;
+}
+
+/// Some series of each item of `series`, in the order of `chosen`, and their first `columns` numbers.
+/// `chosen` must stay until the backward pass is over.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows choose_series(Run& run, const typename Run::Rows& x, Index series, std::span<const Index> chosen,
+                                 Index columns) {
+  const Index items = run.count(x) / series, number = static_cast<Index>(chosen.size());
+  const auto y = run.make(items * number, columns);
+  detail::move_numbers(run, x, y, [=](const auto& visit) {
+    for (Index row = 0; row < items * number; ++row) {
+      visit(row / number * series + chosen[static_cast<std::size_t>(row % number)], 0, row, 0, columns);
+    }
+  });
+  return y;
+}
+
+/// Each item of `rows` × C as its transpose, C × `rows`.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows transpose_items(Run& run, const typename Run::Rows& x, Index rows) {
+  const Index items = run.count(x) / rows, columns = run.width(x);
+  const auto y = run.make(items * columns, rows);
+  detail::move_numbers(run, x, y, [=](const auto& visit) {
+    for (Index b = 0; b < items; ++b) {
+      for (Index j = 0; j < columns; ++j) {
+        for (Index i = 0; i < rows; ++i) {
+          visit(b * rows + i, j, b * columns + j, i, 1);
+        }
+      }
+    }
+  });
+  return y;
+}
+
+/// y = x with a row before every `length` rows: for all series of item b row b of `first`, or zeros where there is none. The
+/// run's sequences are the items, counted in series.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows prepend_to_series(Run& run, const typename Run::Rows& first, const typename Run::Rows& x, Index length) {
+  const Index series = run.count(x) / length, columns = run.width(x);
+  const auto y = run.make(series * (length + 1), columns);
+  detail::move_numbers(run, x, y, [=](const auto& visit) {
+    for (Index row = 0; row < series * length; ++row) {
+      visit(row, 0, row + row / length + 1, 0, columns);
+    }
+  });
+  if (!first) {
+    View<T> rows = run[y];
+    for (Index i = 0; i < series; ++i) {
+      rows.row(i * (length + 1)).setZero();
+    }
+    return y;
+  }
+  const auto put = [length, columns](const Sequences& items, const auto& visit) {
+    for (Index b = 0; b < items.count(); ++b) {
+      for (Index i = 0; i < items.length(b); ++i) {
+        visit(b, 0, (items.offset(b) + i) * (length + 1), 0, columns);
+      }
+    }
+  };
+  if constexpr (Run::records) {
+    detail::move_numbers(run, first, y, [put, &tape = run.tape(), kept = run.kept_sequences()](const auto& visit) {
+      put(tape.sequences(kept), visit);
+    });
+  } else {
+    detail::move_numbers(run, first, y, [&](const auto& visit) { put(run.sequences(), visit); });
+  }
+  return y;
+}
+
+/// How the series around a forecast are laid out: see surround_forecast().
+struct ForecastSurroundings {
+  Index series = 0;                  ///< M, of an item
+  std::span<const Index> predicted;  ///< those that are forecast
+  std::span<const Index> known;      ///< those known in the future, which follow
+  Index horizon = 0;                 ///< F, forecast times
+  Index context = 0;                 ///< c, times before and after them
+  Index past_end = 0;                ///< where the past ends in x; 0 for zeros in its place
+};
+
+/// For each item the rows [past | forecast | zeros] of the predicted series, then [past | future | zeros] of the known ones:
+/// c + F + c numbers, the past being c numbers of x.
+/// Shapes: forecast is (items · predicted) × F; x is (items · M) × L; future is (items · M) × F or more, absent where no series
+/// is known. What the spans refer to must stay until the backward pass is over.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows surround_forecast(Run& run, const typename Run::Rows& forecast, const typename Run::Rows& x,
+                                     const typename Run::Rows& future, const ForecastSurroundings& s) {
+  const Index p = static_cast<Index>(s.predicted.size()), q = p + static_cast<Index>(s.known.size());
+  const Index items = run.count(x) / s.series, c = s.context;
+  const auto y = run.make(items * q, c + s.horizon + c);
+  View<T> all = run[y];
+  all.setZero();
+  detail::move_numbers(run, forecast, y, [=](const auto& visit) {
+    for (Index row = 0; row < items * p; ++row) {
+      visit(row, 0, row / p * q + row % p, c, s.horizon);
+    }
+  });
+  const auto series = [s, p](Index k) {
+    return k < p ? s.predicted[static_cast<std::size_t>(k)] : s.known[static_cast<std::size_t>(k - p)];
+  };
+  if (s.past_end > 0 && c > 0) {
+    detail::move_numbers(run, x, y, [=](const auto& visit) {
+      for (Index row = 0; row < items * q; ++row) {
+        visit(row / q * s.series + series(row % q), s.past_end - c, row, 0, c);
+      }
+    });
+  }
+  if (q > p) {
+    detail::move_numbers(run, future, y, [=](const auto& visit) {
+      for (Index b = 0; b < items; ++b) {
+        for (Index k = p; k < q; ++k) {
+          visit(b * s.series + series(k), 0, b * q + k, c, s.horizon);
+        }
+      }
+    });
+  }
+  return y;
+}
+
+}  // namespace gated

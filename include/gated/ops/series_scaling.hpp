@@ -1,0 +1,200 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "gated/core/mask.hpp"
+#include "gated/core/words.hpp"
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// Time series brought to one scale, and forecasts back to theirs: ops with their derivatives.
+
+namespace gated {
+
+/// What a series is divided by, and what is taken away before.
+enum class SeriesScaling {
+  standard,  ///< μ = its mean, σ = √(variance + 1e-5)
+  mean,      ///< μ = 0, σ = the mean of |x|, at least 1e-10
+  none       ///< μ = 0, σ = 1
+};
+
+constexpr auto names_of(SeriesScaling) { return words_for<SeriesScaling>("standard", "mean", "none"); }
+
+/// Series after scale_series().
+template <class RowsType>
+struct ScaledSeries {
+  RowsType x;         ///< (x - μ) / σ
+  RowsType location;  ///< μ, one to a row
+  RowsType scale;     ///< σ, one to a row
+};
+
+namespace detail {
+
+/// What the moments of a row are made of.
+template <class T>
+struct SeriesMoments {
+  SeriesScaling scaling;
+  const std::uint8_t* observed;  ///< rows × columns, or nullptr where all are
+  Index columns;
+
+  bool counts(Index row, Index column) const { return observed == nullptr || observed[row * columns + column] != 0; }
+  Index counted(Index row) const {
+    return observed == nullptr
+               ? columns
+               : columns - std::count(observed + row * columns, observed + (row + 1) * columns, std::uint8_t{0});
+  }
+  /// Σ f(x) over what is observed.
+  template <class F>
+  double sum(const ConstView<T>& x, Index row, const F& f) const {
+    const T* const values = &x.coeffRef(row, 0);
+    double sums[4] = {0, 0, 0, 0};  // none of which waits for another
+    for (Index j = 0; j < columns; ++j) {
+      sums[j % 4] += counts(row, j) ? f(static_cast<double>(values[j])) : 0;
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+};
+
+inline constexpr double least_series_scale = 1e-10, series_variance_eps = 1e-5;
+
+/// Calls `f(row)` for each row of other items that the same series has: number `row - offset` of its item.
+template <class F>
+void for_each_same_series(const Sequences& items, Index row, const F& f) {
+  const Index own = items.first_from(row + 1) - 1, series = row - items.offset(own);
+  for (Index b = 0; b < items.count(); ++b) {
+    if (series < items.length(b)) {
+      f(items.offset(b) + series);
+    }
+  }
+}
+
+/// The backward pass through scale_series(). ∂σ/∂x = x̂ / c for the standard scaling, because Σ (x - μ) = 0.
+template <class Back, class Variable, class T = typename Back::Scalar>
+void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>& y, const SeriesMoments<T>& moments,
+                           const Sequences& items) {
+  const ConstView<T> values = back[x], scaled = back[y.x], scale = back[y.scale];
+  const ConstView<T> d_scaled = back.gradient(y.x), d_location = back.gradient(y.location), d_scale = back.gradient(y.scale);
+  View<T> dx = accumulator(back, x);
+  for (Index i = 0; i < values.rows(); ++i) {
+    const double sigma = static_cast<double>(scale(i, 0));
+    double through_location = static_cast<double>(d_location(i, 0)), through_scale = static_cast<double>(d_scale(i, 0));
+    for (Index j = 0; j < values.cols(); ++j) {
+      const double slope = static_cast<double>(d_scaled(i, j)) / sigma;
+      through_location -= slope;
+      through_scale -= slope * static_cast<double>(scaled(i, j));
+      dx(i, j) += static_cast<T>(slope);
+    }
+    const Index counted = moments.counted(i);
+    if (moments.scaling == SeriesScaling::standard) {
+      const double count = std::max(static_cast<double>(counted), 1.0);
+      for (Index j = 0; j < values.cols(); ++j) {
+        const double share = (through_location + through_scale * static_cast<double>(scaled(i, j))) / count;
+        dx(i, j) += moments.counts(i, j) ? static_cast<T>(share) : T{0};
+      }
+    } else if (moments.scaling == SeriesScaling::mean && sigma > detail::least_series_scale) {
+      const auto give = [&](Index row, double count) {
+        for (Index j = 0; j < values.cols(); ++j) {
+          if (moments.counts(row, j) && values(row, j) != T{0}) {
+            const double share = through_scale / count;
+            dx(row, j) += static_cast<T>(values(row, j) > T{0} ? share : -share);
+          }
+        }
+      };
+      if (counted > 0) {
+        give(i, static_cast<double>(counted));
+      } else {
+        double count = 0;
+        detail::for_each_same_series(items, i, [&](Index other) { count += static_cast<double>(moments.counted(other)); });
+        detail::for_each_same_series(items, i, [&](Index other) { give(other, std::max(count, 1.0)); });
+      }
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Each row of x, a series, as (x - μ) / σ, with μ and σ of what `observed` marks by 1; all of it where it is empty.
+///
+/// What is not observed is scaled too. The mean of a series of which nothing is observed is that of the same series in the
+/// other items, the run's sequences.
+/// Shapes: x is rows × L, observed has rows · L entries and must stay until the backward pass is over; μ and σ are rows × 1.
+/// Errors: ShapeError.
+/// Cost: three passes over x; sums are in double.
+template <class Run, class T = typename Run::Scalar>
+ScaledSeries<typename Run::Rows> scale_series(Run& run, const typename Run::Rows& x, SeriesScaling scaling, Mask observed) {
+  const Index rows = run.count(x), columns = run.width(x);
+  require<ShapeError>(observed.empty() || static_cast<Index>(observed.size()) == rows * columns, "scale_series: the mask has ",
+                      observed.size(), " entries, expected ", rows, " × ", columns, ", one for each number of x.");
+  ScaledSeries<typename Run::Rows> y{run.make(rows, columns), run.make(rows, 1), run.make(rows, 1)};
+  const detail::SeriesMoments<T> moments{scaling, observed.empty() ? nullptr : observed.data(), columns};
+  const ConstView<T> values = run[x];
+  View<T> scaled = run[y.x], location = run[y.location], scale = run[y.scale];
+  const Sequences& items = run.sequences();
+  for_each_row(rows, run.workspace(), [&](Index i) {
+    double mean = 0, deviation = 1;
+    const auto counted = static_cast<double>(moments.counted(i));
+    if (scaling == SeriesScaling::standard) {
+      const double count = std::max(counted, 1.0);
+      mean = moments.sum(values, i, [](double v) { return v; }) / count;
+      const double squares = moments.sum(values, i, [mean](double v) { return (v - mean) * (v - mean); });
+      deviation = std::sqrt(squares / count + detail::series_variance_eps);
+    } else if (scaling == SeriesScaling::mean) {
+      const auto magnitude = [](double v) { return std::abs(v); };
+      double sum = 0, count = counted;
+      if (counted > 0) {
+        sum = moments.sum(values, i, magnitude);
+      } else {
+        detail::for_each_same_series(items, i, [&](Index other) {
+          sum += moments.sum(values, other, magnitude);
+          count += static_cast<double>(moments.counted(other));
+        });
+        count = std::max(count, 1.0);
+      }
+      deviation = sum / count;
+      deviation = deviation < detail::least_series_scale ? detail::least_series_scale : deviation;  // a NaN stays one
+    }
+    location(i, 0) = static_cast<T>(mean);
+    scale(i, 0) = static_cast<T>(deviation);
+    const double factor = 1 / deviation;
+    for (Index j = 0; j < columns; ++j) {
+      scaled(i, j) = static_cast<T>((static_cast<double>(values(i, j)) - mean) * factor);
+    }
+  });
+  if constexpr (Run::records) {
+    run.push([x, y, moments, kept = run.kept_sequences()](auto& back) {
+      if (back.wants_gradient(x)) {
+        detail::scale_series_backward(back, x, y, moments, back.sequences(kept));
+      }
+    });
+  }
+  return y;
+}
+
+/// y = x ⊙ σ + μ, row by row: undoes scale_series(). ∂x = ∂y ⊙ σ, ∂σ = Σ ∂y ⊙ x, ∂μ = Σ ∂y.
+/// Errors: ShapeError.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows unscale_series(Run& run, const typename Run::Rows& x, const typename Run::Rows& location,
+                                  const typename Run::Rows& scale, const typename Run::Place& to) {
+  for (const auto& moment : {location, scale}) {
+    require<ShapeError>(run.count(moment) == run.count(x) && run.width(moment) == 1, "unscale_series: location and scale are ",
+                        run.count(moment), " × ", run.width(moment), ", expected ", run.count(x), " × 1.");
+  }
+  const auto y = run.make(run.count(x), run.width(x), to);
+  const auto column = [](const View<T>& moment) { return per_row<T>(moment.data(), moment.outerStride()); };
+  assign<T>(run[y], run.workspace(), reader<T>(run[x]) * column(run[scale]) + column(run[location]));
+  if constexpr (Run::records) {
+    run.push([x, location, scale, y, column](auto& back) {
+      const ConstView<T> dy = back.gradient(y), values = back[x];
+      View<T> d_location = accumulator(back, location), d_scale = accumulator(back, scale);
+      for (Index i = 0; i < dy.rows(); ++i) {
+        d_location(i, 0) += dy.row(i).sum();
+        d_scale(i, 0) += dy.row(i).dot(values.row(i));
+      }
+      add_gradient(back, x, reader<T>(dy) * column(back[scale]));
+    });
+  }
+  return y;
+}
+
+}  // namespace gated

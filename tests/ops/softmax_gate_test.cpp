@@ -1,0 +1,111 @@
+#include "gated/ops/softmax_gate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/ops/op.hpp"
+
+namespace gated {
+namespace {
+
+using test::random_matrix;
+
+template <class T>
+class SoftmaxGateOf : public ::testing::Test {
+ protected:
+  static Matrix<T> gated(const Matrix<T>& x, const Matrix<T>& z, const Sequences& sequences, GateAxis axis) {
+    Workspace<T> workspace;
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, sequences);
+    return run[softmax_gate(run, input_rows<T>(x), input_rows<T>(z), axis)];
+  }
+};
+using Scalars = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(SoftmaxGateOf, Scalars, );
+
+TYPED_TEST(SoftmaxGateOf, EqualsItsFormulaAlongBothAxesForEveryWidth) {
+  using T = TypeParam;
+  const Sequences sequences = Sequences::of_lengths({7, 0, 1, 4});
+  constexpr auto epsilon = static_cast<long double>(std::numeric_limits<T>::epsilon());
+  for (Index columns = 1; columns <= 40; ++columns) {
+    const Matrix<T> x = random_matrix<T>(12, columns, 1), z = random_matrix<T>(12, columns, 2, 3.0);
+    for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
+      const Matrix<T> y = this->gated(x, z, sequences, axis);
+      for (Index b = 0; b < sequences.count(); ++b) {
+        for (Index i = sequences.offset(b); i < sequences.offset(b) + sequences.length(b); ++i) {
+          for (Index j = 0; j < columns; ++j) {
+            long double sum = 0;
+            const bool along_tokens = axis == GateAxis::tokens;
+            for (Index k = 0; k < (along_tokens ? sequences.length(b) : columns); ++k) {
+              sum += std::exp(static_cast<long double>(along_tokens ? z(sequences.offset(b) + k, j) : z(i, k)));
+            }
+            const long double share = std::exp(static_cast<long double>(z(i, j))) / sum;
+            ASSERT_TRUE(test::close(y(i, j), static_cast<long double>(x(i, j)) * share, 16 * epsilon))
+                << i << ", " << j << " of " << columns;
+          }
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(SoftmaxGateOf, TakesScoresOfAnySize) {
+  using T = TypeParam;
+  Matrix<T> x = Matrix<T>::Ones(3, 19), z = Matrix<T>::Constant(3, 19, T(-1e30));
+  z.row(1).setConstant(T(1e30));
+  Matrix<T> expected = Matrix<T>::Zero(3, 19);
+  expected.row(1).setOnes();
+  EXPECT_EQ(this->gated(x, z, Sequences::single(3), GateAxis::tokens), expected);
+}
+
+TYPED_TEST(SoftmaxGateOf, KeepsANanInItsColumn) {
+  using T = TypeParam;
+  const Matrix<T> x = Matrix<T>::Ones(5, 19), z = random_matrix<T>(5, 19, 3);
+  const Matrix<T> clean = this->gated(x, z, Sequences::of_lengths({3, 2}), GateAxis::tokens);
+  for (const Index row : {0, 1, 2}) {
+    Matrix<T> bad = z;
+    bad(row, 4) = std::numeric_limits<T>::quiet_NaN();
+    Matrix<T> y = this->gated(x, bad, Sequences::of_lengths({3, 2}), GateAxis::tokens);
+    EXPECT_TRUE(y.col(4).head(3).array().isNaN().all()) << row;
+    y.col(4).head(3) = clean.col(4).head(3);
+    EXPECT_TRUE(test::same_bits(y, clean)) << row;
+  }
+}
+
+TEST(SoftmaxGate, IsTheSameInEveryRunAndTakesGradientsBack) {
+  for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
+    for (const Index channels : {1, 5, 40}) {
+      test::expect_op(
+          [axis](auto& run, const auto& x, const auto& to) {
+            using T = typename std::remove_cvref_t<decltype(run)>::Scalar;
+            return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis, to);
+          },
+          {.in = channels, .out = channels, .streams = axis == GateAxis::channels});
+    }
+  }
+}
+
+TEST(SoftmaxGate, LeavesScoresThatItMayNotOverwrite) {
+  const auto x = random_matrix<double>(6, 5, 1), z = random_matrix<double>(6, 5, 2);
+  const Matrix<double> before = z;
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::single(6));
+  softmax_gate(run, input_rows<double>(x), input_rows<double>(z), GateAxis::tokens);
+  EXPECT_TRUE(test::same_bits(z, before));
+}
+
+TEST(SoftmaxGate, RefusesOtherShapes) {
+  const auto x = random_matrix<double>(6, 5, 1), z = random_matrix<double>(6, 4, 2);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::single(6));
+  EXPECT_EQ(test::message_of<ShapeError>(
+                [&] { softmax_gate(run, input_rows<double>(x), input_rows<double>(z), GateAxis::channels); }),
+            "softmax_gate: x is 6 × 5 and z is 6 × 4, expected equal shapes.");
+}
+
+}  // namespace
+}  // namespace gated
