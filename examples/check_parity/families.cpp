@@ -5,10 +5,19 @@
 namespace parity {
 
 std::span<const std::span<const Family>> all_families() {
-  static const std::array lists{
-      timm_families(),   glu_families(),      lucidrains_gmlp_families(), labml_families(),       lucidrains_flash_families(),
-      junnyu_families(), mmpose_families(),   hf_fnet_families(),         synthesizer_families(), external_attention_families(),
-      vit_ff_families(), component_families()};
+  static const std::array lists{timm_families(),
+                                glu_families(),
+                                lucidrains_gmlp_families(),
+                                labml_families(),
+                                lucidrains_flash_families(),
+                                junnyu_families(),
+                                mmpose_families(),
+                                hf_fnet_families(),
+                                synthesizer_families(),
+                                external_attention_families(),
+                                vit_ff_families(),
+                                time_mixer_families(),
+                                component_families()};
   return lists;
 }
 

@@ -56,6 +56,7 @@ std::span<const Family> hf_fnet_families();
 std::span<const Family> synthesizer_families();
 std::span<const Family> external_attention_families();
 std::span<const Family> vit_ff_families();
+std::span<const Family> time_mixer_families();
 std::span<const Family> component_families();
 
 /// Every list.

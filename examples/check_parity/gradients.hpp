@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -29,21 +30,51 @@ class Inputs {
   std::vector<std::pair<std::string, gated::Variable>> made_;
 };
 
+/// The gradients in the file of all parameters but the frozen ones, as a model; each that the file has must be used.
+template <class Model, class IsFrozen>
+void load_unfrozen(Model& gradient, const CaseFile& file, const gated::NameMap& names, const IsFrozen& is_frozen) {
+  std::size_t used = 0;
+  gated::for_each_parameter(
+      [&](const gated::ParameterInfo& info, auto values) {
+        if (info.role != gated::Role::constant && !is_frozen(info)) {
+          file.file().read("grad." + names.in_file(info.path(), info.shape).name, values);
+          ++used;
+        }
+      },
+      gradient);
+  std::size_t held = 0;
+  for (const auto& [name, entry] : file.file().tensors()) {
+    held += name.starts_with("grad.") && !file.has(name.substr(5)) ? std::size_t{1} : 0;
+  }
+  gated::require<gated::FileError>(used == held, file.name(), ": ", held, " gradients of parameters, of which ", used,
+                                   " have a parameter.");
+}
+
 /// If the case has gradients, and T is double: the gradients of Σ output ⊙ cotangent in every parameter of `model`, and in the
 /// inputs whose gradients the case has, beside the file's.
 ///
 /// `record(tape, input)` gives the output, and makes its inputs with `input`, an Inputs. `arrange(name, matrix)` brings the
-/// file's matrices into our order, and `adjust(gradient)` may change the gradients before they are compared.
+/// file's matrices into our order, and `adjust(gradient)` may change the gradients before they are compared. Parameters
+/// whose name begins with one of `frozen` have none in the file.
 template <class T, class Model, class Record, class Arrange, class Adjust>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,
-                   const Record& record, const Arrange& arrange, const Adjust& adjust) {
+                   const Record& record, const Arrange& arrange, const Adjust& adjust,
+                   const std::vector<std::string>& frozen = {}) {
   if constexpr (std::is_same_v<T, double>) {
     if (!file.has("cotangent")) {
       return;
     }
     // A gradient is a model: the file's gradients are loaded as a model's parameters are.
     Model gradient = gated::zeros_like(model), expected = gated::zeros_like(model);
-    file.load(expected, names, "grad.");
+    const auto is_frozen = [&](const gated::ParameterInfo& info) {
+      const std::string name = names.in_file(info.path(), info.shape).name;
+      return std::any_of(frozen.begin(), frozen.end(), [&](const auto& part) { return name.starts_with(part + "."); });
+    };
+    if (frozen.empty()) {
+      file.load(expected, names, "grad.");
+    } else {
+      load_unfrozen(expected, file, names, is_frozen);
+    }
     gated::Tape<T> tape;
     tape.begin(model, gradient);
     Inputs<T> inputs(tape);
@@ -58,7 +89,7 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
             return gated::Matrix<T>(
                 Eigen::Map<const gated::Matrix<T>>(values.data(), 1, static_cast<gated::Index>(values.size())));
           };
-          if (info.role != gated::Role::constant) {
+          if (info.role != gated::Role::constant && !is_frozen(info)) {
             const bool has_effect = !file.has_no_effect(names.in_file(info.path(), info.shape).name);
             result.gradients.push_back({info.path(), matrix(ours), matrix(theirs), has_effect});
           }

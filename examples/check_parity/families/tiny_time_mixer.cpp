@@ -1,0 +1,92 @@
+#include "gated/io/tiny_time_mixer.hpp"
+
+#include "../inputs.hpp"
+
+namespace parity {
+
+namespace {
+
+/// [items, times, series] of a case as we have it: a row for each series of each item. The other way round it is the same.
+template <class T>
+Matrix<T> by_series(const Matrix<T>& x, Index items) {
+  const Index times = x.rows() / items, series = x.cols();
+  Matrix<T> y(items * series, times);
+  for (Index b = 0; b < items; ++b) {
+    y.middleRows(b * series, series) = x.middleRows(b * times, times).transpose();
+  }
+  return y;
+}
+
+/// The mask likewise.
+std::vector<std::uint8_t> mask_by_series(const CaseFile& file) {
+  if (!file.has("mask")) {
+    return {};
+  }
+  const Matrix<double> mask = by_series(file.matrix<double>("mask"), file.shape("mask").at(0));
+  return {mask.data(), mask.data() + mask.size()};
+}
+
+template <class T>
+Result<T> run_forecaster(const CaseFile& file, const gated::TinyTimeMixerConfig& config, const gated::NameMap& names) {
+  gated::TinyTimeMixer<T> model(config);
+  file.load(model, names);
+  const Index items = file.shape("input").at(0), series = file.shape("input").at(2);
+  const auto sequences = Sequences::uniform(items, series);
+  const Matrix<T> whole = by_series(file.matrix<T>("input"), items);
+  const Matrix<T> x = model.last_context(whole);
+  const auto observed = mask_by_series(file);
+  const auto resolution = ids_of(file, "freq_token");
+  const Matrix<T> future = file.has("future_values") ? by_series(file.matrix<T>("future_values"), items) : Matrix<T>();
+
+  Result<T> result;
+  gated::Workspace<T> workspace;
+  const auto with_future = [&](auto options, const auto& rows) {
+    options.observed = observed;
+    options.resolution = resolution;
+    if (future.size() > 0) {
+      options.future = rows;
+    }
+    return options;
+  };
+  using Model = gated::TinyTimeMixer<T>;
+  const Matrix<T> y = model.forward(x, sequences, workspace,
+                                    with_future(gated::OptionsOf<Model, gated::Batch<T>>(), gated::input_rows<T>(future)));
+  result.output = by_series(y, items);
+
+  // Gradients: of frozen parameters there are none, and the file has none.
+  const auto frozen = argument(file.call(), "frozen", std::vector<std::string>());
+  add_gradients<T>(
+      result, file, model, names,
+      [&](auto& tape, auto& input) {
+        const auto variable = input("input", whole);
+        const Index rest = whole.cols() - config.context;
+        const auto last = rest > 0 ? tape.columns(variable, rest, config.context) : variable;
+        gated::OptionsOf<Model, gated::Recording<T>> options;
+        const auto known = future.size() > 0 ? input("future_values", future) : gated::Variable();
+        return record(tape, model, last, sequences, {}, with_future(options, known));
+      },
+      [&](const Matrix<T>& matrix) { return by_series(matrix, items); }, [](Model&) {}, frozen);
+  return result;
+}
+
+template <class T>
+Result<T> run_ttm(const CaseFile& file) {
+  const auto config = gated::ttm_config(file.arguments().dump());
+  return run_forecaster<T>(file, config, gated::ttm_names(config));
+}
+
+template <class T>
+Result<T> run_patchtsmixer(const CaseFile& file) {
+  const auto config = gated::patchtsmixer_config(file.arguments().dump());
+  return run_forecaster<T>(file, config, gated::patchtsmixer_names(config));
+}
+
+constexpr Family families[] = {
+    {"ttm", "TinyTimeMixerForPrediction", run_ttm<float>, run_ttm<double>},
+    {"patchtsmixer", "PatchTSMixerForPrediction", run_patchtsmixer<float>, run_patchtsmixer<double>}};
+
+}  // namespace
+
+std::span<const Family> time_mixer_families() { return families; }
+
+}  // namespace parity

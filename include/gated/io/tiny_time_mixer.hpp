@@ -1,0 +1,266 @@
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gated/io/mapped_file.hpp"
+#include "gated/io/model_file.hpp"
+#include "gated/models/tiny_time_mixer.hpp"
+
+/// @file
+/// Published forecasters: IBM's TinyTimeMixers (granite-tsfm) and PatchTSMixer (transformers), with their `config.json`.
+
+namespace gated {
+
+namespace detail {
+
+/// The names of a block's parameters.
+inline std::vector<NameMap::Rule> series_block_rules() {
+  std::vector<NameMap::Rule> rules;
+  for (const auto& [ours, theirs, form] : {std::tuple("series", "channel_feature_mixer", ShapeForm::drop_leading_one),
+                                           std::tuple("patch", "patch_mixer", ShapeForm::drop_leading_one),
+                                           std::tuple("feature", "feature_mixer", ShapeForm::same)}) {
+    const std::string own = ours, their = theirs;
+    rules.push_back({own + "_norm", their + ".norm.norm"});
+    rules.push_back({own + "_mixer.mlp.proj_in", their + ".mlp.fc1", form});
+    rules.push_back({own + "_mixer.mlp.proj_out", their + ".mlp.fc2", form});
+    rules.push_back({own + "_mixer.gate", their + ".gating_block.attn_layer", form});
+  }
+  return rules;
+}
+
+inline void add_series_trunk(NameMap& names, const SeriesTrunkConfig& trunk, const std::string& ours,
+                             const std::string& theirs) {
+  if (trunk.levels > 0) {
+    names.add(ours + "trunk.levels.*.blocks.*.", theirs + "mixers.*.mixer_layers.*.", series_block_rules());
+  } else {
+    names.add(ours + "trunk.levels.0.blocks.*.", theirs + "mixers.*.", series_block_rules());
+  }
+}
+
+inline NameMap forecaster_names(const char* origin, const std::string& encoder, const TinyTimeMixerConfig& c) {
+  NameMap names{.origin = origin,
+                .rules = {{"backbone.patch_embedding", encoder + "patcher"},
+                          {"backbone.position.weight", encoder + "positional_encoder.position_enc"},
+                          {"backbone.position_table.weight", encoder + "positional_encoder.position_enc"},
+                          {"backbone.prefix.embedding", encoder + "freq_mod.0"},
+                          {"backbone.prefix.proj_in", encoder + "freq_mod.1"},
+                          {"backbone.prefix.proj_out", encoder + "freq_mod.3"},
+                          {"decoder.adapter", "decoder.adapter"},
+                          {"decoder.raw", "decoder.decoder_raw_embedding"},
+                          {"head", "head.base_forecast_block"},
+                          {"forecast_mixer.embedding", "head.fcm_block.fcm_embedding"},
+                          {"forecast_mixer.gate", "head.fcm_block.fcm_gating_block.attn_layer"},
+                          {"forecast_mixer.proj", "head.fcm_block.mlp"}}};
+  add_series_trunk(names, c.backbone, "backbone.", encoder + "mlp_mixer_encoder.");
+  add_series_trunk(names, c.decoder, "decoder.", "decoder.decoder_block.");
+  names.add("forecast_mixer.mixer.blocks.*.", "head.fcm_block.exog_mixer.mixers.*.", series_block_rules());
+  return names;
+}
+
+/// The fields of a config.json, and what they are.
+class ForecasterFields {
+ public:
+  ForecasterFields(std::string_view json, const std::string& where)
+      : where_(where), fields_(parse_json<ArgumentError>(json, where, 16)) {
+    require<ArgumentError>(fields_.is_object(), where, ": expected a JSON object.");
+  }
+
+  const Json* find(const char* key) const {
+    const auto found = fields_.find(key);
+    return found == fields_.end() ? nullptr : &*found;
+  }
+  const Json* find_set(const char* key) const {
+    const Json* const value = find(key);
+    return value == nullptr || value->is_null() ? nullptr : value;
+  }
+  template <class T>
+  T get(const char* key, T missing) const {
+    if (const Json* const value = find(key)) {
+      read_json(*value, missing, key, where_);
+    }
+    return missing;
+  }
+  /// An optional number or list, null like absent.
+  template <class T>
+  T get_set(const char* key, T missing) const {
+    if (const Json* const value = find_set(key)) {
+      read_json(*value, missing, key, where_);
+    }
+    return missing;
+  }
+
+  /// Raises ArgumentError where `key` is there and not one of `wanted`.
+  void expect(const char* key, std::initializer_list<Json> wanted, const char* why) const {
+    const Json* const value = find(key);
+    require<ArgumentError>(value == nullptr || std::find(wanted.begin(), wanted.end(), *value) != wanted.end(), where_, ": ",
+                           key, " = ", value == nullptr ? "" : shown_json(*value), ", ", why);
+  }
+  /// Raises ArgumentError unless the file is of this model and class.
+  void expect_model(const char* model, const char* architecture) const {
+    expect("model_type", {model}, text("which is not the model \"", model, "\" that is built here.").c_str());
+    const Json* const list = find_set("architectures");
+    require<ArgumentError>(list == nullptr || std::find(list->begin(), list->end(), Json(architecture)) != list->end(), where_,
+                           ": architectures = ", list == nullptr ? "" : shown_json(*list), ", of which only ", architecture,
+                           " is built here.");
+    expect("norm_mlp", {"LayerNorm"}, "expected \"LayerNorm\", the only norm that is built here.");
+    expect("self_attn", {false}, "but self-attention is not built here.");
+    expect("loss", {"mse", "mae", "huber", "pinball", nullptr}, "expected \"mse\", \"mae\", \"huber\" or \"pinball\".");
+  }
+  /// True for "mix_channel".
+  bool mixes_series(const char* key) const {
+    expect(key, {"common_channel", "mix_channel"}, "expected \"common_channel\" or \"mix_channel\".");
+    return get(key, std::string("common_channel")) == "mix_channel";
+  }
+  SeriesScaling scaling() const {
+    const Json* const value = find("scaling");
+    if (value == nullptr || *value == "std" || *value == true) {
+      return SeriesScaling::standard;
+    }
+    return *value == "mean" ? SeriesScaling::mean : SeriesScaling::none;
+  }
+  PatchPosition position() const {
+    if (!get("use_positional_encoding", false)) {
+      return PatchPosition::none;
+    }
+    expect("positional_encoding_type", {"sincos", "random"}, "expected \"sincos\" or \"random\".");
+    return get("positional_encoding_type", std::string("sincos")) == "random" ? PatchPosition::learned
+                                                                              : PatchPosition::sinusoid;
+  }
+  /// Raises ArgumentError where the file states another number of patches than follows from its lengths.
+  void expect_patches(const TinyTimeMixerConfig& config) const {
+    const Index stated = get_set("num_patches", config.tokens());
+    require<ArgumentError>(stated == config.tokens(), where_, ": num_patches = ", stated,
+                           " contradicts context_length = ", config.context, ", patch_length = ", config.patch,
+                           " and patch_stride = ", config.stride, ", which give ", config.tokens(),
+                           config.resolutions > 0 ? " with the resolution prefix." : ".");
+  }
+
+  /// What both models have.
+  TinyTimeMixerConfig common(const TinyTimeMixerConfig& defaults) const {
+    TinyTimeMixerConfig c = defaults;
+    c.series = get("num_input_channels", c.series);
+    c.context = get("context_length", c.context);
+    c.patch = get("patch_length", c.patch);
+    c.stride = get("patch_stride", c.stride);
+    c.horizon = get("prediction_length", c.horizon);
+    c.scaling = scaling();
+    c.position = position();
+    c.backbone = {.channels = get("d_model", c.backbone.channels),
+                  .depth = get("num_layers", c.backbone.depth),
+                  .mixes_series = mixes_series("mode")};
+    c.expansion = get("expansion_factor", c.expansion);
+    c.gated = get("gated_attn", c.gated);
+    c.norm_eps = get("norm_eps", c.norm_eps);
+    c.dropout = get("dropout", c.dropout);
+    c.head_dropout = get("head_dropout", c.head_dropout);
+    c.predicted = get_set("prediction_channel_indices", c.predicted);
+    return c;
+  }
+
+  const std::string& where() const { return where_; }
+
+ private:
+  std::string where_;
+  Json fields_;
+};
+
+/// Raises ArgumentError for TinyTimeMixer r3, another model under the same name.
+inline void expect_no_ttm_r3(const ForecasterFields& fields) {
+  constexpr const char* why = "which only TinyTimeMixer r3 has, another model of the same name. It is not built here.";
+  for (const char* const key : {"decompose", "multi_scale", "multi_quantile_head", "use_fft_embedding"}) {
+    fields.expect(key, {false, nullptr}, why);
+  }
+  for (const char* const key : {"register_tokens", "fft_length"}) {
+    fields.expect(key, {0, nullptr}, why);
+  }
+  fields.expect("gate_mode", {"softmax", nullptr}, why);
+}
+
+}  // namespace detail
+
+/// The configuration that the `config.json` of a TinyTimeMixerForPrediction describes (granite-tsfm). Fields that it lacks have
+/// the defaults of the original; others than the original's are passed over.
+/// Errors: ArgumentError, naming the field, for values that make no sense, contradictions, and models that are not built here,
+/// r3 among them.
+inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& where = "config.json") {
+  const detail::ForecasterFields f(json, where);
+  detail::expect_no_ttm_r3(f);
+  f.expect_model("tinytimemixer", "TinyTimeMixerForPrediction");
+  f.expect("categorical_vocab_size_list", {nullptr}, "but categorical inputs are not built here.");
+  f.expect("masked_context_length", {nullptr}, "but the model of masked prediction is not built here.");
+  TinyTimeMixerConfig c = f.common({});
+  c.backbone.levels = f.get("adaptive_patching_levels", Index{0});
+  c.resolutions = f.get("resolution_prefix_tuning", false) ? f.get("frequency_token_vocab_size", Index{5}) : 0;
+  c.has_decoder = f.get("use_decoder", true);
+  c.decoder = {.channels = f.get("decoder_d_model", Index{8}),
+               .depth = f.get("decoder_num_layers", Index{8}),
+               .levels = f.get("decoder_adaptive_patching_levels", Index{0}),
+               .mixes_series = f.mixes_series("decoder_mode")};
+  c.raw_residual = f.get("decoder_raw_residual", false);
+  c.filter = f.get_set("prediction_filter_length", Index{0});
+  c.known = f.get_set("exogenous_channel_indices", std::vector<Index>());
+  ForecastMixingConfig& m = c.forecast_mixing;
+  m.enabled = f.get("enable_forecast_channel_mixing", false);
+  if (m.enabled) {  // r2 states a mixer that it does not have
+    m.context = f.get("fcm_context_length", m.context);
+    m.gated = f.get("fcm_gated_attn", true);
+    m.depth = f.get("fcm_use_mixer", false) ? f.get("fcm_mix_layers", Index{2}) : 0;
+    m.past = f.get("fcm_prepend_past", true);
+    m.past_offset = f.get_set("fcm_prepend_past_offset", Index{0});
+    require<ArgumentError>(f.find_set("fcm_prepend_past_offset") == nullptr || m.past_offset > 0, where,
+                           ": fcm_prepend_past_offset = ", m.past_offset, ", expected null or a positive number.");
+  }
+  f.expect_patches(c);
+  return c;
+}
+
+/// The same for a PatchTSMixerForPrediction (transformers).
+inline TinyTimeMixerConfig patchtsmixer_config(std::string_view json, const std::string& where = "config.json") {
+  const detail::ForecasterFields f(json, where);
+  f.expect_model("patchtsmixer", "PatchTSMixerForPrediction");
+  TinyTimeMixerConfig c =
+      f.common({.context = 32, .patch = f.get("patch_len", Index{8}), .backbone = {.channels = 8}, .has_decoder = false});
+  c.mixes_single_patch = true;
+  f.expect_patches(c);
+  return c;
+}
+
+/// The names of a TinyTimeMixer's parameters in a file of granite-tsfm.
+inline NameMap ttm_names(const TinyTimeMixerConfig& config) {
+  return detail::forecaster_names("granite-tsfm", "backbone.encoder.", config);
+}
+/// The same in a file of transformers, for a PatchTSMixer.
+inline NameMap patchtsmixer_names(const TinyTimeMixerConfig& config) {
+  return detail::forecaster_names("transformers", "model.encoder.", config);
+}
+
+/// The forecaster in a folder with `config.json` and `model.safetensors`, as published: a TinyTimeMixer (r1, r2) or, by its
+/// model_type, a PatchTSMixer.
+///
+///     const auto model = load_ttm<float>("granite-timeseries-ttm-r2");
+///
+/// Errors: as ttm_config() and load_parameters(). FileError for files that are missing or do not fit each other.
+/// Cost: one pass over the file.
+template <class T>
+TinyTimeMixer<T> load_ttm(const std::filesystem::path& folder) {
+  const std::filesystem::path config_path = folder / "config.json";
+  const MappedFile text_file(config_path);
+  const std::string_view json(reinterpret_cast<const char*>(text_file.bytes().data()), text_file.bytes().size());
+  const std::string where = config_path.string();
+  const detail::ForecasterFields fields(json, where);
+  const bool is_patchtsmixer = fields.get("model_type", std::string("tinytimemixer")) == "patchtsmixer";
+  const TinyTimeMixerConfig config = is_patchtsmixer ? patchtsmixer_config(json, where) : ttm_config(json, where);
+  const SafetensorsFile file(folder / "model.safetensors");
+  detail::expect_affordable<TinyTimeMixer<T>>(file, config);
+  TinyTimeMixer<T> model(config);
+  load_parameters(model, file, is_patchtsmixer ? patchtsmixer_names(config) : ttm_names(config));
+  return model;
+}
+
+}  // namespace gated
