@@ -4,9 +4,10 @@
     python3 convert.py INPUT [OUTPUT.safetensors] [--labels FILE] [--set KEY=VALUE]... [--part PREFIX] [--trust]
 
 INPUT is a file of PyTorch (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
-Hugging Face), or the name of a timm model, which timm then fetches. Who wrote it is told by the names of its tensors: timm,
-lucidrains (g-mlp-pytorch, FLASH-pytorch), JunnYu (FLASH-Quad, FLASH, GAU-alpha), mmpose (RTMCCBlock) and labml. The tensors
-keep their names; the configuration is read off their shapes.
+Hugging Face), or the name of a timm model, which timm then fetches. Who wrote it is told by the names of its tensors: timm
+(gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), JunnYu (FLASH-Quad, FLASH,
+GAU-alpha), mmpose (RTMCCBlock), labml and transformers (FNet). The tensors keep their names; the configuration is read off their
+shapes.
 
 Some options leave no trace in a file: set them as the original had them, or the numbers are others.
 
@@ -104,8 +105,9 @@ def read(source, trust):
         sys.exit(f"{source}: there is no such file; to fetch a model of that name, install timm.")
     model = timm.create_model(source, pretrained=True)
     beside = {"pretrained_cfg": dict(model.pretrained_cfg), "num_classes": model.num_classes}
-    if model.num_classes in (1000, 21841):
-        info = timm.data.ImageNetInfo() if model.num_classes == 1000 else timm.data.ImageNetInfo("imagenet21k")
+    subset = timm.data.infer_imagenet_subset(model)  # by the number of classes
+    if subset:
+        info = timm.data.ImageNetInfo(subset)
         beside["label_names"] = [info.index_to_description(i) for i in range(model.num_classes)]
     return model.state_dict(), beside
 
@@ -143,24 +145,60 @@ class Shapes:
 GMLP = "gated.Stack<gated.GmlpBlock>"
 
 
-def timm(shapes, beside):
-    channels, image_channels, down, across = shapes.of("stem.proj.weight")
-    hidden, tokens = shapes.of("blocks.0.mlp_channels.fc1.weight")[0], shapes.of("blocks.0.mlp_channels.gate.proj.weight")[0]
+def timm_images(shapes, beside, tokens, stem="stem."):
+    """What timm's models of images share. Their pictures are taken for squares, unless something beside the file says more."""
+    image_channels, down, across = shapes.of(stem + "proj.weight")[1:]
     described = {**beside, **beside.get("pretrained_cfg", {})}
     size = described.get("input_size") or [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
     if size[1] // down * (size[2] // across) != tokens:
         size = [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
     config = {"image": {"height": size[1], "width": size[2]}, "patch": {"height": down, "width": across},
               "image_channels": image_channels, "classes": shapes.of("head.weight")[0] if shapes.has("head.weight") else 0,
-              "stem_norm": shapes.has("stem.norm.weight"), "norm_eps": 1e-6,
-              "trunk": {"channels": channels, "hidden": hidden, "depth": shapes.count("blocks.", ".norm.weight"),
-                        "norm_eps": 1e-6, "gate_norm_eps": 1e-5}}
+              "stem_norm": shapes.has(stem + "norm.weight") or shapes.has(stem + "norm.alpha"), "norm_eps": 1e-6}
     for theirs, ours in (("mean", "pixel_mean"), ("std", "pixel_deviation"), ("crop_pct", "crop_share"),
                          ("interpolation", "interpolation")):
         if described.get(theirs) is not None:
             value = described[theirs]
             config[ours] = list(value) if isinstance(value, (list, tuple)) else value
+    return config
+
+
+def timm_gmlp(shapes, beside):
+    config = timm_images(shapes, beside, shapes.of("blocks.0.mlp_channels.gate.proj.weight")[0])
+    config["trunk"] = {"channels": shapes.of("stem.proj.weight")[0],
+                       "hidden": shapes.of("blocks.0.mlp_channels.fc1.weight")[0],
+                       "depth": shapes.count("blocks.", ".norm.weight"), "norm_eps": 1e-6, "gate_norm_eps": 1e-5}
     return f"gated.ImageClassifier<{GMLP}>", config
+
+
+IMAGENET = {"pixel_mean": [0.485, 0.456, 0.406], "pixel_deviation": [0.229, 0.224, 0.225]}
+
+
+def mixer_classifier(token_mixer, channel_mixer):
+    return f"gated.ImageClassifier<gated.Stack<gated.MixerBlock<gated.{token_mixer},gated.{channel_mixer}>>>"
+
+
+def timm_mixer(shapes, beside):
+    """MLP-Mixer, or gMixer, whose MLPs return from half of the numbers that they go to."""
+    (wide, tokens), narrow = shapes.of("blocks.0.mlp_tokens.fc1.weight"), shapes.of("blocks.0.mlp_tokens.fc2.weight")[1]
+    gated = wide != narrow
+    config = {**(IMAGENET if gated else {}), **timm_images(shapes, beside, tokens)}
+    config["trunk"] = {"depth": shapes.count("blocks.", ".norm1.weight"), "block": {
+        "channels": shapes.of("stem.proj.weight")[0], "norm_eps": 1e-6, "token_mixer": {"hidden": narrow},
+        "channel_mixer": {"hidden": shapes.of("blocks.0.mlp_channels.fc2.weight")[1]}}}
+    return mixer_classifier(*(("TokenGlu", "GluFeedForward") if gated else ("TokenMlp", "FeedForward"))), config
+
+
+def resmlp(shapes, beside, stem="stem.", tokens="linear_tokens", channels="mlp_channels"):
+    config = {**IMAGENET, **timm_images(shapes, beside, shapes.of(f"blocks.0.{tokens}.weight")[0], stem), "norm": "affine"}
+    config["trunk"] = {"depth": shapes.count("blocks.", ".norm1.alpha"), "block": {
+        "channels": shapes.of(stem + "proj.weight")[0], "token_norm": "affine", "channel_norm": "affine", "layer_scale": 1e-4,
+        "channel_mixer": {"hidden": shapes.of(f"blocks.0.{channels}.fc1.weight")[0]}}}
+    return mixer_classifier("TokenProjection", "FeedForward"), config
+
+
+def facebook_resmlp(shapes, beside):
+    return resmlp(shapes, beside, "patch_embed.", "attn", "mlp")
 
 
 def lucidrains_trunk(shapes):
@@ -281,15 +319,46 @@ def rtmcc(shapes, _):
     return "gated.GatedAttentionUnit", layer
 
 
+def rtmcc_cross(shapes, _):
+    return "gated.GatedCrossAttention", {
+        "channels": shapes.of("uv.weight")[1], "key_channels": shapes.of("k_fc.weight")[1],
+        "value_channels": shapes.of("v_fc.weight")[1], "value": shapes.of("o.weight")[1], "query_key": shapes.of("k_fc.weight")[0],
+        "bias": shapes.has("uv.bias"), "residual": "scaled" if shapes.has("res_scale.scale") else "none"}
+
+
 def labml(shapes, _):
     hidden, channels = shapes.of("proj1.weight")
     return "gated.GmlpBlock", {"length": shapes.of("sgu.weight")[0], "channels": channels, "hidden": hidden,
                                "length_policy": "slice"}
 
 
+def fnet_encoder(shapes, _):
+    hidden, channels = shapes.of("layer.0.intermediate.dense.weight")
+    return "gated.Stack<gated.MixerBlock<gated.FourierMixing,gated.FeedForward>>", {
+        "depth": shapes.count("layer.", ".fourier.output.LayerNorm.weight"),
+        "block": {"channels": channels, "norm_position": "post", "norm_eps": 1e-12,
+                  "channel_mixer": {"hidden": hidden, "activation": "gelu_tanh"}}}
+
+
+def fnet(shapes, _):
+    encoder, trunk = fnet_encoder(shapes, _)
+    pretraining = shapes.has("cls.seq_relationship.weight")
+    words = shapes.has("cls.predictions.transform.dense.weight")
+    return f"gated.LanguageModel<{encoder}>", {
+        "vocabulary": shapes.of("embeddings.word_embeddings.weight")[0],
+        "token_types": shapes.of("embeddings.token_type_embeddings.weight")[0], "position": "learned",
+        "max_length": shapes.of("embeddings.position_embeddings.weight")[0], "embedding_norm": "layer_norm",
+        "embedding_norm_eps": 1e-12, "embedding_projection": True, "pooler": True, "classes": 2 if pretraining else 0,
+        "head": {"form": "tied" if words else "none", "dense": True, "activation": "gelu_tanh", "norm_eps": 1e-12, "bias": True},
+        "trunk": trunk}
+
+
 # Who wrote a file, by how names of its tensors end, as in gated/io/origin.hpp; and what reads the configuration off the shapes.
 ORIGINS = [
-    ("timm", timm, "blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"),
+    ("timm", timm_gmlp, "blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"),
+    ("timm", timm_mixer, "blocks.0.mlp_tokens.fc1.weight", "stem.proj.weight"),
+    ("timm", resmlp, "blocks.0.linear_tokens.weight", "stem.proj.weight"),
+    ("Facebook, ResMLP", facebook_resmlp, "blocks.0.attn.weight", "blocks.0.gamma_1"),
     ("g-mlp-pytorch, gMLPVision", lucidrains_vision, "to_patch_embed.1.weight", "proj_in.0.weight"),
     ("g-mlp-pytorch, gMLP", lucidrains_text, "to_embed.weight", "proj_in.0.weight"),
     ("g-mlp-pytorch, gMLP without tokens", lambda shapes, _: (GMLP, lucidrains_trunk(shapes)), "layers.0.fn.norm.weight",
@@ -300,8 +369,11 @@ ORIGINS = [
     ("FLASHQuad_pytorch, FLASH-Quad", flash_quad, "embeddings.scaledsin_scalar", "uv.weight"),
     ("FLASHQuad_pytorch, FLASH", junnyu_flash, "embeddings.scale", "qk_offset_scale.weight"),
     ("GAU-alpha-pytorch", gau_alpha, "embeddings.word_embeddings.weight", "q_scaleoffset.weight"),
+    ("mmpose, RTMCCBlock across", rtmcc_cross, "k_fc.weight", "uv.weight"),
     ("mmpose, RTMCCBlock", rtmcc, "ln.g", "uv.weight", "gamma"),
     ("labml, GMLPBlock", labml, "proj1.weight", "sgu.weight"),
+    ("transformers, FNet", fnet, "embeddings.projection.weight", "fourier.output.LayerNorm.weight"),
+    ("transformers, FNetEncoder", fnet_encoder, "layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"),
 ]
 
 
@@ -342,7 +414,7 @@ def main():
     if known is None:
         sys.exit(f"{arguments.input}: the names are of no known origin: {', '.join(list(tensors)[:5])}, …")
     origin, describe = known[:2]
-    if describe in (rtmcc, labml) and not arguments.part:  # a unit, perhaps of a larger model
+    if describe in (rtmcc, rtmcc_cross, labml) and not arguments.part:  # a unit, perhaps of a larger model
         tensors = part_of(tensors, shapes.prefix(known[3]))
     elif len({shapes.prefix(mark) for mark in known[2:]}) == 1 and shapes.prefix(known[2]):
         tensors = part_of(tensors, shapes.prefix(known[2]))

@@ -11,7 +11,54 @@ endfunction()
 
 expect(0 "blocks.\\*.norm.weight.*\\(4 times\\).*It is a GmlpImageClassifier of 43082 parameters.*load_model<gated::GmlpImageClassifier<float>>"
        ${PROGRAM} ${DIGITS})
-expect(0 "The names are those of lucidrains|The names are those of g-mlp-pytorch" ${PROGRAM} ${CASES}/lucid_gmlp_causal.safetensors)
+
+# What the shapes of a file say, in the line that opens it: ${config}.
+function(read_off file)
+  execute_process(COMMAND ${PROGRAM} ${file} WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT code EQUAL 0 OR NOT said MATCHES "It is a ([A-Za-z]+) of [0-9]+ parameters, with the configuration\n\n  ([^\n]+)\n")
+    message(FATAL_ERROR "gated_inspect ${file}: exit code ${code}\n${said}")
+  endif()
+  set(model "${CMAKE_MATCH_1}" PARENT_SCOPE)
+  set(config "${CMAKE_MATCH_2}" PARENT_SCOPE)
+endfunction()
+
+# Every origin: the model of each case is built, and takes all of its tensors.
+set(cases
+  "timm_gmlp_small|GmlpImageClassifier"
+  "timm_mixer_grad|MixerImageClassifier"
+  "timm_gmixer_grad|GmixerImageClassifier"
+  "timm_resmlp_grad|ResmlpImageClassifier"
+  "lucid_gmlpvision|GmlpImageClassifier"
+  "lucid_gmlp_causal|GmlpLanguageModel|--set|trunk.causal=true"
+  "lucid_amlp_noncausal|GmlpLanguageModel"
+  "lucid_gmlp_circulant_noncausal|GmlpLanguageModel"
+  "lucid_gmlp_noncausal_heads4_tanh|GmlpLanguageModel|--set|trunk.gate_activation=tanh"
+  "lucid_gmlp_features_causal_grad|Gmlp|--set|causal=true"
+  "lucid_flashtr_causal|FlashLanguageModel|--set|trunk.block.causal=true|--set|trunk.block.chunk=8"
+  "lucid_flash_causal_rotary|MixedChunkAttention|--set|causal=true"
+  "lucid_gau_causal|GatedAttentionUnit|--set|causal=true"
+  "junnyu_flashquad_model|GauEncoder"
+  "junnyu_flashquad_mlm|GauEncoder"
+  "junnyu_flash_model|FlashLanguageModel"
+  "gau_alpha_softmaxplus_mask|GauEncoder"
+  "rtmcc_self|GatedAttentionUnit"
+  "rtmcc_self_relbias_small|GatedAttentionUnit"
+  "labml_gmlp_block|GmlpBlock"
+  "fnet_model|Fnet"
+  "fnet_mlm|Fnet"
+  "fnet_pretraining_grad|Fnet"
+  "fnet_encoder|FnetEncoder")
+foreach(case IN LISTS cases)
+  string(REGEX REPLACE "[|].*" "" name "${case}")
+  string(REGEX REPLACE "^[^|]*[|]([^|]*).*" "\\1" expected "${case}")
+  read_off(${CASES}/${name}.safetensors)
+  if(NOT model STREQUAL expected)
+    message(FATAL_ERROR "gated_inspect takes ${name} for a ${model}, expected a ${expected}")
+  endif()
+  set(config_of_${name} "${config}")
+endforeach()
+expect(0 "The names are those of g-mlp-pytorch.*names = gated::lucidrains_language_model_names[(]lucidrains_layout[(]file, .model[.].[)][)];.*names.prefix = .model[.].;.*names.ignored.insert[(]names.ignored.end[(][)], {.*.input."
+       ${PROGRAM} ${CASES}/lucid_gmlp_causal.safetensors)
 expect(0 "no known origin" ${PROGRAM} ${CASES}/components.safetensors)
 expect(1 "cannot open" ${PROGRAM} missing.safetensors)
 expect(2 "file is required" ${PROGRAM})
@@ -24,29 +71,16 @@ if(NOT PYTHON)
   return()
 endif()
 
-# A case file, what it is here, and options that leave no trace in it.
-set(cases
-  "timm_gmlp_small|GmlpImageClassifier"
-  "lucid_gmlpvision|GmlpImageClassifier"
-  "lucid_gmlp_causal|GmlpLanguageModel|--set|trunk.causal=true"
-  "lucid_amlp_noncausal|GmlpLanguageModel"
-  "lucid_gmlp_circulant_noncausal|GmlpLanguageModel"
-  "lucid_gmlp_noncausal_heads4_tanh|GmlpLanguageModel|--set|trunk.gate_activation=tanh"
-  "lucid_flashtr_causal|FlashLanguageModel|--set|trunk.block.causal=true|--set|trunk.block.chunk=8"
-  "lucid_flash_causal_rotary|MixedChunkAttention|--set|causal=true"
-  "lucid_gau_causal|GatedAttentionUnit|--set|causal=true"
-  "junnyu_flashquad_model|GauEncoder"
-  "junnyu_flashquad_mlm|GauEncoder"
-  "junnyu_flash_model|FlashLanguageModel"
-  "gau_alpha_softmaxplus_mask|GauEncoder"
-  "rtmcc_self|GatedAttentionUnit"
-  "rtmcc_self_relbias_small|GatedAttentionUnit"
-  "labml_gmlp_block|GmlpBlock")
+# The same configuration is read off by convert.py, unless options are given that leave no trace in a file.
 foreach(case IN LISTS cases)
   string(REPLACE "|" ";" case "${case}")
-  list(POP_FRONT case name model)
+  list(POP_FRONT case name expected)
   expect(0 "${name}.out.safetensors: " ${PYTHON} ${HERE}/convert.py ${CASES}/${name}.safetensors ${name}.out.safetensors --part model. ${case})
-  expect(0 "It is a ${model} of .*load_model<gated::${model}<float>>" ${PROGRAM} ${name}.out.safetensors)
+  expect(0 "It is a ${expected} of .*load_model<gated::${expected}<float>>" ${PROGRAM} ${name}.out.safetensors)
+  read_off(${name}.out.safetensors)
+  if(NOT case AND NOT config STREQUAL "${config_of_${name}}")
+    message(FATAL_ERROR "${name}: convert.py reads off\n${config}\nand gated_inspect\n${config_of_${name}}")
+  endif()
 endforeach()
 expect(0 "\"causal\":true" ${PROGRAM} lucid_gmlp_causal.out.safetensors)
 expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
@@ -70,3 +104,57 @@ expect(0 "more.safetensors: timm" ${PYTHON} ${HERE}/convert.py more.pth --trust)
 expect(0 "It is a GmlpImageClassifier" ${PROGRAM} more.safetensors)
 expect(1 "ZIP archive" ${PROGRAM} plain.pth)
 expect(1 "no such file; to fetch a model" ${PYTHON} -c "import sys\nsys.modules['timm'] = None\nsys.argv = ['convert.py', 'no_such_model']\nsys.path.insert(0, '${HERE}')\nsys.dont_write_bytecode = True\nimport convert\nconvert.main()")
+
+# The names of two more origins, of which there are no cases; and a model that timm fetches, by a module of that name.
+file(WRITE ${FOLDER}/others.py "
+import pathlib, sys, types, torch
+sys.path.insert(0, '${HERE}')
+import convert
+tensors, _ = convert.read_safetensors(pathlib.Path('${CASES}/timm_resmlp_grad.safetensors'))
+words = {'stem.': 'patch_embed.', 'linear_tokens': 'attn', 'mlp_channels': 'mlp', '.ls': '.gamma_'}
+facebook = {}
+for name, tensor in tensors.items():
+    if name.startswith('model.'):
+        name = name[len('model.'):]
+        for theirs, ours in words.items():
+            name = name.replace(theirs, ours)
+        facebook[name] = tensor.reshape(-1) if name.endswith(('.alpha', '.beta')) else tensor
+convert.write_safetensors('facebook.safetensors', facebook, {})
+convert.write_safetensors('across.safetensors', {'head.' + name: torch.ones(shape) for name, shape in {
+    'ln.g': [1], 'uv.weight': [7, 4], 'k_fc.weight': [3, 5], 'v_fc.weight': [4, 6], 'o.weight': [4, 4],
+    'res_scale.scale': [4]}.items()}, {})
+
+tensors, _ = convert.read_safetensors(pathlib.Path('${CASES}/timm_gmlp_small.safetensors'))
+class Model:
+    num_classes = 5
+    pretrained_cfg = {'input_size': (3, 32, 32), 'mean': (0.1, 0.2, 0.3), 'std': (0.4, 0.5, 0.6), 'crop_pct': 0.9,
+                      'interpolation': 'bilinear', 'architecture': 'gmlp_small'}
+    def state_dict(self):
+        return {name[len('model.'):]: tensor for name, tensor in tensors.items() if name.startswith('model.')}
+class Info:
+    def __init__(self, subset):
+        assert subset == 'imagenet-1k'
+    def index_to_description(self, index):
+        return 'class ' + str(index)
+def create_model(name, pretrained):
+    assert name == 'gmlp_small.fetched' and pretrained
+    return Model()
+data = types.SimpleNamespace(ImageNetInfo=Info, infer_imagenet_subset=lambda model: 'imagenet-1k')
+sys.modules['timm'] = types.SimpleNamespace(create_model=create_model, data=data)
+sys.argv = ['convert.py', 'gmlp_small.fetched', 'fetched.safetensors']
+convert.main()
+")
+expect(0 "fetched.safetensors: timm" ${PYTHON} -B others.py)
+expect(0 "It names 5 classes: class 0, .*\"pixel_mean\":\\[0.1,0.2,0.3\\].*\"crop_share\":0.9,\"interpolation\":\"bilinear\"" ${PROGRAM} fetched.safetensors)
+foreach(case "facebook|ResmlpImageClassifier" "across|GatedCrossAttention")
+  string(REPLACE "|" ";" case "${case}")
+  list(POP_FRONT case name expected)
+  read_off(${name}.safetensors)
+  set(read_by_inspect "${config}")
+  expect(0 "${name}.out.safetensors: " ${PYTHON} ${HERE}/convert.py ${name}.safetensors ${name}.out.safetensors)
+  expect(0 "It is a ${expected} of .*load_model<gated::${expected}<float>>" ${PROGRAM} ${name}.out.safetensors)
+  read_off(${name}.out.safetensors)
+  if(NOT config STREQUAL read_by_inspect)
+    message(FATAL_ERROR "${name}: convert.py reads off\n${config}\nand gated_inspect\n${read_by_inspect}")
+  endif()
+endforeach()

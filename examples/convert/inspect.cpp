@@ -1,10 +1,13 @@
 // gated_inspect: what is in a safetensors file, who wrote it, and the lines that open it. See README.md.
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <string>
+#include <type_traits>
 
 #include "common/run_main.hpp"
+#include "configurations.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
@@ -34,6 +37,13 @@ void print_tensors(const SafetensorsFile& file) {
   std::puts("");
 }
 
+/// Says what a model is.
+template <class Model>
+void print_model(const Model& model, const char* type) {
+  std::printf("It is a %s of %td parameters, with the configuration\n\n  %s\n\n", type, gated::parameter_count(model),
+              gated::to_json(model.config).c_str());
+}
+
 /// Opens the file as a Model if that is what its metadata say, and shows how.
 template <class Model>
 bool open_as(const SafetensorsFile& file, const char* type) {
@@ -42,12 +52,55 @@ bool open_as(const SafetensorsFile& file, const char* type) {
   if (architecture != Model::architecture && !is_timm) {
     return false;
   }
-  const Model model = gated::load_model<Model>(file);
-  std::printf("It is a %s of %td parameters, with the configuration\n\n  %s\n\n", type, gated::parameter_count(model),
-              gated::to_json(model.config).c_str());
+  print_model(gated::load_model<Model>(file), type);
   std::printf("These lines open it:\n\n  #include <gated/gated.hpp>\n  #include <gated/io/model_file.hpp>\n\n");
   std::printf("  const auto model = gated::load_model<gated::%s<float>>(\"%s\");\n", type, file.name().c_str());
   return true;
+}
+
+/// Opens the file as a Model of the configuration that its shapes say, and shows how.
+template <class Model>
+void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, const typename Model::Config& config) {
+  gated::NameMap names = gated::names_of(file, origin);
+  std::string ignored;
+  for (const auto& [name, tensor] : file.tensors()) {  // beside it
+    const std::string first = name.substr(0, name.find('.'));
+    if (!name.starts_with(names.prefix) &&
+        std::find(names.ignored.begin(), names.ignored.end(), first) == names.ignored.end()) {
+      names.ignored.push_back(first);
+      ignored += gated::text(ignored.empty() ? "" : ", ", "\"", gated::printable(first), "\"");
+    }
+  }
+  gated::detail::expect_affordable<Model>(file, config);
+  Model model(config);
+  gated::load_parameters(model, file, names);
+  print_model(model, origin.model);
+  const std::string preset = gated::timm_preset_of(file);
+  std::printf(
+      "%sThese lines open it:\n\n  #include <gated/gated.hpp>\n  #include <%s>\n"
+      "  #include <gated/io/checkpoint.hpp>\n  #include <gated/io/config_json.hpp>\n\n",
+      preset.empty() ? "" : ("The shapes are those of " + preset + ". ").c_str(), origin.header);
+  std::string function = origin.names;
+  if (const std::size_t file_argument = function.find("(file)"); file_argument != std::string::npos && !names.prefix.empty()) {
+    function.replace(file_argument, 6, gated::text("(file, \"", gated::printable(names.prefix), "\")"));
+  }
+  std::printf("  const gated::SafetensorsFile file(\"%s\");\n", file.name().c_str());
+  if (preset.empty()) {
+    std::printf("  gated::%s<float> model(gated::from_json<gated::%s<float>::Config>(R\"(%s)\"));\n", origin.model,
+                origin.model, gated::to_json(config).c_str());
+  } else {
+    std::printf("  gated::%s<float> model(gated::%s);\n", origin.model, preset.c_str());
+  }
+  std::printf("  gated::NameMap names = gated::%s;\n", function.c_str());
+  if (!names.prefix.empty()) {
+    std::printf("  names.prefix = \"%s\";\n", gated::printable(names.prefix).c_str());
+  }
+  if (!ignored.empty()) {
+    std::printf("  names.ignored.insert(names.ignored.end(), {%s});\n", ignored.c_str());
+  }
+  std::puts(
+      "  gated::load_parameters(model, file, names);\n\nWhat leaves no trace in a file (causal, an activation, the length of a "
+      "chunk) has the original's default here.");
 }
 
 void print_origin(const SafetensorsFile& file) {
@@ -56,18 +109,10 @@ void print_origin(const SafetensorsFile& file) {
     std::puts("The names are of no known origin. Write a NameMap for them: see gated/io/name_map.hpp.");
     return;
   }
-  const std::string preset = gated::timm_preset_of(file);
-  std::printf("The names are those of %s.%s\n\n", origin->writer,
-              preset.empty() ? "" : (" The shapes are those of " + preset + ".").c_str());
-  std::printf("These lines open it:\n\n  #include <gated/gated.hpp>\n  #include <%s>\n  #include <gated/io/checkpoint.hpp>\n\n",
-              origin->header);
-  std::printf("  const gated::SafetensorsFile file(\"%s\");\n  gated::%s<float> model(%s);\n", file.name().c_str(),
-              origin->model, preset.empty() ? "config" : ("gated::" + preset).c_str());
-  std::printf("  gated::load_parameters(model, file, gated::%s);\n", origin->names);
-  if (preset.empty()) {
-    std::puts(
-        "\nexamples/convert/convert.py reads the configuration off the shapes, and writes a file that load_model() opens.");
-  }
+  std::printf("The names are those of %s.\n\n", origin->writer);
+  inspect::with_configuration(file, *origin, [&]<class Model>(const typename Model::Config& config, std::type_identity<Model>) {
+    open_by_shapes<Model>(file, *origin, config);
+  });
 }
 
 int run(const inspect::Options& options) {
@@ -77,12 +122,17 @@ int run(const inspect::Options& options) {
     std::printf("It names %zu classes: %s, …\n\n", labels.size(), gated::printable(labels.front()).c_str());
   }
   const bool opened = open_as<gated::GmlpImageClassifier<float>>(file, "GmlpImageClassifier") ||
+                      open_as<gated::MixerImageClassifier<float>>(file, "MixerImageClassifier") ||
+                      open_as<gated::GmixerImageClassifier<float>>(file, "GmixerImageClassifier") ||
+                      open_as<gated::ResmlpImageClassifier<float>>(file, "ResmlpImageClassifier") ||
+                      open_as<gated::Fnet<float>>(file, "Fnet") || open_as<gated::FnetEncoder<float>>(file, "FnetEncoder") ||
                       open_as<gated::GmlpLanguageModel<float>>(file, "GmlpLanguageModel") ||
                       open_as<gated::FlashLanguageModel<float>>(file, "FlashLanguageModel") ||
                       open_as<gated::GauEncoder<float>>(file, "GauEncoder") || open_as<gated::Gmlp<float>>(file, "Gmlp") ||
                       open_as<gated::Flash<float>>(file, "Flash") || open_as<gated::GmlpBlock<float>>(file, "GmlpBlock") ||
                       open_as<gated::GatedAttentionUnit<float>>(file, "GatedAttentionUnit") ||
-                      open_as<gated::MixedChunkAttention<float>>(file, "MixedChunkAttention");
+                      open_as<gated::MixedChunkAttention<float>>(file, "MixedChunkAttention") ||
+                      open_as<gated::GatedCrossAttention<float>>(file, "GatedCrossAttention");
   if (!opened) {
     print_origin(file);
   }

@@ -6,6 +6,7 @@
 
 #include "files.hpp"
 #include "gated/io/checkpoint.hpp"
+#include "gated/io/origin_names.hpp"
 #include "gated/io/timm.hpp"
 
 namespace gated {
@@ -21,6 +22,13 @@ TEST(Origin, IsKnownOfEveryKindOfFileByItsNames) {
   const std::pair<const char*, const char*> cases[] = {
       {"timm_gmlp_small", "timm_names()"},
       {"timm_gmlp_small_features", "timm_names()"},
+      {"timm_mixer_grad", "timm_mixer_names()"},
+      {"timm_gmixer_grad", "timm_gmixer_names()"},
+      {"timm_resmlp_grad", "timm_resmlp_names()"},
+      {"fnet_model", "fnet_names()"},
+      {"fnet_mlm", "fnet_names()"},
+      {"fnet_pretraining_grad", "fnet_names()"},
+      {"fnet_encoder", "fnet_encoder_names()"},
       {"lucid_gmlpvision", "lucidrains_vision_names(lucidrains_layout(file))"},
       {"lucid_gmlp_causal", "lucidrains_language_model_names(lucidrains_layout(file))"},
       {"lucid_amlp_noncausal", "lucidrains_language_model_names(lucidrains_layout(file))"},
@@ -44,6 +52,27 @@ TEST(Origin, IsKnownOfEveryKindOfFileByItsNames) {
   EXPECT_EQ(origin_of_case("components"), nullptr);
 }
 
+TEST(Origin, TheFilesOfFacebooksResmlpsAreKnown) {
+  const auto path = temporary("model.safetensors");
+  ResmlpImageClassifierConfig config = resmlp_12_224();
+  config.trunk.block.channels = 4;
+  config.image = {32, 32};
+  save_parameters(ResmlpImageClassifier<float>(config), path, {}, facebook_resmlp_names());
+  const Origin* const origin = origin_of(SafetensorsFile(path));
+  ASSERT_NE(origin, nullptr);
+  EXPECT_STREQ(origin->names, "facebook_resmlp_names()");
+}
+
+TEST(Origin, NamesOfItAreThoseOfEveryKnownOneAtWhateverDepth) {
+  for (const char* name : {"timm_gmlp_small", "lucid_gmlp_causal", "lucid_gmlpvision", "fnet_mlm", "fnet_model",
+                           "junnyu_flashquad_mlm", "rtmcc_self", "labml_gmlp_block"}) {
+    const SafetensorsFile file(std::filesystem::path(GATED_REFERENCE_DIR) / text(name, ".safetensors"));
+    EXPECT_EQ(names_of(file, *origin_of(file)).prefix, "model.") << name;
+  }
+  const SafetensorsFile mlm(std::filesystem::path(GATED_REFERENCE_DIR) / "fnet_mlm.safetensors");
+  EXPECT_EQ(names_of(mlm, *origin_of(mlm)).body, "fnet.");
+}
+
 TEST(Origin, EveryKnownOneSaysWhereItsNamesAre) {
   for (const Origin& origin : known_origins) {
     const auto header = std::filesystem::path(GATED_REFERENCE_DIR) / "../../include" / origin.header;
@@ -61,6 +90,14 @@ TEST(Origin, APublishedPresetIsKnownByItsShapes) {
     save_parameters(GmlpImageClassifier<float>(config), path, {}, timm_names());
     EXPECT_EQ(timm_preset_of(SafetensorsFile(path)), preset);
   }
+  const auto preset_of = [&](const auto& config) {
+    save_parameters(ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>(config), path, {}, timm_names_for(config));
+    return timm_preset_of(SafetensorsFile(path));
+  };
+  EXPECT_EQ(preset_of(mixer_s32_224()), "mixer_s32_224()");
+  EXPECT_EQ(preset_of(mixer_s16_224(21843)), "mixer_s16_224(21843)");
+  EXPECT_EQ(preset_of(gmixer_12_224()), "gmixer_12_224()");
+  EXPECT_EQ(preset_of(resmlp_12_224(0)), "resmlp_12_224(0)");
   auto other = gmlp_ti16_224();
   other.trunk.depth = 29;
   save_parameters(GmlpImageClassifier<float>(other), path, {}, timm_names());

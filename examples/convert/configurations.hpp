@@ -1,0 +1,302 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "gated/io/labml.hpp"
+#include "gated/io/origin.hpp"
+#include "gated/layers/gated_cross_attention.hpp"
+#include "gated/models/flash_language_model.hpp"
+#include "gated/models/fnet.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "gated/models/presets.hpp"
+
+/// The configuration that the shapes in a checkpoint say, for each origin of gated/io/origin.hpp. What leaves no trace in a
+/// file (causal, an activation, the length of a chunk) has the original's default. convert.py reads the same off in Python, and
+/// a test compares the two.
+
+namespace inspect {
+
+using gated::Index, gated::text;
+
+/// The shapes in a file, by how names end.
+class Shapes {
+ public:
+  explicit Shapes(const gated::SafetensorsFile& file) : file_(file) {}
+
+  bool has(const std::string& ending) const { return gated::detail::tensor_ending(file_, ending) != nullptr; }
+
+  /// The extent of that axis. Errors: gated::FileError if there is no such tensor, or it has fewer axes.
+  Index size(const std::string& ending, std::size_t axis) const {
+    const gated::TensorEntry* const tensor = gated::detail::tensor_ending(file_, ending);
+    gated::require<gated::FileError>(tensor != nullptr && tensor->shape.size() > axis, file_.name(), ": expected a tensor ",
+                                     ending, " of ", axis + 1, " axes or more.");
+    return tensor->shape[axis];
+  }
+
+  std::size_t axes(const std::string& ending) const { return gated::detail::tensor_ending(file_, ending)->shape.size(); }
+
+  /// How many tensors `before` i `after` there are, for i from 0 on.
+  Index count(const std::string& before, const std::string& after) const {
+    return gated::detail::count_blocks(file_, before, after);
+  }
+
+ private:
+  const gated::SafetensorsFile& file_;
+};
+
+/// The side of a square of that area.
+inline Index side_of(Index area) { return static_cast<Index>(std::lround(std::sqrt(static_cast<double>(area)))); }
+
+// --- timm ---
+
+/// What timm's models for images share. Their pictures are taken for squares of `tokens` patches.
+template <class Config>
+Config with_timm_stem(Config config, const Shapes& shapes, Index tokens, const std::string& stem = "stem.") {
+  config.image_channels = shapes.size(stem + "proj.weight", 1);
+  config.patch = {shapes.size(stem + "proj.weight", 2), shapes.size(stem + "proj.weight", 3)};
+  config.image = {side_of(tokens) * config.patch.height, side_of(tokens) * config.patch.width};
+  config.classes = shapes.has("head.weight") ? shapes.size("head.weight", 0) : 0;
+  config.stem_norm = shapes.has(stem + "norm.weight") || shapes.has(stem + "norm.alpha");
+  return config;
+}
+
+inline gated::GmlpImageClassifierConfig timm_gmlp(const Shapes& shapes) {
+  auto config = gated::timm_gmlp(shapes.size("stem.proj.weight", 0));
+  config.trunk.hidden = shapes.size("blocks.0.mlp_channels.fc1.weight", 0);
+  config.trunk.depth = shapes.count("blocks.", ".norm.weight");
+  return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_channels.gate.proj.weight", 0));
+}
+
+/// An MLP-Mixer, or with gMixer's preset a gMixer.
+template <class Config>
+Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes&, Index)) {
+  auto config = preset({.depth = shapes.count("blocks.", ".norm1.weight"), .channels = shapes.size("stem.proj.weight", 0)}, 0);
+  config.trunk.block.token_mixer.hidden = shapes.size("blocks.0.mlp_tokens.fc2.weight", 1);
+  config.trunk.block.channel_mixer.hidden = shapes.size("blocks.0.mlp_channels.fc2.weight", 1);
+  return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_tokens.fc1.weight", 1));
+}
+
+/// timm's ResMLP, or with the words of its authors theirs.
+inline gated::ResmlpImageClassifierConfig resmlp(const Shapes& shapes, const std::string& stem, const std::string& tokens,
+                                                 const std::string& channels) {
+  auto config = gated::timm_resmlp(
+      {.depth = shapes.count("blocks.", ".norm1.alpha"), .channels = shapes.size(stem + "proj.weight", 0)}, 0);
+  config.trunk.block.channel_mixer.hidden = shapes.size("blocks.0." + channels + ".fc1.weight", 0);
+  return with_timm_stem(config, shapes, shapes.size("blocks.0." + tokens + ".weight", 0), stem);
+}
+
+// --- g-mlp-pytorch ---
+
+inline gated::GmlpConfig lucidrains_trunk(const Shapes& shapes) {
+  const bool shifted = shapes.has("layers.0.fn.fn.fn.proj_in.0.weight");
+  const std::string block = shifted ? "layers.0.fn.fn.fn." : "layers.0.fn.fn.", gate = block + "sgu.";
+  gated::GmlpConfig config{.channels = shapes.size(block + "proj_in.0.weight", 1),
+                           .hidden = shapes.size(block + "proj_in.0.weight", 0),
+                           .depth = shapes.count("layers.", ".fn.norm.weight")};
+  if (shapes.has(gate + "circulant_pos_x")) {
+    config.spatial = gated::SpatialForm::scaled_toeplitz;
+    config.heads = shapes.size(gate + "weight", 0);
+    config.length = shapes.size(gate + "weight", 1);
+  } else {
+    const std::string weight = gate + (shapes.has(gate + "weight") ? "weight" : "proj.weight");
+    const bool has_heads = shapes.axes(weight) == 3 && shapes.size(weight, 2) != 1;
+    config.length = shapes.size(weight, has_heads ? 1 : 0);
+    config.heads = has_heads ? shapes.size(weight, 0) : 1;
+  }
+  if (shapes.has(block + "attn.to_qkv.weight")) {
+    config.attention = shapes.size(block + "attn.to_qkv.weight", 0) / 3;
+  }
+  return config;
+}
+
+inline gated::GmlpImageClassifierConfig lucidrains_vision(const Shapes& shapes) {
+  gated::GmlpImageClassifierConfig config{
+      .classes = shapes.size("to_logits.2.weight", 0), .norm_eps = 1e-5, .trunk = lucidrains_trunk(shapes)};
+  const Index patch = side_of(shapes.size("to_patch_embed.1.weight", 1) / 3), grid = side_of(config.trunk.length);
+  config.patch = {patch, patch};
+  config.image = {grid * patch, grid * patch};
+  config.trunk.length = 0;  // follows from image and patch
+  return config;
+}
+
+inline gated::GmlpLanguageModelConfig lucidrains_text(const Shapes& shapes) {
+  return {.vocabulary = shapes.size("to_embed.weight", 0),
+          .head = {.form = gated::HeadForm::untied, .bias = true},
+          .trunk = lucidrains_trunk(shapes)};
+}
+
+// --- FLASH-pytorch and FLASHQuad_pytorch's FLASH ---
+
+/// The layer whose names begin with `layer`, with everything else of `config`.
+template <class Config>
+Config flash_layer(Config config, const Shapes& shapes, const std::string& layer) {
+  config.channels = shapes.size(layer + "to_qk.0.weight", 1);
+  config.value = shapes.size(layer + "to_hidden.0.weight", 0) / 2;
+  config.query_key = shapes.size(layer + "to_qk.0.weight", 0);
+  config.norm = shapes.has(layer + "norm.g") ? gated::NormForm::scale_norm : gated::NormForm::layer_norm;
+  return config;
+}
+
+inline gated::FlashLanguageModelConfig flash_transformer(const Shapes& shapes) {
+  const auto preset =
+      gated::flash_presets::lucidrains({.query_key = shapes.size("layers.0.to_qk.0.weight", 0), .causal = false});
+  return {.vocabulary = shapes.size("token_emb.weight", 0),
+          .position = gated::PositionForm::sinusoid,
+          .head = {.form = gated::HeadForm::untied, .bias = true},
+          .trunk = {.depth = shapes.count("layers.", ".to_qk.0.weight"), .block = flash_layer(preset, shapes, "layers.0.")}};
+}
+
+inline gated::MixedChunkAttentionConfig flash(const Shapes& shapes) {
+  auto config = flash_layer(gated::MixedChunkAttentionConfig{}, shapes, "");
+  if (shapes.has("rotary_pos_emb.freqs")) {
+    config.rotary = gated::Rotary::interleaved;
+    config.rotary_dimensions = 2 * shapes.size("rotary_pos_emb.freqs", 0);
+  }
+  return config;
+}
+
+inline gated::GatedAttentionUnitConfig lucidrains_gau(const Shapes& shapes) {
+  return flash_layer(gated::gau_presets::lucidrains({.channels = shapes.size("to_qk.0.weight", 1)}), shapes, "");
+}
+
+/// Whether a model of JunnYu's has its head for masked words.
+inline bool has_words(const Shapes& shapes) { return shapes.has("cls.predictions.decoder.weight"); }
+
+inline gated::FlashLanguageModelConfig junnyu_flash(const Shapes& shapes) {
+  const auto preset = gated::flash_presets::junnyu({.query_key = shapes.size("layers.0.to_qk.0.weight", 0)});
+  return {.vocabulary = shapes.size("embeddings.word_embeddings.weight", 0),
+          .position = gated::PositionForm::sinusoid,
+          .head = {.form = has_words(shapes) ? gated::HeadForm::tied : gated::HeadForm::none, .bias = true},
+          .trunk = {.depth = shapes.count("layers.", ".to_qk.0.weight"), .block = flash_layer(preset, shapes, "layers.0.")}};
+}
+
+// --- JunnYu's encoders ---
+
+/// `config` with what the shapes say of words and layers, whose output weight is called layer.*.`out`.
+inline gated::GauEncoderConfig junnyu_encoder(gated::GauEncoderConfig config, const Shapes& shapes, const std::string& out) {
+  config.vocabulary = shapes.size("embeddings.word_embeddings.weight", 0);
+  config.token_types = shapes.size("embeddings.token_type_embeddings.weight", 0);
+  config.trunk.depth = shapes.count("layer.", "." + out);
+  config.trunk.block.channels = shapes.size("embeddings.word_embeddings.weight", 1);
+  config.trunk.block.value = shapes.size("layer.0." + out, 1);
+  config.head.form = has_words(shapes) ? gated::HeadForm::tied : gated::HeadForm::none;
+  return config;
+}
+
+inline gated::GauEncoderConfig flash_quad(const Shapes& shapes) {
+  auto layer = gated::gau_presets::flash_quad_junnyu(
+      {.max_length = shapes.size("embeddings.scaledsin_embeddings", 0), .query_key = shapes.size("layer.0.weight", 1)});
+  layer.norm = shapes.has("layer.0.LayerNorm.scala") ? gated::NormForm::scale_norm_rsqrt : gated::NormForm::layer_norm;
+  return junnyu_encoder(gated::gau_presets::flash_quad_encoder({.masked_words = has_words(shapes)}, layer), shapes, "o.weight");
+}
+
+inline gated::GauEncoderConfig gau_alpha(const Shapes& shapes) {
+  auto layer = gated::gau_presets::gau_alpha({.query_key = shapes.size("layer.0.gau.q_scaleoffset.weight", 0)});
+  layer.bias = layer.offset_bias = shapes.has("layer.0.gau.i_dense.bias");
+  return junnyu_encoder(gated::gau_presets::gau_alpha_encoder({.masked_words = has_words(shapes)}, layer), shapes,
+                        "gau.o_dense.weight");
+}
+
+// --- mmpose, labml, transformers ---
+
+inline gated::GatedAttentionUnitConfig rtmcc(const Shapes& shapes) {
+  auto config = gated::gau_presets::rtmcc({.channels = shapes.size("uv.weight", 1), .query_key = shapes.size("gamma", 1)});
+  config.value = shapes.size("o.weight", 1);
+  config.out = shapes.size("o.weight", 0);
+  config.bias = shapes.has("uv.bias");
+  config.residual = shapes.has("res_scale.scale") ? gated::Residual::scaled : gated::Residual::none;
+  if (shapes.has("w")) {
+    config.relative_bias = gated::RelativeBiasForm::toeplitz;
+    config.max_length = (shapes.size("w", 0) + 1) / 2;
+  }
+  return config;
+}
+
+inline gated::GatedCrossAttentionConfig rtmcc_cross(const Shapes& shapes) {
+  return {.channels = shapes.size("uv.weight", 1),
+          .key_channels = shapes.size("k_fc.weight", 1),
+          .value_channels = shapes.size("v_fc.weight", 1),
+          .value = shapes.size("o.weight", 1),
+          .query_key = shapes.size("k_fc.weight", 0),
+          .bias = shapes.has("uv.bias"),
+          .residual = shapes.has("res_scale.scale") ? gated::Residual::scaled : gated::Residual::none};
+}
+
+inline gated::GmlpConfig labml(const Shapes& shapes) {
+  return gated::labml_block_config(shapes.size("proj1.weight", 1), shapes.size("proj1.weight", 0),
+                                   shapes.size("sgu.weight", 0));
+}
+
+inline gated::FnetSizes fnet_sizes(const Shapes& shapes) {
+  return {.channels = shapes.size("layer.0.intermediate.dense.weight", 1),
+          .hidden = shapes.size("layer.0.intermediate.dense.weight", 0),
+          .depth = shapes.count("layer.", ".fourier.output.LayerNorm.weight")};
+}
+
+inline gated::StackConfig<gated::FnetBlockConfig> fnet_encoder(const Shapes& shapes) {
+  return gated::fnet_encoder(fnet_sizes(shapes));
+}
+
+inline gated::FnetConfig fnet(const Shapes& shapes) {
+  gated::FnetSizes sizes = fnet_sizes(shapes);
+  sizes.vocabulary = shapes.size("embeddings.word_embeddings.weight", 0);
+  sizes.max_length = shapes.size("embeddings.position_embeddings.weight", 0);
+  sizes.token_types = shapes.size("embeddings.token_type_embeddings.weight", 0);
+  return gated::fnet(shapes.has("cls.seq_relationship.weight")              ? gated::FnetHead::pretraining
+                     : shapes.has("cls.predictions.transform.dense.weight") ? gated::FnetHead::masked_words
+                                                                            : gated::FnetHead::none,
+                     sizes);
+}
+
+/// Calls `f(config, std::type_identity<Model>())` with the configuration that the shapes in `file` say, which `origin` wrote.
+template <class F>
+void with_configuration(const gated::SafetensorsFile& file, const gated::Origin& origin, const F& f) {
+  using T = float;
+  const Shapes shapes(file);
+  const std::string_view names = origin.names;
+  const auto is = [&](std::string_view function) { return names.substr(0, names.find('(')) == function; };
+  if (is("timm_names")) {
+    f(timm_gmlp(shapes), std::type_identity<gated::GmlpImageClassifier<T>>());
+  } else if (is("timm_mixer_names")) {
+    f(timm_mixer(shapes, gated::timm_mixer), std::type_identity<gated::MixerImageClassifier<T>>());
+  } else if (is("timm_gmixer_names")) {
+    f(timm_mixer(shapes, gated::timm_gmixer), std::type_identity<gated::GmixerImageClassifier<T>>());
+  } else if (is("timm_resmlp_names")) {
+    f(resmlp(shapes, "stem.", "linear_tokens", "mlp_channels"), std::type_identity<gated::ResmlpImageClassifier<T>>());
+  } else if (is("facebook_resmlp_names")) {
+    f(resmlp(shapes, "patch_embed.", "attn", "mlp"), std::type_identity<gated::ResmlpImageClassifier<T>>());
+  } else if (is("lucidrains_vision_names")) {
+    f(lucidrains_vision(shapes), std::type_identity<gated::GmlpImageClassifier<T>>());
+  } else if (is("lucidrains_language_model_names")) {
+    f(lucidrains_text(shapes), std::type_identity<gated::GmlpLanguageModel<T>>());
+  } else if (is("lucidrains_trunk_names")) {
+    f(lucidrains_trunk(shapes), std::type_identity<gated::Gmlp<T>>());
+  } else if (is("lucidrains_flash_transformer_names")) {
+    f(flash_transformer(shapes), std::type_identity<gated::FlashLanguageModel<T>>());
+  } else if (is("lucidrains_flash_names")) {
+    f(flash(shapes), std::type_identity<gated::MixedChunkAttention<T>>());
+  } else if (is("lucidrains_gau_names")) {
+    f(lucidrains_gau(shapes), std::type_identity<gated::GatedAttentionUnit<T>>());
+  } else if (is("flash_quad_names")) {
+    f(flash_quad(shapes), std::type_identity<gated::GauEncoder<T>>());
+  } else if (is("junnyu_flash_names")) {
+    f(junnyu_flash(shapes), std::type_identity<gated::FlashLanguageModel<T>>());
+  } else if (is("gau_alpha_names")) {
+    f(gau_alpha(shapes), std::type_identity<gated::GauEncoder<T>>());
+  } else if (is("rtmcc_cross_names")) {
+    f(rtmcc_cross(shapes), std::type_identity<gated::GatedCrossAttention<T>>());
+  } else if (is("rtmcc_names")) {
+    f(rtmcc(shapes), std::type_identity<gated::GatedAttentionUnit<T>>());
+  } else if (is("labml_block_names")) {
+    f(labml(shapes), std::type_identity<gated::GmlpBlock<T>>());
+  } else if (is("fnet_names")) {
+    f(fnet(shapes), std::type_identity<gated::Fnet<T>>());
+  } else if (is("fnet_encoder_names")) {
+    f(fnet_encoder(shapes), std::type_identity<gated::FnetEncoder<T>>());
+  }
+}
+
+}  // namespace inspect
