@@ -6,6 +6,7 @@
 
 #include "gated/gated.hpp"
 #include "gated/train/loss.hpp"
+#include "gated/train/masked_tokens.hpp"
 #include "gated/train/next_token.hpp"
 #include "gated/train/recording.hpp"
 #include "gated/train/training.hpp"

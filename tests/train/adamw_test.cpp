@@ -129,6 +129,22 @@ TEST(ParameterGroups, EndAtADotAndTheFirstOneWins) {
   EXPECT_TRUE(rules.at("patches.weight").frozen);
 }
 
+TEST(ParameterGroups, AStarIsAnyOneComponent) {
+  const test::ToyModel model = test::toy_model();
+  const auto rules = rules_of({.groups = {{.path = "blocks.*.proj", .learning_rate_factor = 2},
+                                          {.path = "*.1", .learning_rate_factor = 3},
+                                          {.path = "*.*", .learning_rate_factor = 4}}},
+                              model);
+  EXPECT_EQ(rules.at("blocks.0.proj.weight").learning_rate_factor, 2);
+  EXPECT_EQ(rules.at("blocks.1.proj.bias").learning_rate_factor, 2);
+  EXPECT_EQ(rules.at("blocks.1.attention.weight").learning_rate_factor, 3);
+  EXPECT_EQ(rules.at("patches.weight").learning_rate_factor, 4);
+  EXPECT_EQ(rules.at("head.weight").learning_rate_factor, 4);
+  for (const char* const none : {"*.*.*.*.*", "blocks.*.gate", "*.proj", "**", "head.w*"}) {
+    EXPECT_THROW(rules_of({.groups = {{.path = none}}}, model), ArgumentError) << none;
+  }
+}
+
 TEST(ParameterGroups, AreCheckedWhenTheOptimizerIsMade) {
   const test::ToyModel model = test::toy_model();
   const auto message = [&](std::vector<ParameterGroup> groups) {
@@ -202,7 +218,8 @@ TEST(AdamW, GivesTheSameBitsForAnyNumberOfThreadsAndAnyPlace) {
     const auto slope = test::random_matrix<float>(1, columns, 2);
     const Matrix<float> one = updated(start, slope, Threads{1});
     for (const int threads : {2, 3, 7}) {
-      EXPECT_TRUE(test::same_bits(updated(start, slope, Threads{threads}), one)) << threads << " threads, " << columns << " columns";
+      EXPECT_TRUE(test::same_bits(updated(start, slope, Threads{threads}), one))
+          << threads << " threads, " << columns << " columns";
     }
     for (const Index column : {0, 16383, 16384, 65537, 100002}) {
       if (column < columns) {

@@ -52,6 +52,32 @@ TEST(CrossEntropy, IsItsDefinition) {
   }
 }
 
+TEST(CrossEntropy, WithoutATapeIsTheSameMean) {
+  const Matrix<double> x = random_matrix<double>(4, 17, 1, 2.0);
+  for (const double smoothing : {0.0, 0.1, 1.0}) {
+    const CrossEntropyOptions options{.label_smoothing = smoothing};
+    const MeanLoss loss = cross_entropy(x, targets, options);
+    EXPECT_EQ(loss.mean, loss_of<double>(x, options));
+    EXPECT_EQ(loss.count, 3);
+    EXPECT_EQ(static_cast<float>(cross_entropy(x.cast<float>(), targets, options).mean),
+              static_cast<float>(loss_of<float>(x.cast<float>(), options)));
+  }
+}
+
+TEST(CrossEntropy, MeansOfBatchesJoin) {
+  const Matrix<double> x = random_matrix<double>(4, 17, 1, 2.0);
+  MeanLoss joined;
+  for (Index i = 0; i < 4; ++i) {  // the second row does not count
+    joined = joined + cross_entropy(x.row(i), Targets(&targets[static_cast<std::size_t>(i)], 1));
+  }
+  EXPECT_NEAR(joined.mean, cross_entropy(x, targets).mean, 1e-15);
+  EXPECT_EQ(joined.count, 3);
+  EXPECT_EQ(cross_entropy(x.row(1), Targets(&targets[1], 1)).mean, 0.0);
+  EXPECT_EQ((MeanLoss() + MeanLoss()).count, 0);
+  EXPECT_EQ(test::message_of<ShapeError>([&] { cross_entropy(x, Targets(targets).first(3)); }),
+            "cross_entropy: 3 targets, expected 4, one for each row of logits.");
+}
+
 TEST(CrossEntropy, GradientsAreExact) {
   for (const double smoothing : {0.0, 0.1}) {
     test::expect_gradients(None{}, random_matrix<double>(4, 17, 1), [=](Tape<double>& tape, const None&, Variable x) {

@@ -9,6 +9,7 @@
 #include "gated/layers/sinusoid_position.hpp"
 #include "gated/models/stack.hpp"
 #include "gated/ops/pool.hpp"
+#include "gated/ops/select_rows.hpp"
 
 /// @file
 /// A model for text around any trunk.
@@ -74,6 +75,7 @@ struct LanguageModel {
   template <class Run>
   struct Options {
     Tokens types = {};
+    Tokens rows = {};   ///< the tokens that are read out, by their positions in the batch; empty for all
     Index outputs = 0;  ///< of a stream: how many of the last rows are read out
   };
   static constexpr const char* name = "LanguageModel";
@@ -252,6 +254,8 @@ struct LanguageModel {
     auto x = hidden_states(run, tokens, options);  // N × C
     if constexpr (Run::streams) {
       x = run.last_rows(x, std::min(options.outputs, run.count(x)));
+    } else if (!options.rows.empty()) {
+      x = select_rows(run, x, options.rows);
     }
     return head ? run(*head, x, {.embedding = &embedding.weight}, to) : x;  // N × V
   }

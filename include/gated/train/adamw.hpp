@@ -25,8 +25,8 @@ constexpr auto names_of(Role) {
 
 /// What is different for some parameters.
 struct ParameterGroup {
-  std::string path = {};                    ///< "head" or "trunk.blocks.0": the parameter or layer of this path; "" is all
-  double learning_rate_factor = 1;          ///< multiplies the learning rate
+  std::string path = {};            ///< "head" or "trunk.blocks.*.gate": the parameters or layers of this path; "" is all
+  double learning_rate_factor = 1;  ///< multiplies the learning rate
   std::optional<double> weight_decay = {};  ///< instead of the optimiser's, for the same roles
   bool frozen = false;                      ///< these parameters do not change
 
@@ -66,9 +66,21 @@ struct ParameterRule {
   bool frozen = false;
 };
 
-/// Whether `prefix` is `path` or a layer around it; "blocks.1" is none around "blocks.10.weight".
-inline bool is_path_prefix(std::string_view prefix, std::string_view path) {
-  return prefix.empty() || (path.starts_with(prefix) && (path.size() == prefix.size() || path[prefix.size()] == '.'));
+/// Whether `pattern` names `path` or a layer around it. A `*` in the pattern is any one component; "blocks.1" is no layer
+/// around "blocks.10.weight".
+inline bool names_path(std::string_view pattern, std::string_view path) {
+  if (pattern.ends_with('.')) {
+    return false;
+  }
+  while (!pattern.empty()) {
+    const std::string_view wanted = pattern.substr(0, pattern.find('.')), found = path.substr(0, path.find('.'));
+    if (path.empty() || (wanted != "*" && wanted != found)) {
+      return false;
+    }
+    pattern.remove_prefix(std::min(pattern.size(), wanted.size() + 1));
+    path.remove_prefix(std::min(path.size(), found.size() + 1));
+  }
+  return true;
 }
 
 inline void check_adamw(const AdamWConfig& config) {
@@ -115,7 +127,7 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
         bool taken = false;
         for (std::size_t i = 0; i < uses.size(); ++i) {
           const ParameterGroup& group = config.groups[i];
-          if (!is_path_prefix(group.path, path)) {
+          if (!names_path(group.path, path)) {
             continue;
           }
           uses[i].named = true;

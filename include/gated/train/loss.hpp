@@ -38,11 +38,62 @@ inline Index counted_targets(Targets targets, Index rows, Index classes, const C
                            target, ", expected 0 … ", classes - 1, ", or ", options.ignored, " for a row that does not count.");
     counted += target == options.ignored ? 0 : 1;
   }
-  require<ArgumentError>(counted > 0, where, ": none of the ", rows, " targets counts, so there is nothing to learn from.");
   return counted;
 }
 
+/// What row i adds to the loss; log Σ_j exp(x_j) is `largest` + `rest`.
+template <class T>
+double row_loss(const ConstView<T>& x, Index i, Index target, T largest, T rest, double smoothing) {
+  const double normaliser = static_cast<double>(largest) + static_cast<double>(rest);
+  const double own = (1 - smoothing) * (normaliser - static_cast<double>(x(i, target)));
+  return smoothing > 0 ? own + smoothing * (normaliser - x.row(i).template cast<double>().mean()) : own;
+}
+
 }  // namespace detail
+
+/// A mean and what it is a mean of, so that those of several batches can be joined.
+struct MeanLoss {
+  double mean = 0;  ///< 0 where nothing counts
+  Index count = 0;  ///< rows that count
+};
+
+/// The mean of both.
+inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
+  const Index count = a.count + b.count;
+  if (count == 0) {
+    return {};
+  }
+  const auto share = [&](const MeanLoss& x) { return x.mean * (static_cast<double>(x.count) / static_cast<double>(count)); };
+  return {share(a) + share(b), count};
+}
+
+/// The cross-entropy of logits for which no gradient is wanted: the mean that is recorded on a tape below, and the rows that
+/// count, which may be none.
+///
+///     MeanLoss loss;
+///     for (…) {
+///       loss = loss + cross_entropy(model.forward(tokens, sequences, workspace), targets);
+///     }
+///     const double bits = loss.mean / std::log(2.0);
+///
+/// Shapes: logits is N × V; `targets` has N classes.
+/// Errors: ShapeError for another number of targets; ArgumentError for a class that does not exist.
+/// Cost: an exponential for each logit.
+template <class Logits, class T = typename Logits::Scalar>
+MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets, const CrossEntropyOptions& options = {}) {
+  const ConstView<T> x(logits.derived());
+  MeanLoss loss{0, detail::counted_targets(targets, x.rows(), x.cols(), options)};
+  for (Index i = 0; i < x.rows(); ++i) {
+    const Index target = targets[static_cast<std::size_t>(i)];
+    if (target != options.ignored) {
+      T largest, rest;
+      GATED_KERNEL(log_sum_exp_of_row<T>(&x.coeffRef(i, 0), x.cols(), &largest, &rest));
+      loss.mean += detail::row_loss(x, i, target, largest, rest, options.label_smoothing);
+    }
+  }
+  loss.mean = loss.count == 0 ? 0 : loss.mean / static_cast<double>(loss.count);
+  return loss;
+}
 
 /// The mean over the rows that count of -Σ_j t_j log softmax(x)_j, with the target t: softmax cross-entropy, a 1 × 1 variable.
 ///
@@ -55,6 +106,8 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const View<T> x = tape[logits];
   const Index rows = x.rows(), classes = x.cols();
   const Index counted = detail::counted_targets(targets, rows, classes, options);
+  require<ArgumentError>(counted > 0, "cross_entropy: none of the ", rows,
+                         " targets counts, so there is nothing to learn from.");
   const double smoothing = options.label_smoothing;
   // log Σ_j exp(x_j) of each row as the sum of two numbers, because one would lose the digits of the smaller.
   T* const largest = tape.take(rows);
@@ -65,11 +118,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   for (Index i = 0; i < rows; ++i) {
     const Index target = targets[static_cast<std::size_t>(i)];
     if (target != options.ignored) {
-      const double normaliser = static_cast<double>(largest[i]) + static_cast<double>(rest[i]);
-      sum += (1 - smoothing) * (normaliser - static_cast<double>(x(i, target)));
-      if (smoothing > 0) {
-        sum += smoothing * (normaliser - x.row(i).template cast<double>().mean());
-      }
+      sum += detail::row_loss<T>(x, i, target, largest[i], rest[i], smoothing);
     }
   }
   const Variable loss = tape.make(1, 1);

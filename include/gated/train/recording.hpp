@@ -192,6 +192,19 @@ Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequence
   Recording<T> run(tape, sequences, mask);
   return run(model, tokens, {.types = types});
 }
+/// The logits of some tokens only, `rows` of the batch: what masked language modelling asks for. `rows` must stay too.
+/// Errors: as above; ArgumentError for a row that the batch does not have, and for none.
+/// Cost: the head's of as many rows.
+template <class T, class Model>
+requires requires(const Model& model, Tokens tokens) { model.embedding.expect_known("", tokens); }
+Variable record_rows(Tape<T>& tape, const Model& model, Tokens tokens, const Sequences& sequences, std::span<const Index> rows,
+                     Mask mask = {}, Tokens types = {}) {
+  constexpr Where where(Model::name, "record_rows");
+  model.expect_input(where, tokens, sequences, mask, types);
+  require<ArgumentError>(!rows.empty(), where, ": no rows are asked for.");
+  Recording<T> run(tape, sequences, mask);
+  return run(model, tokens, {.types = types, .rows = rows});
+}
 
 /// A temporary would be gone before the backward pass.
 template <class T, class Model, class... Others>

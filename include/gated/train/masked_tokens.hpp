@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "gated/core/random.hpp"
+#include "gated/core/sequences.hpp"
+#include "gated/ops/embedding.hpp"
+#include "gated/train/loss.hpp"
+
+/// @file
+/// What a model for text learns to fill in.
+
+namespace gated {
+
+/// The options of masked language modelling. The defaults are BERT's (arXiv:1810.04805, §3.1).
+struct MaskingOptions {
+  Index mask_token = 0;             ///< what stands in the place of a masked word
+  Index vocabulary = 0;             ///< random words are 0 … vocabulary - 1
+  double share = 0.15;              ///< of the tokens that are asked for
+  double masked = 0.8;              ///< of these: the share that the mask token replaces
+  double random = 0.1;              ///< of these: the share that a random word replaces; the rest stays as it is
+  std::vector<Index> special = {};  ///< ids that are never asked for: padding, separators
+};
+
+/// A batch with words left out.
+struct MaskedTokens {
+  std::vector<Index> tokens;   ///< what the model reads
+  std::vector<Index> rows;     ///< the positions that are asked for, in ascending order
+  std::vector<Index> targets;  ///< what stood there
+};
+
+/// Leaves words out of a batch: each token is asked for with the probability `share`, and in each sequence at least one.
+///
+///     const MaskedTokens masked = mask_tokens(tokens, sequences, {.mask_token = 103, .vocabulary = 30522}, random);
+///     const Variable logits = record_rows(tape, model, masked.tokens, sequences, masked.rows);
+///     tape.backward(cross_entropy(tape, logits, masked.targets));
+///
+/// A sequence of special tokens only, or of none, has nothing to ask for. The model must see both sides: one that is causal
+/// learns less.
+/// Errors: ShapeError for sequences of another total; ArgumentError for shares outside 0 … 1, or `masked` + `random` above 1,
+/// and for an id outside the vocabulary.
+inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const MaskingOptions& options, Random& random) {
+  constexpr const char* where = "mask_tokens";
+  sequences.expect_total(where, static_cast<Index>(tokens.size()));
+  const auto expect_share = [](const char* name, double share) {
+    require<ArgumentError>(share >= 0 && share <= 1, "mask_tokens: ", name, " = ", share, ", expected 0 … 1.");
+  };
+  expect_share("share", options.share);
+  expect_share("masked", options.masked);
+  expect_share("random", options.random);
+  expect_share("masked + random", options.masked + options.random);
+  const auto expect_id = [&](const char* name, Index id) {
+    require<ArgumentError>(id >= 0 && id < options.vocabulary, where, ": ", name, " = ", id, ", expected 0 … ",
+                           options.vocabulary - 1, ".");
+  };
+  expect_id("mask_token", options.mask_token);
+  for (const Index id : tokens) {
+    expect_id("a token", id);
+  }
+
+  MaskedTokens out{{tokens.begin(), tokens.end()}, {}, {}};
+  const auto below = [&](Index bound) { return static_cast<Index>(random.uniform() * static_cast<double>(bound)); };
+  const auto ask_for = [&](Index i) {
+    Index& token = out.tokens[static_cast<std::size_t>(i)];
+    out.rows.push_back(i);
+    out.targets.push_back(token);
+    const double lot = random.uniform();
+    if (lot < options.masked) {
+      token = options.mask_token;
+    } else if (lot < options.masked + options.random) {
+      token = below(options.vocabulary);
+    }
+  };
+  std::vector<Index> candidates;  // of one sequence
+  for (Index b = 0; b < sequences.count(); ++b) {
+    candidates.clear();
+    for (Index i = sequences.offset(b); i < sequences.offset(b) + sequences.length(b); ++i) {
+      const auto& special = options.special;
+      if (std::find(special.begin(), special.end(), tokens[static_cast<std::size_t>(i)]) == special.end()) {
+        candidates.push_back(i);
+      }
+    }
+    const std::size_t before = out.rows.size();
+    for (const Index i : candidates) {
+      if (random.uniform() < options.share) {
+        ask_for(i);
+      }
+    }
+    if (out.rows.size() == before && !candidates.empty()) {
+      ask_for(candidates[static_cast<std::size_t>(below(static_cast<Index>(candidates.size())))]);
+    }
+  }
+  return out;
+}
+
+}  // namespace gated
