@@ -9,4 +9,5 @@
 #include "gated/train/masked_tokens.hpp"
 #include "gated/train/next_token.hpp"
 #include "gated/train/recording.hpp"
+#include "gated/train/regression_loss.hpp"
 #include "gated/train/training.hpp"
