@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gated/core/mask.hpp"
+#include "gated/core/settings.hpp"
 #include "gated/core/words.hpp"
 #include "gated/train/loss.hpp"
 

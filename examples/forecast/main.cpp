@@ -1,0 +1,106 @@
+// forecast: time series forecast, measured, and learned with a TinyTimeMixer. See README.md.
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+
+#include "common/run_main.hpp"
+#include "plot.hpp"
+#include "trainer.hpp"
+
+namespace {
+
+using namespace forecast;
+
+/// The forecast that begins at `row`, in the units of the table: a row for each series, NaN for those that are not forecast.
+Matrix<float> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
+                          gated::Workspace<float>& workspace) {
+  Batch batch;
+  batch.fill(series, model, std::span(&row, 1), frequency);
+  const Matrix<float> y =
+      model.forward(batch.x, batch.items, workspace, {.observed = batch.observed, .resolution = batch.resolution});
+  Matrix<float> all = Matrix<float>::Constant(series.table.series(), y.cols(), std::numeric_limits<float>::quiet_NaN());
+  for (Index k = 0; k < y.rows(); ++k) {
+    const Index one = model.chosen.empty() ? k : model.chosen[static_cast<std::size_t>(k)];
+    const auto m = static_cast<std::size_t>(one);
+    all.row(one) = (y.row(k).array() * static_cast<float>(series.deviation[m]) + static_cast<float>(series.mean[m])).matrix();
+  }
+  return all;
+}
+
+/// Times `first` to before `last` of a series, gaps as NaN.
+Line part_of(const Table& table, Index series, Index first, Index last) {
+  Line line{first, {}};
+  for (Index i = first; i < last; ++i) {
+    const bool seen = table.observed[static_cast<std::size_t>(series * table.length() + i)] != 0;
+    line.values.push_back(seen ? static_cast<double>(table.values(series, i)) : std::nan(""));
+  }
+  return line;
+}
+
+int run(const Options& options) {
+  examples::stop_when_asked();
+  const bool own = options.data.empty();
+  const Table table = read_table(own ? std::filesystem::path(FORECAST_FOLDER "us_births_daily.csv") : options.data);
+  gated::Random random(options.seed);
+  Model model = options.train           ? Model(new_model(options), random)
+                : options.model.empty() ? load(FORECAST_FOLDER "births_ttm.safetensors")
+                                        : load(options.model);
+  gated::require<gated::ArgumentError>(model.config.known.empty(),
+                                       "the model wants to know the future of some series, which this program cannot tell it.");
+  const Series series(table, model.config.context, model.out());
+  std::filesystem::create_directories(options.out);
+  std::printf("  series        %td of %td rows, %s to %s\n", table.series(), table.length(), table.times.front().c_str(),
+              table.times.back().c_str());
+  std::printf("  model         %td parameters, sees %td rows and forecasts %td\n\n", gated::parameter_count(model),
+              model.config.context, model.out());
+  if (options.train || options.fine_tune) {
+    const auto enough =
+        series.windows(0, series.training_rows).size() > 0 && series.windows(series.training_rows, series.test_row).size() > 0;
+    gated::require<gated::ShapeError>(enough, "the series are too short to train on: 70 % of ", table.length(),
+                                      " rows hold no window of ", series.context, " + ", series.horizon,
+                                      " rows, or the 10 % after them no forecast.");
+    model = trained(std::move(model), series, options);
+    gated::save_model(model, options.out / "model.safetensors");
+    std::printf("\n");
+    if (examples::stop_signal != 0) {
+      std::printf("  stopped; the best model so far is %s\n\n", (options.out / "model.safetensors").string().c_str());
+    }
+  }
+
+  gated::Workspace<float> workspace(gated::Threads{options.threads});
+  const auto tests = series.windows(series.test_row, table.length());
+  std::printf("  %zu forecasts of the last 20 %% of the rows, in standard deviations of the first 70 %%:\n\n", tests.size());
+  const auto print = [](const std::string& name, const Errors& errors) {
+    std::printf("  %-34s MSE %.4f   MAE %.4f\n", name.c_str(), errors.mse(), errors.mae());
+  };
+  for (const Index season : options.seasons) {
+    print(gated::text("naive: as ", season, " rows before"), errors_of_season(season, series, tests));
+  }
+  print("TinyTimeMixer", errors_of(model, series, tests, options.frequency, workspace));
+
+  const Matrix<float> next = forecast_at(model, series, table.length(), options.frequency, workspace);
+  write_forecast(options.out / "forecast.csv", table, next);
+  const Index held = table.length() - model.out();  // the last forecast that can be compared with what came
+  const Matrix<float> last = forecast_at(model, series, held, options.frequency, workspace);
+  const Index first_series = model.chosen.empty() ? 0 : model.chosen.front();
+  Line drawn{held, {}};
+  for (Index i = 0; i < last.cols(); ++i) {
+    drawn.values.push_back(static_cast<double>(last(first_series, i)));
+  }
+  gated::write_png(options.out / "forecast.png",
+                   draw_forecast(part_of(table, first_series, std::max<Index>(0, held - 4 * model.out()), held),
+                                 part_of(table, first_series, held, table.length()), drawn));
+  const auto times = times_after(table, model.out());
+  std::printf("\n  forecast.csv  %s to %s\n  forecast.png  the last %td rows, forecast without them, and what came\n",
+              times.front().c_str(), times.back().c_str(), model.out());
+  return examples::stop_signal != 0 ? examples::exit_code_of_stop() : 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return examples::run_main(
+      "forecast", [&] { return forecast::parse_options(count, arguments); }, run);
+}

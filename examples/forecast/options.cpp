@@ -1,0 +1,51 @@
+#include "options.hpp"
+
+#include "common/command_line.hpp"
+
+namespace forecast {
+
+Options parse_options(int count, char** arguments) {
+  using gated::Index;
+  constexpr Index most = 1'000'000;
+  Options options;
+  std::string loss = "squared";
+  CLI::App app(
+      "Forecasts time series with a TinyTimeMixer. Measures the forecasts of the last 20 % of the rows, writes those of\n"
+      "the rows that follow the last, and draws one. Ctrl-C stops a training after the current epoch.",
+      "forecast");
+  examples::add_name(app, "data", options.data, "FILE.csv",
+                     "a header, then a column of times and columns of numbers; empty\nfields are gaps (the births that come "
+                     "with the example)");
+  examples::add_name(
+      app, "--model", options.model, "PATH",
+      "a file that --train wrote, or a published folder with config.json\n(the model that comes with the example)");
+  app.add_flag("--train", options.train, "train a new model on the first 70 % of the rows");
+  app.add_flag("--fine-tune", options.fine_tune, "train decoder and head of the model, its backbone frozen");
+  examples::add_name(app, "--out", options.out, "FOLDER", "where to write forecast.csv, forecast.png and the model (.)");
+  examples::add_number(app, "--season", options.seasons, Index{1}, most,
+                       "rows after which a season comes again, for the naive forecasts;\nmay be given several times");
+  examples::add_number(app, "--frequency", options.frequency, Index{0}, Index{9},
+                       "the frequency token, for models that take one: 1 minutely,\n7 hourly, 0 others");
+  examples::add_number(app, "--context", options.context, Index{2}, most, "with --train, the rows that the model sees");
+  examples::add_number(app, "--horizon", options.horizon, Index{1}, most, "with --train, the rows that it forecasts");
+  examples::add_number(app, "--patch", options.patch, Index{1}, most, "with --train, the rows of a patch");
+  examples::add_number(app, "--epochs", options.epochs, Index{1}, most, "how often each window is seen");
+  examples::add_number(app, "--batch", options.batch, Index{1}, most, "windows of a step");
+  examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the highest learning rate");
+  examples::add_number(app, "--share", options.share, 1e-6, 1.0, "of the training windows, the first of which are used");
+  app.add_option("--loss", loss, "what training makes small")
+      ->check(CLI::IsMember({"squared", "absolute", "huber", "quantile"}))
+      ->capture_default_str();
+  examples::add_number(app, "--quantile", options.loss.quantile, 1e-6, 1 - 1e-6, "of the loss quantile");
+  examples::add_number(app, "--delta", options.loss.delta, 1e-9, 1e9, "of the loss huber");
+  examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+                       "of all random choices");
+  examples::add_threads(app, options.threads);
+  examples::parse(app, count, arguments);
+  gated::require<examples::UsageError>(!options.train || (!options.fine_tune && options.model.empty()),
+                                       "--train starts a new model, so that neither --fine-tune nor --model goes with it.");
+  options.loss.form = gated::value_named<gated::RegressionForm>(loss).value();
+  return options;
+}
+
+}  // namespace forecast

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+#include "gated/train/regression_loss.hpp"
+
+namespace forecast {
+
+/// The command line.
+struct Options {
+  std::filesystem::path data;                            ///< a CSV: a header, a column of times, columns of numbers
+  std::filesystem::path model;                           ///< a file of this program, or a published folder
+  bool train = false;                                    ///< train a new model
+  bool fine_tune = false;                                ///< train decoder and head of the model
+  std::filesystem::path out = ".";                       ///< the folder for all that is written
+  std::vector<gated::Index> seasons{7, 364};             ///< of the seasonal-naive forecasts, in rows
+  gated::Index frequency = 0;                            ///< the token of the resolution, for models that take one
+  gated::Index context = 364, horizon = 28, patch = 14;  ///< of a new model
+  gated::Index epochs = 30, batch = 32;
+  double rate = 2e-3;
+  double share = 1;  ///< of the training windows, the first
+  gated::RegressionLossConfig loss;
+  std::uint64_t seed = 1;
+  int threads = 1;
+};
+
+/// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
+Options parse_options(int count, char** arguments);
+
+}  // namespace forecast

@@ -1,0 +1,68 @@
+#include "plot.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/canvas.hpp"
+#include "gated/core/error.hpp"
+
+namespace forecast {
+
+using examples::Box, examples::Colour, gated::Index;
+
+gated::Image draw_forecast(const Line& history, const Line& came, const Line& forecast) {
+  constexpr Colour red{190, 40, 50};
+  const Box box{100, 40, 860, 300};
+  gated::Image image = examples::blank(1000, 400);
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
+  Index begin = history.first, end = begin;
+  for (const Line* const line : {&history, &came, &forecast}) {
+    end = std::max(end, line->first + static_cast<Index>(line->values.size()));
+    for (const double value : line->values) {
+      lowest = std::isnan(value) ? lowest : std::min(lowest, value);
+      highest = std::isnan(value) ? highest : std::max(highest, value);
+    }
+  }
+  const double range = highest > lowest ? highest - lowest : 1;
+  const auto column = [&](Index time) {
+    return box.left + 4 + (time - begin) * (box.width - 8) / std::max<Index>(end - 1 - begin, 1);
+  };
+  const auto row = [&](double value) {
+    return box.top + box.height - 5 -
+           static_cast<Index>(std::lround((value - lowest) / range * static_cast<double>(box.height - 10)));
+  };
+  const auto draw = [&](const Line& line, const Colour& colour, Index thickness) {
+    for (std::size_t i = 1; i < line.values.size(); ++i) {
+      const double from = line.values[i - 1], to = line.values[i];
+      if (std::isnan(from) || std::isnan(to)) {
+        continue;
+      }
+      const Index left = column(line.first + static_cast<Index>(i) - 1), right = column(line.first + static_cast<Index>(i));
+      Index y = row(from);
+      for (Index x = left; x <= right; ++x) {
+        const Index next =
+            row(from + (to - from) * static_cast<double>(x - left) / static_cast<double>(std::max<Index>(right - left, 1)));
+        examples::fill(image, {x, std::min(y, next) - thickness / 2, thickness, std::abs(next - y) + thickness}, colour);
+        y = next;
+      }
+    }
+  };
+  for (const double value : {lowest, (lowest + highest) / 2, highest}) {
+    const std::string label = gated::text(std::lround(value));
+    examples::fill(image, {box.left, row(value), box.width, 1}, examples::pale(examples::grey, 0.4));
+    examples::write(image, box.left - 8 - static_cast<Index>(label.size()) * examples::letter_width,
+                    row(value) - examples::letter_height / 2, label, examples::black);
+  }
+  examples::fill(image, {column(forecast.first), box.top, 1, box.height}, examples::grey);
+  examples::draw_frame(image, box, examples::grey);
+  draw(history, examples::grey, 2);
+  draw(came, examples::black, 2);
+  draw(forecast, red, 3);
+  examples::write(image, box.left, 14, "HISTORY", examples::grey);
+  examples::write(image, box.left + 150, 14, "WHAT CAME", examples::black);
+  examples::write(image, box.left + 330, 14, "FORECAST", red);
+  return image;
+}
+
+}  // namespace forecast

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "gated/io/tiny_time_mixer.hpp"
+#include "table.hpp"
+
+namespace forecast {
+
+using gated::Index, gated::Matrix;
+using Model = gated::TinyTimeMixer<float>;
+
+/// A model that --train wrote, or a published one.
+inline Model load(const std::filesystem::path& path) {
+  return std::filesystem::is_directory(path) ? gated::load_ttm<float>(path) : gated::load_model<Model>(path);
+}
+
+/// The series standardised by their training rows, and which windows belong to which part. A window is named by the row where
+/// its forecast begins.
+struct Series {
+  const Table& table;
+  Index context, horizon;
+  Index training_rows, test_row;  ///< the first 70 % of the rows, and where the last 20 % begin
+  std::vector<double> mean, deviation;
+  Matrix<float> values;  ///< standardised; 0 in gaps
+
+  Series(const Table& t, Index context_, Index horizon_)
+      : table(t),
+        context(context_),
+        horizon(horizon_),
+        training_rows(t.length() * 7 / 10),
+        test_row(t.length() * 8 / 10),
+        values(t.values) {
+    gated::require<gated::ShapeError>(t.length() >= context + horizon, "the series have ", t.length(),
+                                      " rows, but the model sees ", context, " and forecasts ", horizon,
+                                      ". Give longer series, or take a model with a shorter context.");
+    for (Index m = 0; m < t.series(); ++m) {
+      double sum = 0, squares = 0, count = 0;
+      for (Index i = 0; i < training_rows; ++i) {
+        sum += seen(m, i) ? static_cast<double>(t.values(m, i)) : 0;
+        count += seen(m, i) ? 1 : 0;
+      }
+      mean.push_back(sum / std::max(count, 1.0));
+      for (Index i = 0; i < training_rows; ++i) {
+        squares += seen(m, i) ? std::pow(static_cast<double>(t.values(m, i)) - mean.back(), 2) : 0;
+      }
+      deviation.push_back(squares > 0 ? std::sqrt(squares / count) : 1);
+      for (Index i = 0; i < t.length(); ++i) {
+        values(m, i) =
+            seen(m, i) ? static_cast<float>((static_cast<double>(t.values(m, i)) - mean.back()) / deviation.back()) : 0;
+      }
+    }
+  }
+
+  bool seen(Index series, Index row) const {
+    return table.observed[static_cast<std::size_t>(series * table.length() + row)] != 0;
+  }
+
+  /// The windows whose forecasts lie in the rows from `first` to before `last`.
+  std::vector<Index> windows(Index first, Index last) const {
+    std::vector<Index> rows;
+    for (Index row = std::max(first, context); row + horizon <= last; ++row) {
+      rows.push_back(row);
+    }
+    return rows;
+  }
+};
+
+/// Some windows as a model takes them: all series of a window are an item.
+struct Batch {
+  Matrix<float> x, target;  ///< a row for each series of each window; of the target for each that is forecast
+  std::vector<std::uint8_t> observed, target_observed;
+  std::vector<Index> resolution;
+  gated::Sequences items = gated::Sequences::single(0);
+
+  void fill(const Series& series, const Model& model, std::span<const Index> windows, Index frequency) {
+    const Index m = series.table.series(), count = static_cast<Index>(windows.size());
+    const Index context = model.config.context, given = model.out();
+    std::vector<Index> chosen = model.chosen;
+    for (Index k = 0; model.chosen.empty() && k < m; ++k) {
+      chosen.push_back(k);
+    }
+    const auto p = static_cast<Index>(chosen.size());
+    items = gated::Sequences::uniform(count, m);
+    resolution.assign(model.config.resolutions > 0 ? windows.size() : 0, frequency);
+    x.resize(count * m, context);
+    target.setZero(count * p, given);
+    observed.clear();
+    target_observed.clear();
+    for (Index b = 0; b < count; ++b) {
+      const Index row = windows[static_cast<std::size_t>(b)];
+      for (Index k = 0; k < m; ++k) {
+        x.row(b * m + k) = series.values.row(k).segment(row - context, context);
+        for (Index i = row - context; i < row; ++i) {
+          observed.push_back(series.seen(k, i) ? 1 : 0);
+        }
+      }
+      for (Index k = 0; k < p; ++k) {
+        const Index one = chosen[static_cast<std::size_t>(k)];
+        for (Index i = 0; i < given; ++i) {
+          const bool came = row + i < series.table.length() && series.seen(one, row + i);
+          target(b * p + k, i) = came ? series.values(one, row + i) : 0;
+          target_observed.push_back(came ? 1 : 0);
+        }
+      }
+    }
+  }
+};
+
+/// Mean squared and mean absolute errors of standardised series.
+struct Errors {
+  double squares = 0, sizes = 0, count = 0;
+
+  void add(float forecast, float came) {
+    const double error = static_cast<double>(forecast) - static_cast<double>(came);
+    squares += error * error;
+    sizes += std::abs(error);
+    count += 1;
+  }
+  double mse() const { return squares / std::max(count, 1.0); }
+  double mae() const { return sizes / std::max(count, 1.0); }
+};
+
+/// The errors of a model's forecasts of all windows.
+inline Errors errors_of(const Model& model, const Series& series, std::span<const Index> windows, Index frequency,
+                        gated::Workspace<float>& workspace) {
+  Errors errors;
+  Batch batch;
+  for (std::size_t first = 0; first < windows.size(); first += 256) {
+    batch.fill(series, model, windows.subspan(first, std::min<std::size_t>(256, windows.size() - first)), frequency);
+    const Matrix<float> y =
+        model.forward(batch.x, batch.items, workspace, {.observed = batch.observed, .resolution = batch.resolution});
+    for (Index i = 0; i < y.size(); ++i) {
+      if (batch.target_observed[static_cast<std::size_t>(i)] != 0) {
+        errors.add(y.data()[i], batch.target.data()[i]);
+      }
+    }
+  }
+  return errors;
+}
+
+/// The errors of saying what was there a season ago.
+inline Errors errors_of_season(Index season, const Series& series, std::span<const Index> windows) {
+  Errors errors;
+  for (const Index row : windows) {
+    for (Index k = 0; k < series.table.series(); ++k) {
+      for (Index i = 0; i < series.horizon; ++i) {
+        Index before = row + i - season * (i / season + 1);
+        while (before >= 0 && !series.seen(k, before)) {
+          before -= season;
+        }
+        if (series.seen(k, row + i)) {
+          errors.add(before >= 0 ? series.values(k, before) : 0.0F, series.values(k, row + i));
+        }
+      }
+    }
+  }
+  return errors;
+}
+
+}  // namespace forecast
