@@ -2,7 +2,6 @@
 
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/ops/grid_position.hpp"
-#include "gated/ops/interpolation.hpp"
 
 /// @file
 /// Learned positions in an image.
@@ -15,7 +14,7 @@ namespace gated {
 ///
 /// Shapes: x and y are rows × C; y may be x. The weight is C × cells, as files have it, row by row over the grid.
 /// Errors: ArgumentError when built and for a stream; ShapeError for a sequence of another number of tokens.
-/// Cost: one pass over x, and 2·C·patches·cells flops where the grids differ.
+/// Cost: one pass over x, and four vectors a patch.
 template <class T>
 struct GridPosition : SequenceLayer<GridPosition<T>, T> {
   using Scalar = T;
@@ -25,7 +24,6 @@ struct GridPosition : SequenceLayer<GridPosition<T>, T> {
   ImageSize patches;      ///< of the image
   Matrix<T> weight;       ///< C × cells
   Vector<T> class_token;  ///< C, or empty
-  Matrix<T> reading;      ///< patches × cells, by which patches read the cells; empty where they are the same. No parameter.
 
   GridPosition() = default;
   /// Vectors of zero, for a checkpoint to be loaded into.
@@ -35,10 +33,6 @@ struct GridPosition : SequenceLayer<GridPosition<T>, T> {
                            " positions and one of ", patches.height, " × ", patches.width, " patches must all be positive.");
     weight = Matrix<T>::Zero(channels, cells.area());
     class_token = Vector<T>::Zero(with_class_token ? channels : 0);
-    if (cells != patches) {
-      reading = detail::on_grid(detail::interpolation<T>(cells.height, patches.height),
-                                detail::interpolation<T>(cells.width, patches.width));
-    }
   }
   /// The values in one of these sizes.
   static Count value_count(Count channels, ImageSize cells, bool with_class_token) {
@@ -72,7 +66,8 @@ struct GridPosition : SequenceLayer<GridPosition<T>, T> {
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return add_grid_positions<Run, T>(run, x, {&weight, &class_token, &reading}, to);
+    return add_grid_positions<Run, T>(run, x, {&weight, &class_token, cells.height, cells.width, patches.height, patches.width},
+                                      to);
   }
 };
 

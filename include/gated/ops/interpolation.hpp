@@ -1,23 +1,44 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Linear interpolation along an axis and over a grid, as matrices.
+/// Linear interpolation along an axis and over a grid.
 
 namespace gated::detail {
 
-/// Linear interpolation between the centres of cells, clamped at the ends (align_corners = false): new × old,
-/// A[i', j] = max(0, 1 - |x(i') - j| / reach) with x(i') = (i' + 1/2) n / n' - 1/2. With reach = 1 rows add up to one.
+/// Where the centre of cell i of `new_size` lies among the centres of `old_size` cells on the same axis, clamped at the ends
+/// (align_corners = false): x(i) = (i + 1/2) n / n' - 1/2.
+inline double place_on_axis(Index i, Index old_size, Index new_size) {
+  const double ratio = static_cast<double>(old_size) / static_cast<double>(new_size);
+  return std::clamp((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0, static_cast<double>(old_size - 1));
+}
+
+/// An old cell that a new one reads, and its share.
+struct Tap {
+  Index cell;
+  double share;
+};
+
+/// The two old cells between whose centres that of cell i of `new_size` lies.
+inline std::array<Tap, 2> linear_taps(Index i, Index old_size, Index new_size) {
+  const double x = place_on_axis(i, old_size, new_size);
+  const auto low = static_cast<Index>(x);
+  const double share = x - static_cast<double>(low);
+  return {Tap{low, 1 - share}, Tap{std::min(low + 1, old_size - 1), share}};
+}
+
+/// Linear interpolation as a matrix, new × old: A[i', j] = max(0, 1 - |x(i') - j| / reach) with the place x(i'). With reach = 1
+/// rows add up to one.
 template <class T>
 Matrix<T> interpolation(Index old_size, Index new_size, double reach = 1) {
   Matrix<T> a(new_size, old_size);
-  const double ratio = static_cast<double>(old_size) / static_cast<double>(new_size);
   for (Index i = 0; i < new_size; ++i) {
-    const double x = std::clamp((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0, static_cast<double>(old_size - 1));
+    const double x = place_on_axis(i, old_size, new_size);
     for (Index j = 0; j < old_size; ++j) {
       a(i, j) = static_cast<T>(std::max(0.0, 1 - std::abs(x - static_cast<double>(j)) / reach));
     }
