@@ -37,7 +37,7 @@ class Context {
       }
     }
     for (std::size_t at = 0; at < tokens.size(); at += piece) {
-      model_.prefill(tokens.subspan(at, std::min(piece, tokens.size() - at)), state_, logits_, workspace_);
+      model_.extend(tokens.subspan(at, std::min(piece, tokens.size() - at)), state_, logits_, workspace_);
     }
   }
 

@@ -253,6 +253,41 @@ TEST(Stream, RefusesAStateOfAnotherModelAndLeavesItUnchanged) {
   expect_refused<ArgumentError>(part, state, M::Zero(1, 3), 1, 3);
 }
 
+/// Pairs, one after the other, which all remember the same.
+struct Row : SequenceLayer<Row, double> {
+  using Scalar = double;
+  static constexpr const char* name = "Row";
+
+  std::vector<Pair> blocks;
+
+  explicit Row(std::size_t depth) : blocks(depth, Pair(2, 3)) {}
+  static constexpr auto fields() { return std::tuple{field("blocks", &Row::blocks)}; }
+  Index in() const { return 3; }
+  Index out() const { return 3; }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    auto y = run(blocks[0], x, {}, to);
+    for (std::size_t i = 1; i < blocks.size(); ++i) {
+      y = run(blocks[i], y, {}, run.over(y));
+    }
+    return y;
+  }
+};
+
+TEST(Stream, NoticesAnotherModelInThePlaceOfTheOneThatItWasCheckedAgainst) {
+  for (const std::size_t depth : {1u, 3u}) {
+    Streamed s(Row(2));
+    State<double> state = s.layer.start();
+    s.go_on(state, 2);
+    s.layer = Row(depth);
+    M y(1, 3);
+    EXPECT_EQ(message_of<ArgumentError>([&] { s.layer.extend(s.x.topRows(1), state, y, s.workspace); }),
+              "Row::extend: the state is of another configuration. Make it with start() of this model.");
+    EXPECT_EQ(state.position(), 2);
+  }
+}
+
 TEST(Stream, TakesAStateOfAnotherModelOfTheSameConfiguration) {
   Streamed s(Tower(2, 3, length));
   const Tower same(2, 3, length);

@@ -105,7 +105,7 @@ TYPED_TEST(FlashLanguageModelOf, APrefillInAnySplitEqualsSteps) {
       Matrix<T> y(100, vocabulary);
       Index first = 0;
       for (const Index rows : split) {
-        model.prefill(Tokens(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), other,
+        model.extend(Tokens(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), other,
                       y.middleRows(first, rows), workspace);
         first += rows;
       }
@@ -135,7 +135,7 @@ TYPED_TEST(FlashLanguageModelOf, WarmStepsAndPrefillsAllocateNothingFromChunkToC
       };
       model.step(0, state, y, workspace);
       EXPECT_EQ(allocations_during(steps), 0) << threads;
-      const auto prefill = [&] { model.prefill(tokens, state, y, workspace); };
+      const auto prefill = [&] { model.extend(tokens, state, y, workspace); };
       prefill();
       EXPECT_EQ(allocations_during(prefill), 0) << threads;
     }
@@ -198,9 +198,9 @@ TEST(FlashLanguageModel, EndsWithItsTableOfPositions) {
   EXPECT_EQ(state.capacity(), 30);
   const std::vector<Index> tokens = random_tokens(31, vocabulary);
   Matrix<float> rows(20, vocabulary);
-  model.prefill(Tokens(tokens).first(20), state, rows, workspace);
+  model.extend(Tokens(tokens).first(20), state, rows, workspace);
   Matrix<float> y = untouched<float>(11, vocabulary);
-  EXPECT_TRUE(refuses<ShapeError>([&] { model.prefill(Tokens(tokens).last(11), state, y, workspace); },
+  EXPECT_TRUE(refuses<ShapeError>([&] { model.extend(Tokens(tokens).last(11), state, y, workspace); },
                                   "11 tokens from position 20 on go past the 30 tokens that the state has room for"));
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(state.position(), 20);

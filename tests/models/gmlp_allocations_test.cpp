@@ -113,7 +113,7 @@ TEST(Allocations, AWarmLanguageModelNeedsNoneForBatchesPrefillsAndSteps) {
       EXPECT_EQ(when_warm([&] { model.forward(ids, sequences, logits, workspace); }), 0) << name_of(spatial);
       EXPECT_EQ(when_warm([&] {
                   state.rewind(0);
-                  model.prefill(Tokens(ids).first(200), state, logits.topRows(200), workspace);
+                  model.extend(Tokens(ids).first(200), state, logits.topRows(200), workspace);
                 }),
                 0)
           << name_of(spatial);

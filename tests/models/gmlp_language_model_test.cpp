@@ -65,8 +65,8 @@ TEST(GmlpLanguageModel, SaysWhatIsWrongWithAToken) {
             "LanguageModel::step: token 0 has id 11, expected 0 … 10.");
   Matrix<float> many(13, 11);
   EXPECT_EQ(
-      message_of<ShapeError>([&] { model.prefill(Ids(13, 1), state, many, workspace); }),
-      "LanguageModel::prefill: 13 tokens from position 0 on go past the 12 tokens that the state has room for. Rewind it, "
+      message_of<ShapeError>([&] { model.extend(Ids(13, 1), state, many, workspace); }),
+      "LanguageModel::extend: 13 tokens from position 0 on go past the 12 tokens that the state has room for. Rewind it, "
       "or start anew with a larger capacity; resize_length() carries a gMLP to another length.");
 }
 
@@ -79,7 +79,7 @@ TEST(GmlpLanguageModel, RewindsToAnyTokenThatItHasSeen) {
     Matrix<float> y(12, 11), one(1, 11);
     for (const Index back : {12, 7, 0}) {
       const auto rest = Tokens(text_of_12).subspan(static_cast<std::size_t>(state.position()));
-      model.prefill(rest, state, y.bottomRows(12 - state.position()), workspace);
+      model.extend(rest, state, y.bottomRows(12 - state.position()), workspace);
       EXPECT_TRUE(test::same_bits(y, logits)) << test::describe(config.trunk);
       state.rewind(back);
       if (back > 0 && back < 12) {

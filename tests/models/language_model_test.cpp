@@ -125,7 +125,7 @@ class LanguageModelOf : public ::testing::Test {
   /// The outputs for the next `count` tokens of `ids`.
   static Matrix<S> go_on(const M& model, const Ids& ids, State<S>& state, Index count, Workspace<S>& workspace) {
     Matrix<S> y(count, model.out());
-    model.prefill(Tokens(ids).subspan(static_cast<std::size_t>(state.position()), static_cast<std::size_t>(count)), state, y,
+    model.extend(Tokens(ids).subspan(static_cast<std::size_t>(state.position()), static_cast<std::size_t>(count)), state, y,
                   workspace);
     return y;
   }
@@ -381,8 +381,8 @@ TYPED_TEST(LanguageModelOf, APrefillGivesAllPredictionsOrTheLast) {
     Workspace<T> workspace;
     auto all = model.start(12), last = model.start(12);
     Matrix<T> seven(7, model.out()), one(1, model.out());
-    model.prefill(Tokens(text_of_12).first(7), all, seven, workspace);
-    model.prefill(Tokens(text_of_12).first(7), last, one, workspace);
+    model.extend(Tokens(text_of_12).first(7), all, seven, workspace);
+    model.extend(Tokens(text_of_12).first(7), last, one, workspace);
     EXPECT_TRUE(same_bits(seven, logits.topRows(7)));
     EXPECT_TRUE(same_bits(one, seven.row(6)));
     EXPECT_EQ(all.position(), 7);
@@ -398,10 +398,10 @@ TYPED_TEST(LanguageModelOf, APrefillOfNoTokensChangesNothing) {
     Workspace<T> workspace;
     auto state = model.start(12);
     Matrix<T> none(0, model.out()), one = untouched<T>(1, model.out());
-    model.prefill({}, state, none, workspace);
+    model.extend({}, state, none, workspace);
     EXPECT_EQ(state.position(), 0);
-    EXPECT_EQ(message_of<ShapeError>([&] { model.prefill({}, state, one, workspace); }),
-              "LanguageModel::prefill: output has 1 rows, expected 0, one a token, or 1 for the last.");
+    EXPECT_EQ(message_of<ShapeError>([&] { model.extend({}, state, one, workspace); }),
+              "LanguageModel::extend: output has 1 rows, expected 0, one a token, or 1 for the last.");
     EXPECT_TRUE(is_untouched(one)) << "there is no last prediction";
   });
 }
@@ -460,7 +460,7 @@ TYPED_TEST(LanguageModelOf, WarmStepsAndPrefillsAllocateNothing) {
                     0)
               << threads << " threads";
           auto other = state;
-          const auto prefill = [&](State<T>& to) { model.prefill(tokens, to, y, workspace); };
+          const auto prefill = [&](State<T>& to) { model.extend(tokens, to, y, workspace); };
           prefill(state);
           EXPECT_EQ(allocations_during([&] { prefill(other); }), 0) << threads << " threads";
           EXPECT_EQ(allocations_during([&] {
@@ -505,8 +505,8 @@ TYPED_TEST(LanguageModelOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
     TestFixture::go_on(model, text_of_12, state, 10, workspace);
     const auto refuse = [&](const Ids& ids, Index rows, Index columns, const std::string& part) {
       Matrix<T> y = untouched<T>(rows, columns);
-      const std::string said = message_of<Error>([&] { model.prefill(ids, state, y, workspace); });
-      EXPECT_EQ(said.rfind("LanguageModel::prefill: ", 0), 0u) << said;
+      const std::string said = message_of<Error>([&] { model.extend(ids, state, y, workspace); });
+      EXPECT_EQ(said.rfind("LanguageModel::extend: ", 0), 0u) << said;
       EXPECT_NE(said.find(part), std::string::npos) << part << " is not in: " << said;
       EXPECT_TRUE(is_untouched(y)) << part;
       EXPECT_EQ(state.position(), 10);
@@ -546,9 +546,9 @@ TYPED_TEST(LanguageModelOf, RefusesPaddingInAStream) {
       auto state = model.start(12), before = state;
       Matrix<T> y = untouched<T>(2, model.out()), one(1, model.out()), expected(1, model.out());
       EXPECT_EQ(message_of<ArgumentError>([&] {
-                  model.prefill(Ids{1, 0}, state, y, workspace);
+                  model.extend(Ids{1, 0}, state, y, workspace);
                 }),
-                "LanguageModel::prefill: token 0 is padding, which a stream has none of.");
+                "LanguageModel::extend: token 0 is padding, which a stream has none of.");
       EXPECT_TRUE(is_untouched(y));
       EXPECT_EQ(state.position(), 0);
       model.step(1, state, one, workspace);

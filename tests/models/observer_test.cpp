@@ -164,7 +164,7 @@ TYPED_TEST(ObserverOf, SeesTheSameLayersInAStream) {
     const Seen batch = observed([&](auto& workspace) { model.forward(ids, Sequences::single(9), workspace); });
     auto state = model.start(12);
     Matrix<float> y(8, model.out()), one(1, model.out());
-    const Seen prefill = observed([&](auto& workspace) { model.prefill(Tokens(ids).first(8), state, y, workspace); });
+    const Seen prefill = observed([&](auto& workspace) { model.extend(Tokens(ids).first(8), state, y, workspace); });
     Names weights;
     EXPECT_EQ(without_weights(prefill, weights), layers_of(model));
     EXPECT_TRUE(same_bits(y, whole.topRows(8))) << "an observer changes nothing";
@@ -212,7 +212,7 @@ void expect_weights(const Names& in_batch, const Names& in_stream, const std::st
       if (causal) {
         auto state = model.start(12);
         Matrix<float> y(9, model.out());
-        without_weights(observed([&](auto& workspace) { model.prefill(ids, state, y, workspace); }), stream);
+        without_weights(observed([&](auto& workspace) { model.extend(ids, state, y, workspace); }), stream);
         EXPECT_EQ(stream, weights_of(model.config.trunk.depth, prefixed(in_stream)));
       }
     });

@@ -334,7 +334,7 @@ TYPED_TEST(Resize, ACausalModelSaysTheSameAtAnotherLength) {
     EXPECT_TRUE(same_bits(before.topRows(4).eval(), say(resize_length(model, 4), 4)));
     auto state = longer.start();
     Matrix<T> logits(9, 5);
-    longer.prefill(tokens, state, logits, workspace);
+    longer.extend(tokens, state, logits, workspace);
     EXPECT_TRUE(same_bits(logits, say(longer, 9)));
     EXPECT_THROW(say(model, 9), ShapeError);
 

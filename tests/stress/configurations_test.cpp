@@ -333,7 +333,7 @@ void try_text(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trun
   if (streams) {
     expect_streams(
         dice, model, input, lengths[0], forward,
-        [&](const Input<T>& in, State<T>& state, View<T> y, Workspace<T>& w) { model.prefill(in.tokens, state, y, w); });
+        [&](const Input<T>& in, State<T>& state, View<T> y, Workspace<T>& w) { model.extend(in.tokens, state, y, w); });
   }
 }
 

@@ -64,7 +64,7 @@ class State {
   Index position_ = 0;
   Index capacity_ = unlimited;
   bool rewinds_ = true;
-  const void* model_ = nullptr;  // the last that it was checked against
+  const void* model_ = nullptr;  // where the last lies that it was checked against; another may have taken that place
 };
 
 namespace detail {
@@ -99,9 +99,9 @@ class Stream : public Inference<Stream<T>, T> {
     sums     ///< something of many tokens
   };
 
-  /// A run over the next `tokens` tokens.
-  Stream(Workspace<T>& workspace, State<T>& state, Index tokens)
-      : Base(workspace, Sequences::single(tokens), {}, nullptr), state_(state) {}
+  /// A run over the next `tokens` tokens, of the call `checked`.
+  Stream(Workspace<T>& workspace, State<T>& state, Index tokens, Where checked = "extend")
+      : Base(workspace, Sequences::single(tokens), {}, nullptr), state_(state), checked_(checked) {}
 
   /// The state of an empty sequence of up to `capacity` tokens, for `layer`, by a run over `no_input`.
   template <class L, class In>
@@ -120,21 +120,24 @@ class Stream : public Inference<Stream<T>, T> {
   /// Raises ArgumentError unless start() of a layer of this configuration made `state`.
   template <class L, class In>
   static void check(Where where, const L& layer, const In& no_input, State<T>& state) {
+    require_state(where, state.capacity_ <= detail::longest_of(layer));
     if (state.model_ == &layer) {
       return;
     }
     Workspace<T> workspace;  // without an observer
     const auto frame = workspace.frame();
-    Stream run(workspace, state, 0);
-    run.checked_ = where;
-    run.expect_state(state.capacity_ <= detail::longest_of(layer));
+    Stream run(workspace, state, 0, where);
     run(layer, no_input);
     run.expect_state(run.next_ == state.memory_.size());
     state.model_ = &layer;
   }
 
   /// The tokens join the sequence, after a run over them.
-  void advance() { state_.position_ += this->sequences().total(); }
+  /// Errors: ArgumentError if the model has fewer memories than the state: another one, where the one that was checked lay.
+  void advance() {
+    expect_state(next_ == state_.memory_.size());
+    state_.position_ += this->sequences().total();
+  }
 
   /// The tokens before these.
   Index position() const { return state_.position_; }
@@ -180,14 +183,15 @@ class Stream : public Inference<Stream<T>, T> {
   }
 
  private:
-  void expect_state(bool fits) const {
-    require<ArgumentError>(fits, checked_, ": the state is of another configuration. Make it with start() of this model.");
+  void expect_state(bool fits) const { require_state(checked_, fits); }
+  static void require_state(Where where, bool fits) {
+    require<ArgumentError>(fits, where, ": the state is of another configuration. Make it with start() of this model.");
   }
 
   State<T>& state_;
   std::size_t next_ = 0;  // memory to be asked for
   bool starts_ = false;
-  Where checked_ = "extend";
+  Where checked_;
 };
 
 /// Raises ArgumentError in a stream, for an op that needs all tokens of a sequence: `what` says why.
@@ -225,7 +229,7 @@ void run_stream(Where where, const L& layer, const In& x, const In& no_input, co
     return;
   }
   const auto frame = workspace.frame();
-  Stream<T> run(workspace, state, rows_of(x));
+  Stream<T> run(workspace, state, rows_of(x), where);
   run(layer, x, options, Rows<T>(y));
   run.advance();
 }

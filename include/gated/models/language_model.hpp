@@ -58,7 +58,7 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 /// A causal model learns the next token (train/next_token.hpp) and streams; each step equals the same row of forward():
 ///
 ///     auto state = model.start();
-///     model.prefill(prompt, state, logits, workspace);
+///     model.extend(prompt, state, logits, workspace);
 ///     model.step(token, state, logits, workspace);
 ///
 /// Shapes: tokens, and types where given, hold the ids of all sequences one after the other; without types all are 0. The
@@ -219,12 +219,12 @@ struct LanguageModel {
   /// Adds `tokens` to a streamed sequence. `output` has one row per token, or one row in all, for the last.
   /// Errors: as forward(), and ShapeError past the state's capacity; the state is unchanged then.
   /// Cost: no allocation when warm.
-  void prefill(Tokens tokens, State& state, View<T> output, Workspace<T>& workspace) const {
-    constexpr Where where(name, "prefill");
+  void extend(Tokens tokens, State& state, View<T> output, Workspace<T>& workspace) const {
+    constexpr Where where(name, "extend");
     add_to_stream(where, tokens, state, output, workspace);
   }
 
-  /// Adds one token; `output` is 1 × out(). The same as prefill() of one token.
+  /// Adds one token; `output` is 1 × out(). The same as extend() by one token.
   void step(Index token, State& state, View<T> output, Workspace<T>& workspace) const {
     constexpr Where where(name, "step");
     add_to_stream(where, Tokens(&token, 1), state, output, workspace);

@@ -14,7 +14,7 @@ namespace gated {
 ///
 ///     const auto prepared = prepare(model);
 ///     Workspace<float> workspace;
-///     workspace.use(prepared);                         // forward, prefill and step no longer pack weights
+///     workspace.use(prepared);                         // forward, extend and step no longer pack weights
 ///     model.forward(x, sequences, y, workspace);       // the same bits as before
 ///
 /// It pays where few rows meet a large weight: steps of streaming, single images, heads. The model stays as it is and can be

@@ -31,7 +31,7 @@ struct Sampling {
 /// Draws the next token from a row of logits; remembers its random numbers, and nothing of the text.
 ///
 ///     Sampler<float> sampler(256, {.temperature = 0.8, .top_p = 0.95}, Random(seed));
-///     model.prefill(prompt, state, logits, workspace);   // logits: 1 × 256
+///     model.extend(prompt, state, logits, workspace);   // logits: 1 × 256
 ///     for (;;) {
 ///       const Index token = sampler(logits);
 ///       model.step(token, state, logits, workspace);

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include "gated/layers/spatial_gating_unit.hpp"
+#include "gated/layers/synthesizer_attention.hpp"
+#include "gated/layers/tiny_attention.hpp"
+#include "trunks.hpp"
+
+// Every causal layer and model streams through one interface: start(), extend(x, state, y, workspace), state.position().
+
+namespace gated {
+namespace {
+
+using test::random_layer;
+using test::random_matrix;
+using test::same_bits;
+using test::small_channels;
+using test::small_length;
+using T = float;
+
+/// Ids for a language model, rows for a layer.
+template <class Trunk>
+std::vector<Index> input_of(const LanguageModel<Trunk>& model) {
+  return test::random_tokens(small_length, model.config.vocabulary);
+}
+template <class Layer>
+Matrix<T> input_of(const Layer& layer) {
+  return random_matrix<T>(small_length, layer.in(), 3);
+}
+Tokens part_of(const std::vector<Index>& x, Index first, Index count) {
+  return Tokens(x).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+}
+ConstView<T> part_of(const Matrix<T>& x, Index first, Index count) { return x.middleRows(first, count); }
+
+/// A layer without a member type for its configuration, of random numbers.
+template <class Layer, class Config>
+Layer shaken(const Config& config) {
+  Layer layer(config);
+  test::randomize(layer, 1, 0.3);
+  return layer;
+}
+
+/// Steps of one token, of several and of none give the rows of forward().
+template <class Model>
+void expect_streams(const Model& model) {
+  SCOPED_TRACE(Model::name);
+  const auto x = input_of(model);
+  Workspace<T> workspace;
+  const Matrix<T> whole = model.forward(x, Sequences::single(small_length), workspace);
+  State<T> state = model.start(small_length);
+  EXPECT_EQ(state.position(), 0);
+  for (const Index count : {1, 1, 4, 0, 6}) {
+    const Index first = state.position();
+    Matrix<T> y(count, model.out());
+    model.extend(part_of(x, first, count), state, y, workspace);
+    EXPECT_TRUE(same_bits(y, whole.middleRows(first, count))) << "tokens " << first << " to " << first + count;
+    EXPECT_EQ(state.position(), first + count);
+  }
+}
+
+/// Blocks of that kind, alone, stacked, and as the trunk of a language model.
+template <class Kind>
+void expect_kind_streams() {
+  using Trunk = typename Kind::template Trunk<T>;
+  SCOPED_TRACE(Kind::architecture);
+  for (const auto& config : Kind::configs(true)) {
+    const Trunk trunk = random_layer<Trunk>(config);
+    expect_streams(trunk.blocks.front());
+    expect_streams(trunk);
+    expect_streams(random_layer<LanguageModel<Trunk>>(
+        LanguageModelConfig<typename Trunk::Config>{.vocabulary = 17, .position = PositionForm::sinusoid, .trunk = config}));
+  }
+}
+
+template <class... Kinds>
+void expect_all_stream() {
+  (expect_kind_streams<Kinds>(), ...);
+}
+
+TEST(Streaming, HasOneInterfaceForBlocksStacksAndLanguageModels) {
+  expect_all_stream<test::OfGmlpBlocks, test::OfMixedChunkAttention, test::OfGatedAttentionUnits, test::OfTransformerBlocks,
+                    test::OfChunkedTransformerBlocks, test::OfMixerBlocks, test::OfPlainBlocks>();
+}
+
+TEST(Streaming, HasTheSameForTheLayersInsideOfThem) {
+  const SpatialProjectionConfig spatial{.length = small_length, .causal = true};
+  expect_streams(
+      shaken<TinyAttention<T>>(TinyAttentionConfig{.channels = small_channels, .width = 6, .out = 7, .causal = true}));
+  expect_streams(shaken<SpatialGatingUnit<T>>(SpatialGatingUnitConfig{.channels = 16, .spatial = spatial}));
+  expect_streams(random_layer<TokenProjection<T>>(
+      TokenProjectionConfig{.channels = small_channels, .length = small_length, .causal = true}));
+  expect_streams(random_layer<SynthesizerAttention<T>>(
+      SynthesizerAttentionConfig{.channels = small_channels, .heads = 2, .max_length = small_length, .causal = true}));
+}
+
+}  // namespace
+}  // namespace gated
