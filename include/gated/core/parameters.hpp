@@ -37,6 +37,15 @@ enum class Role {
   constant,   ///< a table that checkpoints store, such as rotary frequencies; never trained and not counted
 };
 
+/// "[256, 196]"
+inline std::string describe_shape(std::span<const Index> shape) {
+  std::string out = "[";
+  for (const Index size : shape) {
+    out += out.size() > 1 ? text(", ", size) : text(size);
+  }
+  return out + "]";
+}
+
 /// The sizes of a tensor as a checkpoint states them; at most four. In memory a parameter is a matrix or a vector.
 class Shape {
  public:
@@ -61,13 +70,7 @@ class Shape {
   }
 
   /// "[256, 196]"
-  std::string describe() const {
-    std::string out = "[";
-    for (const Index size : *this) {
-      out += out.size() > 1 ? text(", ", size) : text(size);
-    }
-    return out + "]";
-  }
+  std::string describe() const { return describe_shape({begin(), end()}); }
 
   friend bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 

@@ -79,13 +79,4 @@ inline std::optional<std::size_t> byte_count(Dtype dtype, std::span<const Index>
   return static_cast<std::size_t>(bytes);
 }
 
-/// "[256, 196]"
-inline std::string describe_shape(std::span<const Index> shape) {
-  std::string out = "[";
-  for (const Index size : shape) {
-    out += out.size() > 1 ? text(", ", size) : text(size);
-  }
-  return out + "]";
-}
-
 }  // namespace gated

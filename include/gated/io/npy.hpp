@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gated/core/parameters.hpp"
 #include "gated/io/atomic_file.hpp"
 #include "gated/io/convert.hpp"
 #include "gated/io/mapped_file.hpp"

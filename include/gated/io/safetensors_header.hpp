@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gated/core/parameters.hpp"
 #include "gated/io/convert.hpp"
 #include "gated/io/strict_json.hpp"
 
