@@ -100,7 +100,7 @@ for entry in $models; do
   header=${rest%%:*}
   case ${rest#*:} in
     features) use="model.forward(x, s, y, w); auto state = model.start(); model.extend(x, state, y, w);" ;;
-    text) use="model.forward(ids, s, y, w); auto state = model.start(); model.prefill(ids, state, y, w); \
+    text) use="model.forward(ids, s, y, w); auto state = model.start(); model.extend(ids, state, y, w); \
 model.step(0, state, y, w);" ;;
     images) use="model.forward(x, y, w);" ;;
   esac
