@@ -7,6 +7,7 @@
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp_language_model.hpp"
 #include "gated/models/mixer_image_classifiers.hpp"
+#include "gated/models/tiny_time_mixer.hpp"
 
 /// @file
 /// The floating-point operations of a model's dense products, two for a multiply-add.
@@ -115,6 +116,30 @@ double flops_of(const gated::ImageClassifier<Trunk>& model, Index images) {
   const Index patches = model.patch_embedding.grid().area();
   return flops_of(model.trunk, images, model.tokens_per_image()) + projection_flops(model.patch_embedding, images * patches) +
          (model.head ? projection_flops(*model.head, images) : 0);
+}
+
+/// The MLPs and gates of a trunk, over series, patches and features.
+inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
+  double sum = 0;
+  for (const auto& level : trunk.levels) {
+    const auto& c = level.config.block;
+    const auto per_input = static_cast<double>(2 * c.expansion + (c.gated ? 1 : 0));
+    const auto widths = static_cast<double>(c.channels + (c.mixes_patches() ? c.patches : 0) + c.series);
+    sum += 2.0 * per_input * widths * static_cast<double>(level.config.depth * c.patches * c.channels * series);
+  }
+  return sum;
+}
+
+/// The forecasts of `series` series, of a model without prefix and forecast mixing.
+inline double flops_of(const gated::TinyTimeMixer<float>& model, Index series) {
+  const Index tokens = series * model.config.tokens();
+  double sum = projection_flops(model.backbone.patch_embedding, tokens) + flops_of(model.backbone.trunk, series) +
+               projection_flops(model.head, series);
+  if (model.decoder) {
+    sum += (model.decoder->adapter ? projection_flops(*model.decoder->adapter, tokens) : 0) +
+           flops_of(model.decoder->trunk, series);
+  }
+  return sum;
 }
 
 }  // namespace bench

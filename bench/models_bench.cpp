@@ -49,6 +49,19 @@ void image_classifier(benchmark::State& state, const Config& config) {
   state.counters["images/s"] = static_cast<double>(images.rows()) / time;
 }
 
+/// Series to forecasts.
+void forecaster(benchmark::State& state) {
+  gated::Random random(1);
+  const gated::TinyTimeMixer<float> model(gated::ttm_512_96(), random);
+  const Matrix<float> series = Matrix<float>::Random(state.range(0), model.in());
+  Matrix<float> forecasts(series.rows(), model.out());
+  Workspace<float> workspace(threads_of(state, 1));
+  const auto items = Sequences::single(series.rows());
+  const double time = run(state, [&] { model.forward(series, items, forecasts, workspace); });
+  count_flops(state, time, flops_of(model, series.rows()), workspace.threads());
+  state.counters["series/s"] = static_cast<double>(series.rows()) / time;
+}
+
 /// Tokens to logits, or to hidden states, on `count` texts of `length` tokens.
 template <class Model>
 void text(benchmark::State& state, const typename Model::Config& config, Index count, Index length, Threads threads) {
@@ -89,6 +102,11 @@ void on_batches(benchmark::internal::Benchmark* b) {
   b->ArgsProduct({{1, 8}, thread_counts()});
 }
 
+void on_series(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"series", "threads"})->UseRealTime()->Unit(benchmark::kMillisecond);
+  b->ArgsProduct({{1, 64}, thread_counts()});
+}
+
 void on_tokens(benchmark::internal::Benchmark* b, std::int64_t tokens) {
   b->ArgNames({"tokens", "threads"})->UseRealTime()->Unit(benchmark::kMillisecond);
   b->ArgsProduct({{tokens}, thread_counts()});
@@ -111,6 +129,7 @@ BENCHMARK_CAPTURE(gmlp, amlp, amlp_nlp())->Name("models/amlp_nlp_trunk")->Apply(
 BENCHMARK_CAPTURE(image_classifier, gmlp, gated::gmlp_s16_224())->Name("models/gmlp_s16_224")->Apply(on_batches);
 BENCHMARK_CAPTURE(image_classifier, mixer, gated::mixer_b16_224())->Name("models/mixer_b16_224")->Apply(on_batches);
 BENCHMARK_CAPTURE(image_classifier, resmlp, gated::resmlp_24_224())->Name("models/resmlp_24_224")->Apply(on_batches);
+BENCHMARK(forecaster)->Name("models/ttm_512_96")->Apply(on_series);
 BENCHMARK(gmlp_text)->Name("models/gmlp_language_model")->Apply(on_batches);
 BENCHMARK(flash_text)->Name("models/flash_language_model")->Apply(on_long_texts);
 BENCHMARK(gau_encoder)->Name("models/gau_alpha_encoder")->Apply(on_texts);
