@@ -45,6 +45,9 @@ foreach(header IN LISTS headers)
     if(line MATCHES "<sys/mman\\.h>" AND header STREQUAL "gated/core/aligned_memory.hpp")
       continue()  # Linux only
     endif()
+    if(line MATCHES "gated/compiled/[a-z]+\\.inl")
+      continue()  # what a program that links gated::compiled need not compile again
+    endif()
     if(line MATCHES "<this_line_ends_the_compilation>" AND header STREQUAL "gated/core/compiler.hpp")
       continue()
     endif()

@@ -102,8 +102,11 @@ inline NameMap facebook_resmlp_names() {
 
 /// The names in a timm checkpoint for a model of this configuration.
 inline NameMap timm_names_for(const GmlpImageClassifierConfig&) { return timm_names(); }
+/// The same for an MLP-Mixer.
 inline NameMap timm_names_for(const MixerImageClassifierConfig&) { return timm_mixer_names(); }
+/// The same for a gMixer.
 inline NameMap timm_names_for(const GmixerImageClassifierConfig&) { return timm_gmixer_names(); }
+/// The same for a ResMLP.
 inline NameMap timm_names_for(const ResmlpImageClassifierConfig&) { return timm_resmlp_names(); }
 
 }  // namespace gated

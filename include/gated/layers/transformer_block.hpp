@@ -16,6 +16,7 @@ namespace gated {
 ///     TransformerBlock<float> block({.channels = 512, .token_mixer = {.heads = 8, .causal = true}});
 template <class T>
 using TransformerBlock = MixerBlock<SelfAttention<T>, FeedForward<T>>;
+/// Its options.
 using TransformerBlockConfig = MixerBlockConfig<SelfAttentionConfig, FeedForwardConfig>;
 
 /// The same with y = h + W_o (act(W_g LN(h)) ⊙ W_u LN(h)), a SwiGLU unless another activation is named (arXiv:2002.05202).
@@ -23,6 +24,7 @@ using TransformerBlockConfig = MixerBlockConfig<SelfAttentionConfig, FeedForward
 ///     GluTransformerBlock<float> block({.channels = 512, .token_mixer = {.heads = 8}, .channel_mixer = {.hidden = 1376}});
 template <class T>
 using GluTransformerBlock = MixerBlock<SelfAttention<T>, GluFeedForward<T>>;
+/// Its options.
 using GluTransformerBlockConfig = MixerBlockConfig<SelfAttentionConfig, GluFeedForwardConfig>;
 
 }  // namespace gated

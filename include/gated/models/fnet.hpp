@@ -13,6 +13,7 @@ namespace gated {
 /// A block of FNet: y = norm₁(x + Re(F_n x F_d)), then norm₂(y + feed-forward(y)).
 template <class T>
 using FnetBlock = MixerBlock<FourierMixing<T>, FeedForward<T>>;
+/// Its options.
 using FnetBlockConfig = MixerBlockConfig<FourierMixingConfig, FeedForwardConfig>;
 
 /// The blocks alone: Hugging Face's FNetEncoder.

@@ -29,13 +29,18 @@ using ResMlp = Stack<MixerBlock<TokenProjection<T>, FeedForward<T>>>;
 /// Patches → these blocks → norm → mean → head: see ImageClassifier. The length of the trunk follows from image and patch.
 template <class T>
 using MixerImageClassifier = ImageClassifier<MlpMixer<T>>;
+/// The same with gated blocks.
 template <class T>
 using GmixerImageClassifier = ImageClassifier<GMixer<T>>;
+/// The same with ResMLP's blocks.
 template <class T>
 using ResmlpImageClassifier = ImageClassifier<ResMlp<T>>;
 
+/// The options of an MLP-Mixer.
 using MixerImageClassifierConfig = MixerImageClassifier<float>::Config;
+/// The options of a gMixer.
 using GmixerImageClassifierConfig = GmixerImageClassifier<float>::Config;
+/// The options of a ResMLP.
 using ResmlpImageClassifierConfig = ResmlpImageClassifier<float>::Config;
 
 namespace detail {

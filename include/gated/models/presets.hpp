@@ -30,8 +30,10 @@ struct MixerSizes {
   double layer_scale = 1e-4;  ///< where the training of a ResMLP starts its scales
 };
 
-/// The mean and deviation of ImageNet's pixels.
-inline const PerChannel imagenet_mean{0.485, 0.456, 0.406}, imagenet_deviation{0.229, 0.224, 0.225};
+/// The mean of ImageNet's pixels.
+inline const PerChannel imagenet_mean{0.485, 0.456, 0.406};
+/// Their standard deviation.
+inline const PerChannel imagenet_deviation{0.229, 0.224, 0.225};
 
 /// timm's MLP-Mixers: MLPs of C/2 tokens and 4·C channels, LayerNorms with eps 1e-6 (arXiv:2105.01601, Table 1).
 inline MixerImageClassifierConfig timm_mixer(const MixerSizes& sizes, Index classes = 1000) {

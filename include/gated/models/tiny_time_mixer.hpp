@@ -151,6 +151,7 @@ struct PatchPositionTable {
 template <class T>
 struct SeriesBackbone {
   using Scalar = T;
+  /// What it takes besides x.
   template <class Run>
   struct Options {
     Tokens resolution = {};  ///< one for each item
@@ -222,6 +223,7 @@ struct SeriesBackbone {
 template <class T>
 struct SeriesDecoder {
   using Scalar = T;
+  /// What it takes besides x.
   template <class Run>
   struct Options {
     RowsOf<Run> patches = {};  ///< as the backbone had them
@@ -280,6 +282,7 @@ struct SeriesDecoder {
 template <class T>
 struct ForecastMixer {
   using Scalar = T;
+  /// What it takes besides x.
   template <class Run>
   struct Options {
     RowsOf<Run> x = {};       ///< the series as they came, (items · M) × L
@@ -397,6 +400,7 @@ struct TinyTimeMixer {
   using Scalar = T;
   using Config = TinyTimeMixerConfig;
   /// What the model is told besides the series.
+  /// What it takes besides x.
   template <class Run>
   struct Options {
     Mask observed = {};  ///< 0 or 1 for each number of x, row by row; empty where all are observed. Only scaling looks at it

@@ -37,7 +37,7 @@ struct SeriesTrunkConfig {
 
 /// The options of forecast mixing: a second look at the forecasts of all series, and at what is known of the future.
 struct ForecastMixingConfig {
-  bool enabled = false;
+  bool enabled = false;   ///< there is a second look at all
   Index context = 1;      ///< c, times seen before and after each
   bool gated = true;      ///< softmax gates
   Index depth = 0;        ///< mixer blocks over the series; 0 for none

@@ -28,6 +28,7 @@ struct PerRow {
   const T* data;
   Index stride;
 };
+/// The same number everywhere.
 template <class T>
 struct Number {
   using IsTerm = void;
@@ -39,18 +40,21 @@ struct Mask {
   using IsTerm = void;
   DropoutMask<T> mask;
 };
+/// a + b.
 template <class A, class B>
 struct Sum {
   using IsTerm = void;
   A a;
   B b;
 };
+/// a - b.
 template <class A, class B>
 struct Difference {
   using IsTerm = void;
   A a;
   B b;
 };
+/// a · b.
 template <class A, class B>
 struct Product {
   using IsTerm = void;
@@ -70,20 +74,25 @@ template <class A>
 Activation activation_of(const A&) {
   return Activation::identity;
 }
+/// The one that either has.
 template <template <class, class> class Join, class A, class B>
 Activation activation_of(const Join<A, B>& term) {
   const Activation first = activation_of(term.a);
   return first == Activation::identity ? activation_of(term.b) : first;
 }
+/// The one that it is.
 template <class A, bool slope>
 Activation activation_of(const Activated<A, slope>& term) {
   return term.activation;
 }
 
+/// Whether a term has an activation.
 template <class A>
 inline constexpr bool has_activation = false;
+/// Either may.
 template <template <class, class> class Join, class A, class B>
 inline constexpr bool has_activation<Join<A, B>> = has_activation<A> || has_activation<B>;
+/// It is one.
 template <class A, bool slope>
 inline constexpr bool has_activation<Activated<A, slope>> = true;
 
@@ -116,14 +125,17 @@ terms::Number<T> number(T value) {
   return {value};
 }
 
+/// a + b.
 template <Term A, Term B>
 terms::Sum<A, B> operator+(const A& a, const B& b) {
   return {a, b};
 }
+/// a - b.
 template <Term A, Term B>
 terms::Difference<A, B> operator-(const A& a, const B& b) {
   return {a, b};
 }
+/// a · b.
 template <Term A, Term B>
 terms::Product<A, B> operator*(const A& a, const B& b) {
   return {a, b};

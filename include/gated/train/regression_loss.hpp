@@ -25,9 +25,9 @@ constexpr auto names_of(RegressionForm) { return words_for<RegressionForm>("squa
 
 /// The options of a loss of numbers.
 struct RegressionLossConfig {
-  RegressionForm form = RegressionForm::squared;
-  double delta = 1;       ///< δ, of huber
-  double quantile = 0.5;  ///< q, of quantile
+  RegressionForm form = RegressionForm::squared;  ///< what an error e = y - t costs
+  double delta = 1;                               ///< δ, of huber
+  double quantile = 0.5;                          ///< q, of quantile
 
   template <class C = RegressionLossConfig>
   static constexpr auto fields() {
