@@ -17,6 +17,7 @@ namespace digits {
 /// The batch is cut into shards of a few images. A shard goes forward and back as a whole on the tape of the thread that takes
 /// it: threads meet once a step, and the activations of a shard fit the cache of a core. Each shard has a gradient and random
 /// numbers of its own and the gradients are added up in order, so that the bits are the same for any number of threads.
+template <class Model>
 class BatchLoss {
  public:
   BatchLoss(const Model& model, const LabelledImages& images, gated::Threads threads)
@@ -70,7 +71,7 @@ class BatchLoss {
         distort(images.pixels.row(image), model.config.image, {}, noise, inputs.row(i));
         labels.push_back(images.labels[static_cast<std::size_t>(image)]);
       }
-      inputs = inputs_from(inputs, model.config);
+      gated::scale_pixels<float>(inputs, model.config);
       tape.begin(model, gradient, noise);
       const gated::Variable logits = record(tape, model, tape.constant(inputs));
       return tape.backward(gated::cross_entropy(tape, logits, labels, {.label_smoothing = label_smoothing}));

@@ -61,6 +61,17 @@ if(NOT code STREQUAL 0 OR NOT said MATCHES "43082 parameters")
   message(FATAL_ERROR "classify_digits cannot read the model:\n${said}")
 endif()
 
+foreach(mixer IN ITEMS toeplitz projection mlp glu fourier synthesizer attention external)
+  train(0 "${mixer}, 4 blocks, 4[23][0-9]+ parameters.*right" --mixer ${mixer} --epochs 1 --out ${FOLDER}/mixers)
+  if(NOT EXISTS ${FOLDER}/mixers/digits_${mixer}.safetensors)
+    message(FATAL_ERROR "--mixer ${mixer} wrote no model")
+  endif()
+endforeach()
+train(130 "go on with [^\n]* --mixer mlp" --mixer mlp --epochs 2 --out ${FOLDER}/mixers --stop-after 1)
+train(0 "after epoch 1.*epoch   2" --mixer mlp --resume ${FOLDER}/mixers/digits_training.safetensors --out ${FOLDER}/mixers)
+train(1 "train_digits: " --mixer glu --resume ${FOLDER}/mixers/digits_training.safetensors --out ${FOLDER}/mixers)
+train(2 "train_digits: [^\n]*--mixer" --mixer lstm)
+
 train(1 "train_digits: [^\n]*digits_gmlp.safetensors" --resume ${FOLDER}/one/digits_gmlp.safetensors --out ${FOLDER}/one)
 train(2 "train_digits: --epochs: expected a whole number from 1 to 1000000, got 0"
       --epochs 0)

@@ -8,8 +8,9 @@
 namespace digits {
 
 /// How many of `images`, prepared as `inputs`, the model takes for what they are.
-inline gated::Index count_right(const Model& model, const LabelledImages& images, const gated::Matrix<float>& inputs,
-                                const gated::Threads& threads) {
+template <class Model>
+gated::Index count_right(const Model& model, const LabelledImages& images, const gated::Matrix<float>& inputs,
+                         const gated::Threads& threads) {
   using gated::Index;
   constexpr Index piece = 32;  // images that a thread takes at a time
   const Index pieces = (images.count() + piece - 1) / piece;

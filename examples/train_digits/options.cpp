@@ -1,14 +1,25 @@
 #include "options.hpp"
 
 #include "common/command_line.hpp"
+#include "mixers.hpp"
 
 namespace digits {
 
 Options parse_options(int count, char** arguments) {
   constexpr gated::Index most_epochs = 1'000'000;
   Options options;
-  CLI::App app("Trains a gMLP on scanned digits, from scratch. Ctrl-C stops after the current epoch and saves the training.",
-               "train_digits");
+  CLI::App app(
+      "Trains a gMLP on scanned digits, from scratch, or a model with another mixer of patches. Ctrl-C stops after\nthe "
+      "current "
+      "epoch and saves the training.",
+      "train_digits");
+  std::string mixers = "what mixes the patches:";
+  std::vector<std::string> names;
+  for (const Mixer& mixer : all_mixers()) {
+    mixers += "\n" + std::string(mixer.name) + ": " + mixer.what;
+    names.emplace_back(mixer.name);
+  }
+  app.add_option("--mixer", options.mixer, mixers)->check(CLI::IsMember(names))->type_name("NAME")->capture_default_str();
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, the training and the pictures (.)");
   examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
                        "how often to see every digit (80; with --resume as often as\nthe file says)");

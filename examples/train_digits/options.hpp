@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "gated/core/matrix.hpp"
 
@@ -16,6 +17,7 @@ struct Options {
   gated::Index stop_after = 0;         ///< an epoch, or 0
   std::uint64_t seed = 1;
   int threads = 1;
+  std::string mixer = "gmlp";  ///< one of mixers.hpp
 };
 
 /// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.

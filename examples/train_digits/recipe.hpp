@@ -8,8 +8,6 @@
 
 namespace digits {
 
-using Model = gated::GmlpImageClassifier<float>;
-
 /// The model in timm's words, as the checkpoint says it too.
 inline constexpr const char* description =
     R"({"architecture": "timm.gmlp", "image_size": 8, "patch_size": 1, "in_chans": 1, "dim": 32, "hidden": 128, "depth": 4, )"
@@ -26,9 +24,16 @@ struct Distortion {
   double scale = 0.08;  ///< the part by which it grows or shrinks
 };
 
-inline gated::TrainingConfig<Model> recipe(gated::Index steps) {
-  auto model = gated::timm_config(description);
-  model.trunk.survival = 0.9;
+inline gated::GmlpImageClassifierConfig described() { return gated::timm_config(description); }
+
+/// The training of a model, whatever mixes its tokens.
+template <class Model>
+gated::TrainingConfig<Model> recipe(typename Model::Config model, gated::Index steps) {
+  if constexpr (requires { model.trunk.block.survival; }) {
+    model.trunk.block.survival = 0.9;
+  } else {
+    model.trunk.survival = 0.9;
+  }
   return {.model = model,
           .optimizer = {.learning_rate = 6e-3, .weight_decay = 1, .decayed_roles = {gated::Role::weight, gated::Role::spatial}},
           .schedule = {.form = gated::ScheduleForm::cosine, .warmup = 40, .steps = steps},

@@ -1,0 +1,24 @@
+#include "../train.hpp"
+
+namespace digits {
+
+namespace {
+
+using Model = gated::GmlpImageClassifier<float>;
+
+int train_gmlp(const Options& options) { return train<Model>(options, described()); }
+
+int train_toeplitz(const Options& options) {
+  auto config = described();
+  config.trunk.spatial = gated::SpatialForm::toeplitz;
+  return train<Model>(options, widest<Model>(config, [](auto& c, Index width) { c.trunk.hidden = 2 * width; }));
+}
+
+constexpr Mixer mixers[] = {{"gmlp", "gates by W, from patches to patches: gMLP", train_gmlp},
+                            {"toeplitz", "gates by a W that is the same along the rows of patches", train_toeplitz}};
+
+}  // namespace
+
+std::span<const Mixer> gmlp_mixers() { return mixers; }
+
+}  // namespace digits

@@ -1,0 +1,34 @@
+#include "../train.hpp"
+#include "gated/layers/token_glu.hpp"
+#include "gated/layers/token_mlp.hpp"
+#include "gated/layers/token_projection.hpp"
+
+namespace digits {
+
+namespace {
+
+using gated::FeedForward, gated::GluFeedForward;
+
+int train_projection(const Options& options) {
+  return train_mixer<gated::TokenProjection<float>, FeedForward<float>>(options, [](auto&) {});
+}
+
+int train_mlp(const Options& options) {
+  return train_mixer<gated::TokenMlp<float>, FeedForward<float>>(options,
+                                                                 [](auto& c) { c.trunk.block.token_mixer.hidden = 16; });
+}
+
+int train_glu(const Options& options) {
+  return train_mixer<gated::TokenGlu<float>, GluFeedForward<float>>(options,
+                                                                    [](auto& c) { c.trunk.block.token_mixer.hidden = 16; });
+}
+
+constexpr Mixer mixers[] = {{"projection", "one linear map over the patches: ResMLP", train_projection},
+                            {"mlp", "an MLP over the patches: MLP-Mixer", train_mlp},
+                            {"glu", "gated feed-forwards over patches and channels: gMixer", train_glu}};
+
+}  // namespace
+
+std::span<const Mixer> token_weight_mixers() { return mixers; }
+
+}  // namespace digits

@@ -1,0 +1,225 @@
+#pragma once
+
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <string>
+
+#include "batch_loss.hpp"
+#include "common/interrupt.hpp"
+#include "common/mosaic.hpp"
+#include "common/progress.hpp"
+#include "common/run_main.hpp"
+#include "curve.hpp"
+#include "evaluation.hpp"
+#include "gated/io/model_file.hpp"
+#include "gated/layers/feed_forward.hpp"
+#include "gated/layers/glu_feed_forward.hpp"
+#include "gated/layers/mixer_block.hpp"
+#include "mixers.hpp"
+#include "options.hpp"
+#include "status.hpp"
+
+/// The whole of a training, for a classifier with any mixer.
+
+namespace digits {
+
+using gated::Index, gated::Random;
+
+/// What is written, all in one folder.
+struct Files {
+  std::filesystem::path folder;
+  std::string mixer;
+  std::filesystem::path model = folder / ("digits_" + mixer + ".safetensors");
+  std::filesystem::path training = folder / "digits_training.safetensors";
+  std::filesystem::path curve = folder / "loss_curve.png";
+  std::filesystem::path before = folder / "spatial_weights_before.png";
+  std::filesystem::path after = folder / "spatial_weights_after.png";
+};
+
+struct Data {
+  LabelledImages images, held_out;
+  gated::Matrix<float> held_out_inputs;
+
+  Data()
+      : images(read_images(DIGITS_FOLDER "digits.csv", described(), 16, Part::training)),
+        held_out(read_images(DIGITS_FOLDER "digits.csv", described(), 16, Part::held_out)),
+        held_out_inputs(inputs_from(held_out.pixels, described())) {}
+
+  /// Of whole batches: the few images that are left over are others in each epoch.
+  Index steps_per_epoch() const { return images.count() / batch_size; }
+
+  template <class Model>
+  Index count_right(const gated::Training<Model>& training) const {
+    return digits::count_right(training.result(), held_out, held_out_inputs, training.threads);
+  }
+};
+
+/// Writes all that the training needs to go on.
+template <class Model>
+void save(const gated::Training<Model>& training, const History& history, const std::filesystem::path& path) {
+  gated::save_model(training, path, {{"history", history.text()}});
+}
+
+/// Reads what save() wrote. The training goes on along its own schedule, unless `steps` says how long it is to be now.
+template <class Model>
+gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model,
+                              std::optional<Index> steps, History& history) {
+  auto training = gated::load_model<gated::Training<Model>>(path);
+  const auto expected = recipe<Model>(model, steps.value_or(training.config().schedule.steps));
+  training.expect_same_run(expected);
+  training.set_schedule(expected.schedule);
+  const gated::SafetensorsFile file(path);
+  const auto text = file.metadata().find("history");
+  gated::require<gated::FileError>(text != file.metadata().end(), path.string(), ": was not written by train_digits.");
+  history = History::from_text(text->second);
+  return training;
+}
+
+template <class Model>
+gated::Training<Model> begin_or_resume(const Options& options, const typename Model::Config& model, const Data& data,
+                                       History& history) {
+  const auto steps_of = [&](Index count) { return count * data.steps_per_epoch(); };
+  if (options.resume.empty()) {
+    return gated::Training<Model>(recipe<Model>(model, steps_of(options.epochs.value_or(epochs))), Random(options.seed));
+  }
+  const auto steps = options.epochs ? std::optional(steps_of(*options.epochs)) : std::nullopt;
+  return resume<Model>(options.resume, model, steps, history);
+}
+
+/// The numbers from 0 to count - 1 in random order.
+inline std::vector<Index> shuffled(Index count, Random& random) {
+  std::vector<Index> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), Index{0});
+  for (std::size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[static_cast<std::size_t>(random.uniform() * static_cast<double>(i))]);
+  }
+  return order;
+}
+
+/// Trains up to the last step, or until it is to stop, always whole epochs: from there on a training can be resumed, since the
+/// order of the next epoch is not drawn yet.
+template <class Model>
+void run_epochs(gated::Training<Model>& training, History& history, const Data& data, const Options& options,
+                const Files& files) {
+  const Index per_epoch = data.steps_per_epoch(), steps = training.config().schedule.steps;
+  const Status status(training.steps_done(), steps, per_epoch);
+  BatchLoss<Model> loss(training.model, data.images, training.threads);
+  examples::ProgressLine progress;
+  double saved = 0;
+  for (bool last = training.steps_done() >= steps; !last;) {
+    const auto order = shuffled(data.images.count(), training.random);
+    for (Index i = 0; i < per_epoch; ++i) {
+      const auto batch = std::span(order).subspan(static_cast<std::size_t>(i * batch_size), batch_size);
+      history.losses.push_back(
+          training.step([&](const Model& model, Model& gradient) { return loss(model, gradient, batch, training.random); }));
+      if (progress.on_terminal() && i % 8 == 0) {
+        progress.show(status.line(training.steps_done(), history));
+      }
+    }
+    history.accuracies.push_back(static_cast<double>(data.count_right(training)) / static_cast<double>(data.held_out.count()));
+
+    const Index epoch = training.steps_done() / per_epoch;
+    last = training.steps_done() >= steps || epoch == options.stop_after || examples::stop_signal != 0;
+    if (epoch % 5 == 0 || last) {
+      progress.keep(status.line(training.steps_done(), history));
+    }
+    if (last || status.seconds() > saved + 5) {
+      save(training, history, files.training);
+      saved = status.seconds();
+    }
+  }
+  std::printf("\n  time      %.1f s\n", status.seconds());
+}
+
+/// Trains a model of this configuration as the options say, and returns the program's exit code.
+template <class Model>
+int train(const Options& options, const typename Model::Config& config) {
+  constexpr bool has_gates = std::is_same_v<Model, gated::GmlpImageClassifier<float>>;
+  examples::stop_when_asked();
+  const Data data;
+  const Files files{options.out, options.mixer};
+  History history;
+  auto training = begin_or_resume<Model>(options, config, data, history);
+  const Index steps = training.config().schedule.steps;
+  training.threads = gated::Threads{options.threads};
+
+  std::filesystem::create_directories(files.folder);
+  std::printf("  model     %s, %td blocks, %td parameters, 8 x 8 pixels\n", options.mixer.c_str(),
+              training.model.config.trunk.depth, gated::parameter_count(training.model));
+  std::printf("  images    %td to learn from, %td held out\n", data.images.count(), data.held_out.count());
+  std::printf("  training  %td epochs of %td steps of %td images, %d thread%s\n", steps / data.steps_per_epoch(),
+              data.steps_per_epoch(), batch_size, options.threads, options.threads > 1 ? "s" : "");
+  if (options.resume.empty()) {
+    if constexpr (has_gates) {
+      gated::write_png(files.before, draw_spatial_weights(training.model));
+    }
+  } else {
+    std::printf("  resumed   after epoch %td\n", training.steps_done() / data.steps_per_epoch());
+  }
+  std::printf("\n");
+  run_epochs(training, history, data, options, files);
+
+  gated::write_png(files.curve, draw_curve(history));
+  if (training.steps_done() < steps) {
+    const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) +
+                             (options.out == "." ? "" : " --out " + options.out.string());
+    std::printf("  stopped   after epoch %td; go on with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
+                files.training.string().c_str(), into.c_str());
+    return examples::exit_code_of_stop();
+  }
+  const Model& result = training.result();
+  bool timms = false;
+  if constexpr (has_gates) {
+    if (config.trunk.spatial == gated::SpatialForm::dense) {
+      gated::save_parameters(result, files.model, {{"config", description}}, gated::timm_names());
+      timms = true;
+    }
+  }
+  if (!timms) {
+    gated::save_model(result, files.model);
+  }
+  const Index right = data.count_right(training);
+  std::printf("  right     %.1f %%, %td of %td held out\n",
+              100 * static_cast<double>(right) / static_cast<double>(data.held_out.count()), right, data.held_out.count());
+  std::printf("  model     %s%s\n", files.model.string().c_str(), timms ? ", with timm's names" : "");
+  std::printf("  training  %s: all that --resume needs\n", files.training.string().c_str());
+  std::string pictures = files.curve.string();
+  if constexpr (has_gates) {
+    gated::write_png(files.after, draw_spatial_weights(result));
+    pictures += ", " + files.before.string() + ", " + files.after.string();
+  }
+  std::printf("  pictures  %s\n", pictures.c_str());
+  return 0;
+}
+
+/// `config` as wide between its projections as the parameters of the gMLP allow; set(config, width) sets that width.
+template <class Model, class Set>
+typename Model::Config widest(typename Model::Config config, const Set& set) {
+  const Index most = gated::GmlpImageClassifier<float>::value_count(described()).value();
+  Index width = 1;
+  set(config, width);
+  for (auto wider = config; set(wider, width + 1), Model::value_count(wider).value() <= most; ++width) {
+    config = wider;
+  }
+  return config;
+}
+
+/// Trains a classifier of blocks with these mixers, four of 32 channels as the gMLP has. arrange(config) sets the token mixer.
+template <class TokenMixer, class ChannelMixer, class Arrange>
+int train_mixer(const Options& options, const Arrange& arrange) {
+  using Model = gated::ImageClassifier<gated::Stack<gated::MixerBlock<TokenMixer, ChannelMixer>>>;
+  const auto images = described();
+  typename Model::Config config{
+      .image = images.image,
+      .patch = images.patch,
+      .image_channels = images.image_channels,
+      .classes = images.classes,
+      .pixel_mean = images.pixel_mean,
+      .pixel_deviation = images.pixel_deviation,
+      .trunk = {.depth = images.trunk.depth, .block = {.channels = images.trunk.channels, .norm_eps = images.trunk.norm_eps}}};
+  arrange(config);
+  return train<Model>(options, widest<Model>(config, [](auto& c, Index width) { c.trunk.block.channel_mixer.hidden = width; }));
+}
+
+}  // namespace digits
