@@ -1,5 +1,7 @@
 #pragma once
 
+#include <concepts>
+
 #include <string>
 
 #include "gated/io/glu_names.hpp"
@@ -100,13 +102,19 @@ inline NameMap facebook_resmlp_names() {
                                .norm = ShapeForm::same});
 }
 
-/// The names in a timm checkpoint for a model of this configuration.
-inline NameMap timm_names_for(const GmlpImageClassifierConfig&) { return timm_names(); }
-/// The same for an MLP-Mixer.
-inline NameMap timm_names_for(const MixerImageClassifierConfig&) { return timm_mixer_names(); }
-/// The same for a gMixer.
-inline NameMap timm_names_for(const GmixerImageClassifierConfig&) { return timm_gmixer_names(); }
-/// The same for a ResMLP.
-inline NameMap timm_names_for(const ResmlpImageClassifierConfig&) { return timm_resmlp_names(); }
+/// The names in a timm checkpoint for an image classifier of this configuration.
+template <class Config>
+NameMap timm_names_for(const Config&) {
+  if constexpr (std::same_as<Config, MixerImageClassifierConfig>) {
+    return timm_mixer_names();
+  } else if constexpr (std::same_as<Config, GmixerImageClassifierConfig>) {
+    return timm_gmixer_names();
+  } else if constexpr (std::same_as<Config, ResmlpImageClassifierConfig>) {
+    return timm_resmlp_names();
+  } else {
+    static_assert(std::same_as<Config, GmlpImageClassifierConfig>);
+    return timm_names();
+  }
+}
 
 }  // namespace gated
