@@ -187,7 +187,7 @@ struct LanguageModel {
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask, Tokens types = {}) const
       requires(takes_mask) {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());
-    forward(tokens, sequences, output, workspace, mask, types);
+    run_forward(tokens, sequences, mask, types, output, workspace);
     return output;
   }
 
