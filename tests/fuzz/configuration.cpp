@@ -39,14 +39,19 @@ std::vector<std::byte> file_of(const Model* model, const std::string& config) {
 /// What a trunk can be run with.
 Sequences sequences_for(const GmlpConfig& c) { return Sequences::single(c.causal ? std::min<Index>(c.length, 5) : c.length); }
 template <class Block>
-Sequences sequences_for(const StackConfig<Block>&) {
-  return Sequences::of_lengths({3, 2});
+Sequences sequences_for(const StackConfig<Block>& c) {
+  const Index* const length = gated::detail::length_setting(c);
+  return length == nullptr ? Sequences::of_lengths({3, 2}) : Sequences::single(*length);
 }
 
 /// Whether that takes little time, and a stream little memory.
 bool is_quick(const GmlpConfig& c) { return (Count(c.length) * c.length * c.hidden * c.depth).value() <= most_products; }
 bool is_quick(const FlashConfig& c) { return c.block.chunk <= 1000; }
 bool is_quick(const StackConfig<GatedAttentionUnitConfig>&) { return true; }
+template <class TokenMixer, class ChannelMixer>
+bool is_quick(const StackConfig<MixerBlockConfig<TokenMixer, ChannelMixer>>& c) {
+  return c.block.channels <= most_products / most_values;  // each weight of a token mixer meets every channel
+}
 
 const std::vector<Index>& zeros(Index length) {
   static std::vector<Index> ids;

@@ -146,6 +146,38 @@ configurations = {
     ],
 }
 names = ["GmlpLanguageModel", "GmlpImageClassifier", "FlashLanguageModel", "GauEncoder"]
+
+
+def mixer_block(token, channel, **options):
+    return {"channels": 4, "token_norm": "layer_norm", "channel_norm": "layer_norm", "norm_position": "pre", "norm_eps": 1e-6,
+            "survival": 0.5, "token_mixer": token, "channel_mixer": channel, **options}
+
+
+def patches(block):
+    return {"image": {"height": 4, "width": 6}, "patch": {"height": 2, "width": 3}, "image_channels": 2, "classes": 3,
+            "trunk": {"depth": 2, "block": block}}
+
+
+mixers = {
+    "MixerImageClassifier": ("gated.ImageClassifier<gated.Stack<gated.MixerBlock<gated.TokenMlp,gated.FeedForward>>>", [
+        patches(mixer_block({"hidden": 3}, {"hidden": 8})),
+        {**patches(mixer_block({"hidden": 3, "norm": True}, {"hidden": 8}, channels_first=True)),
+         "position_grid": {"height": 3, "width": 2}},
+    ]),
+    "GmixerImageClassifier": ("gated.ImageClassifier<gated.Stack<gated.MixerBlock<gated.TokenGlu,gated.GluFeedForward>>>", [
+        patches(mixer_block({"hidden": 3, "activation": "silu"}, {"hidden": 8})),
+    ]),
+    "ResmlpImageClassifier": (
+        "gated.ImageClassifier<gated.Stack<gated.MixerBlock<gated.TokenProjection,gated.FeedForward>>>", [
+            patches(mixer_block({"length": 0}, {"hidden": 8}, token_norm="affine", channel_norm="affine", layer_scale=0.1)),
+            patches(mixer_block({"length": 9223372036854775807}, {"hidden": 8})),
+        ]),
+    "Fnet": ("gated.LanguageModel<gated.Stack<gated.MixerBlock<gated.FourierMixing,gated.FeedForward>>>", [
+        {"vocabulary": 5, "token_types": 2, "position": "learned", "max_length": 9, "pooler": True, "classes": 2,
+         "embedding_projection": True,
+         "trunk": {"depth": 2, "block": mixer_block({}, {"hidden": 8}, norm_position="post")}},
+    ]),
+}
 training = {"optimizer": {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01,
                           "decayed_roles": ["weight", "embedding"],
                           "groups": [{"path": "trunk", "learning_rate_factor": 0.1, "weight_decay": None, "frozen": False}]},
@@ -173,6 +205,11 @@ for name, (architecture, variants) in zip(names, configurations.items()):
     whole = {"model": variants[0], **training}
     write("configuration", f"training_{name}", f"gated.Training<{architecture}>\n{json.dumps(whole)}".encode())
     collect(whole)
+    words.add(architecture)
+for name, (architecture, variants) in mixers.items():
+    for i, configuration in enumerate(variants):
+        write("configuration", f"{name}_{i}", f"{architecture}\n{json.dumps(configuration)}".encode())
+        collect(configuration)
     words.add(architecture)
 dictionary = "".join('"\\"%s\\""\n' % word for word in sorted(words))
 (corpus.parent / "configuration.dict").write_text("# Written by make_corpus.py.\n" + dictionary)

@@ -17,6 +17,7 @@ template <class... Models>
 struct List {};
 
 using EveryModel = List<GmlpLanguageModel<float>, GmlpImageClassifier<float>, FlashLanguageModel<float>, GauEncoder<float>,
+                        Fnet<float>, MixerImageClassifier<float>, GmixerImageClassifier<float>, ResmlpImageClassifier<float>,
                         Training<GmlpLanguageModel<double>>, Training<GmlpImageClassifier<float>>,
                         Training<FlashLanguageModel<float>>, Training<GauEncoder<float>>>;
 
