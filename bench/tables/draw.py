@@ -70,10 +70,12 @@ def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
     xs = sorted({x for _, values, _ in lines for x in values})
     axes.set_xticks(xs, [f"{x:,}" for x in xs], fontsize=8)
     axes.minorticks_off()
-    for x, text in marks:  # the texts stand above the axes, where no curve is
+    marks = sorted(marks)
+    for i, (x, text) in enumerate(marks):  # the texts stand above the axes, where no curve is
+        leans_left = i + 1 < len(marks) and marks[i + 1][0] < 1.2 * x  # away from a near neighbour
         axes.axvline(x, color="0.6", linewidth=0.8, linestyle="--")
-        axes.text(x, 1.01, text, transform=axes.get_xaxis_transform(), rotation=20, fontsize=7, color="0.3", ha="left",
-                  va="bottom")
+        axes.text(x, 1.01, text, transform=axes.get_xaxis_transform(), rotation=-20 if leans_left else 20, fontsize=7,
+                  color="0.3", ha="right" if leans_left else "left", va="bottom")
     axes.set_xlabel(x_title)
     axes.set_ylabel(y_title)
     axes.grid(True, color="0.9", linewidth=0.6)
