@@ -146,8 +146,10 @@ MixedChunkAttention<T> bare(LinearReduction reduction, bool causal) {
                                 .reduction = reduction,
                                 .causal = causal});
   layer.projection.hidden.bias.head(2).setOnes();
+  layer.projection.hidden.weight.setZero();
   layer.projection.hidden.weight.middleRows(2, 2).setIdentity();
   layer.projection.hidden.bias.tail(2).setOnes();  // z = 1
+  layer.offset_scale.weight.setZero();
   layer.offset_scale.weight.row(1).setConstant(T(0.5));
   layer.offset_scale.weight.row(3).setOnes();  // the local queries and keys are 0; a global query · key is 1
   layer.proj_out.weight.setIdentity();
