@@ -298,7 +298,7 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
 /// attention, a rotation or mask in place.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
-  return layer == "proj_out" || layer == "feed_forward_out" || path.ends_with("gate.proj") ||
+  return layer == "proj_out" || layer == "token_mixer" || layer == "channel_mixer" || path.ends_with("gate.proj") ||
          around.ends_with("offset_scale") || around.ends_with("global_qk");
 }
 
