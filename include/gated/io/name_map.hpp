@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gated/core/parameters.hpp"
+#include "gated/core/path_pattern.hpp"
 
 /// @file
 /// How a checkpoint that somebody else wrote calls our parameters.
@@ -109,37 +110,6 @@ struct NameMap {
 };
 
 namespace detail {
-
-/// Cuts the first component off `path`.
-inline std::string_view take_component(std::string_view& path) {
-  const std::size_t dot = path.find('.');
-  const std::string_view component = path.substr(0, dot);
-  path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
-  return component;
-}
-
-/// If `path` begins with the components of `pattern`, what stood for each `*` and the rest of the path.
-struct PatternMatch {
-  std::vector<std::string_view> wildcards;
-  std::string_view rest;
-};
-
-inline std::optional<PatternMatch> match_pattern(std::string_view pattern, std::string_view path) {
-  PatternMatch match;
-  while (!pattern.empty()) {
-    if (path.empty()) {
-      return std::nullopt;
-    }
-    const std::string_view wanted = take_component(pattern), found = take_component(path);
-    if (wanted == "*") {
-      match.wildcards.push_back(found);
-    } else if (wanted != found) {
-      return std::nullopt;
-    }
-  }
-  match.rest = path;
-  return match;
-}
 
 inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std::string_view path) {
   std::vector<Index> out(shape.begin(), shape.end());

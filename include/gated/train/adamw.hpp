@@ -11,6 +11,7 @@
 
 #include "gated/core/parallel.hpp"
 #include "gated/core/parameters.hpp"
+#include "gated/core/path_pattern.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/ops/kernels.hpp"
 
@@ -66,21 +67,9 @@ struct ParameterRule {
   bool frozen = false;
 };
 
-/// Whether `pattern` names `path` or a layer around it. A `*` in the pattern is any one component; "blocks.1" is no layer
-/// around "blocks.10.weight".
+/// Whether `pattern` names `path` or a layer around it; "blocks.1" is no layer around "blocks.10.weight".
 inline bool names_path(std::string_view pattern, std::string_view path) {
-  if (pattern.ends_with('.')) {
-    return false;
-  }
-  while (!pattern.empty()) {
-    const std::string_view wanted = pattern.substr(0, pattern.find('.')), found = path.substr(0, path.find('.'));
-    if (path.empty() || (wanted != "*" && wanted != found)) {
-      return false;
-    }
-    pattern.remove_prefix(std::min(pattern.size(), wanted.size() + 1));
-    path.remove_prefix(std::min(path.size(), found.size() + 1));
-  }
-  return true;
+  return !pattern.ends_with('.') && match_pattern(pattern, path).has_value();
 }
 
 inline void check_adamw(const AdamWConfig& config) {
