@@ -51,7 +51,7 @@ int run(const speech::Options& options) {
     const Matrix<float> target = options.causal ? smoothed(x, sequences, 4, 0) : smoothed(x, sequences, 2, 2);
     const double loss = training.step([&](const Model& model, Model& gradient) {
       tape.begin(model, gradient);
-      return tape.backward(mean_squared_error(tape, record(tape, model, tape.constant(x), sequences), target));
+      return tape.backward(regression_loss(tape, record(tape, model, tape.constant(x), sequences), target));
     });
     if (training.steps_done() % 100 == 0 || training.steps_done() == 1) {
       std::printf("step %3td  mean squared error %.4f of %.4f\n", training.steps_done(), loss,

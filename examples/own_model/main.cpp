@@ -57,7 +57,7 @@ int main() {
     noisy = with_noise(clean, training.random);
     const double loss = training.step([&](const Model& model, Model& gradient) {
       tape.begin(model, gradient);
-      return tape.backward(mean_squared_error(tape, record(tape, model, tape.constant(noisy), sequences), clean));
+      return tape.backward(regression_loss(tape, record(tape, model, tape.constant(noisy), sequences), clean));
     });
     if (training.steps_done() % 100 == 0) {
       std::printf("step %td: mean squared error %.4f\n", training.steps_done(), loss);

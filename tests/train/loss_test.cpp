@@ -139,18 +139,5 @@ TEST(CrossEntropy, RefusesTargetsThatDoNotExist) {
   EXPECT_THROW(cross_entropy(tape, logits, targets, {.label_smoothing = 1.5}), ArgumentError);
 }
 
-TEST(MeanSquaredError, IsItsDefinitionAndItsGradientsAreExact) {
-  const Matrix<double> wanted = random_matrix<double>(3, 5, 2), x = random_matrix<double>(3, 5, 3);
-  Tape<double> tape;
-  None model, none;
-  tape.begin(model, none);
-  const double loss = tape.backward(mean_squared_error<double>(tape, tape.input(x), wanted));
-  EXPECT_NEAR(loss, (x - wanted).array().square().mean(), 1e-15);
-  test::expect_gradients(None{}, x,
-                         [&](Tape<double>& t, const None&, Variable y) { return mean_squared_error<double>(t, y, wanted); });
-  const Variable small = tape.input(x);
-  EXPECT_THROW(mean_squared_error<double>(tape, small, wanted.topRows(2)), ShapeError);
-}
-
 }  // namespace
 }  // namespace gated

@@ -5,8 +5,8 @@
 
 #include "gated/layers/linear.hpp"
 #include "gated/ops/pool.hpp"
-#include "gated/train/loss.hpp"
 #include "gated/train/recording.hpp"
+#include "gated/train/regression_loss.hpp"
 #include "tests/train/gradients.hpp"
 
 namespace gated {
@@ -228,7 +228,7 @@ template <class M>
 concept CanBeConstant = requires(Tape<float>& tape, M&& x) {
   tape.constant(std::forward<M>(x));
   tape.input(std::forward<M>(x));
-  mean_squared_error<float>(tape, Variable{}, std::forward<M>(x));
+  regression_loss<float>(tape, Variable{}, std::forward<M>(x));
 };
 
 TEST(Tape, KeepsNoPointersToWhatIsGoneWhenTheCallEnds) {
@@ -251,7 +251,7 @@ TEST(Tape, RefusesAStepInWhichACopyOfTheModelWasRecorded) {
     tape.begin(model, gradient);
     const Variable from = tape.constant(x);
     auto run = run_over(tape, from);
-    return tape.backward(mean_squared_error(tape, run(recorded.first, from), x));
+    return tape.backward(regression_loss(tape, run(recorded.first, from), x));
   };
   EXPECT_EQ(test::message_of<ArgumentError>([&] { step(copy); }),
             "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. Record that model "

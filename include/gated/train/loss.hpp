@@ -150,31 +150,4 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
 template <class T>
 Variable cross_entropy(Tape<T>&, Variable, std::vector<Index>&&, const CrossEntropyOptions& = {}) = delete;
 
-/// Nor would a temporary target last.
-template <class T, Fleeting<T> M>
-Variable mean_squared_error(Tape<T>&, Variable, M&&) = delete;
-
-/// The mean over all numbers of (y - target)²: a 1 × 1 variable. ∂y = 2 (y - target) / numbers.
-///
-/// Shapes: y and target are N × C; `target` must stay until the backward pass is over.
-/// Errors: ShapeError; ArgumentError for N = 0.
-template <class T>
-Variable mean_squared_error(Tape<T>& tape, Variable y, const std::type_identity_t<ConstView<T>>& target) {
-  const View<T> values = tape[y];
-  require<ShapeError>(target.rows() == values.rows() && target.cols() == values.cols(), "mean_squared_error: target is ",
-                      target.rows(), " × ", target.cols(), ", expected ", values.rows(), " × ", values.cols(), ".");
-  require<ArgumentError>(values.size() > 0, "mean_squared_error: there are no numbers to compare.");
-  double sum = 0;
-  for (Index i = 0; i < values.rows(); ++i) {
-    sum += (values.row(i) - target.row(i)).template cast<double>().squaredNorm();
-  }
-  const Variable loss = tape.make(1, 1);
-  tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(values.size()));
-  tape.push([y, loss, wanted = reader<T>(target)](Tape<T>& back) {
-    const T scale = 2 * back.gradient(loss)(0, 0) / static_cast<T>(back[y].size());
-    add_gradient(back, y, (reader<T>(back[y]) - wanted) * number(scale));
-  });
-  return loss;
-}
-
 }  // namespace gated

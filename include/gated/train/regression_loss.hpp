@@ -65,7 +65,8 @@ struct RegressionLossConfig {
   }
 };
 
-/// The mean loss of all numbers, or of those that `observed` marks by 1: a 1 × 1 variable.
+/// The mean loss of all numbers, or of those that `observed` marks by 1: a 1 × 1 variable. Unless another is asked for, the
+/// mean squared error.
 ///
 /// Shapes: y and target are N × C, observed has N · C entries or none; both must stay until the backward pass is over.
 /// Errors: ShapeError; ArgumentError for options that make no sense, and where no number counts.
