@@ -51,6 +51,13 @@ struct Linear : TokenLayer<Linear<T>, T> {
     fill_normal(bias, 1e-6, random);
   }
 
+  /// PyTorch's start: weight and bias uniform in ±1 / √in.
+  void initialize_as_pytorch(Random& random) {
+    const double bound = 1 / std::sqrt(static_cast<double>(in()));
+    fill_uniform(weight, bound, random);
+    fill_uniform(bias, bound, random);
+  }
+
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
     expect_columns<T>(name, "x", run[x], "in", in());

@@ -98,8 +98,10 @@ struct SeriesMixerBlock : SequenceLayer<SeriesMixerBlock<T>, T> {
   SeriesMixerBlock(const Config& c, Random& random) : SeriesMixerBlock(c) { this->initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {
-    const Count e = c.expansion, norm = Norm<T>::value_count(c.channels);
-    const auto mixer = [&](Count w) { return 2 * e * w * w + e * w + w + (c.gated ? w * w + w : Count(0)) + norm; };
+    const GatePlace gate = c.gated ? GatePlace::after : GatePlace::none;
+    const auto mixer = [&](Count width) {
+      return Norm<T>::value_count(c.channels) + detail::softmax_gated_values<T>(width, Count(c.expansion) * width, gate);
+    };
     return mixer(c.channels) + (c.mixes_patches() ? mixer(c.patches) : Count(0)) + (c.series > 0 ? mixer(c.series) : Count(0));
   }
 

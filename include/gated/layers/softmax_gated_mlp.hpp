@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <optional>
 
 #include "gated/layers/feed_forward.hpp"
@@ -12,18 +11,6 @@
 
 namespace gated {
 
-namespace detail {
-
-/// PyTorch's start of a linear layer, weight and bias alike: uniform in ±1 / √fan-in.
-template <class Weight, class Bias>
-void fill_as_pytorch(Weight& weight, Bias& bias, Index fan_in, Random& random) {
-  const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
-  fill_uniform(weight, bound, random);
-  fill_uniform(bias, bound, random);
-}
-
-}  // namespace detail
-
 /// Where a softmax gate stands.
 enum class GatePlace {
   none,    ///< nowhere
@@ -32,6 +19,41 @@ enum class GatePlace {
 };
 
 constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before", "after"); }
+
+namespace detail {
+
+/// The values in an MLP of w → M → w numbers and its gate of w → w.
+template <class T>
+Count softmax_gated_values(Count width, Count hidden, GatePlace gate) {
+  return Linear<T>::value_count(width, hidden) + Linear<T>::value_count(hidden, width) +
+         (gate != GatePlace::none ? Linear<T>::value_count(width, width) : 0);
+}
+
+/// PyTorch's start of a layer's MLP and gate.
+template <class Layer>
+void initialize_softmax_gated(Layer& layer, Random& random) {
+  layer.mlp.proj_in.initialize_as_pytorch(random);
+  layer.mlp.proj_out.initialize_as_pytorch(random);
+  if (layer.gate) {
+    layer.gate->initialize_as_pytorch(random);
+  }
+}
+
+/// The MLP of a layer, with its gate before or after it.
+template <class Layer, class Run>
+RowsOf<Run> run_softmax_gated(Run& run, const Layer& layer, GateAxis axis, const RowsOf<Run>& x, const PlaceOf<Run>& to) {
+  const auto& config = layer.config;
+  const auto gated = [&](const RowsOf<Run>& h, const PlaceOf<Run>& place) {
+    return softmax_gate(run, h, run(*layer.gate, h), axis, place);
+  };
+  const auto h = config.gate == GatePlace::before ? gated(x, {}) : x;
+  const auto hidden = run.dropout(run(layer.mlp.proj_in, h, {.activation = Activation::gelu}), config.dropout);
+  const auto place = config.gate == GatePlace::after ? PlaceOf<Run>() : to;
+  const auto y = run.dropout(run(layer.mlp.proj_out, hidden, {}, place), config.dropout);
+  return config.gate == GatePlace::after ? gated(y, to) : y;
+}
+
+}  // namespace detail
 
 /// The options of a feed-forward with a softmax gate.
 struct SoftmaxGatedFeedForwardConfig {
@@ -80,9 +102,7 @@ struct SoftmaxGatedFeedForward : TokenLayer<SoftmaxGatedFeedForward<T>, T> {
   SoftmaxGatedFeedForward(const Config& c, Random& random) : SoftmaxGatedFeedForward(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {
-    const Count channels = c.channels, hidden = c.hidden > 0 ? Count(c.hidden) : 2 * channels;
-    return Linear<T>::value_count(channels, hidden) + Linear<T>::value_count(hidden, channels) +
-           (c.gate != GatePlace::none ? Linear<T>::value_count(channels, channels) : 0);
+    return detail::softmax_gated_values<T>(c.channels, c.hidden > 0 ? Count(c.hidden) : 2 * Count(c.channels), c.gate);
   }
 
   static constexpr auto fields() {
@@ -94,25 +114,11 @@ struct SoftmaxGatedFeedForward : TokenLayer<SoftmaxGatedFeedForward<T>, T> {
   Index out() const { return config.channels; }
 
   /// PyTorch's start.
-  void initialize(Random& random) {
-    const auto start = [&](Linear<T>& linear) { detail::fill_as_pytorch(linear.weight, linear.bias, linear.in(), random); };
-    start(mlp.proj_in);
-    start(mlp.proj_out);
-    if (gate) {
-      start(*gate);
-    }
-  }
+  void initialize(Random& random) { detail::initialize_softmax_gated(*this, random); }
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto gated = [&](const RowsOf<Run>& h, const PlaceOf<Run>& place) {
-      return softmax_gate(run, h, run(*gate, h), GateAxis::channels, place);
-    };
-    const auto h = config.gate == GatePlace::before ? gated(x, {}) : x;
-    const auto hidden = run.dropout(run(mlp.proj_in, h, {.activation = Activation::gelu}), config.dropout);
-    const auto place = config.gate == GatePlace::after ? PlaceOf<Run>() : to;
-    const auto y = run.dropout(run(mlp.proj_out, hidden, {}, place), config.dropout);
-    return config.gate == GatePlace::after ? gated(y, to) : y;
+    return detail::run_softmax_gated(run, *this, GateAxis::channels, x, to);
   }
 };
 
@@ -165,8 +171,7 @@ struct SoftmaxGatedTokenMlp : SequenceLayer<SoftmaxGatedTokenMlp<T>, T> {
   SoftmaxGatedTokenMlp(const Config& c, Random& random) : SoftmaxGatedTokenMlp(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {
-    const Count length = c.length, hidden = c.hidden > 0 ? Count(c.hidden) : 2 * length;
-    return 2 * length * hidden + hidden + length + (c.gate != GatePlace::none ? length * length + length : Count(0));
+    return detail::softmax_gated_values<T>(c.length, c.hidden > 0 ? Count(c.hidden) : 2 * Count(c.length), c.gate);
   }
 
   static constexpr auto fields() {
@@ -180,27 +185,11 @@ struct SoftmaxGatedTokenMlp : SequenceLayer<SoftmaxGatedTokenMlp<T>, T> {
   void check(Where where, const Sequences& sequences, Mask mask) const { mlp.check(where, sequences, mask); }
 
   /// PyTorch's start.
-  void initialize(Random& random) {
-    const auto start = [&](SpatialProjection<T>& projection) {
-      detail::fill_as_pytorch(projection.weight, projection.bias, projection.config.length, random);
-    };
-    start(mlp.proj_in);
-    start(mlp.proj_out);
-    if (gate) {
-      start(*gate);
-    }
-  }
+  void initialize(Random& random) { detail::initialize_softmax_gated(*this, random); }
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto gated = [&](const RowsOf<Run>& h, const PlaceOf<Run>& place) {
-      return softmax_gate(run, h, run(*gate, h), GateAxis::tokens, place);
-    };
-    const auto h = config.gate == GatePlace::before ? gated(x, {}) : x;
-    const auto hidden = run.dropout(run(mlp.proj_in, h, {.activation = Activation::gelu}), config.dropout);
-    const auto place = config.gate == GatePlace::after ? PlaceOf<Run>() : to;
-    const auto y = run.dropout(run(mlp.proj_out, hidden, {}, place), config.dropout);
-    return config.gate == GatePlace::after ? gated(y, to) : y;
+    return detail::run_softmax_gated(run, *this, GateAxis::tokens, x, to);
   }
 };
 

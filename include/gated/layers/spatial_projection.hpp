@@ -107,6 +107,13 @@ struct SpatialProjection {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(config.length + config.rows())), random);
   }
 
+  /// PyTorch's start of a linear layer over the tokens: weights and biases uniform in ±1 / √N.
+  void initialize_as_pytorch(Random& random) {
+    const double bound = 1 / std::sqrt(static_cast<double>(config.length));
+    fill_uniform(weight, bound, random);
+    fill_uniform(bias, bound, random);
+  }
+
   /// Rows of the output for `rows` of the input.
   Index output_rows(Index rows) const { return parameters().outputs_of(rows); }
 

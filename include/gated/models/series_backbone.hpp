@@ -1,0 +1,157 @@
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "gated/layers/embedding.hpp"
+#include "gated/layers/learned_position.hpp"
+#include "gated/models/series_trunk.hpp"
+#include "gated/ops/rotary.hpp"
+#include "gated/ops/series.hpp"
+
+/// @file
+/// From the patches of series to features: the part of a TinyTimeMixer that fine-tuning usually freezes.
+
+namespace gated {
+
+/// A vector for the resolution of a series: W₃ gelu(W₁ E[token] + b₁) + b₃.
+template <class T>
+struct ResolutionPrefix {
+  using Scalar = T;
+  static constexpr const char* name = "ResolutionPrefix";
+
+  Embedding<T> embedding;  ///< E: vocabulary × P
+  Linear<T> proj_in;       ///< W₁: ⌊(P + d) / 2⌋ × P
+  Linear<T> proj_out;      ///< W₃: d × ⌊(P + d) / 2⌋
+
+  ResolutionPrefix() = default;
+  ResolutionPrefix(Index vocabulary, Index patch, Index channels)
+      : embedding(vocabulary, patch), proj_in(patch, (patch + channels) / 2), proj_out((patch + channels) / 2, channels) {}
+  static Count value_count(Count vocabulary, Index patch, Index channels) {
+    const Count hidden = (Count(patch) + channels).value() / 2;
+    return vocabulary * patch + Linear<T>::value_count(patch, hidden) + Linear<T>::value_count(hidden, channels);
+  }
+
+  static constexpr auto fields() {
+    using P = ResolutionPrefix;
+    return std::tuple(field("embedding", &P::embedding), field("proj_in", &P::proj_in), field("proj_out", &P::proj_out));
+  }
+
+  Index out() const { return proj_out.out(); }
+  void initialize(Random& random) {
+    fill_normal(embedding.weight, 1, random);
+    proj_in.initialize_as_pytorch(random);
+    proj_out.initialize_as_pytorch(random);
+  }
+
+  template <class Run>
+  auto apply(Run& run, Tokens tokens, const PlaceOf<Run>& to) const {
+    const auto hidden = run(proj_in, run(embedding, tokens), {.activation = Activation::gelu});
+    return run(proj_out, hidden, {}, to);
+  }
+};
+
+/// Positions that are not trained: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos of the same, then the table minus its
+/// mean, divided by 10 times its standard deviation.
+template <class T>
+struct PatchPositionTable {
+  using Scalar = T;
+  static constexpr const char* name = "PatchPositionTable";
+
+  Matrix<T> weight;  ///< n × d
+
+  PatchPositionTable() = default;
+  PatchPositionTable(Index tokens, Index channels) {
+    require<ArgumentError>(channels % 2 == 0 && tokens * channels > 1, name, ": ", channels,
+                           " features cannot hold sines and cosines. Take an even number of them.");
+    Matrix<double> table(tokens, channels);
+    for_each_angle(rotary_frequencies<double>(channels), 0, tokens, [&](Index i, Index k, double cosine, double sine) {
+      table(i, 2 * k) = sine;
+      table(i, 2 * k + 1) = cosine;
+    });
+    table.array() -= table.mean();
+    const double deviation = std::sqrt(table.squaredNorm() / static_cast<double>(table.size() - 1));
+    weight = (table / (10 * deviation)).template cast<T>();
+  }
+
+  static constexpr auto fields() { return std::tuple{field("weight", &PatchPositionTable::weight, Role::constant)}; }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    return add_positions(run, x, weight, to);
+  }
+};
+
+/// Patches → features → prefix and positions → trunk: what fine-tuning usually freezes.
+template <class T>
+struct SeriesBackbone {
+  using Scalar = T;
+  /// What it takes besides x.
+  template <class Run>
+  struct Options {
+    Tokens resolution = {};  ///< one for each item
+  };
+  static constexpr const char* name = "SeriesBackbone";
+
+  Index tokens = 0;  ///< of a series, the prefix included
+  Linear<T> patch_embedding;
+  std::optional<ResolutionPrefix<T>> prefix;
+  std::optional<LearnedPosition<T>> position;
+  std::optional<PatchPositionTable<T>> position_table;
+  SeriesTrunk<T> trunk;
+
+  SeriesBackbone() = default;
+  explicit SeriesBackbone(const TinyTimeMixerConfig& c)
+      : tokens(c.tokens()), patch_embedding(c.patch, c.backbone.channels), trunk(c, c.backbone, c.dropout) {
+    if (c.resolutions > 0) {
+      prefix.emplace(c.resolutions, c.patch, c.backbone.channels);
+    }
+    if (c.position == PatchPosition::learned) {
+      position.emplace(tokens, c.backbone.channels);
+    } else if (c.position == PatchPosition::sinusoid) {
+      position_table.emplace(tokens, c.backbone.channels);
+    }
+  }
+  static Count value_count(const TinyTimeMixerConfig& c) {
+    return Linear<T>::value_count(c.patch, c.backbone.channels) +
+           (c.resolutions > 0 ? ResolutionPrefix<T>::value_count(c.resolutions, c.patch, c.backbone.channels) : Count(0)) +
+           (c.position != PatchPosition::none ? Count(c.tokens()) * c.backbone.channels : Count(0)) +
+           SeriesTrunk<T>::value_count(c, c.backbone);
+  }
+
+  static constexpr auto fields() {
+    using B = SeriesBackbone;
+    return std::tuple(field("patch_embedding", &B::patch_embedding), field("prefix", &B::prefix),
+                      field("position", &B::position), field("position_table", &B::position_table), field("trunk", &B::trunk));
+  }
+
+  Index out() const { return trunk.out(); }
+  Index output_rows(Index patches) const { return prefix ? patches / (tokens - 1) * tokens : patches; }
+  void initialize(Random& random) {
+    patch_embedding.initialize_as_pytorch(random);
+    if (prefix) {
+      prefix->initialize(random);
+    }
+    if (position) {
+      position->initialize(random);
+    }
+    trunk.initialize(random);
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& patches, const Options<Run>& options, const PlaceOf<Run>& to) const {
+    auto h = run(patch_embedding, patches);
+    if (prefix) {
+      h = prepend_to_series(run, run(*prefix, options.resolution), h, tokens - 1);
+    }
+    auto series = run.with(Sequences::uniform(run.count(h) / tokens, tokens));
+    if (position) {
+      h = series(*position, h, {}, run.over(h));
+    } else if (position_table) {
+      h = series(*position_table, h, {}, run.over(h));
+    }
+    return run(trunk, h, {}, to);
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <optional>
+
+#include "gated/models/series_trunk.hpp"
+#include "gated/ops/series.hpp"
+
+/// @file
+/// The second trunk of a TinyTimeMixer.
+
+namespace gated {
+
+/// The second trunk.
+template <class T>
+struct SeriesDecoder {
+  using Scalar = T;
+  /// What it takes besides x.
+  template <class Run>
+  struct Options {
+    RowsOf<Run> patches = {};  ///< as the backbone had them
+  };
+  static constexpr const char* name = "SeriesDecoder";
+
+  Index tokens = 0, prefixes = 0;    ///< of a series
+  std::optional<Linear<T>> adapter;  ///< where the trunk is of another width
+  std::optional<Linear<T>> raw;      ///< of the patches themselves
+  SeriesTrunk<T> trunk;
+
+  SeriesDecoder() = default;
+  explicit SeriesDecoder(const TinyTimeMixerConfig& c)
+      : tokens(c.tokens()), prefixes(c.tokens() - c.patches()), trunk(c, c.decoder, c.head_dropout) {
+    if (c.decoder.channels != c.backbone.channels) {
+      adapter.emplace(c.backbone.channels, c.decoder.channels);
+    }
+    if (c.raw_residual) {
+      raw.emplace(c.patch, c.decoder.channels);
+    }
+  }
+  static Count value_count(const TinyTimeMixerConfig& c) {
+    const Count channels = c.decoder.channels;
+    return (c.decoder.channels != c.backbone.channels ? Linear<T>::value_count(c.backbone.channels, channels) : Count(0)) +
+           (c.raw_residual ? Linear<T>::value_count(c.patch, channels) : Count(0)) + SeriesTrunk<T>::value_count(c, c.decoder);
+  }
+
+  static constexpr auto fields() {
+    using D = SeriesDecoder;
+    return std::tuple(field("adapter", &D::adapter), field("raw", &D::raw), field("trunk", &D::trunk));
+  }
+
+  Index out() const { return trunk.out(); }
+  void initialize(Random& random) {
+    for (auto* linear : {&adapter, &raw}) {
+      if (*linear) {
+        (*linear)->initialize_as_pytorch(random);
+      }
+    }
+    trunk.initialize(random);
+  }
+
+  template <class Run>
+  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
+    auto h = adapter ? run(*adapter, x) : x;
+    if (raw) {
+      const auto patches = prefixes > 0 ? prepend_to_series(run, {}, options.patches, tokens - 1) : options.patches;
+      h = run(*raw, patches, {.residual = h});
+    }
+    return run(trunk, h, {}, to);
+  }
+};
+
+}  // namespace gated
