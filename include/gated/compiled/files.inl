@@ -2,24 +2,24 @@
 
 #include "gated/compiled/held.inl"
 #include "gated/gated.hpp"
-#include "gated/models/mixer_image_classifiers.hpp"
 
 /// Reading and writing of one kind of model.
-#define GATED_HELD_FILES_OF(...)                                                                                   \
-  GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const std::filesystem::path&);                                    \
-  GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const SafetensorsFile&);                                          \
-  GATED_HELD void load_parameters(__VA_ARGS__&, const SafetensorsFile&, const NameMap&);                           \
+#define GATED_HELD_FILES_OF(...)                                                         \
+  GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const std::filesystem::path&);          \
+  GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const SafetensorsFile&);                \
+  GATED_HELD void load_parameters(__VA_ARGS__&, const SafetensorsFile&, const NameMap&); \
   GATED_HELD void save_model(const __VA_ARGS__&, const std::filesystem::path&, std::map<std::string, std::string>);
 
-#define GATED_HELD_FILES(T)                      \
-  GATED_HELD_FILES_OF(GmlpImageClassifier<T>)    \
-  GATED_HELD_FILES_OF(GmlpLanguageModel<T>)      \
-  GATED_HELD_FILES_OF(FlashLanguageModel<T>)     \
-  GATED_HELD_FILES_OF(GauEncoder<T>)             \
-  GATED_HELD_FILES_OF(Fnet<T>)                   \
-  GATED_HELD_FILES_OF(MixerImageClassifier<T>)   \
-  GATED_HELD_FILES_OF(GmixerImageClassifier<T>)  \
-  GATED_HELD_FILES_OF(ResmlpImageClassifier<T>)
+#define GATED_HELD_FILES(T)                     \
+  GATED_HELD_FILES_OF(GmlpImageClassifier<T>)   \
+  GATED_HELD_FILES_OF(GmlpLanguageModel<T>)     \
+  GATED_HELD_FILES_OF(FlashLanguageModel<T>)    \
+  GATED_HELD_FILES_OF(GauEncoder<T>)            \
+  GATED_HELD_FILES_OF(Fnet<T>)                  \
+  GATED_HELD_FILES_OF(MixerImageClassifier<T>)  \
+  GATED_HELD_FILES_OF(GmixerImageClassifier<T>) \
+  GATED_HELD_FILES_OF(ResmlpImageClassifier<T>) \
+  GATED_HELD_FILES_OF(TinyTimeMixer<T>)
 
 namespace gated {
 

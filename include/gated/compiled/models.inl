@@ -3,7 +3,7 @@
 #include "gated/compiled/held.inl"
 
 #define GATED_HELD_OPS(T)                                                                                                     \
-  GATED_HELD void detail::gemm::multiply<T>(const Operand<T>&, const Operand<T>&, const TileFunction<T>&, Workspace<T>&,       \
+  GATED_HELD void detail::gemm::multiply<T>(const Operand<T>&, const Operand<T>&, const TileFunction<T>&, Workspace<T>&,      \
                                             Index);                                                                           \
   GATED_HELD void matmul<T>(const Operand<T>&, const Operand<T>&, View<T>, Workspace<T>&, const Epilogue<T>&);                \
   GATED_HELD void normalise<T>(const ConstView<T>&, const NormParameters<T>&, View<T>, const Workspace<T>&, RowMoments<T>*);  \
@@ -11,33 +11,34 @@
   GATED_HELD void attend<T>(const ConstView<T>&, const ConstView<T>&, const ConstView<T>&, Index, const Scoring<T>&, View<T>, \
                             Workspace<T>&, const Epilogue<T>&, const WeightsWatcher<T>&);
 
-#define GATED_HELD_LAYERS(T)                              \
-  GATED_HELD_LAYER(TokenLayer, T, Linear<T>)              \
-  GATED_HELD_LAYER(TokenLayer, T, Norm<T>)                \
-  GATED_HELD_LAYER(TokenLayer, T, FeedForward<T>)         \
-  GATED_HELD_LAYER(TokenLayer, T, GluFeedForward<T>)      \
-  GATED_HELD_LAYER(TokenLayer, T, PatchEmbedding<T>)      \
-  GATED_HELD_LAYER(SequenceLayer, T, SpatialGatingUnit<T>) \
-  GATED_HELD_LAYER(SequenceLayer, T, TinyAttention<T>)    \
-  GATED_HELD_LAYER(SequenceLayer, T, GmlpBlock<T>)        \
-  GATED_HELD_LAYER(SequenceLayer, T, GatedAttentionUnit<T>) \
-  GATED_HELD_LAYER(SequenceLayer, T, MixedChunkAttention<T>) \
-  GATED_HELD_LAYER(SequenceLayer, T, SelfAttention<T>)    \
+#define GATED_HELD_LAYERS(T)                                                       \
+  GATED_HELD_LAYER(TokenLayer, T, Linear<T>)                                       \
+  GATED_HELD_LAYER(TokenLayer, T, Norm<T>)                                         \
+  GATED_HELD_LAYER(TokenLayer, T, FeedForward<T>)                                  \
+  GATED_HELD_LAYER(TokenLayer, T, GluFeedForward<T>)                               \
+  GATED_HELD_LAYER(TokenLayer, T, PatchEmbedding<T>)                               \
+  GATED_HELD_LAYER(SequenceLayer, T, SpatialGatingUnit<T>)                         \
+  GATED_HELD_LAYER(SequenceLayer, T, TinyAttention<T>)                             \
+  GATED_HELD_LAYER(SequenceLayer, T, GmlpBlock<T>)                                 \
+  GATED_HELD_LAYER(SequenceLayer, T, GatedAttentionUnit<T>)                        \
+  GATED_HELD_LAYER(SequenceLayer, T, MixedChunkAttention<T>)                       \
+  GATED_HELD_LAYER(SequenceLayer, T, SelfAttention<T>)                             \
   GATED_HELD_LAYER(SequenceLayer, T, MixerBlock<SelfAttention<T>, FeedForward<T>>) \
-  GATED_HELD_LAYER(SequenceLayer, T, ExternalAttention<T>) \
+  GATED_HELD_LAYER(SequenceLayer, T, ExternalAttention<T>)                         \
   GATED_HELD_LAYER(SequenceLayer, T, SynthesizerAttention<T>)
 
-#define GATED_HELD_MODELS(T)                                  \
-  GATED_HELD_LAYER(SequenceLayer, T, Stack<GmlpBlock<T>, GmlpConfig>)               \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<Gmlp<T>>)   \
-  GATED_HELD struct LanguageModel<Gmlp<T>>;                   \
-  GATED_HELD_LAYER(SequenceLayer, T, Stack<MixedChunkAttention<T>>)                \
-  GATED_HELD struct LanguageModel<Flash<T>>;                  \
-  GATED_HELD struct LanguageModel<Stack<GatedAttentionUnit<T>>>; \
-  GATED_HELD struct LanguageModel<FnetEncoder<T>>;            \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<MlpMixer<T>>) \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<GMixer<T>>) \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<ResMlp<T>>)
+#define GATED_HELD_MODELS(T)                                          \
+  GATED_HELD_LAYER(SequenceLayer, T, Stack<GmlpBlock<T>, GmlpConfig>) \
+  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<Gmlp<T>>)           \
+  GATED_HELD struct LanguageModel<Gmlp<T>>;                           \
+  GATED_HELD_LAYER(SequenceLayer, T, Stack<MixedChunkAttention<T>>)   \
+  GATED_HELD struct LanguageModel<Flash<T>>;                          \
+  GATED_HELD struct LanguageModel<Stack<GatedAttentionUnit<T>>>;      \
+  GATED_HELD struct LanguageModel<FnetEncoder<T>>;                    \
+  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<MlpMixer<T>>)       \
+  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<GMixer<T>>)         \
+  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<ResMlp<T>>)         \
+  GATED_HELD struct TinyTimeMixer<T>;
 
 namespace gated {
 
