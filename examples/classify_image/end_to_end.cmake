@@ -1,13 +1,6 @@
 # ctest runs this: the top five of two pictures are those of PyTorch and Pillow, and what cannot be done is refused.
 
-# Runs PROGRAM, which must exit with code `expected` and say something that matches `pattern`; what it says is ${said}.
-function(classify expected pattern)
-  execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
-  if(NOT code STREQUAL expected OR NOT said MATCHES "${pattern}")
-    message(FATAL_ERROR "classify_image ${ARGN}\nexit code ${code}, expected ${expected}; this should match ${pattern}:\n${said}")
-  endif()
-  set(said "${said}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
 # Probabilities as whole hundredths of a percent, so that they can be compared with a tolerance.
 function(expect_close line expected tolerance)
@@ -27,10 +20,10 @@ if(NOT count EQUAL 12)
   message(FATAL_ERROR "expected.txt has ${count} lines, expected 2 x 6")
 endif()
 
-classify(0 "43082 parameters, 8 x 8 pixels, 10 classes.*ms an image, [0-9.]+ GFLOP/s, 1 thread\n$"
+expect_run(0 "43082 parameters, 8 x 8 pixels, 10 classes.*ms an image, [0-9.]+ GFLOP/s, 1 thread\n$"
          ${HERE}/four.png --model ${DIGITS} --crop 1)
 set(said_of_four.png "${said}")
-classify(0 "32 x 32 pixels, 6 classes" ${HERE}/waves.jpg --model ${HERE}/waves.safetensors)
+expect_run(0 "32 x 32 pixels, 6 classes" ${HERE}/waves.jpg --model ${HERE}/waves.safetensors)
 set(said_of_waves.jpg "${said}")
 foreach(line IN LISTS expected)
   if(line MATCHES "%")
@@ -51,22 +44,22 @@ foreach(line IN LISTS expected)
 endforeach()
 
 file(WRITE ${FOLDER}/labels.txt "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n")
-classify(0 "four.png: 300 x 200 pixels\n +[0-9.]+ %  four\n" ${HERE}/four.png --model ${DIGITS} --crop 1 --top 1
+expect_run(0 "four.png: 300 x 200 pixels\n +[0-9.]+ %  four\n" ${HERE}/four.png --model ${DIGITS} --crop 1 --top 1
          --labels ${FOLDER}/labels.txt)
-classify(0 "four.png.*waves.jpg: 120 x 90" ${HERE}/four.png ${HERE}/waves.jpg --model ${DIGITS})
-classify(0 "gmlp_ti16_224, random weights: 30 blocks, 5867328 parameters, 224 x 224.*GFLOP/s" --random --preset gmlp_ti16_224)
+expect_run(0 "four.png.*waves.jpg: 120 x 90" ${HERE}/four.png ${HERE}/waves.jpg --model ${DIGITS})
+expect_run(0 "gmlp_ti16_224, random weights: 30 blocks, 5867328 parameters, 224 x 224.*GFLOP/s" --random --preset gmlp_ti16_224)
 
 file(WRITE ${FOLDER}/labels.txt "one\ntwo\n")
-classify(1 "labels.txt: 2 lines, expected one for each of the 10 classes" ${HERE}/four.png --model ${DIGITS}
+expect_run(1 "labels.txt: 2 lines, expected one for each of the 10 classes" ${HERE}/four.png --model ${DIGITS}
          --labels ${FOLDER}/labels.txt)
-classify(1 "^classify_image: [^\n]*expected.txt: cannot be read as a JPEG or PNG picture" ${HERE}/expected.txt --model ${DIGITS})
-classify(1 "nothing.png: cannot open" ${FOLDER}/nothing.png --model ${DIGITS})
-classify(1 "entry = gmlp_x" --random --preset gmlp_x)
-classify(2 "--model is missing" ${HERE}/four.png)
-classify(2 "no picture is named" --model ${DIGITS})
-classify(2 "--random excludes --model|--model excludes --random" --random --model ${DIGITS})
-classify(2 "unknown option --modle; the nearest is --model" ${HERE}/four.png --modle ${DIGITS})
-classify(2 "--crop: expected a number from 0.01 to 1, got nan" ${HERE}/four.png --model ${DIGITS} --crop nan)
-classify(2 "--model: expected a value, got .--crop" ${HERE}/four.png --model --crop 1)
-classify(2 "--top: expected a whole number from 1 to 1000, got 0" --top 0)
+expect_run(1 "^classify_image: [^\n]*expected.txt: cannot be read as a JPEG or PNG picture" ${HERE}/expected.txt --model ${DIGITS})
+expect_run(1 "nothing.png: cannot open" ${FOLDER}/nothing.png --model ${DIGITS})
+expect_run(1 "entry = gmlp_x" --random --preset gmlp_x)
+expect_run(2 "--model is missing" ${HERE}/four.png)
+expect_run(2 "no picture is named" --model ${DIGITS})
+expect_run(2 "--random excludes --model|--model excludes --random" --random --model ${DIGITS})
+expect_run(2 "unknown option --modle; the nearest is --model" ${HERE}/four.png --modle ${DIGITS})
+expect_run(2 "--crop: expected a number from 0.01 to 1, got nan" ${HERE}/four.png --model ${DIGITS} --crop nan)
+expect_run(2 "--model: expected a value, got .--crop" ${HERE}/four.png --model --crop 1)
+expect_run(2 "--top: expected a whole number from 1 to 1000, got 0" --top 0)
 file(REMOVE ${FOLDER}/labels.txt)

@@ -1,19 +1,12 @@
 # ctest runs this: the model that is shipped forecasts as well as the README says; training writes a model that forecasts and can
 # be fine-tuned, the same for any number of threads; gaps are taken; what makes no sense is refused.
 
-# Runs PROGRAM, which must exit with code `expected` and say something that matches `pattern`; what it says is ${said}.
-function(forecast expected pattern)
-  execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
-  if(NOT code STREQUAL expected OR NOT said MATCHES "${pattern}")
-    message(FATAL_ERROR "forecast ${ARGN}\nexit code ${code}, expected ${expected}; this should match ${pattern}:\n${said}")
-  endif()
-  set(said "${said}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 
-forecast(0 "7 rows before +MSE 0.175.*364 rows before +MSE 0.088.*TinyTimeMixer +MSE 0.04[0-4].*2015-01-01 to 2015-01-28"
+expect_run(0 "7 rows before +MSE 0.175.*364 rows before +MSE 0.088.*TinyTimeMixer +MSE 0.04[0-4].*2015-01-01 to 2015-01-28"
   --out ${FOLDER}/shipped)
 file(STRINGS ${FOLDER}/shipped/forecast.csv lines)
 list(LENGTH lines count)
@@ -22,16 +15,16 @@ if(NOT count EQUAL 29 OR NOT lines MATCHES "^date,births;2015-01-01,[0-9.]+;.*;2
 endif()
 
 set(small --train --context 28 --horizon 7 --patch 7 --epochs 2 --share 0.1)
-forecast(0 "sees 28 rows.*epoch   2 .*TinyTimeMixer +MSE 0" ${DATA} ${small} --out ${FOLDER}/one)
-forecast(0 "" ${DATA} ${small} --out ${FOLDER}/two --threads 2)
+expect_run(0 "sees 28 rows.*epoch   2 .*TinyTimeMixer +MSE 0" ${DATA} ${small} --out ${FOLDER}/one)
+expect_run(0 "" ${DATA} ${small} --out ${FOLDER}/two --threads 2)
 file(SHA256 ${FOLDER}/one/model.safetensors one)
 file(SHA256 ${FOLDER}/two/model.safetensors two)
 if(NOT one STREQUAL two)
   message(FATAL_ERROR "the number of threads changes the model")
 endif()
-forecast(0 "before +validation MSE.*epoch   1" ${DATA} --model ${FOLDER}/one/model.safetensors --fine-tune --epochs 1
+expect_run(0 "before +validation MSE.*epoch   1" ${DATA} --model ${FOLDER}/one/model.safetensors --fine-tune --epochs 1
   --loss huber --share 0.1 --out ${FOLDER}/tuned)
-forecast(0 "sees 28 rows and forecasts 7" ${DATA} --model ${FOLDER}/tuned/model.safetensors --out ${FOLDER}/tuned)
+expect_run(0 "sees 28 rows and forecasts 7" ${DATA} --model ${FOLDER}/tuned/model.safetensors --out ${FOLDER}/tuned)
 
 # A second series with gaps, and hours without a calendar.
 set(csv "hour,load,wind\n")
@@ -45,14 +38,14 @@ foreach(i RANGE 300)
   string(APPEND csv "${i},${load},${wind}\n")
 endforeach()
 file(WRITE ${FOLDER}/gaps.csv "${csv}")
-forecast(0 "2 of 301 rows.*\\+1 to \\+7" ${FOLDER}/gaps.csv --model ${FOLDER}/one/model.safetensors --season 24
+expect_run(0 "2 of 301 rows.*\\+1 to \\+7" ${FOLDER}/gaps.csv --model ${FOLDER}/one/model.safetensors --season 24
   --out ${FOLDER}/gaps)
 
 file(WRITE ${FOLDER}/word.csv "day,births\n1,5\n2,many\n")
-forecast(1 "word.csv: line 3, column 2: \"many\" is not a number." ${FOLDER}/word.csv)
+expect_run(1 "word.csv: line 3, column 2: \"many\" is not a number." ${FOLDER}/word.csv)
 file(WRITE ${FOLDER}/ragged.csv "day,births\n1,5\n2\n")
-forecast(1 "ragged.csv: line 3 has 1 columns, the header has 2." ${FOLDER}/ragged.csv)
-forecast(1 "the series have 301 rows, but the model sees 364 and forecasts 28" ${FOLDER}/gaps.csv)
-forecast(2 "neither --fine-tune nor --model goes with it" --train --fine-tune)
-forecast(2 "unknown option --epoch; the nearest is --epochs" --epoch 3)
+expect_run(1 "ragged.csv: line 3 has 1 columns, the header has 2." ${FOLDER}/ragged.csv)
+expect_run(1 "the series have 301 rows, but the model sees 364 and forecasts 28" ${FOLDER}/gaps.csv)
+expect_run(2 "neither --fine-tune nor --model goes with it" --train --fine-tune)
+expect_run(2 "unknown option --epoch; the nearest is --epochs" --epoch 3)
 file(REMOVE_RECURSE ${FOLDER})
