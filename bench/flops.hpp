@@ -35,7 +35,7 @@ double projection_flops(const Model& model, Index rows) {
   double values = 0;
   gated::for_each_parameter(
       [&](const gated::ParameterInfo& info, auto weights) {
-        const bool projects = info.role == gated::Role::weight && info.shape.rank() >= 2;
+        const bool projects = (info.role == gated::Role::weight || info.role == gated::Role::memory) && info.shape.rank() >= 2;
         values += projects ? static_cast<double>(weights.size()) : 0;
       },
       model);

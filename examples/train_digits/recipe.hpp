@@ -35,7 +35,7 @@ gated::TrainingConfig<Model> recipe(typename Model::Config model, gated::Index s
     model.trunk.survival = 0.9;
   }
   return {.model = model,
-          .optimizer = {.learning_rate = 6e-3, .weight_decay = 1, .decayed_roles = {gated::Role::weight, gated::Role::spatial}},
+          .optimizer = {.learning_rate = 6e-3, .weight_decay = 1, .decayed_roles = {gated::Role::weight, gated::Role::spatial, gated::Role::memory}},
           .schedule = {.form = gated::ScheduleForm::cosine, .warmup = 40, .steps = steps},
           .clip_norm = 1,
           .average_decay = 0.995};

@@ -128,6 +128,83 @@ TEST(Prepare, PacksEveryProjectionOfEveryModel) {
       same_bits(flash.forward(tokens, Sequences::single(9), threaded), flash.forward(tokens, Sequences::single(9), plain)));
 }
 
+constexpr WeightFormat small_formats[] = {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
+
+/// Results with `model`'s weights in each small format equal to the bit those of the float model with these numbers.
+template <class Model, class Run>
+void expect_bits_of_rounded(const Model& model, const Run& run) {
+  for (const WeightFormat format : small_formats) {
+    const auto weights = prepare(model, format);
+    EXPECT_LT(weights.bytes(), prepare(model).bytes() * 3 / 4);
+    Model rounded = model;
+    round_weights(rounded, format);
+    Workspace<float> plain, small, threaded(Threads{3});
+    small.use(weights);
+    threaded.use(weights);
+    const Matrix<float> expected = run(rounded, plain);
+    EXPECT_TRUE(same_bits(run(model, small), expected));
+    EXPECT_TRUE(same_bits(run(model, threaded), expected));
+    EXPECT_FALSE(same_bits(run(model, plain), expected));
+  }
+}
+
+TEST(Prepare, SmallWeightsGiveTheBitsOfTheFloatModelThatTheyStandFor) {
+  const auto text = [](const auto& model, auto& workspace) {
+    return Matrix<float>(model.forward(tokens, Sequences::of_lengths({5, 4}), workspace));
+  };
+  const auto stream = [](const auto& model, auto& workspace) {
+    auto state = model.start();
+    Matrix<float> logits(9, 45);
+    for (Index t = 0; t < 6; ++t) {
+      model.step(tokens[static_cast<std::size_t>(t)], state, logits.row(t), workspace);
+    }
+    model.extend(Tokens(tokens).subspan(6), state, logits.bottomRows(3), workspace);
+    return logits;
+  };
+  const auto gmlp = language_model<float>();
+  expect_bits_of_rounded(gmlp, text);
+  expect_bits_of_rounded(gmlp, stream);
+
+  FlashLanguageModel<float> flash(
+      {.vocabulary = 45,
+       .token_types = 2,
+       .position = PositionForm::sinusoid,
+       .trunk = {.depth = 1, .block = flash_presets::lucidrains({.channels = 70, .query_key = 8, .chunk = 4})}});
+  test::randomize(flash, 1);
+  expect_bits_of_rounded(flash, text);
+
+  GmlpImageClassifier<float> images(
+      {.image = {6, 4}, .patch = {3, 2}, .image_channels = 2, .classes = 3, .trunk = {.channels = 36, .hidden = 40}});
+  test::randomize(images, 1);
+  const Matrix<float> x = random_matrix<float>(40, 48, 6);  // many rows: whole tiles of unpacked panels
+  expect_bits_of_rounded(images,
+                         [&](const auto& model, auto& workspace) { return Matrix<float>(model.forward(x, workspace)); });
+}
+
+TEST(Prepare, SmallWeightsAllocateNothingWhenWarm) {
+  const auto model = language_model<float>();
+  for (const WeightFormat format : small_formats) {
+    const auto weights = prepare(model, format);
+    Workspace<float> workspace;
+    workspace.use(weights);
+    auto state = model.start();
+    Matrix<float> logits(1, 45);
+    model.step(1, state, logits, workspace);
+    model.step(2, state, logits, workspace);
+    EXPECT_EQ(test::allocations_during([&] { model.step(3, state, logits, workspace); }), 0);
+  }
+}
+
+TEST(Prepare, SmallWeightsAreRefusedWhereTheyCannotServe) {
+  const auto in_double = language_model<double>();
+  EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(in_double, WeightFormat::int8); }),
+            "prepare: weights in int8 are for models in float.");
+  auto model = language_model<float>();
+  model.trunk.blocks[1].proj_in.weight(2, 3) = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(model, WeightFormat::bf16); }),
+            "prepare: trunk.blocks.1.proj_in.weight holds numbers that are not finite, or too large for bf16.");
+}
+
 TEST(Prepare, AnotherModelIsNotMistakenForIt) {
   const auto model = language_model<float>();
   auto other = language_model<float>();

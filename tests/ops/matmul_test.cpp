@@ -63,7 +63,7 @@ PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
   T* const packed = prepared.add(weight.data(), weight.rows(), weight.cols(), width);
   for (Index panel = 0; panel < panels; ++panel) {
     product_kernels<T>().pack_panel(transposed(weight), panel * width, std::min(width, weight.rows() - panel * width),
-                                packed + panel * width * weight.cols());
+                                    packed + panel * width * weight.cols());
   }
   return prepared;
 }
@@ -352,6 +352,62 @@ TYPED_TEST(MatmulOf, RefusesShapesThatDoNotFit) {
   EXPECT_EQ(test::message_of<ShapeError>([&] { matmul(a, fits, wide, this->workspace); }),
             "matmul: y is 2 × 6, expected 2 × 5. Outputs are written in place and never resized.");
   EXPECT_THROW(matmul(transposed(a), fits, y, this->workspace), ShapeError);
+}
+
+/// The codes of `weight`, packed for the kernels that run.
+PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedWeight& encoded) {
+  PreparedWeights<float> prepared;
+  prepared.add(weight.data(), encoded.codes().format, weight.rows(), weight.cols(), product_kernels<float>().panel_columns)
+      .fill(encoded.codes());
+  return prepared;
+}
+
+TEST(Matmul, CodesGiveTheBitsOfTheNumbersThatTheyStandForInEveryForm) {
+  for (const KernelForm form : available_kernels()) {
+    use_kernels(form);
+    const Index tile = product_kernels<float>().tile_rows, panel = product_kernels<float>().panel_columns;
+    for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
+      for (const Index depth : {Index{1}, Index{7}, Index{32}, Index{33}, Index{100}}) {
+        for (const Index columns : {Index{1}, panel - 1, panel, 2 * panel + 3}) {
+          const Matrix<float> weight = random_matrix<float>(columns, depth, 3);
+          const auto encoded = EncodedWeight::of(weight.data(), columns, depth, format);
+          ASSERT_TRUE(encoded.has_value());
+          Matrix<float> rounded(columns, depth);
+          for (Index i = 0; i < weight.size(); ++i) {
+            rounded.data()[i] = encoded->codes()(i / depth, i % depth);
+          }
+          const auto prepared = prepare_codes(weight, *encoded);
+          Workspace<float> plain, small;
+          small.use(prepared);
+          for (const Index rows : {Index{1}, Index{2}, tile, tile + 1, 3 * tile + 2}) {
+            const Matrix<float> a = random_matrix<float>(rows, depth, 4);
+            Matrix<float> expected(rows, columns), y(rows, columns);
+            matmul(a, transposed(rounded), expected, plain);
+            matmul(a, transposed(weight), y, small);
+            EXPECT_TRUE(same_bits(y, expected)) << rows << " × " << depth << " × " << columns;
+          }
+        }
+      }
+    }
+  }
+  use_kernels(available_kernels().back());
+}
+
+TEST(Matmul, CodesThatWerePackedForOtherKernelsAreRefused) {
+  if (available_kernels().size() < 2) {
+    GTEST_SKIP() << "this program has one form only";
+  }
+  const Matrix<float> weight = random_matrix<float>(5, 4, 1), a = random_matrix<float>(2, 4, 2);
+  const auto encoded = EncodedWeight::of(weight.data(), 5, 4, WeightFormat::int8);
+  const auto prepared = prepare_codes(weight, *encoded);
+  Workspace<float> workspace;
+  workspace.use(prepared);
+  Matrix<float> y(2, 5);
+  use_kernels(available_kernels().front());
+  EXPECT_EQ(test::message_of<ArgumentError>([&] { matmul(a, transposed(weight), y, workspace); }),
+            "PreparedWeights: a weight of 5 × 4 was packed for other kernels. Call prepare(), or open the file, after "
+            "use_kernels().");
+  use_kernels(available_kernels().back());
 }
 
 }  // namespace

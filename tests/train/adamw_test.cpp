@@ -81,7 +81,7 @@ TEST(AdamW, DecaysWeightsAndEmbeddingsByDefault) {
 TEST(AdamW, DecaysTheRolesThatItIsToldTo) {
   const AdamWConfig config{
       .weight_decay = 0.1,
-      .decayed_roles = {Role::weight, Role::bias, Role::norm, Role::spatial, Role::position, Role::embedding, Role::constant}};
+      .decayed_roles = {Role::weight, Role::bias, Role::norm, Role::spatial, Role::position, Role::embedding, Role::memory, Role::constant}};
   expect_like_torch<float>("uniform", config, test::uniform_float);
   expect_like_torch<double>("uniform", config, test::uniform_double);
 }

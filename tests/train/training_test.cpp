@@ -286,7 +286,7 @@ TEST(ExpectSameRun, NamesWhatDiffersWithBothValues) {
             "  model.in is 5 in the file, expected 6\n"
             "  model.bias is true in the file, expected false\n"
             "  optimizer.learning_rate is 0.05 in the file, expected 0.1\n"
-            "  optimizer.decayed_roles is [weight, embedding] in the file, expected [weight]\n"
+            "  optimizer.decayed_roles is [weight, embedding, memory] in the file, expected [weight]\n"
             "  optimizer.groups[0].path is \"layer.bias\" in the file, expected \"layer\"\n"
             "  optimizer.groups[0].weight_decay is none in the file, expected 0.5\n"
             "  schedule.form is cosine in the file, expected constant");

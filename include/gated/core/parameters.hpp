@@ -34,6 +34,7 @@ enum class Role {
   spatial,    ///< mixes tokens: spatial weights and their biases
   position,   ///< says where a token is: class token, position tables, relative biases
   embedding,  ///< a row per token id
+  memory,     ///< matrix that all tokens attend to
   constant,   ///< a table that checkpoints store, such as rotary frequencies; never trained and not counted
 };
 

@@ -8,12 +8,87 @@
 #include <vector>
 
 #include "gated/core/aligned_memory.hpp"
-#include "gated/core/matrix.hpp"
+#include "gated/core/unset.hpp"
+#include "gated/core/weight_format.hpp"
 
 /// @file
 /// Weights in the order in which a product reads them.
 
 namespace gated {
+
+/// One weight of rows × columns as products read it: in panels of `panel` rows.
+///
+/// A panel of numbers holds, column by column, one number for each of its rows. One of codes (see core/weight_format.hpp) is a
+/// SmallPanel, which starts a cache line.
+template <class T>
+struct PackedWeight {
+  WeightFormat format = WeightFormat::float32;
+  Index rows = 0, columns = 0, panel = 0;
+  std::byte* data = nullptr;
+
+  explicit operator bool() const { return data != nullptr; }
+  bool is_small() const { return format != WeightFormat::float32; }
+
+  /// The numbers of the panel that begins with row `first`.
+  T* numbers(Index first = 0) const { return reinterpret_cast<T*>(data) + first * columns; }
+
+  /// The codes of that panel.
+  SmallPanel codes(Index first) const {
+    std::byte* const start = panel_at(first);
+    return {format, scale_block(format, columns), reinterpret_cast<const float*>(start), start + scale_bytes()};
+  }
+
+  /// Puts the codes of a whole weight in their places. Rows that a panel has beyond them become zeros.
+  void fill(const WeightCodes& from) const {
+    const Index size = code_bytes(format), per_row = scales_per_row(format, columns);
+    for (Index first = 0; first < rows; first += panel) {
+      std::byte* const start = panel_at(first);
+      std::memset(start, 0, panel_bytes());
+      for (Index row = 0; row < std::min(panel, rows - first); ++row) {
+        for (Index block = 0; block < per_row; ++block) {
+          const float scale = from.scale(first + row, block);
+          std::memcpy(start + (block * panel + row) * Index{sizeof(scale)}, &scale, sizeof(scale));
+        }
+        const std::byte* code = from.codes + (first + row) * columns * size;
+        std::byte* to = start + scale_bytes() + row * size;
+        for (Index column = 0; column < columns; ++column, code += size, to += panel * size) {
+          std::copy_n(code, size, to);
+        }
+      }
+    }
+  }
+
+  /// The numbers of a row.
+  void read_row(Index row, T* to) const {
+    if (!is_small()) {
+      const T* const from = numbers(row / panel * panel) + row % panel;
+      for (Index column = 0; column < columns; ++column) {
+        to[column] = from[column * panel];
+      }
+      return;
+    }
+    const SmallPanel from = codes(row / panel * panel);
+    const Index lane = row % panel;
+    for (Index column = 0; column < columns; ++column) {
+      const float* const scale = from.scales + column / from.block * panel + lane;
+      to[column] = static_cast<T>(decode(format, from.codes + (column * panel + lane) * code_bytes(format), scale));
+    }
+  }
+
+  /// What all panels take.
+  std::size_t bytes() const {
+    const Index panels = (rows + panel - 1) / panel;
+    return is_small() ? static_cast<std::size_t>(panels) * panel_bytes()
+                      : static_cast<std::size_t>(panels * panel * columns) * sizeof(T);
+  }
+
+ private:
+  Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
+  std::size_t panel_bytes() const {
+    return whole_cache_lines<std::byte>(static_cast<std::size_t>(scale_bytes() + columns * panel * code_bytes(format)));
+  }
+  std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
+};
 
 /// Copies of some weights, packed for products, found by the address of the original. Made by prepare(); given to
 /// Workspace::use(). A few numbers of each original are remembered, so that one which has changed since is noticed.
@@ -25,67 +100,88 @@ class PreparedWeights {
   /// Room for the packed form of the rows × columns matrix at `weight`, in panels of `panel` rows, to be filled by the caller.
   /// `numbers` are those at `weight`, where rows and columns are only what find() is asked for.
   T* add(const T* weight, Index rows, Index columns, Index panel, Index numbers = -1) {
-    T* const packed = take(static_cast<std::size_t>((rows + panel - 1) / panel * panel * columns));
+    return add(weight, WeightFormat::float32, rows, columns, panel, numbers).numbers();
+  }
+  /// The same in any format.
+  PackedWeight<T> add(const T* weight, WeightFormat format, Index rows, Index columns, Index panel, Index numbers = -1) {
+    PackedWeight<T> packed{format, rows, columns, panel};
+    packed.data = take(packed.bytes());
     numbers = numbers < 0 ? rows * columns : numbers;
-    entries_.push_back({weight, rows, columns, panel, numbers, packed, sample(weight, numbers)});
+    entries_.push_back({weight, numbers, packed, sample(weight, numbers)});
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& a, const Entry& b) { return std::less<>{}(a.weight, b.weight); });
+    is_small_ |= packed.is_small();
     return packed;
   }
 
-  /// The packed form of the rows × columns matrix at `weight`, in panels of `panel` rows, or nullptr.
-  /// Errors: ArgumentError if the original has changed.
-  const T* find(const T* weight, Index rows, Index columns, Index panel) const {
-    const auto found = std::lower_bound(entries_.begin(), entries_.end(), weight,
-                                        [](const Entry& e, const T* wanted) { return std::less<>{}(e.weight, wanted); });
-    const bool fits = found != entries_.end() && found->weight == weight && found->rows == rows &&
-                      found->columns == columns && found->panel == panel;
-    if (!fits) {
-      return nullptr;
+  /// The packed form of the rows × columns matrix at `weight`, in panels of `panel` rows, or one without data.
+  /// Errors: ArgumentError if the original has changed, or only its codes are here, packed for other kernels.
+  PackedWeight<T> find(const T* weight, Index rows, Index columns, Index panel) const {
+    const Entry* const found = entry_of(weight);
+    if (found == nullptr || found->packed.rows != rows || found->packed.columns != columns) {
+      return {};
+    }
+    const PackedWeight<T>& packed = found->packed;
+    if (packed.panel != panel) {
+      require<ArgumentError>(!packed.is_small() && !is_unset(*weight), "PreparedWeights: a weight of ", rows, " × ", columns,
+                             " was packed for other kernels. Call prepare(), or open the file, after use_kernels().");
+      return {};
     }
     const Sample now = sample(weight, found->numbers);
     require<ArgumentError>(std::memcmp(now.data(), found->sample.data(), sizeof(Sample)) == 0, "PreparedWeights: a weight of ",
                            rows, " × ", columns,
                            " has changed since prepare(). Prepare the model anew after loading or training it.");
-    return found->packed;
+    return packed;
   }
+
+  /// True if the matrix at `weight` is here.
+  bool holds(const T* weight) const { return entry_of(weight) != nullptr; }
+  /// True if some weights are here as codes.
+  bool is_small() const { return is_small_; }
 
   /// The matrices that were packed, and the bytes that they take.
   std::size_t count() const { return entries_.size(); }
-  std::size_t bytes() const { return size_ * sizeof(T); }
+  std::size_t bytes() const { return size_; }
 
  private:
   using Sample = std::array<T, 3>;
   struct Entry {
     const T* weight;
-    Index rows, columns, panel, numbers;
-    T* packed;
+    Index numbers;
+    PackedWeight<T> packed;
     Sample sample;  // of the weight as it was packed
   };
+
+  const Entry* entry_of(const T* weight) const {
+    const auto found = std::lower_bound(entries_.begin(), entries_.end(), weight,
+                                        [](const Entry& e, const T* wanted) { return std::less<>{}(e.weight, wanted); });
+    return found != entries_.end() && found->weight == weight ? &*found : nullptr;
+  }
 
   static Sample sample(const T* weight, Index size) {
     return size == 0 ? Sample{} : Sample{weight[0], weight[size / 2], weight[size - 1]};
   }
 
-  /// `count` numbers that start a cache line, of a block that many weights share. A new block is as large as all weights
+  /// `count` bytes that start a cache line, of a block that many weights share. A new block is as large as all weights
   /// before it together, but for more than one weight at most 32 MiB: few weights waste little, and many lie in few blocks.
-  T* take(std::size_t count) {
-    constexpr std::size_t largest = (std::size_t{1} << 25) / sizeof(T);
-    const std::size_t rounded = whole_cache_lines<T>(count);
+  std::byte* take(std::size_t count) {
+    constexpr std::size_t largest = std::size_t{1} << 25;
+    const std::size_t rounded = whole_cache_lines<std::byte>(count);
     if (free_ < rounded) {
       free_ = std::max(rounded, std::min(size_, largest));
       blocks_.emplace_back(free_);
     }
-    T* const result = blocks_.back().data() + (blocks_.back().count() - free_);
+    std::byte* const result = blocks_.back().data() + (blocks_.back().count() - free_);
     free_ -= rounded;
     size_ += rounded;
     return result;
   }
 
   std::vector<Entry> entries_;  // by address
-  std::vector<AlignedMemory<T>> blocks_;
+  std::vector<AlignedMemory<std::byte>> blocks_;
   std::size_t free_ = 0;  // of the last block
   std::size_t size_ = 0;
+  bool is_small_ = false;
 };
 
 }  // namespace gated

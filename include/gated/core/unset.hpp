@@ -34,20 +34,63 @@ bool is_unset(const T& value) {
   return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::unset_bits<T>;
 }
 
+namespace detail {
+
+/// While one of these is alive, the weights of models that this thread builds have only their first number written: where the
+/// system gives memory when it is first touched, as usual, the others take none. For models whose weights are elsewhere.
+class HollowWeights {
+ public:
+  HollowWeights() { ++depth(); }
+  ~HollowWeights() { --depth(); }
+  HollowWeights(const HollowWeights&) = delete;
+  HollowWeights& operator=(const HollowWeights&) = delete;
+
+  static bool wanted() { return depth() > 0; }
+
+ private:
+  static int& depth() {
+#if GATED_HAS_THREADS
+    static constinit thread_local int value = 0;
+#else
+    static constinit int value = 0;
+#endif
+    return value;
+  }
+};
+
+}  // namespace detail
+
 /// Numbers that nobody has set.
 template <class T>
 Matrix<T> unset_weight(Index rows, Index columns) {
-  return Matrix<T>::Constant(rows, columns, Eigen::numext::bit_cast<T>(detail::unset_bits<T>));
+  const T unset = Eigen::numext::bit_cast<T>(detail::unset_bits<T>);
+  if (detail::HollowWeights::wanted() && rows * columns > 0) {
+    Matrix<T> hollow(rows, columns);
+    *hollow.data() = unset;
+    return hollow;
+  }
+  return Matrix<T>::Constant(rows, columns, unset);
 }
 
 /// Raises ArgumentError in the body of a layer that runs with a weight which nobody has set: the layer's member `member`.
 /// Cost: reads one number.
 template <class Run, class T>
 void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
+  if constexpr (Run::records) {
+    const auto* const prepared = run.workspace().prepared();
+    require<ArgumentError>(prepared == nullptr || !prepared->is_small(), run.outermost(),
+                           ": the workspace uses weights in a small format, which are not trained. Record with a workspace of "
+                           "its own, and a model whose weights are float.");
+  }
   if (weight.size() > 0 && is_unset(*weight.data())) [[unlikely]] {
     if constexpr (requires { run.starts(); }) {
       if (run.starts()) {
         return;  // a state may be made before the weights are there
+      }
+    }
+    if constexpr (!Run::records) {
+      if (const auto* const prepared = run.workspace().prepared(); prepared != nullptr && prepared->holds(weight.data())) {
+        return;
       }
     }
     const std::string path = run.path();

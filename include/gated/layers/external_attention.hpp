@@ -88,8 +88,8 @@ struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
 
   static constexpr auto fields() {
     using A = ExternalAttention;
-    return std::tuple(field("query", &A::query), field("key", &A::key, Role::weight),
-                      field("key_bias", &A::key_bias, Role::bias), field("value", &A::value, Role::weight),
+    return std::tuple(field("query", &A::query), field("key", &A::key, Role::memory),
+                      field("key_bias", &A::key_bias, Role::bias), field("value", &A::value, Role::memory),
                       field("value_bias", &A::value_bias, Role::bias), field("proj_out", &A::proj_out));
   }
 

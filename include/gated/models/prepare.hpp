@@ -9,6 +9,44 @@
 
 namespace gated {
 
+namespace detail {
+
+/// Packs a weight of out × in, row by row at `from`, as products read it. It is known by its address `weight` in the model.
+template <class T>
+void pack_weight(PreparedWeights<T>& prepared, const T* weight, const T* from, Index out, Index in) {
+  const ProductKernels<T>& kernels = product_kernels<T>();
+  const Index width = kernels.panel_columns;
+  T* const packed = prepared.add(weight, out, in, width);
+  const Operand<T> transposed_weight(from, in, out, 1, in);
+  for (Index first = 0; first < out; first += width) {
+    kernels.pack_panel(transposed_weight, first, std::min(width, out - first), packed + first * in);
+  }
+}
+
+/// The same for codes.
+inline void pack_codes(PreparedWeights<float>& prepared, const float* weight, const WeightCodes& codes) {
+  prepared.add(weight, codes.format, codes.rows, codes.columns, product_kernels<float>().panel_columns).fill(codes);
+}
+
+/// The codes of a parameter.
+/// Errors: ArgumentError for a number that is not finite, or too large.
+inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<const float> values, WeightFormat format) {
+  const Index rows = info.shape[0];
+  auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);
+  require<ArgumentError>(result.has_value(), where, ": ", info.path(), " holds numbers that are not finite, or too large for ",
+                         names_of(format)[static_cast<std::size_t>(format)].second, ".");
+  return std::move(*result);
+}
+
+/// Raises ArgumentError for a small format of anything but float.
+template <class T>
+void expect_format(Where where, WeightFormat format) {
+  require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ",
+                         names_of(format)[static_cast<std::size_t>(format)].second, " are for models in float.");
+}
+
+}  // namespace detail
+
 /// The weights of all channel projections (and embeddings, which tied heads multiply with), packed as products read them, and
 /// the Fourier transforms of long Toeplitz weights.
 ///
@@ -21,25 +59,31 @@ namespace gated {
 /// used without it. `prepared` is for this model at its present address and with its present weights: prepare anew after
 /// loading, training or moving it. A run with weights that have changed since is refused, as far as a few numbers of each tell.
 /// Any number of workspaces, in any number of threads, may use one.
+///
+/// With a small `format` (see core/weight_format.hpp) these weights are kept in a half or a quarter of the memory, and steps of
+/// streaming, which wait for memory, become faster. The results are to the bit those of the float model that round_weights()
+/// makes. Spatial weights and vectors stay float.
+/// Errors: ArgumentError for a small format of weights that are double, or not finite.
 /// Cost: as much memory as the weights, rounded up to two vectors of rows each, and one pass over them; three to eight
 /// times as much for Toeplitz ones.
 template <class Model>
-PreparedWeights<typename Model::Scalar> prepare(const Model& model) {
+PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat format = WeightFormat::float32) {
   using T = typename Model::Scalar;
+  detail::expect_format<T>("prepare", format);
   PreparedWeights<T> prepared;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
-        if ((info.role != Role::weight && info.role != Role::embedding) || info.shape.rank() < 2) {
+        if (!may_be_small(info)) {
           return;
         }
         const Index rows = info.shape[0], columns = info.shape.count() / rows;
-        const ProductKernels<T>& kernels = product_kernels<T>();
-        const Index width = kernels.panel_columns, panels = (rows + width - 1) / width;
-        T* const packed = prepared.add(values.data(), rows, columns, width);
-        const Operand<T> weight(values.data(), columns, rows, 1, columns);  // transposed, as products read it
-        for (Index panel = 0; panel < panels; ++panel) {
-          kernels.pack_panel(weight, panel * width, std::min(width, rows - panel * width), packed + panel * width * columns);
+        if constexpr (std::is_same_v<T, float>) {
+          if (format != WeightFormat::float32) {
+            detail::pack_codes(prepared, values.data(), detail::encoded("prepare", info, values, format).codes());
+            return;
+          }
         }
+        detail::pack_weight(prepared, values.data(), values.data(), rows, columns);
       },
       model);
   for_each_layer(
@@ -50,6 +94,30 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model) {
       },
       model);
   return prepared;
+}
+
+/// Rounds the weights that prepare() would keep in `format` to the numbers that it holds: what a small format costs in accuracy
+/// can be measured with it on a float model, in training too.
+/// Errors: ArgumentError as those of prepare(), after which a part of the weights may be rounded.
+/// Cost: one pass over the weights.
+template <class Model>
+void round_weights(Model& model, WeightFormat format) {
+  using T = typename Model::Scalar;
+  detail::expect_format<T>("round_weights", format);
+  if constexpr (std::is_same_v<T, float>) {
+    for_each_parameter(
+        [&](const ParameterInfo& info, auto values) {
+          if (format == WeightFormat::float32 || !may_be_small(info)) {
+            return;
+          }
+          const EncodedWeight encoded = detail::encoded("round_weights", info, values, format);
+          const WeightCodes codes = encoded.codes();
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = codes(static_cast<Index>(i) / codes.columns, static_cast<Index>(i) % codes.columns);
+          }
+        },
+        model);
+  }
 }
 
 }  // namespace gated

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "gated/core/sequences.hpp"
@@ -14,6 +15,30 @@ namespace gated {
 using Tokens = std::span<const Index>;
 
 namespace detail {
+
+/// The rows of a table, which may be in a small format.
+template <class T>
+class Table {
+ public:
+  Table(const Matrix<T>& weight, const Workspace<T>& workspace) : weight_(weight) {
+    if (workspace.prepared() != nullptr && workspace.prepared()->holds(weight.data())) {
+      packed_ = workspace.prepared()->find(weight.data(), weight.rows(), weight.cols(), product_kernels<T>().panel_columns);
+    }
+  }
+
+  /// Row `id`.
+  void read(Index id, T* to) const {
+    if (packed_.is_small() || (packed_ && is_unset(*weight_.data()))) {
+      packed_.read_row(id, to);
+    } else {
+      std::copy_n(weight_.data() + id * weight_.cols(), weight_.cols(), to);
+    }
+  }
+
+ private:
+  const Matrix<T>& weight_;
+  PackedWeight<T> packed_;
+};
 
 /// ∂weight[id] += ∂y_t, token by token in their order.
 template <class Back, class Variable, class Id, class T = typename Back::Scalar>
@@ -34,8 +59,9 @@ template <class Run, class T = typename Run::Scalar>
 typename Run::Rows embed(Run& run, const Matrix<T>& weight, Tokens ids, const typename Run::Place& to) {
   const auto y = run.make(static_cast<Index>(ids.size()), weight.cols(), to);
   View<T> rows = run[y];
+  const detail::Table<T> table(weight, run.workspace());
   for (std::size_t t = 0; t < ids.size(); ++t) {
-    rows.row(static_cast<Index>(t)) = weight.row(ids[t]);
+    table.read(ids[t], &rows.coeffRef(static_cast<Index>(t), 0));
   }
   if constexpr (Run::records) {
     run.push([&weight, ids, y](auto& back) {
@@ -54,8 +80,12 @@ typename Run::Rows add_embedding(Run& run, const typename Run::Rows& x, const Ma
   const auto id = [ids](Index t) { return ids.empty() ? 0 : ids[static_cast<std::size_t>(t)]; };
   const View<T> from = run[x];
   View<T> sum = run[y];
+  const auto frame = run.workspace().frame();
+  const detail::Table<T> table(weight, run.workspace());
+  Eigen::Map<Eigen::Matrix<T, 1, Eigen::Dynamic>> row(run.workspace().take(weight.cols()), weight.cols());
   for (Index t = 0; t < sum.rows(); ++t) {
-    sum.row(t) = from.row(t) + weight.row(id(t));
+    table.read(id(t), row.data());
+    sum.row(t) = from.row(t) + row;
   }
   if constexpr (Run::records) {
     run.push([&weight, id, x, y](auto& back) {

@@ -14,6 +14,7 @@
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
 ///     row of K by row of K, so that the inner loop reads it front to back; up to K of some thousands it fits in the
 ///     second-level cache. Prepared weights are packed already, and a panel that only one tile needs is read where it lies.
+///     Weights in a small format become numbers when their panel is copied, or in registers where there is a single row.
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
 ///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile multiplies what
 ///     its first row has, and then row by row the corner that its other rows have beyond it: nothing above the diagonal is
@@ -137,10 +138,10 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
     a = spread_rows(a, workspace, threads);
   }
   // A weight that prepare() has packed is read from there, and a panel that would be used once only where it lies.
-  const T* const prepared = workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows
-                                ? workspace.prepared()->find(b.data, b.columns, b.rows, panel_columns)
-                                : nullptr;
-  const bool in_place = b.column_stride == 1 && a.rows <= tile_height;
+  const auto prepared = workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows
+                            ? workspace.prepared()->find(b.data, b.columns, b.rows, panel_columns)
+                            : PackedWeight<T>();
+  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared;
 
   const Index block_rows = rows_per_block(a.rows, tile_height);
   const auto is_above_diagonal = [wanted](Index column, Index row) { return wanted >= 0 && column > wanted + row; };
@@ -150,8 +151,15 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
     if (in_place && columns == panel_columns) {
       panel = b.at(0, column);
       panel_stride = b.row_stride;
-    } else if (prepared != nullptr) {
-      panel = prepared + column * b.rows;
+    } else if (prepared.is_small()) {
+      const SmallPanel codes = prepared.codes(column);
+      if (a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0) {
+        kernels.row_by_codes(b.rows, a.data, a.column_stride, codes, tile);
+        return finish(0, column, 1, columns, tile);
+      }
+      kernels.unpack_panel(b.rows, codes, packed);
+    } else if (prepared) {
+      panel = prepared.numbers(column);
     } else {
       kernels.pack_panel(b, column, columns, packed);
     }

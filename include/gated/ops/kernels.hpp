@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gated/core/weight_format.hpp"
 #include "gated/ops/epilogue.hpp"
 #include "gated/ops/kernel_form.hpp"
 #include "gated/ops/norm_form.hpp"
@@ -58,6 +59,8 @@ struct ProductKernels {
                  Index panel_stride, T* tile);
   void (*pack_panel)(const Operand<T>& b, Index first, Index columns, T* panel);
   void (*pack_tile)(const Operand<T>& a, Index row, Index rows, Index first, Index last, T* to);
+  void (*unpack_panel)(Index depth, const SmallPanel& codes, T* panel);
+  void (*row_by_codes)(Index depth, const T* a, Index column_stride, const SmallPanel& codes, T* tile);
 };
 
 }  // namespace gated

@@ -86,8 +86,8 @@ struct Products {
   /// The factors of a product, prepared or made now, in the frame of the caller.
   const Factor<T>* factors(Index level, Workspace<T>& workspace) const {
     if (const PreparedWeights<T>* const prepared = workspace.prepared()) {
-      if (const T* const found = prepared->find(weight.w->data(), 1, prepared_size(), 1)) {
-        return reinterpret_cast<const Factor<T>*>(found) + before(level);
+      if (const auto found = prepared->find(weight.w->data(), 1, prepared_size(), 1)) {
+        return reinterpret_cast<const Factor<T>*>(found.numbers()) + before(level);
       }
     }
     const Circle<T>& c = circle(level);

@@ -21,7 +21,7 @@
 namespace gated {
 
 constexpr auto names_of(Role) {
-  return words_for<Role>("weight", "bias", "norm", "spatial", "position", "embedding", "constant");
+  return words_for<Role>("weight", "bias", "norm", "spatial", "position", "embedding", "memory", "constant");
 }
 
 /// What is different for some parameters.
@@ -47,7 +47,7 @@ struct AdamWConfig {
   double weight_decay = 0.01;   ///< λ; a step takes learning rate · λ of a parameter away
   /// Where weight decay applies. By default not to biases and norms, nor to what places tokens: position tables, spatial
   /// weights.
-  std::vector<Role> decayed_roles = {Role::weight, Role::embedding};
+  std::vector<Role> decayed_roles = {Role::weight, Role::embedding, Role::memory};
   std::vector<ParameterGroup> groups = {};  ///< a parameter belongs to the first that has its path, or to none
 
   template <class C = AdamWConfig>

@@ -7,6 +7,7 @@
 #include "gated/ops/kernels/activation.inl"
 #include "gated/ops/kernels/dropout.inl"
 #include "gated/ops/kernels/epilogue.inl"
+#include "gated/ops/kernels/weight_codes.inl"
 #include "gated/ops/kernels/gemm.inl"
 #include "gated/ops/kernels/softmax.inl"
 #include "gated/ops/kernels/scores.inl"

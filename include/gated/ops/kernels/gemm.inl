@@ -1,8 +1,5 @@
 // The kernels of a product: a tile, the corner of a triangle, and the packing of a panel. See ops/gemm.hpp.
 
-template <class T>
-inline constexpr Index panel_columns = 2 * Simd<T>::width;
-
 inline constexpr unsigned tile_rows = (register_count - 4u) / 2u > 2u ? (register_count - 4u) / 2u : 2u;
 
 /// Panels that a single row takes at a time from a b that lies row by row: memory is read in runs of some cache lines.
@@ -51,7 +48,6 @@ EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, 
   }
 }
 
-/// multiply_tile() for 1, 2, … tile_rows rows.
 /// multiply_tile() for 1, 2, … tile_rows rows.
 template <class T, class Rows = std::make_integer_sequence<unsigned, tile_rows>>
 struct TileKernels;
@@ -126,13 +122,26 @@ EIGEN_DONT_INLINE void pack_tile(const Operand<T>& a, Index row, Index rows, Ind
   }
 }
 
+/// A function, if it is for numbers of type T. Weights in a small format are for float.
+template <class T, auto function, class Pointer>
+constexpr Pointer if_float() {
+  if constexpr (std::is_same_v<T, float>) {
+    return function;
+  } else {
+    return nullptr;
+  }
+}
+
 /// The kernels of this form.
 template <class T>
-inline constexpr ProductKernels<T> product_kernels = {.panel_columns = panel_columns<T>,
-                                                      .tile_rows = Index{tile_rows},
-                                                      .row_panels = Index{row_panels},
-                                                      .tiles = TileKernels<T>::by_rows,
-                                                      .row = &multiply_tile<T, 1, row_panels>,
-                                                      .corner = &multiply_corner<T>,
-                                                      .pack_panel = &pack_panel<T>,
-                                                      .pack_tile = &pack_tile<T>};
+inline constexpr ProductKernels<T> product_kernels = {
+    .panel_columns = panel_columns<T>,
+    .tile_rows = Index{tile_rows},
+    .row_panels = Index{row_panels},
+    .tiles = TileKernels<T>::by_rows,
+    .row = &multiply_tile<T, 1, row_panels>,
+    .corner = &multiply_corner<T>,
+    .pack_panel = &pack_panel<T>,
+    .pack_tile = &pack_tile<T>,
+    .unpack_panel = if_float<T, &unpack_panel, decltype(ProductKernels<T>::unpack_panel)>(),
+    .row_by_codes = if_float<T, &row_by_codes, decltype(ProductKernels<T>::row_by_codes)>()};

@@ -15,6 +15,9 @@ struct Register<float> {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) {
     return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
   }
+  static EIGEN_ALWAYS_INLINE Type from_int8(const std::byte* from) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+  }
 };
 template <>
 struct Register<double> {

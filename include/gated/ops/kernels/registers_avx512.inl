@@ -16,6 +16,9 @@ struct Register<float> {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
   }
+  static EIGEN_ALWAYS_INLINE Type from_int8(const std::byte* from) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+  }
   static EIGEN_ALWAYS_INLINE Type load_part(const float* from, Index lanes) {
     return _mm512_maskz_loadu_ps(first(lanes), from);
   }

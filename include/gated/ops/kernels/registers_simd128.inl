@@ -16,4 +16,10 @@ struct Register {
   static EIGEN_ALWAYS_INLINE Type smaller(Type a, Type b) { return b < a ? b : a; }
   static EIGEN_ALWAYS_INLINE Type larger(Type a, Type b) { return a < b ? b : a; }
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) { return a < b ? yes : no; }
+  static EIGEN_ALWAYS_INLINE Type from_int8(const std::byte* from) requires std::is_same_v<T, float> {
+    using Codes [[gnu::vector_size(4)]] = std::int8_t;
+    Codes codes;
+    std::memcpy(&codes, from, sizeof(codes));
+    return __builtin_convertvector(codes, Type);
+  }
 };

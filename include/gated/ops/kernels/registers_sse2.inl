@@ -20,6 +20,12 @@ struct Register<float> {
     const Type mask = _mm_cmplt_ps(a, b);
     return _mm_or_ps(_mm_and_ps(mask, yes), _mm_andnot_ps(mask, no));
   }
+  static EIGEN_ALWAYS_INLINE Type from_int8(const std::byte* from) {
+    int four;
+    std::memcpy(&four, from, sizeof(four));
+    const __m128i bytes = _mm_cvtsi32_si128(four), pairs = _mm_unpacklo_epi8(bytes, bytes);
+    return _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
+  }
 };
 template <>
 struct Register<double> {

@@ -1,0 +1,167 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/parameters.hpp"
+#include "gated/core/words.hpp"
+
+/// @file
+/// Formats that keep a weight in a half or a quarter of the memory.
+///
+/// They say which numbers a weight can be, not how a product is computed: everything is computed as with a float weight that
+/// holds the numbers which the codes stand for, and gives the same bits.
+
+namespace gated {
+
+/// How the large weights of a model are kept.
+enum class WeightFormat {
+  float32,   ///< as the model has them
+  bf16,      ///< the upper half of a float, rounded to nearest, ties to even: 16 bits
+  int8,      ///< q · s with a whole number |q| ≤ 127, and a float s for each 32 columns of a row: 9 bits
+  int8_rows  ///< the same with one s a row: a little over 8 bits
+};
+
+constexpr auto names_of(WeightFormat) { return words_for<WeightFormat>("float32", "bf16", "int8", "int8-rows"); }
+
+/// True for the parameters that a small format applies to: the matrices of projections and the embeddings. Biases, norms,
+/// positions, spatial weights and memories stay float.
+inline bool may_be_small(const ParameterInfo& info) {
+  return (info.role == Role::weight || info.role == Role::embedding) && info.shape.rank() >= 2;
+}
+
+/// Bytes of one code.
+constexpr Index code_bytes(WeightFormat format) {
+  return format == WeightFormat::float32 ? 4 : format == WeightFormat::bf16 ? 2 : 1;
+}
+
+/// Columns that share a scale, in a row of `columns`.
+constexpr Index scale_block(WeightFormat format, Index columns) {
+  return format == WeightFormat::int8 ? std::min<Index>(32, columns) : columns;
+}
+
+/// The scales of a row of `columns`.
+constexpr Index scales_per_row(WeightFormat format, Index columns) {
+  return format == WeightFormat::int8        ? (columns + 31) / 32
+         : format == WeightFormat::int8_rows ? std::min<Index>(1, columns)
+                                             : 0;
+}
+
+/// The number that a code stands for; `scale` is read only where the format has one.
+inline float decode(WeightFormat format, const std::byte* code, const float* scale) {
+  if (format == WeightFormat::bf16) {
+    std::uint16_t bits;
+    std::memcpy(&bits, code, sizeof(bits));
+    return Eigen::numext::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  }
+  return *scale * static_cast<float>(static_cast<std::int8_t>(*code));
+}
+
+/// A weight of rows × columns in a small format, row by row. Refers to bytes of any alignment.
+struct WeightCodes {
+  WeightFormat format = WeightFormat::bf16;
+  Index rows = 0, columns = 0;
+  const std::byte* codes = nullptr;
+  const std::byte* scales = nullptr;  ///< float, rows × scales_per_row(); nullptr without scales
+
+  float scale(Index row, Index block) const {
+    float s;
+    std::memcpy(&s, scales + (row * scales_per_row(format, columns) + block) * Index{sizeof(s)}, sizeof(s));
+    return s;
+  }
+  /// The number at a place.
+  float operator()(Index row, Index column) const {
+    const std::byte* const code = codes + (row * columns + column) * code_bytes(format);
+    const float s = scales == nullptr ? 0 : scale(row, column / scale_block(format, columns));
+    return decode(format, code, &s);
+  }
+};
+
+/// Some rows of a weight as a product reads them, column by column: the codes of all rows for a column lie side by side.
+struct SmallPanel {
+  WeightFormat format;
+  Index block;             ///< columns that share a scale
+  const float* scales;     ///< of all rows for the first block, for the second, …
+  const std::byte* codes;  ///< of all rows for the first column, for the second, …
+};
+
+/// The codes of a weight, in memory of its own.
+class EncodedWeight {
+ public:
+  /// The nearest codes: of int8, s = max|x| / 127 over a block, and q = x / s rounded to nearest, ties to even.
+  /// Errors: none; codes() is empty if a number is not finite, or too large for bf16.
+  static std::optional<EncodedWeight> of(const float* weight, Index rows, Index columns, WeightFormat format) {
+    EncodedWeight result(rows, columns, format);
+    return result.encode(weight) ? std::optional(std::move(result)) : std::nullopt;
+  }
+
+  WeightCodes codes() const { return {format_, rows_, columns_, codes_.data(), std::as_bytes(std::span(scales_)).data()}; }
+  std::span<const std::byte> bytes() const { return codes_; }
+  const std::vector<float>& scales() const { return scales_; }
+
+ private:
+  EncodedWeight(Index rows, Index columns, WeightFormat format)
+      : format_(format),
+        rows_(rows),
+        columns_(columns),
+        codes_(static_cast<std::size_t>(rows * columns * code_bytes(format))),
+        scales_(static_cast<std::size_t>(rows * scales_per_row(format, columns))) {}
+
+  bool encode(const float* weight) {
+    if (format_ == WeightFormat::bf16) {
+      for (Index i = 0; i < rows_ * columns_; ++i) {
+        const auto rounded = static_cast<Eigen::bfloat16>(weight[i]);
+        if (!std::isfinite(static_cast<float>(rounded))) {
+          return false;
+        }
+        std::memcpy(codes_.data() + 2 * i, &rounded, 2);
+      }
+      return true;
+    }
+    const Index block = scale_block(format_, columns_);
+    float* scale = scales_.data();
+    for (Index row = 0; row < rows_; ++row) {
+      for (Index first = 0; first < columns_; first += block, ++scale) {
+        const Index at = row * columns_ + first;
+        if (!encode_block(weight + at, std::min(block, columns_ - first), *scale, codes_.data() + at)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  static bool encode_block(const float* x, Index count, float& scale, std::byte* codes) {
+    float largest = 0;
+    for (Index i = 0; i < count; ++i) {
+      if (!std::isfinite(x[i])) {
+        return false;
+      }
+      largest = std::max(largest, std::abs(x[i]));
+    }
+    scale = largest / 127;
+    if (!std::isfinite(scale * 127)) {
+      return false;
+    }
+    for (Index i = 0; i < count; ++i) {
+      const float q = scale == 0 ? 0 : std::clamp(std::nearbyint(x[i] / scale), -127.0f, 127.0f);
+      codes[i] = static_cast<std::byte>(static_cast<std::int8_t>(q));
+    }
+    return true;
+  }
+
+  WeightFormat format_;
+  Index rows_, columns_;
+  std::vector<std::byte> codes_;
+  std::vector<float> scales_;
+};
+
+}  // namespace gated

@@ -1,0 +1,74 @@
+// Products of float with weights in a small format: see core/weight_format.hpp, and ops/gemm.hpp for panels.
+
+template <class T>
+inline constexpr Index panel_columns = 2 * Simd<T>::width;
+
+using Numbers = Simd<float>;
+
+/// The numbers that a vector of bf16 stands for.
+EIGEN_ALWAYS_INLINE Numbers from_bf16(const std::byte* codes) {
+  if constexpr (Numbers::width == 1) {
+    return decode(WeightFormat::bf16, codes, nullptr);
+  } else {
+    using Codes [[gnu::vector_size(2 * Numbers::lane_count)]] = std::uint16_t;
+    using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
+    Codes read;
+    std::memcpy(&read, codes, sizeof(read));
+    return Numbers::of(__builtin_bit_cast(Numbers::Lanes, __builtin_convertvector(read, Bits) << 16));
+  }
+}
+
+/// A vector of whole numbers from -127 to 127.
+EIGEN_ALWAYS_INLINE Numbers from_int8(const std::byte* codes) { return Numbers::of(Register<float>::from_int8(codes)); }
+
+/// Calls `f(k, left, right)` with the two vectors of numbers that a panel holds for each of its `depth` columns.
+template <class F>
+EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const SmallPanel& codes, const F& f) {
+  constexpr Index width = Numbers::width;
+  if (codes.format == WeightFormat::bf16) {
+    const std::byte* code = codes.codes;
+    for (Index k = 0; k < depth; ++k, code += 4 * width) {
+      f(k, from_bf16(code), from_bf16(code + 2 * width));
+    }
+    return;
+  }
+  const std::byte* code = codes.codes;
+  const float* scale = codes.scales;
+  for (Index first = 0; first < depth; first += codes.block, scale += 2 * width) {
+    const Numbers left = Numbers::load(scale), right = Numbers::load(scale + width);
+    const Index last = depth - first < codes.block ? depth : first + codes.block;
+    constexpr Index many = 8;  // so few rounds of a block that a processor foresees its end
+    Index k = first;
+    for (; k + many <= last; k += many, code += many * 2 * width) {
+      GATED_UNROLL
+      for (Index i = 0; i < many; ++i) {
+        f(k + i, left * from_int8(code + i * 2 * width), right * from_int8(code + i * 2 * width + width));
+      }
+    }
+    for (; k < last; ++k, code += 2 * width) {
+      f(k, left * from_int8(code), right * from_int8(code + width));
+    }
+  }
+}
+
+/// The numbers of a panel, in the form of pack_panel().
+EIGEN_DONT_INLINE inline void unpack_panel(Index depth, const SmallPanel& codes, float* panel) {
+  constexpr Index width = Numbers::width;
+  for_each_decoded(depth, codes, [panel](Index k, Numbers left, Numbers right) {
+    left.store(panel + 2 * width * k);
+    right.store(panel + 2 * width * k + width);
+  });
+}
+
+/// multiply_tile() for one row of a, with a panel of codes: the same sums.
+EIGEN_DONT_INLINE inline void row_by_codes(Index depth, const float* a, Index column_stride, const SmallPanel& codes,
+                                           float* tile) {
+  Numbers left_sum(0.0f), right_sum(0.0f);
+  for_each_decoded(depth, codes, [&](Index k, Numbers left, Numbers right) {
+    const Numbers x(a[k * column_stride]);
+    left_sum = fma(x, left, left_sum);
+    right_sum = fma(x, right, right_sum);
+  });
+  left_sum.store(tile);
+  right_sum.store(tile + Numbers::width);
+}
