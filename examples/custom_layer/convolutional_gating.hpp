@@ -10,7 +10,7 @@
 namespace speech {
 
 using gated::ConstView, gated::Index, gated::Matrix, gated::MatrixMap, gated::PlaceOf, gated::Rows, gated::RowsOf;
-using gated::Sequences, gated::Simd, gated::Vector, gated::View, gated::Workspace;
+using gated::Sequences, gated::Vector, gated::View, gated::Workspace;
 
 /// The options of a cgMLP.
 struct ConvolutionalGatingConfig {
@@ -144,15 +144,23 @@ struct DepthwiseConvolution {
     for (Index k = 0; k < taps; ++k) {
       kernels.row(k) = weight.col(reversed ? taps - 1 - k : k).transpose();
     }
-    gated::for_each_row(y.rows(), workspace, [&](Index row) {  // tasks of 32 rows, whatever the number of threads
-      const Index t = first + row, lowest = std::max<Index>(lead - t, 0), highest = std::min(taps, x.rows() - t + lead);
-      gated::for_each_vector<T>(channels, [&](Index c, Index lanes) {
-        Simd<T> sum = reversed ? Simd<T>(T{0}) : Simd<T>::load(bias.data() + c, lanes);
-        for (Index k = lowest; k < highest; ++k) {
-          sum = fma(Simd<T>::load(&x.coeffRef(t + k - lead, c), lanes), Simd<T>::load(&kernels(k, c), lanes), sum);
+    // Tasks of 32 rows, whatever the number of threads; the taps are added in their order.
+    gated::for_each_block_of_rows(y.rows(), workspace, [&](Index row, Index count) {
+      const Index t = first + row - lead;  // the token that the first tap of the first row takes
+      View<T> sums = y.middleRows(row, count);
+      if (reversed) {
+        sums.setZero();
+      } else {
+        sums.rowwise() = bias.transpose();
+      }
+      for (Index k = 0; k < taps; ++k) {
+        const Index from = std::max<Index>(-t - k, 0), rows = std::min(count, x.rows() - t - k) - from;
+        if (rows > 0) {
+          gated::assign<T>(sums.middleRows(from, rows), workspace,
+                           gated::reader<T>(sums.middleRows(from, rows)) +
+                               gated::reader<T>(x.middleRows(t + k + from, rows)) * gated::per_channel(&kernels(k, 0)));
         }
-        sum.store(&y(row, c), lanes);
-      });
+      }
     });
   }
 };

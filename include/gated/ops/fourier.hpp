@@ -38,10 +38,9 @@ class Transform {
     circle_->transform_matrix(
         length,
         [&](Index k, T* row) {
-          std::fill_n(row, row_size<T>, T{0});
           const Factor<T>& chirp = chirps_[static_cast<std::size_t>(k < 0 ? -k : k)];
           row[0] = chirp.c;
-          row[Simd<T>::width] = chirp.minus_s;
+          row[vector_width<T>()] = chirp.minus_s;
         },
         scratch.data());
     factors_.resize(static_cast<std::size_t>(circle_->bins()));
@@ -50,18 +49,18 @@ class Transform {
   static const Transform& of(Index length) { return length_table<Transform>(length); }
 
   Index length() const { return length_; }
-  Index scratch_size() const { return passes_ != nullptr ? length_ * row_size<T> : circle_->scratch_size(); }
-  /// Where operator() leaves bin k.
-  Index row_of(Index k) const { return rows_[static_cast<std::size_t>(k)]; }
+  Index scratch_size() const { return passes_ != nullptr ? length_ * row_size<T>() : circle_->scratch_size(); }
+  /// Where operator() leaves each bin.
+  const Index* order() const { return rows_.data(); }
 
   /// Transforms the first length() rows of scratch.
   void operator()(T* x) const {
     if (passes_ != nullptr) {
       return passes_->forward(x);
     }
-    Circle<T>::template multiply<false>(chirps_.data(), length_, x);
+    Circle<T>::multiply(chirps_.data(), false, length_, x, x);
     circle_->product(factors_.data(), false, length_, x);
-    Circle<T>::template multiply<false>(chirps_.data(), length_, x);
+    Circle<T>::multiply(chirps_.data(), false, length_, x, x);
   }
 
  private:
@@ -114,25 +113,19 @@ namespace detail::fourier {
 template <class T>
 void transform_tokens(const Sequences& sequences, const Rows<const T>& real, const Rows<const T>& imaginary,
                       FourierDirection direction, const Rows<T>& y_real, const Rows<T>& y_imaginary, Workspace<T>& workspace) {
-  constexpr Index width = Simd<T>::width, row = row_size<T>;
-  // Real and imaginary parts that change places, before and after, make the one direction the other.
-  const Index re = direction == FourierDirection::forward ? 0 : width, im = width - re;
-  for_each_transform<T>(
-      sequences, real.columns, width, workspace, [&](const Transform<T>& transform, Index offset, Index column, T* x) {
-        const Index n = transform.length(), lanes = std::min(width, real.columns - column);
-        const Simd<T> zero(T{0});
-        const auto at = [&](const auto& rows, Index t) { return rows.data + (offset + t) * rows.stride + column; };
-        for (Index t = 0; t < n; ++t) {
-          Simd<T>::load(at(real, t), lanes).store(x + t * row + re);
-          (imaginary ? Simd<T>::load(at(imaginary, t), lanes) : zero).store(x + t * row + im);
-        }
-        transform(x);
-        for (Index k = 0; k < n; ++k) {
-          const T* const bin = x + transform.row_of(k) * row;
-          Simd<T>::load(bin + re).store(at(y_real, k), lanes);
-          Simd<T>::load(bin + im).store(at(y_imaginary, k), lanes);
-        }
-      });
+  const Index width = vector_width<T>();
+  for_each_transform<T>(sequences, real.columns, width, workspace,
+                        [&](const Transform<T>& transform, Index offset, Index column, T* x) {
+                          // Real and imaginary parts that change places, before and after, make the one direction the other.
+                          const auto part = [&](bool first, const auto& re, const auto& im) {
+                            return (first == (direction == FourierDirection::forward) ? re : im)
+                                .block(offset, column, transform.length(), std::min(width, real.columns - column));
+                          };
+                          GATED_KERNEL(fourier_load<T>(part(true, real, imaginary), part(false, real, imaginary), nullptr, x));
+                          transform(x);
+                          GATED_KERNEL(fourier_store<T>(x, transform.order(), nullptr, false, part(true, y_real, y_imaginary),
+                                                        part(false, y_real, y_imaginary)));
+                        });
 }
 
 }  // namespace detail::fourier

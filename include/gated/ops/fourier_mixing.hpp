@@ -13,21 +13,6 @@ namespace gated {
 
 namespace detail::fourier {
 
-/// to[k][i] = from[i][k] for `rows` ≤ one vector's width of rows; zeros for the missing ones.
-template <class T>
-void transpose_rows(const T* from, Index stride, Index rows, Index columns, T* to, Index to_stride) {
-  constexpr Index width = Simd<T>::width;
-  Index k = 0;
-  for (; rows == width && k + width <= columns; k += width) {
-    transpose_block(from + k, stride, to + k * to_stride, to_stride);
-  }
-  for (; k < columns; ++k) {
-    for (Index i = 0; i < width; ++i) {
-      to[k * to_stride + i] = i < rows ? from[i * stride + k] : T{0};
-    }
-  }
-}
-
 /// y = Re(F_n x F_d) for the sequences of a batch, joined by `epilogue`. y may be x.
 ///
 /// Of a real x, the transform of token n - m is the conjugate of that of token m: only half of them are computed, two columns
@@ -36,28 +21,17 @@ void transpose_rows(const T* from, Index stride, Index rows, Index columns, T* t
 template <class T>
 void mix_group(const Sequences& sequences, const Rows<const T>& x, const Rows<T>& y, const Epilogue<T>& epilogue,
                Workspace<T>& workspace) {
-  constexpr Index width = Simd<T>::width, row = row_size<T>;
-  const Index d = x.columns;
+  const Index width = vector_width<T>(), d = x.columns;
   // The rows of Z that are computed lie where those of the sequence do.
   const auto frame = workspace.frame();
-  const MatrixMap<T> real = workspace.matrix(x.count, d), imaginary = workspace.matrix(x.count, d);
-  const auto at = [](const auto& m, Index i, Index j) { return const_cast<T*>(m.data()) + i * m.outerStride() + j; };
-
+  const Rows<T> real = workspace.matrix(x.count, d), imaginary = workspace.matrix(x.count, d);
   for_each_transform<T>(
       sequences, d, 2 * width, workspace, [&](const Transform<T>& over_tokens, Index offset, Index column, T* z) {
         const Index n = over_tokens.length(), columns = std::min(2 * width, d - column);
-        for (Index t = 0; t < n; ++t) {
-          const auto tokens = TileRow<T>::load(x.data + (offset + t) * x.stride + column, columns);
-          Complex<T>{tokens.left, tokens.right}.store(z + t * row);
-        }
+        load_pair<T>(x.block(offset, column, n, columns), nullptr, z);
         over_tokens(z);
-        const Simd<T> half(T(0.5));
-        for (Index m = 0; 2 * m <= n; ++m) {
-          const auto a = Complex<T>::load(z + over_tokens.row_of(m) * row),
-                     b = Complex<T>::load(z + over_tokens.row_of((n - m) % n) * row);
-          TileRow<T>{(a.re + b.re) * half, (a.im + b.im) * half}.store(at(real, offset + m, column), columns);
-          TileRow<T>{(a.im - b.im) * half, (b.re - a.re) * half}.store(at(imaginary, offset + m, column), columns);
-        }
+        const Rows<T> re = real.block(offset, column, n, columns), im = imaginary.block(offset, column, n, columns);
+        GATED_KERNEL(fourier_split<T>(z, over_tokens.order(), n, re.data, re.stride, im.data, im.stride, columns));
       });
 
   const Transform<T>& over_channels = Transform<T>::of(d);
@@ -71,35 +45,13 @@ void mix_group(const Sequences& sequences, const Rows<const T>& x, const Rows<T>
       return;
     }
     T* const z = scratch + thread * over_channels.scratch_size();
-    transpose_rows(at(real, offset + first, 0), real.outerStride(), rows, d, z, row);
-    transpose_rows(at(imaginary, offset + first, 0), imaginary.outerStride(), rows, d, z + width, row);
+    GATED_KERNEL(fourier_load_transposed<T>(real.middle(offset + first, rows), imaginary.middle(offset + first, rows), z));
     over_channels(z);
-    // The tokens first + i, and of those whose mirror image is another one, n - first - i, in reverse.
+    // The tokens first + i, and of those whose mirror image is another one, n - first - i.
     const Index low = std::max<Index>(1 - first, 0), high = std::min(rows, (n + 1) / 2 - first);
-    constexpr auto square = Simd<T>::lane_count * Simd<T>::lane_count;
-    alignas(cache_line_bytes) T gathered[square], tile[2 * square], mirrored[2 * square];
-    for (Index column = 0; column < d; column += 2 * width) {
-      const Index columns = std::min(2 * width, d - column);
-      for (Index part = 0; part < 2; ++part) {
-        for (const bool mirror : {false, true}) {
-          for (Index i = 0; i < width; ++i) {
-            const Index k = column + part * width + i;
-            const Simd<T> bin = k < d ? Simd<T>::load(z + over_channels.row_of(mirror ? (d - k) % d : k) * row) : Simd<T>(T{0});
-            bin.store(gathered + i * width);
-          }
-          T* const to = (mirror ? mirrored + (width - 1) * row : tile) + part * width;
-          transpose_block(gathered, width, to, mirror ? -row : row);
-        }
-      }
-      const auto finish = [&](Index token, Index count, T* from) {
-        if (count > 0) {
-          finish_tile(epilogue, offset + token, column, count, columns, from, y.data + (offset + token) * y.stride + column,
-                      y.stride);
-        }
-      };
-      finish(first, rows, tile);
-      finish(n - first - high + 1, high - low, mirrored + (width - high) * row);
-    }
+    const Index* const order = over_channels.order();
+    GATED_KERNEL(fourier_finish<T>(z, order, false, offset + first, 0, rows, epilogue, y));
+    GATED_KERNEL(fourier_finish<T>(z, order, true, offset + n - first, low, high, epilogue, y));
   });
 }
 

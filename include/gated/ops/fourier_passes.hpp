@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -19,150 +18,19 @@
 
 namespace gated::detail::fourier {
 
-/// Numbers in a row of scratch.
 template <class T>
-inline constexpr Index row_size = 2 * Simd<T>::width;
+using Factor = FourierFactor<T>;
 
-/// cos and sin of 2πk/n, each rounded once: the angle is taken back to the first eighth of the circle exactly.
-struct Turn {
-  long double cosine, sine;
-
-  Turn(Index k, Index n) {
-    const Index whole = 8 * n;
-    Index part = 8 * (k % n);
-    const bool lower = part > whole / 2;
-    part = lower ? whole - part : part;
-    const bool left = part > whole / 4;
-    part = left ? whole / 2 - part : part;
-    const bool steep = part > whole / 8;
-    part = steep ? whole / 4 - part : part;
-    constexpr long double pi = 3.141592653589793238462643383279502884L;
-    const long double angle = 2 * pi * static_cast<long double>(part) / static_cast<long double>(whole);
-    cosine = steep ? std::sin(angle) : std::cos(angle);
-    sine = steep ? std::cos(angle) : std::sin(angle);
-    cosine = left ? -cosine : cosine;
-    sine = lower ? -sine : sine;
-  }
-};
-
-/// A complex factor in a table: c + is and, so that both it and its conjugate multiply without a negation, -s.
+/// Columns that a transform takes at a time: the lanes of a vector in the chosen form.
 template <class T>
-struct Factor {
-  T c, s, minus_s;
-
-  Factor() = default;
-  Factor(long double cosine, long double sine)
-      : c(static_cast<T>(cosine)), s(static_cast<T>(sine)), minus_s(static_cast<T>(-sine)) {}
-  /// e^(-2πik/n).
-  static Factor turn(Index k, Index n) {
-    const Turn turn(k, n);
-    return Factor(turn.cosine, -turn.sine);
-  }
-};
-
-/// A vector of complex numbers: a row of scratch.
-template <class T>
-struct Complex {
-  Simd<T> re, im;
-
-  static EIGEN_STRONG_INLINE Complex load(const T* row) { return {Simd<T>::load(row), Simd<T>::load(row + Simd<T>::width)}; }
-  EIGEN_STRONG_INLINE void store(T* row) const {
-    re.store(row);
-    im.store(row + Simd<T>::width);
-  }
-
-  friend EIGEN_STRONG_INLINE Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
-  friend EIGEN_STRONG_INLINE Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
-  /// a · f, or a times its conjugate.
-  template <bool conjugate>
-  EIGEN_STRONG_INLINE Complex times(const Factor<T>& f) const {
-    const Simd<T> c(f.c), s(conjugate ? f.minus_s : f.s), minus_s(conjugate ? f.s : f.minus_s);
-    return {fma(re, c, im * minus_s), fma(re, s, im * c)};
-  }
-  /// -i · a, or i · a.
-  template <bool conjugate>
-  EIGEN_STRONG_INLINE Complex quarter() const {
-    if constexpr (conjugate) {
-      return {-im, re};
-    } else {
-      return {im, -re};
-    }
-  }
-};
-
-/// z ← the transform of R rows, e^(-2πi…) or, inverse, e^(2πi…). `roots` holds e^(-2πik/R) for k < R.
-template <class T, unsigned R, bool inverse>
-EIGEN_STRONG_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const Factor<T>* roots) {
-  if constexpr (R == 2) {
-    const Complex<T> sum = z[0] + z[1];
-    z[1] = z[0] - z[1];
-    z[0] = sum;
-  } else if constexpr (R == 4) {
-    const Complex<T> a = z[0] + z[2], b = z[0] - z[2], c = z[1] + z[3], d = (z[1] - z[3]).template quarter<inverse>();
-    z[0] = a + c;
-    z[1] = b + d;
-    z[2] = a - c;
-    z[3] = b - d;
-  } else {
-    constexpr unsigned half = (R - 1) / 2;
-    Complex<T> sums[half], differences[half];
-    const Complex<T> first = z[0];
-    GATED_UNROLL
-    for (unsigned k = 0; k < half; ++k) {
-      sums[k] = z[k + 1] + z[R - 1 - k];
-      differences[k] = z[k + 1] - z[R - 1 - k];
-      z[0] = z[0] + sums[k];
-    }
-    GATED_UNROLL
-    for (unsigned q = 1; q <= half; ++q) {
-      Complex<T> a = first, b = {Simd<T>(T{0}), Simd<T>(T{0})};
-      GATED_UNROLL
-      for (unsigned k = 0; k < half; ++k) {
-        const Factor<T>& root = roots[q * (k + 1) % R];
-        const Simd<T> c(root.c), s(root.minus_s);  // of e^(-iφ) = cos φ - i sin φ
-        a = {fma(sums[k].re, c, a.re), fma(sums[k].im, c, a.im)};
-        b = {fma(differences[k].re, s, b.re), fma(differences[k].im, s, b.im)};
-      }
-      const Complex<T> turned = b.template quarter<inverse>();
-      z[q] = a + turned;
-      z[R - q] = a - turned;
-    }
-  }
+Index vector_width() {
+  return GATED_KERNEL(Simd<T>::width);
 }
 
-/// One pass over `groups` blocks of R · m rows: R rows that lie m apart at a time. `turns` holds e^(-2πijq/(Rm)) for q = 1 …
-/// R - 1, j < m; in the last pass, m = 1, all of them are 1.
-template <class T, unsigned R, bool inverse, bool last>
-EIGEN_DONT_INLINE void pass(T* x, Index groups, Index m, const Factor<T>* roots, const Factor<T>* turns) {
-  constexpr Index row = row_size<T>;
-  const Index step = m * row;
-  for (Index g = 0; g < groups; ++g) {
-    const Factor<T>* f = turns;
-    for (Index j = 0; j < m; ++j, x += row) {
-      Complex<T> z[R];
-      GATED_UNROLL
-      for (unsigned q = 0; q < R; ++q) {
-        z[q] = Complex<T>::load(x + static_cast<Index>(q) * step);
-        if constexpr (inverse && !last) {
-          if (q > 0) {
-            z[q] = z[q].template times<true>(f[q - 1]);
-          }
-        }
-      }
-      butterfly<T, R, inverse>(z, roots);
-      GATED_UNROLL
-      for (unsigned q = 0; q < R; ++q) {
-        if constexpr (!inverse && !last) {
-          if (q > 0) {
-            z[q] = z[q].template times<false>(f[q - 1]);
-          }
-        }
-        z[q].store(x + static_cast<Index>(q) * step);
-      }
-      f += R - 1;
-    }
-    x += static_cast<Index>(R - 1) * step;
-  }
+/// Numbers in a row of scratch.
+template <class T>
+Index row_size() {
+  return 2 * vector_width<T>();
 }
 
 /// The passes of a transform of `length` rows, where no prime above 7 divides it.
@@ -231,7 +99,7 @@ class Passes {
   };
 
   static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-  static constexpr Index cached_rows = (Index{1} << 15) / (row_size<T> * static_cast<Index>(sizeof(T)));
+  static Index cached_rows() { return (Index{1} << 15) / (row_size<T>() * static_cast<Index>(sizeof(T))); }
 
   void add(Index radix, Index block) {
     const Index m = block / radix;
@@ -255,16 +123,16 @@ class Passes {
       return;
     }
     const Index rows = block_rows(level);
-    if (rows <= cached_rows) {
+    if (rows <= cached_rows()) {
       for (std::size_t k = level; k < passes_.size(); ++k) {
-        run<false>(passes_[k], x, rows / block_rows(k));
+        run(false, passes_[k], x, rows / block_rows(k));
       }
       return;
     }
     const Pass& p = passes_[level];
-    run<false>(p, x, 1);
+    run(false, p, x, 1);
     for (Index q = 0; q < p.radix; ++q) {
-      descend(level + 1, x + q * p.m * row_size<T>);
+      descend(level + 1, x + q * p.m * row_size<T>());
     }
   }
 
@@ -273,39 +141,21 @@ class Passes {
       return;
     }
     const Index rows = block_rows(level);
-    if (rows <= cached_rows) {
+    if (rows <= cached_rows()) {
       for (std::size_t k = passes_.size(); k-- > level;) {
-        run<true>(passes_[k], x, rows / block_rows(k));
+        run(true, passes_[k], x, rows / block_rows(k));
       }
       return;
     }
     const Pass& p = passes_[level];
     for (Index q = 0; q < p.radix; ++q) {
-      ascend(level + 1, x + q * p.m * row_size<T>);
+      ascend(level + 1, x + q * p.m * row_size<T>());
     }
-    run<true>(p, x, 1);
+    run(true, p, x, 1);
   }
 
-  template <bool inverse>
-  void run(const Pass& p, T* x, Index groups) const {
-    switch (p.radix) {
-      case 2:
-        return run<2, inverse>(p, x, groups);
-      case 3:
-        return run<3, inverse>(p, x, groups);
-      case 4:
-        return run<4, inverse>(p, x, groups);
-      case 5:
-        return run<5, inverse>(p, x, groups);
-      default:
-        return run<7, inverse>(p, x, groups);
-    }
-  }
-  template <unsigned R, bool inverse>
-  void run(const Pass& p, T* x, Index groups) const {
-    const Factor<T>*const roots = factors_.data() + p.roots, *const turns = factors_.data() + p.turns;
-    p.m == 1 ? pass<T, R, inverse, true>(x, groups, p.m, roots, turns)
-             : pass<T, R, inverse, false>(x, groups, p.m, roots, turns);
+  void run(bool inverse, const Pass& p, T* x, Index groups) const {
+    GATED_KERNEL(fourier_pass<T>(p.radix, x, groups, p.m, inverse, factors_.data() + p.roots, factors_.data() + p.turns));
   }
 
   Index length_;
@@ -313,5 +163,24 @@ class Passes {
   std::vector<Factor<T>> factors_;
   std::vector<Index> order_;
 };
+
+/// The columns of `rows`, at most two vectors, as those of real and those of imaginary parts: two real columns are one complex.
+template <class T>
+struct Pair {
+  Rows<T> left, right;
+};
+template <class T>
+Pair<T> pair(const Rows<T>& rows) {
+  const Index width = vector_width<std::remove_const_t<T>>();
+  return {rows.part(0, std::min(width, rows.columns)),
+          rows.columns > width ? rows.part(width, rows.columns - width) : Rows<T>()};
+}
+
+/// Writes them to scratch, times a number a row if `scales` is given.
+template <class T>
+void load_pair(const Rows<const T>& rows, const T* scales, T* x) {
+  const auto [left, right] = pair(rows);
+  GATED_KERNEL(fourier_load<T>(left, right, scales, x));
+}
 
 }  // namespace gated::detail::fourier

@@ -11,6 +11,7 @@
 
 #include "gated/core/weight_format.hpp"
 #include "gated/ops/epilogue.hpp"
+#include "gated/ops/fourier_factor.hpp"
 #include "gated/ops/kernel_form.hpp"
 #include "gated/ops/norm_form.hpp"
 #include "gated/ops/operand.hpp"
@@ -84,7 +85,8 @@ struct ProductKernels {
 #endif
 #endif
 
-// clang-format off: registers come first
+// Registers come first.
+// clang-format off
 
 #if GATED_CHOOSES_FORM
 
@@ -164,9 +166,8 @@ const ProductKernels<T>& product_kernels() {
   return GATED_KERNEL(product_kernels<T>);
 }
 
-// For loops that are no kernels (Fourier transforms, a user's own): vectors of the form that the compiler's flags allow.
+// For loops that are no kernels, a user's own: vectors of the form that the compiler's flags allow.
 using GATED_BASELINE::exp_of_negative;
-using GATED_BASELINE::finish_tile;
 using GATED_BASELINE::for_each_vector;
 using GATED_BASELINE::Gelu;
 using GATED_BASELINE::GeluTanh;
@@ -181,7 +182,6 @@ using GATED_BASELINE::Silu;
 using GATED_BASELINE::Simd;
 using GATED_BASELINE::sum_of_row;
 using GATED_BASELINE::Tanh;
-using GATED_BASELINE::TileRow;
 using GATED_BASELINE::transpose_block;
 
 /// Calls `f` with the type that `activation` names: `with_activation(config.activation, [&](auto act) { … act.value(x) … })`.

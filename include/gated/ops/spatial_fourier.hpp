@@ -24,13 +24,12 @@ namespace gated::detail::fourier {
 template <class T>
 void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, Index offset, Index n, Factor<T>* factors,
                       T* scratch) {
-  constexpr Index width = Simd<T>::width;
+  const Index width = vector_width<T>();
   for (Index head = 0; head < weight.heads; head += width) {
     const Index lanes = std::min(width, weight.heads - head);
     circle.transform_matrix(
         n,
         [&](Index k, T* row) {
-          std::fill_n(row, row_size<T>, T{0});
           for (Index lane = 0; lane < lanes; ++lane) {
             row[lane] = weight.lag(head + lane, offset + k);
           }
@@ -98,27 +97,17 @@ struct Products {
   }
 };
 
-/// Rows of `columns` ≤ two vectors, as rows of scratch, times a number each if `scales` is given.
-template <class T>
-void load_rows(const T* from, Index stride, Index rows, Index columns, const T* scales, T* x) {
-  for (Index t = 0; t < rows; ++t, from += stride, x += row_size<T>) {
-    const auto z = TileRow<T>::load(from, columns);
-    const Simd<T> scale(scales == nullptr ? T{1} : scales[t]);
-    Complex<T>{z.left * scale, z.right * scale}.store(x);
-  }
-}
-
 /// Calls `f(head, column, columns, scratch)` for all columns of all heads, two vectors at a time, in parallel tasks with
 /// scratch of their own.
 template <class T, class F>
 void for_each_column(Index heads, Index columns, Index rows, Index scratch_size, Workspace<T>& workspace, const F& f) {
-  const Index width = columns / heads, parts = (width + row_size<T> - 1) / row_size<T>;
+  const Index row = row_size<T>(), width = columns / heads, parts = (width + row - 1) / row;
   const Threads threads = rows * columns < 1 << 13 ? Threads{1} : workspace.threads();
   const auto frame = workspace.frame();
   T* const scratch = workspace.take(scratch_size * threads.count());
   parallel_for(threads, heads * parts, [&](Index task, Index thread) {
-    const Index head = task / parts, first = task % parts * row_size<T>;
-    f(head, head * width + first, std::min(row_size<T>, width - first), scratch + thread * scratch_size);
+    const Index head = task / parts, first = task % parts * row;
+    f(head, head * width + first, std::min(row, width - first), scratch + thread * scratch_size);
   });
 }
 
@@ -131,19 +120,20 @@ void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index head
   const auto of_head = [row_stride](const T* numbers, Index head) {
     return numbers == nullptr ? nullptr : numbers + head * row_stride;
   };
+  const Index row = row_size<T>();
   for_each_column<T>(heads, v.columns, v.count, circle.scratch_size(), workspace,
                      [&](Index head, Index column, Index columns, T* x) {
-                       load_rows(v.data + column, v.stride, v.count, columns, of_head(v_scale, head), x);
+                       load_pair<T>(v.part(column, columns), of_head(v_scale, head), x);
                        circle.product(factors + head * circle.bins(), false, v.count, x);
                        if (y_scale != nullptr) {
-                         load_rows(x, row_size<T>, y.count, row_size<T>, of_head(y_scale, head), x);
+                         load_pair<T>({x, y.count, row, row}, of_head(y_scale, head), x);
                        }
                        Epilogue<T> joined = epilogue;
                        joined.row_bias = of_head(row_bias, head);
                        constexpr Index together = 16;
                        for (Index t = 0; t < y.count; t += together) {
-                         finish_tile(joined, t, column, std::min(together, y.count - t), columns, x + t * row_size<T>,
-                                     y.data + t * y.stride + column, y.stride);
+                         GATED_KERNEL(finish_tile<T>(joined, t, column, std::min(together, y.count - t), columns, x + t * row,
+                                                     y.data + t * y.stride + column, y.stride));
                        }
                      });
 }
@@ -237,12 +227,8 @@ class TileSums {
   }
 
   static void add(const Rows<const T>& a, const Rows<const T>& b, const Rows<T>& y, const Workspace<T>& workspace) {
-    for_each_row(y.count, workspace, [&](Index i) {
-      for_each_vector<T>(y.columns, [&](Index j, Index lanes) {
-        const Simd<T> right = Simd<T>::load(b.data + i * b.stride + j, lanes);
-        (a ? Simd<T>::load(a.data + i * a.stride + j, lanes) + right : right).store(y.data + i * y.stride + j, lanes);
-      });
-    });
+    const auto right = reader<T>(b);
+    a ? assign<T>(y, workspace, reader<T>(a) + right) : assign<T>(y, workspace, right);
   }
 
   const SpatialWeight<T>& weight_;
@@ -276,7 +262,7 @@ void mix_sequence(const SpatialWeight<T>& weight, const Rows<const T>& v, const 
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                             const ConstView<T>& dy) {
-  constexpr Index width = Simd<T>::width;
+  const Index row = row_size<T>(), width = vector_width<T>();
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
   const Index longest = sequences.longest(), heads = weight.heads;
@@ -298,63 +284,42 @@ void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Se
   };
 
   // What each task gives to the gradients: of w, in the frequency domain, and of the scales.
-  const Index head_width = from.columns / heads, parts = (head_width + row_size<T> - 1) / row_size<T>, tasks = heads * parts;
+  const Index head_width = from.columns / heads, parts = (head_width + row - 1) / row, tasks = heads * parts;
   MatrixMap<T> of_w = workspace.matrix(to_w != nullptr ? tasks : 0, 2 * bins);
   MatrixMap<T> of_rows = workspace.matrix(to_w != nullptr && scaled ? tasks : 0, longest);
   MatrixMap<T> of_columns = workspace.matrix(of_rows.rows(), longest);
   of_rows.setZero();
   of_columns.setZero();
   for_each_column<T>(heads, from.columns, from.count, 3 * size, workspace, [&](Index head, Index column, Index columns, T* x) {
-    const Index task = head * parts + (column - head * head_width) / row_size<T>;
+    const Index task = head * parts + (column - head * head_width) / row;
     T *const z = x, *const dz = x + size, *const sum = x + 2 * size;
     const T *const row_scale = scales(weight.row_scale, head), *const column_scale = scales(weight.column_scale, head);
     std::fill_n(sum, to_w != nullptr ? size : 0, T{0});
-    /// to[t] += the sum over the columns of a ⊙ b at each token t.
-    const auto add_dots = [&](const Rows<const T>& a, Index offset, Index n, const T* b, T* to) {
-      for (Index t = 0; t < n; ++t, b += row_size<T>) {
-        const auto left = TileRow<T>::load(a.data + (offset + t) * a.stride + column, columns);
-        const auto right = Complex<T>::load(b);
-        to[t] += fma(left.left, right.re, left.right * right.im).sum();
-      }
-    };
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index offset = sequences.offset(b), n = sequences.length(b);
-      load_rows(slope.data + offset * slope.stride + column, slope.stride, n, columns, row_scale, dz);
+      const auto dy_pair = pair(slope.block(offset, column, n, columns)), v_pair = pair(from.block(offset, column, n, columns));
+      GATED_KERNEL(fourier_load<T>(dy_pair.left, dy_pair.right, row_scale, dz));
       circle.forward(n, dz);
       if (to_w != nullptr) {
-        load_rows(from.data + offset * from.stride + column, from.stride, n, columns, column_scale, z);
+        GATED_KERNEL(fourier_load<T>(v_pair.left, v_pair.right, column_scale, z));
         circle.forward(n, z);
-        Circle<T>::add_correlation(dz, z, bins, sum);
+        GATED_KERNEL(fourier_add_correlation<T>(dz, z, bins, sum));
         if (scaled) {
-          Circle<T>::template multiply<false>(factors + head * bins, bins, z);
+          circle.multiply(factors + head * bins, false, bins, z, z);
           circle.inverse(n, z);
-          add_dots(slope, offset, n, z, &of_rows.coeffRef(task, 0));
+          GATED_KERNEL(fourier_add_dots<T>(dy_pair.left, dy_pair.right, z, &of_rows.coeffRef(task, 0)));
         }
       }
-      Circle<T>::template multiply<true>(factors + head * bins, bins, dz);
+      circle.multiply(factors + head * bins, true, bins, dz, dz);
       circle.inverse(n, dz);
       if (to_w != nullptr && scaled) {
-        add_dots(from, offset, n, dz, &of_columns.coeffRef(task, 0));
+        GATED_KERNEL(fourier_add_dots<T>(v_pair.left, v_pair.right, dz, &of_columns.coeffRef(task, 0)));
       }
-      for (Index t = 0; t < n; ++t) {
-        T* const to = dv.data + (offset + t) * dv.stride + column;
-        const Simd<T> scale(column_scale == nullptr ? T{1} : column_scale[t]);
-        const auto u = Complex<T>::load(dz + t * row_size<T>);
-        TileRow<T> value = {u.re * scale, u.im * scale};
-        if (!target.fresh) {
-          const auto before = TileRow<T>::load(to, columns);
-          value = {before.left + value.left, before.right + value.right};
-        }
-        value.store(to, columns);
-      }
+      const auto dv_pair = pair(dv.block(offset, column, n, columns));
+      GATED_KERNEL(fourier_store<T>(dz, nullptr, column_scale, !target.fresh, dv_pair.left, dv_pair.right));
     }
     if (to_w != nullptr) {
-      T* const bin_sums = &of_w.coeffRef(task, 0);
-      for (Index p = 0; p < bins; ++p) {
-        const auto bin = Complex<T>::load(sum + p * row_size<T>);
-        bin_sums[2 * p] = bin.re.sum();
-        bin_sums[2 * p + 1] = bin.im.sum();
-      }
+      GATED_KERNEL(fourier_sum_lanes<T>(sum, bins, &of_w.coeffRef(task, 0)));
     }
   });
 
@@ -366,17 +331,17 @@ void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Se
     for (Index task = first * parts; task < (first + lanes) * parts; ++task) {
       T* const lane = lanes_of_heads + task / parts - first;
       for (Index p = 0; p < bins; ++p) {
-        lane[p * row_size<T>] += of_w(task, 2 * p);
-        lane[p * row_size<T> + width] += of_w(task, 2 * p + 1);
+        lane[p * row] += of_w(task, 2 * p);
+        lane[p * row + width] += of_w(task, 2 * p + 1);
       }
     }
-    circle.for_each_lag(longest, lanes_of_heads, [&](Index k, const T* row) {
+    circle.for_each_lag(longest, lanes_of_heads, [&](Index k, const T* sums, T scale) {
       if (weight.causal && k < 0) {
         return;
       }
       const Index place = weight.form == SpatialForm::toeplitz ? weight.origin() + k : weight.length - 1 - k;
       for (Index lane = 0; lane < lanes; ++lane) {
-        to_w[(first + lane) * weight.w->cols() + place] += row[lane];
+        to_w[(first + lane) * weight.w->cols() + place] += scale * sums[lane];
       }
     });
   }

@@ -125,21 +125,25 @@ terms::Number<T> number(T value) {
   return {value};
 }
 
+namespace terms {  // where a user's code finds them too
+
 /// a + b.
 template <Term A, Term B>
-terms::Sum<A, B> operator+(const A& a, const B& b) {
+Sum<A, B> operator+(const A& a, const B& b) {
   return {a, b};
 }
 /// a - b.
 template <Term A, Term B>
-terms::Difference<A, B> operator-(const A& a, const B& b) {
+Difference<A, B> operator-(const A& a, const B& b) {
   return {a, b};
 }
 /// a · b.
 template <Term A, Term B>
-terms::Product<A, B> operator*(const A& a, const B& b) {
+Product<A, B> operator*(const A& a, const B& b) {
   return {a, b};
 }
+}  // namespace terms
+
 /// act(x).
 template <Term A>
 terms::Activated<A, false> value(Activation activation, const A& x) {

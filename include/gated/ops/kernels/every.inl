@@ -1,6 +1,7 @@
 // All kernels, from the register up. Included once per form by ops/kernels.hpp.
 
-// clang-format off: each needs those before it
+// Each needs those before it.
+// clang-format off
 #include "gated/ops/kernels/simd.inl"
 #include "gated/ops/kernels/running_sum.inl"
 #include "gated/ops/kernels/special.inl"
@@ -15,5 +16,6 @@
 #include "gated/ops/kernels/attention.inl"
 #include "gated/ops/kernels/rotary.inl"
 #include "gated/ops/kernels/terms.inl"
+#include "gated/ops/kernels/fourier.inl"
 #include "gated/ops/kernels/training.inl"
 // clang-format on

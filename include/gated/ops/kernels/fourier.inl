@@ -1,0 +1,274 @@
+// Fourier transforms of many columns at once: see ops/fourier_passes.hpp.
+//
+// A row of scratch is one vector of real and one of imaginary parts.
+
+/// A vector of complex numbers.
+template <class T>
+struct Complex {
+  Simd<T> re, im;
+
+  static EIGEN_ALWAYS_INLINE Complex load(const T* row) { return {Simd<T>::load(row), Simd<T>::load(row + Simd<T>::width)}; }
+  EIGEN_ALWAYS_INLINE void store(T* row) const {
+    re.store(row);
+    im.store(row + Simd<T>::width);
+  }
+
+  friend EIGEN_ALWAYS_INLINE Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
+  friend EIGEN_ALWAYS_INLINE Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
+  /// a · (c + is), of which -s is given too.
+  EIGEN_ALWAYS_INLINE Complex times(Simd<T> c, Simd<T> s, Simd<T> minus_s) const {
+    return {fma(re, c, im * minus_s), fma(re, s, im * c)};
+  }
+  EIGEN_ALWAYS_INLINE Complex times(const FourierFactor<T>& f) const {
+    return times(Simd<T>(f.c), Simd<T>(f.s), Simd<T>(f.minus_s));
+  }
+  EIGEN_ALWAYS_INLINE Complex times_conjugate(const FourierFactor<T>& f) const {
+    return times(Simd<T>(f.c), Simd<T>(f.minus_s), Simd<T>(f.s));
+  }
+  /// -i · a.
+  EIGEN_ALWAYS_INLINE Complex quarter() const { return {im, -re}; }
+};
+
+/// Numbers in a row of scratch.
+template <class T>
+inline constexpr Index fourier_row = 2 * Simd<T>::width;
+
+/// z ← its transform, e^(-2πi…). `roots` holds e^(-2πik/R) for k < R, where R is odd.
+template <unsigned R, class T>
+EIGEN_ALWAYS_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const FourierFactor<T>* roots) {
+  if constexpr (R == 2) {
+    const Complex<T> sum = z[0] + z[1];
+    z[1] = z[0] - z[1];
+    z[0] = sum;
+  } else if constexpr (R == 4) {
+    const Complex<T> a = z[0] + z[2], b = z[0] - z[2], c = z[1] + z[3], d = (z[1] - z[3]).quarter();
+    z[0] = a + c;
+    z[1] = b + d;
+    z[2] = a - c;
+    z[3] = b - d;
+  } else {
+    constexpr unsigned half = (R - 1) / 2;
+    Complex<T> sums[half], differences[half];
+    const Complex<T> first = z[0];
+    GATED_UNROLL
+    for (unsigned k = 0; k < half; ++k) {
+      sums[k] = z[k + 1] + z[R - 1 - k];
+      differences[k] = z[k + 1] - z[R - 1 - k];
+      z[0] = z[0] + sums[k];
+    }
+    GATED_UNROLL
+    for (unsigned q = 1; q <= half; ++q) {
+      Complex<T> a = first, b = {Simd<T>(T{0}), Simd<T>(T{0})};
+      GATED_UNROLL
+      for (unsigned k = 0; k < half; ++k) {
+        const FourierFactor<T>& root = roots[q * (k + 1) % R];
+        const Simd<T> c(root.c), s(root.minus_s);  // of e^(-iφ) = cos φ - i sin φ
+        a = {fma(sums[k].re, c, a.re), fma(sums[k].im, c, a.im)};
+        b = {fma(differences[k].re, s, b.re), fma(differences[k].im, s, b.im)};
+      }
+      const Complex<T> turned = b.quarter();
+      z[q] = a + turned;
+      z[R - q] = a - turned;
+    }
+  }
+}
+
+/// One pass of radix R: see fourier_pass().
+///
+/// An inverse transform is a forward one of numbers whose real and imaginary parts have changed places, which they do here.
+template <unsigned R, class T>
+EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,
+                                     const FourierFactor<T>* turns) {
+  constexpr Index row = fourier_row<T>;
+  const Index step = m * row, re = inverse ? Simd<T>::width : 0, im = Simd<T>::width - re;
+  const bool turns_before = inverse && m > 1, turns_after = !inverse && m > 1;
+  for (Index g = 0; g < groups; ++g) {
+    const FourierFactor<T>* f = turns;
+    for (Index j = 0; j < m; ++j, x += row, f += R - 1) {
+      Complex<T> z[R];
+      GATED_UNROLL
+      for (unsigned q = 0; q < R; ++q) {
+        const T* const from = x + static_cast<Index>(q) * step;
+        z[q] = {Simd<T>::load(from + re), Simd<T>::load(from + im)};
+      }
+      if (turns_before) {
+        GATED_UNROLL
+        for (unsigned q = 1; q < R; ++q) {
+          z[q] = z[q].times(f[q - 1]);
+        }
+      }
+      butterfly<R>(z, roots);
+      if (turns_after) {
+        GATED_UNROLL
+        for (unsigned q = 1; q < R; ++q) {
+          z[q] = z[q].times(f[q - 1]);
+        }
+      }
+      GATED_UNROLL
+      for (unsigned q = 0; q < R; ++q) {
+        T* const to = x + static_cast<Index>(q) * step;
+        z[q].re.store(to + re);
+        z[q].im.store(to + im);
+      }
+    }
+    x += static_cast<Index>(R - 1) * step;
+  }
+}
+
+/// One pass over `groups` blocks of radix · m rows: `radix` rows that lie m apart at a time. `turns` holds e^(-2πijq/(radix·m))
+/// for q = 1 … radix - 1, j < m, and is not read where m = 1.
+template <class T>
+void fourier_pass(Index radix, T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,
+                  const FourierFactor<T>* turns) {
+  switch (radix) {
+    case 2:
+      return pass_of_radix<2>(x, groups, m, inverse, roots, turns);
+    case 3:
+      return pass_of_radix<3>(x, groups, m, inverse, roots, turns);
+    case 4:
+      return pass_of_radix<4>(x, groups, m, inverse, roots, turns);
+    case 5:
+      return pass_of_radix<5>(x, groups, m, inverse, roots, turns);
+    default:
+      return pass_of_radix<7>(x, groups, m, inverse, roots, turns);
+  }
+}
+
+/// x ← up to a vector of columns of real and of imaginary parts, times a number a row if `scales` is given. Absent ones are 0.
+template <class T>
+EIGEN_DONT_INLINE void fourier_load(const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x) {
+  const Index rows = real ? real.count : imaginary.count;
+  const auto part = [](const Rows<const T>& from, Index t) {
+    return from ? Simd<T>::load(from.data + t * from.stride, from.columns) : Simd<T>(T{0});
+  };
+  for (Index t = 0; t < rows; ++t, x += fourier_row<T>) {
+    const Simd<T> scale(scales == nullptr ? T{1} : scales[t]);
+    Complex<T>{part(real, t) * scale, part(imaginary, t) * scale}.store(x);
+  }
+}
+
+/// The reverse: row t of both ← row order[t] of x, or row t, times a number a row; with `adds` it is added.
+template <class T>
+EIGEN_DONT_INLINE void fourier_store(const T* x, const Index* order, const T* scales, bool adds, const Rows<T>& real,
+                                     const Rows<T>& imaginary) {
+  const auto store = [adds](Simd<T> value, const Rows<T>& rows, Index t) {
+    if (rows) {
+      T* const to = rows.data + t * rows.stride;
+      (adds ? Simd<T>::load(to, rows.columns) + value : value).store(to, rows.columns);
+    }
+  };
+  for (Index t = 0; t < real.count; ++t) {
+    const auto z = Complex<T>::load(x + (order == nullptr ? t : order[t]) * fourier_row<T>);
+    const Simd<T> scale(scales == nullptr ? T{1} : scales[t]);
+    store(z.re * scale, real, t);
+    store(z.im * scale, imaginary, t);
+  }
+}
+
+/// to ← factors ⊙ x, or with `conjugate` their conjugates ⊙ x, row by row; `to` may be x.
+template <class T>
+EIGEN_DONT_INLINE void fourier_multiply(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to) {
+  for (Index p = 0; p < rows; ++p, x += fourier_row<T>, to += fourier_row<T>) {
+    const auto z = Complex<T>::load(x);
+    (conjugate ? z.times_conjugate(factors[p]) : z.times(factors[p])).store(to);
+  }
+}
+
+/// sum ← sum + the conjugates of the factors ⊙ x.
+template <class T>
+EIGEN_DONT_INLINE void fourier_add_product(const FourierFactor<T>* factors, Index rows, const T* x, T* sum) {
+  for (Index p = 0; p < rows; ++p, x += fourier_row<T>, sum += fourier_row<T>) {
+    (Complex<T>::load(sum) + Complex<T>::load(x).times_conjugate(factors[p])).store(sum);
+  }
+}
+
+/// sum ← sum + a ⊙ the conjugate of b.
+template <class T>
+EIGEN_DONT_INLINE void fourier_add_correlation(const T* a, const T* b, Index rows, T* sum) {
+  for (Index p = 0; p < rows; ++p, a += fourier_row<T>, b += fourier_row<T>, sum += fourier_row<T>) {
+    const auto left = Complex<T>::load(a), right = Complex<T>::load(b), before = Complex<T>::load(sum);
+    Complex<T>{fma(left.im, right.im, fma(left.re, right.re, before.re)),
+               fma(left.im, right.re, before.im) - left.re * right.im}
+        .store(sum);
+  }
+}
+
+/// to[t] += Σ real ⊙ Re x + imaginary ⊙ Im x over the columns of row t.
+template <class T>
+EIGEN_DONT_INLINE void fourier_add_dots(const Rows<const T>& real, const Rows<const T>& imaginary, const T* x, T* to) {
+  for (Index t = 0; t < real.count; ++t, x += fourier_row<T>) {
+    const auto z = Complex<T>::load(x);
+    const Simd<T> left = Simd<T>::load(real.data + t * real.stride, real.columns);
+    const Simd<T> right = imaginary ? Simd<T>::load(imaginary.data + t * imaginary.stride, imaginary.columns) : Simd<T>(T{0});
+    to[t] += fma(left, z.re, right * z.im).sum();
+  }
+}
+
+/// The sums over the lanes of the real and the imaginary parts of row p: to[2p], to[2p + 1].
+template <class T>
+EIGEN_DONT_INLINE void fourier_sum_lanes(const T* x, Index rows, T* to) {
+  for (Index p = 0; p < rows; ++p, x += fourier_row<T>) {
+    const auto z = Complex<T>::load(x);
+    to[2 * p] = z.re.sum();
+    to[2 * p + 1] = z.im.sum();
+  }
+}
+
+/// Rows m ≤ n/2 of the transforms of two sets of real columns, of which x holds the transform of a + ib, bin k in row order[k].
+template <class T>
+EIGEN_DONT_INLINE void fourier_split(const T* x, const Index* order, Index n, T* real, Index real_stride, T* imaginary,
+                                     Index imaginary_stride, Index columns) {
+  const Simd<T> half(T(0.5));
+  for (Index m = 0; 2 * m <= n; ++m, real += real_stride, imaginary += imaginary_stride) {
+    const auto a = Complex<T>::load(x + order[m] * fourier_row<T>),
+               b = Complex<T>::load(x + order[(n - m) % n] * fourier_row<T>);
+    TileRow<T>{(a.re + b.re) * half, (a.im + b.im) * half}.store(real, columns);
+    TileRow<T>{(a.im - b.im) * half, (b.re - a.re) * half}.store(imaginary, columns);
+  }
+}
+
+/// Row k of x ← column k of up to a vector of rows of real and of imaginary parts; zeros for the missing rows.
+template <class T>
+EIGEN_DONT_INLINE void fourier_load_transposed(const Rows<const T>& real, const Rows<const T>& imaginary, T* x) {
+  constexpr Index width = Simd<T>::width, row = fourier_row<T>;
+  for (const Rows<const T>* from : {&real, &imaginary}) {
+    T* const to = x + (from == &real ? 0 : width);
+    Index k = 0;
+    for (; from->count == width && k + width <= from->columns; k += width) {
+      transpose_block(from->data + k, from->stride, to + k * row, row);
+    }
+    for (; k < from->columns; ++k) {
+      for (Index i = 0; i < width; ++i) {
+        to[k * row + i] = i < from->count ? from->data[i * from->stride + k] : T{0};
+      }
+    }
+  }
+}
+
+/// Real parts of a transform over d columns, whose bin k lies in row order[k] of x, as rows of y: lane i is token first + i,
+/// and with `mirrored` lane i of bin -k is token first - i. For the lanes `low` … `high` - 1, joined by `e`.
+template <class T>
+EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,
+                                      const Epilogue<T>& e, const Rows<T>& y) {
+  constexpr Index width = Simd<T>::width, row = fourier_row<T>;
+  const Index d = y.columns;
+  if (low >= high) {
+    return;
+  }
+  // Tokens ascend in a tile: the mirrored lanes lie in it from below.
+  const Index token = mirrored ? first - high + 1 : first + low, skipped = mirrored ? width - high : low;
+  alignas(64) T gathered[Simd<T>::lane_count * Simd<T>::lane_count], tile[2 * Simd<T>::lane_count * Simd<T>::lane_count];
+  for (Index column = 0; column < d; column += row) {
+    for (Index part = 0; part < 2; ++part) {
+      for (Index i = 0; i < width; ++i) {
+        const Index k = column + part * width + i;
+        const Simd<T> bin = k < d ? Simd<T>::load(x + order[mirrored ? (d - k) % d : k] * row) : Simd<T>(T{0});
+        bin.store(gathered + i * width);
+      }
+      T* const to = tile + part * width;
+      mirrored ? transpose_block(gathered, width, to + (width - 1) * row, -row) : transpose_block(gathered, width, to, row);
+    }
+    finish_tile(e, token, column, high - low, d - column < row ? d - column : row, tile + skipped * row,
+                y.data + token * y.stride + column, y.stride);
+  }
+}
