@@ -16,6 +16,7 @@
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/lucidrains_flash.hpp"
 #include "gated/io/timm.hpp"
+#include "gated/io/tiny_time_mixer.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
 #include "measure.hpp"
@@ -81,8 +82,9 @@ Work forward(const File& file, const typename Model::Config& config, const gated
   };
   const Sequences sequences = file.sequences();
   const Index rows = sequences.total(), channels = file.config.at("channels");
-  const std::shared_ptr<Run> run(new Run{Model(config), sequences, Matrix<float>(rows, channels), Matrix<float>(rows, channels),
-                                         gated::Workspace<float>(threads)});
+  const std::shared_ptr<Run> run(
+      new Run{Model(config), sequences, Matrix<float>(rows, channels), {}, gated::Workspace<float>(threads)});
+  run->y.resize(rows, run->model.out());
   file.load(run->model, names);
   run->prepared = gated::prepare(run->model);
   run->workspace.use(run->prepared);
@@ -168,6 +170,10 @@ Work make_work(const File& file, Threads threads) {
   }
   if (kind == "resmlp") {
     return mixer<gated::ResMlp<float>>(file, gated::timm_resmlp, threads);
+  }
+  if (kind == "ttm") {
+    const auto config = gated::ttm_config(file.config.at("model").dump());
+    return forward<gated::TinyTimeMixer<float>>(file, config, gated::ttm_names(config), threads);
   }
   gated::require<gated::ArgumentError>(kind == "train_gmlp", "compare_peers: no kind of work is called ", kind, ".");
   return training(file, threads);

@@ -130,9 +130,9 @@ inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   return sum;
 }
 
-/// The forecasts of `series` series, of a model without prefix and forecast mixing.
-inline double flops_of(const gated::TinyTimeMixer<float>& model, Index series) {
-  const Index tokens = series * model.config.tokens();
+/// The forecasts of `items` items of `each` series, of a model without prefix and forecast mixing.
+inline double flops_of(const gated::TinyTimeMixer<float>& model, Index items, Index each) {
+  const Index series = items * each, tokens = series * model.config.tokens();
   double sum = projection_flops(model.backbone.patch_embedding, tokens) + flops_of(model.backbone.trunk, series) +
                projection_flops(model.head, series);
   if (model.decoder) {

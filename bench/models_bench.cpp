@@ -58,7 +58,7 @@ void forecaster(benchmark::State& state) {
   Workspace<float> workspace(threads_of(state, 1));
   const auto items = Sequences::single(series.rows());
   const double time = run(state, [&] { model.forward(series, items, forecasts, workspace); });
-  count_flops(state, time, flops_of(model, series.rows()), workspace.threads());
+  count_flops(state, time, flops_of(model, 1, series.rows()), workspace.threads());
   state.counters["series/s"] = static_cast<double>(series.rows()) / time;
 }
 

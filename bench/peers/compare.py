@@ -177,11 +177,11 @@ def large_pages():
     return [Setting("GLIBC_TUNABLES=glibc.malloc.hugetlb=1", (), {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"})]
 
 
-def peers(options, name, is_training):
+def peers(options, name, is_training, threads):
     path = os.path.join(options.work, name + ".safetensors")
     if options.onnx and not is_training:
         if os.path.exists(os.path.join(options.work, name + ".onnx")):
-            settings = [Setting(f"{t} thread{'' if t == 1 else 's'}", (str(t),)) for t in dict.fromkeys([options.threads, 1])]
+            settings = [Setting(f"{t} thread{'' if t == 1 else 's'}", (str(t),)) for t in dict.fromkeys([threads, 1])]
             yield Peer("ONNX Runtime", ["node", os.path.join(HERE, "run_onnx.mjs"), options.onnx, path],
                        settings, large_pages())
         else:
@@ -189,22 +189,22 @@ def peers(options, name, is_training):
     if options.torch:
         optimized = [] if is_training else [Setting("optimize_for_inference", ("--optimize",))]
         yield Peer("PyTorch", [options.torch, "-W", "ignore", os.path.join(HERE, "run_torch.py"), path],
-                   torch_settings(options.threads), [*optimized, *large_pages()])
+                   torch_settings(threads), [*optimized, *large_pages()])
 
 
-def compare(options, name, is_training, failures):
+def compare(options, name, is_training, threads, failures):
     """The Runners of all runtimes after their turns, ours first."""
     def leave_out(peer, problem):
         failures.append(f"{peer} is left out of {name}: {problem}")
         say(failures[-1])
 
     with contextlib.ExitStack() as stack:
-        ours = Runner([options.ours, os.path.join(options.work, name + ".safetensors"), str(options.threads)])
+        ours = Runner([options.ours, os.path.join(options.work, name + ".safetensors"), str(threads)])
         stack.callback(ours.stop)
         for _ in range(2):  # the second time is one that can be relied on
             ours.probe()
         runners = [ours]
-        for peer in peers(options, name, is_training):
+        for peer in peers(options, name, is_training, threads):
             try:
                 runners.append(peer.at_its_best(stack, options.quick))
             except FAULTS as problem:
@@ -246,10 +246,10 @@ def table(title_of, results, threads):
     peaks = sorted({round(max(ours.peaks) * 1e-9) for ours, *_ in results.values()})
     peak = f"{peaks[0]} GFLOP/s" if len(peaks) == 1 else f"{peaks[0]} to {peaks[-1]} GFLOP/s"
     samples = min(len(r.times) for runners in results.values() for r in runners)
-    lines += ["", f"{threads} thread{'' if threads == 1 else 's'}, float; medians of at least {samples} runs, by turns; peak, "
-              f"the best beside each work: {peak}. A ratio above 1 says how many times as long the peer takes. The difference "
-              "is the worst of all runtimes to the result in float64, relative to the largest number. gated's models run with "
-              "weights that `prepare()` has packed, but for the training."]
+    lines += ["", f"{threads} thread{'' if threads == 1 else 's'} unless a row says otherwise, float; medians of at least "
+              f"{samples} runs, by turns; peak, the best beside each work: {peak}. A ratio above 1 says how many times as long "
+              "the peer takes. The difference is the worst of all runtimes to the result in float64, relative to the largest "
+              "number. gated's models run with weights that `prepare()` has packed, but for the training."]
     settings, builds = {}, {}
     for name, (_, *others) in results.items():
         for runner in others:
@@ -285,7 +285,7 @@ def main():
     results, failures, text = {}, [], ""
     for name in options.names or works:
         try:
-            runners = compare(options, name, works[name]["training"], failures)
+            runners = compare(options, name, works[name]["training"], works[name]["threads"] or options.threads, failures)
         except FAULTS as problem:
             failures.append(f"{name} is left out: {problem}")
             say(failures[-1])

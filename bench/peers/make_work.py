@@ -6,11 +6,11 @@
 A work whose files are younger than these scripts is not made again. Needs torch (written with 1.13) and numpy; onnx for the
 ONNX models, which are left out without it.
 
-<name>.safetensors holds model.<key> (the parameters, under lucidrains' names), `input`, and `output`, which the model that
-tests/train proves computed in float64; for a training `tokens`, `targets` and `losses`, those of its first steps in float64.
-Its metadata has `config`, a JSON object. <name>.onnx is the model with fixed sizes and its weights; <name>.identity.onnx passes
-an input of the same size on, to know what a call costs that computes nothing. works.json says what the works are called, and
-which are trainings.
+<name>.safetensors holds model.<key> (the parameters, under their originals' names), `input`, and `output`, which the model
+that tests/train proves (a forecaster: tiny_time_mixer.py) computed in float64; for a training `tokens`, `targets` and `losses`,
+those of its first steps in float64. Its metadata has `config`, a JSON object. <name>.onnx is the model with fixed sizes and its
+weights; <name>.identity.onnx passes an input of the same size on, to know what a call costs that computes nothing. works.json
+says what the works are called, which are trainings, and how many threads those have that say so.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ import sys
 
 import models  # sets up the path to what follows from tests
 import safetensors_file
+import tiny_time_mixer
 import torch
 
 AGREEMENT = 1e-10  # of the model that is timed with the proven one, both in float64
@@ -58,6 +59,8 @@ def export(module, x, path):
 
 def expected(work, model, compute):
     """What `compute` makes of the proven model in float64. The model that is timed must agree, and have the same keys."""
+    if work.kind == "ttm" and not tiny_time_mixer.prove() <= AGREEMENT:
+        sys.exit(f"{work.title}: the plain model is not the original, but off by {tiny_time_mixer.prove():.1e}")
     results = []
     for proven in (True, False):
         in_double = work.build(proven, torch.float64).eval()
@@ -108,7 +111,8 @@ def write(name, folder, with_onnx):
 
 
 def is_fresh(path):
-    scripts = [__file__, *(module.__file__ for module in (models, models.ten_steps, models.gradient_cases, safetensors_file))]
+    modules = (models, models.ten_steps, models.gradient_cases, tiny_time_mixer, safetensors_file)
+    scripts = [__file__, *(module.__file__ for module in modules)]
     return os.path.exists(path) and os.path.getmtime(path) > max(map(os.path.getmtime, scripts))
 
 
@@ -127,7 +131,8 @@ def main():
         with_onnx = False
         print(f"no new ONNX models: {problem} (Debian, Ubuntu: python3-onnx; elsewhere the package onnx)", file=sys.stderr)
     with whole(os.path.join(folder, "works.json")) as unfinished, open(unfinished, "w", encoding="utf-8") as file:
-        json.dump({name: {"title": work.title, "training": bool(work.training)} for name, work in models.WORKS.items()}, file)
+        json.dump({name: {"title": work.title, "training": bool(work.training), "threads": work.threads}
+                   for name, work in models.WORKS.items()}, file)
     for name in names:
         if not all(map(is_fresh, files(name, folder, with_onnx))):
             write(name, folder, with_onnx)

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import ten_steps  # noqa: E402
 import gradient_cases  # noqa: E402
+import tiny_time_mixer  # noqa: E402
 from ten_steps import FLASH, GMLP, RotaryEmbedding, SpatialGatingUnit, decays, initial_value  # noqa: E402,F401
 
 
@@ -196,7 +197,7 @@ class MixerTrunk(nn.Module):
 
 @dataclass
 class Work:
-    """One row of the table. `config` is what compare_peers.cpp builds its model from."""
+    """One row of the table. `config` is what compare_peers.cpp builds its model from. `threads` if not as many as asked for."""
 
     title: str
     kind: str
@@ -205,6 +206,7 @@ class Work:
     config: dict
     seed: int = 1
     training: dict = field(default_factory=dict)
+    threads: int = 0
 
     def build(self, proven=False, dtype=torch.float32):
         """What is timed, or the model as tests/train proves it. With tables in `dtype`; parameters are float32."""
@@ -218,6 +220,8 @@ class Work:
         if self.kind in ("mixer", "resmlp"):
             block = MixerBlock if self.kind == "mixer" else ResBlock
             return MixerTrunk(block, c["channels"], c["depth"], self.tokens, proven)
+        if self.kind == "ttm":
+            return tiny_time_mixer.TinyTimeMixer(c["model"], proven)
         return gradient_cases.GAU(c["channels"]) if proven else Gau(c["channels"], self.tokens)
 
 
@@ -229,6 +233,14 @@ def gmlp(title, batch, tokens, channels, hidden, depth):
 def mixer(title, kind, batch, channels, depth):
     return Work(f"{title} trunk L{depth} d{channels} n196, batch {batch}", kind, batch, 196,
                 {"channels": channels, "depth": depth})
+
+
+def forecaster(series, threads=0):
+    """granite-timeseries-ttm-r1."""
+    model = {"context_length": 512, "patch_length": 64, "patch_stride": 64, "d_model": 192, "num_layers": 2,
+             "adaptive_patching_levels": 3, "decoder_num_layers": 2, "decoder_d_model": 128, "prediction_length": 96}
+    title = f"TinyTimeMixer 512-96-r1, {series} series" + (", one thread" if threads == 1 else "")
+    return Work(title, "ttm", series, 1, {"channels": 512, "model": model}, threads=threads)
 
 
 def flash(causal):
@@ -248,6 +260,10 @@ WORKS = {
     "flash": flash(False),
     "flash_causal": flash(True),
     "gau_head": Work("GAU d256 e512 s128, 17 tokens", "gau", 1, 17, {"channels": 256}),
+    "ttm_b1": forecaster(1),
+    "ttm_b64": forecaster(64),
+    "ttm_b1_alone": forecaster(1, threads=1),
+    "ttm_b64_alone": forecaster(64, threads=1),
     "train_gmlp": Work("training step, causal gMLP d256 L4 n256 ff×4, vocabulary 256, batch 8, AdamW", "train_gmlp", 8, 256,
                        {"channels": 256, "hidden": 1024, "depth": 4, "causal": True, "vocabulary": 256},
                        training={"rate": 1e-3, "weight_decay": 0.05, "steps": 3}),
