@@ -12,6 +12,7 @@
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/presets.hpp"
+#include "gated/models/tiny_time_mixer.hpp"
 
 /// The configuration that the shapes in a checkpoint say, for each origin of gated/io/origin.hpp. What leaves no trace in a
 /// file (causal, an activation, the length of a chunk) has the original's default. convert.py reads the same off in Python, and
@@ -251,6 +252,71 @@ inline gated::FnetConfig fnet(const Shapes& shapes) {
                      sizes);
 }
 
+// --- granite-tsfm and transformers: forecasters ---
+
+/// A trunk whose mixers begin with `trunk`. Its last level, or its only one, sees whole patches.
+inline gated::SeriesTrunkConfig series_trunk(const Shapes& shapes, const std::string& trunk, Index channels) {
+  const std::string mlp = ".feature_mixer.mlp.fc1.weight", series = ".channel_feature_mixer.mlp.fc1.weight";
+  const Index levels = shapes.count(trunk + ".mixers.", ".mixer_layers.0" + mlp);
+  const std::string first = trunk + ".mixers.0" + (levels > 0 ? ".mixer_layers.0" : "");
+  return {.channels = channels,
+          .depth = levels > 0 ? shapes.count(trunk + ".mixers.0.mixer_layers.", mlp) : shapes.count(trunk + ".mixers.", mlp),
+          .levels = levels,
+          .mixes_series = shapes.has(first + series)};
+}
+
+/// A forecaster whose encoder's names begin with `encoder`. Its patches are taken for such that do not overlap.
+inline gated::TinyTimeMixerConfig forecaster(const Shapes& shapes, const std::string& encoder) {
+  const std::string head = "head.base_forecast_block.weight", forecast_mixer = "head.fcm_block.";
+  const std::string backbone = encoder + "mlp_mixer_encoder", decoder = "decoder.decoder_block";
+  gated::TinyTimeMixerConfig c;
+  c.patch = c.stride = shapes.size(encoder + "patcher.weight", 1);
+  c.horizon = shapes.size(head, 0);
+  c.backbone = series_trunk(shapes, backbone, shapes.size(encoder + "patcher.weight", 0));
+  const bool adapts = shapes.has("decoder.adapter.weight");
+  c.decoder = series_trunk(shapes, decoder, adapts ? shapes.size("decoder.adapter.weight", 0) : c.backbone.channels);
+  c.has_decoder = c.decoder.depth > 0 || adapts;
+  c.decoder = c.has_decoder ? c.decoder : gated::TinyTimeMixerConfig().decoder;
+  c.raw_residual = shapes.has("decoder.decoder_raw_embedding.weight");
+  c.resolutions = shapes.has(encoder + "freq_mod.0.weight") ? shapes.size(encoder + "freq_mod.0.weight", 0) : 0;
+  c.context = (shapes.size(head, 1) / c.width() - (c.resolutions > 0 ? 1 : 0)) * c.patch;
+  c.position =
+      shapes.has(encoder + "positional_encoder.position_enc") ? gated::PatchPosition::sinusoid : gated::PatchPosition::none;
+  for (const std::string& trunk : {backbone, decoder}) {
+    for (const std::string block : {".mixers.0", ".mixers.0.mixer_layers.0"}) {
+      if (const std::string mlp = trunk + block + ".feature_mixer.mlp.fc1.weight"; shapes.has(mlp)) {
+        c.expansion = shapes.size(mlp, 0) / shapes.size(mlp, 1);
+        c.gated = shapes.has(trunk + block + ".feature_mixer.gating_block.attn_layer.weight");
+      }
+      if (const std::string mlp = trunk + block + ".channel_feature_mixer.mlp.fc1.weight"; shapes.has(mlp)) {
+        c.series = shapes.size(mlp, 1);
+      }
+    }
+  }
+  if (auto& m = c.forecast_mixing;
+      shapes.has(forecast_mixer + "mlp.weight")) {  // of which the known series are taken for the last
+    const Index predicted = shapes.size(forecast_mixer + "mlp.weight", 0),
+                width = shapes.size(forecast_mixer + "mlp.weight", 1);
+    const bool mixes = shapes.has(forecast_mixer + "fcm_embedding.weight");
+    const Index window = mixes ? shapes.size(forecast_mixer + "fcm_embedding.weight", 1) : 2 * m.context + 1;
+    m.enabled = true;
+    m.context = window / 2;
+    m.gated = shapes.has(forecast_mixer + "fcm_gating_block.attn_layer.weight");
+    m.depth = shapes.count(forecast_mixer + "exog_mixer.mixers.", ".feature_mixer.mlp.fc1.weight");
+    c.series = width / (mixes ? 2 * window : window);
+    for (Index k = predicted; k < c.series; ++k) {
+      c.known.push_back(k);
+    }
+  }
+  return c;
+}
+
+inline gated::TinyTimeMixerConfig patchtsmixer(const Shapes& shapes) {
+  auto config = forecaster(shapes, "model.encoder.");
+  config.mixes_single_patch = true;
+  return config;
+}
+
 /// Calls `f(config, std::type_identity<Model>())` with the configuration that the shapes in `file` say, which `origin` wrote.
 template <class F>
 void with_configuration(const gated::SafetensorsFile& file, const gated::Origin& origin, const F& f) {
@@ -292,6 +358,10 @@ void with_configuration(const gated::SafetensorsFile& file, const gated::Origin&
     f(rtmcc(shapes), std::type_identity<gated::GatedAttentionUnit<T>>());
   } else if (is("labml_block_names")) {
     f(labml(shapes), std::type_identity<gated::GmlpBlock<T>>());
+  } else if (is("ttm_names")) {
+    f(forecaster(shapes, "backbone.encoder."), std::type_identity<gated::TinyTimeMixer<T>>());
+  } else if (is("patchtsmixer_names")) {
+    f(patchtsmixer(shapes), std::type_identity<gated::TinyTimeMixer<T>>());
   } else if (is("fnet_names")) {
     f(fnet(shapes), std::type_identity<gated::Fnet<T>>());
   } else if (is("fnet_encoder_names")) {

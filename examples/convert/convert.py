@@ -6,8 +6,8 @@
 INPUT is a file of PyTorch (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
 Hugging Face), or the name of a timm model, which timm then fetches. Who wrote it is told by the names of its tensors: timm
 (gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), JunnYu (FLASH-Quad, FLASH,
-GAU-alpha), mmpose (RTMCCBlock), labml and transformers (FNet). The tensors keep their names; the configuration is read off their
-shapes.
+GAU-alpha), mmpose (RTMCCBlock), labml, granite-tsfm (TinyTimeMixer) and transformers (FNet, PatchTSMixer). The tensors keep their
+names; the configuration is read off their shapes, and what a forecaster's lack from its config.json.
 
 Some options leave no trace in a file: set them as the original had them, or the numbers are others.
 
@@ -353,6 +353,66 @@ def fnet(shapes, _):
         "trunk": trunk}
 
 
+def series_trunk(shapes, trunk, channels):
+    mlp = ".feature_mixer.mlp.fc1.weight"
+    levels = shapes.count(f"{trunk}.mixers.", ".mixer_layers.0" + mlp)
+    first = f"{trunk}.mixers.0" + (".mixer_layers.0" if levels else "")
+    depth = shapes.count(f"{trunk}.mixers.0.mixer_layers.", mlp) if levels else shapes.count(f"{trunk}.mixers.", mlp)
+    own = {"channels": channels, "depth": depth, "levels": levels,
+           "mixes_series": shapes.has(first + ".channel_feature_mixer.mlp.fc1.weight")}
+    shared = {}
+    if depth:
+        wide, narrow = shapes.of(first + mlp)
+        shared = {"expansion": wide // narrow, "gated": shapes.has(first + ".feature_mixer.gating_block.attn_layer.weight")}
+    if own["mixes_series"]:
+        shared["series"] = shapes.of(first + ".channel_feature_mixer.mlp.fc1.weight")[1]
+    return own, shared
+
+
+# What leaves no trace in a forecaster's file but stands in its config.json.
+FORECASTER_FIELDS = {"num_input_channels": "series", "context_length": "context", "patch_stride": "stride", "norm_eps": "norm_eps",
+                     "dropout": "dropout", "head_dropout": "head_dropout", "prediction_filter_length": "filter",
+                     "prediction_channel_indices": "predicted", "exogenous_channel_indices": "known"}
+
+
+def forecaster(shapes, beside, encoder="backbone.encoder.", mixes_single_patch=False):
+    channels, patch = shapes.of(encoder + "patcher.weight")
+    horizon, seen = shapes.of("head.base_forecast_block.weight")
+    backbone, shared = series_trunk(shapes, encoder + "mlp_mixer_encoder", channels)
+    adapts = shapes.has("decoder.adapter.weight")
+    decoder_channels = shapes.of("decoder.adapter.weight")[0] if adapts else channels
+    decoder, shared_too = series_trunk(shapes, "decoder.decoder_block", decoder_channels)
+    config = {"patch": patch, "stride": patch, "horizon": horizon, "backbone": backbone, **shared, **shared_too,
+              "has_decoder": adapts or decoder["depth"] > 0, "mixes_single_patch": mixes_single_patch,
+              "raw_residual": shapes.has("decoder.decoder_raw_embedding.weight"),
+              "position": "sinusoid" if shapes.has(encoder + "positional_encoder.position_enc") else "none"}
+    if config["has_decoder"]:
+        config["decoder"] = decoder
+    config["resolutions"] = shapes.of(encoder + "freq_mod.0.weight")[0] if shapes.has(encoder + "freq_mod.0.weight") else 0
+    width = (decoder if config["has_decoder"] else backbone)["channels"]
+    config["context"] = (seen // width - (1 if config["resolutions"] else 0)) * patch
+    mixing = "head.fcm_block."
+    if shapes.has(mixing + "mlp.weight"):  # of which the known series are taken for the last
+        predicted, of_all = shapes.of(mixing + "mlp.weight")
+        mixes = shapes.has(mixing + "fcm_embedding.weight")
+        window = shapes.of(mixing + "fcm_embedding.weight")[1] if mixes else 3
+        config["series"] = of_all // (2 * window if mixes else window)
+        config["known"] = list(range(predicted, config["series"]))
+        config["forecast_mixing"] = {"enabled": True, "context": window // 2,
+                                     "gated": shapes.has(mixing + "fcm_gating_block.attn_layer.weight"),
+                                     "depth": shapes.count(mixing + "exog_mixer.mixers.", ".feature_mixer.mlp.fc1.weight")}
+    config.update({ours: beside[theirs] for theirs, ours in FORECASTER_FIELDS.items() if beside.get(theirs) is not None})
+    if "scaling" in beside:
+        config["scaling"] = {"std": "standard", True: "standard", "mean": "mean"}.get(beside["scaling"], "none")
+    if config["position"] == "sinusoid" and beside.get("positional_encoding_type") == "random":
+        config["position"] = "learned"
+    return "gated.TinyTimeMixer", config
+
+
+def patchtsmixer(shapes, beside):
+    return forecaster(shapes, beside, "model.encoder.", mixes_single_patch=True)
+
+
 # Who wrote a file, by how names of its tensors end, as in gated/io/origin.hpp; and what reads the configuration off the shapes.
 ORIGINS = [
     ("timm", timm_gmlp, "blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"),
@@ -372,6 +432,8 @@ ORIGINS = [
     ("mmpose, RTMCCBlock across", rtmcc_cross, "k_fc.weight", "uv.weight"),
     ("mmpose, RTMCCBlock", rtmcc, "ln.g", "uv.weight", "gamma"),
     ("labml, GMLPBlock", labml, "proj1.weight", "sgu.weight"),
+    ("granite-tsfm, TinyTimeMixer", forecaster, "backbone.encoder.patcher.weight", "head.base_forecast_block.weight"),
+    ("transformers, PatchTSMixer", patchtsmixer, "model.encoder.patcher.weight", "head.base_forecast_block.weight"),
     ("transformers, FNet", fnet, "embeddings.projection.weight", "fourier.output.LayerNorm.weight"),
     ("transformers, FNetEncoder", fnet_encoder, "layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"),
 ]
@@ -410,6 +472,8 @@ def main():
     if arguments.part:
         tensors = part_of(tensors, arguments.part)
     shapes = Shapes(tensors)
+    if any("residual_forecaster." in name for name in tensors):
+        sys.exit(f"{arguments.input}: this is a TinyTimeMixer r3, another model of the same name, which gated does not have.")
     known = next((origin for origin in ORIGINS if shapes.has(*origin[2:])), None)
     if known is None:
         sys.exit(f"{arguments.input}: the names are of no known origin: {', '.join(list(tensors)[:5])}, …")

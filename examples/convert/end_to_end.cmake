@@ -47,7 +47,12 @@ set(cases
   "fnet_model|Fnet"
   "fnet_mlm|Fnet"
   "fnet_pretraining_grad|Fnet"
-  "fnet_encoder|FnetEncoder")
+  "fnet_encoder|FnetEncoder"
+  "ttm_grad|TinyTimeMixer"
+  "ttm_levels_disabled|TinyTimeMixer"
+  "ttm_prefix_raw_residual_position|TinyTimeMixer"
+  "ttm_grad_frozen_exogenous|TinyTimeMixer"
+  "patchtsmixer_mix_channel|TinyTimeMixer")
 foreach(case IN LISTS cases)
   string(REGEX REPLACE "[|].*" "" name "${case}")
   string(REGEX REPLACE "^[^|]*[|]([^|]*).*" "\\1" expected "${case}")

@@ -132,7 +132,8 @@ int run(const inspect::Options& options) {
                       open_as<gated::Flash<float>>(file, "Flash") || open_as<gated::GmlpBlock<float>>(file, "GmlpBlock") ||
                       open_as<gated::GatedAttentionUnit<float>>(file, "GatedAttentionUnit") ||
                       open_as<gated::MixedChunkAttention<float>>(file, "MixedChunkAttention") ||
-                      open_as<gated::GatedCrossAttention<float>>(file, "GatedCrossAttention");
+                      open_as<gated::GatedCrossAttention<float>>(file, "GatedCrossAttention") ||
+                      open_as<gated::TinyTimeMixer<float>>(file, "TinyTimeMixer");
   if (!opened) {
     print_origin(file);
   }

@@ -8,6 +8,7 @@
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/origin_names.hpp"
 #include "gated/io/timm.hpp"
+#include "gated/models/tiny_time_mixer.hpp"
 
 namespace gated {
 namespace {
@@ -43,6 +44,9 @@ TEST(Origin, IsKnownOfEveryKindOfFileByItsNames) {
       {"gau_alpha_softmaxplus_mask", "gau_alpha_names()"},
       {"rtmcc_self", "rtmcc_names()"},
       {"labml_gmlp_block", "labml_block_names()"},
+      {"ttm_grad", "ttm_names(forecaster_layout(file))"},
+      {"ttm_sincos_stride", "ttm_names(forecaster_layout(file))"},
+      {"patchtsmixer_mix_channel", "patchtsmixer_names()"},
   };
   for (const auto& [name, names] : cases) {
     const Origin* const origin = origin_of_case(name);
@@ -63,9 +67,21 @@ TEST(Origin, TheFilesOfFacebooksResmlpsAreKnown) {
   EXPECT_STREQ(origin->names, "facebook_resmlp_names()");
 }
 
+TEST(Origin, TinyTimeMixerR3IsAnotherModel) {
+  const auto path = temporary("model.safetensors");
+  const TinyTimeMixerConfig config{.context = 16, .backbone = {.depth = 1}, .decoder = {.depth = 1}};
+  NameMap names = ttm_names(config);
+  save_parameters(TinyTimeMixer<float>(config), path, {}, names);
+  ASSERT_NE(origin_of(SafetensorsFile(path)), nullptr);
+  names.prefix = "residual_forecaster.";
+  save_parameters(TinyTimeMixer<float>(config), path, {}, names);
+  EXPECT_EQ(origin_of(SafetensorsFile(path)), nullptr);
+}
+
 TEST(Origin, NamesOfItAreThoseOfEveryKnownOneAtWhateverDepth) {
-  for (const char* name : {"timm_gmlp_small", "lucid_gmlp_causal", "lucid_gmlpvision", "fnet_mlm", "fnet_model",
-                           "junnyu_flashquad_mlm", "rtmcc_self", "labml_gmlp_block"}) {
+  for (const char* name :
+       {"timm_gmlp_small", "lucid_gmlp_causal", "lucid_gmlpvision", "fnet_mlm", "fnet_model", "junnyu_flashquad_mlm",
+        "rtmcc_self", "labml_gmlp_block", "ttm_sincos_stride", "patchtsmixer_mix_channel"}) {
     const SafetensorsFile file(std::filesystem::path(GATED_REFERENCE_DIR) / text(name, ".safetensors"));
     EXPECT_EQ(names_of(file, *origin_of(file)).prefix, "model.") << name;
   }

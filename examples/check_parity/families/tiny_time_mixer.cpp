@@ -78,7 +78,7 @@ Result<T> run_ttm(const CaseFile& file) {
 template <class T>
 Result<T> run_patchtsmixer(const CaseFile& file) {
   const auto config = gated::patchtsmixer_config(file.arguments().dump());
-  return run_forecaster<T>(file, config, gated::patchtsmixer_names(config));
+  return run_forecaster<T>(file, config, gated::patchtsmixer_names());
 }
 
 constexpr Family families[] = {

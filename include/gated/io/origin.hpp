@@ -48,6 +48,12 @@ inline bool has_plain_token_mlp(const SafetensorsFile& file) {
   return in != nullptr && out != nullptr && in->shape.size() == 2 && out->shape.size() == 2 && in->shape[0] == out->shape[1];
 }
 
+/// Whether a forecaster is a TinyTimeMixer of the releases r1 and r2; r3 is another model, in which such a one is a part.
+inline bool is_plain_forecaster(const SafetensorsFile& file) {
+  return std::none_of(file.tensors().begin(), file.tensors().end(),
+                      [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });
+}
+
 }  // namespace detail
 
 /// A writer of checkpoints, and how its files are opened here.
@@ -137,6 +143,17 @@ inline constexpr auto known_origins = std::to_array<Origin>({
     {"mmpose", "rtmcc_cross_names()", "gated/io/mmpose.hpp", "GatedCrossAttention", {"k_fc.weight", "uv.weight"}},
     {"mmpose", "rtmcc_names()", "gated/io/mmpose.hpp", "GatedAttentionUnit", {"ln.g", "uv.weight"}},
     {"labml", "labml_block_names()", "gated/io/labml.hpp", "GmlpBlock", {"proj1.weight", "sgu.weight"}},
+    {"granite-tsfm",
+     "ttm_names(forecaster_layout(file))",
+     "gated/io/forecaster_names.hpp",
+     "TinyTimeMixer",
+     {"backbone.encoder.patcher.weight", "head.base_forecast_block.weight"},
+     detail::is_plain_forecaster},
+    {"transformers",
+     "patchtsmixer_names()",
+     "gated/io/forecaster_names.hpp",
+     "TinyTimeMixer",
+     {"model.encoder.patcher.weight", "head.base_forecast_block.weight"}},
     {"transformers",
      "fnet_names()",
      "gated/io/hugging_face.hpp",

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "gated/io/forecaster_names.hpp"
 #include "gated/io/hugging_face.hpp"
 #include "gated/io/junnyu.hpp"
 #include "gated/io/labml.hpp"
@@ -39,6 +40,8 @@ inline NameMap names_of(const SafetensorsFile& file, const Origin& origin) {
                   : is("gau_alpha_names")                    ? gau_alpha_names()
                   : is("rtmcc_cross_names")                  ? rtmcc_cross_names()
                   : is("rtmcc_names")                        ? rtmcc_names()
+                  : is("ttm_names")                          ? ttm_names(forecaster_layout(file, before))
+                  : is("patchtsmixer_names")                 ? patchtsmixer_names()
                   : is("fnet_names")                         ? fnet_names()
                   : is("fnet_encoder_names")                 ? fnet_encoder_names()
                                                              : labml_block_names();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gated/io/forecaster_names.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
@@ -18,50 +19,6 @@
 namespace gated {
 
 namespace detail {
-
-/// The names of a block's parameters.
-inline std::vector<NameMap::Rule> series_block_rules() {
-  std::vector<NameMap::Rule> rules;
-  for (const auto& [ours, theirs, form] : {std::tuple("series", "channel_feature_mixer", ShapeForm::drop_leading_one),
-                                           std::tuple("patch", "patch_mixer", ShapeForm::drop_leading_one),
-                                           std::tuple("feature", "feature_mixer", ShapeForm::same)}) {
-    const std::string own = ours, their = theirs;
-    rules.push_back({own + "_norm", their + ".norm.norm"});
-    rules.push_back({own + "_mixer.mlp.proj_in", their + ".mlp.fc1", form});
-    rules.push_back({own + "_mixer.mlp.proj_out", their + ".mlp.fc2", form});
-    rules.push_back({own + "_mixer.gate", their + ".gating_block.attn_layer", form});
-  }
-  return rules;
-}
-
-inline void add_series_trunk(NameMap& names, const SeriesTrunkConfig& trunk, const std::string& ours,
-                             const std::string& theirs) {
-  if (trunk.levels > 0) {
-    names.add(ours + "trunk.levels.*.blocks.*.", theirs + "mixers.*.mixer_layers.*.", series_block_rules());
-  } else {
-    names.add(ours + "trunk.levels.0.blocks.*.", theirs + "mixers.*.", series_block_rules());
-  }
-}
-
-inline NameMap forecaster_names(const char* origin, const std::string& encoder, const TinyTimeMixerConfig& c) {
-  NameMap names{.origin = origin,
-                .rules = {{"backbone.patch_embedding", encoder + "patcher"},
-                          {"backbone.position.weight", encoder + "positional_encoder.position_enc"},
-                          {"backbone.position_table.weight", encoder + "positional_encoder.position_enc"},
-                          {"backbone.prefix.embedding", encoder + "freq_mod.0"},
-                          {"backbone.prefix.proj_in", encoder + "freq_mod.1"},
-                          {"backbone.prefix.proj_out", encoder + "freq_mod.3"},
-                          {"decoder.adapter", "decoder.adapter"},
-                          {"decoder.raw", "decoder.decoder_raw_embedding"},
-                          {"head", "head.base_forecast_block"},
-                          {"forecast_mixer.embedding", "head.fcm_block.fcm_embedding"},
-                          {"forecast_mixer.gate", "head.fcm_block.fcm_gating_block.attn_layer"},
-                          {"forecast_mixer.proj", "head.fcm_block.mlp"}}};
-  add_series_trunk(names, c.backbone, "backbone.", encoder + "mlp_mixer_encoder.");
-  add_series_trunk(names, c.decoder, "decoder.", "decoder.decoder_block.");
-  names.add("forecast_mixer.mixer.blocks.*.", "head.fcm_block.exog_mixer.mixers.*.", series_block_rules());
-  return names;
-}
 
 /// The fields of a config.json, and what they are.
 class ForecasterFields {
@@ -231,15 +188,6 @@ inline TinyTimeMixerConfig patchtsmixer_config(std::string_view json, const std:
   return c;
 }
 
-/// The names of a TinyTimeMixer's parameters in a file of granite-tsfm.
-inline NameMap ttm_names(const TinyTimeMixerConfig& config) {
-  return detail::forecaster_names("granite-tsfm", "backbone.encoder.", config);
-}
-/// The same in a file of transformers, for a PatchTSMixer.
-inline NameMap patchtsmixer_names(const TinyTimeMixerConfig& config) {
-  return detail::forecaster_names("transformers", "model.encoder.", config);
-}
-
 /// The forecaster in a folder with `config.json` and `model.safetensors`, as published: a TinyTimeMixer (r1, r2) or, by its
 /// model_type, a PatchTSMixer.
 ///
@@ -259,7 +207,7 @@ TinyTimeMixer<T> load_ttm(const std::filesystem::path& folder) {
   const SafetensorsFile file(folder / "model.safetensors");
   detail::expect_affordable<TinyTimeMixer<T>>(file, config);
   TinyTimeMixer<T> model(config);
-  load_parameters(model, file, is_patchtsmixer ? patchtsmixer_names(config) : ttm_names(config));
+  load_parameters(model, file, is_patchtsmixer ? patchtsmixer_names() : ttm_names(config));
   return model;
 }
 

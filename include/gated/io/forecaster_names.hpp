@@ -1,0 +1,92 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "gated/io/name_map.hpp"
+#include "gated/io/safetensors.hpp"
+#include "gated/models/tiny_time_mixer_config.hpp"
+
+/// @file
+/// How the writers of forecasters name parameters: granite-tsfm (TinyTimeMixer) and transformers (PatchTSMixer).
+
+namespace gated {
+
+/// What the names in a forecaster's file depend on.
+struct ForecasterLayout {
+  bool backbone_levels = false;  ///< the blocks of the backbone are numbered by level and block, not by block alone
+  bool decoder_levels = false;   ///< those of the decoder likewise
+};
+
+/// The layout of a model.
+inline ForecasterLayout forecaster_layout(const TinyTimeMixerConfig& c) {
+  return {c.backbone.levels > 0, c.decoder.levels > 0};
+}
+
+/// The layout of a file. `prefix` stands before every name, as in NameMap.
+inline ForecasterLayout forecaster_layout(const SafetensorsFile& file, std::string_view prefix = "") {
+  const auto has = [&](const char* trunk) {
+    return file.contains(text(prefix, trunk, ".mixers.0.mixer_layers.0.feature_mixer.mlp.fc1.weight"));
+  };
+  return {has("backbone.encoder.mlp_mixer_encoder"), has("decoder.decoder_block")};
+}
+
+namespace detail {
+
+/// The names of a block's parameters.
+inline std::vector<NameMap::Rule> series_block_rules() {
+  std::vector<NameMap::Rule> rules;
+  for (const auto& [ours, theirs, form] : {std::tuple("series", "channel_feature_mixer", ShapeForm::drop_leading_one),
+                                           std::tuple("patch", "patch_mixer", ShapeForm::drop_leading_one),
+                                           std::tuple("feature", "feature_mixer", ShapeForm::same)}) {
+    const std::string own = ours, their = theirs;
+    rules.push_back({own + "_norm", their + ".norm.norm"});
+    rules.push_back({own + "_mixer.mlp.proj_in", their + ".mlp.fc1", form});
+    rules.push_back({own + "_mixer.mlp.proj_out", their + ".mlp.fc2", form});
+    rules.push_back({own + "_mixer.gate", their + ".gating_block.attn_layer", form});
+  }
+  return rules;
+}
+
+inline void add_series_trunk(NameMap& names, bool has_levels, const std::string& ours, const std::string& theirs) {
+  if (has_levels) {
+    names.add(ours + "trunk.levels.*.blocks.*.", theirs + "mixers.*.mixer_layers.*.", series_block_rules());
+  } else {
+    names.add(ours + "trunk.levels.0.blocks.*.", theirs + "mixers.*.", series_block_rules());
+  }
+}
+
+inline NameMap forecaster_names(const char* origin, const std::string& encoder, const ForecasterLayout& layout) {
+  NameMap names{.origin = origin,
+                .rules = {{"backbone.patch_embedding", encoder + "patcher"},
+                          {"backbone.position.weight", encoder + "positional_encoder.position_enc"},
+                          {"backbone.position_table.weight", encoder + "positional_encoder.position_enc"},
+                          {"backbone.prefix.embedding", encoder + "freq_mod.0"},
+                          {"backbone.prefix.proj_in", encoder + "freq_mod.1"},
+                          {"backbone.prefix.proj_out", encoder + "freq_mod.3"},
+                          {"decoder.adapter", "decoder.adapter"},
+                          {"decoder.raw", "decoder.decoder_raw_embedding"},
+                          {"head", "head.base_forecast_block"},
+                          {"forecast_mixer.embedding", "head.fcm_block.fcm_embedding"},
+                          {"forecast_mixer.gate", "head.fcm_block.fcm_gating_block.attn_layer"},
+                          {"forecast_mixer.proj", "head.fcm_block.mlp"}}};
+  add_series_trunk(names, layout.backbone_levels, "backbone.", encoder + "mlp_mixer_encoder.");
+  add_series_trunk(names, layout.decoder_levels, "decoder.", "decoder.decoder_block.");
+  names.add("forecast_mixer.mixer.blocks.*.", "head.fcm_block.exog_mixer.mixers.*.", series_block_rules());
+  return names;
+}
+
+}  // namespace detail
+
+/// The names of a TinyTimeMixer's parameters in a file of granite-tsfm.
+inline NameMap ttm_names(const ForecasterLayout& layout) {
+  return detail::forecaster_names("granite-tsfm", "backbone.encoder.", layout);
+}
+inline NameMap ttm_names(const TinyTimeMixerConfig& config) { return ttm_names(forecaster_layout(config)); }
+
+/// The names of a PatchTSMixer's parameters in a file of transformers.
+inline NameMap patchtsmixer_names() { return detail::forecaster_names("transformers", "model.encoder.", {}); }
+
+}  // namespace gated
