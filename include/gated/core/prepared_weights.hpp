@@ -123,7 +123,7 @@ class PreparedWeights {
     }
     const PackedWeight<T>& packed = found->packed;
     if (packed.panel != panel) {
-      require<ArgumentError>(!packed.is_small() && !is_unset(*weight), "PreparedWeights: a weight of ", rows, " × ", columns,
+      require<ArgumentError>(!packed.is_small() && !is_elsewhere(*weight), "PreparedWeights: a weight of ", rows, " × ", columns,
                              " was packed for other kernels. Call prepare(), or open the file, after use_kernels().");
       return {};
     }

@@ -25,6 +25,10 @@ using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 template <class T>
 inline constexpr BitsOf<T> unset_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7ED} : static_cast<BitsOf<T>>(0x7FFDB4FDA0000000);
 
+/// Another, with which a weight begins that stands nowhere but in PreparedWeights.
+template <class T>
+inline constexpr BitsOf<T> elsewhere_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7EE} : static_cast<BitsOf<T>>(0x7FFDB4FDC0000000);
+
 }  // namespace detail
 
 /// True for a number that nobody has set.
@@ -36,7 +40,7 @@ bool is_unset(const T& value) {
 
 namespace detail {
 
-/// While one of these is alive, the weights of models that this thread builds have only their first number written: where the
+/// While one of these is alive, of the weights of models that this thread builds only a few numbers are written: where the
 /// system gives memory when it is first touched, as usual, the others take none. For models whose weights are elsewhere.
 class HollowWeights {
  public:
@@ -60,43 +64,58 @@ class HollowWeights {
 
 }  // namespace detail
 
+/// True for the first number of a weight that stands nowhere but in PreparedWeights: see load_prepared().
+template <class T>
+bool is_elsewhere(const T& value) {
+  return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::elsewhere_bits<T>;
+}
+
 /// Numbers that nobody has set.
 template <class T>
 Matrix<T> unset_weight(Index rows, Index columns) {
   const T unset = Eigen::numext::bit_cast<T>(detail::unset_bits<T>);
   if (detail::HollowWeights::wanted() && rows * columns > 0) {
     Matrix<T> hollow(rows, columns);
-    *hollow.data() = unset;
+    const Index size = hollow.size();
+    hollow.data()[size / 2] = hollow.data()[size - 1] = T{0};  // by which PreparedWeights knows it again
+    hollow.data()[0] = Eigen::numext::bit_cast<T>(detail::elsewhere_bits<T>);
     return hollow;
   }
   return Matrix<T>::Constant(rows, columns, unset);
 }
 
-/// Raises ArgumentError in the body of a layer that runs with a weight which nobody has set: the layer's member `member`.
+/// Raises ArgumentError in the body of a layer that runs with a weight which nobody has set, or which is elsewhere: the layer's
+/// member `member`.
 /// Cost: reads one number.
 template <class Run, class T>
 void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
-  if constexpr (Run::records) {
-    const auto* const prepared = run.workspace().prepared();
-    require<ArgumentError>(prepared == nullptr || !prepared->is_small(), run.outermost(),
-                           ": the workspace uses weights in a small format, which are not trained. Record with a workspace of "
-                           "its own, and a model whose weights are float.");
+  if (weight.size() == 0 || (!is_unset(*weight.data()) && !is_elsewhere(*weight.data()))) [[likely]] {
+    if constexpr (Run::records) {
+      const auto* const prepared = run.workspace().prepared();
+      require<ArgumentError>(prepared == nullptr || !prepared->is_small(), run.outermost(),
+                             ": the workspace uses weights in a small format, which are not trained. Record with a workspace "
+                             "of its own.");
+    }
+    return;
   }
-  if (weight.size() > 0 && is_unset(*weight.data())) [[unlikely]] {
-    if constexpr (requires { run.starts(); }) {
-      if (run.starts()) {
-        return;  // a state may be made before the weights are there
-      }
+  if constexpr (requires { run.starts(); }) {
+    if (run.starts()) {
+      return;  // a state may be made before the weights are there
     }
-    if constexpr (!Run::records) {
-      if (const auto* const prepared = run.workspace().prepared(); prepared != nullptr && prepared->holds(weight.data())) {
-        return;
-      }
-    }
+  }
+  const auto raise_for = [&](const char* what) {
     const std::string path = run.path();
-    raise<ArgumentError>(run.outermost(), ": the parameter ", path, path.empty() ? "" : ".", member,
-                         " was never set. Load a checkpoint (load_model(), load_parameters()), start a training with the "
-                         "constructor that takes a Random or with initialize(), or assign to it.");
+    raise<ArgumentError>(run.outermost(), ": the parameter ", path, path.empty() ? "" : ".", member, what);
+  };
+  if (!is_elsewhere(*weight.data())) {
+    raise_for(
+        " was never set. Load a checkpoint (load_model(), load_parameters()), start a training with the constructor that takes "
+        "a Random or with initialize(), or assign to it.");
+  }
+  if constexpr (Run::records) {
+    raise_for(" is kept packed, and cannot be trained. Open the file by load_model().");
+  } else if (const auto* const prepared = run.workspace().prepared(); prepared == nullptr || !prepared->holds(weight.data())) {
+    raise_for(" is kept packed. Give the weights that load_prepared() made with this model to Workspace::use().");
   }
 }
 

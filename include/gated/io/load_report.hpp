@@ -13,6 +13,7 @@
 #include "gated/io/name_map.hpp"
 #include "gated/io/origin.hpp"
 #include "gated/io/safetensors.hpp"
+#include "gated/io/weight_tensors.hpp"
 
 /// @file
 /// What keeps a file from fitting a model, said in a few lines.
@@ -165,8 +166,15 @@ class LoadReport {
     const TensorEntry& entry = found->second;
     const std::string name = labelled(path, found->first),
                       expected = text(": expected ", describe_shape(wanted.shape), ", got ");
+    if (entry.dtype == Dtype::I8 && file_.contains(scale_name(found->first))) {
+      used_.insert(file_.tensors().find(scale_name(found->first))->first);
+    }
     if (entry.shape != wanted.shape) {
       mis_shaped_.add(name, expected + describe_shape(entry.shape));
+    } else if (entry.dtype == Dtype::I8) {
+      if (const std::string fault = fault_of_codes(file_, found->first); !fault.empty()) {
+        unconvertible_.add(name, expected + fault);
+      }
     } else if (!is_floating(entry.dtype)) {
       unconvertible_.add(name, text(expected, name_of(entry.dtype), ", which holds no floating numbers"));
     } else if (const std::size_t at = first_misfit<T>(entry.dtype, entry.bytes); at != entry.count()) {

@@ -38,6 +38,18 @@ inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<c
   return std::move(*result);
 }
 
+/// What layers prepare themselves, such as the transforms of long Toeplitz weights.
+template <class T, class Model>
+void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
+  for_each_layer(
+      [&](const auto& layer) {
+        if constexpr (requires { layer.prepare(prepared); }) {
+          layer.prepare(prepared);
+        }
+      },
+      model);
+}
+
 /// Raises ArgumentError for a small format of anything but float.
 template <class T>
 void expect_format(Where where, WeightFormat format) {
@@ -76,6 +88,8 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
         if (!may_be_small(info)) {
           return;
         }
+        require<ArgumentError>(!is_elsewhere(values.front()), "prepare: ", info.path(),
+                               " is packed already, by load_prepared().");
         const Index rows = info.shape[0], columns = info.shape.count() / rows;
         if constexpr (std::is_same_v<T, float>) {
           if (format != WeightFormat::float32) {
@@ -86,13 +100,7 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
         detail::pack_weight(prepared, values.data(), values.data(), rows, columns);
       },
       model);
-  for_each_layer(
-      [&](const auto& layer) {
-        if constexpr (requires { layer.prepare(prepared); }) {
-          layer.prepare(prepared);
-        }
-      },
-      model);
+  detail::prepare_layers(prepared, model);
   return prepared;
 }
 
