@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "files.hpp"
-#include "gated/io/junnyu.hpp"
-#include "gated/io/model_file.hpp"
+#include "gated/io/prepared_model.hpp"
 #include "gated/models/flash_language_model.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp_image_classifier.hpp"

@@ -164,4 +164,25 @@ class EncodedWeight {
   std::vector<float> scales_;
 };
 
+namespace detail {
+
+/// Raises ArgumentError for a small format of anything but float.
+template <class T>
+void expect_format(Where where, WeightFormat format) {
+  require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ",
+                         names_of(format)[static_cast<std::size_t>(format)].second, " are for models in float.");
+}
+
+/// The codes of a parameter.
+/// Errors: ArgumentError for a number that is not finite, or too large.
+inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<const float> values, WeightFormat format) {
+  const Index rows = info.shape[0];
+  auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);
+  require<ArgumentError>(result.has_value(), where, ": ", info.path(), " holds numbers that are not finite, or too large for ",
+                         names_of(format)[static_cast<std::size_t>(format)].second, ".");
+  return std::move(*result);
+}
+
+}  // namespace detail
+
 }  // namespace gated

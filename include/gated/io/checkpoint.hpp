@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "gated/core/parameters.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/io/load_report.hpp"
 #include "gated/io/name_map.hpp"
 #include "gated/io/safetensors.hpp"
 #include "gated/io/safetensors_writer.hpp"
 #include "gated/io/weight_tensors.hpp"
-#include "gated/models/prepare.hpp"
 
 /// @file
 /// Models from checkpoints, and checkpoints from models.

@@ -28,16 +28,6 @@ inline void pack_codes(PreparedWeights<float>& prepared, const float* weight, co
   prepared.add(weight, codes.format, codes.rows, codes.columns, product_kernels<float>().panel_columns).fill(codes);
 }
 
-/// The codes of a parameter.
-/// Errors: ArgumentError for a number that is not finite, or too large.
-inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<const float> values, WeightFormat format) {
-  const Index rows = info.shape[0];
-  auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);
-  require<ArgumentError>(result.has_value(), where, ": ", info.path(), " holds numbers that are not finite, or too large for ",
-                         names_of(format)[static_cast<std::size_t>(format)].second, ".");
-  return std::move(*result);
-}
-
 /// What layers prepare themselves, such as the transforms of long Toeplitz weights.
 template <class T, class Model>
 void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
@@ -48,13 +38,6 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
         }
       },
       model);
-}
-
-/// Raises ArgumentError for a small format of anything but float.
-template <class T>
-void expect_format(Where where, WeightFormat format) {
-  require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ",
-                         names_of(format)[static_cast<std::size_t>(format)].second, " are for models in float.");
 }
 
 }  // namespace detail
