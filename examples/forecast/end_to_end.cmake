@@ -41,6 +41,31 @@ file(WRITE ${FOLDER}/gaps.csv "${csv}")
 expect_run(0 "2 of 301 rows.*\\+1 to \\+7" ${FOLDER}/gaps.csv --model ${FOLDER}/one/model.safetensors --season 24
   --out ${FOLDER}/gaps)
 
+# A series that follows another one, whose future is known: 7 rows of it stand after the last of the others.
+set(csv "hour,load,wind\n")
+foreach(i RANGE 407)
+  math(EXPR wind "(${i} * ${i} * 7 + ${i} * 13) % 101")
+  if(i GREATER 400)
+    string(APPEND csv "${i},,${wind}\n")
+  else()
+    string(APPEND csv "${i},${wind},${wind}\n")
+  endif()
+endforeach()
+file(WRITE ${FOLDER}/known.csv "${csv}")
+set(known ${FOLDER}/known.csv --train --context 28 --horizon 7 --patch 7 --epochs 80 --rate 1e-2 --season 24)
+expect_run(0 "2 of 401 rows, 0 to 400.*24 rows before +MSE 2.*TinyTimeMixer +MSE 0.0.*forecast.csv  401 to 407" ${known} --known wind --out ${FOLDER}/known)
+file(STRINGS ${FOLDER}/known/forecast.csv lines)
+if(NOT lines MATCHES "^hour,load,wind;401,[-0-9.]+,;")
+  message(FATAL_ERROR "forecast.csv is wrong: ${lines}")
+endif()
+expect_run(0 "TinyTimeMixer +MSE 0" ${FOLDER}/known.csv --model ${FOLDER}/known/model.safetensors --known wind
+  --out ${FOLDER}/known)
+expect_run(1 "--known names 0 columns, but the model wants to know the future of 1." ${FOLDER}/known.csv
+  --model ${FOLDER}/known/model.safetensors)
+expect_run(1 "no column is called \"winds\"; the nearest is \"wind\"." ${FOLDER}/known.csv --known winds)
+expect_run(1 "the column \"load\" ends [0-9]+ rows after the past, but the model needs 7 rows of its future" ${FOLDER}/known.csv
+  --model ${FOLDER}/known/model.safetensors --known load --out ${FOLDER}/known)
+
 file(WRITE ${FOLDER}/word.csv "day,births\n1,5\n2,many\n")
 expect_run(1 "word.csv: line 3, column 2: \"many\" is not a number." ${FOLDER}/word.csv)
 file(WRITE ${FOLDER}/ragged.csv "day,births\n1,5\n2\n")

@@ -18,11 +18,11 @@ Matrix<float> forecast_at(const Model& model, const Series& series, Index row, I
                           gated::Workspace<float>& workspace) {
   Batch batch;
   batch.fill(series, model, std::span(&row, 1), frequency);
-  const Matrix<float> y =
-      model.forward(batch.x, batch.items, workspace, {.observed = batch.observed, .resolution = batch.resolution});
+  const Matrix<float> y = forecasts(model, batch, workspace);
+  const std::vector<Index> chosen = forecast_series(model, series.table);
   Matrix<float> all = Matrix<float>::Constant(series.table.series(), y.cols(), std::numeric_limits<float>::quiet_NaN());
   for (Index k = 0; k < y.rows(); ++k) {
-    const Index one = model.chosen.empty() ? k : model.chosen[static_cast<std::size_t>(k)];
+    const Index one = chosen[static_cast<std::size_t>(k)];
     const auto m = static_cast<std::size_t>(one);
     all.row(one) = (y.row(k).array() * static_cast<float>(series.deviation[m]) + static_cast<float>(series.mean[m])).matrix();
   }
@@ -42,23 +42,28 @@ Line part_of(const Table& table, Index series, Index first, Index last) {
 int run(const Options& options) {
   examples::stop_when_asked();
   const bool own = options.data.empty();
-  const Table table = read_table(own ? std::filesystem::path(FORECAST_FOLDER "us_births_daily.csv") : options.data);
+  Table table = read_table(own ? std::filesystem::path(FORECAST_FOLDER "us_births_daily.csv") : options.data);
   gated::Random random(options.seed);
-  Model model = options.train           ? Model(new_model(options), random)
+  const std::vector<Index> known = columns_named(table, options.known);
+  Model model = options.train           ? Model(new_model(options, table.series(), known), random)
                 : options.model.empty() ? load(FORECAST_FOLDER "births_ttm.safetensors")
                                         : load(options.model);
-  gated::require<gated::ArgumentError>(model.config.known.empty(),
-                                       "the model wants to know the future of some series, which this program cannot tell it.");
+  const std::vector<Index>& places = model.config.known;
+  gated::require<gated::ArgumentError>(known.size() == places.size(), "--known names ", known.size(),
+                                       " columns, but the model wants to know the future of ", places.size(), ".");
+  gated::require<gated::ArgumentError>(!model.config.fixes_series() || table.series() == model.config.series, "there are ",
+                                       table.series(), " series, but the model is for ", model.config.series, ".");
+  arrange(table, known, places);
   const Series series(table, model.config.context, model.out());
   std::filesystem::create_directories(options.out);
-  std::printf("  series        %td of %td rows, %s to %s\n", table.series(), table.length(), table.times.front().c_str(),
-              table.times.back().c_str());
+  std::printf("  series        %td of %td rows, %s to %s\n", table.series(), table.past, table.times.front().c_str(),
+              table.times[static_cast<std::size_t>(std::max<Index>(table.past, 1) - 1)].c_str());
   std::printf("  model         %td parameters, sees %td rows and forecasts %td\n\n", gated::parameter_count(model),
               model.config.context, model.out());
   if (options.train || options.fine_tune) {
     const auto enough =
         series.windows(0, series.training_rows).size() > 0 && series.windows(series.training_rows, series.test_row).size() > 0;
-    gated::require<gated::ShapeError>(enough, "the series are too short to train on: 70 % of ", table.length(),
+    gated::require<gated::ShapeError>(enough, "the series are too short to train on: 70 % of ", table.past,
                                       " rows hold no window of ", series.context, " + ", series.horizon,
                                       " rows, or the 10 % after them no forecast.");
     model = trained(std::move(model), series, options);
@@ -70,31 +75,41 @@ int run(const Options& options) {
   }
 
   gated::Workspace<float> workspace(gated::Threads{options.threads});
-  const auto tests = series.windows(series.test_row, table.length());
+  const auto tests = series.windows(series.test_row, table.past);
   std::printf("  %zu forecasts of the last 20 %% of the rows, in standard deviations of the first 70 %%:\n\n", tests.size());
   const auto print = [](const std::string& name, const Errors& errors) {
     std::printf("  %-34s MSE %.4f   MAE %.4f\n", name.c_str(), errors.mse(), errors.mae());
   };
   for (const Index season : options.seasons) {
-    print(gated::text("naive: as ", season, " rows before"), errors_of_season(season, series, tests));
+    print(gated::text("naive: as ", season, " rows before"), errors_of_season(season, model, series, tests));
   }
   print("TinyTimeMixer", errors_of(model, series, tests, options.frequency, workspace));
 
-  const Matrix<float> next = forecast_at(model, series, table.length(), options.frequency, workspace);
+  const Matrix<float> next = forecast_at(model, series, table.past, options.frequency, workspace);
   write_forecast(options.out / "forecast.csv", table, next);
-  const Index held = table.length() - model.out();  // the last forecast that can be compared with what came
+  const Index held = table.past - model.out();  // the last forecast that can be compared with what came
   const Matrix<float> last = forecast_at(model, series, held, options.frequency, workspace);
-  const Index first_series = model.chosen.empty() ? 0 : model.chosen.front();
-  Line drawn{held, {}};
-  for (Index i = 0; i < last.cols(); ++i) {
-    drawn.values.push_back(static_cast<double>(last(first_series, i)));
+  constexpr std::size_t most_panels = 12;
+  std::vector<Index> drawn = forecast_series(model, table);
+  const std::size_t count = drawn.size();
+  drawn.resize(std::min(count, most_panels));
+  std::vector<Panel> panels;
+  for (const Index one : drawn) {
+    panels.push_back({table.names[static_cast<std::size_t>(one)],
+                      part_of(table, one, std::max<Index>(0, held - 4 * model.out()), held),
+                      part_of(table, one, held, table.past),
+                      {held, {}}});
+    for (Index i = 0; i < last.cols(); ++i) {
+      panels.back().forecast.values.push_back(static_cast<double>(last(one, i)));
+    }
   }
-  gated::write_png(options.out / "forecast.png",
-                   draw_forecast(part_of(table, first_series, std::max<Index>(0, held - 4 * model.out()), held),
-                                 part_of(table, first_series, held, table.length()), drawn));
+  gated::write_png(options.out / "forecast.png", draw_forecasts(panels));
   const auto times = times_after(table, model.out());
   std::printf("\n  forecast.csv  %s to %s\n  forecast.png  the last %td rows, forecast without them, and what came\n",
               times.front().c_str(), times.back().c_str(), model.out());
+  if (count > most_panels) {
+    std::printf("                (the first %zu of %zu series)\n", most_panels, count);
+  }
   return examples::stop_signal != 0 ? examples::exit_code_of_stop() : 0;
 }
 

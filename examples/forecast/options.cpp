@@ -8,7 +8,7 @@ Options parse_options(int count, char** arguments) {
   using gated::Index;
   constexpr Index most = 1'000'000;
   Options options;
-  std::string loss = "squared";
+  std::string loss;
   CLI::App app(
       "Forecasts time series with a TinyTimeMixer. Measures the forecasts of the last 20 % of the rows, writes those of\n"
       "the rows that follow the last, and draws one. Ctrl-C stops a training after the current epoch.",
@@ -33,18 +33,20 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--batch", options.batch, Index{1}, most, "windows of a step");
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the highest learning rate");
   examples::add_number(app, "--share", options.share, 1e-6, 1.0, "of the training windows, the first of which are used");
-  app.add_option("--loss", loss, "what training makes small")
-      ->check(CLI::IsMember({"squared", "absolute", "huber", "quantile"}))
-      ->capture_default_str();
-  examples::add_number(app, "--quantile", options.loss.quantile, 1e-6, 1 - 1e-6, "of the loss quantile");
-  examples::add_number(app, "--delta", options.loss.delta, 1e-9, 1e9, "of the loss huber");
+  examples::add_name(app, "--known", options.known, "COLUMN",
+                     "a column whose future is known and stands in rows after the last\nof the others; may be given several "
+                     "times, in the order in which\nthe model has them");
+  app.add_option("--loss", loss, "what training makes small (what the config.json of the model\nsays, or squared)")
+      ->check(CLI::IsMember({"squared", "absolute", "huber", "quantile"}));
+  examples::add_number(app, "--quantile", options.quantile, 1e-6, 1 - 1e-6, "of the loss quantile (0.5)");
+  examples::add_number(app, "--delta", options.delta, 1e-9, 1e9, "of the loss huber (1)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "of all random choices");
   examples::add_threads(app, options.threads);
   examples::parse(app, count, arguments);
   gated::require<examples::UsageError>(!options.train || (!options.fine_tune && options.model.empty()),
                                        "--train starts a new model, so that neither --fine-tune nor --model goes with it.");
-  options.loss.form = gated::value_named<gated::RegressionForm>(loss).value();
+  options.loss = gated::value_named<gated::RegressionForm>(loss);
   return options;
 }
 

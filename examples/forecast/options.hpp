@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,10 @@ struct Options {
   gated::Index context = 364, horizon = 28, patch = 14;  ///< of a new model
   gated::Index epochs = 30, batch = 32;
   double rate = 2e-3;
-  double share = 1;  ///< of the training windows, the first
-  gated::RegressionLossConfig loss;
+  double share = 1;                           ///< of the training windows, the first
+  std::vector<std::string> known;             ///< columns whose future is known
+  std::optional<gated::RegressionForm> loss;  ///< what training makes small; without, what the model's file says
+  std::optional<double> quantile, delta;      ///< of the losses quantile and huber
   std::uint64_t seed = 1;
   int threads = 1;
 };

@@ -1,6 +1,7 @@
 #include "plot.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -11,10 +12,12 @@ namespace forecast {
 
 using examples::Box, examples::Colour, gated::Index;
 
-gated::Image draw_forecast(const Line& history, const Line& came, const Line& forecast) {
-  constexpr Colour red{190, 40, 50};
-  const Box box{100, 40, 860, 300};
-  gated::Image image = examples::blank(1000, 400);
+namespace {
+
+constexpr Colour red{190, 40, 50};
+constexpr Index most_letters = 20;  // of a name
+
+void draw_panel(gated::Image& image, const Box& box, const Line& history, const Line& came, const Line& forecast) {
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   Index begin = history.first, end = begin;
   for (const Line* const line : {&history, &came, &forecast}) {
@@ -59,9 +62,28 @@ gated::Image draw_forecast(const Line& history, const Line& came, const Line& fo
   draw(history, examples::grey, 2);
   draw(came, examples::black, 2);
   draw(forecast, red, 3);
-  examples::write(image, box.left, 14, "HISTORY", examples::grey);
-  examples::write(image, box.left + 150, 14, "WHAT CAME", examples::black);
-  examples::write(image, box.left + 330, 14, "FORECAST", red);
+}
+
+}  // namespace
+
+gated::Image draw_forecasts(const std::vector<Panel>& panels) {
+  const bool alone = panels.size() == 1;
+  const Index columns = alone ? 1 : 2, rows = (static_cast<Index>(panels.size()) + columns - 1) / columns;
+  const Index width = alone ? 1000 : 640, height = alone ? 360 : 240;
+  constexpr Index legend = 40;
+  gated::Image image = examples::blank(columns * width, legend + rows * height);
+  examples::write(image, 100, 14, "HISTORY", examples::grey);
+  examples::write(image, 250, 14, "WHAT CAME", examples::black);
+  examples::write(image, 430, 14, "FORECAST", red);
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const Index place = static_cast<Index>(i), left = place % columns * width, top = legend + place / columns * height;
+    std::string name = panels[i].name.substr(0, alone ? 0 : most_letters);  // one needs none
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    examples::write(image, left + 100, top, name, examples::black);
+    const Index title = alone ? 0 : 24;
+    draw_panel(image, {left + 100, top + title, width - 140, height - title - (alone ? 60 : 26)}, panels[i].history,
+               panels[i].came, panels[i].forecast);
+  }
   return image;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "gated/io/image.hpp"
@@ -12,8 +13,14 @@ struct Line {
   std::vector<double> values;  ///< NaN where there is a gap
 };
 
-/// The history and what came in grey and black, the forecast in red, above each other; what begins where the forecast does
-/// stands right of a thin line.
-gated::Image draw_forecast(const Line& history, const Line& came, const Line& forecast);
+/// One series: its past, what came after it, and what was forecast.
+struct Panel {
+  std::string name;
+  Line history, came, forecast;
+};
+
+/// The panels, one in its full width or several in two columns: the history in grey, what came in black, the forecast in red,
+/// above each other; what begins where the forecast does stands right of a thin line.
+gated::Image draw_forecasts(const std::vector<Panel>& panels);
 
 }  // namespace forecast

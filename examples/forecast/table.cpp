@@ -1,5 +1,6 @@
 #include "table.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -81,15 +82,61 @@ Table read_table(const std::filesystem::path& path) {
     table.observed.push_back(std::isnan(value) ? 0 : 1);
     value = std::isnan(value) ? 0 : value;
   }
+  table.past = length;
   return table;
 }
 
+std::vector<Index> columns_named(const Table& table, const std::vector<std::string>& names) {
+  std::vector<Index> columns;
+  for (const std::string& name : names) {
+    const auto found = std::find(table.names.begin(), table.names.end(), name);
+    require<gated::ArgumentError>(found != table.names.end(), "no column is called \"", gated::printable(name),
+                                  "\"; the nearest is \"", gated::nearest_name(name, table.names), "\".");
+    columns.push_back(found - table.names.begin());
+    require<gated::ArgumentError>(std::count(columns.begin(), columns.end(), columns.back()) == 1, "the column \"", name,
+                                  "\" is named twice.");
+  }
+  return columns;
+}
+
+void arrange(Table& table, const std::vector<Index>& known, const std::vector<Index>& places) {
+  std::vector<Index> from(table.names.size(), -1);  // the column for each place
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    from[static_cast<std::size_t>(places[i])] = known[i];
+  }
+  Index next = 0;
+  for (Index& column : from) {
+    while (column < 0 && std::count(known.begin(), known.end(), next) > 0) {
+      ++next;
+    }
+    column = column < 0 ? next++ : column;
+  }
+  const Table old = table;
+  Index past = 0;
+  for (Index m = 0; m < old.series(); ++m) {
+    const auto place = static_cast<std::size_t>(m), column = static_cast<std::size_t>(from[place]);
+    table.names[place] = old.names[column];
+    table.values.row(m) = old.values.row(from[place]);
+    for (Index i = 0; i < old.length(); ++i) {
+      const auto at = [&](std::size_t series) {
+        return series * static_cast<std::size_t>(old.length()) + static_cast<std::size_t>(i);
+      };
+      table.observed[at(place)] = old.observed[at(column)];
+      if (old.observed[at(column)] != 0 && std::count(known.begin(), known.end(), from[place]) == 0) {
+        past = std::max(past, i + 1);
+      }
+    }
+  }
+  table.past = known.empty() ? old.length() : past;
+}
+
 std::vector<std::string> times_after(const Table& table, Index count) {
-  std::vector<std::string> times;
-  const std::size_t known = table.times.size();
-  const auto last = known > 1 ? day_of(table.times[known - 1]) : std::nullopt;
-  const auto before = known > 1 ? day_of(table.times[known - 2]) : std::nullopt;
-  for (Index i = 1; i <= count; ++i) {
+  const std::size_t length = table.times.size();
+  std::vector<std::string> times(table.times.begin() + table.past, table.times.end());
+  times.resize(static_cast<std::size_t>(std::min<Index>(count, table.length() - table.past)));
+  const auto last = length > 1 ? day_of(table.times[length - 1]) : std::nullopt;
+  const auto before = length > 1 ? day_of(table.times[length - 2]) : std::nullopt;
+  for (Index i = 1; static_cast<Index>(times.size()) < count; ++i) {
     if (last && before) {
       const std::chrono::year_month_day date = *last + i * (*last - *before);
       char text[64];
@@ -97,7 +144,7 @@ std::vector<std::string> times_after(const Table& table, Index count) {
                     static_cast<unsigned>(date.day()));
       times.emplace_back(text);
     } else {
-      times.push_back(gated::text("+", i));
+      times.push_back(gated::text("+", static_cast<Index>(times.size()) + 1));
     }
   }
   return times;
@@ -114,7 +161,8 @@ void write_forecast(const std::filesystem::path& path, const Table& table, const
   for (Index t = 0; t < values.cols(); ++t) {
     std::fprintf(file, "\n%s", times[static_cast<std::size_t>(t)].c_str());
     for (Index m = 0; m < values.rows(); ++m) {
-      std::fprintf(file, ",%.6g", static_cast<double>(values(m, t)));
+      const auto value = static_cast<double>(values(m, t));
+      std::fprintf(file, std::isnan(value) ? "," : ",%.6g", value);
     }
   }
   std::fputs("\n", file);

@@ -11,14 +11,39 @@
 
 namespace forecast {
 
-/// A small model for the context, horizon and patch that were asked for.
-inline gated::TinyTimeMixerConfig new_model(const Options& options) {
-  return {.context = options.context,
+/// A small model of `series` series, the future of some of which is known, for the context, horizon and patch that were asked
+/// for.
+inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series, const std::vector<Index>& known) {
+  return {.series = known.empty() ? 1 : series,
+          .context = options.context,
           .patch = options.patch,
           .stride = options.patch,
           .horizon = options.horizon,
           .backbone = {.channels = 48, .depth = 1, .levels = 2},
-          .decoder = {.channels = 24, .depth = 1}};
+          .decoder = {.channels = 24, .depth = 1},
+          .known = known,
+          .forecast_mixing = {.enabled = !known.empty()}};
+}
+
+/// What training makes small: as the options say, otherwise as the model's `config.json` does.
+inline gated::RegressionLossConfig loss_of(const Options& options) {
+  gated::RegressionLossConfig loss;
+  if (std::filesystem::is_directory(options.model)) {
+    const gated::MappedFile file(options.model / "config.json");
+    const auto stated = gated::forecaster_loss({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
+                                               (options.model / "config.json").string());
+    using Form = gated::RegressionForm;
+    loss = {.form = stated.name == "mae"       ? Form::absolute
+                    : stated.name == "huber"   ? Form::huber
+                    : stated.name == "pinball" ? Form::quantile
+                                               : Form::squared,
+            .delta = stated.delta,
+            .quantile = stated.quantile};
+  }
+  loss.form = options.loss.value_or(loss.form);
+  loss.delta = options.delta.value_or(loss.delta);
+  loss.quantile = options.quantile.value_or(loss.quantile);
+  return loss;
 }
 
 /// Trains `start` as IBM does: AdamW, a rate that rises for 30 % of the steps and falls in half a cosine, gradients of norm 1
@@ -38,6 +63,7 @@ inline Model trained(Model start, const Series& series, const Options& options) 
     config.optimizer.groups = {{.path = "backbone", .frozen = true}};
   }
   gated::Training<Model> training(config, std::move(start), gated::Random(options.seed));
+  const gated::RegressionLossConfig loss = loss_of(options);
   const gated::Threads threads(options.threads);
   gated::Tape<float> tape(threads);
   gated::Workspace<float> workspace(threads);
@@ -46,6 +72,7 @@ inline Model trained(Model start, const Series& series, const Options& options) 
   Model best = training.model;
   double least = errors_of(best, series, validation, options.frequency, workspace).mse();
   if (options.fine_tune) {
+    std::printf("  loss          %s\n", std::string(gated::name_of(loss.form)).c_str());
     std::printf("  before        validation MSE %.4f\n", least);
   }
   for (Index epoch = 1; epoch <= options.epochs && examples::stop_signal == 0; ++epoch) {
@@ -63,9 +90,12 @@ inline Model trained(Model start, const Series& series, const Options& options) 
                  options.frequency);
       sum += training.step([&](const Model& model, Model& gradient) {
         tape.begin(model, gradient, training.random);
-        const gated::Variable y = record(tape, model, tape.constant(batch.x), batch.items, {},
-                                         {.observed = batch.observed, .resolution = batch.resolution});
-        return tape.backward(gated::regression_loss<float>(tape, y, batch.target, options.loss, batch.target_observed));
+        Model::Options<gated::Recording<float>> given{.observed = batch.observed, .resolution = batch.resolution};
+        if (batch.future.size() > 0) {
+          given.future = tape.constant(batch.future);
+        }
+        const gated::Variable y = record(tape, model, tape.constant(batch.x), batch.items, {}, given);
+        return tape.backward(gated::regression_loss<float>(tape, y, batch.target, loss, batch.target_observed));
       });
       if (progress.on_terminal() && step % 8 == 0) {
         progress.show(line(step));

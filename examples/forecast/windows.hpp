@@ -20,6 +20,15 @@ inline Model load(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path) ? gated::load_ttm<float>(path) : gated::load_model<Model>(path);
 }
 
+/// The series that a model forecasts.
+inline std::vector<Index> forecast_series(const Model& model, const Table& table) {
+  std::vector<Index> chosen = model.chosen;
+  for (Index k = 0; model.chosen.empty() && k < table.series(); ++k) {
+    chosen.push_back(k);
+  }
+  return chosen;
+}
+
 /// The series standardised by their training rows, and which windows belong to which part. A window is named by the row where
 /// its forecast begins.
 struct Series {
@@ -33,11 +42,11 @@ struct Series {
       : table(t),
         context(context_),
         horizon(horizon_),
-        training_rows(t.length() * 7 / 10),
-        test_row(t.length() * 8 / 10),
+        training_rows(t.past * 7 / 10),
+        test_row(t.past * 8 / 10),
         values(t.values) {
-    gated::require<gated::ShapeError>(t.length() >= context + horizon, "the series have ", t.length(),
-                                      " rows, but the model sees ", context, " and forecasts ", horizon,
+    gated::require<gated::ShapeError>(t.past >= context + horizon, "the series have ", t.past, " rows, but the model sees ",
+                                      context, " and forecasts ", horizon,
                                       ". Give longer series, or take a model with a shorter context.");
     for (Index m = 0; m < t.series(); ++m) {
       double sum = 0, squares = 0, count = 0;
@@ -74,6 +83,7 @@ struct Series {
 /// Some windows as a model takes them: all series of a window are an item.
 struct Batch {
   Matrix<float> x, target;  ///< a row for each series of each window; of the target for each that is forecast
+  Matrix<float> future;     ///< at the rows of x, of series that are known in the future; empty for a model without them
   std::vector<std::uint8_t> observed, target_observed;
   std::vector<Index> resolution;
   gated::Sequences items = gated::Sequences::single(0);
@@ -81,15 +91,13 @@ struct Batch {
   void fill(const Series& series, const Model& model, std::span<const Index> windows, Index frequency) {
     const Index m = series.table.series(), count = static_cast<Index>(windows.size());
     const Index context = model.config.context, given = model.out();
-    std::vector<Index> chosen = model.chosen;
-    for (Index k = 0; model.chosen.empty() && k < m; ++k) {
-      chosen.push_back(k);
-    }
+    const std::vector<Index> chosen = forecast_series(model, series.table);
     const auto p = static_cast<Index>(chosen.size());
     items = gated::Sequences::uniform(count, m);
     resolution.assign(model.config.resolutions > 0 ? windows.size() : 0, frequency);
     x.resize(count * m, context);
     target.setZero(count * p, given);
+    future.setZero(model.config.known.empty() ? 0 : count * m, given);
     observed.clear();
     target_observed.clear();
     for (Index b = 0; b < count; ++b) {
@@ -100,10 +108,17 @@ struct Batch {
           observed.push_back(series.seen(k, i) ? 1 : 0);
         }
       }
+      for (const Index k : model.config.known) {
+        gated::require<gated::ShapeError>(row + given <= series.table.length(), "the column \"",
+                                          series.table.names[static_cast<std::size_t>(k)], "\" ends ",
+                                          series.table.length() - row, " rows after the past, but the model needs ", given,
+                                          " rows of its future. Add rows in which only the columns of --known stand.");
+        future.row(b * m + k) = series.values.row(k).segment(row, given);
+      }
       for (Index k = 0; k < p; ++k) {
         const Index one = chosen[static_cast<std::size_t>(k)];
         for (Index i = 0; i < given; ++i) {
-          const bool came = row + i < series.table.length() && series.seen(one, row + i);
+          const bool came = row + i < series.table.past && series.seen(one, row + i);
           target(b * p + k, i) = came ? series.values(one, row + i) : 0;
           target_observed.push_back(came ? 1 : 0);
         }
@@ -111,6 +126,15 @@ struct Batch {
     }
   }
 };
+
+/// The model's forecasts of a batch.
+inline Matrix<float> forecasts(const Model& model, Batch& batch, gated::Workspace<float>& workspace) {
+  Model::Options<gated::Batch<float>> options{.observed = batch.observed, .resolution = batch.resolution};
+  if (batch.future.size() > 0) {
+    options.future = batch.future;
+  }
+  return model.forward(batch.x, batch.items, workspace, options);
+}
 
 /// Mean squared and mean absolute errors of standardised series.
 struct Errors {
@@ -133,8 +157,7 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   Batch batch;
   for (std::size_t first = 0; first < windows.size(); first += 256) {
     batch.fill(series, model, windows.subspan(first, std::min<std::size_t>(256, windows.size() - first)), frequency);
-    const Matrix<float> y =
-        model.forward(batch.x, batch.items, workspace, {.observed = batch.observed, .resolution = batch.resolution});
+    const Matrix<float> y = forecasts(model, batch, workspace);
     for (Index i = 0; i < y.size(); ++i) {
       if (batch.target_observed[static_cast<std::size_t>(i)] != 0) {
         errors.add(y.data()[i], batch.target.data()[i]);
@@ -145,10 +168,10 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
 }
 
 /// The errors of saying what was there a season ago.
-inline Errors errors_of_season(Index season, const Series& series, std::span<const Index> windows) {
+inline Errors errors_of_season(Index season, const Model& model, const Series& series, std::span<const Index> windows) {
   Errors errors;
   for (const Index row : windows) {
-    for (Index k = 0; k < series.table.series(); ++k) {
+    for (const Index k : forecast_series(model, series.table)) {
       for (Index i = 0; i < series.horizon; ++i) {
         Index before = row + i - season * (i / season + 1);
         while (before >= 0 && !series.seen(k, before)) {

@@ -72,6 +72,15 @@ TEST(TtmConfig, ReadsEveryScalingThatTheOriginalKnows) {
   EXPECT_EQ(scaling("none"), SeriesScaling::none);
 }
 
+TEST(TtmConfig, SaysWhatTheTrainingMadeSmall) {
+  EXPECT_EQ(forecaster_loss("{}").name, "mse");
+  EXPECT_EQ(forecaster_loss(changed(published, {{"loss", "mae"}})).name, "mae");
+  EXPECT_EQ(forecaster_loss(R"({"loss": "pinball", "quantile": 0.9})").quantile, 0.9);
+  EXPECT_EQ(forecaster_loss(R"({"loss": "huber", "huber_delta": 2.5})").delta, 2.5);
+  EXPECT_EQ(message_of<ArgumentError>([] { forecaster_loss(R"({"loss": "nll"})"); }),
+            "config.json: loss = \"nll\", expected \"mse\", \"mae\", \"huber\" or \"pinball\".");
+}
+
 TEST(TtmConfig, RefusesWhatIsNotBuiltHereByName) {
   const auto message = [](const Json& fields) {
     return message_of<ArgumentError>([&] { ttm_config(changed(published, fields)); });

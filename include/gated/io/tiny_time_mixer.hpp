@@ -67,6 +67,9 @@ class ForecasterFields {
                            " is built here.");
     expect("norm_mlp", {"LayerNorm"}, "expected \"LayerNorm\", the only norm that is built here.");
     expect("self_attn", {false}, "but self-attention is not built here.");
+    expect_loss();
+  }
+  void expect_loss() const {
     expect("loss", {"mse", "mae", "huber", "pinball", nullptr}, "expected \"mse\", \"mae\", \"huber\" or \"pinball\".");
   }
   /// True for "mix_channel".
@@ -186,6 +189,21 @@ inline TinyTimeMixerConfig patchtsmixer_config(std::string_view json, const std:
   c.mixes_single_patch = true;
   f.expect_patches(c);
   return c;
+}
+
+/// What a forecaster's training made small, as its `config.json` says it.
+struct ForecasterLoss {
+  std::string name = "mse";  ///< or "mae", "huber", "pinball"
+  double quantile = 0.5;     ///< of pinball
+  double delta = 1;          ///< of huber
+};
+
+/// The loss that the `config.json` of a TinyTimeMixer or PatchTSMixer states.
+/// Errors: ArgumentError for another one.
+inline ForecasterLoss forecaster_loss(std::string_view json, const std::string& where = "config.json") {
+  const detail::ForecasterFields f(json, where);
+  f.expect_loss();
+  return {f.get_set("loss", std::string("mse")), f.get("quantile", 0.5), f.get("huber_delta", 1.0)};
 }
 
 /// The forecaster in a folder with `config.json` and `model.safetensors`, as published: a TinyTimeMixer (r1, r2) or, by its
