@@ -17,7 +17,13 @@ namespace gated {
 ///
 /// Errors: ArgumentError for a label that is not UTF-8.
 inline std::string labels_text(const std::vector<std::string>& labels) {
-  return detail::dump_json<ArgumentError>(detail::Json(labels), "labels_text");
+  detail::JsonWriter writer;
+  writer.open('[');
+  for (const std::string& label : labels) {
+    writer.write(label);
+  }
+  writer.close(']');
+  return detail::written_json<ArgumentError>(writer, "labels_text");
 }
 
 /// The names of the classes that `file` gives, in their order: its metadata's "labels", or the label_names of a configuration
@@ -28,9 +34,9 @@ inline std::vector<std::string> labels_of(const SafetensorsFile& file) {
   const auto read = [&](const detail::Json& list) {
     require<FileError>(list.is_array(), where, " are no list.");
     std::vector<std::string> labels;
-    for (const detail::Json& label : list) {
+    for (const detail::Json& label : list.array()) {
       require<FileError>(label.is_string(), where, ": class ", labels.size(), " has a label that is no text.");
-      labels.push_back(label.get_ref<const std::string&>());
+      labels.push_back(label.string());
     }
     return labels;
   };
@@ -39,7 +45,7 @@ inline std::vector<std::string> labels_of(const SafetensorsFile& file) {
   }
   if (const auto config = file.metadata().find("config"); config != file.metadata().end()) {
     const auto json = detail::parse_json<FileError>(config->second, where, 16);
-    if (const auto names = json.is_object() ? json.find("label_names") : json.end(); names != json.end()) {
+    if (const detail::Json* const names = json.find("label_names")) {
       return read(*names);
     }
   }
