@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gated/layers/linear.hpp"
+#include "gated/models/gau_presets.hpp"
 #include "gated/ops/pool.hpp"
 #include "gated/train/recording.hpp"
 #include "gated/train/regression_loss.hpp"
@@ -126,6 +127,23 @@ TEST(Tape, AConstantReceivesNoGradient) {
     return tape.bytes();
   };
   EXPECT_GE(bytes(true) - bytes(false), 2000 * 3 * sizeof(double));
+}
+
+TEST(Tape, TakesNoMoreMemoryForLongSequencesThanForAsManyTokensInShortOnes) {
+  Random random(1);
+  const GatedAttentionUnit<float> model(gau_presets::flash_quad_junnyu({.channels = 8, .max_length = 256, .query_key = 4}),
+                                        random);
+  auto gradient = zeros_like(model);
+  const Matrix<float> x = random_matrix<float>(256, 8, 2);
+  const auto bytes = [&](Index count) {
+    Tape<float> tape;
+    for (int i = 0; i < 3; ++i) {
+      tape.begin(model, gradient);
+      tape.backward(record(tape, model, tape.input(x), Sequences::uniform(count, 256 / count)), x);
+    }
+    return tape.bytes();
+  };
+  EXPECT_NEAR(static_cast<double>(bytes(1)), static_cast<double>(bytes(16)), 2048) << "scores alone would be 256 KiB";
 }
 
 /// y = x + second(x) ⊙ b, a block that reads b from outside.

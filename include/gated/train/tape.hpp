@@ -74,7 +74,8 @@ class Tape {
   Random* noise() { return noisy_ ? &noise_ : nullptr; }
   /// Scratch memory and threads, for the functions that the tape calls.
   Workspace<T>& workspace() { return workspace_; }
-  /// The bytes that the activations and gradients of the largest step took.
+  /// The bytes that the activations and gradients of the largest step took. They grow with the tokens, and not with the length
+  /// of the sequences: attention scores are computed anew in the backward pass.
   std::size_t bytes() const { return variables_.bytes(); }
 
   // --- Variables ---
