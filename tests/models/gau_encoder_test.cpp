@@ -95,6 +95,12 @@ TYPED_TEST(GauEncoderOf, MasksPaddingWhereNoMaskIsGiven) {
   }
 }
 
+TEST(GauEncoder, PositionsStartAsLargeAsTheEmbeddings) {
+  Random random(1);
+  const GauEncoder<float> model(flash_quad(), random);
+  EXPECT_FLOAT_EQ(model.position.scale(0), 0.02F) << "norm or not";
+}
+
 TEST(GauEncoder, OfPaddingAloneIsServedUnlessASoftmaxWouldAttendToNothing) {
   const std::vector<Index> tokens{0, 0, 3};
   const auto sequences = Sequences::of_lengths({2, 1});

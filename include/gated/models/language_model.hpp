@@ -150,12 +150,10 @@ struct LanguageModel {
   }
 
   /// Positions start as large as the embeddings, which they would otherwise drown: a model with positions of size 1 hardly
-  /// learns. Where their sum is normalised, 1 / √C.
+  /// learns.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
-    const bool normed = config.embedding_norm != NormForm::none;
-    position.scale.setConstant(
-        static_cast<T>(normed ? 1 / std::sqrt(static_cast<double>(trunk.in())) : Embedding<T>::initial_deviation));
+    position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));
   }
 
   /// Columns of the output.
