@@ -145,7 +145,7 @@ template <class T>
 Matrix<double> gate(const SpatialGatingUnit<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                     const Matrix<double>& addition) {
   const Index out = layer.out();
-  Matrix<double> f = spatial(layer.proj, layer_norm(layer.norm, x.rightCols(out)), sequences);
+  Matrix<double> f = layer.mixes_tokens() ? spatial(layer.proj, layer_norm(layer.norm, x.rightCols(out)), sequences) : x;
   if (addition.size() > 0) {
     f += addition;
   }
@@ -158,6 +158,7 @@ Matrix<double> gate(const SpatialGatingUnit<T>& layer, const Matrix<double>& x, 
     case GateForm::additive:
       return x + f;
     case GateForm::linear:
+    case GateForm::identity:
       return f;
   }
   return {};

@@ -11,7 +11,8 @@ using test::near;
 using test::random_matrix;
 using test::wide;
 
-constexpr GateForm all_gates[] = {GateForm::split, GateForm::multiplicative, GateForm::additive, GateForm::linear};
+constexpr GateForm all_gates[] = {GateForm::split, GateForm::multiplicative, GateForm::additive, GateForm::linear,
+                                  GateForm::identity};
 
 template <class T>
 SpatialGatingUnit<T> random_gate(const SpatialGatingUnitConfig& config) {
@@ -59,6 +60,9 @@ struct Adding : SequenceLayer<Adding<T>, T> {
 TEST(SpatialGatingUnit, KeepsItsPromises) {
   for (const GateForm form : all_gates) {
     for (const bool causal : {false, true}) {
+      if (form == GateForm::identity && !causal) {
+        continue;  // no token sees another
+      }
       const SpatialGatingUnitConfig config{
           .channels = 8, .form = form, .spatial = {.length = 9, .heads = 2, .causal = causal}, .activation = Activation::tanh};
       SCOPED_TRACE(text(name_of(form), causal ? ", causal" : ""));
@@ -172,10 +176,23 @@ TYPED_TEST(SpatialGatingUnitOf, StartsByPassingItsInputOn) {
                                         : form == GateForm::linear ? literal::layer_norm(gate.norm, wide(x))
                                                                    : wide(x);
         EXPECT_TRUE(near(pass(gate, x, Sequences::uniform(2, 9)), expected, 2e-5)) << name_of(form) << ", " << name_of(spatial);
-        EXPECT_NE(gate.proj.weight.cwiseAbs().minCoeff(), 0) << "near zero, not zero: it must learn";
+        if (form != GateForm::identity) {
+          EXPECT_NE(gate.proj.weight.cwiseAbs().minCoeff(), 0) << "near zero, not zero: it must learn";
+        }
       }
     }
   }
+}
+
+TYPED_TEST(SpatialGatingUnitOf, WithoutMixingHasNoParametersAndTakesAnyLength) {
+  using T = TypeParam;
+  const SpatialGatingUnitConfig config{.channels = 6, .form = GateForm::identity, .spatial = {.length = 3}};
+  const SpatialGatingUnit<T> gate(config);
+  EXPECT_EQ(parameter_count(gate), 0);
+  EXPECT_EQ(SpatialGatingUnit<T>::value_count(config).value(), 0);
+  EXPECT_TRUE(gate.is_causal());
+  const auto x = random_matrix<T>(40, 6, 2);
+  EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::of_lengths({37, 1, 2})), x));
 }
 
 TYPED_TEST(SpatialGatingUnitOf, MixesEachHeadsChannelsWithItsOwnMatrix) {

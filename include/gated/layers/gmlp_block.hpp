@@ -15,13 +15,16 @@
 namespace gated {
 
 /// The options of a gMLP: of each block, and how many blocks. The defaults are the paper's; presets set the others by origin.
+///
+/// A dense W learns a weight for every pair of positions, which takes it long on text. A Toeplitz W has one weight for all
+/// pairs of the same distance; all of the paper's language models have such (arXiv:2105.08050, §4).
 struct GmlpConfig {
   Index length = 0;    ///< N, tokens
   Index channels = 0;  ///< C, of a block's input and output
   Index hidden = 0;    ///< F, between the channel projections, before the gate halves it; 6·C in the vision models
   Index depth = 1;     ///< blocks
   GateForm gate = GateForm::split;                   ///< the form of s(Z)
-  SpatialForm spatial = SpatialForm::dense;          ///< which numbers W is made of
+  SpatialForm spatial = SpatialForm::dense;          ///< which numbers W is made of; toeplitz for text, see above
   LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
   Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
   bool causal = false;                               ///< tokens see no later ones
@@ -125,7 +128,7 @@ struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
   Index out() const { return config.channels; }
   Index longest() const { return config.length; }
   /// True if no output depends on a later token.
-  bool is_causal() const { return config.causal || (gate.proj.is_causal() && !attention && config.token_shift == 0); }
+  bool is_causal() const { return config.causal || (gate.is_causal() && !attention && config.token_shift == 0); }
   void check(Where where, const Sequences& sequences, Mask mask) const { gate.check(where, sequences, mask); }
 
   template <class Run>

@@ -3,6 +3,7 @@
 #include "gated/core/words.hpp"
 #include "gated/layers/norm.hpp"
 #include "gated/layers/spatial_projection.hpp"
+#include "gated/ops/elementwise.hpp"
 
 /// @file
 /// The spatial gating unit: s(·) of the gMLP paper.
@@ -14,10 +15,11 @@ enum class GateForm {
   split,           ///< Z₁ ⊙ f(Z₂), Z split in halves along the channels: the form that is called the SGU (eq. 6)
   multiplicative,  ///< Z ⊙ f(Z) (eq. 5)
   additive,        ///< Z + f(Z)
-  linear           ///< f(Z) (eq. 4)
+  linear,          ///< f(Z) (eq. 4)
+  identity         ///< Z: tokens are not mixed, there is neither W nor a norm, and sequences may have any length
 };
 
-constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multiplicative", "additive", "linear"); }
+constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multiplicative", "additive", "linear", "identity"); }
 
 /// The options of a spatial gating unit.
 struct SpatialGatingUnitConfig {
@@ -35,10 +37,11 @@ struct SpatialGatingUnitConfig {
 ///
 /// The other forms of GateForm replace the product. At initialisation the unit passes its input on: W is near zero and b = 1
 /// for the products, b = 0 for the sum, and W = I, b = 0 for the linear form, so that a block starts as a plain feed-forward.
+/// With `identity` it stays one: y = act(x + a).
 /// In a body, run(unit, x, {.added = a}).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F. y must not overlap x, but may take the place of u.
 /// Errors: ShapeError for wrong rows, channels or lengths.
-/// Cost: N²·F flops a sequence (split); scratch rows × F/2.
+/// Cost: N²·F flops a sequence (split), none with `identity`; scratch rows × F/2.
 template <class T>
 struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
   using Scalar = T;
@@ -61,6 +64,9 @@ struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
                            c.form == GateForm::split ? " even number: the input is split in halves." : " number.");
     require<ArgumentError>(c.spatial.heads > 0 && out() % c.spatial.heads == 0, "SpatialGatingUnit: heads = ", c.spatial.heads,
                            " does not divide the ", out(), " gated channels.");
+    if (!mixes_tokens()) {
+      return;
+    }
     norm = Norm<T>(out(), c.norm_eps);
     proj = SpatialProjection<T>(c.spatial);
     if (!is_product()) {
@@ -69,7 +75,8 @@ struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
   }
   /// The values in one of this configuration.
   static Count value_count(const SpatialGatingUnitConfig& c) {
-    return Norm<T>::value_count(c.out()) + SpatialProjection<T>::value_count(c.spatial);
+    return c.form == GateForm::identity ? Count(0)
+                                        : Norm<T>::value_count(c.out()) + SpatialProjection<T>::value_count(c.spatial);
   }
 
   static constexpr auto fields() {
@@ -78,11 +85,22 @@ struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
 
   Index in() const { return config.channels; }
   Index out() const { return config.out(); }
-  Index longest() const { return config.spatial.length; }
-  void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
+  Index longest() const { return mixes_tokens() ? config.spatial.length : State<T>::unlimited; }
+  /// False for the form `identity`.
+  bool mixes_tokens() const { return config.form != GateForm::identity; }
+  /// True if no output depends on a later token.
+  bool is_causal() const { return !mixes_tokens() || proj.is_causal(); }
+  void check(Where where, const Sequences& sequences, Mask) const {
+    if (mixes_tokens()) {
+      proj.expect_lengths(where, sequences);
+    }
+  }
 
   /// Near-zero weights, N(0, 1e-6), around the start that GateForm asks for.
   void initialize(Random& random) {
+    if (!mixes_tokens()) {
+      return;
+    }
     fill_normal(proj.weight, 1e-6, random);
     if (config.form == GateForm::linear) {
       add_identity();
@@ -90,7 +108,11 @@ struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
   }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
+  RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
+    if (!mixes_tokens()) {
+      const auto sum = options.added ? add(run, x, options.added, nullptr, to) : x;
+      return activate(run, sum, config.activation, to);
+    }
     const bool split = config.form == GateForm::split;
     const auto u = split ? run.columns(x, 0, out()) : x;                             // N × F/2
     const auto v = split ? run.columns(x, out(), out()) : x;                         // N × F/2
