@@ -4,11 +4,12 @@
 #include "gated/gated.hpp"
 
 /// Reading and writing of one kind of model.
-#define GATED_HELD_FILES_OF(...)                                                         \
-  GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const std::filesystem::path&);          \
-  GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const SafetensorsFile&);                \
-  GATED_HELD void load_parameters(__VA_ARGS__&, const SafetensorsFile&, const NameMap&); \
-  GATED_HELD void save_model(const __VA_ARGS__&, const std::filesystem::path&, std::map<std::string, std::string>);
+#define GATED_HELD_FILES_OF(...)                                                                                   \
+  GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const std::filesystem::path&);                                    \
+  GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const SafetensorsFile&);                                          \
+  GATED_HELD void load_parameters(__VA_ARGS__&, const SafetensorsFile&, const NameMap&);                           \
+  GATED_HELD void save_model(const __VA_ARGS__&, const std::filesystem::path&, std::map<std::string, std::string>, \
+                             WeightFormat);
 
 #define GATED_HELD_FILES(T)                     \
   GATED_HELD_FILES_OF(GmlpImageClassifier<T>)   \
