@@ -32,6 +32,13 @@ std::vector<TransformerBlockConfig> configs() {
     all.push_back(all[i]);
     all.back().token_mixer.causal = true;
   }
+  for (const bool causal : {false, true}) {
+    all.push_back(softmax);
+    all.back().token_mixer.causal = causal;
+    all.back().token_mixer.rotary = causal ? Rotary::half : Rotary::interleaved;
+    all.back().token_mixer.rotary_dimensions = causal ? 0 : 2;
+    all.back().token_mixer.rotary_base = 100;
+  }
   return all;
 }
 
@@ -97,7 +104,11 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
   const SelfAttention<T>& attention = block.token_mixer;
   const SelfAttentionConfig& c = attention.config;
   const Index w = c.channels / c.heads;
-  const Matrix<double> qkv = literal::linear(attention.qkv, literal::layer_norm(block.token_norm, x));
+  Matrix<double> qkv = literal::linear(attention.qkv, literal::layer_norm(block.token_norm, x));
+  for (Index first = 0; c.rotary != Rotary::none && first < 2 * c.channels; first += w) {  // heads of q, then of k
+    qkv.middleCols(first, w) = literal::rotate(qkv.middleCols(first, w), sequences, c.rotary,
+                                               c.rotary_dimensions > 0 ? c.rotary_dimensions : w, c.rotary_base);
+  }
   Matrix<double> attended = Matrix<double>::Zero(x.rows(), c.channels);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index offset = sequences.offset(b), n = sequences.length(b), chunks = (n + c.chunk - 1) / c.chunk;

@@ -120,7 +120,8 @@ struct OfTransformerBlocks {
   static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.FeedForward>>";
   static constexpr bool remembers_tokens = true;
   static std::vector<StackConfig<TransformerBlockConfig>> configs(bool causal, Index = small_length) {
-    const SelfAttentionConfig two_heads{.heads = 2, .causal = causal}, one_head{.heads = 1, .causal = causal};
+    const SelfAttentionConfig two_heads{.heads = 2, .causal = causal},
+        one_head{.heads = 1, .causal = causal, .rotary = Rotary::half};
     return {{.depth = 2, .block = {.channels = small_channels, .token_mixer = two_heads}},
             {.depth = 3, .block = {.channels = small_channels, .token_mixer = one_head, .channel_mixer = {.hidden = 7}}}};
   }

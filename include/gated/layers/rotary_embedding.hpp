@@ -44,7 +44,12 @@ struct RotaryEmbedding {
   /// Rotates each of `parts` in place, by the positions of its rows. Nothing may have read them before but what made them.
   template <class Run, class... Parts>
   void rotate(Run& run, const Parts&... parts) const {
-    gated::rotate(run, layout, frequencies, parts...);
+    rotate_heads(run, 1, parts...);
+  }
+  /// The same for each of `heads` that lie side by side.
+  template <class Run, class... Parts>
+  void rotate_heads(Run& run, Index heads, const Parts&... parts) const {
+    gated::rotate_heads(run, layout, frequencies, heads, parts...);
   }
 };
 

@@ -3,6 +3,7 @@
 #include "gated/core/settings.hpp"
 #include "gated/layers/linear.hpp"
 #include "gated/layers/offset_scale.hpp"
+#include "gated/layers/rotary_embedding.hpp"
 #include "gated/ops/chunk_attention.hpp"
 
 /// @file
@@ -26,11 +27,19 @@ struct SelfAttentionConfig {
   Index chunk = 256;                                 ///< c, of mixed-chunk attention
   LinearReduction reduction = LinearReduction::sum;  ///< how mixed-chunk attention sums over chunks
   bool causal = false;                               ///< tokens see no later ones
+  Rotary rotary = Rotary::none;                      ///< the positions of queries and keys, as angles; softmax only
+  Index rotary_dimensions = 0;                       ///< r, of each head; 0 for all
+  double rotary_base = 10000.0;                      ///< the longest wave is about 2π times this
+
+  Index width() const { return heads > 0 ? channels / heads : 0; }
+  Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : width(); }
 
   template <class C = SelfAttentionConfig>
   static constexpr auto fields() {
     return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("form", &C::form),
-                      setting("chunk", &C::chunk), setting("reduction", &C::reduction), setting("causal", &C::causal));
+                      setting("chunk", &C::chunk), setting("reduction", &C::reduction), setting("causal", &C::causal),
+                      setting("rotary", &C::rotary), setting("rotary_dimensions", &C::rotary_dimensions),
+                      setting("rotary_base", &C::rotary_base));
   }
 };
 
@@ -38,7 +47,8 @@ struct SelfAttentionConfig {
 ///
 /// With mixed-chunk attention each head of width w computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a
 /// chunk; the queries and keys of the global part are scaled and shifted copies of the local ones (arXiv:2202.10447, §4; the
-/// paper gives no code for this baseline). A mask holds a 0 or 1 per row: masked tokens are not attended to. In a body,
+/// paper gives no code for this baseline). With `rotary`, queries and keys are rotated by position, head by head
+/// (arXiv:2104.09864). A mask holds a 0 or 1 per row: masked tokens are not attended to. In a body,
 /// run(layer, x, {.residual = …}): see Fused.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError when run.
@@ -57,7 +67,8 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
   SelfAttentionConfig config;
   Linear<T> qkv;             ///< 3C × C: the rows of q, then k, then v, each head by head
   OffsetScale<T> global_qk;  ///< rows q, k; mixed-chunk only
-  Linear<T> proj_out;        ///< W_o: C × C
+  RotaryEmbedding<T> rotary;
+  Linear<T> proj_out;  ///< W_o: C × C
 
   SelfAttention() = default;
   /// Weights that nobody has set, for a checkpoint to be loaded into.
@@ -66,7 +77,11 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
                            " does not divide channels = ", c.channels, ".");
     require<ArgumentError>(c.chunk > 0 && !(c.causal && c.reduction == LinearReduction::own_chunk), name, ": chunk = ", c.chunk,
                            " must be positive, and reduction = own_chunk needs causal = false.");
+    require<ArgumentError>(c.rotary == Rotary::none || (c.form == AttentionForm::softmax && c.rotated() <= c.width()), name,
+                           ": rotary_dimensions = ", c.rotary_dimensions, " of heads that are ", c.width(),
+                           " wide, expected no more than these, and form = softmax.");
     qkv = Linear<T>(c.channels, 3 * c.channels);
+    rotary = RotaryEmbedding<T>(c.rotary, c.rotated(), c.rotary_base);
     if (c.form == AttentionForm::mixed_chunk) {
       global_qk = OffsetScale<T>(2, c.channels, true);
       global_qk.weight.setOnes();
@@ -80,12 +95,13 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
     const Count channels = c.channels;
     return Linear<T>::value_count(channels, 3 * channels) +
            (c.form == AttentionForm::mixed_chunk ? OffsetScale<T>::value_count(2, channels, true) : 0) +
-           Linear<T>::value_count(channels, channels);
+           RotaryEmbedding<T>::value_count(c.rotary, c.rotated()) + Linear<T>::value_count(channels, channels);
   }
 
   static constexpr auto fields() {
     using A = SelfAttention;
-    return std::tuple(field("qkv", &A::qkv), field("global_qk", &A::global_qk), field("proj_out", &A::proj_out));
+    return std::tuple(field("qkv", &A::qkv), field("global_qk", &A::global_qk), field("rotary", &A::rotary),
+                      field("proj_out", &A::proj_out));
   }
 
   void initialize(Random& random) {
@@ -133,6 +149,7 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
           .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
       return mix_chunks(run, inputs, mixing, Fused<Run>(), {});
     }
+    rotary.rotate_heads(run, heads, q, k);
     const T* const visible = mask_values<T>(run.mask(), run);
     const T scale = T{1} / std::sqrt(static_cast<T>(channels / heads));
     const auto scoring_of = [this, scale, visible](const Sequences& sequences, Index b) {

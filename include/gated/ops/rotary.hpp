@@ -57,15 +57,16 @@ void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
 
 namespace detail {
 
-/// Rotates the rows of every sequence in each of `parts`, whose first row stands at position `first`; by the opposite angles
-/// for sign = -1, the transpose.
+/// Rotates the rows of every sequence in each of `parts`, head by head; the first row stands at position `first`. By the
+/// opposite angles for sign = -1, the transpose.
 template <class T, class... Parts>
-void rotate_all(const Vector<T>& frequencies, Rotary layout, const Sequences& sequences, Index first, T sign,
+void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const Sequences& sequences, Index first, T sign,
                 Workspace<T>& workspace, const Parts&... parts) {
   const auto expect_part = [&](const View<T>& part) {
     sequences.expect_total("RotaryEmbedding", part.rows());
-    require<ShapeError>(part.cols() >= 2 * frequencies.size(), "RotaryEmbedding: x has ", part.cols(),
-                        " columns, expected at least the ", 2 * frequencies.size(), " that are rotated.");
+    require<ShapeError>(part.cols() / heads >= 2 * frequencies.size(), "RotaryEmbedding: x has ", part.cols() / heads,
+                        heads == 1 ? " columns" : " columns a head", ", expected at least the ", 2 * frequencies.size(),
+                        " that are rotated.");
   };
   (expect_part(parts), ...);
   const auto frame = workspace.frame();
@@ -76,18 +77,24 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, const Sequences& se
   }
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index offset = sequences.offset(b), length = sequences.length(b);
-    (rotate<T>(View<T>(parts).middleRows(offset, length), table.topRows(length), layout), ...);
+    const auto rotate_part = [&](View<T> part) {
+      const Index width = part.cols() / heads;
+      for (Index head = 0; head < heads; ++head) {
+        rotate<T>(part.block(offset, head * width, length, width), table.topRows(length), layout);
+      }
+    };
+    (rotate_part(parts), ...);
   }
 }
 
 }  // namespace detail
 
-/// Rotates each of `parts` in place by the positions of its rows, as an op; their gradients are rotated back in place. Nothing
-/// may have read the parts before, except what made them. `frequencies` must stay until the backward pass is over.
-/// Errors: ShapeError for rows that the sequences do not cover, or too few channels.
-/// Cost: N·r/2 sines and cosines.
+/// Rotates each of `parts` in place by the positions of its rows, as an op: the first channels of each head, which lie side by
+/// side. Their gradients are rotated back in place. Nothing may have read the parts before, except what made them.
+/// `frequencies` must stay until the backward pass is over. Errors: ShapeError for rows that the sequences do not cover, or too
+/// few channels. Cost: N·r/2 sines and cosines.
 template <class Run, class T, class... Parts>
-void rotate(Run& run, Rotary layout, const Vector<T>& frequencies, const Parts&... parts) {
+void rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index heads, const Parts&... parts) {
   if (layout == Rotary::none) {
     return;
   }
@@ -95,13 +102,19 @@ void rotate(Run& run, Rotary layout, const Vector<T>& frequencies, const Parts&.
   if constexpr (Run::streams) {
     first = run.position();
   }
-  detail::rotate_all<T>(frequencies, layout, run.sequences(), first, T{1}, run.workspace(), run[parts]...);
+  detail::rotate_all<T>(frequencies, layout, heads, run.sequences(), first, T{1}, run.workspace(), run[parts]...);
   if constexpr (Run::records) {
-    run.push([&frequencies, layout, sequences = run.kept_sequences(), parts...](auto& back) {
-      detail::rotate_all<T>(frequencies, layout, back.sequences(sequences), 0, T{-1}, back.workspace(),
+    run.push([&frequencies, layout, heads, sequences = run.kept_sequences(), parts...](auto& back) {
+      detail::rotate_all<T>(frequencies, layout, heads, back.sequences(sequences), 0, T{-1}, back.workspace(),
                             accumulator(back, parts)...);
     });
   }
+}
+
+/// The same for a single head.
+template <class Run, class T, class... Parts>
+void rotate(Run& run, Rotary layout, const Vector<T>& frequencies, const Parts&... parts) {
+  rotate_heads(run, layout, frequencies, 1, parts...);
 }
 
 }  // namespace gated
