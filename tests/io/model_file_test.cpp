@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "files.hpp"
 #include "gated/gated.hpp"
 #include "gated/train/training.hpp"
@@ -200,8 +198,8 @@ TEST(ModelFile, RefusesConfigurationsThatMakeNoSense) {
 /// Loads a file of `model`'s tensors whose configuration has the members of `hostile` in place of its own.
 template <class Model>
 void load_with(const Model& model, const std::string& hostile) {
-  auto config = nlohmann::json::parse(to_json(configuration_of(model)));
-  config.merge_patch(nlohmann::json::parse(hostile));
+  auto config = detail::Json::parse(to_json(configuration_of(model)));
+  config.merge_patch(detail::Json::parse(hostile));
   const auto path = temporary("hostile.safetensors");
   save_parameters(model, path, {{"architecture", Model::architecture}, {"config", config.dump()}});
   load_model<Model>(path);

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "gated/io/safetensors_writer.hpp"
@@ -13,7 +12,7 @@ namespace gated {
 namespace {
 
 using test::message_of;
-using Json = nlohmann::json;
+using Json = detail::Json;
 
 /// The config.json of 512-96-r2, with what it has besides the original's fields.
 const char* const published = R"({

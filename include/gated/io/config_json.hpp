@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <concepts>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,35 +39,38 @@ template <class T>
 struct IsOptionalValue<std::optional<T>> : std::true_type {};
 
 template <class T>
-void write_json(JsonWriter& writer, const T& value, const std::string& key) {
+nlohmann::ordered_json json_of(const T& value, const std::string& key) {
+  using OrderedJson = nlohmann::ordered_json;
   if constexpr (HasSettings<T>) {
-    writer.open('{');
+    OrderedJson object = OrderedJson::object();
     for_each_setting(
-        [&](const char* name, const auto& member) {
-          writer.key(name);
-          write_json(writer, member, key.empty() ? name : key + "." + name);
-        },
+        [&](const char* name, const auto& member) { object[name] = json_of(member, key.empty() ? name : key + "." + name); },
         value);
-    writer.close('}');
+    return object;
   } else if constexpr (NamedEnum<T>) {
     require<ArgumentError>(!name_of(value).empty(), "to_json: ", key, ": the enumeration has no word for this value.");
-    writer.write(name_of(value));
+    return std::string(name_of(value));
   } else if constexpr (std::same_as<T, PerChannel>) {
-    value.is_uniform() ? write_json(writer, value[0], key) : write_json(writer, std::array{value[0], value[1], value[2]}, key);
+    return value.is_uniform() ? json_of(value[0], key) : json_of(std::array{value[0], value[1], value[2]}, key);
   } else if constexpr (IsOptionalValue<T>::value) {
-    value ? write_json(writer, *value, key) : writer.write(nullptr);
+    return value ? json_of(*value, key) : OrderedJson(nullptr);
   } else if constexpr (IsVector<T>::value || IsArray<T>::value) {
-    writer.open('[');
+    OrderedJson array = OrderedJson::array();
     for (const auto& element : value) {
-      write_json(writer, element, key);
+      array.push_back(json_of(element, key));
     }
-    writer.close(']');
+    return array;
   } else {
     if constexpr (std::floating_point<T>) {
       require<ArgumentError>(std::isfinite(value), "to_json: ", key, " is ", value, ", which JSON cannot express.");
     }
-    writer.write(value);
+    return value;
   }
+}
+
+/// A JSON value for a message.
+inline std::string shown_json(const Json& value) {
+  return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 template <class T>
@@ -76,7 +80,7 @@ template <class Config>
 void read_settings(const Json& json, Config& config, const std::string& key, const std::string& where) {
   std::vector<std::string_view> known;
   for_each_setting([&](const char* name, const auto&) { known.push_back(name); }, config);
-  for (const auto& [name, ignored] : json.object()) {
+  for (const auto& [name, ignored] : json.get_ref<const Json::object_t&>()) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       raise<ArgumentError>(where, ": unknown key \"", printable(key.empty() ? name : key + "." + name), "\"; the nearest is \"",
                            nearest_name(name, known), "\".");
@@ -84,7 +88,7 @@ void read_settings(const Json& json, Config& config, const std::string& key, con
   }
   for_each_setting(
       [&](const char* name, auto& member) {
-        if (const Json* const found = json.find(name)) {
+        if (const auto found = json.find(name); found != json.end()) {
           read_json(*found, member, key.empty() ? name : key + "." + name, where);
         }
       },
@@ -103,7 +107,7 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
     expect(json.is_object(), "an object");
     read_settings(json, out, key, where);
   } else if constexpr (NamedEnum<T>) {
-    const auto value = json.is_string() ? value_named<T>(json.string()) : std::nullopt;
+    const auto value = json.is_string() ? value_named<T>(json.get_ref<const std::string&>()) : std::nullopt;
     expect(value.has_value(), "one of " + list_of_names<T>());
     out = *value;
   } else if constexpr (std::same_as<T, PerChannel>) {
@@ -133,19 +137,20 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
     }
   } else if constexpr (std::same_as<T, bool>) {
     expect(json.is_boolean(), "true or false");
-    out = json.boolean();
+    out = json.get<bool>();
   } else if constexpr (std::integral<T>) {
-    expect(json.is_whole(), "a whole number");
-    const std::optional<T> number = json.whole<T>();
-    expect(number.has_value(), text("a number from ", std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max()));
-    out = *number;
+    expect(json.is_number_integer(), "a whole number");
+    const bool fits =
+        json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>()) : std::in_range<T>(json.get<std::int64_t>());
+    expect(fits, text("a number from ", std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max()));
+    out = json.get<T>();
   } else if constexpr (std::floating_point<T>) {
-    expect(json.is_number() && std::isfinite(static_cast<T>(json.number())), "a number");
-    out = static_cast<T>(json.number());
+    expect(json.is_number() && std::isfinite(json.get<T>()), "a number");
+    out = json.get<T>();
   } else {
     static_assert(std::same_as<T, std::string>, "a setting's type is one of those that setting() names");
     expect(json.is_string(), "a string");
-    out = json.string();
+    out = json.get_ref<const std::string&>();
   }
 }
 
@@ -155,9 +160,7 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
 /// Errors: ArgumentError for numbers that are not finite, texts that are not UTF-8, and enumeration values without a word.
 template <detail::HasSettings Config>
 std::string to_json(const Config& config, int indent = -1) {
-  detail::JsonWriter writer(indent);
-  detail::write_json(writer, config, "");
-  return detail::written_json<ArgumentError>(writer, "to_json");
+  return detail::dump_json<ArgumentError>(detail::json_of(config, ""), "to_json", indent);
 }
 
 /// The configuration that `json` describes; settings that it does not mention keep their defaults. `where` begins messages.

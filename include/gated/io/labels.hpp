@@ -17,13 +17,7 @@ namespace gated {
 ///
 /// Errors: ArgumentError for a label that is not UTF-8.
 inline std::string labels_text(const std::vector<std::string>& labels) {
-  detail::JsonWriter writer;
-  writer.open('[');
-  for (const std::string& label : labels) {
-    writer.write(label);
-  }
-  writer.close(']');
-  return detail::written_json<ArgumentError>(writer, "labels_text");
+  return detail::dump_json<ArgumentError>(detail::Json(labels), "labels_text");
 }
 
 /// The names of the classes that `file` gives, in their order: its metadata's "labels", or the label_names of a configuration
@@ -34,9 +28,9 @@ inline std::vector<std::string> labels_of(const SafetensorsFile& file) {
   const auto read = [&](const detail::Json& list) {
     require<FileError>(list.is_array(), where, " are no list.");
     std::vector<std::string> labels;
-    for (const detail::Json& label : list.array()) {
+    for (const detail::Json& label : list) {
       require<FileError>(label.is_string(), where, ": class ", labels.size(), " has a label that is no text.");
-      labels.push_back(label.string());
+      labels.push_back(label.get_ref<const std::string&>());
     }
     return labels;
   };
@@ -45,7 +39,7 @@ inline std::vector<std::string> labels_of(const SafetensorsFile& file) {
   }
   if (const auto config = file.metadata().find("config"); config != file.metadata().end()) {
     const auto json = detail::parse_json<FileError>(config->second, where, 16);
-    if (const detail::Json* const names = json.find("label_names")) {
+    if (const auto names = json.is_object() ? json.find("label_names") : json.end(); names != json.end()) {
       return read(*names);
     }
   }

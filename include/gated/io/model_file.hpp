@@ -34,8 +34,8 @@ inline std::string architecture_of(const SafetensorsFile& file) {
     return {};
   }
   const auto json = detail::parse_json<FileError>(config->second, file.name() + ": configuration", 16);
-  const detail::Json* const named = json.find("architecture");
-  return named != nullptr && named->is_string() ? named->string() : "";
+  const auto named = json.is_object() ? json.find("architecture") : json.end();
+  return named != json.end() && named->is_string() ? named->template get<std::string>() : "";
 }
 
 /// Reads the configuration from the metadata of `file`: ours as save_model() and examples/convert write it, whose tensors may

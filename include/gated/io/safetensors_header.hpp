@@ -49,7 +49,7 @@ class SafetensorsParser {
 
   SafetensorsContents parse() {
     const Json header = parse_json<FileError>(header_text(), name_, 3);  // root, tensor, shape
-    for (const auto& [name, value] : header.object()) {
+    for (const auto& [name, value] : header.get_ref<const Json::object_t&>()) {
       if (name == "__metadata__") {
         read_metadata(value);
       } else {
@@ -111,23 +111,23 @@ class SafetensorsParser {
 
   void read_metadata(const Json& value) {
     expect(value.is_object(), "__metadata__ is ", shown(value), ", expected an object.");
-    for (const auto& [key, entry] : value.object()) {
+    for (const auto& [key, entry] : value.get_ref<const Json::object_t&>()) {
       expect(entry.is_string(), "__metadata__: \"", printable(key), "\" is ", shown(entry), ", expected a string.");
-      contents_.metadata.emplace(key, entry.string());
+      contents_.metadata.emplace(key, entry.get_ref<const std::string&>());
     }
   }
 
   void read_tensor(const std::string& name, const Json& value) {
     const std::string where = text("tensor \"", printable(name), "\"");
     expect(value.is_object(), where, " is ", shown(value), ", expected an object.");
-    for (const auto& [key, ignored] : value.object()) {
+    for (const auto& [key, ignored] : value.get_ref<const Json::object_t&>()) {
       expect(key == "dtype" || key == "shape" || key == "data_offsets", where, " has the unknown field \"", printable(key),
              "\".");
     }
     TensorEntry entry;
     const Json& dtype = field_of(value, "dtype", where);
     expect(dtype.is_string(), where, ": dtype is ", shown(dtype), ", expected a string.");
-    const auto known = value_named<Dtype>(dtype.string());
+    const auto known = value_named<Dtype>(dtype.get_ref<const std::string&>());
     expect(known.has_value(), where, " has the unknown dtype ", shown(dtype), ", expected one of ", list_of_names<Dtype>(),
            ".");
     entry.dtype = *known;
@@ -135,7 +135,7 @@ class SafetensorsParser {
     const Json& shape = field_of(value, "shape", where);
     expect(shape.is_array(), where, ": shape is ", shown(shape), ", expected an array.");
     expect(shape.size() <= max_rank, where, " has ", shape.size(), " dimensions, at most ", max_rank, " are supported.");
-    for (const Json& size : shape.array()) {
+    for (const Json& size : shape) {
       entry.shape.push_back(whole_number(size, "shape", where));
     }
     const auto needed = byte_count(entry.dtype, entry.shape);
@@ -156,17 +156,17 @@ class SafetensorsParser {
   }
 
   const Json& field_of(const Json& entry, const char* field, const std::string& where) const {
-    const Json* const found = entry.find(field);
-    expect(found != nullptr, where, " has no ", field, ".");
+    const auto found = entry.find(field);
+    expect(found != entry.end(), where, " has no ", field, ".");
     return *found;
   }
 
   Index whole_number(const Json& value, const char* field, const std::string& where) const {
-    expect(value.is_whole(), where, ": ", field, " holds ", shown(value), ", expected a whole number.");
-    expect(value.is_natural(), where, ": ", field, " holds the negative number ", shown(value), ".");
-    const std::optional<Index> number = value.whole<Index>();
-    expect(number.has_value(), where, ": ", field, " holds ", shown(value), ", which is too large.");
-    return *number;
+    expect(value.is_number_integer(), where, ": ", field, " holds ", shown(value), ", expected a whole number.");
+    expect(value.is_number_unsigned(), where, ": ", field, " holds the negative number ", shown(value), ".");
+    const auto number = value.get<std::uint64_t>();
+    expect(std::in_range<Index>(number), where, ": ", field, " holds ", number, ", which is too large.");
+    return static_cast<Index>(number);
   }
 
   void check_coverage() {
@@ -189,7 +189,7 @@ class SafetensorsParser {
   /// A value for a message: arrays and objects by their kind, the rest as it stands.
   static std::string shown(const Json& value) {
     if (value.is_string()) {
-      return text("\"", printable(value.string()), "\"");
+      return text("\"", printable(value.get_ref<const std::string&>()), "\"");
     }
     return value.is_array() ? "an array" : value.is_object() ? "an object" : value.dump();
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -29,38 +28,21 @@ namespace detail {
 /// The first bytes of a file: the header's length, the header, and spaces so that the data begins at a multiple of 8.
 inline std::string safetensors_header(const std::string& file, const std::vector<TensorToWrite>& tensors,
                                       const std::map<std::string, std::string>& metadata) {
-  JsonWriter writer;
-  writer.open('{');
+  const auto quoted = [&](const std::string& name) { return dump_json<ArgumentError>(Json(name), file) + ":"; };
+  std::string json = "{";
   if (!metadata.empty()) {
-    writer.key("__metadata__");
-    writer.open('{');
-    for (const auto& [key, value] : metadata) {
-      writer.key(key);
-      writer.write(value);
-    }
-    writer.close('}');
+    json += quoted("__metadata__") + dump_json<ArgumentError>(Json(metadata), file);
   }
   std::size_t offset = 0;
-  const auto write_list = [&](const char* key, const auto& numbers) {
-    writer.key(key);
-    writer.open('[');
-    for (const auto number : numbers) {
-      writer.write(number);
-    }
-    writer.close(']');
-  };
   for (const TensorToWrite& tensor : tensors) {
-    writer.key(tensor.name);
-    writer.open('{');
-    write_list("data_offsets", std::array{offset, offset + tensor.bytes.size()});
-    writer.key("dtype");
-    writer.write(name_of(tensor.dtype));
-    write_list("shape", tensor.shape);
-    writer.close('}');
+    const Json entry = {{"dtype", std::string(name_of(tensor.dtype))},
+                        {"shape", tensor.shape},
+                        {"data_offsets", {offset, offset + tensor.bytes.size()}}};
+    json += json.size() > 1 ? "," : "";
+    json += quoted(tensor.name) + entry.dump();
     offset += tensor.bytes.size();
   }
-  writer.close('}');
-  std::string json = written_json<ArgumentError>(writer, file);
+  json += "}";
   json.resize((json.size() + 7) / 8 * 8, ' ');
   require<ArgumentError>(json.size() <= max_safetensors_header, file, ": the header would be ", json.size(),
                          " bytes long, at most ", max_safetensors_header, " are allowed.");

@@ -20,16 +20,12 @@ namespace detail {
 
 /// 16 or [16, 16], in the order height, width.
 inline ImageSize image_size_from(const Json& value, const std::string& key, const std::string& where) {
-  if (value.is_whole()) {
-    Index size = 0;
-    read_json(value, size, key, where);
-    return {size, size};
+  if (value.is_number_integer()) {
+    return {value.get<Index>(), value.get<Index>()};
   }
-  const bool pair = value.is_array() && value.size() == 2 && value[0].is_whole() && value[1].is_whole();
+  const bool pair = value.is_array() && value.size() == 2 && value[0].is_number_integer() && value[1].is_number_integer();
   require<ArgumentError>(pair, where, ": ", key, " = ", shown_json(value), ", expected an integer or [height, width].");
-  std::array<Index, 2> sizes{};
-  read_json(value, sizes, key, where);
-  return {sizes[0], sizes[1]};
+  return {value[0].get<Index>(), value[1].get<Index>()};
 }
 
 /// timm's arguments that say the same of all its models, and those whose meaning depends on the model.
@@ -152,10 +148,10 @@ std::string list_timm_presets() {
 template <class Config>
 bool read_timm_images(const Json& value, const std::string& key, const std::string& where, Config& config) {
   if (key == "input_size") {
-    require<ArgumentError>(value.is_array() && value.size() == 3 && value[0].is_whole(), where, ": ", key, " = ",
+    require<ArgumentError>(value.is_array() && value.size() == 3 && value[0].is_number_integer(), where, ": ", key, " = ",
                            shown_json(value), ", expected [channels, height, width].");
-    read_json(value[0], config.image_channels, key, where);
-    config.image = image_size_from(Json::Array{value[1], value[2]}, key, where);
+    config.image_channels = value[0].template get<Index>();
+    config.image = image_size_from(Json::array({value[1], value[2]}), key, where);
   } else if (key == "mean") {
     read_json(value, config.pixel_mean, key, where);
   } else if (key == "std") {
@@ -165,7 +161,7 @@ bool read_timm_images(const Json& value, const std::string& key, const std::stri
   } else if (key == "interpolation") {
     read_json(value, config.interpolation, key, where);
   } else if (key == "crop_mode") {
-    require<ArgumentError>(value == Json("center"), where, ": crop_mode = ", shown_json(value),
+    require<ArgumentError>(value == "center", where, ": crop_mode = ", shown_json(value),
                            ", expected \"center\", which is what image_input() cuts out.");
   } else {
     return false;
@@ -249,7 +245,7 @@ bool read_timm_argument(const std::string& key, const Json& value, const std::st
 /// The text of `key`; empty where it is absent or null.
 inline std::string timm_text(const Json& arguments, const char* key, const std::string& where) {
   std::string name;
-  if (const Json* const found = arguments.find(key); found != nullptr && !found->is_null()) {
+  if (const auto found = arguments.find(key); found != arguments.end() && !found->is_null()) {
     read_json(*found, name, key, where);
   }
   return name;
@@ -297,21 +293,21 @@ Config timm_config(std::string_view json, const std::string& where = "timm confi
       config.interpolation = Interpolation::bilinear;
     }
   }
-  if (const detail::Json* const described = arguments.find("pretrained_cfg")) {
+  if (const auto described = arguments.find("pretrained_cfg"); described != arguments.end()) {
     require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
                            ", expected an object.");
-    for (const auto& [key, value] : described->object()) {  // first, so that arguments override it
+    for (const auto& [key, value] : described->items()) {  // first, so that arguments override it
       detail::read_timm_images(value, key, where, config);
     }
   }
   const auto read_all = [&](const detail::Json& object) {
-    for (const auto& [key, value] : object.object()) {
+    for (const auto& [key, value] : object.items()) {
       require<ArgumentError>(detail::read_timm_argument(key, value, where, config, read), where, ": \"", printable(key),
                              "\" is not an argument of timm's ", Models::what, ".");
     }
   };
   read_all(arguments);
-  if (const detail::Json* const others = arguments.find("model_args"); others != nullptr && !others->is_null()) {
+  if (const auto others = arguments.find("model_args"); others != arguments.end() && !others->is_null()) {
     require<ArgumentError>(others->is_object(), where, ": model_args = ", detail::shown_json(*others), ", expected an object.");
     read_all(*others);
   }

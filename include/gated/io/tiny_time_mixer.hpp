@@ -28,7 +28,10 @@ class ForecasterFields {
     require<ArgumentError>(fields_.is_object(), where, ": expected a JSON object.");
   }
 
-  const Json* find(const char* key) const { return fields_.find(key); }
+  const Json* find(const char* key) const {
+    const auto found = fields_.find(key);
+    return found == fields_.end() ? nullptr : &*found;
+  }
   const Json* find_set(const char* key) const {
     const Json* const value = find(key);
     return value == nullptr || value->is_null() ? nullptr : value;
@@ -59,8 +62,7 @@ class ForecasterFields {
   void expect_model(const char* model, const char* architecture) const {
     expect("model_type", {model}, text("which is not the model \"", model, "\" that is built here.").c_str());
     const Json* const list = find_set("architectures");
-    const auto names = [&] { return std::count(list->array().begin(), list->array().end(), Json(architecture)) > 0; };
-    require<ArgumentError>(list == nullptr || (list->is_array() && names()), where_,
+    require<ArgumentError>(list == nullptr || std::find(list->begin(), list->end(), Json(architecture)) != list->end(), where_,
                            ": architectures = ", list == nullptr ? "" : shown_json(*list), ", of which only ", architecture,
                            " is built here.");
     expect("norm_mlp", {"LayerNorm"}, "expected \"LayerNorm\", the only norm that is built here.");
@@ -77,10 +79,10 @@ class ForecasterFields {
   }
   SeriesScaling scaling() const {
     const Json* const value = find("scaling");
-    if (value == nullptr || *value == Json("std") || *value == Json(true)) {
+    if (value == nullptr || *value == "std" || *value == true) {
       return SeriesScaling::standard;
     }
-    return *value == Json("mean") ? SeriesScaling::mean : SeriesScaling::none;
+    return *value == "mean" ? SeriesScaling::mean : SeriesScaling::none;
   }
   PatchPosition position() const {
     if (!get("use_positional_encoding", false)) {
