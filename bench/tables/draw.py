@@ -170,6 +170,19 @@ def crossover(table, _):
     return text
 
 
+def weights(table, _):
+    threads = sorted({n for q in table.values() for values in q.values() for n in values})
+    lines = ["| model | weights | MB |" + "".join(f" threads {n}: tokens/s | × float32 |" for n in threads),
+             "|---|---|---:|" + "---:|---:|" * len(threads)]
+    for name, q in table.items():
+        for quantity in q:
+            what, _, form = quantity.partition(" ")
+            if what == "tokens/s":
+                speeds = "".join(f" {figure(q[quantity][n])} | {q['x ' + form][n]:.2f} |" for n in threads)
+                lines.append(f"| {name} | {form} | {figure(q['MB ' + form][threads[0]])} |{speeds}")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables")
@@ -181,7 +194,7 @@ def main():
         os.makedirs(folder, exist_ok=True)
     if plt is None:
         print("no matplotlib: the plots are left out (Debian, Ubuntu: python3-matplotlib)")
-    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover):
+    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
                 file.write(draw(tables[draw.__name__], options.plots))

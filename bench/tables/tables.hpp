@@ -60,6 +60,9 @@ void table_of_threads(const TableOptions&);
 /// One thread and several, alone on the machine and beside a program that uses one processor.
 void table_of_busy_machines(const TableOptions&);
 
+/// Steps of streaming with weights in float, bf16 and int8, by threads.
+void table_of_weights(const TableOptions&);
+
 /// The forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 

@@ -8,21 +8,17 @@
 
 namespace text {
 
-/// The text so far, as a model remembers it, and what it expects next. `model` must outlive it and stay as it is: its weights
-/// are packed once.
+/// The text so far, as a model remembers it, and what it expects next. `model` and its `weights`, packed by prepare() or
+/// load_prepared(), must outlive it and stay as they are.
 ///
 /// A model that cannot serve every length slides: where the text would outgrow it, the state is made anew from the last half of
 /// the longest text that it can serve, so that each restart buys as many tokens as it read.
 template <class Model>
 class Context {
  public:
-  Context(const Model& model, int threads)
-      : model_(model),
-        prepared_(gated::prepare(model)),
-        workspace_(gated::Threads{threads}),
-        state_(model.start()),
-        logits_(1, 256) {
-    workspace_.use(prepared_);
+  Context(const Model& model, const gated::PreparedWeights<float>& weights, int threads)
+      : model_(model), workspace_(gated::Threads{threads}), state_(model.start()), logits_(1, 256) {
+    workspace_.use(weights);
   }
 
   /// Reads on. `tokens` must not be empty.
@@ -50,7 +46,6 @@ class Context {
   static constexpr std::size_t piece = 1024;  // of a long prompt: bounds the scratch memory
 
   const Model& model_;
-  gated::PreparedWeights<float> prepared_;
   gated::Workspace<float> workspace_;
   typename Model::State state_;
   gated::Matrix<float> logits_;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "gated/io/model_file.hpp"
-
 namespace text {
 
 namespace {
@@ -13,7 +11,8 @@ using gated::FileError, gated::Random, gated::require;
 
 template <class Model>
 ByteModel open_as(const std::filesystem::path& checkpoint) {
-  auto model = gated::load_model<Model>(checkpoint);
+  auto opened = gated::load_prepared<Model>(checkpoint);
+  const Model& model = opened.model;
   const auto& blocks = model.trunk.blocks;
   const bool causal = std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.config.causal; });
   const std::string name = checkpoint.string();
@@ -23,7 +22,13 @@ ByteModel open_as(const std::filesystem::path& checkpoint) {
                      ": the model has no head, so it predicts nothing; expected head.form = tied "
                      "or untied.");
   require<FileError>(causal, name, ": the model is not causal, so it cannot continue a text; expected causal = true.");
-  return model;
+  return opened;
+}
+
+template <class Model>
+ByteModel prepared(Model model) {
+  auto weights = gated::prepare(model);
+  return gated::PreparedModel<Model>{std::move(model), std::move(weights)};
 }
 
 }  // namespace
@@ -48,17 +53,17 @@ ByteModel open_model(const std::filesystem::path& checkpoint) {
 ByteModel random_model(std::string_view kind) {
   Random random(1);
   if (kind == "gmlp") {
-    return GmlpModel({.vocabulary = 256, .trunk = {.length = 512, .channels = 256, .hidden = 1024, .depth = 6, .causal = true}},
-                     random);
+    return prepared(GmlpModel(
+        {.vocabulary = 256, .trunk = {.length = 512, .channels = 256, .hidden = 1024, .depth = 6, .causal = true}}, random));
   }
-  return FlashModel({.vocabulary = 256,
-                     .position = gated::PositionForm::sinusoid,
-                     .trunk = {.depth = 6, .block = gated::flash_presets::lucidrains({.channels = 256})}},
-                    random);
+  return prepared(FlashModel({.vocabulary = 256,
+                              .position = gated::PositionForm::sinusoid,
+                              .trunk = {.depth = 6, .block = gated::flash_presets::lucidrains({.channels = 256})}},
+                             random));
 }
 
 void save(const ByteModel& model, const std::filesystem::path& path) {
-  std::visit([&](const auto& m) { gated::save_model(m, path); }, model);
+  std::visit([&](const auto& m) { gated::save_model(m.model, path); }, model);
 }
 
 }  // namespace text

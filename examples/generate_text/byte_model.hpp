@@ -5,23 +5,24 @@
 #include <variant>
 
 #include "gated/gated.hpp"
+#include "gated/io/prepared_model.hpp"
 
 namespace text {
 
 using GmlpModel = gated::GmlpLanguageModel<float>;
 using FlashModel = gated::FlashLanguageModel<float>;
 
-/// A causal language model whose tokens are the 256 bytes.
-using ByteModel = std::variant<GmlpModel, FlashModel>;
+/// A causal language model whose tokens are the 256 bytes, and its weights, packed.
+using ByteModel = std::variant<gated::PreparedModel<GmlpModel>, gated::PreparedModel<FlashModel>>;
 
-/// Opens a checkpoint that says in its metadata what it is. Errors: FileError, naming the file, for files that are broken or
-/// hold anything but a causal GmlpLanguageModel or FlashLanguageModel over bytes.
+/// Opens a checkpoint that says in its metadata what it is; weights in bf16 or int8 stay so. Errors: FileError, naming the
+/// file, for files that are broken or hold anything but a causal GmlpLanguageModel or FlashLanguageModel over bytes.
 ByteModel open_model(const std::filesystem::path& checkpoint);
 
 /// A small model with random weights, always the same: `kind` is "gmlp" or "flash".
 ByteModel random_model(std::string_view kind);
 
-/// Writes `model` so that open_model() finds everything in one file.
+/// Writes a `model` that random_model() made so that open_model() finds everything in one file.
 void save(const ByteModel& model, const std::filesystem::path& path);
 
 }  // namespace text

@@ -25,6 +25,12 @@ foreach(kind IN ITEMS flash gmlp)
   endif()
 endforeach()
 
+# Without a checkpoint, the one that comes with the example: ASCII, and words of the text that it has read.
+generate(0 "^400 tokens" --tokens 400)
+if(NOT text MATCHES "^[ -~\n]+$" OR NOT text MATCHES " (the|of|and|unto) ")
+  message(FATAL_ERROR "the model that comes with the example writes\n${text}")
+endif()
+
 # A gMLP slides past the length that it was built for; FLASH goes on.
 generate(0 "built for 512 tokens; 1 time it forgot all but the last 256.*520 tokens" ${FOLDER}/gmlp.safetensors --tokens 520)
 generate(0 "^520 tokens" ${FOLDER}/flash.safetensors --tokens 520)

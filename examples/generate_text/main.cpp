@@ -28,7 +28,8 @@ void write(const std::string& shown) {
 
 /// The whole use of the library: prefill the prompt, then sample a token, show it and step, again and again.
 template <class Model>
-int generate(const Model& model, const text::Options& options) {
+int generate(const gated::PreparedModel<Model>& opened, const text::Options& options) {
+  const Model& model = opened.model;
   text::SafeText safe;
   std::vector<Index> prompt;
   for (const char byte : options.prompt) {
@@ -38,7 +39,7 @@ int generate(const Model& model, const text::Options& options) {
   if (prompt.empty()) {
     prompt.push_back('\n');
   }
-  text::Context context(model, options.threads);
+  text::Context context(model, opened.weights, options.threads);
   const auto beginning = Clock::now();
   context.add(prompt);
   const double prefill = milliseconds_since(beginning);

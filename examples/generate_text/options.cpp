@@ -12,8 +12,8 @@ Options parse_options(int count, char** arguments) {
   CLI::App app(
       "Continues a text, byte by byte, with a gMLP or FLASH language model over bytes. Ctrl-C stops after the current byte.",
       "generate_text");
-  CLI::Option* const checkpoint =
-      examples::add_name(app, "checkpoint", options.checkpoint, "FILE.safetensors", "the model; or give --random");
+  CLI::Option* const checkpoint = examples::add_name(app, "checkpoint", options.checkpoint, "FILE.safetensors",
+                                                     "the model (one that has read the King James Bible)");
   app.add_option("--prompt", options.prompt, "the text to continue (a newline, which is not shown)");
   examples::add_number(app, "--tokens", options.tokens, gated::Index{0}, largest_index, "bytes to generate, 0 until Ctrl-C");
   examples::add_number(app, "--temperature", options.sampling.temperature, 0.0, 1e9,
@@ -27,15 +27,13 @@ Options parse_options(int count, char** arguments) {
   examples::add_threads(app, options.threads);
   CLI::Option* const random =
       app.add_option("--random", options.random,
-                     "no checkpoint: a small model with random weights, which shows\nthe speed and writes noise")
+                     "instead: a small model with random weights, which shows\nthe speed and writes noise")
           ->check(CLI::IsMember({"gmlp", "flash"}))
           ->excludes(checkpoint);
   examples::add_name(app, "--save", options.save, "FILE", "write that model as a checkpoint")->needs(random);
   examples::parse(app, count, arguments);
 
   require<UsageError>(options.sampling.top_p > 0, "--top-p: 0: expected more than 0, or no byte is left.");
-  require<UsageError>(!options.checkpoint.empty() || !options.random.empty(),
-                      "which checkpoint? Give one, or --random gmlp or --random flash.");
   return options;
 }
 

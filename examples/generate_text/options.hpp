@@ -10,9 +10,9 @@ namespace text {
 
 /// The command line.
 struct Options {
-  std::filesystem::path checkpoint;  ///< empty with `random`
-  std::string random;                ///< "gmlp" or "flash": a model with random weights instead of a checkpoint
-  std::filesystem::path save;        ///< where to write that model
+  std::filesystem::path checkpoint = GENERATE_TEXT_FOLDER "bible.int8.safetensors";
+  std::string random;          ///< "gmlp" or "flash": a model with random weights instead of a checkpoint
+  std::filesystem::path save;  ///< where to write that model
   std::string prompt;
   gated::Index tokens = 256;  ///< 0: until Ctrl-C
   gated::Sampling sampling{};
@@ -20,8 +20,8 @@ struct Options {
   int threads = 1;
 };
 
-/// Reads the command line. Errors: examples::UsageError for an unknown option, for a value that is missing or makes no sense,
-/// and unless there is either a checkpoint or --random.
+/// Reads the command line. Errors: examples::UsageError for an unknown option, and for a value that is missing or makes no
+/// sense.
 Options parse_options(int count, char** arguments);
 
 }  // namespace text

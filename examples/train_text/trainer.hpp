@@ -177,7 +177,8 @@ class Trainer {
     for (const char c : document.bytes.substr(document.held_out - before, before)) {
       prompt.push_back(static_cast<unsigned char>(c));
     }
-    Context context(training_.result(), 1);
+    const auto weights = gated::prepare(training_.result());
+    Context context(training_.result(), weights, 1);
     context.add(prompt);
     gated::Sampler<float> sampler(256, {.temperature = 0.8, .top_p = 0.95}, gated::Random(recipe_.corpus));
     SafeText safe;

@@ -16,3 +16,13 @@
 #if defined(__GNUC__) && !defined(__OPTIMIZE__) && !defined(GATED_ALLOW_UNOPTIMIZED)
 #warning "gated is compiled without optimisation, many times slower. Add -O2, or define GATED_ALLOW_UNOPTIMIZED."
 #endif
+
+#include <version>
+
+// Whether there are threads: bare metal has none, nor does WebAssembly unless it is asked to.
+#if (defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)) || defined(_LIBCPP_HAS_NO_THREADS) || \
+    (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__))
+#define GATED_HAS_THREADS 0
+#else
+#define GATED_HAS_THREADS 1
+#endif

@@ -1,14 +1,8 @@
 #pragma once
 
-#include <atomic>
+#include "gated/core/compiler.hpp"
 
-// Whether there are threads: bare metal has none, nor does WebAssembly unless it is asked to.
-#if (defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)) || defined(_LIBCPP_HAS_NO_THREADS) || \
-    (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__))
-#define GATED_HAS_THREADS 0
-#else
-#define GATED_HAS_THREADS 1
-#endif
+#include <atomic>
 
 #if GATED_HAS_THREADS
 #include <algorithm>

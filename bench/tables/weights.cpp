@@ -1,0 +1,88 @@
+#include <list>
+#include <numeric>
+
+#include "gated/models/prepare.hpp"
+#include "tables.hpp"
+
+namespace bench {
+
+namespace {
+
+using gated::Matrix, gated::WeightFormat;
+
+constexpr Index channels = 512;
+constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
+
+/// One step after another in one format: what memory lets a thread do, since each reads every weight once.
+template <class Model>
+struct Steps {
+  const Model& model;
+  gated::PreparedWeights<float> weights;
+  gated::Workspace<float> workspace;
+  gated::State<float> state, start;
+  Matrix<float> x = Matrix<float>::Random(1, channels), y = x;
+
+  Steps(const Model& m, WeightFormat format, int threads)
+      : model(m), weights(gated::prepare(m, format)), workspace(Threads{threads}), state(m.start()), start(state) {
+    workspace.use(weights);
+  }
+
+  /// The mean seconds of `tokens` steps from the beginning of a text, after as many that are not counted.
+  double operator()(Index tokens) {
+    double time = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+      state = start;
+      const double begin = seconds();
+      for (Index i = 0; i < tokens; ++i) {
+        model.extend(x, state, y, workspace);
+      }
+      time = seconds() - begin;
+    }
+    return time / static_cast<double>(tokens);
+  }
+};
+
+template <class Model>
+void measure(const TableOptions& options, const char* name, const typename Model::Config& config) {
+  gated::Random random(1);
+  const Model model(config, random);
+  const Index tokens = options.quick ? 2 : 32;
+  for (const auto threads : thread_counts()) {
+    std::list<Steps<Model>> steps;
+    std::vector<Measurement> measurements;
+    for (const WeightFormat format : formats) {
+      auto& one = steps.emplace_back(model, format, static_cast<int>(threads));
+      measurements.push_back([&one, tokens] { return one(tokens); });
+    }
+    const auto times = by_turns(options.quick ? 1 : 15, measurements);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const auto format = static_cast<std::size_t>(formats[i]);
+      const auto of_format = [&](const char* what) {
+        return std::string(what) + ' ' + std::string(gated::names_of(WeightFormat{})[format].second);
+      };
+      print_row("weights", name, threads, of_format("tokens/s"), 1 / median(times[i]));
+      print_row("weights", name, threads, of_format("x"), median(times[0]) / median(times[i]));
+      print_row("weights", name, threads, of_format("MB"),
+                megabytes(std::next(steps.begin(), static_cast<int>(i))->weights.bytes()));
+    }
+  }
+}
+
+}  // namespace
+
+void table_of_weights(const TableOptions& options) {
+  auto flash = flash_trunk(true);
+  gated::GmlpConfig gmlp{.length = 512,
+                         .channels = channels,
+                         .hidden = 6 * channels,
+                         .depth = 12,
+                         .spatial = gated::SpatialForm::toeplitz,
+                         .causal = true};
+  if (options.quick) {
+    flash.depth = gmlp.depth = 1;
+  }
+  measure<gated::Flash<float>>(options, "FLASH 12 layers", flash);
+  measure<gated::Gmlp<float>>(options, "gMLP 12 layers", gmlp);
+}
+
+}  // namespace bench

@@ -1,0 +1,27 @@
+# ctest runs this: a small file says what the model says, formats lose little, and wrong use is refused.
+
+include(${EXAMPLES}/common/expect_run.cmake)
+set(file ${FOLDER}/small.safetensors)
+
+# The scanned digits: as many are right in every format.
+expect_run(0 "images    359, held out.*float32[^\n]*98.33 %.*bf16[^\n]*98.33 %.*int8 [^\n]*98.33 %.*int8-rows[^\n]*98.33 %"
+  ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
+
+# A model of texts, in int8: what it holds can be rounded again without a loss.
+expect_run(0 "trunk.blocks.0.projection.hidden.weight.*saved .*small.safetensors" ${EXAMPLES}/generate_text/bible.int8.safetensors
+  --texts ${EXAMPLES}/generate_text/README.md --tensors --format int8 --out ${file})
+if(NOT said MATCHES "int8 [^\n]*0.00e\\+00 +0.00e\\+00 +100.00 %")
+  message(FATAL_ERROR "int8 rounded to int8 is another model:\n${said}")
+endif()
+file(SIZE ${EXAMPLES}/generate_text/bible.int8.safetensors before)
+file(SIZE ${file} after)
+if(NOT before EQUAL after)
+  message(FATAL_ERROR "${after} bytes, expected ${before}")
+endif()
+file(REMOVE ${file})
+
+expect_run(2 "small_weights: --images: the model is one of texts. Give --texts."
+  ${EXAMPLES}/generate_text/bible.int8.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
+expect_run(2 "--texts: the model is an image classifier. Give --images."
+  ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --texts ${EXAMPLES}/README.md)
+expect_run(2 "--out" ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --format int8)

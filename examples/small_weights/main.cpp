@@ -1,0 +1,181 @@
+// small_weights: what a model loses in bf16 and int8, and such a model as a file. See README.md.
+
+#include <cstdio>
+#include <functional>
+
+#include "common/labelled_images.hpp"
+#include "common/run_main.hpp"
+#include "distortion.hpp"
+#include "gated/gated.hpp"
+#include "gated/io/model_file.hpp"
+#include "options.hpp"
+#include "train_text/corpus.hpp"
+
+namespace {
+
+using gated::Index, gated::Matrix, gated::WeightFormat, gated::Workspace;
+using GmlpModel = gated::GmlpLanguageModel<float>;
+using FlashModel = gated::FlashLanguageModel<float>;
+using Classifier = gated::GmlpImageClassifier<float>;
+
+constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
+
+std::string name_of(WeightFormat format) {
+  return std::string(gated::names_of(format)[static_cast<std::size_t>(format)].second);
+}
+
+/// One line per tensor: for each format its signal to noise, the largest error and how much became 0.
+template <class Model>
+void print_tensors(const Model& model) {
+  std::printf("  tensor%*s", 49, "");
+  for (const WeightFormat format : formats) {
+    if (format != WeightFormat::float32) {
+      std::printf("  %9s dB   error    zero", name_of(format).c_str());
+    }
+  }
+  std::printf("\n");
+  gated::for_each_parameter(
+      [](const gated::ParameterInfo& info, auto values) {
+        if (!gated::may_be_small(info)) {
+          return;
+        }
+        const Index rows = info.shape[0], columns = info.shape.count() / rows;
+        std::printf("  %-42s %12s", info.path().c_str(), info.shape.describe().c_str());
+        for (const WeightFormat format : formats) {
+          if (format == WeightFormat::float32) {
+            continue;
+          }
+          const auto encoded = gated::EncodedWeight::of(values.data(), rows, columns, format);
+          gated::require<gated::FileError>(encoded.has_value(), info.path(), ": holds numbers that ", name_of(format),
+                                           " cannot.");
+          std::vector<float> rounded(values.size());
+          for (std::size_t i = 0; i < rounded.size(); ++i) {
+            rounded[i] = encoded->codes()(static_cast<Index>(i) / columns, static_cast<Index>(i) % columns);
+          }
+          const auto distortion = small::compare(values, rounded);
+          std::printf("  %12.1f %7.4f %5.2f %%", distortion.signal_to_noise, distortion.largest_error, 100 * distortion.lost);
+        }
+        std::printf("\n");
+      },
+      model);
+  std::printf("\n");
+}
+
+/// Prints a row for each format. `answers(model, workspace, f)` calls f(logits, what is right) for batches that do not depend
+/// on the model.
+template <class Model, class Answers>
+void print_answers(const Model& model, int threads, const char* last, const Answers& answers) {
+  std::printf("  %-10s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
+  std::vector<Matrix<float>> exact;
+  for (const WeightFormat format : formats) {
+    const auto weights = gated::prepare(model, format);
+    Workspace<float> workspace{gated::Threads{threads}};
+    workspace.use(weights);
+    small::AnswerDistortion distortion;
+    std::size_t batch = 0;
+    answers(model, workspace, [&](const Matrix<float>& logits, const std::vector<Index>& right) {
+      if (format == WeightFormat::float32) {
+        exact.push_back(logits);
+      }
+      const Matrix<float>& wanted = exact[batch++];
+      for (Index i = 0; i < logits.rows(); ++i) {
+        const auto row = [i](const Matrix<float>& x) {
+          return std::span<const float>(x.data() + i * x.cols(), static_cast<std::size_t>(x.cols()));
+        };
+        distortion.add(row(wanted), row(logits), right[static_cast<std::size_t>(i)]);
+      }
+    });
+    const bool texts = std::string_view(last) == "bits/byte";
+    std::printf("  %-10s %8.2f %13.2e %10.2e %9.2f %% %9.*f%s\n", name_of(format).c_str(),
+                static_cast<double>(weights.bytes()) / 1e6, distortion.logits_error(), distortion.divergence(),
+                100 * distortion.same_first(), texts ? 4 : 2, texts ? distortion.bits() : 100 * distortion.accuracy(),
+                texts ? "" : " %");
+  }
+}
+
+/// Each byte of what is held out but the first, predicted from up to 511 before it.
+template <class Model>
+void measure(const Model& model, const small::Options& options, const text::Corpus& corpus) {
+  const auto length = static_cast<std::size_t>(std::min<Index>(512, model.longest()));
+  std::printf("  texts     %zu files, %zu bytes held out\n\n", corpus.documents().size(), corpus.held_out_bytes());
+  print_answers(model, options.threads, "bits/byte", [&](const Model& m, Workspace<float>& workspace, const auto& f) {
+    for (const text::Document& document : corpus.documents()) {
+      std::vector<Index> bytes;
+      for (const char c : document.bytes.substr(document.held_out)) {
+        bytes.push_back(static_cast<unsigned char>(c));
+      }
+      for (std::size_t at = 0; at + 1 < bytes.size(); at += length) {
+        const std::size_t count = std::min(length, bytes.size() - 1 - at);
+        const auto from = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+        if constexpr (std::is_same_v<Model, GmlpModel>) {
+          if (count < length && model.config.trunk.length_policy != gated::LengthPolicy::slice) {
+            continue;
+          }
+        }
+        const gated::Tokens tokens(&*from, count);
+        f(m.forward(tokens, gated::Sequences::single(static_cast<Index>(count)), workspace),
+          std::vector<Index>(from + 1, from + 1 + static_cast<std::ptrdiff_t>(count)));
+      }
+    }
+  });
+}
+
+void measure(const Classifier& model, const small::Options& options) {
+  const auto images = digits::read_images(options.images, model.config, options.max_pixel, digits::Part::held_out);
+  std::printf("  images    %td, held out\n\n", images.count());
+  const Matrix<float> inputs = digits::inputs_from(images.pixels, model.config);
+  print_answers(model, options.threads, "right", [&](const Classifier& m, Workspace<float>& workspace, const auto& f) {
+    f(m.forward(inputs, workspace), images.labels);
+  });
+}
+
+template <class Model>
+int run_with(const gated::SafetensorsFile& file, const small::Options& options) {
+  const auto model = gated::load_model<Model>(file);
+  std::printf("  model     %s: %td parameters\n", options.model.filename().string().c_str(), gated::parameter_count(model));
+  if (options.tensors) {
+    print_tensors(model);
+  }
+  if constexpr (std::is_same_v<Model, Classifier>) {
+    gated::require<examples::UsageError>(options.texts.empty(), "--texts: the model is an image classifier. Give --images.");
+    if (!options.images.empty()) {
+      measure(model, options);
+    }
+  } else {
+    gated::require<examples::UsageError>(options.images.empty(), "--images: the model is one of texts. Give --texts.");
+    gated::require<gated::FileError>(model.config.vocabulary == 256 && model.head.has_value(), file.name(),
+                                     ": expected a language model over bytes with a head.");
+    if (!options.texts.empty()) {
+      measure(model, options, text::Corpus(text::text_files(options.texts)));
+    }
+  }
+  if (!options.out.empty()) {
+    for (const WeightFormat format : formats) {
+      if (name_of(format) == options.format) {
+        gated::save_model(model, options.out, format);
+      }
+    }
+    std::printf("\n  saved     %s: %.2f MB\n", options.out.string().c_str(),
+                static_cast<double>(std::filesystem::file_size(options.out)) / 1e6);
+  }
+  return 0;
+}
+
+int run(const small::Options& options) {
+  const gated::SafetensorsFile file(options.model);
+  const std::string architecture = gated::architecture_of(file);
+  if (architecture == GmlpModel::architecture) {
+    return run_with<GmlpModel>(file, options);
+  }
+  if (architecture == FlashModel::architecture) {
+    return run_with<FlashModel>(file, options);
+  }
+  return run_with<Classifier>(file, options);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return examples::run_main(
+      "small_weights", [&] { return small::parse_options(count, arguments); }, run);
+}
