@@ -1,5 +1,7 @@
-#define GATED_IS_COMPILING
 #include "gated/gated.hpp"
+
+#undef GATED_HELD
+#define GATED_HELD template
 
 namespace gated {
 GATED_HELD_MODELS(float)

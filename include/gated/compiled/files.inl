@@ -24,9 +24,7 @@
 
 namespace gated {
 
-#if !defined(GATED_IS_COMPILING)
 GATED_HELD_FILES(float)
 GATED_HELD_FILES(double)
-#endif
 
 }  // namespace gated

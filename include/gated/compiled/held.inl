@@ -1,9 +1,8 @@
-// What the library gated::compiled holds is declared `extern template` where a program links it, and instantiated in its own
-// units. No header of its own: gated.hpp and io/model_file.hpp end with it.
+// What the library gated::compiled holds is declared `extern template` where a program links it, and in the library's own units
+// too, each of which instantiates a part (cmake/compiled) and takes the rest from the others. No header of its own: gated.hpp and
+// io/model_file.hpp end with it.
 
-#if defined(GATED_IS_COMPILING)  // a unit of the library: see cmake/compiled
-#define GATED_HELD template
-#else
+#if !defined(GATED_HELD)
 #define GATED_HELD extern template
 #endif
 

@@ -42,13 +42,11 @@
 
 namespace gated {
 
-#if !defined(GATED_IS_COMPILING)
 GATED_HELD_OPS(float)
 GATED_HELD_OPS(double)
 GATED_HELD_LAYERS(float)
 GATED_HELD_LAYERS(double)
 GATED_HELD_MODELS(float)
 GATED_HELD_MODELS(double)
-#endif
 
 }  // namespace gated

@@ -67,16 +67,7 @@ struct TokenLayer {
   static_assert(computes_in<T>());
 
   /// y, which may be x.
-  void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
-    const auto& self = static_cast<const Derived&>(*this);
-    constexpr Where where(Derived::name, "forward");
-    expect_input(where, x);
-    expect_shape<T>(where, "y", y, detail::output_rows(self, x.rows()), self.out());
-    expect_apart<T>(where, x, y);
-    const auto frame = workspace.frame();
-    Batch<T> run(workspace, Sequences::single(x.rows()));
-    run(self, input_rows<T>(x), {}, Rows<T>(y));
-  }
+  void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const;
 
   /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
@@ -109,9 +100,7 @@ struct SequenceLayer {
   void initialize(Random& random) { initialize_sublayers(static_cast<Derived&>(*this), random); }
 
   /// y for all sequences at once; y may be x.
-  void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    run_forward(x, sequences, Mask(), y, workspace, OptionsOf<Derived, Batch<T>>());
-  }
+  void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const;
   /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace) const {
     Matrix<T> y(x.rows(), self().out());
@@ -138,10 +127,7 @@ struct SequenceLayer {
   /// The state before the first token of a sequence of up to `capacity` tokens; by default as many as the layer can serve.
   /// Errors: ArgumentError for a layer that cannot stream, because its outputs depend on later tokens, and for one that
   /// remembers every token where no capacity is known; ShapeError for more than the layer can serve.
-  State<T> start(Index capacity = State<T>::unlimited) const {
-    return Stream<T>::start(self(), Rows<T>(nullptr, 0, self().in(), self().in()),
-                            detail::checked_capacity({Derived::name, "start"}, self(), capacity));
-  }
+  State<T> start(Index capacity = State<T>::unlimited) const;
 
   /// The next tokens of a streamed sequence, one or many: y equals the same rows of forward() on the whole sequence, to the
   /// bit.
@@ -149,14 +135,7 @@ struct SequenceLayer {
   /// Errors: ShapeError for sizes and past the state's capacity, ArgumentError for a state of another configuration; the state
   /// is unchanged then. If memory runs out in a call that is not warm, start anew.
   /// Cost: no allocation when warm.
-  void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const {
-    constexpr Where where(Derived::name, "extend");
-    expect_columns<T>(where, "x", x, "channels", self().in());
-    expect_shape<T>(where, "y", y, x.rows(), self().out());
-    expect_apart<T>(where, x, y);
-    const auto no_input = Rows<T>(nullptr, 0, self().in(), self().in());
-    detail::run_stream<T>(where, self(), input_rows<T>(x), no_input, {}, state, y, workspace);
-  }
+  void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
 
   /// Raises ShapeError unless forward() takes x with these sequences and this mask.
   void expect_input(Where where, const ConstView<T>& x, const Sequences& sequences, Mask mask) const {
@@ -181,5 +160,41 @@ struct SequenceLayer {
  private:
   const Derived& self() const { return static_cast<const Derived&>(*this); }
 };
+
+// Defined outside of their classes, and so not `inline`: what gated::compiled holds of them is not compiled again by a program
+// that links it. Their bodies are most of what a model costs to compile.
+
+template <class Derived, class T>
+void TokenLayer<Derived, T>::forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
+  const auto& self = static_cast<const Derived&>(*this);
+  constexpr Where where(Derived::name, "forward");
+  expect_input(where, x);
+  expect_shape<T>(where, "y", y, detail::output_rows(self, x.rows()), self.out());
+  expect_apart<T>(where, x, y);
+  const auto frame = workspace.frame();
+  Batch<T> run(workspace, Sequences::single(x.rows()));
+  run(self, input_rows<T>(x), {}, Rows<T>(y));
+}
+
+template <class Derived, class T>
+void SequenceLayer<Derived, T>::forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
+  run_forward(x, sequences, Mask(), y, workspace, OptionsOf<Derived, Batch<T>>());
+}
+
+template <class Derived, class T>
+State<T> SequenceLayer<Derived, T>::start(Index capacity) const {
+  return Stream<T>::start(self(), Rows<T>(nullptr, 0, self().in(), self().in()),
+                          detail::checked_capacity({Derived::name, "start"}, self(), capacity));
+}
+
+template <class Derived, class T>
+void SequenceLayer<Derived, T>::extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const {
+  constexpr Where where(Derived::name, "extend");
+  expect_columns<T>(where, "x", x, "channels", self().in());
+  expect_shape<T>(where, "y", y, x.rows(), self().out());
+  expect_apart<T>(where, x, y);
+  const auto no_input = Rows<T>(nullptr, 0, self().in(), self().in());
+  detail::run_stream<T>(where, self(), input_rows<T>(x), no_input, {}, state, y, workspace);
+}
 
 }  // namespace gated
