@@ -91,8 +91,9 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
 
 /// Rotates each of `parts` in place by the positions of its rows, as an op: the first channels of each head, which lie side by
 /// side. Their gradients are rotated back in place. Nothing may have read the parts before, except what made them.
-/// `frequencies` must stay until the backward pass is over. Errors: ShapeError for rows that the sequences do not cover, or too
-/// few channels. Cost: N·r/2 sines and cosines.
+/// `frequencies` must stay until the backward pass is over.
+/// Errors: ShapeError for rows that the sequences do not cover, or too few channels.
+/// Cost: N·r/2 sines and cosines.
 template <class Run, class T, class... Parts>
 void rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index heads, const Parts&... parts) {
   if (layout == Rotary::none) {
