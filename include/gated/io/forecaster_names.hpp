@@ -84,6 +84,7 @@ inline NameMap forecaster_names(const char* origin, const std::string& encoder, 
 inline NameMap ttm_names(const ForecasterLayout& layout) {
   return detail::forecaster_names("granite-tsfm", "backbone.encoder.", layout);
 }
+/// The same for one of this configuration.
 inline NameMap ttm_names(const TinyTimeMixerConfig& config) { return ttm_names(forecaster_layout(config)); }
 
 /// The names of a PatchTSMixer's parameters in a file of transformers.
