@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gated/models/prepare.hpp"
 #include "gated/train/recording.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
@@ -66,6 +67,7 @@ struct Promises {
 /// * an observer sees each layer once and changes nothing;
 /// * a model that a file can hold is the same when read again, and value_count() is right;
 /// * weights that nobody has set are refused, each by its name; zeros that somebody has set are not;
+/// * weights in bf16 and int8 give the bits of the float layer that holds the rounded numbers;
 /// * what has another shape is refused by an error that names the layer, and nothing is written.
 ///
 /// Sequence layers are those of core/layer.hpp, or any with `forward(x, sequences, y, workspace)`; layers of single tokens have
@@ -114,6 +116,7 @@ struct Subject {
   virtual void expect_gradients(const Sequences& sequences, Mask mask, double tolerance) const = 0;
   virtual void expect_counted() const = 0;
   virtual void expect_saved(const std::function<Matrix<T>(const Subject&)>& result) const = 0;
+  virtual void expect_small(const std::function<Matrix<T>(const Subject&, Workspace<T>&)>& result) const = 0;
 };
 
 template <class Layer, class T = typename Layer::Scalar>
@@ -207,6 +210,19 @@ class SubjectOf final : public Subject<T> {
 #endif
   }
 
+  void expect_small([[maybe_unused]] const std::function<Matrix<T>(const Subject<T>&, Workspace<T>&)>& result) const override {
+    if constexpr (std::is_same_v<T, float>) {
+      for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8}) {
+        Layer rounded = layer_;
+        round_weights(rounded, format);
+        const auto weights = prepare(layer_, format);
+        Workspace<T> plain, small;
+        small.use(weights);
+        EXPECT_TRUE(same_bits(result(*this, small), result(SubjectOf(rounded), plain)));
+      }
+    }
+  }
+
  private:
   static Variable record_of(Tape<T>& tape, const Layer& layer, Variable x, const Sequences& sequences, Mask mask) {
     if constexpr (MixesTokens<Layer>) {
@@ -265,6 +281,8 @@ class PromiseChecks {
     promise("an observer sees each layer once and changes nothing", &PromiseChecks::observers_see_all);
     promise("value_count() is right", &PromiseChecks::values_are_counted);
     promise("a file holds all of a model", &PromiseChecks::files_hold_all);
+    promise("weights in a small format give the bits of the float layer that holds the rounded ones",
+            &PromiseChecks::small_weights_are_rounded_ones);
     promise("other shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {
       promise("gradients are those of central differences", &PromiseChecks::gradients_are_right);
@@ -700,6 +718,14 @@ class PromiseChecks {
 
   void files_hold_all() {
     subject_.expect_saved([this](const Subject<T>& subject) { return forward(subject, batch_.x, batch_.sequences); });
+  }
+
+  void small_weights_are_rounded_ones() {
+    subject_.expect_small([this](const Subject<T>& subject, Workspace<T>& workspace) {
+      Matrix<T> y(subject.rows(batch_.x.rows()), subject.out);
+      subject.forward(batch_.x, batch_.sequences, y, workspace, {});
+      return y;
+    });
   }
 
   // --- Refusals ---

@@ -56,9 +56,8 @@ void measure(const TableOptions& options, const char* name, const typename Model
     }
     const auto times = by_turns(options.quick ? 1 : 15, measurements);
     for (std::size_t i = 0; i < times.size(); ++i) {
-      const auto format = static_cast<std::size_t>(formats[i]);
       const auto of_format = [&](const char* what) {
-        return std::string(what) + ' ' + std::string(gated::names_of(WeightFormat{})[format].second);
+        return std::string(what) + ' ' + std::string(gated::name_of(formats[i]));
       };
       print_row("weights", name, threads, of_format("tokens/s"), 1 / median(times[i]));
       print_row("weights", name, threads, of_format("x"), median(times[0]) / median(times[i]));

@@ -20,9 +20,7 @@ using Classifier = gated::GmlpImageClassifier<float>;
 
 constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
 
-std::string name_of(WeightFormat format) {
-  return std::string(gated::names_of(format)[static_cast<std::size_t>(format)].second);
-}
+std::string name_of(WeightFormat format) { return std::string(gated::name_of(format)); }
 
 /// One line per tensor: for each format its signal to noise, the largest error and how much became 0.
 template <class Model>
@@ -49,9 +47,7 @@ void print_tensors(const Model& model) {
           gated::require<gated::FileError>(encoded.has_value(), info.path(), ": holds numbers that ", name_of(format),
                                            " cannot.");
           std::vector<float> rounded(values.size());
-          for (std::size_t i = 0; i < rounded.size(); ++i) {
-            rounded[i] = encoded->codes()(static_cast<Index>(i) / columns, static_cast<Index>(i) % columns);
-          }
+          encoded->codes().read(std::span<float>(rounded));
           const auto distortion = small::compare(values, rounded);
           std::printf("  %12.1f %7.4f %5.2f %%", distortion.signal_to_noise, distortion.largest_error, 100 * distortion.lost);
         }

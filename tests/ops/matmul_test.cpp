@@ -373,9 +373,7 @@ TEST(Matmul, CodesGiveTheBitsOfTheNumbersThatTheyStandForInEveryForm) {
           const auto encoded = EncodedWeight::of(weight.data(), columns, depth, format);
           ASSERT_TRUE(encoded.has_value());
           Matrix<float> rounded(columns, depth);
-          for (Index i = 0; i < weight.size(); ++i) {
-            rounded.data()[i] = encoded->codes()(i / depth, i % depth);
-          }
+          encoded->codes().read(std::span<float>(rounded.data(), static_cast<std::size_t>(rounded.size())));
           const auto prepared = prepare_codes(weight, *encoded);
           Workspace<float> plain, small;
           small.use(prepared);

@@ -110,7 +110,6 @@ class PreparedWeights {
     entries_.push_back({weight, numbers, packed, sample(weight, numbers)});
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& a, const Entry& b) { return std::less<>{}(a.weight, b.weight); });
-    is_small_ |= packed.is_small();
     return packed;
   }
 
@@ -123,8 +122,8 @@ class PreparedWeights {
     }
     const PackedWeight<T>& packed = found->packed;
     if (packed.panel != panel) {
-      require<ArgumentError>(!packed.is_small() && !is_elsewhere(*weight), "PreparedWeights: a weight of ", rows, " × ", columns,
-                             " was packed for other kernels. Call prepare(), or open the file, after use_kernels().");
+      require<ArgumentError>(!packed.is_small() && !is_elsewhere(*weight), "PreparedWeights: a weight of ", rows, " × ",
+                             columns, " was packed for other kernels. Call prepare(), or open the file, after use_kernels().");
       return {};
     }
     const Sample now = sample(weight, found->numbers);
@@ -137,7 +136,9 @@ class PreparedWeights {
   /// True if the matrix at `weight` is here.
   bool holds(const T* weight) const { return entry_of(weight) != nullptr; }
   /// True if some weights are here as codes.
-  bool is_small() const { return is_small_; }
+  bool is_small() const {
+    return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.packed.is_small(); });
+  }
 
   /// The matrices that were packed, and the bytes that they take.
   std::size_t count() const { return entries_.size(); }
@@ -181,7 +182,6 @@ class PreparedWeights {
   std::vector<AlignedMemory<std::byte>> blocks_;
   std::size_t free_ = 0;  // of the last block
   std::size_t size_ = 0;
-  bool is_small_ = false;
 };
 
 }  // namespace gated

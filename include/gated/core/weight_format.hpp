@@ -12,7 +12,7 @@
 
 #include "gated/core/matrix.hpp"
 #include "gated/core/parameters.hpp"
-#include "gated/core/words.hpp"
+#include "gated/core/settings.hpp"
 
 /// @file
 /// Formats that keep a weight in a half or a quarter of the memory.
@@ -82,6 +82,13 @@ struct WeightCodes {
     const std::byte* const code = codes + (row * columns + column) * code_bytes(format);
     const float s = scales == nullptr ? 0 : scale(row, column / scale_block(format, columns));
     return decode(format, code, &s);
+  }
+  /// All numbers, row by row.
+  template <class T>
+  void read(std::span<T> to) const {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      to[i] = static_cast<T>((*this)(static_cast<Index>(i) / columns, static_cast<Index>(i) % columns));
+    }
   }
 };
 
@@ -169,8 +176,8 @@ namespace detail {
 /// Raises ArgumentError for a small format of anything but float.
 template <class T>
 void expect_format(Where where, WeightFormat format) {
-  require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ",
-                         names_of(format)[static_cast<std::size_t>(format)].second, " are for models in float.");
+  require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ", name_of(format),
+                         " are for models in float.");
 }
 
 /// The codes of a parameter.
@@ -179,7 +186,7 @@ inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<c
   const Index rows = info.shape[0];
   auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);
   require<ArgumentError>(result.has_value(), where, ": ", info.path(), " holds numbers that are not finite, or too large for ",
-                         names_of(format)[static_cast<std::size_t>(format)].second, ".");
+                         name_of(format), ".");
   return std::move(*result);
 }
 

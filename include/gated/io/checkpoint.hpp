@@ -98,11 +98,7 @@ void read_parameter(const SafetensorsFile& file, const NameMap& names, const Par
     }
     const std::span<T> to = values.subspan(i * size, size);
     if (found->second.dtype == Dtype::I8) {
-      const WeightCodes codes = codes_in(file, found->first, parts[i].part, parts[i].parts);
-      for (std::size_t k = 0; k < size; ++k) {
-        const auto at = static_cast<Index>(k);
-        to[k] = static_cast<T>(codes(at / codes.columns, at % codes.columns));
-      }
+      codes_in(file, found->first, parts[i].part, parts[i].parts).read(to);
       continue;
     }
     const auto bytes = found->second.bytes;

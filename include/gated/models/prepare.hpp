@@ -101,11 +101,7 @@ void round_weights(Model& model, WeightFormat format) {
           if (format == WeightFormat::float32 || !may_be_small(info)) {
             return;
           }
-          const EncodedWeight encoded = detail::encoded("round_weights", info, values, format);
-          const WeightCodes codes = encoded.codes();
-          for (std::size_t i = 0; i < values.size(); ++i) {
-            values[i] = codes(static_cast<Index>(i) / codes.columns, static_cast<Index>(i) % codes.columns);
-          }
+          detail::encoded("round_weights", info, values, format).codes().read(values);
         },
         model);
   }
