@@ -1,5 +1,4 @@
 #include <list>
-#include <numeric>
 
 #include "gated/models/prepare.hpp"
 #include "tables.hpp"

@@ -72,10 +72,6 @@ class JoinedTensors {
   std::map<std::string, Joined> by_name_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// Raises FileError unless every parameter of `model` has its tensor, and every tensor its parameter.
 template <class Model>
 void expect_fit(Model& model, const SafetensorsFile& file, const NameMap& names) {
@@ -114,11 +110,11 @@ void read_parameter(const SafetensorsFile& file, const NameMap& names, const Par
 /// Strict: each parameter has a tensor of its shape and a floating type (F64, F32, F16, BF16, rounded to the model's scalar),
 /// or I8 with scales (io/weight_tensors.hpp), and each tensor a parameter, unless the map ignores it or ties it to another.
 /// Tensors that a model shares may stand in the file once, as Python's save_model() leaves them. Constants, such as rotary
-/// frequencies, are taken from files that store them and computed otherwise. Errors: one FileError of at most 12 lines that
-/// counts the missing, unexpected, mis-shaped and unconvertible tensors, shows the first of each, those that differ in the
-/// number of their block as one, and says by whom the file seems to be and which preset has its shapes. The model is unchanged
-/// then. ArgumentError if the map does not suit the model. Cost: one pass over the file; two where values might not fit (F64 to
-/// float).
+/// frequencies, are taken from files that store them and computed otherwise.
+/// Errors: one FileError of at most 12 lines that counts the missing, unexpected, mis-shaped and unconvertible tensors, shows
+/// the first of each, those that differ in the number of their block as one, and says by whom the file seems to be and which
+/// preset has its shapes. The model is unchanged then. ArgumentError if the map does not suit the model.
+/// Cost: one pass over the file; two where values might not fit (F64 to float).
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& map = {}) {
   const NameMap names = detail::as_in(file, map);
@@ -131,10 +127,10 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
 ///
 /// `dtype` is F64, F32, F16 or BF16; without it, the model's own. With a small format in `weights`, the matrices that it
 /// applies to are stored so instead (io/weight_tensors.hpp), in a half or a quarter of the bytes. `metadata` are texts of the
-/// caller's choice; those that load_model() needs, save_model() writes. The file is written completely or not at all. Errors:
-/// ArgumentError if a value is too large for `dtype` or, in a small format, not finite, if two parameters get one name, or if
-/// the model's weights are kept packed (load_prepared()); FileError if the file cannot be written. Cost: nothing but the header
-/// is copied, unless `dtype` differs from the model's.
+/// caller's choice; those that load_model() needs, save_model() writes. The file is written completely or not at all.
+/// Errors: ArgumentError if a value is too large for `dtype` or, in a small format, not finite, if two parameters get one name,
+/// or if the model's weights are kept packed (load_prepared()); FileError if the file cannot be written.
+/// Cost: nothing but the header is copied, unless a type differs from the model's.
 template <class Model>
 void save_parameters(const Model& model, const std::filesystem::path& path,
                      const std::map<std::string, std::string>& metadata = {}, const NameMap& names = {},

@@ -174,10 +174,10 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 ///
 /// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
 /// stochastic depth drops. A stream remembers v, capacity × C numbers, and where tiles are transformed as much again for their
-/// sums. An observer sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over. Cost:
-/// 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is expanded,
-/// and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond the tile;
-/// scratch of 8·N vectors a thread, three times that backward.
+/// sums. An observer sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
+/// Cost: 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
+/// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
+/// the tile; scratch of 8·N vectors a thread, three times that backward.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const typename Run::Rows& v, const Fused<Run>& given,
                               const typename Run::Place& to) {
