@@ -39,6 +39,15 @@ std::vector<TransformerBlockConfig> configs() {
     all.back().token_mixer.rotary_dimensions = causal ? 0 : 2;
     all.back().token_mixer.rotary_base = 100;
   }
+  for (const RelativeBiasForm form : {RelativeBiasForm::t5, RelativeBiasForm::toeplitz}) {
+    for (const bool causal : {false, true}) {
+      all.push_back(softmax);
+      all.back().token_mixer.causal = causal;
+      all.back().token_mixer.rotary = causal ? Rotary::half : Rotary::none;
+      all.back().token_mixer.relative_bias = form;
+      all.back().token_mixer.max_length = form == RelativeBiasForm::toeplitz ? 11 : 0;
+    }
+  }
   return all;
 }
 
@@ -97,6 +106,22 @@ TEST(TransformerBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
   }
 }
 
+/// The relative bias of a head: the head's table, by T5's bucket or by offset.
+template <class T>
+double literal_bias(const SelfAttention<T>& attention, Index head, Index i, Index j) {
+  const SelfAttentionConfig& c = attention.config;
+  const auto& table = attention.relative_bias.weight;
+  switch (c.relative_bias) {
+    case RelativeBiasForm::t5:
+      return static_cast<double>(table[head * 32 + t5_bucket(i - j, c.causal)]);
+    case RelativeBiasForm::toeplitz:
+      return static_cast<double>(table[head * (2 * c.max_length - 1) + c.max_length - 1 + j - i]);
+    case RelativeBiasForm::none:
+      break;
+  }
+  return 0;
+}
+
 /// The block, one score at a time.
 template <class T>
 Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
@@ -131,7 +156,8 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
             }
           }
           if (c.form == AttentionForm::softmax) {
-            weights(j) = c.causal && j > i ? 0.0 : std::exp(local / std::sqrt(static_cast<double>(w)));
+            local = local / std::sqrt(static_cast<double>(w)) + literal_bias(attention, head, i, j);
+            weights(j) = c.causal && j > i ? 0.0 : std::exp(local);
             continue;
           }
           const Index own = i / c.chunk, other = j / c.chunk;
@@ -206,6 +232,27 @@ TYPED_TEST(TransformerBlockOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftma
   }
 }
 
+TEST(TransformerBlock, HasARelativeBiasForEachHead) {
+  const auto biases = [](RelativeBiasForm form) {
+    const SelfAttentionConfig c{.channels = channels, .heads = heads, .relative_bias = form, .max_length = 9};
+    return SelfAttention<float>(c).relative_bias.weight.size();
+  };
+  EXPECT_EQ(biases(RelativeBiasForm::none), 0);
+  EXPECT_EQ(biases(RelativeBiasForm::t5), heads * 32);
+  EXPECT_EQ(biases(RelativeBiasForm::toeplitz), heads * 17);
+
+  Random random(1);
+  const TransformerBlock<float> toeplitz(
+      {.channels = channels,
+       .token_mixer = {.heads = heads, .causal = true, .relative_bias = RelativeBiasForm::toeplitz, .max_length = 9},
+       .channel_mixer = {.hidden = 20}},
+      random);
+  EXPECT_EQ(toeplitz.longest(), 9);
+  EXPECT_EQ(toeplitz.start().capacity(), 9);
+  EXPECT_TRUE(refuses<ShapeError>([&] { run(toeplitz, random_matrix<float>(10, channels, 2), Sequences::single(10)); },
+                                  "a sequence has 10 tokens, but the Toeplitz bias holds 9 positions"));
+}
+
 TEST(TransformerBlock, OfBertBaseHasItsParameters) {
   EXPECT_EQ(parameter_count(TransformerBlock<float>({.channels = 768})), 7087872);
 }
@@ -230,6 +277,15 @@ TEST(TransformerBlock, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(refuses<ArgumentError>(
       [] { SelfAttention<float>({.channels = 12, .heads = 3, .reduction = LinearReduction::own_chunk, .causal = true}); },
       "reduction = own_chunk needs causal = false"));
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [] {
+        SelfAttention<float>(
+            {.channels = 12, .heads = 3, .form = AttentionForm::mixed_chunk, .relative_bias = RelativeBiasForm::t5});
+      },
+      "Set form = softmax or relative_bias = none"));
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [] { SelfAttention<float>({.channels = 12, .heads = 3, .relative_bias = RelativeBiasForm::toeplitz}); },
+      "RelativeBias: max_length = 0"));
   EXPECT_TRUE(refuses<ArgumentError>([] { TransformerBlock<float>(configs()[0]).start(4); }, "causal = true"));
   EXPECT_TRUE(refuses<ArgumentError>([] { TransformerBlock<float>(configs()[5]).start(); }, "start(capacity)"));
 }

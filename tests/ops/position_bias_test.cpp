@@ -54,7 +54,7 @@ TEST(T5Bias, LooksUpTheBucketOfEachOffsetAndScales) {
   const Index n = 150;
   for (const bool causal : {false, true}) {
     std::vector<double> relative(2 * n - 1);
-    t5_bias<double>(table, 2.5, causal, 128, n, relative.data());
+    t5_bias<double>(table.data(), table.size(), 2.5, causal, 128, n, relative.data());
     for (Index i = 0; i < n; ++i) {
       for (Index j = 0; j < n; ++j) {
         ASSERT_EQ(relative[static_cast<std::size_t>(n - 1 + j - i)], table[t5_bucket(i - j, causal)] * 2.5) << i << ", " << j;

@@ -121,7 +121,7 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
     const auto q = run(offset_scale, parts.z, {.row = 0});  // N × S
     const auto k = run(offset_scale, parts.z, {.row = 1});  // N × S
     rotary.rotate(run, q, k);
-    const RelativeBiasTerms<T> relative = relative_bias.terms(run, tokens_seen(run), room(run));
+    const RelativeBiasTerms<T> relative = relative_bias.terms(run);
     const ScoreTerms terms{.mask = run.mask(),
                            .visible = mask_values<T>(run.mask(), run),
                            .relative = relative.values,
@@ -141,26 +141,6 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
     const T* relative;   // by offset
     Rows<const T> bias;  // query × key
   };
-
-  /// The positions that the relative bias must hold.
-  template <class Run>
-  Index tokens_seen(Run& run) const {
-    if constexpr (Run::streams) {
-      return run.position() + run.sequences().total();
-    } else {
-      return run.sequences().longest();
-    }
-  }
-
-  /// Those that it will have to hold, in a stream.
-  template <class Run>
-  static Index room(Run& run) {
-    if constexpr (Run::streams) {
-      return run.capacity();
-    } else {
-      return 0;
-    }
-  }
 
   /// How sequence b is scored.
   Scoring<T> scoring(const Sequences& sequences, Index b, const ScoreTerms& terms) const {

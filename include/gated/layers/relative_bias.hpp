@@ -23,17 +23,18 @@ enum class RelativeBiasForm {
 
 constexpr auto names_of(RelativeBiasForm) { return words_for<RelativeBiasForm>("none", "t5", "toeplitz"); }
 
-/// A relative bias by offset j - i: pointers to offset 0.
+/// A relative bias by offset j - i: pointers to offset 0 of the first head.
 template <class T>
 struct RelativeBiasTerms {
   const T* values = nullptr;  ///< nullptr for no bias
   T* gradient = nullptr;      ///< where its gradient is added up; nullptr if it is not trained
+  Index stride = 0;           ///< elements from one head to the next, of both
 };
 
-/// B_ij = table[bucket(i - j)] · scale (T5), or w[L-1 + (j-i)] (Toeplitz).
+/// B_ij = table[bucket(i - j)] · scale (T5), or w[L-1 + (j-i)] (Toeplitz), with numbers of its own for each head.
 ///
 /// Errors: ShapeError where more positions are asked for than a Toeplitz bias holds.
-/// Cost: O(N) for N × N scores.
+/// Cost: O(N) a head for N × N scores.
 template <class T>
 struct RelativeBias {
   using Scalar = T;
@@ -43,20 +44,22 @@ struct RelativeBias {
   RelativeBiasForm form = RelativeBiasForm::none;
   bool causal = false;
   T scale = T{1};
-  Vector<T> weight;  ///< T5: 32; Toeplitz: 2L-1
+  Index heads = 1;
+  Vector<T> weight;  ///< head by head; T5: 32, Toeplitz: 2L-1
 
   RelativeBias() = default;
-  RelativeBias(RelativeBiasForm form_, bool causal_, T scale_, Index max_length) : form(form_), causal(causal_), scale(scale_) {
+  RelativeBias(RelativeBiasForm form_, bool causal_, T scale_, Index max_length, Index heads_ = 1)
+      : form(form_), causal(causal_), scale(scale_), heads(heads_) {
     require<ArgumentError>(form != RelativeBiasForm::toeplitz || max_length > 0, "RelativeBias: max_length = ", max_length,
                            ", expected the number of positions that the Toeplitz bias is to hold.");
-    weight = Vector<T>::Zero(value_count(form, max_length).value());
+    weight = Vector<T>::Zero(value_count(form, max_length, heads).value());
   }
   /// The values in one of this form.
-  static Count value_count(RelativeBiasForm form, Index max_length) {
+  static Count value_count(RelativeBiasForm form, Index max_length, Index heads = 1) {
     if (form == RelativeBiasForm::toeplitz) {
-      return max_length > 0 ? Count(max_length) + (max_length - 1) : 0;
+      return max_length > 0 ? heads * (Count(max_length) + (max_length - 1)) : 0;
     }
-    return form == RelativeBiasForm::t5 ? buckets : 0;
+    return form == RelativeBiasForm::t5 ? heads * Count(buckets) : 0;
   }
 
   static constexpr auto fields() { return std::tuple{field("weight", &RelativeBias::weight, Role::position)}; }
@@ -65,7 +68,7 @@ struct RelativeBias {
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
   /// The most positions that it holds.
-  Index longest() const { return form == RelativeBiasForm::toeplitz ? (weight.size() + 1) / 2 : State<T>::unlimited; }
+  Index longest() const { return form == RelativeBiasForm::toeplitz ? (numbers() + 1) / 2 : State<T>::unlimited; }
 
   /// Raises ShapeError if `length` positions are more than the bias holds.
   void expect_length(Where where, Index length) const {
@@ -73,27 +76,46 @@ struct RelativeBias {
                         longest(), " positions. Build it with a larger max_length, or choose relative_bias = t5 or none.");
   }
 
-  /// The bias by offset j - i, a pointer to offset 0 that is valid up to ±(length - 1); nullptr without a bias. What is not
-  /// stored is computed into memory that `memory.take()` gives, such as a run's: for `room` positions if these are more, so
-  /// that a growing sequence takes as much each time.
+  /// The bias of the first head by offset j - i, a pointer to offset 0 that is valid up to ±(length - 1); nullptr without a
+  /// bias. The next head's is stride(length, room) further. What is not stored is computed into memory that `memory.take()`
+  /// gives, such as a run's: for `room` positions if these are more, so that a growing sequence takes as much each time.
   template <class Memory>
   const T* for_length(Index length, Memory& memory, Index room = 0) const {
     if (form == RelativeBiasForm::none || length == 0) {
       return nullptr;
     }
     if (form == RelativeBiasForm::toeplitz) {
-      return weight.data() + (weight.size() - 1) / 2;
+      return weight.data() + (numbers() - 1) / 2;
     }
-    T* const relative = memory.take(2 * std::max(length, room) - 1);
-    t5_bias<T>(weight, scale, causal, max_distance, length, relative);
+    const Index step = stride(length, room);
+    T* const relative = memory.take(heads * step);
+    for (Index head = 0; head < heads; ++head) {
+      t5_bias<T>(weight.data() + head * buckets, buckets, scale, causal, max_distance, length, relative + head * step);
+    }
     return relative + length - 1;
+  }
+
+  /// The elements from one head's bias to the next in for_length(length, …, room).
+  Index stride(Index length, Index room = 0) const {
+    return form == RelativeBiasForm::toeplitz ? numbers() : 2 * std::max(length, room) - 1;
+  }
+
+  /// The bias of all sequences of a run: see below.
+  template <class Run>
+  RelativeBiasTerms<T> terms(Run& run) const {
+    if constexpr (Run::streams) {
+      return form == RelativeBiasForm::none ? RelativeBiasTerms<T>()
+                                            : terms(run, run.position() + run.sequences().total(), run.capacity());
+    } else {
+      return terms(run, run.sequences().longest());
+    }
   }
 
   /// The bias of sequences of up to `length` tokens in a run. What its readers add up by offset goes to the Toeplitz weight
   /// itself, or to the T5 buckets, ∂table[bucket(-o)] += scale · ∂bias[o], in the order of the offsets. `room` as above.
   template <class Run>
   RelativeBiasTerms<T> terms(Run& run, Index length, Index room = 0) const {
-    RelativeBiasTerms<T> terms{for_length(length, run, room)};
+    RelativeBiasTerms<T> terms{.values = for_length(length, run, room), .stride = stride(length, room)};
     if constexpr (Run::records) {
       T* const to = run.gradient_of(weight.data());
       if (terms.values == nullptr || to == nullptr) {
@@ -103,15 +125,21 @@ struct RelativeBias {
         terms.gradient = to + (terms.values - weight.data());
         return terms;
       }
-      T* const sums = run.take(2 * length - 1);
-      std::fill(sums, sums + 2 * length - 1, T{0});
-      run.push([this, length, to, sums](auto&) {
-        t5_bias_backward<T>(weight.size(), scale, causal, max_distance, length, sums, to);
+      T* const sums = run.take(heads * terms.stride);
+      std::fill_n(sums, heads * terms.stride, T{0});
+      run.push([this, length, step = terms.stride, to, sums](auto&) {
+        for (Index head = 0; head < heads; ++head) {
+          t5_bias_backward<T>(buckets, scale, causal, max_distance, length, sums + head * step, to + head * buckets);
+        }
       });
       terms.gradient = sums + length - 1;
     }
     return terms;
   }
+
+ private:
+  /// Of a head.
+  Index numbers() const { return weight.size() / heads; }
 };
 
 }  // namespace gated

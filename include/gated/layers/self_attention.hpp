@@ -3,6 +3,7 @@
 #include "gated/core/settings.hpp"
 #include "gated/layers/linear.hpp"
 #include "gated/layers/offset_scale.hpp"
+#include "gated/layers/relative_bias.hpp"
 #include "gated/layers/rotary_embedding.hpp"
 #include "gated/ops/chunk_attention.hpp"
 
@@ -21,15 +22,17 @@ constexpr auto names_of(AttentionForm) { return words_for<AttentionForm>("softma
 
 /// The options of self-attention.
 struct SelfAttentionConfig {
-  Index channels = 0;                                ///< C
-  Index heads = 12;                                  ///< each C / heads wide
-  AttentionForm form = AttentionForm::softmax;       ///< how tokens are weighed
-  Index chunk = 256;                                 ///< c, of mixed-chunk attention
-  LinearReduction reduction = LinearReduction::sum;  ///< how mixed-chunk attention sums over chunks
-  bool causal = false;                               ///< tokens see no later ones
-  Rotary rotary = Rotary::none;                      ///< the positions of queries and keys, as angles; softmax only
-  Index rotary_dimensions = 0;                       ///< r, of each head; 0 for all
-  double rotary_base = 10000.0;                      ///< the longest wave is about 2π times this
+  Index channels = 0;                                       ///< C
+  Index heads = 12;                                         ///< each C / heads wide
+  AttentionForm form = AttentionForm::softmax;              ///< how tokens are weighed
+  Index chunk = 256;                                        ///< c, of mixed-chunk attention
+  LinearReduction reduction = LinearReduction::sum;         ///< how mixed-chunk attention sums over chunks
+  bool causal = false;                                      ///< tokens see no later ones
+  Rotary rotary = Rotary::none;                             ///< the positions of queries and keys, as angles; softmax only
+  Index rotary_dimensions = 0;                              ///< r, of each head; 0 for all
+  double rotary_base = 10000.0;                             ///< the longest wave is about 2π times this
+  RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B, learned for each head; softmax only
+  Index max_length = 0;                                     ///< L, the most positions of a Toeplitz bias
 
   Index width() const { return heads > 0 ? channels / heads : 0; }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : width(); }
@@ -39,7 +42,8 @@ struct SelfAttentionConfig {
     return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("form", &C::form),
                       setting("chunk", &C::chunk), setting("reduction", &C::reduction), setting("causal", &C::causal),
                       setting("rotary", &C::rotary), setting("rotary_dimensions", &C::rotary_dimensions),
-                      setting("rotary_base", &C::rotary_base));
+                      setting("rotary_base", &C::rotary_base), setting("relative_bias", &C::relative_bias),
+                      setting("max_length", &C::max_length));
   }
 };
 
@@ -48,10 +52,12 @@ struct SelfAttentionConfig {
 /// With mixed-chunk attention each head of width w computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a
 /// chunk; the queries and keys of the global part are scaled and shifted copies of the local ones (arXiv:2202.10447, §4; the
 /// paper gives no code for this baseline). With `rotary`, queries and keys are rotated by position, head by head
-/// (arXiv:2104.09864). A mask holds a 0 or 1 per row: masked tokens are not attended to. In a body,
+/// (arXiv:2104.09864). With `relative_bias`, A = softmax(q kᵀ / √w + B) with B_ij by the distance of key and query, as in T5
+/// (arXiv:1910.10683), or one number per offset. A mask holds a 0 or 1 per row: masked tokens are not attended to. In a body,
 /// run(layer, x, {.residual = …}): see Fused.
 /// Shapes: x and y are rows × C; y may be x.
-/// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError when run.
+/// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError when run, also for more positions than a
+/// Toeplitz bias holds.
 /// Cost: 8·rows·C² + 4·N²·C flops a sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk attention. A stream's state has
 /// capacity × 2C numbers, or C·w + 3·c·C.
 template <class T>
@@ -68,6 +74,7 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
   Linear<T> qkv;             ///< 3C × C: the rows of q, then k, then v, each head by head
   OffsetScale<T> global_qk;  ///< rows q, k; mixed-chunk only
   RotaryEmbedding<T> rotary;
+  RelativeBias<T> relative_bias;
   Linear<T> proj_out;  ///< W_o: C × C
 
   SelfAttention() = default;
@@ -80,8 +87,12 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
     require<ArgumentError>(c.rotary == Rotary::none || (c.form == AttentionForm::softmax && c.rotated() <= c.width()), name,
                            ": rotary_dimensions = ", c.rotary_dimensions, " of heads that are ", c.width(),
                            " wide, expected no more than these, and form = softmax.");
+    require<ArgumentError>(c.relative_bias == RelativeBiasForm::none || c.form == AttentionForm::softmax, name,
+                           ": a relative bias joins the scores of a softmax; mixed-chunk attention has none. Set "
+                           "form = softmax or relative_bias = none.");
     qkv = Linear<T>(c.channels, 3 * c.channels);
     rotary = RotaryEmbedding<T>(c.rotary, c.rotated(), c.rotary_base);
+    relative_bias = RelativeBias<T>(c.relative_bias, c.causal, T{1}, c.max_length, c.heads);
     if (c.form == AttentionForm::mixed_chunk) {
       global_qk = OffsetScale<T>(2, c.channels, true);
       global_qk.weight.setOnes();
@@ -95,25 +106,29 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
     const Count channels = c.channels;
     return Linear<T>::value_count(channels, 3 * channels) +
            (c.form == AttentionForm::mixed_chunk ? OffsetScale<T>::value_count(2, channels, true) : 0) +
-           RotaryEmbedding<T>::value_count(c.rotary, c.rotated()) + Linear<T>::value_count(channels, channels);
+           RotaryEmbedding<T>::value_count(c.rotary, c.rotated()) +
+           RelativeBias<T>::value_count(c.relative_bias, c.max_length, c.heads) + Linear<T>::value_count(channels, channels);
   }
 
   static constexpr auto fields() {
     using A = SelfAttention;
     return std::tuple(field("qkv", &A::qkv), field("global_qk", &A::global_qk), field("rotary", &A::rotary),
-                      field("proj_out", &A::proj_out));
+                      field("relative_bias", &A::relative_bias), field("proj_out", &A::proj_out));
   }
 
   void initialize(Random& random) {
     qkv.initialize(random);
+    relative_bias.initialize(random);
     proj_out.initialize(random);
   }
 
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
+  Index longest() const { return relative_bias.longest(); }
   /// True if no output depends on a later token.
   bool is_causal() const { return config.causal; }
   void check(Where where, const Sequences& sequences, Mask mask) const {
+    relative_bias.expect_length(where, sequences.longest());
     expect_mask(where, mask, sequences, config.form == AttentionForm::softmax);
   }
 
@@ -152,13 +167,17 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
     rotary.rotate_heads(run, heads, q, k);
     const T* const visible = mask_values<T>(run.mask(), run);
     const T scale = T{1} / std::sqrt(static_cast<T>(channels / heads));
-    const auto scoring_of = [this, scale, visible](const Sequences& sequences, Index b) {
+    const RelativeBiasTerms<T> relative = relative_bias.terms(run);
+    const auto scoring_of = [this, scale, visible, values = relative.values](const Sequences& sequences, Index b) {
       return Scoring<T>{.kernel = ScoreKernel::softmax,
                         .scale = scale,
                         .causal = config.causal,
+                        .relative = values,
                         .keys = visible == nullptr ? nullptr : visible + sequences.offset(b)};
     };
-    return attend(run, AttentionInputs<Run>{.q = q, .k = k, .v = v, .heads = heads}, scoring_of, Fused<Run>(), {});
+    const AttentionInputs<Run> inputs{
+        .q = q, .k = k, .v = v, .heads = heads, .relative_gradient = relative.gradient, .relative_stride = relative.stride};
+    return attend(run, inputs, scoring_of, Fused<Run>(), {});
   }
 };
 

@@ -82,7 +82,21 @@ struct AttentionInputs {
   Index heads = 1;
   const Sequences* others = nullptr;                  ///< the split of k and v; nullptr for the run's own
   typename Run::Scalar* relative_gradient = nullptr;  ///< as in AttentionGradient, of all sequences together
+  Index relative_stride = 0;                          ///< from a head's relative bias, and its gradient, to the next one's
 };
+
+namespace detail {
+
+/// What scores one of several heads, each of which has a relative bias of its own if there is one.
+template <class T, class Run>
+Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, Index head) {
+  if (scoring.relative != nullptr) {
+    scoring.relative += head * in.relative_stride;
+  }
+  return scoring;
+}
+
+}  // namespace detail
 
 /// y = (A ⊙ D) v and what `fused` adds, for each sequence b and head, with A as `scoring_of(sequences, b)` says, `sequences`
 /// being the split of the keys, and the mask D of attention dropout: it comes after kernel and masks, as in lucidrains' models.
@@ -102,8 +116,8 @@ typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const Scorin
                            const DropoutMask<T>& dropout) {
     const Rows<T> q = run[in.q], place = run[y];
     for (Index b = 0; b < queries.count() && place.count > 0; ++b) {
-      Scoring<T> scoring = scoring_of(others, b);
       for (Index head = 0; head < heads; ++head) {
+        Scoring<T> scoring = detail::of_head(scoring_of(others, b), in, head);
         scoring.dropout = dropout.at(b * heads + head);
         const Rows<T> out = detail::head_of(place, queries, b, head, heads);
         WeightsWatcher<T> watch;
@@ -133,13 +147,14 @@ typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const Scorin
       const Rows<T> dq = accumulator(back, in.q), dk = accumulator(back, in.k), dv = accumulator(back, in.v);
       const Sequences of_q = back.sequences(queries), of_k = back.sequences(others);
       for (Index b = 0; b < of_q.count(); ++b) {
-        Scoring<T> scoring = scoring_of(of_k, b);
         for (Index head = 0; head < in.heads; ++head) {
+          Scoring<T> scoring = detail::of_head(scoring_of(of_k, b), in, head);
+          T* const relative = in.relative_gradient == nullptr ? nullptr : in.relative_gradient + head * in.relative_stride;
           scoring.dropout = dropout.at(b * in.heads + head);
           const auto query = [&](const Rows<T>& x) { return detail::head_of(x, of_q, b, head, in.heads); };
           const auto key = [&](const Rows<T>& x) { return detail::head_of(x, of_k, b, head, in.heads); };
-          attend_backward<T>(query(q), key(k), key(v), query(dz), 0, scoring,
-                             {query(dq), key(dk), key(dv), in.relative_gradient}, back.workspace());
+          attend_backward<T>(query(q), key(k), key(v), query(dz), 0, scoring, {query(dq), key(dk), key(dv), relative},
+                             back.workspace());
         }
       }
     });
@@ -149,7 +164,8 @@ typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const Scorin
     keys.middleRows(first, run.count(in.q)) = run[in.k];
     values.middleRows(first, run.count(in.q)) = run[in.v];
     run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()));
-    forward(run.sequences(), Sequences::single(seen), Rows<T>(keys).middle(0, seen), Rows<T>(values).middle(0, seen), first, {});
+    forward(run.sequences(), Sequences::single(seen), Rows<T>(keys).middle(0, seen), Rows<T>(values).middle(0, seen), first,
+            {});
   } else {
     forward(run.sequences(), in.others == nullptr ? run.sequences() : *in.others, in.k, in.v, 0, {});
   }

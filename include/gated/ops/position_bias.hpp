@@ -39,11 +39,11 @@ inline Index t5_bucket(Index m, bool causal, Index buckets = 32, Index max_dista
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }
 
-/// relative[n-1 + (j-i)] = table[t5_bucket(i - j)] · scale.
+/// relative[n-1 + (j-i)] = table[t5_bucket(i - j)] · scale, with a table of `buckets` numbers.
 template <class T>
-void t5_bias(const Vector<T>& table, T scale, bool causal, Index max_distance, Index n, T* relative) {
+void t5_bias(const T* table, Index buckets, T scale, bool causal, Index max_distance, Index n, T* relative) {
   for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
-    relative[n - 1 + offset] = table[t5_bucket(-offset, causal, table.size(), max_distance)] * scale;
+    relative[n - 1 + offset] = table[t5_bucket(-offset, causal, buckets, max_distance)] * scale;
   }
 }
 
