@@ -1,6 +1,5 @@
 #include "byte_model.hpp"
 
-#include <algorithm>
 #include <string>
 
 namespace text {
@@ -13,15 +12,14 @@ template <class Model>
 ByteModel open_as(const std::filesystem::path& checkpoint) {
   auto opened = gated::load_prepared<Model>(checkpoint);
   const Model& model = opened.model;
-  const auto& blocks = model.trunk.blocks;
-  const bool causal = std::all_of(blocks.begin(), blocks.end(), [](const auto& block) { return block.config.causal; });
   const std::string name = checkpoint.string();
+  require<FileError>(model.is_causal(), name,
+                     ": the model is not causal, so it cannot continue a text; expected causal = true.");
   require<FileError>(model.config.vocabulary == 256, name, ": the model has a vocabulary of ", model.config.vocabulary,
                      ", expected 256, the bytes.");
   require<FileError>(model.head.has_value(), name,
                      ": the model has no head, so it predicts nothing; expected head.form = tied "
                      "or untied.");
-  require<FileError>(causal, name, ": the model is not causal, so it cannot continue a text; expected causal = true.");
   return opened;
 }
 
@@ -43,10 +41,17 @@ ByteModel open_model(const std::filesystem::path& checkpoint) {
   if (architecture == FlashModel::architecture) {
     return open_as<FlashModel>(checkpoint);
   }
+  if (architecture == GauModel::architecture) {
+    return open_as<GauModel>(checkpoint);
+  }
+  if (architecture == TransformerModel::architecture) {
+    return open_as<TransformerModel>(checkpoint);
+  }
   gated::raise<FileError>(file.name(), ": the file ",
                           architecture.empty() ? "does not say in its metadata what it holds"
                                                : "holds a \"" + gated::printable(architecture) + "\"",
-                          ", expected \"", GmlpModel::architecture, "\" or \"", FlashModel::architecture,
+                          ", expected \"", GmlpModel::architecture, "\", \"", FlashModel::architecture, "\", \"",
+                          GauModel::architecture, "\" or \"", TransformerModel::architecture,
                           "\", as save_model() writes them.");
 }
 

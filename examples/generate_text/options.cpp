@@ -10,7 +10,8 @@ Options parse_options(int count, char** arguments) {
   constexpr auto largest_index = std::numeric_limits<gated::Index>::max();
   Options options;
   CLI::App app(
-      "Continues a text, byte by byte, with a gMLP or FLASH language model over bytes. Ctrl-C stops after the current byte.",
+      "Continues a text, byte by byte, with a language model over bytes that train_text has made. Ctrl-C stops after the "
+      "current byte.",
       "generate_text");
   CLI::Option* const checkpoint = examples::add_name(app, "checkpoint", options.checkpoint, "FILE.safetensors",
                                                      "the model (one that has read the King James Bible)");

@@ -1,68 +1,112 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 #include <vector>
 
 #include "corpus.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/core/workspace.hpp"
-#include "gated/layers/embedding.hpp"
+#include "gated/train/loss.hpp"
+#include "gated/train/masked_tokens.hpp"
+#include "models.hpp"
 
 namespace text {
 
-/// How well `model` predicts what was held out: the mean of -log2 p over these bytes, in bits.
+/// Adds up how well `model` predicts bytes: the mean of -log2 p, in bits.
+template <class Model>
+class BitMeter {
+ public:
+  BitMeter(const Model& model, gated::Workspace<float>& workspace) : model_(model), workspace_(workspace) {}
+
+  /// A sequence, and for each of its rows the byte that it should say, or none.
+  void add(const std::vector<gated::Index>& tokens, const std::vector<gated::Index>& targets) {
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    targets_.insert(targets_.end(), targets.begin(), targets.end());
+    lengths_.push_back(static_cast<gated::Index>(tokens.size()));
+    if (tokens_.size() >= 4096) {
+      measure();
+    }
+  }
+
+  double bits() {
+    if (!tokens_.empty()) {
+      measure();
+    }
+    return loss_.mean / std::numbers::ln2;
+  }
+
+ private:
+  void measure() {
+    const auto logits = model_.forward(tokens_, gated::Sequences::of_lengths(lengths_), workspace_);
+    loss_ = loss_ + gated::cross_entropy(logits, targets_);
+    tokens_.clear();
+    targets_.clear();
+    lengths_.clear();
+  }
+
+  const Model& model_;
+  gated::Workspace<float>& workspace_;
+  std::vector<gated::Index> tokens_, targets_, lengths_;
+  gated::MeanLoss loss_;
+};
+
+inline std::vector<gated::Index> bytes_of(std::string_view text) {
+  std::vector<gated::Index> tokens;
+  for (const char c : text) {
+    tokens.push_back(static_cast<unsigned char>(c));
+  }
+  return tokens;
+}
+
+/// A text of its own with bytes masked, as the models of --mlm learn to fill in.
+inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Sequences& sequences, gated::Random& random) {
+  return gated::mask_tokens(tokens, sequences, {.mask_token = mask_token, .vocabulary = mask_token + 1}, random);
+}
+
+/// How well `model` predicts what was held out.
 ///
 /// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or all that there are: they are read
 /// in strides of `length` / 2, each after as much as makes a sequence full. Of these strides only every `every`-th counts.
+/// With `mlm` the masked bytes of the strides are predicted instead, always the same ones.
 template <class Model>
-double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, std::size_t every,
+double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, bool mlm, std::size_t every,
                      gated::Workspace<float>& workspace) {
   using gated::Index;
+  constexpr Index ignored = gated::CrossEntropyOptions{}.ignored;
   const auto longest = static_cast<std::size_t>(length), stride = std::max<std::size_t>(longest / 2, 1);
-  std::vector<Index> tokens, lengths;
-  std::vector<std::pair<Index, unsigned char>> wanted;  // rows of logits, and the bytes that they should predict
-  double bits = 0;
-  std::size_t bytes = 0, strides = 0;
-
-  const auto measure = [&] {
-    const auto logits = model.forward(tokens, gated::Sequences::of_lengths(lengths), workspace);
-    for (const auto& [row, byte] : wanted) {
-      const auto scores = logits.row(row).template cast<double>();
-      const double largest = scores.maxCoeff();
-      bits += (largest + std::log((scores.array() - largest).exp().sum()) - scores(byte)) / std::numbers::ln2;
-    }
-    bytes += wanted.size();
-    tokens.clear();
-    lengths.clear();
-    wanted.clear();
-  };
-
+  BitMeter<Model> meter(model, workspace);
+  gated::Random random(corpus.fingerprint());
+  std::size_t strides = 0;
   for (const Document& document : corpus.documents()) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(document.bytes[i]); };
-    for (std::size_t first = document.held_out; first < document.bytes.size(); first += stride) {
+    const std::string_view bytes = document.bytes;
+    for (std::size_t first = document.held_out; first < bytes.size(); first += stride) {
       if (strides++ % every != 0) {
         continue;
       }
-      const std::size_t end = std::min(first + stride, document.bytes.size());  // predicts the bytes first … end - 1
-      const std::size_t begin = end - 1 - std::min(longest, end - 1);           // from the bytes begin … end - 2
-      lengths.push_back(static_cast<Index>(end - 1 - begin));
-      for (std::size_t i = begin; i + 1 < end; ++i) {
-        if (i + 1 >= first) {
-          wanted.emplace_back(static_cast<Index>(tokens.size()), byte(i + 1));
+      const std::size_t end = std::min(first + stride, bytes.size());  // predicts the bytes first … end - 1
+      std::vector<Index> targets;
+      if (mlm) {
+        const std::size_t begin = end - std::min(longest, end);  // from those around them
+        std::vector<Index> tokens = bytes_of(bytes.substr(begin, end - begin));
+        targets.assign(tokens.size(), ignored);
+        const auto masked = masked_bytes(gated::Tokens(tokens).subspan(first - begin),
+                                         gated::Sequences::single(static_cast<Index>(end - first)), random);
+        std::copy(masked.tokens.begin(), masked.tokens.end(), tokens.begin() + static_cast<Index>(first - begin));
+        for (std::size_t i = 0; i < masked.rows.size(); ++i) {
+          targets[first - begin + static_cast<std::size_t>(masked.rows[i])] = masked.targets[i];
         }
-        tokens.push_back(byte(i));
+        meter.add(tokens, targets);
+        continue;
       }
-      if (tokens.size() >= 4096) {
-        measure();
-      }
+      const std::size_t begin = end - 1 - std::min(longest, end - 1);  // from the bytes begin … end - 2
+      const std::vector<Index> tokens = bytes_of(bytes.substr(begin, end - 1 - begin));
+      targets = bytes_of(bytes.substr(begin + 1, end - 1 - begin));
+      std::fill_n(targets.begin(), first - std::min(first, begin + 1), ignored);
+      meter.add(tokens, targets);
     }
   }
-  if (!tokens.empty()) {
-    measure();
-  }
-  return bits / static_cast<double>(bytes);
+  return meter.bits();
 }
 
 }  // namespace text

@@ -1,7 +1,7 @@
 #include "models.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 #include "gated/models/gau_presets.hpp"
 
@@ -11,11 +11,10 @@ namespace {
 
 using gated::ArgumentError, gated::Index;
 
-/// The multiple of 16 for which a model of `config_of(width)` has the number of parameters nearest to `wanted`. They grow
+/// The multiple of `step` for which a model of `config_of(width)` has the number of parameters nearest to `wanted`. They grow
 /// linearly with the width.
 template <class Model, class ConfigOf>
-Index fitting_width(Index wanted, const ConfigOf& config_of) {
-  constexpr Index step = 16;
+Index fitting_width(Index wanted, const ConfigOf& config_of, Index step = 16) {
   const Index narrowest = Model::value_count(config_of(step)).value();
   const Index growth = Model::value_count(config_of(2 * step)).value() - narrowest;
   gated::require<ArgumentError>(wanted >= narrowest, "--parameters ", wanted, ": expected at least ", narrowest,
@@ -25,28 +24,59 @@ Index fitting_width(Index wanted, const ConfigOf& config_of) {
 
 }  // namespace
 
-gated::GmlpLanguageModelConfig gmlp_config(const Options& options, Index attention) {
+gated::GmlpLanguageModelConfig gmlp_config(const Options& options) {
   const auto config_of = [&](Index width) {
-    return gated::GmlpLanguageModelConfig{.vocabulary = 256,
-                                          .trunk = {.length = options.length,
-                                                    .channels = options.channels,
-                                                    .hidden = width,
-                                                    .depth = options.depth,
-                                                    .spatial = gated::SpatialForm::toeplitz,
-                                                    .causal = true,
-                                                    .attention = attention}};
+    return gated::GmlpLanguageModelConfig{
+        .vocabulary = vocabulary_of(options),
+        .trunk = {.length = options.length,
+                  .channels = options.channels,
+                  .hidden = width,
+                  .depth = options.depth,
+                  .gate = options.gate,
+                  .spatial = options.spatial,
+                  .length_policy = options.mlm ? gated::LengthPolicy::slice : gated::LengthPolicy::exact,
+                  .causal = !options.mlm,
+                  .heads = options.heads,
+                  .attention = options.attention}};
   };
-  return config_of(fitting_width<GmlpModel>(options.parameters, config_of));
+  return config_of(fitting_width<GmlpModel>(options.parameters, config_of, std::lcm(Index{16}, 2 * options.heads)));
 }
 
 gated::FlashLanguageModelConfig flash_config(const Options& options) {
   const auto config_of = [&](Index width) {
     auto layer = gated::flash_presets::lucidrains(
-        {.channels = options.channels, .query_key = 64, .chunk = std::min<Index>(options.length, 64)});
+        {.channels = options.channels, .query_key = 64, .chunk = std::min<Index>(options.length, 64), .causal = !options.mlm});
     layer.value = width;
-    return gated::FlashLanguageModelConfig{.vocabulary = 256, .trunk = {.depth = options.depth, .block = layer}};
+    return gated::FlashLanguageModelConfig{.vocabulary = vocabulary_of(options),
+                                           .trunk = {.depth = options.depth, .block = layer}};
   };
   return config_of(fitting_width<FlashModel>(options.parameters, config_of));
+}
+
+gated::GauEncoderConfig gau_config(const Options& options) {
+  const auto config_of = [&](Index width) {
+    auto unit = gated::gau_presets::paper({.channels = options.channels, .max_length = options.length, .query_key = 64});
+    unit.value = width;
+    unit.score_scale = gated::ScoreScale::max_length;
+    unit.causal = !options.mlm;
+    return gated::GauEncoderConfig{.vocabulary = vocabulary_of(options), .trunk = {.depth = options.depth, .block = unit}};
+  };
+  return config_of(fitting_width<GauModel>(options.parameters, config_of));
+}
+
+TransformerModel::Config transformer_config(const Options& options) {
+  const auto config_of = [&](Index width) {
+    return TransformerModel::Config{.vocabulary = vocabulary_of(options),
+                                    .trunk = {.depth = options.depth,
+                                              .block = {.channels = options.channels,
+                                                        .token_mixer = {.heads = options.heads,
+                                                                        .causal = !options.mlm,
+                                                                        .rotary = gated::Rotary::half,
+                                                                        .relative_bias = gated::RelativeBiasForm::toeplitz,
+                                                                        .max_length = options.length},
+                                                        .channel_mixer = {.hidden = width}}}};
+  };
+  return config_of(fitting_width<TransformerModel>(options.parameters, config_of));
 }
 
 }  // namespace text

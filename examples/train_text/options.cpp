@@ -6,6 +6,43 @@ namespace text {
 
 using examples::add_name, examples::add_number, examples::UsageError, gated::Index, gated::require;
 
+namespace {
+
+/// Adds an option whose value is a word of an enumeration.
+template <class E>
+CLI::Option* add_word(CLI::App& app, const std::string& name, E& value, const std::string& description) {
+  std::vector<std::string> words;
+  for (const auto& [listed, word] : gated::names_of(value)) {
+    words.emplace_back(word);
+  }
+  return app
+      .add_option_function<std::string>(
+          name, [&value](const std::string& word) { value = gated::value_named<E>(word).value(); }, description)
+      ->check(CLI::IsMember(words))
+      ->default_str(std::string(gated::name_of(value)));
+}
+
+/// Raises UsageError for options that the model has no use for, and fills in what it has.
+void fit_to_model(const CLI::App& app, Options& options) {
+  constexpr Index amlp_width = 64;  // as in the paper
+  const bool gmlp = options.model == "gmlp" || options.model == "amlp", transformer = options.model == "transformer";
+  const auto given = [&](const char* name) { return !app.get_option(name)->empty(); };
+  for (const char* const name : {"--gate", "--spatial", "--attention"}) {
+    require<UsageError>(gmlp || !given(name), name, " is an option of gmlp and amlp; leave it out with --model ", options.model,
+                        ".");
+  }
+  require<UsageError>(gmlp || transformer || !given("--heads"), "--heads: --model ", options.model,
+                      " has one head; leave the option out, or take gmlp, amlp or transformer.");
+  require<UsageError>(options.gate != gated::GateForm::identity || !(given("--spatial") || given("--heads")),
+                      "--gate identity mixes no tokens, so it has no spatial weight: leave out --spatial and --heads.");
+  require<UsageError>(!options.mlm || options.spatial != gated::SpatialForm::scaled_toeplitz,
+                      "--spatial scaled_toeplitz sees earlier bytes only, but --mlm needs both sides: take toeplitz or dense.");
+  options.attention = options.model == "amlp" && !given("--attention") ? amlp_width : options.attention;
+  options.heads = given("--heads") ? options.heads : transformer ? 4 : 1;
+}
+
+}  // namespace
+
 Options parse_options(int count, char** arguments) {
   constexpr Index large = 1 << 20;
   Options options;
@@ -17,9 +54,19 @@ Options parse_options(int count, char** arguments) {
   add_name(app, "texts", options.texts, "FILE|FOLDER", "what to learn from");
 
   const CLI::Option* const described[] = {
-      app.add_option("--model", options.model, "its architecture")
-          ->check(CLI::IsMember({"gmlp", "amlp", "flash"}))
+      app.add_option("--model,--mixer", options.model, "its architecture: what mixes the tokens")
+          ->check(CLI::IsMember({"gmlp", "amlp", "flash", "gau", "transformer"}))
           ->capture_default_str(),
+      app.add_flag("--mlm", options.mlm,
+                   "masked language modelling: 15 % of the bytes are masked, and\nthe model fills them in from both sides"),
+      add_word(app, "--gate", options.gate, "of gmlp and amlp: how a block mixes tokens"),
+      add_word(app, "--spatial", options.spatial, "of gmlp and amlp: which numbers the spatial weight is made of"),
+      add_number(app, "--attention", options.attention, Index{1}, large,
+                 "of gmlp and amlp: the width of the tiny attention beside the\ngate (amlp: 64, gmlp: none)")
+          ->default_str(""),
+      add_number(app, "--heads", options.heads, Index{1}, large,
+                 "spatial weights of a gmlp or amlp (1), heads of a transformer\n(4)")
+          ->default_str(""),
       add_number(app, "--parameters", options.parameters, Index{1}, Index{2000000000},
                  "how many it has, about: the inner width of its layers follows\nfrom that"),
       add_number(app, "--channels", options.channels, Index{1}, large, "the width between its layers"),
@@ -52,6 +99,7 @@ Options parse_options(int count, char** arguments) {
 
   if (resume->empty()) {
     options.steps = options.steps == 0 && options.minutes == 0 ? 2000 : options.steps;
+    fit_to_model(app, options);
     return options;
   }
   for (const CLI::Option* option : described) {

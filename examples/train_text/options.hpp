@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gated/core/matrix.hpp"
+#include "gated/layers/spatial_gating_unit.hpp"
 
 namespace text {
 
@@ -14,7 +15,12 @@ struct Options {
   std::vector<std::filesystem::path> texts;  ///< files and folders; none: see default_texts()
 
   // A new training.
-  std::string model = "gmlp";  ///< "gmlp", "amlp" or "flash"
+  std::string model = "gmlp";                                 ///< "gmlp", "amlp", "flash", "gau" or "transformer"
+  bool mlm = false;                                           ///< it fills in masked bytes; otherwise it says the next one
+  gated::GateForm gate = gated::GateForm::split;              ///< of gMLP and aMLP
+  gated::SpatialForm spatial = gated::SpatialForm::toeplitz;  ///< the same
+  gated::Index attention = 0;                                 ///< width of aMLP's; 0 for none
+  gated::Index heads = 0;                                     ///< spatial matrices, or of a Transformer
   gated::Index parameters = 500000;
   gated::Index channels = 128;
   gated::Index depth = 6;

@@ -7,24 +7,30 @@ namespace text {
 
 namespace {
 
-/// Whether the training to start or to resume is one of FLASH.
-bool is_flash(const Options& options) {
+/// Whether the training to start or to resume is one of `Model`, which --model calls `name`.
+template <class Model>
+bool is_of(const Options& options, std::string_view name) {
   if (options.resume.empty()) {
-    return options.model == "flash";
+    return options.model == name;
   }
   const gated::SafetensorsFile file(options.resume);
   const auto architecture = file.metadata().find("architecture");
-  return architecture != file.metadata().end() && architecture->second == gated::Training<FlashModel>::architecture;
+  return architecture != file.metadata().end() && architecture->second == gated::Training<Model>::architecture;
 }
 
 }  // namespace
 
 int train(const Options& options, const Corpus& corpus) {
-  constexpr gated::Index attention = 64;  // the width of aMLP's tiny attention, as in the paper
-  if (is_flash(options)) {
+  if (is_of<FlashModel>(options, "flash")) {
     return train_model<FlashModel>(options, corpus, [&] { return flash_config(options); });
   }
-  return train_model<GmlpModel>(options, corpus, [&] { return gmlp_config(options, options.model == "amlp" ? attention : 0); });
+  if (is_of<GauModel>(options, "gau")) {
+    return train_model<GauModel>(options, corpus, [&] { return gau_config(options); });
+  }
+  if (is_of<TransformerModel>(options, "transformer")) {
+    return train_model<TransformerModel>(options, corpus, [&] { return transformer_config(options); });
+  }
+  return train_model<GmlpModel>(options, corpus, [&] { return gmlp_config(options); });
 }
 
 }  // namespace text

@@ -91,7 +91,13 @@ class Trainer {
     return training_.step([&](const Model& model, Model& gradient) {
       draw_batch();
       tape_.begin(model, gradient);
-      const gated::Variable logits = record(tape_, model, gated::Tokens(tokens_), gated::Sequences::of_lengths(lengths_));
+      const auto sequences = gated::Sequences::of_lengths(lengths_);
+      if (recipe_.mlm) {
+        masked_ = masked_bytes(tokens_, sequences, training_.random);
+        const gated::Variable logits = record_rows(tape_, model, masked_.tokens, sequences, masked_.rows);
+        return tape_.backward(gated::cross_entropy(tape_, logits, masked_.targets));
+      }
+      const gated::Variable logits = record(tape_, model, gated::Tokens(tokens_), sequences);
       return tape_.backward(gated::cross_entropy(tape_, logits, targets_));
     });
   }
@@ -142,9 +148,9 @@ class Trainer {
     if (now || recent_.seconds >= 10 || progress_.on_terminal()) {
       char line[160];
       const auto left = static_cast<int>(seconds_left());
-      std::snprintf(line, sizeof(line), "  step      %6td%s  %6.3f bits/byte  %6.1f kB/s  %3d:%02d left",
-                    training_.steps_done(), planned() ? gated::text(" of ", schedule_.steps).c_str() : "",
-                    recent_.loss / static_cast<double>(recent_.steps) / std::numbers::ln2,
+      std::snprintf(line, sizeof(line), "  step      %6td%s  %6.3f %s  %6.1f kB/s  %3d:%02d left", training_.steps_done(),
+                    planned() ? gated::text(" of ", schedule_.steps).c_str() : "",
+                    recent_.loss / static_cast<double>(recent_.steps) / std::numbers::ln2, unit(),
                     static_cast<double>(recent_.bytes) / recent_.seconds / 1000, left / 60, left % 60);
       if (now || recent_.seconds >= 10) {
         progress_.keep(line);
@@ -162,21 +168,49 @@ class Trainer {
     looked_ = seconds_;
     const auto strides = corpus_.held_out_bytes() / static_cast<std::size_t>(std::max<Index>(recipe_.length / 2, 1));
     const std::size_t every = finished() ? 1 : std::max<std::size_t>(strides / 64, 1);
-    const double bits = held_out_bits(training_.result(), corpus_, recipe_.length, every, workspace_);
-    progress_.keep(gated::text("  held out  ", three_digits(bits), " bits/byte", every > 1 ? ", measured on a part" : ""));
+    const double bits = held_out_bits(training_.result(), corpus_, recipe_.length, recipe_.mlm, every, workspace_);
+    progress_.keep(gated::text("  held out  ", three_digits(bits), " ", unit(), every > 1 ? ", measured on a part" : ""));
     if (options_.sample > 0) {
-      progress_.keep(indented(sample()));
+      progress_.keep(indented(recipe_.mlm ? filled_in() : sample()));
     }
+  }
+
+  const char* unit() const { return recipe_.mlm ? "bits/masked byte" : "bits/byte"; }
+
+  /// The next file to be shown.
+  const Document& next_document() {
+    return corpus_.documents()[static_cast<std::size_t>(samples_++) % corpus_.documents().size()];
+  }
+
+  /// The beginning of what is held out of a file, with the bytes that the model finds for those that are masked.
+  std::string filled_in() {
+    const Document& document = next_document();
+    const auto room = static_cast<std::size_t>(std::min(recipe_.length, options_.sample));
+    const std::vector<Index> tokens = bytes_of(std::string_view(document.bytes).substr(document.held_out, room));
+    if (tokens.empty()) {
+      return "";
+    }
+    const auto sequence = gated::Sequences::single(static_cast<Index>(tokens.size()));
+    gated::Random random(recipe_.corpus);
+    gated::MaskedTokens masked = masked_bytes(tokens, sequence, random);
+    const auto logits = training_.result().forward(masked.tokens, sequence, workspace_);
+    for (const Index row : masked.rows) {
+      logits.row(row).head(256).maxCoeff(&masked.tokens[static_cast<std::size_t>(row)]);
+    }
+    SafeText safe;
+    std::string shown;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const bool asked = std::binary_search(masked.rows.begin(), masked.rows.end(), static_cast<Index>(i));
+      shown += safe.add(static_cast<unsigned char>(asked ? masked.tokens[i] : tokens[i]));
+    }
+    return shown + safe.finish();
   }
 
   /// How the model continues a file from where it is held out; the next file each time.
   std::string sample() {
-    const Document& document = corpus_.documents()[static_cast<std::size_t>(samples_++) % corpus_.documents().size()];
+    const Document& document = next_document();
     const auto before = std::min(document.held_out, static_cast<std::size_t>(recipe_.length) / 2);
-    std::vector<Index> prompt;
-    for (const char c : document.bytes.substr(document.held_out - before, before)) {
-      prompt.push_back(static_cast<unsigned char>(c));
-    }
+    const std::vector<Index> prompt = bytes_of(std::string_view(document.bytes).substr(document.held_out - before, before));
     const auto weights = gated::prepare(training_.result());
     Context context(training_.result(), weights, 1);
     context.add(prompt);
@@ -220,6 +254,7 @@ class Trainer {
   gated::Tape<float> tape_;
   gated::Workspace<float> workspace_;
   std::vector<Index> tokens_, targets_, lengths_;  // of a batch
+  gated::MaskedTokens masked_;                     // the same with --mlm
 
   Index steps_ = 0;     // of this process
   double seconds_ = 0;  // in all steps
@@ -248,7 +283,9 @@ int train_model(const Options& options, const Corpus& corpus, const ConfigOf& co
                        .clip_norm = 1.0},
                       gated::Random(options.seed));
     std::printf("  model     %s: %td parameters\n", options.model.c_str(), gated::parameter_count(training.model));
-    return Trainer<Model>(std::move(training), {options.length, options.batch, corpus.fingerprint()}, corpus, options).run();
+    return Trainer<Model>(std::move(training), {options.length, options.batch, corpus.fingerprint(), options.mlm}, corpus,
+                          options)
+        .run();
   }
 
   auto training = gated::load_model<Training>(options.resume);
