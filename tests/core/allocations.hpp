@@ -1,14 +1,16 @@
 #pragma once
 
-#include <atomic>
 #include <cstdlib>
 #include <new>
+
+#include "tests/core/allocation_count.hpp"
 
 #if defined(_WIN32)
 #include <malloc.h>  // _aligned_malloc()
 #endif
 
-/// Counts the heap allocations of a program. Replaces the global allocation functions: include it in one source file only.
+/// Counts the heap allocations of a program. Replaces the global allocation functions: include it in one source file only, and
+/// tests/core/allocation_count.hpp in the others.
 
 // GCC sees operator new and the free() of operator delete, both inlined, and takes them for a mismatch.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -16,16 +18,6 @@
 #endif
 
 namespace gated::test {
-
-inline std::atomic<long> allocation_count{0};
-
-/// The number of allocations while `f` runs, on any thread.
-template <class F>
-long allocations_during(F&& f) {
-  const long before = allocation_count;
-  f();
-  return allocation_count - before;
-}
 
 inline void* counted_allocation(std::size_t size, std::size_t alignment) {
   ++allocation_count;

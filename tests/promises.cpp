@@ -1,0 +1,558 @@
+#include "tests/promises.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <map>
+
+#include "tests/core/allocations.hpp"
+
+namespace gated::test::detail {
+namespace {
+
+/// A layer that adds up what it has seen: its state fits no other.
+template <class T>
+struct Stranger : SequenceLayer<Stranger<T>, T> {
+  using Scalar = T;
+  static constexpr const char* name = "Stranger";
+  static constexpr auto fields() { return std::tuple{}; }
+  Index in() const { return 1; }
+  Index out() const { return 1; }
+  template <class Run>
+  RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
+    if constexpr (Run::streams) {
+      run.remember(1, 1);
+    }
+    return x;
+  }
+};
+
+/// The checks of expect_promises() for one scalar type. They know a layer as a Subject only.
+template <class T>
+class PromiseChecks {
+ public:
+  PromiseChecks(Subject<T>& subject, const Promises& promises) : subject_(subject), promises_(promises) {
+    if (!subject.mixes) {  // each token is a sequence
+      Index total = 0;
+      for (const Index length : promises.lengths) {
+        total += length;
+      }
+      promises_.lengths.assign(static_cast<std::size_t>(total), 1);
+    }
+    batch_ = make_batch(promises_.lengths);
+    longest_ = batch_.sequences.longest();
+    x_ = numbers(longest_, subject_.in, 5);
+  }
+
+  void all() {
+    const bool streams = subject_.starts && promises_.causal && promises_.streams;
+    promise("each sequence of a batch has the bits that it has alone", &PromiseChecks::sequences_are_alone);
+    promise("y may be x, and both may be parts of larger matrices", &PromiseChecks::views_are_enough);
+    promise("nothing is made of nothing", &PromiseChecks::nothing_is_made_of_nothing);
+    promise("any number of threads gives the same bits", &PromiseChecks::threads_change_nothing);
+    promise("a NaN or an infinity stays where it may be seen", &PromiseChecks::bad_numbers_stay);
+    promise("record() gives the bits of forward()", &PromiseChecks::training_is_forward);
+    promise("nothing is allocated when warm", &PromiseChecks::nothing_is_allocated);
+    promise("an observer sees each layer once and changes nothing", &PromiseChecks::observers_see_all);
+    promise("value_count() is right", &PromiseChecks::values_are_counted);
+    promise("a file holds all of a model", &PromiseChecks::files_hold_all);
+    promise("weights in a small format give the bits of the float layer that holds the rounded ones",
+            &PromiseChecks::small_weights_are_rounded_ones);
+    promise("other shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
+    if (promises_.trains) {
+      promise("gradients are those of central differences", &PromiseChecks::gradients_are_right);
+    }
+    if (subject_.masked) {
+      promise("masked tokens reach no other, and a mask of ones changes nothing", &PromiseChecks::masks_hide);
+    }
+    if (streams) {
+      promise("streams of any steps give the bits of forward()", &PromiseChecks::streams_are_forward);
+      promise("a copied state branches, and rewind() takes tokens back or is refused", &PromiseChecks::states_are_values);
+      promise("a bad step is refused and nothing is changed", &PromiseChecks::steps_are_refused);
+      promise("a NaN or an infinity reaches no earlier token of a stream", &PromiseChecks::bad_numbers_stay_in_streams);
+      promise("no step of a warm stream allocates", &PromiseChecks::streams_allocate_nothing);
+      promise("an observer sees each layer of a stream once and changes nothing", &PromiseChecks::observers_see_streams);
+    } else if (subject_.starts) {
+      promise("a layer that cannot stream refuses to start", &PromiseChecks::start_is_refused);
+    }
+  }
+
+ private:
+  struct Input {
+    Sequences sequences = Sequences::single(0);
+    Matrix<T> x;
+    std::vector<std::uint8_t> mask;  // about a quarter of the tokens is hidden, but not the first of a sequence
+  };
+
+  void promise(const char* text, void (PromiseChecks::*check)()) {
+    SCOPED_TRACE(std::string("the promise that ") + text);
+    try {
+      (this->*check)();
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "It raised: " << error.what();
+    }
+  }
+
+  static Matrix<T> numbers(Index rows, Index columns, std::uint64_t seed) { return random_matrix<T>(rows, columns, seed); }
+
+  Input make_batch(const std::vector<Index>& lengths) const {
+    Input batch{Sequences::of_lengths(lengths), {}, {}};
+    batch.x = numbers(batch.sequences.total(), subject_.in, 1);
+    Random random(2);
+    batch.mask.resize(static_cast<std::size_t>(batch.sequences.total()));
+    std::generate(batch.mask.begin(), batch.mask.end(), [&] { return random.uniform() < 0.75 ? 1 : 0; });
+    for (Index b = 0; b < batch.sequences.count(); ++b) {
+      if (batch.sequences.length(b) > 0) {
+        batch.mask[static_cast<std::size_t>(batch.sequences.offset(b))] = 1;
+      }
+    }
+    return batch;
+  }
+
+  /// No mask, and one where the layer takes them.
+  std::vector<Mask> masks_of(const Input& batch) const {
+    return subject_.masked ? std::vector<Mask>{Mask(), Mask(batch.mask)} : std::vector<Mask>{Mask()};
+  }
+
+  Matrix<T> forward(const Subject<T>& subject, const Matrix<T>& x, const Sequences& sequences, Mask mask = {},
+                    Threads threads = {}) const {
+    Matrix<T> y(subject.rows(x.rows()), subject.out);
+    Workspace<T> workspace(threads);
+    subject.forward(x, sequences, y, workspace, mask);
+    return y;
+  }
+  Matrix<T> forward(const Matrix<T>& x, const Sequences& sequences, Mask mask = {}, Threads threads = {}) const {
+    return forward(subject_, x, sequences, mask, threads);
+  }
+  /// x_ as one sequence.
+  Matrix<T> whole() const { return forward(x_, Sequences::single(longest_)); }
+
+  static Matrix<T> untouched(Index rows, Index columns) { return Matrix<T>::Constant(rows, columns, T{77}); }
+  static bool is_untouched(const Matrix<T>& x) { return (x.array() == T{77}).all(); }
+
+  // --- Batches ---
+
+  void sequences_are_alone() {
+    for (const Mask mask : masks_of(batch_)) {
+      const Matrix<T> together = forward(batch_.x, batch_.sequences, mask);
+      for (Index b = 0; b < batch_.sequences.count(); ++b) {
+        const Index offset = batch_.sequences.offset(b), length = batch_.sequences.length(b);
+        const Matrix<T> alone =
+            forward(batch_.x.middleRows(offset, length), Sequences::single(length), mask_part(mask, offset, length));
+        ASSERT_TRUE(same_bits(alone, together.middleRows(subject_.rows(offset), subject_.rows(length))))
+            << "sequence " << b << (mask.empty() ? "" : ", masked");
+      }
+    }
+  }
+
+  void views_are_enough() {
+    const Matrix<T> y = forward(batch_.x, batch_.sequences);
+    Workspace<T> workspace;
+    Matrix<T> around_x = numbers(batch_.x.rows() + 2, batch_.x.cols() + 3, 3), around_y = untouched(y.rows() + 2, y.cols() + 3);
+    View<T> x_part = around_x.block(1, 2, batch_.x.rows(), batch_.x.cols()), y_part = around_y.block(1, 2, y.rows(), y.cols());
+    x_part = batch_.x;
+    subject_.forward(x_part, batch_.sequences, y_part, workspace, {});
+    EXPECT_TRUE(same_bits(y_part, y)) << "parts of larger matrices";
+    y_part.setConstant(T{77});
+    EXPECT_TRUE(is_untouched(around_y)) << "what lies around the output";
+    if (y.rows() == batch_.x.rows() && y.cols() == batch_.x.cols()) {
+      subject_.forward(x_part, batch_.sequences, x_part, workspace, {});
+      EXPECT_TRUE(same_bits(x_part, y)) << "in place";
+    }
+  }
+
+  void nothing_is_made_of_nothing() {
+    const Matrix<T> x(0, subject_.in), y(0, subject_.out);
+    for (const Sequences& sequences : {Sequences::of_lengths({}), Sequences::uniform(0, longest_)}) {
+      EXPECT_TRUE(same_bits(forward(x, sequences), y));
+      Tape<T> tape;
+      subject_.begin(tape, nullptr);
+      tape.backward(subject_.record(tape, tape.input(x), sequences, {}), y);
+      EXPECT_TRUE(subject_.gradient().isZero(0));
+    }
+  }
+
+  void threads_change_nothing() {
+    std::vector<Index> lengths;  // several groups of sequences, and loops of several tasks
+    for (Index total = 0; total < 1200;) {
+      for (const Index length : promises_.lengths) {
+        lengths.push_back(length);
+        total += length;
+      }
+    }
+    const Input batch = make_batch(lengths);
+    const Matrix<T> cotangent = numbers(subject_.rows(batch.x.rows()), subject_.out, 4);
+    for (const Mask mask : masks_of(batch)) {
+      const auto result = [&](int threads) {
+        Tape<T> tape(Threads{threads}, {.attention_dropout = 0.1, .residual_dropout = 0.1});
+        Random noise(6);
+        subject_.begin(tape, &noise);
+        const Variable x = tape.input(batch.x);
+        tape.backward(subject_.record(tape, x, batch.sequences, mask), cotangent);
+        return std::tuple{forward(batch.x, batch.sequences, mask, Threads{threads}), Matrix<T>(tape.gradient(x)),
+                          subject_.gradient()};
+      };
+      const auto [y, dx, gradient] = result(1);
+      for (const int threads : {2, 3}) {
+        const auto [y2, dx2, gradient2] = result(threads);
+        ASSERT_TRUE(same_bits(y2, y)) << threads << " threads, forward";
+        ASSERT_TRUE(same_bits(dx2, dx)) << threads << " threads, gradient of the input";
+        ASSERT_TRUE(same_bits(gradient2, gradient)) << threads << " threads, gradients of the parameters";
+      }
+    }
+  }
+
+  /// Tokens of a sequence of longest_ in which bad numbers are tried: ends, and both sides of where blocks of rows meet.
+  std::vector<Index> places() const {
+    std::set<Index> tokens;
+    for (const Index t : {Index{0}, Index{1}, longest_ / 2, Index{127}, Index{128}, longest_ - 1}) {
+      tokens.insert(std::clamp<Index>(t, 0, std::max<Index>(longest_ - 1, 0)));
+    }
+    return {tokens.begin(), tokens.end()};
+  }
+
+  /// Token t becomes bad, and all after it worse.
+  static Matrix<T> spoiled(Matrix<T> x, Index t, bool nan_first) {
+    constexpr T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
+    x.bottomRows(x.rows() - t).setConstant(nan_first ? infinity : nan);
+    x.row(t).setConstant(nan_first ? nan : infinity);
+    return x;
+  }
+
+  void bad_numbers_stay() {
+    const Sequences& sequences = batch_.sequences;
+    Index b = 0;
+    while (sequences.length(b) < longest_) {
+      ++b;
+    }
+    const Index offset = sequences.offset(b), after = offset + longest_;
+    const Matrix<T> clean = forward(batch_.x, sequences);
+    Tape<T> tape;
+    for (const Index t : places()) {
+      for (const bool nan_first : {false, true}) {
+        Matrix<T> x = batch_.x;
+        x.middleRows(offset, longest_) = spoiled(x.middleRows(offset, longest_), t, nan_first);
+        const Index first = subject_.rows(offset + (promises_.causal ? t : 0)), last = subject_.rows(after);
+        const auto expect_clean = [&](const Matrix<T>& y, const char* what) {
+          ASSERT_TRUE(same_bits(y.topRows(first), clean.topRows(first))) << what << ", token " << t;
+          ASSERT_TRUE(same_bits(y.bottomRows(y.rows() - last), clean.bottomRows(y.rows() - last)))
+              << what << ", another sequence";
+        };
+        expect_clean(forward(x, sequences), "forward()");
+        subject_.begin(tape, nullptr);
+        const Variable input = tape.input(x);
+        expect_clean(tape[subject_.record(tape, input, sequences, {})], "record()");
+      }
+    }
+  }
+
+  // --- Streams ---
+
+  /// x in steps, the last of which is as long as what is left.
+  Matrix<T> streamed(const Matrix<T>& x, const std::vector<Index>& steps, State<T>& state, Threads threads = {}) {
+    Workspace<T> workspace(threads);
+    Matrix<T> y(x.rows(), subject_.out);
+    Index first = 0;
+    for (std::size_t i = 0; first < x.rows(); ++i) {
+      const Index rows = std::min(steps[std::min(i, steps.size() - 1)], x.rows() - first), before = state.position();
+      subject_.extend(x.middleRows(first, rows), state, y.middleRows(first, rows), workspace);
+      EXPECT_EQ(state.position(), before + rows);
+      first += rows;
+    }
+    return y;
+  }
+
+  void streams_are_forward() {
+    const Matrix<T> y = whole();
+    for (const std::vector<Index>& steps : {std::vector<Index>{1}, {3, 0, 1, 5}, {longest_}, {longest_ / 2, 1}}) {
+      for (const int threads : {1, 2}) {
+        auto state = subject_.start(longest_);
+        const std::size_t bytes = state.bytes();
+        ASSERT_TRUE(same_bits(streamed(x_, steps, state, Threads{threads}), y))
+            << "steps of " << steps[0] << ", …; " << threads << " threads";
+        ASSERT_EQ(state.bytes(), bytes) << "the state's size is fixed";
+      }
+    }
+    if (subject_.in == subject_.out) {
+      auto state = subject_.start(longest_);
+      Workspace<T> workspace;
+      Matrix<T> x = x_;
+      subject_.extend(x, state, x, workspace);
+      EXPECT_TRUE(same_bits(x, y)) << "in place";
+    }
+  }
+
+  void states_are_values() {
+    const Index half = longest_ / 2, rest = longest_ - half;
+    const Matrix<T> y = whole();
+    Matrix<T> other = x_;
+    other.bottomRows(rest) = numbers(rest, subject_.in, 8);
+    const Matrix<T> other_y = forward(other, Sequences::single(longest_));
+
+    auto state = subject_.start(longest_);
+    streamed(x_.topRows(half), {1}, state);
+    auto branch = state;
+    EXPECT_TRUE(same_bits(streamed(other.bottomRows(rest), {1}, branch), other_y.bottomRows(rest))) << "the branch";
+    EXPECT_TRUE(same_bits(streamed(x_.bottomRows(rest), {2}, state), y.bottomRows(rest))) << "what it was copied from";
+
+    EXPECT_THROW(state.rewind(-1), ArgumentError);
+    EXPECT_THROW(state.rewind(longest_ + 1), ArgumentError);
+    EXPECT_NO_THROW(state.rewind(longest_));
+    if (promises_.rewinds) {
+      state.rewind(half);
+      EXPECT_TRUE(same_bits(streamed(other.bottomRows(rest), {3}, state), other_y.bottomRows(rest))) << "rewound to half";
+      state.rewind(0);
+      EXPECT_TRUE(same_bits(streamed(x_, {4}, state), y)) << "rewound to the start";
+    } else if (half < longest_) {
+      EXPECT_THROW(state.rewind(half), ArgumentError);
+      EXPECT_EQ(state.position(), longest_);
+    }
+  }
+
+  void steps_are_refused() {
+    const Index half = longest_ / 2;
+    const Matrix<T> y = whole();
+    auto state = subject_.start(longest_), stranger = Stranger<T>().start(longest_), none = State<T>();
+    EXPECT_TRUE(same_bits(streamed(x_.topRows(half), {1}, state), y.topRows(half)));
+    Workspace<T> workspace;
+    const auto refused = [&]<class Error>(std::type_identity<Error>, State<T>& with, const Matrix<T>& x, Index rows,
+                                          Index columns) {
+      Matrix<T> out = untouched(rows, columns);
+      const Index position = with.position();
+      expect_refusal<Error>("extend", [&] { subject_.extend(x, with, out, workspace); });
+      EXPECT_TRUE(is_untouched(out));
+      EXPECT_EQ(with.position(), position);
+    };
+    constexpr std::type_identity<ShapeError> shape;
+    constexpr std::type_identity<ArgumentError> argument;
+    const auto ones = [](Index rows, Index columns) -> Matrix<T> { return Matrix<T>::Ones(rows, columns); };
+    refused(shape, state, ones(longest_ - half + 1, subject_.in), longest_ - half + 1, subject_.out);
+    refused(shape, state, ones(1, subject_.in + 1), 1, subject_.out);
+    refused(shape, state, ones(1, subject_.in), 2, subject_.out);
+    refused(shape, state, ones(1, subject_.in), 1, subject_.out + 1);
+    refused(argument, stranger, ones(1, subject_.in), 1, subject_.out);
+    if (state.bytes() > 0) {
+      refused(argument, none, ones(1, subject_.in), 1, subject_.out);
+    }
+    EXPECT_TRUE(same_bits(streamed(x_.bottomRows(longest_ - half), {1}, state), y.bottomRows(longest_ - half)))
+        << "after all refusals";
+    expect_refusal<ArgumentError>("start", [&] { subject_.start(-1); });
+  }
+
+  void bad_numbers_stay_in_streams() {
+    const Matrix<T> y = whole();
+    for (const Index t : places()) {
+      for (const bool nan_first : {false, true}) {
+        const Matrix<T> x = spoiled(x_, t, nan_first);
+        for (const Index step : {longest_, Index{3}}) {
+          auto state = subject_.start(longest_);
+          ASSERT_TRUE(same_bits(streamed(x, {step}, state).topRows(t), y.topRows(t))) << "token " << t;
+        }
+      }
+    }
+  }
+
+  void start_is_refused() {
+    const std::string message = message_of<ArgumentError>([&] { subject_.start(longest_); });
+    EXPECT_NE(message.find("::start: "), std::string::npos) << message;  // of it or of the layer inside that is to blame
+  }
+
+  // --- Training ---
+
+  void training_is_forward() {
+    for (const Mask mask : masks_of(batch_)) {
+      Tape<T> tape;
+      subject_.begin(tape, nullptr);
+      const Variable x = tape.input(batch_.x), y = subject_.record(tape, x, batch_.sequences, mask);
+      EXPECT_TRUE(same_bits(Matrix<T>(tape[y]), forward(batch_.x, batch_.sequences, mask))) << (mask.empty() ? "" : "masked");
+    }
+  }
+
+  void gradients_are_right() {
+    for (const Mask mask : masks_of(batch_)) {
+      subject_.expect_gradients(batch_.sequences, mask, promises_.tolerance);
+    }
+  }
+
+  // --- Allocations ---
+
+  void nothing_is_allocated() {
+    const Matrix<T> cotangent = numbers(subject_.rows(batch_.x.rows()), subject_.out, 4);
+    Matrix<T> y(cotangent.rows(), cotangent.cols());
+    for (const int threads : {1, 2}) {
+      for (const Mask mask : masks_of(batch_)) {
+        Workspace<T> workspace(Threads{threads});
+        const auto run = [&] { subject_.forward(batch_.x, batch_.sequences, y, workspace, mask); };
+        run();
+        EXPECT_EQ(allocations_during(run), 0) << "forward(), " << threads << " threads";
+
+        Tape<T> tape(Threads{threads}, {.attention_dropout = 0.1, .residual_dropout = 0.1});
+        Random noise(6);
+        const auto step = [&] {
+          subject_.begin(tape, &noise);
+          tape.backward(subject_.record(tape, tape.input(batch_.x), batch_.sequences, mask), cotangent);
+        };
+        step();
+        step();  // begins with memory in one piece
+        EXPECT_EQ(allocations_during(step), 0) << "a training step, " << threads << " threads";
+      }
+    }
+  }
+
+  void streams_allocate_nothing() {
+    Matrix<T> y(longest_, subject_.out);
+    for (const int threads : {1, 2}) {
+      Workspace<T> workspace(Threads{threads});
+      auto state = subject_.start(longest_);
+      subject_.extend(x_.topRows(1), state, y.topRows(1), workspace);
+      EXPECT_EQ(allocations_during([&] {
+                  for (Index t = 1; t < longest_; ++t) {
+                    subject_.extend(x_.middleRows(t, 1), state, y.middleRows(t, 1), workspace);
+                  }
+                }),
+                0)
+          << threads << " threads";
+    }
+  }
+
+  // --- Masks ---
+
+  void masks_hide() {
+    const std::vector<std::uint8_t> ones(batch_.mask.size(), 1);
+    const Matrix<T> unmasked = forward(batch_.x, batch_.sequences);
+    EXPECT_TRUE(same_bits(forward(batch_.x, batch_.sequences, ones), unmasked)) << "a mask of ones";
+
+    const Matrix<T> y = forward(batch_.x, batch_.sequences, batch_.mask);
+    EXPECT_FALSE(same_bits(y, unmasked)) << "the mask of the test has no effect";
+    for (const T factor : {T(-3), T(1e25)}) {
+      Matrix<T> x = batch_.x;
+      for (Index t = 0; t < x.rows(); ++t) {
+        x.row(t) *= visible(t) || !promises_.mask_hides ? T{1} : factor;
+      }
+      const Matrix<T> got = forward(x, batch_.sequences, batch_.mask);
+      for (Index t = 0; t < x.rows(); ++t) {
+        ASSERT_TRUE(!visible(t) || same_bits(got.row(t), y.row(t))) << "token " << t << ", others times " << factor;
+      }
+    }
+  }
+  bool visible(Index t) const { return batch_.mask[static_cast<std::size_t>(t)] != 0; }
+
+  // --- Observers ---
+
+  using Shown = std::map<std::string, Matrix<T>>;
+
+  /// What an observer of `run(workspace)` sees, by path.
+  Shown shown_by(const std::function<void(Workspace<T>&)>& run) const {
+    Shown shown;
+    Workspace<T> workspace;
+    workspace.observe([&](const std::string& path, ConstView<T> output) {
+      EXPECT_TRUE(shown.emplace(path, output).second) << "\"" << path << "\" is shown twice";
+    });
+    run(workspace);
+    return shown;
+  }
+
+  void expect_all_shown(const Shown& shown, const Matrix<T>& y) {
+    for (const std::string& layer : subject_.layers()) {
+      const auto first = shown.lower_bound(layer);  // the layer, or one of its parts
+      EXPECT_TRUE(first != shown.end() && (first->first == layer || first->first.starts_with(layer + ".")))
+          << "\"" << layer << "\" is not shown";
+    }
+    if (const auto found = shown.find(""); found != shown.end()) {
+      EXPECT_TRUE(same_bits(found->second, y)) << "the layer's own output";
+    }
+  }
+
+  void observers_see_all() {
+    const Matrix<T> expected = forward(batch_.x, batch_.sequences);
+    Matrix<T> y(expected.rows(), expected.cols());
+    expect_all_shown(shown_by([&](auto& workspace) { subject_.forward(batch_.x, batch_.sequences, y, workspace, {}); }),
+                     expected);
+    EXPECT_TRUE(same_bits(y, expected));
+  }
+
+  void observers_see_streams() {
+    const Matrix<T> expected = whole();
+    auto state = subject_.start(longest_);
+    Matrix<T> y(longest_, subject_.out);
+    const Index half = longest_ / 2;
+    for (const auto& [first, rows] : {std::pair<Index, Index>{0, half}, {half, longest_ - half}}) {
+      if (rows > 0) {
+        expect_all_shown(shown_by([&, from = first, count = rows](auto& workspace) {
+                           subject_.extend(x_.middleRows(from, count), state, y.middleRows(from, count), workspace);
+                         }),
+                         expected.middleRows(first, rows));
+      }
+    }
+    EXPECT_TRUE(same_bits(y, expected));
+  }
+
+  // --- Files ---
+
+  void values_are_counted() { subject_.expect_counted(); }
+
+  void files_hold_all() {
+    subject_.expect_saved([this](const Subject<T>& subject) { return forward(subject, batch_.x, batch_.sequences); });
+  }
+
+  void small_weights_are_rounded_ones() {
+    subject_.expect_small([this](const Subject<T>& subject, Workspace<T>& workspace) {
+      Matrix<T> y(subject.rows(batch_.x.rows()), subject.out);
+      subject.forward(batch_.x, batch_.sequences, y, workspace, {});
+      return y;
+    });
+  }
+
+  // --- Refusals ---
+
+  /// Expects that `f` raises an `Error` that begins with the layer's name.
+  template <class Error>
+  void expect_refusal(const char* call, const std::function<void()>& f) const {
+    const std::string message = message_of<Error>(f);
+    EXPECT_TRUE(message.starts_with(subject_.name + "::" + call) || message.starts_with(subject_.name + ": ")) << message;
+  }
+
+  void shapes_are_refused() {
+    const Index total = batch_.x.rows(), rows = subject_.rows(total);
+    Workspace<T> workspace;
+    Tape<T> tape;
+    const auto refused = [&](const Matrix<T>& x, const Sequences& sequences, Index y_rows, Index y_columns, Mask mask = {}) {
+      Matrix<T> y = untouched(y_rows, y_columns);
+      expect_refusal<ShapeError>("forward", [&] { subject_.forward(x, sequences, y, workspace, mask); });
+      EXPECT_TRUE(is_untouched(y));
+      if (y_rows == rows && y_columns == subject_.out) {  // another y is no argument of record()
+        subject_.begin(tape, nullptr);
+        expect_refusal<ShapeError>("record", [&] { subject_.record(tape, tape.input(x), sequences, mask); });
+      }
+    };
+    const Sequences& sequences = batch_.sequences;
+    refused(numbers(total, subject_.in + 1, 1), sequences, rows, subject_.out);
+    refused(batch_.x, sequences, subject_.rows(total + 1), subject_.out);
+    refused(batch_.x, sequences, rows, subject_.out + 1);
+    if (subject_.mixes) {
+      refused(numbers(total + 1, subject_.in, 1), sequences, rows, subject_.out);
+      refused(batch_.x, Sequences::single(total + 1), rows, subject_.out);
+    }
+    if (subject_.masked) {
+      const std::vector<std::uint8_t> longer(static_cast<std::size_t>(total) + 1, 1);
+      refused(batch_.x, sequences, rows, subject_.out, longer);
+    } else if (subject_.mixes) {
+      subject_.begin(tape, nullptr);
+      const Variable x = tape.input(batch_.x);
+      expect_refusal<ArgumentError>("record", [&] { subject_.record(tape, x, sequences, batch_.mask); });
+    }
+  }
+
+  Subject<T>& subject_;
+  Promises promises_;
+  Input batch_;
+  Index longest_ = 0;
+  Matrix<T> x_;  // of one sequence
+};
+
+}  // namespace
+
+void expect_promises_of(Subject<float>& subject, const Promises& promises) { PromiseChecks<float>(subject, promises).all(); }
+void expect_promises_of(Subject<double>& subject, const Promises& promises) { PromiseChecks<double>(subject, promises).all(); }
+
+}  // namespace gated::test::detail
