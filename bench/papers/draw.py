@@ -28,7 +28,10 @@ PAPER = {
 
 # By table: the steps from which on README.md claims it, and forms, the better first. All seeds of the one must be better than all
 # of the next.
-CLAIMS = {"weights": (250, ["toeplitz", "dense"])}
+CLAIMS = {
+    "gates": (250, ["split", "multiplicative", "additive", "linear", "no mixing"]),
+    "weights": (250, ["toeplitz", "dense"]),
+}
 
 
 def read(path):
