@@ -45,6 +45,7 @@ struct Promises {
   bool causal = false;                        ///< no output depends on a later token
   bool streams = true;                        ///< if it is causal, it streams; without, start() is refused
   bool rewinds = true;                        ///< if it streams, tokens can be taken back; without, rewind() is refused
+  bool streams_otherwise = false;             ///< its streams sum in another order than a batch: equal but for rounding
   bool mask_hides = true;                     ///< what a mask takes away reaches no other token, however large
   bool trains = true;                         ///< its gradients are tried against differences
   double tolerance = 1e-6;                    ///< of gradients, relative to the largest of the same parameter
@@ -56,8 +57,8 @@ struct Promises {
 /// * 1, 2 and 3 threads give the same bits, forward and backward;
 /// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no token before its own: in forward(),
 ///   record() and extend();
-/// * if it is causal, streams of any steps give the bits of forward(), copies branch, rewind() works or is refused, and states
-///   of other layers are refused; if not, start() is refused;
+/// * if it is causal, streams of any steps give the same bits, those of forward() unless it says otherwise, copies branch,
+///   rewind() works or is refused, and states of other layers are refused; if not, start() is refused;
 /// * record() gives the bits of forward(), and the gradients are those of central differences;
 /// * a warm forward(), step of a stream and training step allocate nothing;
 /// * a masked token reaches no other, and a mask of ones changes nothing;

@@ -287,14 +287,45 @@ TEST(SpatialProjection, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
 TEST(SpatialProjection, KeepsItsPromisesByTransform) {
   for (const auto& config : transformed_forms(9, 1)) {
     SCOPED_TRACE(describe(config));
+    const bool causal = SpatialProjection<float>(config).is_causal();
     test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, false); },
-                          {.causal = SpatialProjection<float>(config).is_causal()});
+                          {.causal = causal, .streams_otherwise = causal});
   }
   for (const auto& config : transformed_forms(43, 4)) {  // three sizes of tiles
     SCOPED_TRACE(describe(config));
-    test::expect_promises(
-        [&](auto zero) { return Mixing<decltype(zero)>(config, true); },
-        {.lengths = {43, 3, 22}, .causal = SpatialProjection<float>(config).is_causal(), .trains = config.heads == 1});
+    const bool causal = SpatialProjection<float>(config).is_causal();
+    test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, true); },
+                          {.lengths = {43, 3, 22}, .causal = causal, .streams_otherwise = causal, .trains = config.heads == 1});
+  }
+}
+
+TEST(SpatialProjection, MeetsEachPairOfTokensOnceInStreams) {
+  for (const Index tile : {1, 2, 4, 8}) {
+    for (Index length = 6 * tile; length <= 150; length += 1 + length / 9) {
+      Mixing<double> layer({.length = length, .causal = true, .form = SpatialForm::toeplitz, .fourier_from = tile}, false,
+                           length);
+      layer.proj.weight.setOnes();
+      layer.proj.bias.setZero();
+      const Matrix<double> v = Matrix<double>::Identity(length, length);
+      const Matrix<double> expected = Matrix<double>(v.unaryExpr([](double) { return 1.0; }).triangularView<Eigen::Lower>());
+      const auto weights = prepare(layer);
+      for (const bool prepared : {false, true}) {
+        Workspace<double> workspace;
+        if (prepared) {
+          workspace.use(weights);
+        }
+        for (const Index step : {Index{1}, Index{7}, length}) {
+          auto state = layer.start(length);
+          Matrix<double> y(length, length);
+          for (Index t = 0; t < length; t += step) {
+            const Index rows = std::min(step, length - t);
+            layer.extend(v.middleRows(t, rows), state, y.middleRows(t, rows), workspace);
+          }
+          EXPECT_TRUE(near<double>(y, expected, 1e-12))
+              << length << ", " << tile << ", in steps of " << step << (prepared ? ", prepared" : "");
+        }
+      }
+    }
   }
 }
 
@@ -384,9 +415,10 @@ TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
   EXPECT_EQ(refusal(Sequences::single(64)),
             "SpatialProjection::forward: x has 64 rows = 1 sequence × 64 tokens, but the layer was built for 196 tokens. Set "
             "length_policy = slice to use the top-left corner of its weight, or resize it.");
-  EXPECT_EQ(refusal(Sequences::of_lengths({196, 12})),
-            "SpatialProjection::forward: x has 208 rows = 2 sequences, 208 tokens in all, but sequence 1 has 12 tokens and the "
-            "layer was built for 196 tokens. Set length_policy = slice to use the top-left corner of its weight, or resize it.");
+  EXPECT_EQ(
+      refusal(Sequences::of_lengths({196, 12})),
+      "SpatialProjection::forward: x has 208 rows = 2 sequences, 208 tokens in all, but sequence 1 has 12 tokens and the "
+      "layer was built for 196 tokens. Set length_policy = slice to use the top-left corner of its weight, or resize it.");
   layer.config.length_policy = LengthPolicy::slice;
   EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
   layer.config = {.length = 196, .causal = true};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 
@@ -22,20 +23,32 @@ constexpr std::size_t whole_cache_lines(std::size_t count) {
   return (count + line - 1) / line * line;
 }
 
-/// Uninitialised numbers, aligned to cache lines. Large arrays ask for large pages where the system has them on demand (Linux'
-/// madvise): a product walks through more pages of 4 KiB than the TLB holds.
+/// Asks for large pages for as much of `bytes` as they can cover, where the system has them on demand (Linux' madvise): a
+/// product walks through more pages of 4 KiB than the TLB holds.
+inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t page = std::uintptr_t{1} << 21;
+  const auto start = reinterpret_cast<std::uintptr_t>(memory), end = (start + bytes) / page * page;
+  const std::uintptr_t first = (start + page - 1) / page * page;
+  if (first < end) {
+    ::madvise(static_cast<std::byte*>(memory) + (first - start), end - first, MADV_HUGEPAGE);  // a wish: failing is no error
+  }
+#endif
+}
+
+/// Uninitialised numbers, aligned to cache lines. Large arrays ask for large pages.
 template <class T>
 class AlignedMemory {
  public:
   explicit AlignedMemory(std::size_t count)
       : data_(static_cast<T*>(::operator new(bytes(count), alignment(count))), Delete{alignment(count)}), count_(count) {
-    ask_for_large_pages();
+    ask();
   }
   /// Leaves data() null where there is no memory.
   AlignedMemory(std::size_t count, std::nothrow_t)
       : data_(static_cast<T*>(::operator new(bytes(count), alignment(count), std::nothrow)), Delete{alignment(count)}),
         count_(count) {
-    ask_for_large_pages();
+    ask();
   }
 
   T* data() const { return data_.get(); }
@@ -55,12 +68,10 @@ class AlignedMemory {
     return std::align_val_t{is_large(count) ? large_page : static_cast<std::size_t>(cache_line_bytes)};
   }
 
-  void ask_for_large_pages() const {
-#ifdef MADV_HUGEPAGE
+  void ask() const {
     if (data_ != nullptr && is_large(count_)) {
-      ::madvise(data_.get(), bytes(count_) / large_page * large_page, MADV_HUGEPAGE);  // a wish: its failure is no error
+      ask_for_large_pages(data_.get(), bytes(count_));
     }
-#endif
   }
 
   std::unique_ptr<T, Delete> data_;

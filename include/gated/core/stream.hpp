@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 
+#include "gated/core/aligned_memory.hpp"
 #include "gated/core/run.hpp"
 
 /// @file
@@ -50,7 +51,7 @@ class State {
   /// The bytes that it holds.
   std::size_t bytes() const {
     std::size_t sum = 0;
-    for (const Matrix<T>& part : memory_) {
+    for (const Memory& part : memory_) {
       sum += static_cast<std::size_t>(part.size()) * sizeof(T);
     }
     return sum;
@@ -60,7 +61,23 @@ class State {
   template <class>
   friend class Stream;
 
-  std::deque<Matrix<T>> memory_;  // whose elements stay where they are
+  /// What an op remembers, in large pages if it is large: a step may walk through columns of all tokens.
+  struct Memory : Matrix<T> {
+    Memory(Index rows, Index columns) : Matrix<T>(rows, columns) {
+      ask();
+      this->setZero();
+    }
+    Memory(const Memory& other) : Matrix<T>(other.rows(), other.cols()) {
+      ask();
+      Matrix<T>::operator=(other);
+    }
+    Memory& operator=(const Memory&) = default;
+
+   private:
+    void ask() { ask_for_large_pages(this->data(), static_cast<std::size_t>(this->size()) * sizeof(T)); }
+  };
+
+  std::deque<Memory> memory_;  // whose elements stay where they are
   Index position_ = 0;
   Index capacity_ = unlimited;
   bool rewinds_ = true;
@@ -160,8 +177,7 @@ class Stream : public Inference<Stream<T>, T> {
   Matrix<T>& remember(Index rows, Index columns, Memory kind = Memory::tokens) {
     if (starts_) {
       state_.rewinds_ = state_.rewinds_ && kind == Memory::tokens;
-      state_.memory_.push_back(Matrix<T>::Zero(rows, columns));
-      return state_.memory_.back();
+      return state_.memory_.emplace_back(rows, columns);
     }
     expect_state(next_ < state_.memory_.size());
     Matrix<T>& memory = state_.memory_[next_++];

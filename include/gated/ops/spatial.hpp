@@ -5,6 +5,7 @@
 #include "gated/core/sequence_groups.hpp"
 #include "gated/ops/fused.hpp"
 #include "gated/ops/spatial_fourier.hpp"
+#include "gated/ops/spatial_stream.hpp"
 
 /// @file
 /// The linear map over the tokens of a sequence, with weights of several forms: an op over a batch, over the next tokens of a
@@ -15,19 +16,20 @@ namespace gated {
 namespace detail {
 
 /// The rows `first`, `first` + 1, … of W v + b, joined by `epilogue`, for one sequence, as many as y has; v holds the tokens
-/// that they may see: for a causal weight those up to the last row, otherwise all. What tiles have summed up is in `tiles`.
-template <class T>
+/// that they may see: for a causal weight those up to the last row, otherwise all. What has been summed up by transforms is in
+/// `sums`, TileSums or StreamSums.
+template <class T, class Sums>
 void mix_rows(const SpatialWeight<T>& weight, const Rows<const T>& v, Index first, const Rows<T>& y,
-              const Epilogue<T>& epilogue, fourier::TileSums<T>& tiles, Workspace<T>& workspace) {
+              const Epilogue<T>& epilogue, Sums& sums, Workspace<T>& workspace) {
   const Index width = v.columns / weight.heads, block = weight.block(y.count);
   for (Index done = 0, rows = 0; done < y.count; done += rows) {
     const auto frame = workspace.frame();
-    const Index i = first + done, start = tiles.start(i);
-    rows = std::min({block, y.count - done, tiles.rest(i)});
+    const Index i = first + done, start = sums.start(i);
+    rows = std::min({block, y.count - done, sums.rest(i)});
     const Index depth = weight.causal ? i + rows - start : v.count;
     Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns);
     if (start > 0) {
-      joined.added = tiles.at(v, i, rows, joined.added, workspace);
+      joined.added = sums.at(v, i, rows, joined.added, workspace);
     }
     for (Index head = 0; head < weight.heads; ++head) {
       const auto inner = workspace.frame();
@@ -56,9 +58,7 @@ void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, cons
         fourier::mix_sequence<T>(weight, from, to, joined, scratch);
         continue;
       }
-      T* const held = scratch.take(fourier::TileSums<T>::levels(weight, length));
-      std::fill_n(held, fourier::TileSums<T>::levels(weight, length), T{0});
-      fourier::TileSums<T> tiles(weight, length, scratch.matrix(fourier::TileSums<T>::rows(weight, length), v.columns), held);
+      fourier::TileSums<T> tiles(weight, length, v.columns, scratch);
       mix_rows(weight, from, 0, to, joined, tiles, scratch);
     }
   });
@@ -173,11 +173,15 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 /// y = W v + b over the tokens of each sequence, and what `fused` adds.
 ///
 /// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
-/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where tiles are transformed as much again for their
-/// sums. An observer sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
+/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums; it is
+/// then cut into other squares than a whole sequence, so that its rows are those of a batch but for rounding, about 1e-6 of the
+/// largest in float, while its bits depend on no division into steps. Elsewhere steps are rows to the bit. An observer sees
+/// W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
 /// Cost: 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
-/// the tile; scratch of 8·N vectors a thread, three times that backward.
+/// the tile; scratch of 8·N vectors a thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
+/// doubling of its position beyond the tile, worked off before they are needed, two vectors of columns at a time if prepare()
+/// has kept the transforms, and all columns at once if not.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const typename Run::Rows& v, const Fused<Run>& given,
                               const typename Run::Place& to) {
@@ -224,20 +228,23 @@ typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const ty
         mix(y, epilogue);
       };
       if constexpr (Run::streams) {
-        using Tiles = detail::fourier::TileSums<T>;
+        using Sums = detail::fourier::StreamSums<T>;
         const Index capacity = std::min(run.capacity(), weight.length), first = run.position();
         Matrix<T>& memory = run.remember(capacity, v.columns);
         memory.middleRows(first, v.count) = run[v];
-        Matrix<T>& sums = run.remember(Tiles::rows(weight, capacity), v.columns);
-        Matrix<T>& held = run.remember(Tiles::levels(weight, capacity), 1);
-        Tiles tiles(weight, capacity, Rows<T>(sums), held.data());
-        tiles.rewind(first);
+        Matrix<T>& kept = run.remember(Sums::rows(weight, capacity), v.columns);
+        Matrix<T>& progress = run.remember(Sums::levels(weight, capacity), 4);
+        Sums sums(weight, capacity, kept, progress);
+        sums.rewind(first);
         workspace.reserve(row_stride<T>(capacity) + detail::gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
-                          Tiles::scratch_size(weight, capacity, v.columns, workspace.threads()));
+                          Sums::scratch_size(weight, capacity, v.columns, workspace.threads()));
         const Rows<const T> seen = Rows<T>(memory).middle(0, first + v.count);
         show_and_join([&](const Rows<T>& out, const Epilogue<T>& joined) {
-          detail::mix_rows<T>(weight, seen, first, out, joined, tiles, workspace);
+          detail::mix_rows<T>(weight, seen, first, out, joined, sums, workspace);
         });
+        if (v.count > 0) {
+          sums.advance(seen, workspace);
+        }
       } else {
         show_and_join([&](const Rows<T>& out, const Epilogue<T>& joined) {
           detail::mix_tokens<T>(weight, sequences, v, out, joined, workspace);

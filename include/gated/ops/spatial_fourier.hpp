@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <limits>
 
 #include "gated/core/sequences.hpp"
 #include "gated/ops/epilogue.hpp"
@@ -10,13 +10,14 @@
 #include "gated/ops/toeplitz.hpp"
 
 /// @file
-/// Long convolutions over tokens by fast Fourier transform: how Toeplitz forms of a spatial weight meet many tokens.
+/// Long convolutions over tokens by fast Fourier transform: how Toeplitz forms of a spatial weight meet the tokens of whole
+/// sequences.
 ///
 /// A weight that is not causal is one circulant product a sequence. A causal one is cut into tiles: with the tile size B of the
 /// weight and rows in blocks of B, block k meets the blocks before it in squares of B, 2B, 4B, … tokens, one for each bit of k
-/// that is set, and itself in a plain product. So every pair of tokens j ≤ i meets once, nothing of a later token reaches an
-/// earlier one, and batches and streams do the same: a stream keeps the sums of the squares that its present block lies in
-/// (relaxed multiplication; Oncescu et al., arXiv:2410.12982).
+/// that is set, and itself in a plain product. So every pair of tokens j ≤ i meets once, and nothing of a later token reaches
+/// an earlier one (relaxed multiplication; Oncescu et al., arXiv:2410.12982). Streams are cut otherwise: see
+/// ops/spatial_stream.hpp.
 
 namespace gated::detail::fourier {
 
@@ -45,196 +46,209 @@ void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, I
 template <class T>
 constexpr Index factor_size = static_cast<Index>(sizeof(Factor<T>) / sizeof(T));
 
-/// The products that a weight of some length needs: one, of all its rows, or for a causal weight one for each size of tiles.
+/// A square of a Toeplitz matrix: `rows` tokens meet as many that lie `lag` before them.
+struct Square {
+  Index rows, lag;
+
+  bool operator==(const Square&) const = default;
+};
+
+/// The squares whose products a weight of some length needs: one of all its rows, or those that a causal weight is cut into.
 template <class T>
 struct Products {
   SpatialWeight<T> weight;
 
-  Index count() const {
-    Index levels = weight.causal ? 0 : 1;
-    for (Index rows = weight.tile(); weight.causal && rows < weight.length; rows *= 2) {
-      ++levels;
+  /// Calls f(square) for each: those of whole sequences and then those of streams.
+  template <class F>
+  void for_each(const F& f) const {
+    if (!weight.causal) {
+      return f(Square{weight.length, 0});
     }
-    return levels;
+    for (Index rows = weight.tile(); rows < weight.length; rows *= 2) {
+      f(Square{rows, rows});
+    }
+    for (Index rows = weight.near(); 2 * rows < weight.length; rows *= 2) {
+      f(Square{rows, 2 * rows});
+      if (3 * rows < weight.length) {
+        f(Square{rows, 3 * rows});
+      }
+    }
   }
-  Index rows(Index level) const { return weight.causal ? weight.tile() << level : weight.length; }
-  const Circle<T>& circle(Index level) const { return Circle<T>::of(rows(level)); }
+  static const Circle<T>& circle(const Square& square) { return Circle<T>::of(square.rows); }
   /// Writes the factors of one.
-  void transform(Index level, Factor<T>* factors, T* scratch) const {
-    transform_weight(circle(level), weight, weight.causal ? rows(level) : 0, rows(level), factors, scratch);
+  void transform(const Square& square, Factor<T>* factors, T* scratch) const {
+    transform_weight(circle(square), weight, square.lag, square.rows, factors, scratch);
   }
   /// Writes those of all, prepared_size() numbers.
   void transform_all(T* factors) const {
-    for (Index level = 0; level < count(); ++level) {
-      AlignedMemory<T> scratch(static_cast<std::size_t>(circle(level).scratch_size()));
-      transform(level, reinterpret_cast<Factor<T>*>(factors) + before(level), scratch.data());
-    }
+    for_each([&](const Square& square) {
+      AlignedMemory<T> scratch(static_cast<std::size_t>(circle(square).scratch_size()));
+      transform(square, reinterpret_cast<Factor<T>*>(factors), scratch.data());
+      factors += size(square);
+    });
   }
 
-  /// The factors before those of `level`, where all are kept together.
-  Index before(Index level) const {
-    Index bins = 0;
-    for (Index k = 0; k < level; ++k) {
-      bins += circle(k).bins();
-    }
-    return bins * weight.heads;
-  }
   /// What prepare() keeps of the weight: numbers.
-  Index prepared_size() const { return before(count()) * factor_size<T>; }
-
-  /// The factors of a product, prepared or made now, in the frame of the caller.
-  const Factor<T>* factors(Index level, Workspace<T>& workspace) const {
-    if (const PreparedWeights<T>* const prepared = workspace.prepared()) {
-      if (const auto found = prepared->find(weight.w->data(), 1, prepared_size(), 1)) {
-        return reinterpret_cast<const Factor<T>*>(found.numbers()) + before(level);
-      }
+  Index prepared_size() const {
+    Index sum = 0;
+    for_each([&](const Square& square) { sum += size(square); });
+    return sum;
+  }
+  /// The factors that prepare() has kept, or nullptr.
+  const Factor<T>* prepared(const Square& wanted, const Workspace<T>& workspace) const {
+    const PreparedWeights<T>* const weights = workspace.prepared();
+    const PackedWeight<T> found =
+        weights == nullptr ? PackedWeight<T>() : weights->find(weight.w->data(), 1, prepared_size(), 1);
+    if (!found) {
+      return nullptr;
     }
-    const Circle<T>& c = circle(level);
-    auto* const made = reinterpret_cast<Factor<T>*>(workspace.take(weight.heads * c.bins() * factor_size<T>));
+    Index before = 0;
+    bool passed = false;
+    for_each([&](const Square& square) {
+      passed = passed || square == wanted;
+      before += passed ? 0 : size(square);
+    });
+    return reinterpret_cast<const Factor<T>*>(found.numbers() + before);
+  }
+  /// The factors of a square, prepared or made now, in the frame of the caller.
+  const Factor<T>* factors(const Square& square, Workspace<T>& workspace) const {
+    if (const Factor<T>* const kept = prepared(square, workspace)) {
+      return kept;
+    }
+    auto* const made = reinterpret_cast<Factor<T>*>(workspace.take(size(square)));
     const auto frame = workspace.frame();
-    transform(level, made, workspace.take(c.scratch_size()));
+    transform(square, made, workspace.take(circle(square).scratch_size()));
     return made;
+  }
+
+  /// Numbers that the factors of a square take.
+  Index size(const Square& square) const { return weight.heads * circle(square).bins() * factor_size<T>; }
+};
+
+/// Columns of one head that a task takes: two vectors of them, or what is left.
+struct Columns {
+  Index head, first, count;
+};
+
+/// All columns of all heads as tasks.
+template <class T>
+struct ColumnTasks {
+  Index heads, columns;
+
+  Index width() const { return columns / heads; }  // of a head
+  Index per_head() const { return (width() + row_size<T>() - 1) / row_size<T>(); }
+  Index count() const { return heads * per_head(); }
+  Columns at(Index task) const {
+    const Index head = task / per_head(), first = task % per_head() * row_size<T>();
+    return {head, head * width() + first, std::min(row_size<T>(), width() - first)};
   }
 };
 
-/// Calls `f(head, column, columns, scratch)` for all columns of all heads, two vectors at a time, in parallel tasks with
-/// scratch of their own.
+/// Calls `f(task, columns, scratch)` for the tasks `first` … `last` - 1, in parallel and with scratch of their own.
 template <class T, class F>
-void for_each_column(Index heads, Index columns, Index rows, Index scratch_size, Workspace<T>& workspace, const F& f) {
-  const Index row = row_size<T>(), width = columns / heads, parts = (width + row - 1) / row;
-  const Threads threads = rows * columns < 1 << 13 ? Threads{1} : workspace.threads();
+void for_each_task(const ColumnTasks<T>& tasks, Index first, Index last, Index rows, Index scratch_size,
+                   Workspace<T>& workspace, const F& f) {
+  const Threads threads = rows * (last - first) * row_size<T>() < 1 << 13 ? Threads{1} : workspace.threads();
   const auto frame = workspace.frame();
   T* const scratch = workspace.take(scratch_size * threads.count());
-  parallel_for(threads, heads * parts, [&](Index task, Index thread) {
-    const Index head = task / parts, first = task % parts * row;
-    f(head, head * width + first, std::min(row, width - first), scratch + thread * scratch_size);
-  });
+  parallel_for(threads, last - first,
+               [&](Index k, Index thread) { f(first + k, tasks.at(first + k), scratch + thread * scratch_size); });
+}
+
+/// The numbers of a row for each of these, `stride` apart for each head, or none.
+template <class T>
+const T* of_head(const T* numbers, Index head, Index stride) {
+  return numbers == nullptr ? nullptr : numbers + head * stride;
 }
 
 /// y = T v for the matrix of these factors, joined by `epilogue`: two real columns are one complex. Scales are by row, heads ×
-/// `scale_stride`, for v and for y, or absent.
+/// `row_stride`, for v and for y, or absent.
 template <class T>
 void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index heads, const Rows<const T>& v, const T* v_scale,
                    const Rows<T>& y, const T* y_scale, const T* row_bias, Index row_stride, const Epilogue<T>& epilogue,
                    Workspace<T>& workspace) {
-  const auto of_head = [row_stride](const T* numbers, Index head) {
-    return numbers == nullptr ? nullptr : numbers + head * row_stride;
-  };
   const Index row = row_size<T>();
-  for_each_column<T>(heads, v.columns, v.count, circle.scratch_size(), workspace,
-                     [&](Index head, Index column, Index columns, T* x) {
-                       load_pair<T>(v.part(column, columns), of_head(v_scale, head), x);
-                       circle.product(factors + head * circle.bins(), false, v.count, x);
-                       if (y_scale != nullptr) {
-                         load_pair<T>({x, y.count, row, row}, of_head(y_scale, head), x);
-                       }
-                       Epilogue<T> joined = epilogue;
-                       joined.row_bias = of_head(row_bias, head);
-                       constexpr Index together = 16;
-                       for (Index t = 0; t < y.count; t += together) {
-                         GATED_KERNEL(finish_tile<T>(joined, t, column, std::min(together, y.count - t), columns, x + t * row,
-                                                     y.data + t * y.stride + column, y.stride));
-                       }
-                     });
+  const ColumnTasks<T> tasks{heads, v.columns};
+  for_each_task<T>(tasks, 0, tasks.count(), v.count, circle.scratch_size(), workspace, [&](Index, const Columns& c, T* x) {
+    load_pair<T>(v.part(c.first, c.count), of_head(v_scale, c.head, row_stride), x);
+    circle.product(factors + c.head * circle.bins(), false, v.count, x);
+    if (y_scale != nullptr) {
+      load_pair<T>({x, y.count, row, row}, of_head(y_scale, c.head, row_stride), x);
+    }
+    Epilogue<T> joined = epilogue;
+    joined.row_bias = of_head(row_bias, c.head, row_stride);
+    constexpr Index together = 16;
+    for (Index t = 0; t < y.count; t += together) {
+      GATED_KERNEL(finish_tile<T>(joined, t, c.first, std::min(together, y.count - t), c.count, x + t * row,
+                                  y.data + t * y.stride + c.first, y.stride));
+    }
+  });
 }
 
-/// The sums that tiles of a causal weight have given to rows after them, for one sequence.
+/// y = a + b, or b where a is absent.
+template <class T>
+void add_rows(const Rows<const T>& a, const Rows<const T>& b, const Rows<T>& y, const Workspace<T>& workspace) {
+  const auto right = reader<T>(b);
+  a ? assign<T>(y, workspace, reader<T>(a) + right) : assign<T>(y, workspace, right);
+}
+
+/// The sums that tiles of a causal weight give to rows after them, for one whole sequence, whose rows come in their order.
 template <class T>
 class TileSums {
  public:
-  /// Rows of sums for a sequence of up to `length` tokens.
-  static Index rows(const SpatialWeight<T>& weight, Index length) {
-    Index sum = 0;
-    for (Index rows = weight.tile(); weight.is_transformed(length) && rows < length; rows *= 2) {
-      sum += std::min(rows, length - rows);
+  /// Takes its memory in the frame of the caller.
+  TileSums(const SpatialWeight<T>& weight, Index length, Index columns, Workspace<T>& workspace)
+      : weight_(weight), length_(length) {
+    for (Index tokens = weight.tile(); weight.is_transformed(length) && tokens < length; tokens *= 2) {
+      levels_[count_++] = {workspace.matrix(std::min(tokens, length - tokens), columns), -1};
     }
-    return sum;
   }
-  /// Sizes of tiles.
-  static Index levels(const SpatialWeight<T>& weight, Index length) {
-    Index count = 0;
-    for (Index rows = weight.tile(); weight.is_transformed(length) && rows < length; rows *= 2) {
-      ++count;
-    }
-    return count;
-  }
-  /// Numbers that at() takes from a workspace at most.
-  static Index scratch_size(const SpatialWeight<T>& weight, Index length, Index columns, const Threads& threads) {
-    const Index count = levels(weight, length);
-    if (count == 0) {
-      return 0;
-    }
-    const Circle<T>& largest = Circle<T>::of(weight.tile() << (count - 1));
-    constexpr Index line = cache_line_bytes;  // what rounding adds to each piece, at most
-    return largest.scratch_size() * (threads.count() + 1) + weight.heads * largest.bins() * factor_size<T> +
-           row_stride<T>(columns) * weight.block(length) + 8 * line;
-  }
-
-  /// `sums` and `held`, one number a level, keep what is known from call to call: zeros at first.
-  TileSums(const SpatialWeight<T>& weight, Index length, const Rows<T>& sums, T* held)
-      : weight_(weight), length_(length), levels_(levels(weight, length)), sums_(sums), held_(held) {}
 
   /// The first token of the block that row i lies in, which meets all earlier ones in tiles.
-  Index start(Index i) const { return levels_ == 0 ? 0 : i / weight_.tile() * weight_.tile(); }
+  Index start(Index i) const { return count_ == 0 ? 0 : i / weight_.tile() * weight_.tile(); }
   /// The rows of that block from i on.
-  Index rest(Index i) const { return levels_ == 0 ? length_ : start(i) + weight_.tile() - i; }
-
-  /// Forgets the tiles that hold tokens from `position` on: they have been taken back.
-  void rewind(Index position) {
-    for (Index level = 0; level < levels_; ++level) {
-      if ((2 * held(level) + 1) * size(level) > position) {
-        held_[level] = 0;
-      }
-    }
-  }
+  Index rest(Index i) const { return count_ == 0 ? length_ : start(i) + weight_.tile() - i; }
 
   /// What all tiles give to the rows i … i + rows - 1 of one block, and `added`. `v` holds all tokens before that block.
   Rows<const T> at(const Rows<const T>& v, Index i, Index rows, const Rows<const T>& added, Workspace<T>& workspace) {
     const Rows<T> sum = workspace.matrix(rows, v.columns);
     const Index block = i / weight_.tile();
     Rows<const T> before = added;
-    for (Index level = 0, first = 0; level < levels_; ++level) {
-      const Index tokens = size(level), kept = std::min(tokens, length_ - tokens);
-      if ((block >> level) % 2 != 0) {
-        const Index tile = block >> (level + 1), begin = 2 * tile * tokens;  // of the tokens that it takes
-        const Rows<T> of_level = sums_.middle(first, kept);
-        if (held(level) != tile) {
-          compute(level, v.middle(begin, tokens), begin, of_level.middle(0, std::min(kept, length_ - begin - tokens)),
-                  workspace);
-          held_[level] = static_cast<T>(tile + 1);
+    for (Index k = 0; k < count_; ++k) {
+      if ((block >> k) % 2 != 0) {
+        Level& level = levels_[k];
+        const Index tokens = weight_.tile() << k, begin = (block >> (k + 1)) * 2 * tokens, end = begin + tokens;
+        if (level.begin != begin) {
+          compute(v.middle(begin, tokens), begin, level.sums.middle(0, std::min(level.sums.count, length_ - end)), workspace);
+          level.begin = begin;
         }
-        add(before, of_level.middle(i - begin - tokens, rows), sum, workspace);
+        add_rows<T>(before, level.sums.middle(i - end, rows), sum, workspace);
         before = sum;
       }
-      first += kept;
     }
     return sum;
   }
 
  private:
-  Index size(Index level) const { return weight_.tile() << level; }
-  /// The tile whose sums are there, or -1.
-  Index held(Index level) const { return static_cast<Index>(held_[level]) - 1; }
+  struct Level {
+    Rows<T> sums;
+    Index begin;  // of the tile whose sums they are
+  };
 
-  void compute(Index level, const Rows<const T>& v, Index begin, const Rows<T>& y, Workspace<T>& workspace) const {
+  void compute(const Rows<const T>& v, Index begin, const Rows<T>& y, Workspace<T>& workspace) const {
     const auto frame = workspace.frame();
+    const Square square{v.count, v.count};
     const Products<T> products{weight_};
     const bool scaled = weight_.form == SpatialForm::scaled_toeplitz;
     const T* const v_scale = scaled ? weight_.column_scale->data() + begin : nullptr;
     const T* const y_scale = scaled ? weight_.row_scale->data() + begin + v.count : nullptr;
-    multiply_rows<T>(products.circle(level), products.factors(level, workspace), weight_.heads, v, v_scale, y, y_scale, nullptr,
-                     weight_.length, {}, workspace);
-  }
-
-  static void add(const Rows<const T>& a, const Rows<const T>& b, const Rows<T>& y, const Workspace<T>& workspace) {
-    const auto right = reader<T>(b);
-    a ? assign<T>(y, workspace, reader<T>(a) + right) : assign<T>(y, workspace, right);
+    multiply_rows<T>(products.circle(square), products.factors(square, workspace), weight_.heads, v, v_scale, y, y_scale,
+                     nullptr, weight_.length, {}, workspace);
   }
 
   const SpatialWeight<T>& weight_;
-  Index length_, levels_;
-  Rows<T> sums_;
-  T* held_;
+  Index length_, count_ = 0;
+  Level levels_[std::numeric_limits<Index>::digits];  // one for each doubling
 };
 
 /// y = W v + b of a weight that is not causal, joined by `epilogue`, for one sequence.
@@ -246,7 +260,7 @@ void mix_sequence(const SpatialWeight<T>& weight, const Rows<const T>& v, const 
   const Circle<T>& circle = Circle<T>::of(n);
   const Factor<T>* factors = nullptr;
   if (n == weight.length) {
-    factors = Products<T>{weight}.factors(0, workspace);
+    factors = Products<T>{weight}.factors({n, 0}, workspace);
   } else {
     auto* const made = reinterpret_cast<Factor<T>*>(workspace.take(weight.heads * circle.bins() * factor_size<T>));
     const auto inner = workspace.frame();
@@ -279,19 +293,20 @@ void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Se
     const auto inner = workspace.frame();
     transform_weight(circle, weight, 0, longest, factors, workspace.take(size));
   }
-  const auto scales = [&](const Matrix<T>* of_heads, Index head) {
-    return scaled ? of_heads->data() + head * weight.length : nullptr;
+  const auto scales = [&](const Matrix<T>* numbers, Index head) {
+    return scaled ? of_head<T>(numbers->data(), head, weight.length) : nullptr;
   };
 
   // What each task gives to the gradients: of w, in the frequency domain, and of the scales.
-  const Index head_width = from.columns / heads, parts = (head_width + row - 1) / row, tasks = heads * parts;
-  MatrixMap<T> of_w = workspace.matrix(to_w != nullptr ? tasks : 0, 2 * bins);
-  MatrixMap<T> of_rows = workspace.matrix(to_w != nullptr && scaled ? tasks : 0, longest);
+  const ColumnTasks<T> tasks{heads, from.columns};
+  const Index parts = tasks.per_head();
+  MatrixMap<T> of_w = workspace.matrix(to_w != nullptr ? tasks.count() : 0, 2 * bins);
+  MatrixMap<T> of_rows = workspace.matrix(to_w != nullptr && scaled ? tasks.count() : 0, longest);
   MatrixMap<T> of_columns = workspace.matrix(of_rows.rows(), longest);
   of_rows.setZero();
   of_columns.setZero();
-  for_each_column<T>(heads, from.columns, from.count, 3 * size, workspace, [&](Index head, Index column, Index columns, T* x) {
-    const Index task = head * parts + (column - head * head_width) / row;
+  for_each_task<T>(tasks, 0, tasks.count(), from.count, 3 * size, workspace, [&](Index task, const Columns& c, T* x) {
+    const Index head = c.head, column = c.first, columns = c.count;
     T *const z = x, *const dz = x + size, *const sum = x + 2 * size;
     const T *const row_scale = scales(weight.row_scale, head), *const column_scale = scales(weight.column_scale, head);
     std::fill_n(sum, to_w != nullptr ? size : 0, T{0});

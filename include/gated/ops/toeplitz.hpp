@@ -75,9 +75,10 @@ class Circle {
     half_.forward(odd);
   }
 
-  /// to ← factors ⊙ x, or their conjugates ⊙ x: in the frequency domain T or Tᵀ, if T is real. `to` may be x.
-  static void multiply(const Factor<T>* factors, bool conjugate, Index rows, const T* x, T* to) {
-    GATED_KERNEL(fourier_multiply<T>(factors, conjugate, rows, x, to));
+  /// to ← factors ⊙ x, or their conjugates ⊙ x: in the frequency domain T or Tᵀ, if T is real. With `adds` it is added. `to`
+  /// may be x.
+  static void multiply(const Factor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds = false) {
+    GATED_KERNEL(fourier_multiply<T>(factors, conjugate, rows, x, to, adds));
   }
 
   /// The first `n` rows of the inverse transform, without its factor.

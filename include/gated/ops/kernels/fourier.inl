@@ -165,12 +165,13 @@ EIGEN_DONT_INLINE void fourier_store(const T* x, const Index* order, const T* sc
   }
 }
 
-/// to ← factors ⊙ x, or with `conjugate` their conjugates ⊙ x, row by row; `to` may be x.
+/// to ← factors ⊙ x, or with `conjugate` their conjugates ⊙ x, row by row; with `adds` it is added. `to` may be x.
 template <class T>
-EIGEN_DONT_INLINE void fourier_multiply(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to) {
+EIGEN_DONT_INLINE void fourier_multiply(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to,
+                                        bool adds) {
   for (Index p = 0; p < rows; ++p, x += fourier_row<T>, to += fourier_row<T>) {
-    const auto z = Complex<T>::load(x);
-    (conjugate ? z.times_conjugate(factors[p]) : z.times(factors[p])).store(to);
+    const auto z = Complex<T>::load(x), product = conjugate ? z.times_conjugate(factors[p]) : z.times(factors[p]);
+    (adds ? Complex<T>::load(to) + product : product).store(to);
   }
 }
 
