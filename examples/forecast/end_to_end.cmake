@@ -66,6 +66,13 @@ expect_run(1 "no column is called \"winds\"; the nearest is \"wind\"." ${FOLDER}
 expect_run(1 "the column \"load\" ends [0-9]+ rows after the past, but the model needs 7 rows of its future" ${FOLDER}/known.csv
   --model ${FOLDER}/known/model.safetensors --known load --out ${FOLDER}/known)
 
+expect_run(1 "--frequency: this model takes no frequency token." --frequency 7)
+expect_run(1 "--quantile belongs to --loss quantile, but the loss is huber." ${DATA} --model ${FOLDER}/one/model.safetensors
+  --fine-tune --loss huber --quantile 0.9 --out ${FOLDER}/tuned)
+# The 90th percentile lies above the mean, and the epoch that is kept is the best by its own loss.
+expect_run(0 "loss +quantile.*before +validation MSE [0-9.]+   loss [0-9.]+.*epoch   1 .*MSE [0-9.]+   loss [0-9.]+  best" ${DATA}
+  --model ${FOLDER}/one/model.safetensors --fine-tune --epochs 1 --loss quantile --quantile 0.9 --share 0.1 --out ${FOLDER}/tuned)
+
 file(WRITE ${FOLDER}/word.csv "day,births\n1,5\n2,many\n")
 expect_run(1 "word.csv: line 3, column 2: \"many\" is not a number." ${FOLDER}/word.csv)
 file(WRITE ${FOLDER}/ragged.csv "day,births\n1,5\n2\n")

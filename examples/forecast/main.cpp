@@ -55,6 +55,8 @@ int run(const Options& options) {
                                        table.series(), " series, but the model is for ", model.config.series, ".");
   arrange(table, known, places);
   const Series series(table, model.config.context, model.out());
+  gated::require<gated::ArgumentError>(!options.frequency || model.config.resolutions > 0,
+                                       "--frequency: this model takes no frequency token. Leave the option out.");
   std::filesystem::create_directories(options.out);
   std::printf("  series        %td of %td rows, %s to %s\n", table.series(), table.past, table.times.front().c_str(),
               table.times[static_cast<std::size_t>(std::max<Index>(table.past, 1) - 1)].c_str());
@@ -75,6 +77,7 @@ int run(const Options& options) {
   }
 
   gated::Workspace<float> workspace(gated::Threads{options.threads});
+  const Index frequency = options.frequency.value_or(0);
   const auto tests = series.windows(series.test_row, table.past);
   std::printf("  %zu forecasts of the last 20 %% of the rows, in standard deviations of the first 70 %%:\n\n", tests.size());
   const auto print = [](const std::string& name, const Errors& errors) {
@@ -83,12 +86,12 @@ int run(const Options& options) {
   for (const Index season : options.seasons) {
     print(gated::text("naive: as ", season, " rows before"), errors_of_season(season, model, series, tests));
   }
-  print("TinyTimeMixer", errors_of(model, series, tests, options.frequency, workspace));
+  print("TinyTimeMixer", errors_of(model, series, tests, frequency, workspace));
 
-  const Matrix<float> next = forecast_at(model, series, table.past, options.frequency, workspace);
+  const Matrix<float> next = forecast_at(model, series, table.past, frequency, workspace);
   write_forecast(options.out / "forecast.csv", table, next);
   const Index held = table.past - model.out();  // the last forecast that can be compared with what came
-  const Matrix<float> last = forecast_at(model, series, held, options.frequency, workspace);
+  const Matrix<float> last = forecast_at(model, series, held, frequency, workspace);
   constexpr std::size_t most_panels = 12;
   std::vector<Index> drawn = forecast_series(model, table);
   const std::size_t count = drawn.size();

@@ -25,7 +25,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--season", options.seasons, Index{1}, most,
                        "rows after which a season comes again, for the naive forecasts;\nmay be given several times");
   examples::add_number(app, "--frequency", options.frequency, Index{0}, Index{9},
-                       "the frequency token, for models that take one: 1 minutely,\n7 hourly, 0 others");
+                       "the frequency token, for models that take one: 1 minutely,\n7 hourly, 0 others (0)");
   examples::add_number(app, "--context", options.context, Index{2}, most, "with --train, the rows that the model sees");
   examples::add_number(app, "--horizon", options.horizon, Index{1}, most, "with --train, the rows that it forecasts");
   examples::add_number(app, "--patch", options.patch, Index{1}, most, "with --train, the rows of a patch");

@@ -19,7 +19,7 @@ struct Options {
   bool fine_tune = false;                                ///< train decoder and head of the model
   std::filesystem::path out = ".";                       ///< the folder for all that is written
   std::vector<gated::Index> seasons{7, 364};             ///< of the seasonal-naive forecasts, in rows
-  gated::Index frequency = 0;                            ///< the token of the resolution, for models that take one
+  std::optional<gated::Index> frequency;                 ///< the token of the resolution, for models that take one
   gated::Index context = 364, horizon = 28, patch = 14;  ///< of a new model
   gated::Index epochs = 30, batch = 32;
   double rate = 2e-3;

@@ -43,11 +43,17 @@ inline gated::RegressionLossConfig loss_of(const Options& options) {
   loss.form = options.loss.value_or(loss.form);
   loss.delta = options.delta.value_or(loss.delta);
   loss.quantile = options.quantile.value_or(loss.quantile);
+  const auto belongs = [&loss](const char* option, bool given, gated::RegressionForm form) {
+    gated::require<gated::ArgumentError>(!given || loss.form == form, option, " belongs to --loss ", gated::name_of(form),
+                                         ", but the loss is ", gated::name_of(loss.form), ".");
+  };
+  belongs("--quantile", options.quantile.has_value(), gated::RegressionForm::quantile);
+  belongs("--delta", options.delta.has_value(), gated::RegressionForm::huber);
   return loss;
 }
 
 /// Trains `start` as IBM does: AdamW, a rate that rises for 30 % of the steps and falls in half a cosine, gradients of norm 1
-/// at most, and at the end the weights of the epoch with the smallest error in the validation rows, 70 to 80 % of all.
+/// at most, and at the end the weights of the epoch with the smallest loss in the validation rows, 70 to 80 % of all.
 inline Model trained(Model start, const Series& series, const Options& options) {
   auto windows = series.windows(0, series.training_rows);
   const auto kept = static_cast<std::size_t>(std::lround(options.share * static_cast<double>(windows.size())));
@@ -70,10 +76,21 @@ inline Model trained(Model start, const Series& series, const Options& options) 
   examples::ProgressLine progress;
   Batch batch;
   Model best = training.model;
-  double least = errors_of(best, series, validation, options.frequency, workspace).mse();
+  const auto measured = [&](const Model& model) {
+    return errors_of(model, series, validation, options.frequency.value_or(0), workspace, loss);
+  };
+  const auto describe = [&loss](const Errors& errors) {
+    const bool alike = loss.form == gated::RegressionForm::squared;
+    char text[96];
+    std::snprintf(text, sizeof text, alike ? "validation MSE %.4f" : "validation MSE %.4f   loss %.4f", errors.mse(),
+                  errors.mean_loss());
+    return std::string(text);
+  };
+  const Errors before = measured(best);
+  double least = before.mean_loss();
   if (options.fine_tune) {
     std::printf("  loss          %s\n", std::string(gated::name_of(loss.form)).c_str());
-    std::printf("  before        validation MSE %.4f\n", least);
+    std::printf("  before        %s\n", describe(before).c_str());
   }
   for (Index epoch = 1; epoch <= options.epochs && examples::stop_signal == 0; ++epoch) {
     for (std::size_t i = windows.size(); i > 1; --i) {
@@ -87,7 +104,7 @@ inline Model trained(Model start, const Series& series, const Options& options) 
     for (Index step = 0; step < per_epoch; ++step) {
       batch.fill(series, training.model,
                  std::span(windows).subspan(static_cast<std::size_t>(step * batch_size), static_cast<std::size_t>(batch_size)),
-                 options.frequency);
+                 options.frequency.value_or(0));
       sum += training.step([&](const Model& model, Model& gradient) {
         tape.begin(model, gradient, training.random);
         Model::Options<gated::Recording<float>> given{.observed = batch.observed, .resolution = batch.resolution};
@@ -101,13 +118,14 @@ inline Model trained(Model start, const Series& series, const Options& options) 
         progress.show(line(step));
       }
     }
-    const double error = errors_of(training.model, series, validation, options.frequency, workspace).mse();
-    char text[128];
-    std::snprintf(text, sizeof text, "  epoch %3td     loss %.4f   validation MSE %.4f%s", epoch,
-                  sum / static_cast<double>(per_epoch), error, error < least ? "  best" : "");
+    const Errors errors = measured(training.model);
+    const bool is_best = errors.mean_loss() < least;
+    char text[192];
+    std::snprintf(text, sizeof text, "  epoch %3td     loss %.4f   %s%s", epoch, sum / static_cast<double>(per_epoch),
+                  describe(errors).c_str(), is_best ? "  best" : "");
     progress.keep(text);
-    if (error < least) {
-      least = error;
+    if (is_best) {
+      least = errors.mean_loss();
       best = training.model;
     }
   }

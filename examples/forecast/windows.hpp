@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gated/io/tiny_time_mixer.hpp"
+#include "gated/train/regression_loss.hpp"
 #include "table.hpp"
 
 namespace forecast {
@@ -136,24 +137,27 @@ inline Matrix<float> forecasts(const Model& model, Batch& batch, gated::Workspac
   return model.forward(batch.x, batch.items, workspace, options);
 }
 
-/// Mean squared and mean absolute errors of standardised series.
+/// Mean squared and mean absolute errors of standardised series, and the mean of a loss.
 struct Errors {
-  double squares = 0, sizes = 0, count = 0;
+  gated::RegressionLossConfig loss = {};
+  double squares = 0, sizes = 0, losses = 0, count = 0;
 
   void add(float forecast, float came) {
     const double error = static_cast<double>(forecast) - static_cast<double>(came);
     squares += error * error;
     sizes += std::abs(error);
+    losses += loss.value(error);
     count += 1;
   }
   double mse() const { return squares / std::max(count, 1.0); }
   double mae() const { return sizes / std::max(count, 1.0); }
+  double mean_loss() const { return losses / std::max(count, 1.0); }
 };
 
 /// The errors of a model's forecasts of all windows.
 inline Errors errors_of(const Model& model, const Series& series, std::span<const Index> windows, Index frequency,
-                        gated::Workspace<float>& workspace) {
-  Errors errors;
+                        gated::Workspace<float>& workspace, const gated::RegressionLossConfig& loss = {}) {
+  Errors errors{loss};
   Batch batch;
   for (std::size_t first = 0; first < windows.size(); first += 256) {
     batch.fill(series, model, windows.subspan(first, std::min<std::size_t>(256, windows.size() - first)), frequency);
