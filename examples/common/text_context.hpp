@@ -16,18 +16,24 @@ namespace text {
 template <class Model>
 class Context {
  public:
-  Context(const Model& model, const gated::PreparedWeights<float>& weights, int threads)
-      : model_(model), workspace_(gated::Threads{threads}), state_(model.start()), logits_(1, 256) {
+  /// `tokens` bounds the text, if that is known, and with it the memory of a model that keeps every token.
+  Context(const Model& model, const gated::PreparedWeights<float>& weights, int threads,
+          gated::Index tokens = Model::State::unlimited)
+      : model_(model),
+        workspace_(gated::Threads{threads}),
+        capacity_(slides() ? std::min(model.longest(), tokens) : Model::State::unlimited),
+        state_(model.start(capacity_)),
+        logits_(1, 256) {
     workspace_.use(weights);
   }
 
   /// Reads on. `tokens` must not be empty.
   void add(gated::Tokens tokens) {
-    if (const gated::Index longest = model_.longest(); longest != Model::State::unlimited) {
+    if (slides()) {
       recent_.insert(recent_.end(), tokens.begin(), tokens.end());
-      if (static_cast<gated::Index>(recent_.size()) > longest) {
+      if (const gated::Index longest = model_.longest(); static_cast<gated::Index>(recent_.size()) > longest) {
         recent_.erase(recent_.begin(), recent_.end() - std::max<gated::Index>(longest / 2, 1));
-        state_ = model_.start();
+        state_ = model_.start(capacity_);
         tokens = recent_;
         ++restarts_;
       }
@@ -45,8 +51,11 @@ class Context {
  private:
   static constexpr std::size_t piece = 1024;  // of a long prompt: bounds the scratch memory
 
+  bool slides() const { return model_.longest() != Model::State::unlimited; }
+
   const Model& model_;
   gated::Workspace<float> workspace_;
+  gated::Index capacity_;
   typename Model::State state_;
   gated::Matrix<float> logits_;
   std::vector<gated::Index> recent_;  // what the state holds, if it may have to be made anew

@@ -61,6 +61,16 @@ ByteModel random_model(std::string_view kind) {
     return prepared(GmlpModel(
         {.vocabulary = 256, .trunk = {.length = 512, .channels = 256, .hidden = 1024, .depth = 6, .causal = true}}, random));
   }
+  if (kind == "toeplitz") {
+    return prepared(GmlpModel({.vocabulary = 256,
+                               .trunk = {.length = 65'536 + 1,
+                                         .channels = 128,
+                                         .hidden = 512,
+                                         .depth = 4,
+                                         .spatial = gated::SpatialForm::toeplitz,
+                                         .causal = true}},
+                              random));
+  }
   return prepared(FlashModel({.vocabulary = 256,
                               .position = gated::PositionForm::sinusoid,
                               .trunk = {.depth = 6, .block = gated::flash_presets::lucidrains({.channels = 256})}},

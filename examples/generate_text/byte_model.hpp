@@ -18,7 +18,7 @@ using ByteModel = std::variant<gated::PreparedModel<GmlpModel>, gated::PreparedM
 /// file, for files that are broken or hold anything but a causal language model over bytes of common/byte_models.hpp.
 ByteModel open_model(const std::filesystem::path& checkpoint);
 
-/// A small model with random weights, always the same: `kind` is "gmlp" or "flash".
+/// A small model with random weights, always the same: `kind` is "gmlp", "toeplitz" or "flash".
 ByteModel random_model(std::string_view kind);
 
 /// Writes a `model` that random_model() made so that open_model() finds everything in one file.

@@ -10,7 +10,7 @@ function(generate expected pattern)
 endfunction()
 
 set(summary "64 tokens, [0-9.]+ ms/token, [0-9]+ tokens/s; prefill [0-9.]+ ms .prompt of 1.; state [1-9][0-9]+ bytes\n$")
-foreach(kind IN ITEMS flash gmlp)
+foreach(kind IN ITEMS flash gmlp toeplitz)
   set(file ${FOLDER}/${kind}.safetensors)
   generate(0 "random weights.*saved as.*${summary}" --random ${kind} --tokens 64 --seed 7 --save ${file})
   set(in_memory "${text}")
@@ -34,6 +34,8 @@ endif()
 # A gMLP slides past the length that it was built for; FLASH goes on.
 generate(0 "built for 512 tokens; 1 time it forgot all but the last 256.*520 tokens" ${FOLDER}/gmlp.safetensors --tokens 520)
 generate(0 "^520 tokens" ${FOLDER}/flash.safetensors --tokens 520)
+# One with Toeplitz weights has a table for 65,537 tokens, and room for as many as it will need.
+generate(0 "^1500 tokens.*state [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9] bytes" ${FOLDER}/toeplitz.safetensors --tokens 1500)
 
 # The prompt is shown safely: é as it is, ESC and a byte that is no UTF-8 in digits.
 string(ASCII 195 169 e_acute)
@@ -48,4 +50,4 @@ endif()
 file(WRITE ${FOLDER}/broken.safetensors "no model")
 generate(1 "^generate_text: [^\n]*broken.safetensors[^\n]*\n$" ${FOLDER}/broken.safetensors)
 generate(2 "^generate_text: --top-p: expected a number from 0 to 1, got 2" ${FOLDER}/flash.safetensors --top-p 2)
-file(REMOVE ${FOLDER}/flash.safetensors ${FOLDER}/gmlp.safetensors ${FOLDER}/broken.safetensors)
+file(REMOVE ${FOLDER}/flash.safetensors ${FOLDER}/gmlp.safetensors ${FOLDER}/toeplitz.safetensors ${FOLDER}/broken.safetensors)

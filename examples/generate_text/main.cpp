@@ -39,7 +39,10 @@ int generate(const gated::PreparedModel<Model>& opened, const text::Options& opt
   if (prompt.empty()) {
     prompt.push_back('\n');
   }
-  text::Context context(model, opened.weights, options.threads);
+  constexpr Index unlimited = Model::State::unlimited;
+  const auto read = static_cast<Index>(prompt.size());
+  text::Context context(model, opened.weights, options.threads,
+                        options.tokens == 0 || options.tokens > unlimited - read ? unlimited : read + options.tokens);
   const auto beginning = Clock::now();
   context.add(prompt);
   const double prefill = milliseconds_since(beginning);

@@ -29,7 +29,7 @@ Options parse_options(int count, char** arguments) {
   CLI::Option* const random =
       app.add_option("--random", options.random,
                      "instead: a small model with random weights, which shows\nthe speed and writes noise")
-          ->check(CLI::IsMember({"gmlp", "flash"}))
+          ->check(CLI::IsMember({"gmlp", "toeplitz", "flash"}))
           ->excludes(checkpoint);
   examples::add_name(app, "--save", options.save, "FILE", "write that model as a checkpoint")->needs(random);
   examples::parse(app, count, arguments);

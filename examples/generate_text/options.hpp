@@ -11,7 +11,7 @@ namespace text {
 /// The command line.
 struct Options {
   std::filesystem::path checkpoint = GENERATE_TEXT_FOLDER "bible.int8.safetensors";
-  std::string random;          ///< "gmlp" or "flash": a model with random weights instead of a checkpoint
+  std::string random;          ///< "gmlp", "toeplitz" or "flash": a model with random weights instead of a checkpoint
   std::filesystem::path save;  ///< where to write that model
   std::string prompt;
   gated::Index tokens = 256;  ///< 0: until Ctrl-C
