@@ -1,3 +1,4 @@
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -13,12 +14,13 @@ using State = gated::State<float>;
 
 constexpr Index channels = 512, chunk = 256;
 
-/// A series at one position: the seconds of a token from there on, and the bytes of the state.
+/// A series at one position: the seconds of a token from there on, the slowest step of each turn, and the bytes of the state.
 struct Stream {
   const char* series;
   Index position;
   std::size_t state_bytes;
   Measurement measure;
+  std::shared_ptr<std::vector<double>> worst = std::make_shared<std::vector<double>>();
 };
 
 using Streams = std::vector<Stream>;
@@ -35,27 +37,40 @@ struct PreparedWorkspace {
   }
 };
 
-/// The mean seconds of `tokens` steps: `step(x, y, i)` for i = 0 … tokens - 1, after as many that are not counted, so that what
-/// another stream left in the caches is gone. `restart()` goes back to the state before the first.
-template <class Restart, class Step>
-Measurement mean_of(const TableOptions& options, Index tokens, const Restart& restart, const Step& step) {
-  if (options.quick) {
-    tokens = std::min<Index>(tokens, 4);
-  }
-  return [tokens, restart, step] {
-    const Matrix<float> x = Matrix<float>::Random(1, channels);
+/// What a turn does with a stream: `restart()` goes to where it begins, `step(x, y)` reads one token.
+struct Steps {
+  Index tokens, columns;
+  std::function<void()> restart;
+  std::function<void(const Matrix<float>& x, Matrix<float>& y)> step;
+  bool goes_on = false;  // the tokens that count come after those that do not, instead of being the same again
+};
+
+/// The mean seconds of so many steps, after as many that are not counted, so that what another stream left in the caches is
+/// gone.
+Stream stream(const char* series, const TableOptions& options, Index position, std::size_t state_bytes, Steps steps) {
+  Stream made{series, position, state_bytes, {}};
+  steps.tokens = options.quick ? std::min<Index>(steps.tokens, 4) : steps.tokens;
+  made.measure = [steps, worst = made.worst] {
+    const Matrix<float> x = Matrix<float>::Random(1, steps.columns);
     Matrix<float> y = x;
-    double time = 0;
+    double time = 0, longest = 0;
     for (int pass = 0; pass < 2; ++pass) {
-      restart();
-      const double start = seconds();
-      for (Index i = 0; i < tokens; ++i) {
-        step(x, y, i);
+      if (pass == 0 || !steps.goes_on) {
+        steps.restart();
       }
-      time = seconds() - start;
+      time = longest = 0;
+      for (Index i = 0; i < steps.tokens; ++i) {
+        const double start = seconds();
+        steps.step(x, y);
+        const double taken = seconds() - start;
+        time += taken;
+        longest = std::max(longest, taken);
+      }
     }
-    return time / static_cast<double>(tokens);
+    worst->push_back(longest);
+    return time / static_cast<double>(steps.tokens);
   };
+  return made;
 }
 
 // How long a step of a single layer takes depends on its position and not on the numbers in the state: in these three series
@@ -71,21 +86,10 @@ void add_flash_layer(const TableOptions& options, const std::vector<Index>& posi
   for (const Index position : positions) {
     State reached = layer->start();
     reached.skip(position - 1);
-    const auto restart = [state, reached] { *state = reached; };
-    const auto step = [=](const auto& x, auto& y, Index) { layer->extend(x, *state, y, prepared->workspace); };
-    streams.push_back({"FLASH layer", position, reached.bytes(), mean_of(options, chunk, restart, step)});
+    streams.push_back(stream("FLASH layer", options, position, reached.bytes(),
+                             {chunk, channels, [state, reached] { *state = reached; },
+                              [=](const auto& x, auto& y) { layer->extend(x, *state, y, prepared->workspace); }}));
   }
-}
-
-/// Steps of a layer that remembers each token: sixteen from `position` on, or, where steps are not alike, the `many` before it.
-template <class Layer>
-Stream keeping_tokens(const char* series, const TableOptions& options, Index position, const Layer& layer,
-                      const std::shared_ptr<State>& state, const std::shared_ptr<PreparedWorkspace>& prepared, Index many = 0) {
-  state->skip(position - 1);
-  const Index steps = many > 0 && position > many ? many : 16;
-  const auto restart = [state, first = steps == many ? position - many : position - 1] { state->rewind(first); };
-  const auto step = [=](const auto& x, auto& y, Index) { layer->extend(x, *state, y, prepared->workspace); };
-  return {series, position, state->bytes(), mean_of(options, steps, restart, step)};
 }
 
 void add_gau(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random, Streams& streams) {
@@ -97,21 +101,36 @@ void add_gau(const TableOptions& options, const std::vector<Index>& positions, g
   const auto prepared = std::make_shared<PreparedWorkspace>(*layer, options);
   for (const Index position : positions) {
     const auto state = std::make_shared<State>(layer->start(position + chunk));
-    streams.push_back(keeping_tokens("GAU", options, position, layer, state, prepared));
+    state->skip(position - 1);
+    streams.push_back(stream("GAU", options, position, state->bytes(),
+                             {16, channels, [=] { state->rewind(position - 1); },
+                              [=](const auto& x, auto& y) { layer->extend(x, *state, y, prepared->workspace); }}));
   }
 }
 
-void add_gmlp_block(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random, Streams& streams) {
+/// Steps of a gMLP block are not alike: the 1,024 before a position count, after as many that do not.
+void add_gmlp_block(const char* series, Index width, const TableOptions& options, const std::vector<Index>& positions,
+                    gated::Random& random, Streams& streams) {
+  constexpr Index many = 1024;
   for (const Index position : positions) {
-    const auto block = std::make_shared<gated::GmlpBlock<float>>(gated::GmlpConfig{.length = position + chunk,
-                                                                                   .channels = channels,
-                                                                                   .hidden = 6 * channels,
-                                                                                   .spatial = gated::SpatialForm::toeplitz,
-                                                                                   .causal = true});
+    const auto block =
+        std::make_shared<gated::GmlpBlock<float>>(gated::GmlpConfig{.length = position + chunk,
+                                                                    .channels = width,
+                                                                    .hidden = width == channels ? 6 * width : 4 * width,
+                                                                    .spatial = gated::SpatialForm::toeplitz,
+                                                                    .causal = true});
     block->initialize(random);
     const auto prepared = std::make_shared<PreparedWorkspace>(*block, options);
-    const auto state = std::make_shared<State>(block->start());
-    streams.push_back(keeping_tokens("gMLP block (Toeplitz)", options, position, block, state, prepared, 1024));
+    const auto state = std::make_shared<State>();
+    const bool are_many = position >= 2 * many && !options.quick;
+    const auto restart = [=] {
+      *state = State();  // the sums that have been worked off ahead, too
+      *state = block->start();
+      state->skip(are_many ? position - 2 * many : position - 1);
+    };
+    streams.push_back(stream(series, options, position, block->start().bytes(),
+                             {are_many ? many : 16, width, restart,
+                              [=](const auto& x, auto& y) { block->extend(x, *state, y, prepared->workspace); }, are_many}));
   }
 }
 
@@ -128,9 +147,9 @@ void add_flash_model(const TableOptions& options, const std::vector<Index>& posi
       Matrix<float> y = x;
       model->extend(x, *state, y, prepared->workspace);
     }
-    const auto restart = [state, reached = *state] { *state = reached; };
-    const auto step = [=](const auto& x, auto& y, Index) { model->extend(x, *state, y, prepared->workspace); };
-    streams.push_back({"FLASH 12 layers", position, state->bytes(), mean_of(options, chunk, restart, step)});
+    streams.push_back(stream("FLASH 12 layers", options, position, state->bytes(),
+                             {chunk, channels, [state, reached = *state] { *state = reached; },
+                              [=](const auto& x, auto& y) { model->extend(x, *state, y, prepared->workspace); }}));
   }
 }
 
@@ -143,7 +162,9 @@ void table_of_streaming(const TableOptions& options) {
   Streams streams;
   add_flash_layer(options, positions, random, streams);
   add_gau(options, positions, random, streams);
-  add_gmlp_block(options, positions, random, streams);
+  add_gmlp_block("gMLP block (Toeplitz)", channels, options, positions, random, streams);
+  add_gmlp_block("gMLP block d 128 (Toeplitz)", 128, options,
+                 options.quick ? positions : std::vector<Index>{1, 4096, 65536, 1 << 20}, random, streams);
   add_flash_model(options, positions, random, streams);
 
   std::vector<Measurement> measurements;
@@ -153,6 +174,7 @@ void table_of_streaming(const TableOptions& options) {
   const auto times = by_turns(options.turns(), measurements);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     print_row("streaming", streams[i].series, streams[i].position, "tokens/s", 1 / median(times[i]));
+    print_row("streaming", streams[i].series, streams[i].position, "slowest step, ms", 1e3 * median(*streams[i].worst));
     print_row("streaming", streams[i].series, streams[i].position, "state MB", megabytes(streams[i].state_bytes));
   }
 }
