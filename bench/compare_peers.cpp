@@ -9,18 +9,16 @@
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
-#include "gated/io/checkpoint.hpp"
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/lucidrains_flash.hpp"
 #include "gated/io/timm.hpp"
 #include "gated/io/tiny_time_mixer.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
-#include "measure.hpp"
 #include "training_step.hpp"
+#include "work_file.hpp"
 
 namespace {
 
@@ -29,9 +27,6 @@ using gated::Matrix;
 using gated::Sequences;
 using gated::Threads;
 
-/// The larger error, and a NaN for good.
-double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
-
 /// Something to be timed.
 struct Work {
   std::function<void()> run;
@@ -39,38 +34,9 @@ struct Work {
   double flops = 0;
 };
 
-struct File {
-  gated::SafetensorsFile tensors;
-  nlohmann::json config;
-
-  explicit File(const std::string& path) : tensors(path), config(nlohmann::json::parse(tensors.metadata().at("config"))) {}
-
-  Sequences sequences() const { return Sequences::uniform(config.at("batch"), config.at("tokens")); }
-
-  /// Fills `model` from the tensors `model.*`, each of which is used.
-  template <class Model>
-  void load(Model& model, gated::NameMap names) const {
-    names.prefix = "model." + names.prefix;
-    for (const auto& [name, entry] : tensors.tensors()) {
-      if (!name.starts_with("model.")) {
-        names.ignored.push_back(name);
-      }
-    }
-    gated::load_parameters(model, tensors, names);
-  }
-
-  gated::GmlpConfig gmlp() const {
-    return {.length = config.at("tokens"),
-            .channels = config.at("channels"),
-            .hidden = config.at("hidden"),
-            .depth = config.at("depth"),
-            .causal = config.at("causal")};
-  }
-};
-
 /// The forward pass of `model`, loaded from the file.
 template <class Model>
-Work forward(const File& file, const typename Model::Config& config, const gated::NameMap& names, Threads threads) {
+Work forward(const bench::WorkFile& file, const typename Model::Config& config, const gated::NameMap& names, Threads threads) {
   struct Run {
     Model model;
     Sequences sequences;
@@ -88,24 +54,14 @@ Work forward(const File& file, const typename Model::Config& config, const gated
   file.load(run->model, names);
   run->prepared = gated::prepare(run->model);
   run->workspace.use(run->prepared);
-  file.tensors.read<float>("input", std::span(run->x.data(), static_cast<std::size_t>(run->x.size())));
+  file.read_input(std::span(run->x.data(), static_cast<std::size_t>(run->x.size())));
   (*run)();
-
-  Work work{[run] { (*run)(); }, 0, bench::flops_of(run->model, sequences.count(), sequences.length(0))};
-  const auto expected = file.tensors.read<double>("output");
-  gated::require<gated::ShapeError>(expected.size() == static_cast<std::size_t>(run->y.size()), "output has ", expected.size(),
-                                    " numbers, expected ", run->y.size(), ".");
-  double largest = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    work.error = worse(work.error, std::abs(static_cast<double>(run->y.data()[i]) - expected[i]));
-    largest = std::max(largest, std::abs(expected[i]));
-  }
-  work.error /= largest;
-  return work;
+  return {[run] { (*run)(); }, file.error_of(std::span(run->y.data(), static_cast<std::size_t>(run->y.size()))),
+          bench::flops_of(run->model, sequences.count(), sequences.length(0))};
 }
 
 /// A training step. The first ones must have the losses that the file states.
-Work training(const File& file, Threads threads) {
+Work training(const bench::WorkFile& file, Threads threads) {
   using Model = gated::GmlpLanguageModel<float>;
   const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"),
                                               .head = {.form = gated::HeadForm::untied, .bias = true},
@@ -121,7 +77,7 @@ Work training(const File& file, Threads threads) {
 
   Work work{[step] { (*step)(); }, 0, step->flops()};
   for (const double expected : file.tensors.read<double>("losses")) {
-    work.error = worse(work.error, std::abs((*step)() - expected) / expected);
+    work.error = file.worse(work.error, std::abs((*step)() - expected) / expected);
   }
   return work;
 }
@@ -144,12 +100,12 @@ gated::NameMap blocks_of(gated::NameMap names) {
 
 /// The blocks of a mixer for images, of the sizes that the file states.
 template <class Trunk, class Preset>
-Work mixer(const File& file, const Preset& preset, Threads threads) {
+Work mixer(const bench::WorkFile& file, const Preset& preset, Threads threads) {
   const auto model = preset({.depth = file.config.at("depth"), .channels = file.config.at("channels")}, 0);
   return forward<Trunk>(file, model.sized_trunk(), blocks_of(gated::timm_names_for(model)), threads);
 }
 
-Work make_work(const File& file, Threads threads) {
+Work make_work(const bench::WorkFile& file, Threads threads) {
   const std::string kind = file.config.at("kind");
   const Index channels = file.config.at("channels");
   if (kind == "gmlp") {
@@ -188,18 +144,12 @@ int main(int count, char** arguments) {
   }
   try {
     const Threads threads = bench::usable_threads(arguments[2]);
-    const Work work = make_work(File(arguments[1]), threads);
-    const double error = std::isfinite(work.error) ? work.error : 1e300;  // JSON has no NaN
-    std::cout << nlohmann::json{{"runtime", "gated"}, {"error", error}, {"flops", work.flops}} << std::endl;
-    for (int runs; std::cin >> runs;) {
-      double peak = bench::measure_peak(threads);
-      auto times = bench::time_runs(runs, work.run);
-      peak = std::max(peak, bench::measure_peak(threads));
-      for (double& time : times) {
-        time *= 1e3;
-      }
-      std::cout << nlohmann::json{{"ms", times}, {"peak", peak}} << std::endl;
-    }
+    const Work work = make_work(bench::WorkFile(arguments[1]), threads);
+    bench::take_turns({{"runtime", "gated"}, {"flops", work.flops}}, work.error, work.run, [&](const auto& turn) {
+      const double before = bench::measure_peak(threads);
+      turn();
+      return nlohmann::json{{"peak", std::max(before, bench::measure_peak(threads))}};
+    });
   } catch (const std::exception& error) {
     std::cerr << "compare_peers: " << error.what() << '\n';
     return 1;

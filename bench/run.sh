@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh bench/run.sh [--quick] [--threads N] [work ...]: gated beside ONNX Runtime and PyTorch, in one table.
+# sh bench/run.sh [--quick] [--threads N] [work ...]: gated beside ONNX Runtime, oneDNN and PyTorch, in one table.
 #
 # Builds what is needed, makes the work (weights, inputs, expected results), runs all runtimes by turns, and writes the table to
 # build/peers/peers.md; that of a run which is quick, of some works only, or not whole stays in build/peers/partial. A runtime
@@ -52,6 +52,13 @@ mkdir -p $work build/peers/partial
 configure_bench
 cmake --build build/bench --target compare_peers --parallel "$(jobs)"
 
+# gMLP trunks on oneDNN's primitives, where the library is found.
+onednn=build/bench/bench/run_onednn
+cmake --build build/bench --target run_onednn --parallel "$(jobs)" > /dev/null 2>&1 || {
+  echo "oneDNN is left out: it needs version 2.6 or a later 2 (Debian: libdnnl-dev)." >&2
+  onednn=""
+}
+
 # ONNX Runtime, from npm's package; its CPU library is inside, so that no script of the package need run.
 onnx=build/peers/node_modules/onnxruntime-node
 onnx_version=1.30.0
@@ -70,7 +77,7 @@ if $is_whole; then
 fi
 # shellcheck disable=SC2086
 "$torch" bench/peers/compare.py --ours build/bench/bench/compare_peers --work $work --torch "$torch" --onnx "$onnx" \
-  --out build/peers/partial/peers.md --threads "$threads" $quick $names
+  --onednn "$onednn" --out build/peers/partial/peers.md --threads "$threads" $quick $names
 if $is_whole; then
   mv build/peers/partial/peers.md build/peers/peers.md
 fi

@@ -6,6 +6,7 @@
 #include "gated/train/loss.hpp"
 #include "gated/train/recording.hpp"
 #include "gated/train/training.hpp"
+#include "measure.hpp"
 
 /// @file
 /// Steps of a language model's training on one batch, as often as a benchmark wants.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the work in gated, ONNX Runtime and PyTorch by turns, and writes one table. bench/run.sh calls it.
+"""Runs the work in gated, ONNX Runtime, oneDNN and PyTorch by turns, and writes one table. bench/run.sh calls it.
 
-    python3 compare.py --ours PROGRAM --work FOLDER [--onnx PACKAGE] [--torch PYTHON] [--out PEERS.md] [--threads N] [--quick]
-                       [NAME ...]
+    python3 compare.py --ours PROGRAM --work FOLDER [--onnx PACKAGE] [--onednn PROGRAM] [--torch PYTHON] [--out PEERS.md]
+                       [--threads N] [--quick] [NAME ...]
 
 Every runtime loads a work once, shows that its result is the expected one, and then waits. In each of seven rounds each gets a
 turn of a few runs, one after the other, so that what disturbs the machine disturbs all of them; the table has the medians over
@@ -186,6 +186,10 @@ def peers(options, name, is_training, threads):
                        settings, large_pages())
         else:
             say(f"ONNX Runtime is left out of {name}: there is no {name}.onnx")
+    if options.onednn and name.startswith("gmlp_"):  # the trunks that are built by hand
+        settings = [Setting(f"OMP_NUM_THREADS={t}", (str(t),), {"OMP_NUM_THREADS": str(t)})
+                    for t in dict.fromkeys([threads, 1])]
+        yield Peer("oneDNN", [options.onednn, path], settings, large_pages())
     if options.torch:
         optimized = [] if is_training else [Setting("optimize_for_inference", ("--optimize",))]
         yield Peer("PyTorch", [options.torch, "-W", "ignore", os.path.join(HERE, "run_torch.py"), path],
@@ -231,7 +235,7 @@ def figure(ms):
 
 def table(title_of, results, threads):
     """Markdown, and beneath it the settings."""
-    kinds = [kind for kind in ("ONNX Runtime", "PyTorch")
+    kinds = [kind for kind in ("ONNX Runtime", "oneDNN", "PyTorch")
              if any(r.name.startswith(kind) for runners in results.values() for r in runners)]
     versions = {kind: next(r.name for runners in results.values() for r in runners if r.name.startswith(kind))
                 for kind in kinds}
@@ -269,6 +273,7 @@ def main():
     parser.add_argument("--ours", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--onnx")
+    parser.add_argument("--onednn")
     parser.add_argument("--torch")
     parser.add_argument("--out")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
