@@ -125,7 +125,7 @@ def streaming(table, plots):
     plot(os.path.join(plots, "streaming.png"), "position", "tokens per second",
          [(name, values, "o-") for name, values in rates])
     columns = [(f"{name}, tokens/s", values) for name, values in rates]
-    columns += [(f"{name}, slowest step, ms", q["slowest step, ms"]) for name, q in table.items()]
+    columns += [(f"{name}, slowest step, ms", q["slowest ms"]) for name, q in table.items() if "slowest ms" in q]
     columns += [(f"{name}, state MB", q["state MB"]) for name, q in table.items()]
     flash = table["FLASH 12 layers"]["tokens/s"]
     text = markdown("position", columns)
