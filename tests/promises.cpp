@@ -127,7 +127,6 @@ class PromiseChecks {
     return forward(subject_, x, sequences, mask, threads);
   }
   /// x_ as one sequence.
-  Matrix<T> whole() const { return forward(x_, Sequences::single(longest_)); }
 
   static Matrix<T> untouched(Index rows, Index columns) { return Matrix<T>::Constant(rows, columns, T{77}); }
   static bool is_untouched(const Matrix<T>& x) { return (x.array() == T{77}).all(); }
