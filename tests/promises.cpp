@@ -126,7 +126,6 @@ class PromiseChecks {
   Matrix<T> forward(const Matrix<T>& x, const Sequences& sequences, Mask mask = {}, Threads threads = {}) const {
     return forward(subject_, x, sequences, mask, threads);
   }
-  /// x_ as one sequence.
 
   static Matrix<T> untouched(Index rows, Index columns) { return Matrix<T>::Constant(rows, columns, T{77}); }
   static bool is_untouched(const Matrix<T>& x) { return (x.array() == T{77}).all(); }
