@@ -1,14 +1,34 @@
 // Softmax over the rows of a score matrix: see softmax().
 
+/// The largest of `count` > 0 numbers, or any of them if one is a NaN.
+template <class T>
+EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
+  using V = Simd<T>;
+  constexpr Index width = V::width;
+  if (count < width) {
+    T largest = data[0];
+    for (Index j = 1; j < count; ++j) {
+      largest = data[j] > largest ? data[j] : largest;
+    }
+    return largest;
+  }
+  V largest = V::load(data + count - width);  // which the others may overlap
+  for (Index j = 0; j + width < count; j += width) {
+    largest = max(largest, V::load(data + j));
+  }
+  return largest.largest();
+}
+
 template <class T>
 EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys) {
   for (Index row = 0; row < rows; ++row, data += stride) {
     const Index seen = first + row + 1, visible = causal && seen < columns ? seen : columns;
 
-    T largest = -std::numeric_limits<T>::infinity();
-    bool empty = true;
-    for (Index j = 0; j < visible; ++j) {
-      if (keys == nullptr || keys[j] != T{0}) {
+    const bool all = keys == nullptr && visible > 0;
+    T largest = all ? largest_of(data, visible) : -std::numeric_limits<T>::infinity();
+    bool empty = !all;
+    for (Index j = 0; j < visible && keys != nullptr; ++j) {
+      if (keys[j] != T{0}) {
         largest = data[j] > largest ? data[j] : largest;
         empty = false;
       }
