@@ -130,7 +130,8 @@ struct SequenceLayer {
   State<T> start(Index capacity = State<T>::unlimited) const;
 
   /// The next tokens of a streamed sequence, one or many: y equals the same rows of forward() on the whole sequence, to the
-  /// bit; with a long Toeplitz weight within rounding (see mix_tokens()), and to the bit however the tokens are divided.
+  /// bit; with a Toeplitz weight and a long text within rounding (see mix_tokens()). However the tokens are divided, the bits
+  /// are the same.
   /// Shapes: x is tokens × in, y is tokens × out and may be x.
   /// Errors: ShapeError for sizes and past the state's capacity, ArgumentError for a state of another configuration; the state
   /// is unchanged then. If memory runs out in a call that is not warm, start anew.

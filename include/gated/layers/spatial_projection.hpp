@@ -39,9 +39,9 @@ struct SpatialProjectionConfig {
 /// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out: nothing of a later
 /// token reaches an earlier one, be it infinite. A dense or Toeplitz weight is read where it lies; masked and scaled ones are
 /// expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N² numbers, and sequences of fourier_from tokens and
-/// more meet it by Fourier transform: the same numbers within a few times the rounding of the largest. Of a causal one, the
-/// rows after the first fourier_from (or the power of two below it) do; a stream takes them in other tiles, so that its steps
-/// are those rows within the same rounding, and no step waits for a large tile: see mix_tokens().
+/// more meet it by Fourier transform: the same numbers within a few times the rounding of the largest. Of a causal one,
+/// sequences of six times as many do, in tiles; a stream takes other tiles, so that its steps are rows of the batch within the
+/// same rounding, and none waits for a large tile: see mix_tokens().
 /// With `outputs` it makes M tokens of the N of each sequence.
 /// Shapes: v is rows × C, y as many, or with `outputs` rows / N · M.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that the heads do not divide;

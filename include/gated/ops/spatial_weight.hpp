@@ -47,11 +47,10 @@ struct SpatialWeight {
   /// What becomes of the tokens of whole sequences: as many, or M of each N.
   Index outputs_of(Index tokens) const { return outputs() == length ? tokens : tokens / length * outputs(); }
 
-  /// True if a sequence of `rows` tokens goes by Fourier transform: this depends on nothing but lengths. The rows of a causal
-  /// weight do so after the first tile(), however many follow them; it must have six tiles at least, because a tile costs the
-  /// same for one row that it serves as for all.
+  /// True if a sequence of `rows` tokens goes by Fourier transform, or a stream of so many at most: this depends on nothing but
+  /// lengths. A causal one must have six tiles at least, because a tile costs the same for one row that it serves as for all.
   bool is_transformed(Index rows) const {
-    return form != SpatialForm::dense && (causal ? rows > tile() && length / 6 >= tile() : rows >= fourier_from);
+    return form != SpatialForm::dense && (causal ? rows / 6 >= tile() : rows >= fourier_from);
   }
   /// Of a causal weight, the rows that meet each other in plain products: fourier_from, or the power of two below it.
   Index tile() const { return static_cast<Index>(std::bit_floor(static_cast<std::size_t>(std::max<Index>(fourier_from, 1)))); }
