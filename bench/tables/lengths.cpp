@@ -83,7 +83,7 @@ void measure(const TableOptions& options, Index length) {
 }  // namespace
 
 void table_of_lengths(const TableOptions& options) {
-  for (Index length = 32; length <= (options.quick ? 64 : 4096); length *= 2) {
+  for (Index length = 32; length <= (options.quick ? 64 : 8192); length *= 2) {
     measure(options, length);
   }
 }
