@@ -173,10 +173,10 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 /// y = W v + b over the tokens of each sequence, and what `fused` adds.
 ///
 /// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
-/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums; it is
-/// then cut into other squares than a whole sequence, so that its rows are those of a batch but for rounding, about 1e-6 of the
-/// largest in float, while its bits depend on no division into steps. Elsewhere steps are rows to the bit. An observer sees
-/// W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
+/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums. There it
+/// is cut into other squares than a whole sequence: its rows are those of a batch within rounding, about 1e-6 of the largest in
+/// float, and the same bits however the tokens are divided into steps. Elsewhere its rows are a batch's to the bit. An observer
+/// sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
 /// Cost: 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
 /// the tile; scratch of 8·N vectors a thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each

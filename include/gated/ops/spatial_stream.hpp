@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gated/ops/spatial_fourier.hpp"
+#include "gated/ops/spatial_squares.hpp"
 
 /// @file
 /// Long convolutions over the tokens of a stream by fast Fourier transform, without a step that takes long.
@@ -24,7 +24,7 @@ class StreamSums {
   /// Sizes of blocks in a stream of up to `capacity` tokens.
   static Index levels(const SpatialWeight<T>& weight, Index capacity) {
     Index count = 0;
-    for (Index tokens = weight.near(); weight.is_transformed(capacity) && 2 * tokens < capacity; tokens *= 2) {
+    for (Index tokens = weight.stream_tile(); weight.is_transformed(capacity) && 2 * tokens < capacity; tokens *= 2) {
       ++count;
     }
     return count;
@@ -44,19 +44,21 @@ class StreamSums {
       return 0;
     }
     const Products<T> products{weight};
-    const Square largest{weight.near() << (count - 1), 0};
+    const Square largest{weight.stream_tile() << (count - 1), 0};
     constexpr Index line = cache_line_bytes;  // what rounding adds to each piece, at most
     return products.circle(largest).scratch_size() * (2 * threads.count() + 1) + 2 * products.size(largest) +
-           row_stride<T>(columns) * weight.near() + 8 * line;
+           row_stride<T>(columns) * weight.stream_tile() + 8 * line;
   }
 
   StreamSums(const SpatialWeight<T>& weight, Index capacity, const Rows<T>& sums, const Rows<T>& progress)
       : weight_(weight), capacity_(capacity), levels_(levels(weight, capacity)), sums_(sums), progress_(progress) {}
 
   /// The first token that row i meets in a plain product: that of the block before its own.
-  Index start(Index i) const { return levels_ == 0 ? 0 : std::max<Index>(i / weight_.near() - 1, 0) * weight_.near(); }
+  Index start(Index i) const {
+    return levels_ == 0 ? 0 : std::max<Index>(i / weight_.stream_tile() - 1, 0) * weight_.stream_tile();
+  }
   /// The rows of its block from i on.
-  Index rest(Index i) const { return levels_ == 0 ? capacity_ : weight_.near() - i % weight_.near(); }
+  Index rest(Index i) const { return levels_ == 0 ? capacity_ : weight_.stream_tile() - i % weight_.stream_tile(); }
 
   /// Forgets what tokens from `position` on have given: they have been taken back.
   void rewind(Index position) {
@@ -92,27 +94,30 @@ class StreamSums {
       }
       // Half a task early, so that no two sizes are due at the same token.
       const Index due = (2 * (token % tokens + 1) * all + tokens) / (2 * tokens);
-      const bool is_prepared = Products<T>{weight_}.prepared({tokens, 2 * tokens}, workspace) != nullptr;
+      if (due <= done(level, next)) {
+        continue;
+      }
       // Factors that are made for each call are made for all columns at once.
-      work(level, next,
-           is_prepared ? std::min((due + together - 1) / together * together, all)
-           : due > 0   ? all
-                       : 0,
-           v, workspace);
+      const bool is_prepared = Products<T>{weight_}.prepared({tokens, 2 * tokens}, workspace) != nullptr;
+      work(level, next, is_prepared ? std::min((due + together - 1) / together * together, all) : all, v, workspace);
     }
   }
 
  private:
   static Index kept(const SpatialWeight<T>& weight, Index level, Index capacity) {
-    const Index tokens = weight.near() << level;
+    const Index tokens = weight.stream_tile() << level;
     return std::min(tokens, capacity - 2 * tokens);
   }
-  Index size(Index level) const { return weight_.near() << level; }
+  Index size(Index level) const { return weight_.stream_tile() << level; }
   ColumnTasks<T> tasks(const Rows<const T>& v) const { return {weight_.heads, v.columns}; }
 
-  /// The block whose sums are there or begun, and how many of its tasks are done.
+  /// The block whose sums are there or begun.
   Index block_of(Index level, Index parity) const { return static_cast<Index>(number(level, 2 * parity)); }
-  Index done(Index level, Index parity) const { return static_cast<Index>(number(level, 2 * parity + 1)); }
+  /// How many tasks of a block are done.
+  Index done(Index level, Index block) const {
+    const Index parity = block % 2;
+    return block_of(level, parity) == block ? static_cast<Index>(number(level, 2 * parity + 1)) : 0;
+  }
   void set(Index level, Index parity, Index block, Index tasks_done) {
     number(level, 2 * parity) = static_cast<T>(block);
     number(level, 2 * parity + 1) = static_cast<T>(tasks_done);
@@ -129,10 +134,9 @@ class StreamSums {
 
   /// Sees to it that so many tasks of a block are done.
   void work(Index level, Index block, Index wanted, const Rows<const T>& v, Workspace<T>& workspace) {
-    const Index parity = block % 2, before = block_of(level, parity) == block ? done(level, parity) : 0;
-    if (before < wanted) {
+    if (const Index before = done(level, block); before < wanted) {
       compute(level, block, before, wanted, v, workspace);
-      set(level, parity, block, wanted);
+      set(level, block % 2, block, wanted);
     }
   }
 

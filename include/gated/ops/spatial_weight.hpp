@@ -56,7 +56,7 @@ struct SpatialWeight {
   Index tile() const { return static_cast<Index>(std::bit_floor(static_cast<std::size_t>(std::max<Index>(fourier_from, 1)))); }
 
   /// The rows of a block of a stream, which meet each other and the block before them in plain products.
-  Index near() const { return std::max<Index>(tile() / 2, 1); }
+  Index stream_tile() const { return std::max<Index>(tile() / 2, 1); }
 
   /// w_k of a head, which is W_ij at i - j = k, without scales; 0 where the mask hides it or there is none.
   T lag(Index head, Index k) const {

@@ -1,0 +1,187 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/ops/epilogue.hpp"
+#include "gated/ops/row_loops.hpp"
+#include "gated/ops/spatial_weight.hpp"
+#include "gated/ops/toeplitz.hpp"
+
+/// @file
+/// Squares of a Toeplitz weight as products by fast Fourier transform: what whole sequences (ops/spatial_fourier.hpp) and
+/// streams (ops/spatial_stream.hpp) are cut into.
+
+namespace gated::detail::fourier {
+
+/// The transform of d_k = w_{offset + k}, |k| < n, of all heads: circle.bins() factors each.
+template <class T>
+void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, Index offset, Index n, Factor<T>* factors,
+                      T* scratch) {
+  const Index width = vector_width<T>();
+  for (Index head = 0; head < weight.heads; head += width) {
+    const Index lanes = std::min(width, weight.heads - head);
+    circle.transform_matrix(
+        n,
+        [&](Index k, T* row) {
+          for (Index lane = 0; lane < lanes; ++lane) {
+            row[lane] = weight.lag(head + lane, offset + k);
+          }
+        },
+        scratch);
+    for (Index lane = 0; lane < lanes; ++lane) {
+      circle.take_lane(scratch, lane, factors + (head + lane) * circle.bins());
+    }
+  }
+}
+
+/// Memory for so many factors.
+template <class T>
+constexpr Index factor_size = static_cast<Index>(sizeof(Factor<T>) / sizeof(T));
+
+/// A square of a Toeplitz matrix: `rows` tokens meet as many that lie `lag` before them.
+struct Square {
+  Index rows, lag;
+
+  bool operator==(const Square&) const = default;
+};
+
+/// The squares whose products a weight of some length needs: one of all its rows, or those that a causal weight is cut into.
+template <class T>
+struct Products {
+  SpatialWeight<T> weight;
+
+  /// Calls f(square) for each: those of whole sequences and then those of streams.
+  template <class F>
+  void for_each(const F& f) const {
+    if (!weight.causal) {
+      return f(Square{weight.length, 0});
+    }
+    for (Index rows = weight.tile(); rows < weight.length; rows *= 2) {
+      f(Square{rows, rows});
+    }
+    for (Index rows = weight.stream_tile(); 2 * rows < weight.length; rows *= 2) {
+      f(Square{rows, 2 * rows});
+      if (3 * rows < weight.length) {
+        f(Square{rows, 3 * rows});
+      }
+    }
+  }
+  static const Circle<T>& circle(const Square& square) { return Circle<T>::of(square.rows); }
+  /// Writes the factors of one.
+  void transform(const Square& square, Factor<T>* factors, T* scratch) const {
+    transform_weight(circle(square), weight, square.lag, square.rows, factors, scratch);
+  }
+  /// Writes those of all, prepared_size() numbers.
+  void transform_all(T* factors) const {
+    for_each([&](const Square& square) {
+      AlignedMemory<T> scratch(static_cast<std::size_t>(circle(square).scratch_size()));
+      transform(square, reinterpret_cast<Factor<T>*>(factors), scratch.data());
+      factors += size(square);
+    });
+  }
+
+  /// What prepare() keeps of the weight: numbers.
+  Index prepared_size() const {
+    Index sum = 0;
+    for_each([&](const Square& square) { sum += size(square); });
+    return sum;
+  }
+  /// The factors that prepare() has kept, or nullptr.
+  const Factor<T>* prepared(const Square& wanted, const Workspace<T>& workspace) const {
+    const PreparedWeights<T>* const weights = workspace.prepared();
+    const PackedWeight<T> found =
+        weights == nullptr ? PackedWeight<T>() : weights->find(weight.w->data(), 1, prepared_size(), 1);
+    if (!found) {
+      return nullptr;
+    }
+    Index before = 0;
+    bool passed = false;
+    for_each([&](const Square& square) {
+      passed = passed || square == wanted;
+      before += passed ? 0 : size(square);
+    });
+    return reinterpret_cast<const Factor<T>*>(found.numbers() + before);
+  }
+  /// The factors of a square, prepared or made now, in the frame of the caller.
+  const Factor<T>* factors(const Square& square, Workspace<T>& workspace) const {
+    if (const Factor<T>* const kept = prepared(square, workspace)) {
+      return kept;
+    }
+    auto* const made = reinterpret_cast<Factor<T>*>(workspace.take(size(square)));
+    const auto frame = workspace.frame();
+    transform(square, made, workspace.take(circle(square).scratch_size()));
+    return made;
+  }
+
+  /// Numbers that the factors of a square take.
+  Index size(const Square& square) const { return weight.heads * circle(square).bins() * factor_size<T>; }
+};
+
+/// Columns of one head that a task takes: two vectors of them, or what is left.
+struct Columns {
+  Index head, first, count;
+};
+
+/// All columns of all heads as tasks.
+template <class T>
+struct ColumnTasks {
+  Index heads, columns;
+
+  Index width() const { return columns / heads; }  // of a head
+  Index per_head() const { return (width() + row_size<T>() - 1) / row_size<T>(); }
+  Index count() const { return heads * per_head(); }
+  Columns at(Index task) const {
+    const Index head = task / per_head(), first = task % per_head() * row_size<T>();
+    return {head, head * width() + first, std::min(row_size<T>(), width() - first)};
+  }
+};
+
+/// Calls `f(task, columns, scratch)` for the tasks `first` … `last` - 1, in parallel and with scratch of their own.
+template <class T, class F>
+void for_each_task(const ColumnTasks<T>& tasks, Index first, Index last, Index rows, Index scratch_size,
+                   Workspace<T>& workspace, const F& f) {
+  const Threads threads = rows * (last - first) * row_size<T>() < 1 << 13 ? Threads{1} : workspace.threads();
+  const auto frame = workspace.frame();
+  T* const scratch = workspace.take(scratch_size * threads.count());
+  parallel_for(threads, last - first,
+               [&](Index k, Index thread) { f(first + k, tasks.at(first + k), scratch + thread * scratch_size); });
+}
+
+/// The numbers of a row for each of these, `stride` apart for each head, or none.
+template <class T>
+const T* of_head(const T* numbers, Index head, Index stride) {
+  return numbers == nullptr ? nullptr : numbers + head * stride;
+}
+
+/// y = T v for the matrix of these factors, joined by `epilogue`: two real columns are one complex. Scales are by row, heads ×
+/// `row_stride`, for v and for y, or absent.
+template <class T>
+void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index heads, const Rows<const T>& v, const T* v_scale,
+                   const Rows<T>& y, const T* y_scale, const T* row_bias, Index row_stride, const Epilogue<T>& epilogue,
+                   Workspace<T>& workspace) {
+  const Index row = row_size<T>();
+  const ColumnTasks<T> tasks{heads, v.columns};
+  for_each_task<T>(tasks, 0, tasks.count(), v.count, circle.scratch_size(), workspace, [&](Index, const Columns& c, T* x) {
+    load_pair<T>(v.part(c.first, c.count), of_head(v_scale, c.head, row_stride), x);
+    circle.product(factors + c.head * circle.bins(), false, v.count, x);
+    if (y_scale != nullptr) {
+      load_pair<T>({x, y.count, row, row}, of_head(y_scale, c.head, row_stride), x);
+    }
+    Epilogue<T> joined = epilogue;
+    joined.row_bias = of_head(row_bias, c.head, row_stride);
+    constexpr Index together = 16;
+    for (Index t = 0; t < y.count; t += together) {
+      GATED_KERNEL(finish_tile<T>(joined, t, c.first, std::min(together, y.count - t), c.count, x + t * row,
+                                  y.data + t * y.stride + c.first, y.stride));
+    }
+  });
+}
+
+/// y = a + b, or b where a is absent.
+template <class T>
+void add_rows(const Rows<const T>& a, const Rows<const T>& b, const Rows<T>& y, const Workspace<T>& workspace) {
+  const auto right = reader<T>(b);
+  a ? assign<T>(y, workspace, reader<T>(a) + right) : assign<T>(y, workspace, right);
+}
+
+}  // namespace gated::detail::fourier
