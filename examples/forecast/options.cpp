@@ -46,6 +46,15 @@ Options parse_options(int count, char** arguments) {
   examples::parse(app, count, arguments);
   gated::require<examples::UsageError>(!options.train || (!options.fine_tune && options.model.empty()),
                                        "--train starts a new model, so that neither --fine-tune nor --model goes with it.");
+  const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
+  for (const char* const name : {"--loss", "--quantile", "--delta", "--epochs", "--batch", "--rate", "--share"}) {
+    gated::require<examples::UsageError>(options.train || options.fine_tune || !given(name), name,
+                                         " is an option of a training; add --train or --fine-tune.");
+  }
+  for (const char* const name : {"--context", "--horizon", "--patch"}) {
+    gated::require<examples::UsageError>(options.train || !given(name), name,
+                                         " is an option of --train; a model that is there has its own.");
+  }
   options.loss = gated::value_named<gated::RegressionForm>(loss);
   return options;
 }
