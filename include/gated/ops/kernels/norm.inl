@@ -1,17 +1,29 @@
 // Normalisation of rows: see NormForm.
 
-/// The mean and 1 / √(var + eps). The variance is the biased one (divided by C), as in PyTorch, from centred values.
-template <class T>
-RowMoments<T> layer_norm_moments(const T* row, Index channels, double eps) {
+/// The mean and 1 / √(var + eps) of some rows, side by side, so that one's sums do not wait for another's. The variance is the
+/// biased one (divided by C), as in PyTorch, from centred values.
+template <class T, std::size_t Rows>
+EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index channels, double eps,
+                                            RowMoments<T> (&moments)[Rows]) {
   const T reciprocal = T{1} / static_cast<T>(channels);
-  const T mean = reciprocal * sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
-                   return sum + Simd<T>::load(row + j, lanes);
-                 });
-  const T variance = reciprocal * sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
-                       const Simd<T> centred = (Simd<T>::load(row + j, lanes) - Simd<T>(mean)).keep(lanes);
-                       return fma(centred, centred, sum);
-                     });
-  return {mean, T{1} / std::sqrt(variance + static_cast<T>(eps))};
+  T sums[Rows];
+  const auto load = [&](std::size_t r, Index j, Index lanes) {
+    return Simd<T>::load(from + static_cast<Index>(r) * stride + j, lanes);
+  };
+  sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) { return sum + load(r, j, lanes); });
+  Simd<T> means[Rows];
+  for (std::size_t r = 0; r < Rows; ++r) {
+    moments[r].mean = reciprocal * sums[r];
+    means[r] = Simd<T>(moments[r].mean);
+  }
+  sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) {
+    const Simd<T> centred = (load(r, j, lanes) - means[r]).keep(lanes);
+    return fma(centred, centred, sum);
+  });
+  for (std::size_t r = 0; r < Rows; ++r) {
+    moments[r].factor = T{1} / std::sqrt(reciprocal * sums[r] + static_cast<T>(eps));
+    moments[r].varies = T{1};
+  }
 }
 
 /// What a row is divided by.
@@ -43,40 +55,71 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
   return {std::max(root, epsilon), root < epsilon};
 }
 
+/// y = (x - mean) · factor ⊙ weight + bias for a row.
+template <class T>
+EIGEN_ALWAYS_INLINE void normalise_row(const T* from, Index channels, const NormParameters<T>& norm,
+                                       const RowMoments<T>& moments, T* to) {
+  const T *const weight = norm.weight, *const bias = norm.bias;
+  const Simd<T> mean(moments.mean), factor(moments.factor);
+  const auto normalised = [&](Index j, Index lanes) { return (Simd<T>::load(from + j, lanes) - mean) * factor; };
+  if (weight != nullptr && bias != nullptr) {
+    return for_each_vector<T>(channels, [&](Index j, Index lanes) {
+      (normalised(j, lanes) * Simd<T>::load(weight + j, lanes) + Simd<T>::load(bias + j, lanes)).store(to + j, lanes);
+    });
+  }
+  for_each_vector<T>(channels, [&](Index j, Index lanes) {
+    Simd<T> value = normalised(j, lanes);
+    value = weight == nullptr ? value : value * Simd<T>::load(weight + j, lanes);
+    value = bias == nullptr ? value : value + Simd<T>::load(bias + j, lanes);
+    value.store(to + j, lanes);
+  });
+}
+
+/// Layer norm or an affine map of `Rows` rows.
+template <class T, std::size_t Rows>
+EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Index channels, const NormParameters<T>& norm,
+                                          T* to, Index to_stride, RowMoments<T>* kept) {
+  RowMoments<T> moments[Rows];
+  if (norm.form == NormForm::affine) {
+    for (RowMoments<T>& of_row : moments) {
+      of_row = {T{0}, T{1}, T{0}};
+    }
+  } else {
+    layer_norm_moments(from, from_stride, channels, norm.eps, moments);
+  }
+  for (std::size_t r = 0; r < Rows; ++r) {
+    const Index row = static_cast<Index>(r);
+    normalise_row(from + row * from_stride, channels, norm, moments[r], to + row * to_stride);
+    if (kept != nullptr) {
+      kept[row] = moments[r];
+    }
+  }
+}
+
 /// y = norm(x) for some rows: see normalise().
 template <class T>
 EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index rows, Index channels,
                                       const NormParameters<T>& norm, T* to, Index to_stride, RowMoments<T>* kept) {
-  const T *const weight = norm.weight, *const bias = norm.bias;
-  for (Index row = 0; row < rows; ++row, from += from_stride, to += to_stride) {
-    if (norm.form == NormForm::layer_norm || norm.form == NormForm::affine) {
-      const RowMoments<T> moments =
-          norm.form == NormForm::affine ? RowMoments<T>{T{0}, T{1}, T{0}} : layer_norm_moments(from, channels, norm.eps);
-      if (kept != nullptr) {
-        kept[row] = moments;
+  constexpr Index together = 4;
+  const bool is_centred = norm.form == NormForm::layer_norm || norm.form == NormForm::affine;
+  for (Index row = 0, done = 1; row < rows; row += done) {
+    const T* const x = from + row * from_stride;
+    T* const y = to + row * to_stride;
+    RowMoments<T>* const moments = kept == nullptr ? nullptr : kept + row;
+    done = 1;
+    if (is_centred && row + together <= rows) {
+      normalise_together<T, together>(x, from_stride, channels, norm, y, to_stride, moments);
+      done = together;
+    } else if (is_centred) {
+      normalise_together<T, 1>(x, from_stride, channels, norm, y, to_stride, moments);
+    } else {
+      const RowSize<T> size = row_size(x, channels, norm.eps, norm.form);
+      if (moments != nullptr) {
+        *moments = {T{0}, T{1} / size.size, size.clamped ? T{0} : T{1}};
       }
-      const Simd<T> mean(moments.mean), factor(moments.factor);
-      const auto normalised = [&](Index j, Index lanes) { return (Simd<T>::load(from + j, lanes) - mean) * factor; };
-      if (weight != nullptr && bias != nullptr) {
-        for_each_vector<T>(channels, [&](Index j, Index lanes) {
-          (normalised(j, lanes) * Simd<T>::load(weight + j, lanes) + Simd<T>::load(bias + j, lanes)).store(to + j, lanes);
-        });
-        continue;
-      }
-      for_each_vector<T>(channels, [&](Index j, Index lanes) {
-        Simd<T> value = normalised(j, lanes);
-        value = weight == nullptr ? value : value * Simd<T>::load(weight + j, lanes);
-        value = bias == nullptr ? value : value + Simd<T>::load(bias + j, lanes);
-        value.store(to + j, lanes);
-      });
-      continue;
+      const Simd<T> factor((norm.gain == nullptr ? T{1} : *norm.gain) / size.size);
+      for_each_vector<T>(channels, [&](Index j, Index lanes) { (Simd<T>::load(x + j, lanes) * factor).store(y + j, lanes); });
     }
-    const RowSize<T> size = row_size(from, channels, norm.eps, norm.form);
-    if (kept != nullptr) {
-      kept[row] = {T{0}, T{1} / size.size, size.clamped ? T{0} : T{1}};
-    }
-    const Simd<T> factor((norm.gain == nullptr ? T{1} : *norm.gain) / size.size);
-    for_each_vector<T>(channels, [&](Index j, Index lanes) { (Simd<T>::load(from + j, lanes) * factor).store(to + j, lanes); });
   }
 }
 

@@ -108,11 +108,11 @@ struct Simd {
 
   /// The sum over the lanes, in an order that never changes.
   EIGEN_ALWAYS_INLINE T sum() const {
-    return halved([](auto& a, const auto& b) { a = a + b; });
+    return halved<lane_count / 2>(*this, [](Simd a, Simd b) { return a + b; });
   }
   /// The largest lane.
   EIGEN_ALWAYS_INLINE T largest() const {
-    return halved([](auto& a, const auto& b) { a = a < b ? b : a; });
+    return halved<lane_count / 2>(*this, [](Simd a, Simd b) { return select_less(a, b, b, a); });
   }
 
  private:
@@ -151,18 +151,25 @@ struct Simd {
   }
 
   /// Joins the upper half of the lanes to the lower, until one is left.
-  template <class Join>
-  EIGEN_ALWAYS_INLINE T halved(const Join& join) const {
-    alignas(64) T lanes[lane_count];
-    store(lanes);
-    GATED_UNROLL
-    for (std::size_t half = lane_count / 2; half > 0; half /= 2) {
-      GATED_UNROLL
-      for (std::size_t i = 0; i < half; ++i) {
-        join(lanes[i], lanes[i + half]);
-      }
+  template <std::size_t Half, class Join>
+  static EIGEN_ALWAYS_INLINE T halved(Simd a, const Join& join) {
+    if constexpr (Half == 0) {
+      return a.first_lane();
+    } else {
+      return halved<Half / 2>(join(a, a.template lanes_from<Half>(std::make_index_sequence<lane_count>{})), join);
     }
-    return lanes[0];
+  }
+  /// The lanes from `First` on, with any after them.
+  template <std::size_t First, std::size_t... I>
+  EIGEN_ALWAYS_INLINE Simd lanes_from(std::index_sequence<I...>) const {
+    return of(__builtin_shufflevector(v, v, (I + First < lane_count ? I + First : I)...));
+  }
+  EIGEN_ALWAYS_INLINE T first_lane() const {
+    if constexpr (lane_count == 1) {
+      return v;
+    } else {
+      return v[0];
+    }
   }
 
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -226,20 +233,43 @@ EIGEN_ALWAYS_INLINE void for_each_vector(Index count, F&& f) {
   }
 }
 
-/// Σ over the vectors of a row, `sum = add(sum, j, lanes)` for each: in four sums, none of which waits for another.
-template <class T, class Add>
-EIGEN_ALWAYS_INLINE T sum_of_row(Index channels, const Add& add) {
+/// Σ over the vectors of each of `Rows` rows, `sum = add(sum, r, j, lanes)` for each: in four sums a row, none of which waits
+/// for another.
+template <class T, std::size_t Rows, class Add>
+EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& add) {
   constexpr Index width = Simd<T>::width, many = 4;
-  Simd<T> sums[many] = {Simd<T>(T{0}), Simd<T>(T{0}), Simd<T>(T{0}), Simd<T>(T{0})};
+  Simd<T> sums[Rows][many];
+  for (auto& of_row : sums) {
+    for (Simd<T>& sum : of_row) {
+      sum = Simd<T>(T{0});
+    }
+  }
   Index j = 0;
   for (; j + many * width <= channels; j += many * width) {
     GATED_UNROLL
     for (Index k = 0; k < many; ++k) {
-      sums[k] = add(sums[k], j + k * width, width);
+      GATED_UNROLL
+      for (std::size_t r = 0; r < Rows; ++r) {
+        sums[r][k] = add(sums[r][k], r, j + k * width, width);
+      }
     }
   }
   for (; j < channels; j += width) {
-    sums[0] = add(sums[0], j, channels - j < width ? channels - j : width);
+    GATED_UNROLL
+    for (std::size_t r = 0; r < Rows; ++r) {
+      sums[r][0] = add(sums[r][0], r, j, channels - j < width ? channels - j : width);
+    }
   }
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])).sum();
+  GATED_UNROLL
+  for (std::size_t r = 0; r < Rows; ++r) {
+    to[r] = ((sums[r][0] + sums[r][1]) + (sums[r][2] + sums[r][3])).sum();
+  }
+}
+
+/// The same of one row, `sum = add(sum, j, lanes)`.
+template <class T, class Add>
+EIGEN_ALWAYS_INLINE T sum_of_row(Index channels, const Add& add) {
+  T sum[1];
+  sum_of_rows<T>(channels, sum, [&](Simd<T> so_far, std::size_t, Index j, Index lanes) { return add(so_far, j, lanes); });
+  return sum[0];
 }
