@@ -80,10 +80,36 @@ TEST(SoftmaxGate, IsTheSameInEveryRunAndTakesGradientsBack) {
       test::expect_op(
           [axis](auto& run, const auto& x, const auto& to) {
             using T = typename std::remove_cvref_t<decltype(run)>::Scalar;
-            return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis, to);
+            return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis, {}, to);
           },
           {.in = channels, .out = channels, .streams = axis == GateAxis::channels});
     }
+  }
+}
+
+TEST(SoftmaxGate, TakesAResidualAlong) {
+  for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
+    for (const Index channels : {1, 5, 40}) {
+      test::expect_op(
+          [axis](auto& run, const auto& x, const auto& to) {
+            using T = typename std::remove_cvref_t<decltype(run)>::Scalar;
+            const auto residual = scale(run, x, number<T>(T(0.7)));
+            return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis, {.residual = residual}, to);
+          },
+          {.in = channels, .out = channels, .streams = axis == GateAxis::channels});
+    }
+    const auto x = random_matrix<double>(6, 21, 1), z = random_matrix<double>(6, 21, 2), r = random_matrix<double>(6, 21, 3);
+    Workspace<double> workspace;
+    Matrix<double> shown;
+    workspace.observe([&](const std::string&, ConstView<double> output) { shown = output; });
+    const auto frame = workspace.frame();
+    Batch<double> run(workspace, Sequences::of_lengths({4, 2}));
+    const auto gate = [&](const SoftmaxGateOptions<Batch<double>>& options) -> Matrix<double> {
+      return run[softmax_gate(run, input_rows<double>(x), input_rows<double>(z), axis, options)];
+    };
+    const Matrix<double> plain = gate({}), joined = gate({.residual = input_rows<double>(r)});
+    EXPECT_LT((joined - plain - r).cwiseAbs().maxCoeff(), 1e-14);
+    EXPECT_TRUE(test::same_bits(shown, plain)) << "an observer sees what the residual joins";
   }
 }
 
@@ -105,6 +131,11 @@ TEST(SoftmaxGate, RefusesOtherShapes) {
   EXPECT_EQ(test::message_of<ShapeError>(
                 [&] { softmax_gate(run, input_rows<double>(x), input_rows<double>(z), GateAxis::channels); }),
             "softmax_gate: x is 6 × 5 and z is 6 × 4, expected equal shapes.");
+  EXPECT_EQ(test::message_of<ShapeError>([&] {
+              softmax_gate(run, input_rows<double>(x), input_rows<double>(x), GateAxis::channels,
+                           {.residual = input_rows<double>(z)});
+            }),
+            "softmax_gate: x is 6 × 5 and the residual is 6 × 4, expected equal shapes.");
 }
 
 }  // namespace

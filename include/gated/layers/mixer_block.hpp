@@ -191,7 +191,9 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
         }
         return run(mixer, z, fused, place);
       } else {
-        static_assert(std::is_same_v<OptionsOf<Mixer, Run>, NoOptions>, "a mixer takes Fused<Run> or nothing besides x");
+        static_assert(
+            std::is_same_v<OptionsOf<Mixer, Run>, NoOptions> || requires(OptionsOf<Mixer, Run> o) { o.residual; },
+            "a mixer takes Fused<Run>, a residual or nothing besides x");
         auto y = run(mixer, z);
         if constexpr (Run::records) {
           y = run.drops(config.survival) ? run.drop(y, config.survival) : y;

@@ -138,9 +138,9 @@ struct SeriesMixerBlock : SequenceLayer<SeriesMixerBlock<T>, T> {
       }
       if (patch_mixer) {
         auto alone = run.with(Sequences::uniform(rows / n, n));
-        h = add(run, h, alone(*patch_mixer, run(*patch_norm, h)), nullptr, run.over(h));
+        h = alone(*patch_mixer, run(*patch_norm, h), {.residual = h}, run.over(h));
       }
-      return add(run, h, run(feature_mixer, run(feature_norm, h)), nullptr, run.over(h));
+      return run(feature_mixer, run(feature_norm, h), {.residual = h}, run.over(h));
     }
   }
 };

@@ -4,6 +4,7 @@
 
 #include "gated/layers/feed_forward.hpp"
 #include "gated/layers/token_mlp.hpp"
+#include "gated/ops/elementwise.hpp"
 #include "gated/ops/softmax_gate.hpp"
 
 /// @file
@@ -41,16 +42,26 @@ void initialize_softmax_gated(Layer& layer, Random& random) {
 
 /// The MLP of a layer, with its gate before or after it.
 template <class Layer, class Run>
-RowsOf<Run> run_softmax_gated(Run& run, const Layer& layer, GateAxis axis, const RowsOf<Run>& x, const PlaceOf<Run>& to) {
+RowsOf<Run> run_softmax_gated(Run& run, const Layer& layer, GateAxis axis, const RowsOf<Run>& x,
+                              const SoftmaxGateOptions<Run>& options, const PlaceOf<Run>& to) {
   const auto& config = layer.config;
-  const auto gated = [&](const RowsOf<Run>& h, const PlaceOf<Run>& place) {
-    return softmax_gate(run, h, run(*layer.gate, h), axis, place);
+  const auto gated = [&](const RowsOf<Run>& h, const SoftmaxGateOptions<Run>& joined, const PlaceOf<Run>& place) {
+    return softmax_gate(run, h, run(*layer.gate, h), axis, joined, place);
   };
-  const auto h = config.gate == GatePlace::before ? gated(x, {}) : x;
+  const auto h = config.gate == GatePlace::before ? gated(x, {}, {}) : x;
   const auto hidden = run.dropout(run(layer.mlp.proj_in, h, {.activation = Activation::gelu}), config.dropout);
-  const auto place = config.gate == GatePlace::after ? PlaceOf<Run>() : to;
+  const auto place = config.gate == GatePlace::after || options.residual ? PlaceOf<Run>() : to;
   const auto y = run.dropout(run(layer.mlp.proj_out, hidden, {}, place), config.dropout);
-  return config.gate == GatePlace::after ? gated(y, to) : y;
+  if (config.gate == GatePlace::after) {
+    return gated(y, options, to);
+  }
+  if (!options.residual) {
+    return y;
+  }
+  if constexpr (!Run::records) {
+    run.show(y);
+  }
+  return add(run, options.residual, y, nullptr, to);
 }
 
 }  // namespace detail
@@ -73,6 +84,7 @@ struct SoftmaxGatedFeedForwardConfig {
 
 /// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b), token by token (arXiv:2306.09364, §3).
 ///
+/// In a body, run(layer, x, {.residual = …}) fuses the residual into the gate.
 /// Shapes: x and y are N × C; y may be x.
 /// Errors: ArgumentError when built, ShapeError when run.
 /// Cost: 2·N·C·(2·F + C) flops; scratch N × (F + 2·C).
@@ -80,6 +92,8 @@ template <class T>
 struct SoftmaxGatedFeedForward : TokenLayer<SoftmaxGatedFeedForward<T>, T> {
   using Scalar = T;
   using Config = SoftmaxGatedFeedForwardConfig;
+  template <class Run>
+  using Options = SoftmaxGateOptions<Run>;
   static constexpr const char* name = "SoftmaxGatedFeedForward";
   static constexpr const char* architecture = "gated.SoftmaxGatedFeedForward";
 
@@ -117,8 +131,8 @@ struct SoftmaxGatedFeedForward : TokenLayer<SoftmaxGatedFeedForward<T>, T> {
   void initialize(Random& random) { detail::initialize_softmax_gated(*this, random); }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return detail::run_softmax_gated(run, *this, GateAxis::channels, x, to);
+  auto apply(Run& run, const RowsOf<Run>& x, const SoftmaxGateOptions<Run>& options, const PlaceOf<Run>& to) const {
+    return detail::run_softmax_gated(run, *this, GateAxis::channels, x, options, to);
   }
 };
 
@@ -141,6 +155,7 @@ struct SoftmaxGatedTokenMlpConfig {
 
 /// The same over the tokens of each sequence, for each channel alike: g(h) = h ⊙ softmax(W h + b) over N tokens.
 ///
+/// In a body, run(layer, x, {.residual = …}) fuses the residual into the gate.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built and for a stream, since every token sees all; ShapeError for a sequence that is not N long.
 /// Cost: 2·N·C·(2·M + N) flops a sequence; scratch (M + 2·N) × C for each.
@@ -148,6 +163,8 @@ template <class T>
 struct SoftmaxGatedTokenMlp : SequenceLayer<SoftmaxGatedTokenMlp<T>, T> {
   using Scalar = T;
   using Config = SoftmaxGatedTokenMlpConfig;
+  template <class Run>
+  using Options = SoftmaxGateOptions<Run>;
   static constexpr const char* name = "SoftmaxGatedTokenMlp";
   static constexpr const char* architecture = "gated.SoftmaxGatedTokenMlp";
 
@@ -188,8 +205,8 @@ struct SoftmaxGatedTokenMlp : SequenceLayer<SoftmaxGatedTokenMlp<T>, T> {
   void initialize(Random& random) { detail::initialize_softmax_gated(*this, random); }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return detail::run_softmax_gated(run, *this, GateAxis::tokens, x, to);
+  auto apply(Run& run, const RowsOf<Run>& x, const SoftmaxGateOptions<Run>& options, const PlaceOf<Run>& to) const {
+    return detail::run_softmax_gated(run, *this, GateAxis::tokens, x, options, to);
   }
 };
 

@@ -43,35 +43,74 @@ void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s
   });
 }
 
+/// y = x ⊙ softmax(z) + residual along an axis; z is overwritten.
+template <class T>
+void gate_along(GateAxis axis, const Sequences& sequences, const Rows<T>& z, const Rows<const T>& x,
+                const Rows<const T>& residual, const Rows<T>& y, const Workspace<T>& workspace) {
+  const auto at = [](const auto& m, Index row) { return m.data == nullptr ? nullptr : m.data + row * m.stride; };
+  if (axis == GateAxis::channels) {
+    return for_each_block_of_rows(y.count, workspace, [&](Index row, Index rows) {
+      GATED_KERNEL(softmax_gate_rows<T>(rows, y.columns, at(z, row), z.stride, at(x, row), x.stride, at(residual, row),
+                                        residual.stride, at(y, row), y.stride));
+    });
+  }
+  parallel_for(y.count < 4 * rows_per_task ? Threads{1} : workspace.threads(), sequences.count(), [&](Index b, Index) {
+    const Index row = sequences.offset(b);
+    GATED_KERNEL(softmax_gate_columns<T>(sequences.length(b), y.columns, at(z, row), z.stride, at(x, row), x.stride,
+                                         at(residual, row), residual.stride, at(y, row), y.stride));
+  });
+}
+
 }  // namespace detail
 
-/// y = x ⊙ s with s = softmax(z) along an axis: the gate of PatchTSMixer and TinyTimeMixer (arXiv:2306.09364, §3).
+/// What a softmax gate takes along.
+template <class Run>
+struct SoftmaxGateOptions {
+  typename Run::Rows residual = {};  ///< is added
+
+  bool is_plain() const { return !residual; }
+};
+
+/// y = x ⊙ s + residual with s = softmax(z) along an axis: the gate of PatchTSMixer and TinyTimeMixer (arXiv:2306.09364, §3).
 ///
-///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), the sum along the axis
+///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), the sum along the axis        ∂residual = ∂y
 ///
-/// Shapes: x, z and y are rows × C; y may be x. z is overwritten where nobody else needs it.
+/// Shapes: x, z, y and the residual are rows × C; y may be x or the residual. z is overwritten where nobody else needs it.
+/// An observer sees x ⊙ s.
 /// Errors: ShapeError.
 /// Cost: an exponential a number; a copy of z in training.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows softmax_gate(Run& run, const typename Run::Rows& x, const typename Run::Rows& z, GateAxis axis,
-                                const typename Run::Place& to = {}) {
+                                const SoftmaxGateOptions<Run>& options = {}, const typename Run::Place& to = {}) {
   const Index rows = run.count(x), columns = run.width(x);
   require<ShapeError>(run.count(z) == rows && run.width(z) == columns, "softmax_gate: x is ", rows, " × ", columns,
                       " and z is ", run.count(z), " × ", run.width(z), ", expected equal shapes.");
-  Rows<T> s = run[z];
+  const auto residual = options.residual;
+  require<ShapeError>(!residual || (run.count(residual) == rows && run.width(residual) == columns), "softmax_gate: x is ", rows,
+                      " × ", columns, " and the residual is ", residual ? run.count(residual) : 0, " × ",
+                      residual ? run.width(residual) : 0, ", expected equal shapes.");
+  const auto copy_of_z = [&] {
+    const Rows<T> copied(run.take(rows * columns), rows, columns, columns);
+    View<T> numbers = copied;
+    numbers = run[z];
+    return copied;
+  };
   if constexpr (!Run::records) {
-    s = z;
+    if (run.observed() && residual) {
+      const auto frame = run.workspace().frame();
+      run.show(softmax_gate(run, x, copy_of_z(), axis));
+    }
   }
-  if (Run::records || !s.scratch) {
-    s = Rows<T>(run.take(rows * columns), rows, columns, columns);
-    View<T> copied = s;
-    copied = run[z];
-  }
-  detail::softmax_along<T>(axis, run.sequences(), s, run.workspace());
+  const Rows<T> s = Run::records || !Rows<T>(run[z]).scratch ? copy_of_z() : Rows<T>(run[z]);
   const auto y = run.make(rows, columns, to);
-  assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
   if constexpr (Run::records) {
-    run.push([x, z, y, s, axis, kept = run.kept_sequences()](auto& back) {
+    detail::softmax_along<T>(axis, run.sequences(), s, run.workspace());
+    if (residual) {
+      assign<T>(run[y], run.workspace(), reader<T>(run[residual]) + reader<T>(run[x]) * reader<T>(s));
+    } else {
+      assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
+    }
+    run.push([x, z, y, s, residual, axis, kept = run.kept_sequences()](auto& back) {
       Workspace<T>& workspace = back.workspace();
       const auto frame = workspace.frame();
       const auto dy = reader<T>(back.gradient(y));
@@ -80,7 +119,13 @@ typename Run::Rows softmax_gate(Run& run, const typename Run::Rows& x, const typ
       detail::softmax_along_backward<T>(axis, back.sequences(kept), s, slope, workspace);
       add_gradient(back, x, dy * reader<T>(s));
       add_gradient(back, z, reader<T>(slope));
+      if (residual) {
+        add_gradient(back, residual, dy);
+      }
     });
+  } else {
+    detail::gate_along<T>(axis, run.sequences(), s, run[x], residual ? Rows<const T>(run[residual]) : Rows<const T>(), run[y],
+                          run.workspace());
   }
   return y;
 }

@@ -19,6 +19,26 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
   return largest.largest();
 }
 
+/// x ← exp(x - largest) for `count` numbers of a row, and gives 1 / Σ x. Numbers whose key is 0 become 0.
+template <class T>
+EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const T* keys) {
+  constexpr Index together = 8 * Simd<T>::width;  // are added up plainly, before their sum joins the exact one
+  RunningSum<T> sum;
+  for (Index first = 0; first < count; first += together) {
+    Simd<T> part(T{0});
+    for_each_vector<T>(count - first < together ? count - first : together, [&](Index offset, Index lanes) {
+      const Index j = first + offset;
+      // A hidden column may hold anything: what it gives must neither overflow nor count.
+      Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
+      value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
+      value.store(data + j, lanes);
+      part = part + value;
+    });
+    sum.add(part);
+  }
+  return T{1} / sum.total();
+}
+
 template <class T>
 EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys) {
   for (Index row = 0; row < rows; ++row, data += stride) {
@@ -37,39 +57,76 @@ EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index col
       std::fill(data, data + columns, T{0});
       continue;
     }
-    RunningSum<T> sum;
-    for_each_vector<T>(visible, [&](Index j, Index lanes) {
-      // A hidden column may hold anything: what it gives must neither overflow nor count.
-      Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
-      value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
-      value.store(data + j, lanes);
-      sum.add(value);
-    });
-    const Simd<T> factor(T{1} / sum.total());
+    const Simd<T> factor(exponentials_of_row(data, visible, largest, keys));
     for_each_vector<T>(visible,
                        [&](Index j, Index lanes) { (Simd<T>::load(data + j, lanes) * factor).store(data + j, lanes); });
     std::fill(data + visible, data + columns, T{0});
   }
 }
 
-/// The same over the columns of a matrix, each column alone.
+/// to_j ← x_j z_j factor + residual_j. There may be no residual.
+template <class T>
+EIGEN_ALWAYS_INLINE void gate_vector(const T* z, Simd<T> factor, const T* x, const T* residual, T* to, Index lanes) {
+  const Simd<T> gated = Simd<T>::load(x, lanes), gate = Simd<T>::load(z, lanes) * factor;
+  (residual == nullptr ? gated * gate : fma(gated, gate, Simd<T>::load(residual, lanes))).store(to, lanes);
+}
+
+/// to ← x ⊙ softmax(z) + residual, row by row. z is overwritten, `to` may be x or the residual, of which there may be none.
+template <class T>
+EIGEN_DONT_INLINE void softmax_gate_rows(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride,
+                                         const T* residual, Index residual_stride, T* to, Index to_stride) {
+  for (Index row = 0; row < (columns > 0 ? rows : 0); ++row) {
+    const T* const added = residual == nullptr ? nullptr : residual + row * residual_stride;
+    const Simd<T> factor(exponentials_of_row<T>(z, columns, largest_of(z, columns), nullptr));
+    if (added == nullptr) {
+      for_each_vector<T>(columns, [&](Index j, Index lanes) { gate_vector<T>(z + j, factor, x + j, nullptr, to + j, lanes); });
+    } else {
+      for_each_vector<T>(columns, [&](Index j, Index lanes) { gate_vector(z + j, factor, x + j, added + j, to + j, lanes); });
+    }
+    z += z_stride;
+    x += x_stride;
+    to += to_stride;
+  }
+}
+
+/// x ← exp(x - largest) for one vector of each of `rows` > 0 rows, and gives 1 / Σ x.
+template <class T>
+EIGEN_ALWAYS_INLINE Simd<T> exponentials_of_columns(T* data, Index stride, Index rows, Index lanes) {
+  using V = Simd<T>;
+  V largest = V::load(data, lanes);
+  for (Index i = 1; i < rows; ++i) {
+    largest = max(largest, V::load(data + i * stride, lanes));
+  }
+  RunningSum<T> sum;
+  for (Index i = 0; i < rows; ++i) {
+    const V value = exp_of_negative(V::load(data + i * stride, lanes) - largest);
+    value.store(data + i * stride, lanes);
+    sum.add(value);
+  }
+  return V(T{1}) / sum.lanes();
+}
+
+/// softmax_rows() over the columns of a matrix, each column alone.
 template <class T>
 EIGEN_DONT_INLINE void softmax_columns(T* data, Index stride, Index rows, Index columns) {
   using V = Simd<T>;
   for_each_vector<T>(rows > 0 ? columns : 0, [&](Index j, Index lanes) {
-    V largest = V::load(data + j, lanes);
-    for (Index i = 1; i < rows; ++i) {
-      largest = max(largest, V::load(data + i * stride + j, lanes));
-    }
-    RunningSum<T> sum;
-    for (Index i = 0; i < rows; ++i) {
-      const V value = exp_of_negative(V::load(data + i * stride + j, lanes) - largest);
-      value.store(data + i * stride + j, lanes);
-      sum.add(value);
-    }
-    const V factor = V(T{1}) / sum.lanes();
+    const V factor = exponentials_of_columns(data + j, stride, rows, lanes);
     for (Index i = 0; i < rows; ++i) {
       (V::load(data + i * stride + j, lanes) * factor).store(data + i * stride + j, lanes);
+    }
+  });
+}
+
+/// softmax_gate_rows() over the columns.
+template <class T>
+EIGEN_DONT_INLINE void softmax_gate_columns(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride,
+                                            const T* residual, Index residual_stride, T* to, Index to_stride) {
+  for_each_vector<T>(rows > 0 ? columns : 0, [&](Index j, Index lanes) {
+    const Simd<T> factor = exponentials_of_columns(z + j, z_stride, rows, lanes);
+    for (Index i = 0; i < rows; ++i) {
+      gate_vector<T>(z + i * z_stride + j, factor, x + i * x_stride + j,
+                     residual == nullptr ? nullptr : residual + i * residual_stride + j, to + i * to_stride + j, lanes);
     }
   });
 }
@@ -82,7 +139,8 @@ EIGEN_DONT_INLINE void softmax_columns_backward(const T* weights, Index weights_
   for_each_vector<T>(columns, [&](Index j, Index lanes) {
     V product(T{0});
     for (Index i = 0; i < rows; ++i) {
-      product = fma(V::load(weights + i * weights_stride + j, lanes), V::load(gradient + i * gradient_stride + j, lanes), product);
+      product =
+          fma(V::load(weights + i * weights_stride + j, lanes), V::load(gradient + i * gradient_stride + j, lanes), product);
     }
     for (Index i = 0; i < rows; ++i) {
       const V slope = V::load(gradient + i * gradient_stride + j, lanes) - product;
