@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "common/idx.hpp"
 #include "common/mosaic.hpp"
 #include "common/run_main.hpp"
 #include "common/stopwatch.hpp"
@@ -43,16 +44,24 @@ float difference_to_pytorch(const std::filesystem::path& path, const Matrix<floa
 int run(const digits::Options& options) {
   const auto model = gated::load_model<gated::GmlpImageClassifier<float>>(options.model);
   const auto& config = model.config;
-  const auto images =
-      digits::read_images(options.data, config, options.max_pixel, options.all ? digits::Part::all : digits::Part::held_out);
+  const bool all = options.all || !options.mnist.empty();
+  const auto& source = options.mnist.empty() ? options.data : options.mnist;
+  const auto images = options.mnist.empty() ? digits::read_images(options.data, config, options.max_pixel,
+                                                                  options.all ? digits::Part::all : digits::Part::held_out)
+                                            : digits::read_mnist(options.mnist, digits::MnistSet::test, config);
   std::printf("  model     %s: %td blocks, %td parameters, %td x %td pixels\n", options.model.filename().string().c_str(),
               config.trunk.depth, gated::parameter_count(model), config.image.height, config.image.width);
-  std::printf("  images    %s: %td of %td%s\n\n", options.data.filename().string().c_str(), images.count(), images.rows_in_file,
-              options.all ? "" : ", those with index % 5 == 4");
+  std::printf("  images    %s: %td of %td%s\n\n", source.filename().string().c_str(), images.count(), images.rows_in_file,
+              all ? "" : ", those with index % 5 == 4");
 
   const Matrix<float> inputs = digits::inputs_from(images.pixels, config);
   Workspace<float> workspace(gated::Threads{options.threads});
-  Matrix<float> logits = model.forward(inputs, workspace);
+  const Index batch = std::min<Index>(images.count(), 512);  // whose activations fit any memory
+  Matrix<float> logits(images.count(), model.out());
+  for (Index first = 0; first < images.count(); first += batch) {
+    const Index count = std::min(batch, images.count() - first);
+    model.forward(inputs.middleRows(first, count), logits.middleRows(first, count), workspace);
+  }
   const auto predictions = predict(logits, workspace);
   std::fputs(digits::draw(images, predictions, config, options.ascii).c_str(), stdout);
   const Index right = digits::count_right(images, predictions);
@@ -63,9 +72,10 @@ int run(const digits::Options& options) {
   Matrix<float> one(1, logits.cols());
   Index next = 0;
   const double alone = examples::median_ms([&] { model.forward(inputs.row(next++ % images.count()), one, workspace); });
-  const double batch = examples::median_ms([&] { model.forward(inputs, logits, workspace); });
+  Matrix<float> many(batch, logits.cols());
+  const double together = examples::median_ms([&] { model.forward(inputs.topRows(batch), many, workspace); });
   std::printf("  time      %.3f ms an image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
-              batch / static_cast<double>(images.count()), images.count(), options.threads, options.threads > 1 ? "s" : "");
+              together / static_cast<double>(batch), batch, options.threads, options.threads > 1 ? "s" : "");
 
   if (!options.png.empty()) {
     gated::write_png(options.png, digits::draw_spatial_weights(model));

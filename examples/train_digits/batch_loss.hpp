@@ -20,31 +20,37 @@ namespace digits {
 template <class Model>
 class BatchLoss {
  public:
-  BatchLoss(const Model& model, const LabelledImages& images, gated::Threads threads)
-      : images_(images), threads_(threads), gradients_(shards, gated::zeros_like(model)), losses_(shards), noises_(shards) {
+  BatchLoss(const Model& model, const Recipe& recipe, const LabelledImages& images, gated::Threads threads)
+      : recipe_(recipe),
+        images_(images),
+        threads_(threads),
+        gradients_(static_cast<std::size_t>(recipe.batch_size) / shard_size, gated::zeros_like(model)),
+        losses_(gradients_.size()),
+        noises_(gradients_.size()) {
     for (int i = 0; i < threads.count(); ++i) {
       workers_.emplace_back();
     }
   }
 
-  /// Adds the gradient of the mean loss of the batch_size images `batch` to `gradient` and returns that loss. All random
+  /// Adds the gradient of the mean loss of the images `batch` to `gradient` and returns that loss. All random
   /// choices follow from `random`.
   double operator()(const Model& model, Model& gradient, std::span<const gated::Index> batch, gated::Random& random) {
     for (gated::Random& noise : noises_) {
       noise = gated::Random(random.bits());
     }
-    gated::parallel_for(threads_, shards, [&](gated::Index shard, gated::Index worker) {
+    const std::size_t shards = gradients_.size();
+    gated::parallel_for(threads_, static_cast<gated::Index>(shards), [&](gated::Index shard, gated::Index worker) {
       const auto s = static_cast<std::size_t>(shard);
-      losses_[s] = workers_[static_cast<std::size_t>(worker)].step(model, images_, batch.subspan(s * shard_size, shard_size),
-                                                                   noises_[s], gradients_[s]);
+      losses_[s] = workers_[static_cast<std::size_t>(worker)].step(
+          model, recipe_, images_, batch.subspan(s * shard_size, shard_size), noises_[s], gradients_[s]);
     });
     double sum = 0;
     for (std::size_t s = 0; s < shards; ++s) {
-      sum += losses_[s] / shards;
+      sum += losses_[s] / static_cast<double>(shards);
       gated::for_each_parameter(
-          [](const gated::ParameterInfo&, auto total, auto part) {
+          [shards](const gated::ParameterInfo&, auto total, auto part) {
             for (std::size_t i = 0; i < total.size(); ++i) {
-              total[i] += std::exchange(part[i], 0.0F) / shards;
+              total[i] += std::exchange(part[i], 0.0F) / static_cast<float>(shards);
             }
           },
           gradient, gradients_[s]);
@@ -53,7 +59,7 @@ class BatchLoss {
   }
 
  private:
-  static constexpr std::size_t shard_size = 8, shards = batch_size / shard_size;
+  static constexpr std::size_t shard_size = 8;  // divides every recipe's batch
 
   /// What one thread needs.
   struct Worker {
@@ -61,23 +67,24 @@ class BatchLoss {
     gated::Matrix<float> inputs;
     std::vector<gated::Index> labels;
 
-    double step(const Model& model, const LabelledImages& images, std::span<const gated::Index> shard, gated::Random& noise,
-                Model& gradient) {
+    double step(const Model& model, const Recipe& recipe, const LabelledImages& images, std::span<const gated::Index> shard,
+                gated::Random& noise, Model& gradient) {
       const auto count = static_cast<gated::Index>(shard.size());
       inputs.resize(count, images.pixels.cols());
       labels.clear();
       for (gated::Index i = 0; i < count; ++i) {
         const gated::Index image = shard[static_cast<std::size_t>(i)];
-        distort(images.pixels.row(image), model.config.image, {}, noise, inputs.row(i));
+        distort(images.pixels.row(image), model.config.image, recipe.distortion, noise, inputs.row(i));
         labels.push_back(images.labels[static_cast<std::size_t>(image)]);
       }
       gated::scale_pixels<float>(inputs, model.config);
       tape.begin(model, gradient, noise);
       const gated::Variable logits = record(tape, model, tape.constant(inputs));
-      return tape.backward(gated::cross_entropy(tape, logits, labels, {.label_smoothing = label_smoothing}));
+      return tape.backward(gated::cross_entropy(tape, logits, labels, {.label_smoothing = recipe.label_smoothing}));
     }
   };
 
+  Recipe recipe_;
   const LabelledImages& images_;
   gated::Threads threads_;
   std::deque<Worker> workers_;

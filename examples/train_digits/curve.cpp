@@ -101,7 +101,7 @@ std::vector<double> moving_mean(const std::vector<double>& values, std::size_t c
 
 }  // namespace
 
-Image draw_curve(const History& history) {
+Image draw_curve(const History& history, double lowest) {
   Image image = examples::blank(840, 620);
   const std::size_t epochs = std::max<std::size_t>(history.accuracies.size(), 1);
   Panel loss(image, {70, 40, 740, 300}, static_cast<double>(epochs), 0, 2.5);
@@ -113,7 +113,7 @@ Image draw_curve(const History& history) {
   for (const double accuracy : history.accuracies) {
     percent.push_back(100 * accuracy);
   }
-  Panel accuracy(image, {70, 400, 740, 160}, static_cast<double>(epochs), 90, 100);
+  Panel accuracy(image, {70, 400, 740, 160}, static_cast<double>(epochs), lowest, 100);
   accuracy.draw_axes("% RIGHT OF THE HELD-OUT", true);
   accuracy.draw_line(percent, blue, 3);
   examples::write(image, 70 + 740 - 5 * examples::letter_width, 560 + 35, "EPOCH", examples::black);

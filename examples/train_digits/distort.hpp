@@ -18,14 +18,15 @@ inline void distort(const gated::ConstView<float>& pixels, gated::ImageSize size
   const double right = up_to(distortion.shift), down = up_to(distortion.shift), angle = up_to(distortion.turn);
   const double wider = 1 + up_to(distortion.scale), taller = 1 + up_to(distortion.scale);
   const double middle_x = static_cast<double>(size.width - 1) / 2, middle_y = static_cast<double>(size.height - 1) / 2;
+  const double cosine = std::cos(angle), sine = std::sin(angle);
   const auto pixel = [&](Index y, Index x) {
     return y < 0 || x < 0 || y >= size.height || x >= size.width ? 0.0 : static_cast<double>(pixels(0, y * size.width + x));
   };
   for (Index i = 0; i < size.area(); ++i) {
     const double u = wider * (static_cast<double>(i % size.width) - middle_x);
     const double v = taller * (static_cast<double>(i / size.width) - middle_y);
-    const double x = std::cos(angle) * u - std::sin(angle) * v + middle_x + right;
-    const double y = std::sin(angle) * u + std::cos(angle) * v + middle_y + down;
+    const double x = cosine * u - sine * v + middle_x + right;
+    const double y = sine * u + cosine * v + middle_y + down;
     const auto left = static_cast<Index>(std::floor(x)), top = static_cast<Index>(std::floor(y));
     const double across = x - std::floor(x), along = y - std::floor(y);
     out(0, i) = static_cast<float>((1 - along) * ((1 - across) * pixel(top, left) + across * pixel(top, left + 1)) +

@@ -20,9 +20,15 @@ Options parse_options(int count, char** arguments) {
     names.emplace_back(mixer.name);
   }
   app.add_option("--mixer", options.mixer, mixers)->check(CLI::IsMember(names))->type_name("NAME")->capture_default_str();
+  auto* const mnist =
+      app.add_option("--mnist", options.mnist, "train on MNIST, whose four files are in this folder (see\nfetch_mnist.sh)")
+          ->type_name("FOLDER");
+  app.add_flag("--validate", options.validate,
+               "hold out the last 5000 training images of MNIST, and leave\nthe test images alone")
+      ->needs(mnist);
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, the training and the pictures (.)");
   examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
-                       "how often to see every digit (80; with --resume as often as\nthe file says)");
+                       "how often to see every digit (80, of MNIST 40; with --resume\nas often as the file says)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "of all random choices");
   examples::add_threads(app, options.threads, "threads to use; they change the time and nothing else");

@@ -17,7 +17,14 @@ struct Options {
   gated::Index stop_after = 0;         ///< an epoch, or 0
   std::uint64_t seed = 1;
   int threads = 1;
-  std::string mixer = "gmlp";  ///< one of mixers.hpp
+  std::string mixer = "gmlp";        ///< one of mixers.hpp
+  std::filesystem::path mnist = {};  ///< the folder of MNIST's files; empty for the scanned digits
+  bool validate = false;             ///< hold out some of MNIST's training images in the place of the test images
+
+  /// What trains on other data, or holds out others, than the scanned digits: arguments for the command line.
+  std::string data_arguments() const {
+    return (mnist.empty() ? "" : " --mnist " + mnist.string()) + (validate ? " --validate" : "");
+  }
 };
 
 /// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.

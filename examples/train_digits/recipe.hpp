@@ -1,44 +1,86 @@
 #pragma once
 
+#include <algorithm>
+
 #include "gated/io/timm_config.hpp"
 #include "gated/train/training.hpp"
 
-/// How the model of examples/classify_digits is trained. The numbers were chosen by cross-validation among the training images,
-/// each quarter of them held out in turn.
+/// How a model is trained. The numbers were chosen among the training images alone; README.md says how.
 
 namespace digits {
 
-/// The model in timm's words, as the checkpoint says it too.
-inline constexpr const char* description =
-    R"({"architecture": "timm.gmlp", "image_size": 8, "patch_size": 1, "in_chans": 1, "dim": 32, "hidden": 128, "depth": 4, )"
-    R"("num_classes": 10, "mean": 0.5, "std": 0.5})";
-
-inline constexpr gated::Index epochs = 80;  ///< unless the command line says otherwise
-inline constexpr gated::Index batch_size = 32;
-inline constexpr double label_smoothing = 0.1;
-
 /// What happens at random to an image each time that it is seen: see distort().
 struct Distortion {
-  double shift = 0.5;   ///< pixels
-  double turn = 0.14;   ///< radians: 8 degrees
-  double scale = 0.08;  ///< the part by which it grows or shrinks
+  double shift = 0;  ///< pixels
+  double turn = 0;   ///< radians
+  double scale = 0;  ///< the part by which it grows or shrinks
 };
 
-inline gated::GmlpImageClassifierConfig described() { return gated::timm_config(description); }
+/// A data set, the gMLP for it, and its training, which is that of all other mixers too.
+struct Recipe {
+  const char* data;         ///< in the names of files
+  const char* description;  ///< the model in timm's words, as the checkpoint says it too
+  gated::Index epochs;      ///< unless the command line says otherwise
+  gated::Index batch_size;
+  double learning_rate, weight_decay;
+  gated::Index warmup;  ///< steps
+  double average_decay, survival, label_smoothing;
+  Distortion distortion;
+  double least_shown;  ///< percent, where the diagram of the accuracy begins
+  int decimals;        ///< of percentages: one image more is seen
+
+  gated::GmlpImageClassifierConfig described() const { return gated::timm_config(description); }
+};
+
+inline constexpr Recipe scanned_digits{
+    .data = "digits",
+    .description =
+        R"({"architecture": "timm.gmlp", "image_size": 8, "patch_size": 1, "in_chans": 1, "dim": 32, "hidden": 128, )"
+        R"("depth": 4, "num_classes": 10, "mean": 0.5, "std": 0.5})",
+    .epochs = 80,
+    .batch_size = 32,
+    .learning_rate = 6e-3,
+    .weight_decay = 1,
+    .warmup = 40,
+    .average_decay = 0.995,
+    .survival = 0.9,
+    .label_smoothing = 0.1,
+    .distortion = {.shift = 0.5, .turn = 0.14, .scale = 0.08},  // 8 degrees
+    .least_shown = 90,
+    .decimals = 1};
+
+inline constexpr Recipe mnist{
+    .data = "mnist",
+    .description =
+        R"({"architecture": "timm.gmlp", "image_size": 28, "patch_size": 2, "in_chans": 1, "dim": 48, "hidden": 192, )"
+        R"("depth": 4, "num_classes": 10, "mean": 0.5, "std": 0.5})",
+    .epochs = 40,
+    .batch_size = 64,
+    .learning_rate = 4e-3,
+    .weight_decay = 0.3,
+    .warmup = 300,
+    .average_decay = 0.999,
+    .survival = 0.95,
+    .label_smoothing = 0.1,
+    .distortion = {.shift = 2, .turn = 0.2, .scale = 0.12},
+    .least_shown = 95,
+    .decimals = 2};
 
 /// The training of a model, whatever mixes its tokens.
 template <class Model>
-gated::TrainingConfig<Model> recipe(typename Model::Config model, gated::Index steps) {
+gated::TrainingConfig<Model> training_of(const Recipe& recipe, typename Model::Config model, gated::Index steps) {
   if constexpr (requires { model.trunk.block.survival; }) {
-    model.trunk.block.survival = 0.9;
+    model.trunk.block.survival = recipe.survival;
   } else {
-    model.trunk.survival = 0.9;
+    model.trunk.survival = recipe.survival;
   }
   return {.model = model,
-          .optimizer = {.learning_rate = 6e-3, .weight_decay = 1, .decayed_roles = {gated::Role::weight, gated::Role::spatial, gated::Role::memory}},
-          .schedule = {.form = gated::ScheduleForm::cosine, .warmup = 40, .steps = steps},
+          .optimizer = {.learning_rate = recipe.learning_rate,
+                        .weight_decay = recipe.weight_decay,
+                        .decayed_roles = {gated::Role::weight, gated::Role::spatial, gated::Role::memory}},
+          .schedule = {.form = gated::ScheduleForm::cosine, .warmup = std::min(recipe.warmup, steps - 1), .steps = steps},
           .clip_norm = 1,
-          .average_decay = 0.995};
+          .average_decay = recipe.average_decay};
 }
 
 }  // namespace digits

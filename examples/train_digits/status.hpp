@@ -15,8 +15,11 @@ namespace digits {
 /// What a training has to say while it goes on.
 class Status {
  public:
-  Status(gated::Index steps_done, gated::Index steps, gated::Index steps_per_epoch)
-      : begun_at_(steps_done), steps_(steps), steps_per_epoch_(steps_per_epoch) {}
+  Status(const Recipe& recipe, gated::Index steps_done, gated::Index steps, gated::Index steps_per_epoch)
+      : recipe_(recipe), begun_at_(steps_done), steps_(steps), steps_per_epoch_(steps_per_epoch) {}
+
+  /// Epochs from one line that stays to the next, for some sixteen of them.
+  gated::Index epochs_per_line() const { return std::max<gated::Index>(steps_ / steps_per_epoch_ / 16, 1); }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
@@ -28,10 +31,10 @@ class Status {
     const auto recent = std::min(std::ssize(history.losses), static_cast<std::ptrdiff_t>(steps_per_epoch_));
     const double loss = std::accumulate(history.losses.end() - recent, history.losses.end(), 0.0) / static_cast<double>(recent);
     char line[128];
-    std::snprintf(line, sizeof line, "  epoch %3td  %s  loss %.3f  right %4.1f %%  %5.0f images/s  %3.0f s left",
+    std::snprintf(line, sizeof line, "  epoch %3td  %s  loss %.3f  right %*.*f %%  %5.0f images/s  %3.0f s left",
                   (steps_done + steps_per_epoch_ - 1) / steps_per_epoch_, examples::progress_bar(done / all, 12).c_str(), loss,
-                  history.accuracies.empty() ? 0 : 100 * history.accuracies.back(), rate * batch_size,
-                  (all - done) / std::max(rate, 1e-9));
+                  3 + recipe_.decimals, recipe_.decimals, history.accuracies.empty() ? 0 : 100 * history.accuracies.back(),
+                  rate * static_cast<double>(recipe_.batch_size), (all - done) / std::max(rate, 1e-9));
     return line;
   }
 
@@ -39,6 +42,7 @@ class Status {
   using Clock = std::chrono::steady_clock;
 
   Clock::time_point start_ = Clock::now();
+  Recipe recipe_;
   gated::Index begun_at_, steps_, steps_per_epoch_;
 };
 

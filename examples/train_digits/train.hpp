@@ -6,6 +6,7 @@
 #include <string>
 
 #include "batch_loss.hpp"
+#include "common/idx.hpp"
 #include "common/interrupt.hpp"
 #include "common/mosaic.hpp"
 #include "common/progress.hpp"
@@ -26,28 +27,47 @@ namespace digits {
 
 using gated::Index, gated::Random;
 
+/// How the model that the options ask for is trained.
+inline const Recipe& recipe_of(const Options& options) { return options.mnist.empty() ? scanned_digits : mnist; }
+
 /// What is written, all in one folder.
 struct Files {
   std::filesystem::path folder;
-  std::string mixer;
-  std::filesystem::path model = folder / ("digits_" + mixer + ".safetensors");
-  std::filesystem::path training = folder / "digits_training.safetensors";
+  std::string data, mixer;
+  std::filesystem::path model = folder / (data + "_" + mixer + ".safetensors");
+  std::filesystem::path training = folder / (data + "_training.safetensors");
   std::filesystem::path curve = folder / "loss_curve.png";
   std::filesystem::path before = folder / "spatial_weights_before.png";
   std::filesystem::path after = folder / "spatial_weights_after.png";
 };
 
 struct Data {
+  Recipe recipe;
   LabelledImages images, held_out;
   gated::Matrix<float> held_out_inputs;
 
-  Data()
-      : images(read_images(DIGITS_FOLDER "digits.csv", described(), 16, Part::training)),
-        held_out(read_images(DIGITS_FOLDER "digits.csv", described(), 16, Part::held_out)),
-        held_out_inputs(inputs_from(held_out.pixels, described())) {}
+  explicit Data(const Options& options) : recipe(recipe_of(options)) {
+    const auto config = recipe.described();
+    if (options.mnist.empty()) {
+      images = read_images(DIGITS_FOLDER "digits.csv", config, 16, Part::training);
+      held_out = read_images(DIGITS_FOLDER "digits.csv", config, 16, Part::held_out);
+    } else {
+      images = read_mnist(options.mnist, MnistSet::train, config);
+      if (options.validate) {
+        const Index count = std::min<Index>(5000, images.count() / 2), rest = images.count() - count;
+        held_out = part_of(images, rest, count);
+        images = part_of(images, 0, rest);
+      } else {
+        held_out = read_mnist(options.mnist, MnistSet::test, config);
+      }
+    }
+    gated::require<gated::FileError>(steps_per_epoch() > 0, options.mnist.string(), ": ", images.count(),
+                                     " images to learn from, expected at least ", recipe.batch_size, ", one batch.");
+    held_out_inputs = inputs_from(held_out.pixels, config);
+  }
 
   /// Of whole batches: the few images that are left over are others in each epoch.
-  Index steps_per_epoch() const { return images.count() / batch_size; }
+  Index steps_per_epoch() const { return images.count() / recipe.batch_size; }
 
   template <class Model>
   Index count_right(const gated::Training<Model>& training) const {
@@ -63,10 +83,10 @@ void save(const gated::Training<Model>& training, const History& history, const 
 
 /// Reads what save() wrote. The training goes on along its own schedule, unless `steps` says how long it is to be now.
 template <class Model>
-gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model,
+gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model, const Recipe& recipe,
                               std::optional<Index> steps, History& history) {
   auto training = gated::load_model<gated::Training<Model>>(path);
-  const auto expected = recipe<Model>(model, steps.value_or(training.config().schedule.steps));
+  const auto expected = training_of<Model>(recipe, model, steps.value_or(training.config().schedule.steps));
   training.expect_same_run(expected);
   training.set_schedule(expected.schedule);
   const gated::SafetensorsFile file(path);
@@ -81,10 +101,11 @@ gated::Training<Model> begin_or_resume(const Options& options, const typename Mo
                                        History& history) {
   const auto steps_of = [&](Index count) { return count * data.steps_per_epoch(); };
   if (options.resume.empty()) {
-    return gated::Training<Model>(recipe<Model>(model, steps_of(options.epochs.value_or(epochs))), Random(options.seed));
+    return gated::Training<Model>(training_of<Model>(data.recipe, model, steps_of(options.epochs.value_or(data.recipe.epochs))),
+                                  Random(options.seed));
   }
   const auto steps = options.epochs ? std::optional(steps_of(*options.epochs)) : std::nullopt;
-  return resume<Model>(options.resume, model, steps, history);
+  return resume<Model>(options.resume, model, data.recipe, steps, history);
 }
 
 /// The numbers from 0 to count - 1 in random order.
@@ -103,14 +124,16 @@ template <class Model>
 void run_epochs(gated::Training<Model>& training, History& history, const Data& data, const Options& options,
                 const Files& files) {
   const Index per_epoch = data.steps_per_epoch(), steps = training.config().schedule.steps;
-  const Status status(training.steps_done(), steps, per_epoch);
-  BatchLoss<Model> loss(training.model, data.images, training.threads);
+  const Index batch_size = data.recipe.batch_size;
+  const Status status(data.recipe, training.steps_done(), steps, per_epoch);
+  BatchLoss<Model> loss(training.model, data.recipe, data.images, training.threads);
   examples::ProgressLine progress;
   double saved = 0;
   for (bool last = training.steps_done() >= steps; !last;) {
     const auto order = shuffled(data.images.count(), training.random);
     for (Index i = 0; i < per_epoch; ++i) {
-      const auto batch = std::span(order).subspan(static_cast<std::size_t>(i * batch_size), batch_size);
+      const auto batch =
+          std::span(order).subspan(static_cast<std::size_t>(i * batch_size), static_cast<std::size_t>(batch_size));
       history.losses.push_back(
           training.step([&](const Model& model, Model& gradient) { return loss(model, gradient, batch, training.random); }));
       if (progress.on_terminal() && i % 8 == 0) {
@@ -121,7 +144,7 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
 
     const Index epoch = training.steps_done() / per_epoch;
     last = training.steps_done() >= steps || epoch == options.stop_after || examples::stop_signal != 0;
-    if (epoch % 5 == 0 || last) {
+    if (epoch % status.epochs_per_line() == 0 || last) {
       progress.keep(status.line(training.steps_done(), history));
     }
     if (last || status.seconds() > saved + 5) {
@@ -137,19 +160,20 @@ template <class Model>
 int train(const Options& options, const typename Model::Config& config) {
   constexpr bool has_gates = std::is_same_v<Model, gated::GmlpImageClassifier<float>>;
   examples::stop_when_asked();
-  const Data data;
-  const Files files{options.out, options.mixer};
+  const Data data(options);
+  const Files files{options.out, data.recipe.data, options.mixer};
   History history;
   auto training = begin_or_resume<Model>(options, config, data, history);
   const Index steps = training.config().schedule.steps;
   training.threads = gated::Threads{options.threads};
 
   std::filesystem::create_directories(files.folder);
-  std::printf("  model     %s, %td blocks, %td parameters, 8 x 8 pixels\n", options.mixer.c_str(),
-              training.model.config.trunk.depth, gated::parameter_count(training.model));
+  std::printf("  model     %s, %td blocks, %td parameters, %td x %td pixels\n", options.mixer.c_str(),
+              training.model.config.trunk.depth, gated::parameter_count(training.model), config.image.height,
+              config.image.width);
   std::printf("  images    %td to learn from, %td held out\n", data.images.count(), data.held_out.count());
   std::printf("  training  %td epochs of %td steps of %td images, %d thread%s\n", steps / data.steps_per_epoch(),
-              data.steps_per_epoch(), batch_size, options.threads, options.threads > 1 ? "s" : "");
+              data.steps_per_epoch(), data.recipe.batch_size, options.threads, options.threads > 1 ? "s" : "");
   if (options.resume.empty()) {
     if constexpr (has_gates) {
       gated::write_png(files.before, draw_spatial_weights(training.model));
@@ -160,9 +184,9 @@ int train(const Options& options, const typename Model::Config& config) {
   std::printf("\n");
   run_epochs(training, history, data, options, files);
 
-  gated::write_png(files.curve, draw_curve(history));
+  gated::write_png(files.curve, draw_curve(history, data.recipe.least_shown));
   if (training.steps_done() < steps) {
-    const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) +
+    const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) + options.data_arguments() +
                              (options.out == "." ? "" : " --out " + options.out.string());
     std::printf("  stopped   after epoch %td; go on with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
                 files.training.string().c_str(), into.c_str());
@@ -172,7 +196,7 @@ int train(const Options& options, const typename Model::Config& config) {
   bool timms = false;
   if constexpr (has_gates) {
     if (config.trunk.spatial == gated::SpatialForm::dense) {
-      gated::save_parameters(result, files.model, {{"config", description}}, gated::timm_names());
+      gated::save_parameters(result, files.model, {{"config", data.recipe.description}}, gated::timm_names());
       timms = true;
     }
   }
@@ -180,7 +204,7 @@ int train(const Options& options, const typename Model::Config& config) {
     gated::save_model(result, files.model);
   }
   const Index right = data.count_right(training);
-  std::printf("  right     %.1f %%, %td of %td held out\n",
+  std::printf("  right     %.*f %%, %td of %td held out\n", data.recipe.decimals,
               100 * static_cast<double>(right) / static_cast<double>(data.held_out.count()), right, data.held_out.count());
   std::printf("  model     %s%s\n", files.model.string().c_str(), timms ? ", with timm's names" : "");
   std::printf("  training  %s: all that --resume needs\n", files.training.string().c_str());
@@ -195,8 +219,8 @@ int train(const Options& options, const typename Model::Config& config) {
 
 /// `config` as wide between its projections as the parameters of the gMLP allow; set(config, width) sets that width.
 template <class Model, class Set>
-typename Model::Config widest(typename Model::Config config, const Set& set) {
-  const Index most = gated::GmlpImageClassifier<float>::value_count(described()).value();
+typename Model::Config widest(const Options& options, typename Model::Config config, const Set& set) {
+  const Index most = gated::GmlpImageClassifier<float>::value_count(recipe_of(options).described()).value();
   Index width = 1;
   set(config, width);
   for (auto wider = config; set(wider, width + 1), Model::value_count(wider).value() <= most; ++width) {
@@ -205,11 +229,11 @@ typename Model::Config widest(typename Model::Config config, const Set& set) {
   return config;
 }
 
-/// Trains a classifier of blocks with these mixers, four of 32 channels as the gMLP has. arrange(config) sets the token mixer.
+/// Trains a classifier of blocks with these mixers, as many and as wide as the gMLP has. arrange(config) sets the token mixer.
 template <class TokenMixer, class ChannelMixer, class Arrange>
 int train_mixer(const Options& options, const Arrange& arrange) {
   using Model = gated::ImageClassifier<gated::Stack<gated::MixerBlock<TokenMixer, ChannelMixer>>>;
-  const auto images = described();
+  const auto images = recipe_of(options).described();
   typename Model::Config config{
       .image = images.image,
       .patch = images.patch,
@@ -219,7 +243,8 @@ int train_mixer(const Options& options, const Arrange& arrange) {
       .pixel_deviation = images.pixel_deviation,
       .trunk = {.depth = images.trunk.depth, .block = {.channels = images.trunk.channels, .norm_eps = images.trunk.norm_eps}}};
   arrange(config);
-  return train<Model>(options, widest<Model>(config, [](auto& c, Index width) { c.trunk.block.channel_mixer.hidden = width; }));
+  return train<Model>(options,
+                      widest<Model>(options, config, [](auto& c, Index width) { c.trunk.block.channel_mixer.hidden = width; }));
 }
 
 }  // namespace digits

@@ -14,13 +14,13 @@ int train_projection(const Options& options) {
 }
 
 int train_mlp(const Options& options) {
-  return train_mixer<gated::TokenMlp<float>, FeedForward<float>>(options,
-                                                                 [](auto& c) { c.trunk.block.token_mixer.hidden = 16; });
+  return train_mixer<gated::TokenMlp<float>, FeedForward<float>>(
+      options, [](auto& c) { c.trunk.block.token_mixer.hidden = c.tokens() / 4; });
 }
 
 int train_glu(const Options& options) {
-  return train_mixer<gated::TokenGlu<float>, GluFeedForward<float>>(options,
-                                                                    [](auto& c) { c.trunk.block.token_mixer.hidden = 16; });
+  return train_mixer<gated::TokenGlu<float>, GluFeedForward<float>>(
+      options, [](auto& c) { c.trunk.block.token_mixer.hidden = c.tokens() / 4; });
 }
 
 constexpr Mixer mixers[] = {{"projection", "one linear map over the patches: ResMLP", train_projection},

@@ -1,0 +1,58 @@
+#!/bin/sh
+# sh examples/train_digits/compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]: trains every mixer on MNIST, whose files
+# are in the folder MNIST, from some seeds, and prints a table of what each reads of the test images.
+#
+# TRAIN_DIGITS names the program, if it is not build/release/examples/train_digits/train_digits. Two trainings run at a time, of one
+# thread each. What is done is kept in FOLDER (build/mixers): a run that was stopped goes on where it was.
+set -eu
+
+usage() {
+  echo "usage: sh compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]" >&2
+  exit 2
+}
+epochs=3 seeds=3 out=build/mixers mnist=""
+while [ $# -gt 0 ]; do
+  case $1 in
+    --epochs | --seeds | --out)
+      [ $# -ge 2 ] || usage
+      case $1 in
+        --epochs) epochs=$2 ;;
+        --seeds) seeds=$2 ;;
+        --out) out=$2 ;;
+      esac
+      shift
+      ;;
+    -*) usage ;;
+    *)
+      [ -z "$mnist" ] || usage
+      mnist=$1
+      ;;
+  esac
+  shift
+done
+[ -n "$mnist" ] || usage
+program=${TRAIN_DIGITS:-build/release/examples/train_digits/train_digits}
+mixers="gmlp toeplitz projection mlp glu fourier synthesizer attention external"
+
+# The trainings that are not done yet, two at a time.
+for seed in $(seq "$seeds"); do
+  for mixer in $mixers; do
+    folder=$out/epochs-$epochs/$mixer-$seed
+    [ -f "$folder/done" ] || echo "$mixer $seed $folder"
+  done
+done | xargs -r -P 2 -L 1 sh -c '
+  mkdir -p "$5"
+  "$0" --mnist "$1" --epochs "$2" --mixer "$3" --seed "$4" --out "$5" > "$5/log" 2>&1 && mv "$5/log" "$5/done"' \
+  "$program" "$mnist" "$epochs"
+
+echo "| mixer | parameters | read, mean % | least … largest | seconds |"
+echo "|---|---:|---:|---:|---:|"
+for mixer in $mixers; do
+  for seed in $(seq "$seeds"); do
+    cat "$out/epochs-$epochs/$mixer-$seed/done"
+  done | awk -v mixer="$mixer" '
+    $1 == "model" && / parameters/ { parameters = $5 }
+    $1 == "time" { seconds += $2; n += 1 }
+    $1 == "right" { sum += $2; if (least == "" || $2 < least) least = $2; if ($2 > largest) largest = $2 }
+    END { printf "| %s | %d | %.2f | %.2f … %.2f | %.0f |\n", mixer, parameters, sum / n, least, largest, seconds / n }'
+done
