@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws the picture of the repository's README: a gMLP block, and one filter that a trained one has learned.
+"""Draws the picture of the repository's README: a gMLP block, and filters that a trained one has learned.
 
     python3 draw_block.py block.png
 
-Needs numpy and matplotlib. The filter is of ../classify_digits/digits_gmlp.safetensors.
+Needs numpy and matplotlib. The filters are of ../classify_digits/mnist_gmlp.safetensors.
 """
 
 import pathlib
@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))
 from safetensors_file import read_safetensors  # noqa: E402
 
-BLOCK, PIXEL = 1, (3, 4)  # the second block; the pixel in row 3, column 4
+BLOCK, PLACES = 1, (3, 5, 8, 10)  # the second block; the patches in these rows and columns
 
 
 def box(axes, x, y, text, width=1.5, colour="0.93"):
@@ -64,24 +64,26 @@ def draw_block(axes):
                    fontsize=8.5)
 
 
-def draw_filter(axes):
-    tensors, _ = read_safetensors(ROOT / "examples/classify_digits/digits_gmlp.safetensors")
+def draw_filters(axes):
+    tensors, _ = read_safetensors(ROOT / "examples/classify_digits/mnist_gmlp.safetensors")
     weight = tensors[f"blocks.{BLOCK}.mlp_channels.gate.proj.weight"]
     side = int(round(np.sqrt(len(weight))))
-    row, column = PIXEL
-    values = weight[row * side + column].reshape(side, side)
-    scale = np.abs(values).max()
-    axes.imshow(values, cmap="RdBu_r", vmin=-scale, vmax=scale)
-    axes.plot(column, row, "+", color="black", markersize=9)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.set_title("One learned row of W: what the pixel\nat + adds (red) or subtracts (blue)", fontsize=8.5)
+    chosen = weight[[row * side + column for row in PLACES for column in PLACES]]
+    scale = np.quantile(np.abs(chosen), 0.995)
+    pitch = side + 1
+    mosaic = np.full((len(PLACES) * pitch - 1,) * 2, np.nan)
+    for k, (i, j) in enumerate(np.ndindex(len(PLACES), len(PLACES))):
+        mosaic[i * pitch:i * pitch + side, j * pitch:j * pitch + side] = chosen[k].reshape(side, side)
+        axes.plot(j * pitch + PLACES[j], i * pitch + PLACES[i], "+", color="black", markersize=3.5, markeredgewidth=0.7)
+    axes.imshow(mosaic, cmap="RdBu_r", vmin=-scale, vmax=scale, interpolation="nearest")
+    axes.axis("off")
+    axes.set_title("Learned rows of W: what the patch at +\nadds (red) or subtracts (blue), on MNIST", fontsize=8.5)
 
 
 def main():
-    canvas, (left, right) = plt.subplots(1, 2, figsize=(9.6, 2.7), dpi=200, gridspec_kw={"width_ratios": [3.1, 1]})
+    canvas, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.0), dpi=200, gridspec_kw={"width_ratios": [2.7, 1]})
     draw_block(left)
-    draw_filter(right)
+    draw_filters(right)
     canvas.tight_layout()
     canvas.savefig(sys.argv[1], metadata={"Software": None})
 
