@@ -1,6 +1,5 @@
 #include "common/idx.hpp"
 
-#include <array>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -53,6 +52,7 @@ Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
 }  // namespace
 
 LabelledImages read_mnist(const std::filesystem::path& folder, MnistSet set, const gated::GmlpImageClassifierConfig& config) {
+  expect_classes(config);
   const std::string start = set == MnistSet::train ? "train" : "t10k";
   const auto images_path = folder / (start + "-images-idx3-ubyte"), labels_path = folder / (start + "-labels-idx1-ubyte");
   const Idx pixels = read_idx(images_path, 3), labels = read_idx(labels_path, 1);

@@ -8,10 +8,14 @@ namespace digits {
 
 using gated::Index, gated::FileError, gated::require;
 
-LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
-                           Part part) {
+void expect_classes(const gated::GmlpImageClassifierConfig& config) {
   require<FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
                      "--model: this one gives features, not one class an image.");
+}
+
+LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
+                           Part part) {
+  expect_classes(config);
   const auto table = gated::read_csv<float>(path);
   const std::string file = path.string();
   const Index pixels = config.image_channels * config.image.area();

@@ -24,6 +24,9 @@ enum class Part {
   held_out,  ///< the others, from which nothing is learned
 };
 
+/// Raises FileError for a model that gives no class.
+void expect_classes(const gated::GmlpImageClassifierConfig& config);
+
 /// Reads the images of this part of the file. A pixel of `max_pixel` is white.
 /// Errors: FileError for a number of columns, a label or a pixel that does not fit the model.
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,

@@ -94,7 +94,10 @@ execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/mnist/mnist_gmlp.safetenso
 if(NOT code STREQUAL 0 OR NOT said MATCHES "idx: 32 of 32\n.*right +[0-9.]+ %, [0-9]+ of 32")
   message(FATAL_ERROR "classify_digits cannot read the model of --mnist:\n${said}")
 endif()
-expect_run(1 "train_digits: " ${mnist} --resume ${FOLDER}/one/digits_training.safetensors)
+expect_run(1 "is a training on digits, expected mnist. Give the options that it began with" ${mnist}
+  --resume ${FOLDER}/one/digits_training.safetensors)
+expect_run(1 "is a training on mnist --validate, expected mnist. Give the options that it began with" ${mnist} --mixer toeplitz
+  --resume ${FOLDER}/mnist/mnist_training.safetensors)
 expect_run(2 "train_digits: [^\n]*--mnist" --validate)
 expect_made("head -c 15000 t10k-images-idx3-ubyte > part; mv t10k-images-idx3-ubyte whole; mv part t10k-images-idx3-ubyte")
 expect_run(1 "t10k-images-idx3-ubyte: 14984 bytes after the header, expected 25088, the product of its dimensions" ${mnist})

@@ -43,10 +43,12 @@ struct Files {
 
 struct Data {
   Recipe recipe;
+  std::string name;  ///< in the file of a training
   LabelledImages images, held_out;
   gated::Matrix<float> held_out_inputs;
 
-  explicit Data(const Options& options) : recipe(recipe_of(options)) {
+  explicit Data(const Options& options)
+      : recipe(recipe_of(options)), name(std::string(recipe.data) + (options.validate ? " --validate" : "")) {
     const auto config = recipe.described();
     if (options.mnist.empty()) {
       images = read_images(DIGITS_FOLDER "digits.csv", config, 16, Part::training);
@@ -77,21 +79,24 @@ struct Data {
 
 /// Writes all that the training needs to go on.
 template <class Model>
-void save(const gated::Training<Model>& training, const History& history, const std::filesystem::path& path) {
-  gated::save_model(training, path, {{"history", history.text()}});
+void save(const gated::Training<Model>& training, const History& history, const Data& data, const std::filesystem::path& path) {
+  gated::save_model(training, path, {{"history", history.text()}, {"data", data.name}});
 }
 
 /// Reads what save() wrote. The training goes on along its own schedule, unless `steps` says how long it is to be now.
 template <class Model>
-gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model, const Recipe& recipe,
+gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model, const Data& data,
                               std::optional<Index> steps, History& history) {
-  auto training = gated::load_model<gated::Training<Model>>(path);
-  const auto expected = training_of<Model>(recipe, model, steps.value_or(training.config().schedule.steps));
+  const gated::SafetensorsFile file(path);
+  const auto text = file.metadata().find("history"), name = file.metadata().find("data");
+  gated::require<gated::FileError>(text != file.metadata().end() && name != file.metadata().end(), path.string(),
+                                   ": was not written by train_digits.");
+  gated::require<gated::FileError>(name->second == data.name, path.string(), ": is a training on ", name->second, ", expected ",
+                                   data.name, ". Give the options that it began with.");
+  auto training = gated::load_model<gated::Training<Model>>(file);
+  const auto expected = training_of<Model>(data.recipe, model, steps.value_or(training.config().schedule.steps));
   training.expect_same_run(expected);
   training.set_schedule(expected.schedule);
-  const gated::SafetensorsFile file(path);
-  const auto text = file.metadata().find("history");
-  gated::require<gated::FileError>(text != file.metadata().end(), path.string(), ": was not written by train_digits.");
   history = History::from_text(text->second);
   return training;
 }
@@ -105,7 +110,7 @@ gated::Training<Model> begin_or_resume(const Options& options, const typename Mo
                                   Random(options.seed));
   }
   const auto steps = options.epochs ? std::optional(steps_of(*options.epochs)) : std::nullopt;
-  return resume<Model>(options.resume, model, data.recipe, steps, history);
+  return resume<Model>(options.resume, model, data, steps, history);
 }
 
 /// The numbers from 0 to count - 1 in random order.
@@ -148,7 +153,7 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
       progress.keep(status.line(training.steps_done(), history));
     }
     if (last || status.seconds() > saved + 5) {
-      save(training, history, files.training);
+      save(training, history, data, files.training);
       saved = status.seconds();
     }
   }
