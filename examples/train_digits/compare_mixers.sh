@@ -10,7 +10,7 @@ usage() {
   echo "usage: sh compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]" >&2
   exit 2
 }
-epochs=1 seeds=3 out=build/mixers mnist=""
+epochs=4 seeds=3 out=build/mixers mnist=""
 while [ $# -gt 0 ]; do
   case $1 in
     --epochs | --seeds | --out)
