@@ -52,6 +52,11 @@ mkdir -p $work build/peers/partial
 configure_bench
 cmake --build build/bench --target compare_peers --parallel "$(jobs)"
 
+# Once more as users compile it, without a flag for this processor.
+configure build/bench-default -S . -B build/bench-default -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2 \
+  -DGATED_NATIVE=OFF -DGATED_WERROR=OFF -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_EXAMPLES=OFF
+cmake --build build/bench-default --target compare_peers --parallel "$(jobs)"
+
 # gMLP trunks on oneDNN's primitives, where the library is found.
 onednn=build/bench/bench/run_onednn
 cmake --build build/bench --target run_onednn --parallel "$(jobs)" > /dev/null 2>&1 || {
@@ -76,8 +81,8 @@ if $is_whole; then
   rm -f build/peers/peers.md  # of another run
 fi
 # shellcheck disable=SC2086
-"$torch" bench/peers/compare.py --ours build/bench/bench/compare_peers --work $work --torch "$torch" --onnx "$onnx" \
-  --onednn "$onednn" --out build/peers/partial/peers.md --threads "$threads" $quick $names
+"$torch" bench/peers/compare.py --ours build/bench/bench/compare_peers --default build/bench-default/bench/compare_peers \
+  --work $work --torch "$torch" --onnx "$onnx" --onednn "$onednn" --out build/peers/partial/peers.md --threads "$threads" $quick $names
 if $is_whole; then
   mv build/peers/partial/peers.md build/peers/peers.md
 fi

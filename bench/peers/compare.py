@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs the work in gated, ONNX Runtime, oneDNN and PyTorch by turns, and writes one table. bench/run.sh calls it.
 
-    python3 compare.py --ours PROGRAM --work FOLDER [--onnx PACKAGE] [--onednn PROGRAM] [--torch PYTHON] [--out PEERS.md]
-                       [--threads N] [--quick] [NAME ...]
+    python3 compare.py --ours PROGRAM --work FOLDER [--default PROGRAM] [--onnx PACKAGE] [--onednn PROGRAM] [--torch PYTHON]
+                       [--out PEERS.md] [--threads N] [--quick] [NAME ...]
 
 Every runtime loads a work once, shows that its result is the expected one, and then waits. In each of seven rounds each gets a
 turn of a few runs, one after the other, so that what disturbs the machine disturbs all of them; the table has the medians over
-all runs. The peers run at the best of several settings, found before the rounds, by turns too.
+all runs. The peers run at the best of several settings, found before the rounds, by turns too. --default names gated's own program once more, compiled
+without a flag for this processor.
 
 What fails is left out, with a word: a setting, a peer, a work. The table is written anew after each work, so that it always has
 what has been measured; the exit status is 1 if a peer or a work is missing that should be there.
@@ -27,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
 PROBES, TOO_SLOW = 3, 1.5  # turns of a setting; one that takes so many times as long as the fastest gets no further turn
 TOLERANCE = 1e-4  # in float32; what is measured is below 1e-5
+DEFAULT = "gated, -O2 alone"
 FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, for which the others do not pay
 
 
@@ -49,14 +51,14 @@ class Setting(NamedTuple):
 class Runner:
     """A runtime that has loaded a work and waits for its turn."""
 
-    def __init__(self, command, setting=Setting("")):
+    def __init__(self, command, setting=Setting(""), name=None):
         self.setting, self.runs = setting, 1
         self.process = subprocess.Popen([*command, *setting.arguments], env={**os.environ, **setting.environment},
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.times, self.peaks = [], []
         try:
             ready = self.answer()
-            self.name, self.build, self.flops = ready["runtime"], ready.get("build"), ready.get("flops")
+            self.name, self.build, self.flops = name or ready["runtime"], ready.get("build"), ready.get("flops")
             self.error = float("nan" if ready["error"] is None else ready["error"])  # JSON has no NaN
             if not self.error <= TOLERANCE:
                 raise ValueError(f"{self.name} is off by {self.error:.1e}. This is not the same work.")
@@ -203,11 +205,16 @@ def compare(options, name, is_training, threads, failures):
         say(failures[-1])
 
     with contextlib.ExitStack() as stack:
-        ours = Runner([options.ours, os.path.join(options.work, name + ".safetensors"), str(threads)])
-        stack.callback(ours.stop)
+        arguments = [os.path.join(options.work, name + ".safetensors"), str(threads)]
+        runners = [Runner([options.ours, *arguments])]
+        stack.callback(runners[0].stop)
+        if options.default:
+            runners.append(Runner([options.default, *arguments], name=DEFAULT))
+            stack.callback(runners[1].stop)
         for _ in range(2):  # the second time is one that can be relied on
-            ours.probe()
-        runners = [ours]
+            for runner in runners:
+                runner.probe()
+        ours = runners[0]
         for peer in peers(options, name, is_training, threads):
             try:
                 runners.append(peer.at_its_best(stack, options.quick))
@@ -235,7 +242,7 @@ def figure(ms):
 
 def table(title_of, results, threads):
     """Markdown, and beneath it the settings."""
-    kinds = [kind for kind in ("ONNX Runtime", "oneDNN", "PyTorch")
+    kinds = [kind for kind in (DEFAULT, "ONNX Runtime", "oneDNN", "PyTorch")
              if any(r.name.startswith(kind) for runners in results.values() for r in runners)]
     versions = {kind: next(r.name for runners in results.values() for r in runners if r.name.startswith(kind))
                 for kind in kinds}
@@ -253,10 +260,12 @@ def table(title_of, results, threads):
     lines += ["", f"{threads} thread{'' if threads == 1 else 's'} unless a row says otherwise, float; medians of at least "
               f"{samples} runs, by turns; peak, the best beside each work: {peak}. A ratio above 1 says how many times as long "
               "the peer takes. The difference is the worst of all runtimes to the result in float64, relative to the largest "
-              "number. gated's models run with weights that `prepare()` has packed, but for the training."]
+              "number. gated's models run with weights that `prepare()` has packed, but for the training."
+              + (" It is compiled for this processor, and with -O2 alone, where kernels are chosen at run time." if DEFAULT in kinds
+                 else "")]
     settings, builds = {}, {}
     for name, (_, *others) in results.items():
-        for runner in others:
+        for runner in (r for r in others if r.name != DEFAULT):
             settings.setdefault(f"{runner.name}, {runner.setting.label}", []).append(name)
             if runner.build:
                 builds[runner.name] = runner.build
@@ -272,6 +281,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", required=True)
     parser.add_argument("--work", required=True)
+    parser.add_argument("--default")
     parser.add_argument("--onnx")
     parser.add_argument("--onednn")
     parser.add_argument("--torch")
