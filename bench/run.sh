@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh bench/run.sh [--quick] [--threads N] [work ...]: gated beside ONNX Runtime, oneDNN and PyTorch, in one table.
 #
-# Builds what is needed, makes the work (weights, inputs, expected results), runs all runtimes by turns, and writes the table to
+# gated itself is there twice: compiled for this processor, and with -O2 alone. Builds what is needed, makes the work (weights, inputs, expected results), runs all runtimes by turns, and writes the table to
 # build/peers/peers.md; that of a run which is quick, of some works only, or not whole stays in build/peers/partial. A runtime
 # that is missing is left out. --quick shows that everything works; its figures mean nothing. The works are those of
 # peers/models.py: gmlp_s16_b8, flash, gau_head, ...
@@ -82,7 +82,8 @@ if $is_whole; then
 fi
 # shellcheck disable=SC2086
 "$torch" bench/peers/compare.py --ours build/bench/bench/compare_peers --default build/bench-default/bench/compare_peers \
-  --work $work --torch "$torch" --onnx "$onnx" --onednn "$onednn" --out build/peers/partial/peers.md --threads "$threads" $quick $names
+  --work $work --torch "$torch" --onnx "$onnx" --onednn "$onednn" --out build/peers/partial/peers.md --threads "$threads" \
+  $quick $names
 if $is_whole; then
   mv build/peers/partial/peers.md build/peers/peers.md
 fi

@@ -6,8 +6,8 @@
 
 Every runtime loads a work once, shows that its result is the expected one, and then waits. In each of seven rounds each gets a
 turn of a few runs, one after the other, so that what disturbs the machine disturbs all of them; the table has the medians over
-all runs. The peers run at the best of several settings, found before the rounds, by turns too. --default names gated's own program once more, compiled
-without a flag for this processor.
+all runs. The peers run at the best of several settings, found before the rounds, by turns too. --default names gated's own program
+as users compile it, without a flag for this processor: a peer like any other.
 
 What fails is left out, with a word: a setting, a peer, a work. The table is written anew after each work, so that it always has
 what has been measured; the exit status is 1 if a peer or a work is missing that should be there.
@@ -132,13 +132,14 @@ class Peer(NamedTuple):
     command: list
     settings: list
     additions: list
+    label: str = None  # in the table, in the place of what the program calls itself
 
     def start(self, settings, stack):
         """The Runners of those settings that work. `stack` stops them in the end."""
         runners = []
         for setting in settings:
             try:
-                runners.append(Runner(self.command, setting))
+                runners.append(Runner(self.command, setting, self.label))
                 stack.callback(runners[-1].stop)
             except FAULTS as problem:
                 say(f"  {self.name}, {setting.label}: left out, because {problem}")
@@ -181,6 +182,8 @@ def large_pages():
 
 def peers(options, name, is_training, threads):
     path = os.path.join(options.work, name + ".safetensors")
+    if options.default:
+        yield Peer(DEFAULT, [options.default, path], [Setting(DEFAULT, (str(threads),))], [], DEFAULT)
     if options.onnx and not is_training:
         if os.path.exists(os.path.join(options.work, name + ".onnx")):
             settings = [Setting(f"{t} thread{'' if t == 1 else 's'}", (str(t),)) for t in dict.fromkeys([threads, 1])]
@@ -205,16 +208,11 @@ def compare(options, name, is_training, threads, failures):
         say(failures[-1])
 
     with contextlib.ExitStack() as stack:
-        arguments = [os.path.join(options.work, name + ".safetensors"), str(threads)]
-        runners = [Runner([options.ours, *arguments])]
-        stack.callback(runners[0].stop)
-        if options.default:
-            runners.append(Runner([options.default, *arguments], name=DEFAULT))
-            stack.callback(runners[1].stop)
+        ours = Runner([options.ours, os.path.join(options.work, name + ".safetensors"), str(threads)])
+        stack.callback(ours.stop)
         for _ in range(2):  # the second time is one that can be relied on
-            for runner in runners:
-                runner.probe()
-        ours = runners[0]
+            ours.probe()
+        runners = [ours]
         for peer in peers(options, name, is_training, threads):
             try:
                 runners.append(peer.at_its_best(stack, options.quick))
@@ -261,8 +259,7 @@ def table(title_of, results, threads):
               f"{samples} runs, by turns; peak, the best beside each work: {peak}. A ratio above 1 says how many times as long "
               "the peer takes. The difference is the worst of all runtimes to the result in float64, relative to the largest "
               "number. gated's models run with weights that `prepare()` has packed, but for the training."
-              + (" It is compiled for this processor, and with -O2 alone, where kernels are chosen at run time." if DEFAULT in kinds
-                 else "")]
+              + (" It is compiled for this processor, and once more without a flag for it." if DEFAULT in kinds else "")]
     settings, builds = {}, {}
     for name, (_, *others) in results.items():
         for runner in (r for r in others if r.name != DEFAULT):

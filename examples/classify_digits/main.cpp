@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "common/idx.hpp"
+#include "common/mnist.hpp"
 #include "common/mosaic.hpp"
 #include "common/run_main.hpp"
 #include "common/stopwatch.hpp"

@@ -51,6 +51,13 @@ LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpI
   return images;
 }
 
+LabelledImages part_of(const LabelledImages& images, Index first, Index count) {
+  const auto part = [&](const std::vector<Index>& numbers) {
+    return std::vector<Index>(numbers.begin() + first, numbers.begin() + first + count);
+  };
+  return {images.pixels.middleRows(first, count), part(images.labels), part(images.rows), images.rows_in_file};
+}
+
 gated::Matrix<float> inputs_from(const gated::Matrix<float>& pixels, const gated::GmlpImageClassifierConfig& config) {
   gated::Matrix<float> inputs = pixels;
   gated::scale_pixels<float>(inputs, config);

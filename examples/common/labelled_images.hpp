@@ -7,7 +7,7 @@
 
 namespace digits {
 
-/// Images from a CSV file and the classes that they are known to be of.
+/// Images from a file and the classes that they are known to be of.
 struct LabelledImages {
   gated::Matrix<float> pixels;       ///< B × (channels · height · width), in [0, 1]
   std::vector<gated::Index> labels;  ///< B
@@ -31,6 +31,9 @@ void expect_classes(const gated::GmlpImageClassifierConfig& config);
 /// Errors: FileError for a number of columns, a label or a pixel that does not fit the model.
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
                            Part part);
+
+/// The `count` images from `first` on.
+LabelledImages part_of(const LabelledImages& images, gated::Index first, gated::Index count);
 
 /// What forward() takes: the pixels as they were in training.
 gated::Matrix<float> inputs_from(const gated::Matrix<float>& pixels, const gated::GmlpImageClassifierConfig& config);

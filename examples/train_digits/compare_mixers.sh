@@ -43,7 +43,10 @@ for seed in $(seq "$seeds"); do
 done | xargs -r -P 2 -L 1 sh -c '
   mkdir -p "$5"
   "$0" --mnist "$1" --epochs "$2" --mixer "$3" --seed "$4" --out "$5" > "$5/log" 2>&1 && mv "$5/log" "$5/done"' \
-  "$program" "$mnist" "$epochs"
+  "$program" "$mnist" "$epochs" || {
+  echo "compare_mixers.sh: a training failed; the file log in its folder below $out/epochs-$epochs says why." >&2
+  exit 1
+}
 
 echo "| mixer | parameters | read, mean % | least … largest | seconds |"
 echo "|---|---:|---:|---:|---:|"

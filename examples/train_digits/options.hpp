@@ -21,7 +21,7 @@ struct Options {
   std::filesystem::path mnist = {};  ///< the folder of MNIST's files; empty for the scanned digits
   bool validate = false;             ///< hold out some of MNIST's training images in the place of the test images
 
-  /// What trains on other data, or holds out others, than the scanned digits: arguments for the command line.
+  /// The part of the command line that chooses the data.
   std::string data_arguments() const {
     return (mnist.empty() ? "" : " --mnist " + mnist.string()) + (validate ? " --validate" : "");
   }

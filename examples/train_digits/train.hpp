@@ -6,8 +6,8 @@
 #include <string>
 
 #include "batch_loss.hpp"
-#include "common/idx.hpp"
 #include "common/interrupt.hpp"
+#include "common/mnist.hpp"
 #include "common/mosaic.hpp"
 #include "common/progress.hpp"
 #include "common/run_main.hpp"

@@ -84,7 +84,7 @@ struct SoftmaxGatedFeedForwardConfig {
 
 /// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b), token by token (arXiv:2306.09364, §3).
 ///
-/// In a body, run(layer, x, {.residual = …}) fuses the residual into the gate.
+/// In a body, run(layer, x, {.residual = …}) adds a residual, in the gate's last pass where the gate stands after the MLP.
 /// Shapes: x and y are N × C; y may be x.
 /// Errors: ArgumentError when built, ShapeError when run.
 /// Cost: 2·N·C·(2·F + C) flops; scratch N × (F + 2·C).
@@ -155,7 +155,7 @@ struct SoftmaxGatedTokenMlpConfig {
 
 /// The same over the tokens of each sequence, for each channel alike: g(h) = h ⊙ softmax(W h + b) over N tokens.
 ///
-/// In a body, run(layer, x, {.residual = …}) fuses the residual into the gate.
+/// In a body, run(layer, x, {.residual = …}) adds a residual, in the gate's last pass where the gate stands after the MLP.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built and for a stream, since every token sees all; ShapeError for a sequence that is not N long.
 /// Cost: 2·N·C·(2·M + N) flops a sequence; scratch (M + 2·N) × C for each.

@@ -76,7 +76,7 @@ struct SoftmaxGateOptions {
 ///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), the sum along the axis        ∂residual = ∂y
 ///
 /// Shapes: x, z, y and the residual are rows × C; y may be x or the residual. z is overwritten where nobody else needs it.
-/// An observer sees x ⊙ s.
+/// An observer sees x ⊙ s, without the residual.
 /// Errors: ShapeError.
 /// Cost: an exponential a number; a copy of z in training.
 template <class Run, class T = typename Run::Scalar>

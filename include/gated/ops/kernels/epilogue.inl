@@ -28,25 +28,20 @@ struct TileRow {
   }
 };
 
-/// to ← act(tile + added), the same `added` for all rows. All arguments are values: a closure would keep them in memory.
-template <class T, class Act>
-EIGEN_ALWAYS_INLINE void activate_rows(Act act, const T* tile, TileRow<T> added, Index rows, Index columns, T* to,
-                                       Index to_stride) {
-  constexpr Index width = Simd<T>::width;
-  for (Index i = 0; i < rows; ++i, tile += 2 * width, to += to_stride) {
-    const Simd<T> left = act.value(Simd<T>::load(tile) + added.left);
-    const Simd<T> right = columns > width ? act.value(Simd<T>::load(tile + width) + added.right) : added.right;
-    TileRow<T>{left, right}.store(to, columns);
-  }
-}
-
 /// to ← activation(tile + bias) for a tile of rows × columns. `bias` may be nullptr, and `to` the tile itself.
 template <class T>
 EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, const T* bias, Index rows, Index columns, T* to,
                                      Index to_stride) {
+  constexpr Index width = Simd<T>::width;
   const Simd<T> nothing(T(-0.0));  // x + -0 is x, whatever its sign
   const auto added = bias == nullptr ? TileRow<T>{nothing, nothing} : TileRow<T>::load(bias, columns);
-  choose_activation(activation, [&](auto act) { activate_rows<T>(act, tile, added, rows, columns, to, to_stride); });
+  choose_activation(activation, [&](auto act) {
+    for (Index i = 0; i < rows; ++i, tile += 2 * width, to += to_stride) {
+      const Simd<T> left = act.value(Simd<T>::load(tile) + added.left);
+      const Simd<T> right = columns > width ? act.value(Simd<T>::load(tile + width) + added.right) : added.right;
+      TileRow<T>{left, right}.store(to, columns);
+    }
+  });
 }
 
 /// to ← what the epilogue makes of a tile that needs no activation, or whose activation is done.

@@ -22,7 +22,6 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
   });
   for (std::size_t r = 0; r < Rows; ++r) {
     moments[r].factor = T{1} / std::sqrt(reciprocal * sums[r] + static_cast<T>(eps));
-    moments[r].varies = T{1};
   }
 }
 

@@ -78,11 +78,9 @@ EIGEN_DONT_INLINE void softmax_gate_rows(Index rows, Index columns, T* z, Index 
   for (Index row = 0; row < (columns > 0 ? rows : 0); ++row) {
     const T* const added = residual == nullptr ? nullptr : residual + row * residual_stride;
     const Simd<T> factor(exponentials_of_row<T>(z, columns, largest_of(z, columns), nullptr));
-    if (added == nullptr) {
-      for_each_vector<T>(columns, [&](Index j, Index lanes) { gate_vector<T>(z + j, factor, x + j, nullptr, to + j, lanes); });
-    } else {
-      for_each_vector<T>(columns, [&](Index j, Index lanes) { gate_vector(z + j, factor, x + j, added + j, to + j, lanes); });
-    }
+    for_each_vector<T>(columns, [&](Index j, Index lanes) {
+      gate_vector<T>(z + j, factor, x + j, added == nullptr ? nullptr : added + j, to + j, lanes);
+    });
     z += z_stride;
     x += x_stride;
     to += to_stride;

@@ -15,7 +15,4 @@ enum class MnistSet { train, test };
 /// fit the model or each other.
 LabelledImages read_mnist(const std::filesystem::path& folder, MnistSet set, const gated::GmlpImageClassifierConfig& config);
 
-/// The `count` images from `first` on.
-LabelledImages part_of(const LabelledImages& images, gated::Index first, gated::Index count);
-
 }  // namespace digits

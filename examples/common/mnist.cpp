@@ -1,4 +1,4 @@
-#include "common/idx.hpp"
+#include "common/mnist.hpp"
 
 #include <cstdint>
 #include <fstream>
@@ -78,13 +78,6 @@ LabelledImages read_mnist(const std::filesystem::path& folder, MnistSet set, con
     images.rows.push_back(i);
   }
   return images;
-}
-
-LabelledImages part_of(const LabelledImages& images, Index first, Index count) {
-  const auto part = [&](const std::vector<Index>& numbers) {
-    return std::vector<Index>(numbers.begin() + first, numbers.begin() + first + count);
-  };
-  return {images.pixels.middleRows(first, count), part(images.labels), part(images.rows), images.rows_in_file};
 }
 
 }  // namespace digits
