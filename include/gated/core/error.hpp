@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -73,16 +74,6 @@ inline ErrorHandler& error_handler() {
   return handler;
 }
 
-inline void append(std::string& out, std::string_view text) { out += text; }
-template <std::same_as<Where> W>  // no conversions
-void append(std::string& out, const W& where) {
-  out += where.layer;
-  if (where.call != nullptr) {
-    out += "::";
-    out += where.call;
-  }
-}
-
 /// The shortest digits that give `value` back, by means of the C library.
 template <std::floating_point T>
 void append_by_printf(std::string& out, T value) {
@@ -99,7 +90,6 @@ void append_by_printf(std::string& out, T value) {
 }
 
 template <class Number>
-requires std::is_arithmetic_v<Number>
 void append(std::string& out, Number value) {
 #if defined(__cpp_lib_to_chars)
   constexpr bool in_library = true;
@@ -115,6 +105,67 @@ void append(std::string& out, Number value) {
   }
 }
 
+/// One part of a message. One type for all, so that what joins them is compiled once and not for each list of types.
+class TextPart {
+ public:
+  template <std::convertible_to<std::string_view> Text>
+  TextPart(const Text& part) : kind_(Kind::text), text_(part) {}
+  template <std::same_as<Where> W>  // no conversions
+  TextPart(const W& part) : kind_(Kind::where), where_(part) {}
+  template <std::signed_integral Number>
+  TextPart(Number part) : kind_(Kind::signed_integer), signed_(part) {}
+  template <std::unsigned_integral Number>
+  requires(!std::same_as<Number, bool>) TextPart(Number part) : kind_(Kind::unsigned_integer), unsigned_(part) {}
+  TextPart(float part) : kind_(Kind::single), single_(part) {}
+  TextPart(double part) : kind_(Kind::twofold), twofold_(part) {}
+
+  void append_to(std::string& out) const {
+    switch (kind_) {
+      case Kind::text:
+        out += text_;
+        break;
+      case Kind::where:
+        out += where_.layer;
+        if (where_.call != nullptr) {
+          out += "::";
+          out += where_.call;
+        }
+        break;
+      case Kind::signed_integer:
+        append(out, signed_);
+        break;
+      case Kind::unsigned_integer:
+        append(out, unsigned_);
+        break;
+      case Kind::single:
+        append(out, single_);
+        break;
+      case Kind::twofold:
+        append(out, twofold_);
+        break;
+    }
+  }
+
+ private:
+  enum class Kind { text, where, signed_integer, unsigned_integer, single, twofold } kind_;
+  union {
+    std::string_view text_;
+    Where where_;
+    long long signed_;
+    unsigned long long unsigned_;
+    float single_;
+    double twofold_;
+  };
+};
+
+inline std::string join(std::initializer_list<TextPart> parts) {
+  std::string out;
+  for (const TextPart& part : parts) {
+    part.append_to(out);
+  }
+  return out;
+}
+
 }  // namespace detail
 
 /// Replaces the function that receives error texts under `-fno-exceptions` (it may log, or leave by longjmp); returns the
@@ -124,20 +175,27 @@ inline ErrorHandler set_error_handler(ErrorHandler handler) { return std::exchan
 /// Joins texts and numbers into one string: `text("x has ", 3, " rows")`.
 template <class... Parts>
 std::string text(const Parts&... parts) {
-  std::string out;
-  (detail::append(out, parts), ...);
-  return out;
+  return detail::join({detail::TextPart(parts)...});
 }
+
+namespace detail {
+
+template <class E>
+[[noreturn]] void raise_joined(std::initializer_list<TextPart> parts) {
+#if GATED_HAS_EXCEPTIONS
+  throw E(join(parts));
+#else
+  error_handler()(join(parts).c_str());
+  std::abort();
+#endif
+}
+
+}  // namespace detail
 
 /// Raises `E` with the joined text of `parts`.
 template <class E, class... Parts>
 [[noreturn]] void raise(const Parts&... parts) {
-#if GATED_HAS_EXCEPTIONS
-  throw E(text(parts...));
-#else
-  detail::error_handler()(text(parts...).c_str());
-  std::abort();
-#endif
+  detail::raise_joined<E>({detail::TextPart(parts)...});
 }
 
 /// `raise<E>(parts...)` unless `condition` holds.
