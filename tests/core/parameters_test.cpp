@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gated/core/sublayers.hpp"
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy.hpp"
 

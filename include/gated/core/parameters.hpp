@@ -2,127 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
-#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <vector>
+#include <utility>
 
-#include "gated/core/matrix.hpp"
+#include "gated/core/error.hpp"
+#include "gated/core/fields.hpp"
+#include "gated/core/shape.hpp"
 
 /// @file
-/// One walk over the parameters of any model.
+/// One walk over the parameters of any model that lists its fields().
 ///
-/// A layer lists its parameters and sub-layers once, by member pointer:
-///
-///     static constexpr auto fields() {
-///       return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
-///     }
-///
-/// and for_each_parameter() does the rest: loading, saving, counting, summaries, gradients, optimisers are written with it.
-/// A gradient is a model; so are an optimiser's moments: the walk takes several models of one type in step.
+/// Loading, saving, counting, summaries, gradients and optimisers are written with for_each_parameter(). A gradient is a model;
+/// so are an optimiser's moments: the walk takes several models of one type in step.
 
 namespace gated {
-
-/// What a parameter is for. Optimisers choose weight decay by it, initialisers and reports read it.
-enum class Role {
-  weight,     ///< matrix of a channel projection
-  bias,       ///< added to a channel
-  norm,       ///< scale or shift of a normalisation
-  spatial,    ///< mixes tokens: spatial weights and their biases
-  position,   ///< says where a token is: class token, position tables, relative biases
-  embedding,  ///< a row per token id
-  memory,     ///< matrix that all tokens attend to
-  constant,   ///< a table that checkpoints store, such as rotary frequencies; never trained and not counted
-};
-
-/// "[256, 196]"
-inline std::string describe_shape(std::span<const Index> shape) {
-  std::string out = "[";
-  for (const Index size : shape) {
-    out += out.size() > 1 ? text(", ", size) : text(size);
-  }
-  return out + "]";
-}
-
-/// The sizes of a tensor as a checkpoint states them; at most four. In memory a parameter is a matrix or a vector.
-class Shape {
- public:
-  Shape() = default;
-  Shape(std::initializer_list<Index> sizes) : rank_(sizes.size()) {
-    require<ArgumentError>(rank_ <= sizes_.size(), "Shape: ", rank_, " dimensions, at most ", sizes_.size(), " are supported.");
-    std::copy(sizes.begin(), sizes.end(), sizes_.begin());
-  }
-
-  std::size_t rank() const { return rank_; }
-  Index operator[](std::size_t i) const { return sizes_[i]; }
-  const Index* begin() const { return sizes_.data(); }
-  const Index* end() const { return sizes_.data() + rank_; }
-
-  /// The number of elements: the product of the sizes, 1 for a scalar.
-  Index count() const {
-    Index product = 1;
-    for (const Index size : *this) {
-      product *= size;
-    }
-    return product;
-  }
-
-  /// "[256, 196]"
-  std::string describe() const { return describe_shape({begin(), end()}); }
-
-  friend bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
-
- private:
-  std::array<Index, 4> sizes_{};
-  std::size_t rank_ = 0;
-};
-
-/// One parameter or sub-layer of `Owner`, by member pointer. Made by field().
-template <class Owner, class Member>
-struct Field {
-  const char* name;
-  Member Owner::*member;
-  Role role;
-  Shape (Owner::*shape)() const;
-};
-
-/// A parameter. `shape` names a member function for parameters whose checkpoint shape is not their matrix's rows × columns.
-template <class Owner, class Member>
-constexpr Field<Owner, Member> field(const char* name, Member Owner::*member, Role role,
-                                     Shape (Owner::*shape)() const = nullptr) {
-  return {name, member, role, shape};
-}
-
-/// A sub-layer, an optional sub-layer, or a vector of sub-layers.
-template <class Owner, class Member>
-constexpr Field<Owner, Member> field(const char* name, Member Owner::*member) {
-  return {name, member, Role::weight, nullptr};
-}
-
-namespace detail {
-
-/// A chain of names on the call stack, so that a walk allocates nothing unless somebody asks for the text.
-struct PathNode {
-  const PathNode* parent;
-  const char* name;
-  Index index;
-
-  void write(std::string& out) const {
-    if (parent != nullptr) {
-      parent->write(out);
-      out += '.';
-    }
-    out += name;
-    if (index >= 0) {
-      out += text(".", index);
-    }
-  }
-};
-
-}  // namespace detail
 
 /// What for_each_parameter() tells about a parameter besides its values.
 struct ParameterInfo {
@@ -140,78 +36,123 @@ struct ParameterInfo {
 
 namespace detail {
 
-template <class M>
-concept HasFields = requires {
-  std::remove_const_t<M>::fields();
+/// Refers to what is called with each parameter: its values in each of `count` models. One type for all functions and for const
+/// models too, so that the walk over a layer is compiled once.
+template <class T, std::size_t count>
+class ParameterVisitor {
+ public:
+  using Values = std::array<std::span<T>, count>;
+
+  template <class F>
+  explicit ParameterVisitor(const F& f)
+      : function_(&f), call_([](const void* function, const ParameterInfo& info, const Values& values) {
+          (*static_cast<const F*>(function))(info, values);
+        }) {}
+
+  void operator()(const ParameterInfo& info, const Values& values) const { call_(function_, info, values); }
+
+ private:
+  const void* function_;
+  void (*call_)(const void*, const ParameterInfo&, const Values&);
 };
 
-template <class M>
-concept IsOptional = requires(M& m) {
-  m.has_value();
-  *m;
-};
-
-template <class M>
-std::span<std::conditional_t<std::is_const_v<M>, const typename M::Scalar, typename M::Scalar>> values_of(M& m) {
-  return {m.data(), static_cast<std::size_t>(m.size())};
+inline void expect_same_structure(bool same, const PathNode& path) {
+  if (!same) {
+    std::string where;
+    path.write(where);
+    raise<ArgumentError>("for_each_parameter: the models differ at ", where,
+                         ". Models that are walked in step must be built from equal configurations.");
+  }
 }
 
-[[noreturn]] inline void raise_different_structure(const PathNode& path) {
-  std::string where;
-  path.write(where);
-  raise<ArgumentError>("for_each_parameter: the models differ at ", where,
-                       ". Models that are walked in step must be built from equal configurations.");
-}
+template <class T, std::size_t count, class Layer>
+void walk_fields(const ParameterVisitor<T, count>& visit, const PathNode* parent, const std::array<Layer*, count>& layers);
 
-template <class F, class Model, class... Others>
-void walk_fields(F& f, const PathNode* parent, Model& model, Others&... others);
-
-template <class F, class Member, class... Others>
-void walk_member(F& f, const PathNode& path, Member& member, Others&... others) {
+template <class T, std::size_t count, class Member>
+void walk_member(const ParameterVisitor<T, count>& visit, const PathNode& path, const std::array<Member*, count>& members) {
   if constexpr (HasFields<Member>) {
-    walk_fields(f, &path, member, others...);
+    walk_fields(visit, &path, members);
   } else if constexpr (IsOptional<Member>) {
-    if (((others.has_value() != member.has_value()) || ...)) {
-      raise_different_structure(path);
+    std::array<typename Member::value_type*, count> values;
+    for (std::size_t k = 0; k < count; ++k) {
+      expect_same_structure(members[k]->has_value() == members[0]->has_value(), path);
+      values[k] = members[k]->has_value() ? &**members[k] : nullptr;
     }
-    if (member.has_value()) {
-      walk_member(f, path, *member, *others...);
+    if (values[0] != nullptr) {
+      walk_member(visit, path, values);
     }
   } else {  // a vector of sub-layers
-    if (((others.size() != member.size()) || ...)) {
-      raise_different_structure(path);
+    for (const Member* member : members) {
+      expect_same_structure(member->size() == members[0]->size(), path);
     }
-    for (std::size_t i = 0; i < member.size(); ++i) {
-      const PathNode element{path.parent, path.name, static_cast<Index>(i)};
-      walk_member(f, element, member[i], others[i]...);
+    for (std::size_t i = 0; i < members[0]->size(); ++i) {
+      std::array<typename Member::value_type*, count> elements;
+      for (std::size_t k = 0; k < count; ++k) {
+        elements[k] = &(*members[k])[i];
+      }
+      walk_member(visit, PathNode{path.parent, path.name, static_cast<Index>(i)}, elements);
     }
   }
 }
 
-template <class F, class Field, class Model, class... Others>
-void walk_field(F& f, const PathNode* parent, const Field& field, Model& model, Others&... others) {
+template <class T, std::size_t count, class Layer, class Owner, class Member>
+void walk_field(const ParameterVisitor<T, count>& visit, const PathNode* parent, const std::array<Layer*, count>& layers,
+                const Field<Owner, Member>& field) {
   const PathNode path{parent, field.name, -1};
-  auto& member = model.*(field.member);
-  using Member = std::remove_cvref_t<decltype(member)>;
+  std::array<Member*, count> members;
+  for (std::size_t k = 0; k < count; ++k) {
+    members[k] = &(layers[k]->*(field.member));
+  }
   if constexpr (std::is_base_of_v<Eigen::MatrixBase<Member>, Member>) {
-    if ((((others.*(field.member)).rows() != member.rows() || (others.*(field.member)).cols() != member.cols()) || ...)) {
-      raise_different_structure(path);
+    static_assert(std::is_same_v<typename Member::Scalar, T>, "The parameters of a model have the same scalar type.");
+    const Member& first = *members[0];
+    std::array<std::span<T>, count> values;
+    for (std::size_t k = 0; k < count; ++k) {
+      expect_same_structure(members[k]->rows() == first.rows() && members[k]->cols() == first.cols(), path);
+      values[k] = {members[k]->data(), static_cast<std::size_t>(members[k]->size())};
     }
-    if (member.size() == 0) {
-      return;  // an absent parameter, such as the bias of a layer without one
+    if (first.size() != 0) {  // else an absent parameter, such as the bias of a layer without one
+      const Shape natural = Member::ColsAtCompileTime == 1 ? Shape{first.size()} : Shape{first.rows(), first.cols()};
+      visit({&path, field.shape == nullptr ? natural : (layers[0]->*(field.shape))(), field.role}, values);
     }
-    const Shape natural = Member::ColsAtCompileTime == 1 ? Shape{member.size()} : Shape{member.rows(), member.cols()};
-    const ParameterInfo info{&path, field.shape == nullptr ? natural : (model.*(field.shape))(), field.role};
-    f(info, values_of(member), values_of(others.*(field.member))...);
   } else {
-    walk_member(f, path, member, (others.*(field.member))...);
+    walk_member(visit, path, members);
   }
 }
 
-template <class F, class Model, class... Others>
-void walk_fields(F& f, const PathNode* parent, Model& model, Others&... others) {
-  std::apply([&](const auto&... field) { (walk_field(f, parent, field, model, others...), ...); },
-             std::remove_const_t<Model>::fields());
+template <class T, std::size_t count, class Layer>
+void walk_fields(const ParameterVisitor<T, count>& visit, const PathNode* parent, const std::array<Layer*, count>& layers) {
+  std::apply([&](const auto&... field) { (walk_field(visit, parent, layers, field), ...); }, Layer::fields());
+}
+
+/// Stands for `T` where types are compared; of two, the first that is known.
+template <class T>
+struct ScalarTag {
+  using Type = T;
+};
+template <class A, class B>
+constexpr auto operator||(ScalarTag<A>, ScalarTag<B>) {
+  return ScalarTag<std::conditional_t<std::is_void_v<A>, B, A>>{};
+}
+
+/// The scalar of the first parameter in a layer's fields, or of a member; void if there is none.
+template <class Member>
+constexpr auto scalar_of() {
+  if constexpr (HasFields<Member>) {
+    return std::apply([]<class... Owners, class... Members>(
+                          const Field<Owners, Members>&...) { return (ScalarTag<void>{} || ... || scalar_of<Members>()); },
+                      Member::fields());
+  } else if constexpr (std::is_base_of_v<Eigen::MatrixBase<Member>, Member>) {
+    return ScalarTag<typename Member::Scalar>{};
+  } else {
+    return scalar_of<typename Member::value_type>();
+  }
+}
+
+/// The values as the model of type `Model` gives them out.
+template <class Model, class T>
+std::span<std::conditional_t<std::is_const_v<Model>, const T, T>> values_in(std::span<T> values) {
+  return values;
 }
 
 }  // namespace detail
@@ -224,70 +165,21 @@ void walk_fields(F& f, const PathNode* parent, Model& model, Others&... others) 
 template <class F, class Model, class... Others>
 requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>&&...) void for_each_parameter(
     F&& f, Model& model, Others&... others) {
-  detail::walk_fields(f, nullptr, model, others...);
-}
-
-/// Calls `f(layer)` for `model` and each of its sub-layers, in the order of fields(), depth first.
-template <class F, class Model>
-void for_each_layer(F&& f, const Model& model) {
-  if constexpr (detail::HasFields<const Model>) {
-    f(model);
-    std::apply([&](const auto&... field) { (for_each_layer(f, model.*(field.member)), ...); }, Model::fields());
-  } else if constexpr (std::is_base_of_v<Eigen::MatrixBase<Model>, Model>) {
-    // a parameter
-  } else if constexpr (detail::IsOptional<const Model>) {
-    if (model.has_value()) {
-      for_each_layer(f, *model);
+  using Layer = std::remove_const_t<Model>;
+  using T = typename decltype(detail::scalar_of<Layer>())::Type;
+  constexpr std::size_t count = 1 + sizeof...(Others);
+  const auto call = [&](const ParameterInfo& info, const auto& values) {
+    [&]<std::size_t... k>(std::index_sequence<k...>) {
+      f(info, detail::values_in<std::tuple_element_t<k, std::tuple<Model, Others...>>>(values[k])...);
     }
-  } else {
-    for (const auto& element : model) {
-      for_each_layer(f, element);
-    }
+    (std::make_index_sequence<count>());
+  };
+  if constexpr (!std::is_void_v<T>) {  // else there are no parameters
+    const std::array<Layer*, count> models{const_cast<Layer*>(&model),
+                                           const_cast<Layer*>(&others)...};  // only f writes to them
+    detail::walk_fields(detail::ParameterVisitor<T, count>(call), nullptr, models);
   }
 }
-
-/// Stands for a type where there is no run-time type information: its address.
-template <class L>
-inline constexpr char type_tag = 0;
-
-namespace detail {
-
-/// Looks among the fields of `layer`, depth first, for the sub-layer at an address, and appends its path to `out`.
-template <class L>
-bool write_path_of(const L& layer, const PathNode* parent, const void* wanted, const char* tag, std::string& out);
-
-template <class Member>
-bool write_path_in(const Member& member, const PathNode& path, const void* wanted, const char* tag, std::string& out) {
-  if constexpr (std::is_base_of_v<Eigen::MatrixBase<Member>, Member>) {
-    return false;
-  } else if constexpr (HasFields<Member>) {
-    if (&member == wanted && tag == &type_tag<Member>) {
-      path.write(out);
-      return true;
-    }
-    return write_path_of(member, &path, wanted, tag, out);
-  } else if constexpr (IsOptional<const Member>) {
-    return member.has_value() && write_path_in(*member, path, wanted, tag, out);
-  } else {  // a vector of sub-layers
-    for (std::size_t i = 0; i < member.size(); ++i) {
-      if (write_path_in(member[i], PathNode{path.parent, path.name, static_cast<Index>(i)}, wanted, tag, out)) {
-        return true;
-      }
-    }
-    return false;
-  }
-}
-
-template <class L>
-bool write_path_of(const L& layer, const PathNode* parent, const void* wanted, const char* tag, std::string& out) {
-  return std::apply(
-      [&](const auto&... field) {
-        return (write_path_in(layer.*(field.member), PathNode{parent, field.name, -1}, wanted, tag, out) || ...);
-      },
-      L::fields());
-}
-
-}  // namespace detail
 
 /// The number of scalars in all parameters of `model`, constants left out.
 template <class Model>

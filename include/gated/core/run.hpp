@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "gated/core/mask.hpp"
-#include "gated/core/parameters.hpp"
 #include "gated/core/rows.hpp"
 #include "gated/core/sequence_groups.hpp"
+#include "gated/core/sublayers.hpp"
 #include "gated/core/workspace.hpp"
 
 /// @file

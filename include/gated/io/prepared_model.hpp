@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "gated/core/parameters.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/models/prepare.hpp"
 

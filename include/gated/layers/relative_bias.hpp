@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gated/core/count.hpp"
-#include "gated/core/parameters.hpp"
+#include "gated/core/fields.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/core/stream.hpp"

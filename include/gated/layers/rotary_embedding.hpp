@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gated/core/count.hpp"
-#include "gated/core/parameters.hpp"
+#include "gated/core/fields.hpp"
 #include "gated/core/run.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/ops/rotary.hpp"

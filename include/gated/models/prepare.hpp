@@ -2,6 +2,7 @@
 
 #include "gated/core/parameters.hpp"
 #include "gated/core/prepared_weights.hpp"
+#include "gated/core/sublayers.hpp"
 #include "gated/ops/gemm.hpp"
 
 /// @file

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gated/core/parameters.hpp"
 #include "gated/layers/mixer_block.hpp"
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/models/gmlp.hpp"

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gated/core/parameters.hpp"
 #include "gated/core/random.hpp"
 #include "gated/train/training.hpp"
 

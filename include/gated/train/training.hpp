@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "gated/core/count.hpp"
+#include "gated/core/parameters.hpp"
 #include "gated/train/clip.hpp"
 #include "gated/train/moving_average.hpp"
 #include "gated/train/training_config.hpp"

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <string>
+#include <tuple>
+
+#include "gated/core/matrix.hpp"
+#include "gated/core/shape.hpp"
+
+/// @file
+/// A layer's list of its parameters and sub-layers, written once, by member pointer:
+///
+///     static constexpr auto fields() {
+///       return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
+///     }
+///
+/// parameters.hpp and sublayers.hpp walk over the lists.
+
+namespace gated {
+
+/// What a parameter is for. Optimisers choose weight decay by it, initialisers and reports read it.
+enum class Role {
+  weight,     ///< matrix of a channel projection
+  bias,       ///< added to a channel
+  norm,       ///< scale or shift of a normalisation
+  spatial,    ///< mixes tokens: spatial weights and their biases
+  position,   ///< says where a token is: class token, position tables, relative biases
+  embedding,  ///< a row per token id
+  memory,     ///< matrix that all tokens attend to
+  constant,   ///< a table that checkpoints store, such as rotary frequencies; never trained and not counted
+};
+
+/// One parameter or sub-layer of `Owner`, by member pointer. Made by field().
+template <class Owner, class Member>
+struct Field {
+  const char* name;
+  Member Owner::*member;
+  Role role;
+  Shape (Owner::*shape)() const;
+};
+
+/// A parameter. `shape` names a member function for parameters whose checkpoint shape is not their matrix's rows × columns.
+template <class Owner, class Member>
+constexpr Field<Owner, Member> field(const char* name, Member Owner::*member, Role role,
+                                     Shape (Owner::*shape)() const = nullptr) {
+  return {name, member, role, shape};
+}
+
+/// A sub-layer, an optional sub-layer, or a vector of sub-layers.
+template <class Owner, class Member>
+constexpr Field<Owner, Member> field(const char* name, Member Owner::*member) {
+  return {name, member, Role::weight, nullptr};
+}
+
+namespace detail {
+
+/// A chain of names on the call stack, so that a walk allocates nothing unless somebody asks for the text.
+struct PathNode {
+  const PathNode* parent;
+  const char* name;
+  Index index;
+
+  void write(std::string& out) const {
+    if (parent != nullptr) {
+      parent->write(out);
+      out += '.';
+    }
+    out += name;
+    if (index >= 0) {
+      out += text(".", index);
+    }
+  }
+};
+
+template <class M>
+concept HasFields = requires {
+  std::remove_const_t<M>::fields();
+};
+
+template <class M>
+concept IsOptional = requires(M& m) {
+  m.has_value();
+  *m;
+};
+
+}  // namespace detail
+
+}  // namespace gated
