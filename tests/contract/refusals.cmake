@@ -16,7 +16,7 @@ endmacro()
 # that is not 0.
 function(expect_refusal words lines program)
   compile("${program}" ${ARGN})
-  string(REGEX MATCH "[^\n]*error[^\n]*" first "${said}")
+  string(REGEX MATCH "[^\n]*error: [^\n]*" first "${said}")
   if(status EQUAL 0)
     message(SEND_ERROR "${compiler} ${ARGN} accepts\n${program}")
   elseif(NOT first MATCHES "${words}")
