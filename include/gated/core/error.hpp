@@ -116,8 +116,8 @@ class TextPart {
   TextPart(Number part) : kind_(Kind::signed_integer), signed_(part) {}
   template <std::unsigned_integral Number>
   requires(!std::same_as<Number, bool>) TextPart(Number part) : kind_(Kind::unsigned_integer), unsigned_(part) {}
-  TextPart(float part) : kind_(Kind::single), single_(part) {}
-  TextPart(double part) : kind_(Kind::twofold), twofold_(part) {}
+  TextPart(float part) : kind_(Kind::single_precision), single_(part) {}
+  TextPart(double part) : kind_(Kind::double_precision), double_(part) {}
 
   void append_to(std::string& out) const {
     switch (kind_) {
@@ -137,24 +137,24 @@ class TextPart {
       case Kind::unsigned_integer:
         append(out, unsigned_);
         break;
-      case Kind::single:
+      case Kind::single_precision:
         append(out, single_);
         break;
-      case Kind::twofold:
-        append(out, twofold_);
+      case Kind::double_precision:
+        append(out, double_);
         break;
     }
   }
 
  private:
-  enum class Kind { text, where, signed_integer, unsigned_integer, single, twofold } kind_;
+  enum class Kind { text, where, signed_integer, unsigned_integer, single_precision, double_precision } kind_;
   union {
     std::string_view text_;
     Where where_;
     long long signed_;
     unsigned long long unsigned_;
     float single_;
-    double twofold_;
+    double double_;
   };
 };
 
