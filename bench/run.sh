@@ -1,10 +1,10 @@
 #!/bin/sh
 # sh bench/run.sh [--quick] [--threads N] [work ...]: gated beside ONNX Runtime, oneDNN and PyTorch, in one table.
 #
-# gated itself is there twice: compiled for this processor, and with -O2 alone. Builds what is needed, makes the work (weights, inputs, expected results), runs all runtimes by turns, and writes the table to
-# build/peers/peers.md; that of a run which is quick, of some works only, or not whole stays in build/peers/partial. A runtime
-# that is missing is left out. --quick shows that everything works; its figures mean nothing. The works are those of
-# peers/models.py: gmlp_s16_b8, flash, gau_head, ...
+# gated is there twice: compiled for this processor, and with -O2 alone. Builds what is needed, makes the work (weights, inputs,
+# expected results), runs all runtimes by turns, and writes the table to build/peers/peers.md; that of a run which is quick, of some
+# works only, or not whole stays in build/peers/partial. A runtime that is missing is left out. --quick shows that everything works;
+# its figures mean nothing. The works are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh

@@ -160,7 +160,7 @@ std::span<std::conditional_t<std::is_const_v<Model>, const T, T>> values_in(std:
 /// Calls `f(info, values, values_of_others...)` for each parameter of `model`, in the order of fields(), depth first.
 ///
 /// `info` is a ParameterInfo; the values are `std::span`s, const where the model is const. Absent parameters are skipped.
-/// Errors: ArgumentError where the models differ in structure.
+/// Errors: ArgumentError where the models differ in structure. A model with parameters of two scalar types does not compile.
 /// Cost: no allocation, unless `info.path()` is called.
 template <class F, class Model, class... Others>
 requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>&&...) void for_each_parameter(
