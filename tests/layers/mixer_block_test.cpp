@@ -85,6 +85,15 @@ TEST(MixerBlock, KeepsItsPromisesAroundALinearTokenMixer) {
   expect_promises_of_forms<Projected>({.token_mixer = {.length = length}}, {.lengths = {length, length}});
 }
 
+TEST(MixerBlock, KeepsItsPromisesWhereATransformReadsWhatAnAffineMapGives) {
+  test::expect_promises<Projected>({.channels = 4,
+                                    .token_norm = NormForm::affine,
+                                    .layer_scale = 0.3,
+                                    .token_mixer = {.length = length, .form = SpatialForm::toeplitz, .fourier_from = 8},
+                                    .channel_mixer = {.hidden = 5}},
+                                   {.lengths = {length, length}});
+}
+
 TEST(MixerBlock, KeepsItsPromisesAroundACausalOne) {
   expect_promises_of_forms<Gated>({.token_mixer = {.length = length, .causal = true}}, {.causal = true});
 }

@@ -78,7 +78,8 @@ bool is_causal(const L& layer) {
 ///     Stack<Block> model({.depth = 12, .block = {.channels = 768, .token_mixer = {.length = 196, .hidden = 384}}}, random);
 ///
 /// A mixer is a layer as wide as its input, with Config, value_count() and architecture as in examples/custom_layer. One whose
-/// Options are Fused takes the residual along in its last product; to others it is added. The block streams, takes masks and
+/// Options are Fused takes the residual along in its last product; to others it is added. A TokenProjection computes an affine
+/// norm before it as it reads x (ResMLP): the same bits without a pass of its own. The block streams, takes masks and
 /// refuses lengths as its mixers do.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built, ShapeError when run.
@@ -167,11 +168,9 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
       return branch(run, channel_norm, channel_mixer, channel_scale, rows, place);
     };
     if (config.channels_first) {
-      const auto h = mix_channels(x, to);
-      return mix_tokens(h, run.over(h));
+      return mix_tokens(mix_channels(x, to), to);
     }
-    const auto h = mix_tokens(x, to);
-    return mix_channels(h, run.over(h));
+    return mix_channels(mix_tokens(x, to), to);
   }
 
  private:
@@ -179,6 +178,13 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
   template <class Run, class Mixer>
   auto branch(Run& run, const Norm<T>& norm, const Mixer& mixer, const Vector<T>& scale, const RowsOf<Run>& x,
               const PlaceOf<Run>& to) const {
+    if constexpr (!Run::records && !Run::streams && requires { Mixer::takes_map; }) {
+      if (norm.form == NormForm::affine && config.norm_position == NormPosition::pre && !run.observed()) {
+        const bool is_read = to.data == x.data;  // by the last row, when the first is written
+        return run(mixer, x, {.scale = &scale, .residual = x, .map = {norm.weight.data(), norm.bias.data()}},
+                   is_read ? PlaceOf<Run>() : to);
+      }
+    }
     return with_norm(run, norm, config.norm_position, x, to, [&](const RowsOf<Run>& z, const PlaceOf<Run>& place) {
       const Fused<Run> fused{.scale = &scale, .residual = x, .survival = config.survival};
       if constexpr (std::is_same_v<OptionsOf<Mixer, Run>, Fused<Run>>) {

@@ -48,6 +48,7 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
   using Options = Fused<Run>;
   static constexpr const char* name = "TokenProjection";
   static constexpr const char* architecture = "gated.TokenProjection";
+  static constexpr bool takes_map = true;  ///< Fused::map
 
   TokenProjectionConfig config;
   SpatialProjection<T> proj;

@@ -24,7 +24,8 @@ struct Fused {
   const Vector<T>* scale = nullptr;  ///< a parameter in the gate's place; one of no size stands for ones
   Rows residual = {};
   const Vector<T>* residual_scale = nullptr;  ///< a parameter; one of no size stands for ones
-  double survival = 1;  ///< the probability that training keeps the branch beside the residual, a sequence
+  double survival = 1;    ///< the probability that training keeps the branch beside the residual, a sequence
+  ColumnMap<T> map = {};  ///< of a batch's product over tokens: what its input goes through first
 
   bool is_plain() const { return !added && !keeps() && !residual; }
   /// What the backward pass through activation, gate and scale must know.
@@ -39,7 +40,7 @@ struct Fused {
 };
 
 /// `fused` as the epilogue of a product y, with its own scale and biases in `own`.
-/// Errors: ShapeError for what has not the shape of y.
+/// Errors: ShapeError for what has not the shape of y, ArgumentError for options that exclude each other.
 template <class Run, class T = typename Run::Scalar>
 Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::Rows& y, Epilogue<T> own = {}) {
   const auto rows = [&](const char* name, const auto& x) -> gated::Rows<const T> {
@@ -50,6 +51,7 @@ Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::R
                         " × ", run.width(x), ", expected ", run.count(y), " × ", run.width(y), ", the shape of the result.");
     return run[x];
   };
+  require<ArgumentError>(!fused.map, "Fused: map is given, expected none: only a TokenProjection over a batch takes it.");
   own.added = rows("added", fused.added);
   own.activation = fused.activation;
   own.gate = rows("gate", fused.gate);

@@ -13,8 +13,9 @@
 ///
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
 ///     row of K by row of K, so that the inner loop reads it front to back; up to K of some thousands it fits in the
-///     second-level cache. Prepared weights are packed already, and a panel that only one tile needs is read where it lies.
-///     Weights in a small format become numbers when their panel is copied, or in registers where there is a single row.
+///     second-level cache. What maps its columns is applied on the way. Prepared weights are packed already, and a panel that
+///     only one tile needs is read where it lies. Weights in a small format become numbers when their panel is copied, or in
+///     registers where there is a single row.
 ///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
 ///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile multiplies what
 ///     its first row has, and then row by row the corner that its other rows have beyond it: nothing above the diagonal is
@@ -141,7 +142,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
   const auto prepared = workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows
                             ? workspace.prepared()->find(b.data, b.columns, b.rows, panel_columns)
                             : PackedWeight<T>();
-  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared;
+  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared && !b.map;
 
   const Index block_rows = rows_per_block(a.rows, tile_height);
   const auto is_above_diagonal = [wanted](Index column, Index row) { return wanted >= 0 && column > wanted + row; };

@@ -4,6 +4,7 @@
 
 #include "gated/core/sequence_groups.hpp"
 #include "gated/ops/fused.hpp"
+#include "gated/ops/norm.hpp"
 #include "gated/ops/spatial_fourier.hpp"
 #include "gated/ops/spatial_stream.hpp"
 
@@ -36,8 +37,9 @@ void mix_rows(const SpatialWeight<T>& weight, const Rows<const T>& v, Index firs
       const Index column = head * width;
       Epilogue<T> of_head = joined.block(0, column, rows, width);
       of_head.row_bias = weight.bias == nullptr ? nullptr : &weight.bias->coeffRef(head, i);
-      matmul(weight.rows(head, i, rows, depth, workspace, start), v.block(start, column, depth, width),
-             y.block(done, column, rows, width), workspace, of_head);
+      matmul(weight.rows(head, i, rows, depth, workspace, start),
+             mapped<T>(v.block(start, column, depth, width), weight.map.from(column)), y.block(done, column, rows, width),
+             workspace, of_head);
     }
   }
 }
@@ -170,13 +172,14 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 
 }  // namespace detail
 
-/// y = W v + b over the tokens of each sequence, and what `fused` adds.
+/// y = W v + b over the tokens of each sequence, and what `fused` adds; with a map in it, y = W (v ⊙ weight + bias) + b, where
+/// the product computes the map as it reads v.
 ///
 /// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
-/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums. There it
-/// is cut into other squares than a whole sequence: its rows are those of a batch within rounding, about 1e-6 of the largest in
-/// float, and the same bits however the tokens are divided into steps. Elsewhere its rows are a batch's to the bit. An observer
-/// sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
+/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums. There
+/// it is cut into other squares than a whole sequence: its rows are those of a batch within rounding, about 1e-6 of the largest
+/// in float, and the same bits however the tokens are divided into steps. Elsewhere its rows are a batch's to the bit. An
+/// observer sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
 /// Cost: 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
 /// the tile; scratch of 8·N vectors a thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
@@ -185,6 +188,19 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const typename Run::Rows& v, const Fused<Run>& given,
                               const typename Run::Place& to) {
+  if constexpr (!Run::records && !Run::streams) {
+    if (given.map) {
+      Fused<Run> unmapped = given;
+      unmapped.map = {};
+      if (weight.is_transformed(run.sequences().longest())) {
+        const NormParameters<T> affine{NormForm::affine, 0, given.map.weight, given.map.bias};
+        return mix_tokens(run, weight, normalise(run, v, affine, {}), unmapped, to);
+      }
+      SpatialWeight<T> mapping = weight;
+      mapping.map = given.map;
+      return mix_tokens(run, mapping, v, unmapped, to);
+    }
+  }
   typename Run::Place place = to;
   if constexpr (!Run::records) {
     if (to.data == v.data) {

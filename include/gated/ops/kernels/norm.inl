@@ -63,7 +63,7 @@ EIGEN_ALWAYS_INLINE void normalise_row(const T* from, Index channels, const Norm
   const auto normalised = [&](Index j, Index lanes) { return (Simd<T>::load(from + j, lanes) - mean) * factor; };
   if (weight != nullptr && bias != nullptr) {
     return for_each_vector<T>(channels, [&](Index j, Index lanes) {
-      (normalised(j, lanes) * Simd<T>::load(weight + j, lanes) + Simd<T>::load(bias + j, lanes)).store(to + j, lanes);
+      fma(normalised(j, lanes), Simd<T>::load(weight + j, lanes), Simd<T>::load(bias + j, lanes)).store(to + j, lanes);
     });
   }
   for_each_vector<T>(channels, [&](Index j, Index lanes) {
