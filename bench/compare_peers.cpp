@@ -60,6 +60,21 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
           bench::flops_of(run->model, sequences.count(), sequences.length(0))};
 }
 
+/// A run opens the file, makes the model and its memory, and computes once.
+Work opening(const std::string& path, Threads threads) {
+  const auto start = [path, threads] {
+    const bench::WorkFile file(path);
+    gated::Gmlp<float> model(file.gmlp());
+    file.load(model, gated::lucidrains_trunk_names());
+    Matrix<float> x(file.sequences().total(), model.in());
+    file.read_input(std::span(x.data(), static_cast<std::size_t>(x.size())));
+    gated::Workspace<float> workspace(threads);
+    return model.forward(x, file.sequences(), workspace);
+  };
+  const Matrix<float> y = start();
+  return {[start] { start(); }, bench::WorkFile(path).error_of(std::span(y.data(), static_cast<std::size_t>(y.size())))};
+}
+
 /// A training step. The first ones must have the losses that the file states.
 Work training(const bench::WorkFile& file, Threads threads) {
   using Model = gated::GmlpLanguageModel<float>;
@@ -144,7 +159,8 @@ int main(int count, char** arguments) {
   }
   try {
     const Threads threads = bench::usable_threads(arguments[2]);
-    const Work work = make_work(bench::WorkFile(arguments[1]), threads);
+    const bench::WorkFile file(arguments[1]);
+    const Work work = file.config.value("opens", false) ? opening(arguments[1], threads) : make_work(file, threads);
     bench::take_turns({{"runtime", "gated"}, {"flops", work.flops}}, work.error, work.run, [&](const auto& turn) {
       const double before = bench::measure_peak(threads);
       turn();

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
-PROBES, TOO_SLOW = 3, 1.5  # turns of a setting; one that takes so many times as long as the fastest gets no further turn
+PROBES, TOO_SLOW = 7, 1.5  # turns of a setting; one that takes so many times as long as the fastest gets no further turn
 TOLERANCE = 1e-4  # in float32; what is measured is below 1e-5
 DEFAULT = "gated, -O2 alone"
 FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, for which the others do not pay
@@ -37,15 +37,16 @@ def say(text):
 
 
 class Setting(NamedTuple):
-    """How a peer is started: further arguments of its script, and what is added to the environment."""
+    """How a peer is started: further arguments of its script, and what is added to the environment; its threads, if it says so."""
 
     label: str
     arguments: tuple = ()
     environment: dict = {}
+    threads: int = 0
 
     def plus(self, other):
         return Setting(f"{self.label}, {other.label}", self.arguments + other.arguments,
-                       {**self.environment, **other.environment})
+                       {**self.environment, **other.environment}, self.threads or other.threads)
 
 
 class Runner:
@@ -168,7 +169,7 @@ def torch_settings(threads):
     wide = {"OPENBLAS_CORETYPE": "SKYLAKEX", "ATEN_CPU_CAPABILITY": "avx512"} if has_avx512() else {}
     for blas, own in dict.fromkeys([(1, threads), (threads, 1), (threads, threads)]):
         label = f"OPENBLAS_NUM_THREADS={blas}, {own} of PyTorch" + "".join(f", {key}={value}" for key, value in wide.items())
-        settings.append(Setting(label, (str(own),), {"OPENBLAS_NUM_THREADS": str(blas), **wide}))
+        settings.append(Setting(label, (str(own),), {"OPENBLAS_NUM_THREADS": str(blas), **wide}, max(blas, own)))
     return settings
 
 
@@ -186,13 +187,14 @@ def peers(options, name, is_training, threads):
         yield Peer(DEFAULT, [options.default, path], [Setting(DEFAULT, (str(threads),))], [], DEFAULT)
     if options.onnx and not is_training:
         if os.path.exists(os.path.join(options.work, name + ".onnx")):
-            settings = [Setting(f"{t} thread{'' if t == 1 else 's'}", (str(t),)) for t in dict.fromkeys([threads, 1])]
+            settings = [Setting(f"{t} thread{'' if t == 1 else 's'}", (str(t),), threads=t)
+                        for t in dict.fromkeys([threads, 1])]
             yield Peer("ONNX Runtime", ["node", os.path.join(HERE, "run_onnx.mjs"), options.onnx, path],
                        settings, large_pages())
         else:
             say(f"ONNX Runtime is left out of {name}: there is no {name}.onnx")
     if options.onednn and name.startswith("gmlp_"):  # the trunks that are built by hand
-        settings = [Setting(f"OMP_NUM_THREADS={t}", (str(t),), {"OMP_NUM_THREADS": str(t)})
+        settings = [Setting(f"OMP_NUM_THREADS={t}", (str(t),), {"OMP_NUM_THREADS": str(t)}, t)
                     for t in dict.fromkeys([threads, 1])]
         yield Peer("oneDNN", [options.onednn, path], settings, large_pages())
     if options.torch:
@@ -208,7 +210,8 @@ def compare(options, name, is_training, threads, failures):
         say(failures[-1])
 
     with contextlib.ExitStack() as stack:
-        ours = Runner([options.ours, os.path.join(options.work, name + ".safetensors"), str(threads)])
+        ours = Runner([options.ours, os.path.join(options.work, name + ".safetensors"), str(threads)],
+                      Setting("", threads=threads))
         stack.callback(ours.stop)
         for _ in range(2):  # the second time is one that can be relied on
             ours.probe()
@@ -238,6 +241,20 @@ def figure(ms):
     return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.3f}"
 
 
+def contradictions(results):
+    """Lines about peers that took fewer threads for a work than for one which is done sooner: the machine was not quiet then."""
+    lines = []
+    for name, (ours, *others) in results.items():
+        for runner in (r for r in others if r.setting.threads):
+            sooner = [other for other, (theirs, *rest) in results.items()
+                      if theirs.ms < ours.ms and theirs.setting.threads == ours.setting.threads
+                      and any(r.name == runner.name and r.setting.threads > runner.setting.threads for r in rest)]
+            if sooner:
+                lines.append(f"* {runner.name} was fastest with {runner.setting.label} for {name}, and with more threads for "
+                             f"{', '.join(sooner)}, which is less work: do not rely on this row, and measure it again.")
+    return lines
+
+
 def table(title_of, results, threads):
     """Markdown, and beneath it the settings."""
     kinds = [kind for kind in (DEFAULT, "ONNX Runtime", "oneDNN", "PyTorch")
@@ -247,7 +264,8 @@ def table(title_of, results, threads):
     lines = ["| work | gated, ms | of peak |" + "".join(f" {versions[kind]}, ms | × |" for kind in kinds)
              + " largest difference |", "|---|---:|---:|" + "---:|---:|" * len(kinds) + "---:|"]
     for name, (ours, *others) in results.items():
-        row = f"| {title_of[name]} | {figure(ours.ms)} | {ours.flops / ours.ms * 1e3 / max(ours.peaks):.2f} |"
+        share = f"{ours.flops / ours.ms * 1e3 / max(ours.peaks):.2f}" if ours.flops else "–"
+        row = f"| {title_of[name]} | {figure(ours.ms)} | {share} |"
         for kind in kinds:
             peer = next((r for r in others if r.name.startswith(kind)), None)
             row += f" {figure(peer.ms)} | {peer.ms / ours.ms:.2f} |" if peer else " – | – |"
@@ -269,6 +287,8 @@ def table(title_of, results, threads):
     if settings:
         lines += ["", "Settings of the peers:", ""]
         lines += [f"* {setting}: {', '.join(names)}" for setting, names in settings.items()]
+    if doubts := contradictions(results):
+        lines += ["", "Settings that contradict each other:", "", *doubts]
     if builds:
         lines += ["", *(f"{runtime} is a build with {build}." for runtime, build in builds.items())]
     return "\n".join(lines) + "\n"

@@ -42,6 +42,24 @@ def inference(model, tensors, optimize):
     return lambda: model(x), lambda: nothing(x), error.item()
 
 
+def opening(path, work, tensors):
+    """What to time: the file, the module and its first result; nothing to take off, and how far the result is off."""
+    x, expected = tensors["input"], tensors["output"]
+
+    def start():
+        model = loaded(work, read_safetensors(path, torch.from_numpy)[0])
+        with torch.no_grad():
+            return model(x)
+
+    return start, None, ((start().double() - expected).abs().max() / expected.abs().max()).item()
+
+
+def loaded(work, tensors):
+    model = work.build().eval()
+    model.load_state_dict({key[6:]: value for key, value in tensors.items() if key.startswith("model.")})
+    return model
+
+
 def training(model, tensors, config):
     """What to time, nothing to take off, and how far the losses are off."""
     step = models.TrainingStep(model, tensors["tokens"], tensors["targets"], config["training"])
@@ -76,12 +94,15 @@ def main():
     torch.set_num_threads(int(sys.argv[2]))
     tensors, metadata = read_safetensors(sys.argv[1], torch.from_numpy)
     config = json.loads(metadata["config"])
-    model = models.Work("", config["kind"], config["batch"], config["tokens"], config).build()
-    model.load_state_dict({key[6:]: value for key, value in tensors.items() if key.startswith("model.")})
+    work = models.Work("", config["kind"], config["batch"], config["tokens"], config)
     is_training = "losses" in tensors
     try:
-        call, nothing, error = (training(model, tensors, config) if is_training else
-                                inference(model, tensors, optimize=len(sys.argv) == 4))
+        if is_training:
+            call, nothing, error = training(loaded(work, tensors).train(), tensors, config)
+        elif config.get("opens"):
+            call, nothing, error = opening(sys.argv[1], work, tensors)
+        else:
+            call, nothing, error = inference(loaded(work, tensors), tensors, optimize=len(sys.argv) == 4)
     except (RuntimeError, ValueError) as problem:
         sys.exit(f"PyTorch: {problem}")
     print(json.dumps({"runtime": f"PyTorch {torch.__version__}", "build": blas(), "error": error}), flush=True)

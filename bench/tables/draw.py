@@ -184,6 +184,17 @@ def weights(table, _):
     return "\n".join(lines) + "\n"
 
 
+def products(table, _):
+    threads = sorted({n for q in table.values() for n in q["float32 ms"]})
+    lines = ["| model |" + "".join(f" threads {n}: float32, ms | of peak | bf16, ms | × |" for n in threads) + " error |",
+             "|---|" + "---:|---:|---:|---:|" * len(threads) + "---:|"]
+    for name, q in table.items():
+        speeds = "".join(f" {figure(q['float32 ms'][n])} | {q['of peak'][n]:.2f} | {figure(q['bf16 ms'][n])} |"
+                         f" {q['speed-up'][n]:.2f} |" for n in threads)
+        lines.append(f"| {name} |{speeds} {q['error'][threads[0]]:.4f} |")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables")
@@ -195,7 +206,7 @@ def main():
         os.makedirs(folder, exist_ok=True)
     if plt is None:
         print("no matplotlib: the plots are left out (Debian, Ubuntu: python3-matplotlib)")
-    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights):
+    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
                 file.write(draw(tables[draw.__name__], options.plots))

@@ -16,7 +16,8 @@ struct Table {
 constexpr Table tables[] = {{"lengths", bench::table_of_lengths},      {"blocks", bench::table_of_blocks},
                             {"streaming", bench::table_of_streaming},  {"threads", bench::table_of_threads},
                             {"busy", bench::table_of_busy_machines},   {"spatial", bench::table_of_spatial_forms},
-                            {"crossover", bench::table_of_crossovers}, {"weights", bench::table_of_weights}};
+                            {"crossover", bench::table_of_crossovers}, {"weights", bench::table_of_weights},
+                            {"products", bench::table_of_products}};
 
 }  // namespace
 
@@ -33,7 +34,7 @@ int main(int count, char** arguments) try {
       names.push_back(argument);
     } else {
       std::cerr << "usage: measure_tables [--quick] [--threads N] [lengths | blocks | streaming | threads | busy | spatial | "
-                   "crossover | weights ...]\n";
+                   "crossover | weights | products ...]\n";
       return 2;
     }
   }

@@ -63,6 +63,9 @@ void table_of_busy_machines(const TableOptions&);
 /// Steps of streaming with weights in float, bf16 and int8, by threads.
 void table_of_weights(const TableOptions&);
 
+/// Trunks with products in float and in bf16, by threads.
+void table_of_products(const TableOptions&);
+
 /// The forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 

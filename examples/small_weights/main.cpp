@@ -57,20 +57,40 @@ void print_tensors(const Model& model) {
   std::printf("\n");
 }
 
-/// Prints a row for each format. `answers(model, workspace, f)` calls f(logits, what is right) for batches that do not depend
-/// on the model.
+/// How a model computes.
+struct Precision {
+  std::string name;
+  WeightFormat weights;
+  gated::ProductFormat products = gated::ProductFormat::float32;
+};
+
+/// Float products with weights of each format, and bf16 products where this machine has them.
+std::vector<Precision> precisions() {
+  std::vector<Precision> all;
+  for (const WeightFormat format : formats) {
+    all.push_back({name_of(format), format});
+  }
+  if (gated::has_bf16_products()) {
+    all.push_back({"bf16 products", WeightFormat::bf16, gated::ProductFormat::bf16});
+  }
+  return all;
+}
+
+/// Prints a row for each precision. `answers(model, workspace, f)` calls f(logits, what is right) for batches that do not
+/// depend on the model.
 template <class Model, class Answers>
 void print_answers(const Model& model, int threads, const char* last, const Answers& answers) {
-  std::printf("  %-10s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
+  std::printf("  %-13s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
   std::vector<Matrix<float>> exact;
-  for (const WeightFormat format : formats) {
-    const auto weights = gated::prepare(model, format);
+  for (const Precision& precision : precisions()) {
+    const auto weights = gated::prepare(model, precision.weights);
     Workspace<float> workspace{gated::Threads{threads}};
     workspace.use(weights);
+    workspace.use(precision.products);
     small::AnswerDistortion distortion;
     std::size_t batch = 0;
     answers(model, workspace, [&](const Matrix<float>& logits, const std::vector<Index>& right) {
-      if (format == WeightFormat::float32) {
+      if (precision.weights == WeightFormat::float32) {
         exact.push_back(logits);
       }
       const Matrix<float>& wanted = exact[batch++];
@@ -82,7 +102,7 @@ void print_answers(const Model& model, int threads, const char* last, const Answ
       }
     });
     const bool texts = std::string_view(last) == "bits/byte";
-    std::printf("  %-10s %8.2f %13.2e %10.2e %9.2f %% %9.*f%s\n", name_of(format).c_str(),
+    std::printf("  %-13s %8.2f %13.2e %10.2e %9.2f %% %9.*f%s\n", precision.name.c_str(),
                 static_cast<double>(weights.bytes()) / 1e6, distortion.logits_error(), distortion.divergence(),
                 100 * distortion.same_first(), texts ? 4 : 2, texts ? distortion.bits() : 100 * distortion.accuracy(),
                 texts ? "" : " %");

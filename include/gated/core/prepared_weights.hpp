@@ -50,9 +50,8 @@ struct PackedWeight {
           std::memcpy(start + (block * panel + row) * Index{sizeof(scale)}, &scale, sizeof(scale));
         }
         const std::byte* code = from.codes + (first + row) * columns * size;
-        std::byte* to = start + scale_bytes() + row * size;
-        for (Index column = 0; column < columns; ++column, code += size, to += panel * size) {
-          std::copy_n(code, size, to);
+        for (Index column = 0; column < columns; ++column, code += size) {
+          std::copy_n(code, size, start + scale_bytes() + SmallPanel::place(format, panel, row, column));
         }
       }
     }
@@ -71,7 +70,7 @@ struct PackedWeight {
     const Index lane = row % panel;
     for (Index column = 0; column < columns; ++column) {
       const float* const scale = from.scales + column / from.block * panel + lane;
-      to[column] = static_cast<T>(decode(format, from.codes + (column * panel + lane) * code_bytes(format), scale));
+      to[column] = static_cast<T>(decode(format, from.codes + SmallPanel::place(format, panel, lane, column), scale));
     }
   }
 
@@ -85,7 +84,7 @@ struct PackedWeight {
  private:
   Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
   std::size_t panel_bytes() const {
-    return whole_cache_lines<std::byte>(static_cast<std::size_t>(scale_bytes() + columns * panel * code_bytes(format)));
+    return whole_cache_lines<std::byte>(static_cast<std::size_t>(scale_bytes() + SmallPanel::bytes(format, panel, columns)));
   }
   std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
 };

@@ -92,12 +92,22 @@ struct WeightCodes {
   }
 };
 
-/// Some rows of a weight as a product reads them, column by column: the codes of all rows for a column lie side by side.
+/// Some rows of a weight as a product reads them, column by column: the codes of all rows for a column lie side by side. Those
+/// of bf16 lie in pairs, row by row for an even column and the next one, as processors multiply them.
 struct SmallPanel {
   WeightFormat format;
   Index block;             ///< columns that share a scale
   const float* scales;     ///< of all rows for the first block, for the second, …
   const std::byte* codes;  ///< of all rows for the first column, for the second, …
+
+  /// Where the code of a row and column stands in a panel of `rows` rows, in bytes.
+  static constexpr Index place(WeightFormat format, Index rows, Index row, Index column) {
+    return format == WeightFormat::bf16 ? 4 * (column / 2 * rows + row) + 2 * (column % 2) : column * rows + row;
+  }
+  /// The bytes of a panel's codes.
+  static constexpr Index bytes(WeightFormat format, Index rows, Index columns) {
+    return format == WeightFormat::bf16 ? (columns + 1) / 2 * rows * 4 : columns * rows;
+  }
 };
 
 /// The codes of a weight, in memory of its own.

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gated/core/workspace.hpp"
-#include "gated/ops/kernels.hpp"
+#include "gated/ops/gemm_bf16.hpp"
 
 /// @file
 /// The engine behind ops/matmul.hpp: a product of two matrices, tile by tile.
@@ -38,19 +37,6 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// Rows that one task takes, of `rows`: about a thousand, in blocks of equal size. A panel is packed once per task, which costs
-/// about 1/100 of the task's work.
-inline Index rows_per_block(Index rows, Index tile) {
-  const Index blocks = std::max<Index>((rows + 511) / 1024, 1), size = (rows + blocks - 1) / blocks;
-  return std::max<Index>((size + tile - 1) / tile, 1) * tile;
-}
-
-/// The rows of the next tile where `rows` are left. More than one tile and less than two are split evenly: a low tile reads as
-/// much of the panel as a full one and has less to do meanwhile, so that it waits for memory.
-inline Index next_tile_rows(Index rows, Index most) {
-  return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
-}
-
 /// Copies the transposed matrix `a`, whose columns lie contiguously in memory, into tiles of tile_rows rows, column of K by
 /// column of K: otherwise each step along K would touch another page of memory. Work is divided by columns.
 template <class T>
@@ -81,46 +67,16 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threa
   return result;
 }
 
-/// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns and may be
-/// overwritten.
-template <class T>
-class TileFunction {
- public:
-  template <class F>
-  explicit TileFunction(const F& f)
-      : object_(&f), call_([](const void* object, Index row, Index column, Index rows, Index columns, T* tile) {
-          (*static_cast<const F*>(object))(row, column, rows, columns, tile);
-        }) {}
-
-  void operator()(Index row, Index column, Index rows, Index columns, T* tile) const {
-    call_(object_, row, column, rows, columns, tile);
-  }
-
- private:
-  const void* object_;
-  void (*call_)(const void*, Index, Index, Index, Index, T*);
-};
-
-/// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread that still spins
-/// takes some 1. From four threads on the size is the same, so that many do not sleep over what a few of them would gain by.
-template <class T>
-Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
-  const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
-  return work < (1 << 18) * std::min(available.count(), 4) ? Threads{1} : available;
-}
-
-/// Scratch of a thread in a product of `depth` multiply-adds: a panel and a tile.
-template <class T>
-Index thread_scratch(Index depth) {
-  const ProductKernels<T>& kernels = product_kernels<T>();
-  return kernels.panel_columns * (std::max<Index>(depth, 1) + std::max(kernels.tile_rows, kernels.row_panels));
-}
-
 /// Computes a · b and hands each tile to `finish`. Work is divided into blocks of rows × panels. With `wanted` ≥ 0 only the
 /// columns up to `wanted` + i of row i are asked for: tiles that lie beyond are neither computed nor handed on.
 template <class T>
 void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T>& finish, Workspace<T>& workspace,
               Index wanted = -1) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (multiplies_bf16(given, workspace)) {
+      return multiply_bf16(given, b, finish, workspace, wanted);
+    }
+  }
   const ProductKernels<T>& kernels = product_kernels<T>();
   const Index tile_height = kernels.tile_rows, panel_columns = kernels.panel_columns;
   Operand<T> a = given;
@@ -139,9 +95,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
     a = spread_rows(a, workspace, threads);
   }
   // A weight that prepare() has packed is read from there, and a panel that would be used once only where it lies.
-  const auto prepared = workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows
-                            ? workspace.prepared()->find(b.data, b.columns, b.rows, panel_columns)
-                            : PackedWeight<T>();
+  const auto prepared = prepared_form(b, workspace);
   const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared && !b.map;
 
   const Index block_rows = rows_per_block(a.rows, tile_height);

@@ -41,6 +41,13 @@
 #define GATED_CHOOSES_FORM 0
 #endif
 
+// AVX512-BF16 multiplies beside AVX-512's kernels, if the machine has it or the flags name it.
+#if GATED_CHOOSES_FORM || (defined(__AVX512BF16__) && defined(__AVX512BW__) && !defined(EIGEN_DONT_VECTORIZE))
+#define GATED_HAS_BF16_KERNELS 1
+#else
+#define GATED_HAS_BF16_KERNELS 0
+#endif
+
 namespace gated {
 
 /// The instruction sets that kernels are compiled for, from the least.
@@ -89,12 +96,21 @@ inline KernelForm first_form() {
 
 inline std::atomic<KernelForm> chosen_form{first_form()};
 
+#if GATED_CHOOSES_FORM
+inline const bool machine_multiplies_bf16 = __builtin_cpu_supports("avx512bf16") != 0;
+#else
+inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
+#endif
+
 }  // namespace detail
 
 /// The form of the kernels that run: the best of this machine, unless the environment variable GATED_KERNELS (sse2, avx2) or
 /// use_kernels() asks for a lower one. Within a form, results are the same bits for any number of threads; between forms they
 /// differ in their last digits.
 inline KernelForm kernels() { return detail::chosen_form.load(std::memory_order_relaxed); }
+
+/// True if the kernels that run multiply bf16: AVX-512 on a machine with AVX512-BF16. See ProductFormat.
+inline bool has_bf16_products() { return detail::machine_multiplies_bf16 && kernels() == KernelForm::avx512; }
 
 /// The forms that this program can run on this machine, from the least.
 inline std::vector<KernelForm> available_kernels() {

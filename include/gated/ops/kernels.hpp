@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -62,6 +63,17 @@ struct ProductKernels {
   void (*pack_tile)(const Operand<T>& a, Index row, Index rows, Index first, Index last, T* to);
   void (*unpack_panel)(Index depth, const SmallPanel& codes, T* panel);
   void (*row_by_codes)(Index depth, const T* a, Index column_stride, const SmallPanel& codes, T* tile);
+};
+
+/// The kernels of a product of bf16 numbers, in pairs along K: see ops/kernels/bf16.inl.
+struct Bf16Kernels {
+  struct Tile {
+    Index rows;
+    void (*multiply)(Index pairs, const float* a, Index row_stride, const float* panel, float* tile);
+  };
+  std::span<const Tile> tiles;  ///< from the highest to that of one row
+  void (*pair_row)(Index depth, const float* from, Index stride, float* to);
+  void (*pack_panel)(const Operand<float>& b, Index first, Index columns, float* panel);
 };
 
 }  // namespace gated
@@ -121,6 +133,19 @@ namespace gated::avx512 {
 #pragma clang attribute pop
 #endif
 
+#if EIGEN_COMP_CLANG
+#pragma clang attribute push(__attribute__((target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))), \
+                             apply_to = function)
+#else
+#pragma GCC target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
+#endif
+namespace gated::avx512_bf16 {
+#include "gated/ops/kernels/bf16.inl"
+}  // namespace gated::avx512_bf16
+#if EIGEN_COMP_CLANG
+#pragma clang attribute pop
+#endif
+
 /// Calls a kernel in the form that was chosen.
 #define GATED_KERNEL(...)                                                           \
   (::gated::kernels() == ::gated::KernelForm::avx512 ? ::gated::avx512::__VA_ARGS__ \
@@ -147,6 +172,11 @@ namespace gated::GATED_BASELINE {
 #endif
 #include "gated/ops/kernels/every.inl"
 }  // namespace gated::GATED_BASELINE
+#if GATED_HAS_BF16_KERNELS
+namespace gated::avx512_bf16 {
+#include "gated/ops/kernels/bf16.inl"
+}  // namespace gated::avx512_bf16
+#endif
 
 #define GATED_KERNEL(...) (::gated::GATED_BASELINE::__VA_ARGS__)
 
@@ -164,6 +194,15 @@ namespace gated {
 template <class T>
 const ProductKernels<T>& product_kernels() {
   return GATED_KERNEL(product_kernels<T>);
+}
+
+/// Those of bf16 numbers, or nullptr where has_bf16_products() is false.
+inline const Bf16Kernels* bf16_kernels() {
+#if GATED_HAS_BF16_KERNELS
+  return has_bf16_products() ? &avx512_bf16::product_kernels : nullptr;
+#else
+  return nullptr;
+#endif
 }
 
 // For loops that are no kernels, a user's own: vectors of the form that the compiler's flags allow.

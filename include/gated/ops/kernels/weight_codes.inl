@@ -5,18 +5,27 @@ inline constexpr Index panel_columns = 2 * Simd<T>::width;
 
 using Numbers = Simd<float>;
 
-/// The numbers that a vector of bf16 stands for.
-EIGEN_ALWAYS_INLINE Numbers from_bf16(const std::byte* codes) {
-  if constexpr (Numbers::width == 1) {
-    return decode(WeightFormat::bf16, codes, nullptr);
-  } else {
-    using Codes [[gnu::vector_size(2 * Numbers::lane_count)]] = std::uint16_t;
-    using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
-    Codes read;
-    std::memcpy(&read, codes, sizeof(read));
-    return Numbers::of(__builtin_bit_cast(Numbers::Lanes, __builtin_convertvector(read, Bits) << 16));
+/// Pairs of bf16 in 32 bits each, the number of the even column in the lower half. A float has the bits of a bf16 in its upper
+/// half.
+struct Bf16Pairs {
+  using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
+  Bits bits;
+
+  static EIGEN_ALWAYS_INLINE Bf16Pairs load(const std::byte* codes) {
+    Bf16Pairs result;
+    std::memcpy(&result.bits, codes, sizeof(result.bits));
+    return result;
   }
-}
+  EIGEN_ALWAYS_INLINE Numbers even() const { return numbers(bits << 16); }
+  EIGEN_ALWAYS_INLINE Numbers odd() const { return numbers(bits & 0xffff0000u); }
+
+ private:
+  static EIGEN_ALWAYS_INLINE Numbers numbers(const Bits& of) {
+    Numbers result(0.0f);
+    std::memcpy(&result.v, &of, sizeof(of));
+    return result;
+  }
+};
 
 /// A vector of whole numbers from -127 to 127.
 EIGEN_ALWAYS_INLINE Numbers from_int8(const std::byte* codes) { return Numbers::of(Register<float>::from_int8(codes)); }
@@ -27,8 +36,12 @@ EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const SmallPanel& codes, 
   constexpr Index width = Numbers::width;
   if (codes.format == WeightFormat::bf16) {
     const std::byte* code = codes.codes;
-    for (Index k = 0; k < depth; ++k, code += 4 * width) {
-      f(k, from_bf16(code), from_bf16(code + 2 * width));
+    for (Index k = 0; k < depth; k += 2, code += 8 * width) {
+      const Bf16Pairs left = Bf16Pairs::load(code), right = Bf16Pairs::load(code + 4 * width);
+      f(k, left.even(), right.even());
+      if (k + 1 < depth) {
+        f(k + 1, left.odd(), right.odd());
+      }
     }
     return;
   }

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "gated/ops/gemm_tasks.hpp"
+
+/// @file
+/// The product of two matrices that are rounded to bf16, with sums in float: ProductFormat::bf16.
+///
+/// Both factors lie in pairs along K, as the kernels multiply them. a is rounded once, b panel by panel as a product in float
+/// packs it; codes in bf16 that prepare() has kept are read where they lie. Every output is the sum of its pairs in the order
+/// of K, whatever the number of rows, the position in the matrix or the number of threads: equal inputs give equal bits.
+
+namespace gated::detail::gemm {
+
+/// Whether a product with first factor `a` is one of bf16 numbers. What a triangle hides would join in pairs, so it stays
+/// float.
+inline bool multiplies_bf16(const Operand<float>& a, const Workspace<float>& workspace) {
+  return workspace.product_format() == ProductFormat::bf16 && a.diagonal < 0 && a.upper < 0 && has_bf16_products();
+}
+
+/// multiply() with factors in bf16.
+/// Cost: one pass over a besides; scratch of a in bf16 and, per thread, of a panel of b.
+inline void multiply_bf16(const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
+                          Workspace<float>& workspace, Index wanted) {
+  const Bf16Kernels& kernels = *bf16_kernels();
+  const ProductKernels<float>& in_float = product_kernels<float>();
+  const Index panel_columns = in_float.panel_columns, tile_rows = kernels.tiles.front().rows, pairs = (b.rows + 1) / 2;
+  const auto frame = workspace.frame();
+  const Threads threads = threads_for(a, b, workspace.threads());
+  const PackedWeight<float> prepared = prepared_form(b, workspace);
+  const bool has_codes = prepared.format == WeightFormat::bf16, has_scales = prepared.is_small() && !has_codes;
+
+  MatrixMap<float> factors = workspace.matrix(a.rows, pairs);
+  constexpr Index rows_per_task = 16;
+  parallel_for(threads, (a.rows + rows_per_task - 1) / rows_per_task, [&](Index task, Index) {
+    for (Index row = task * rows_per_task; row < std::min(a.rows, (task + 1) * rows_per_task); ++row) {
+      kernels.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data());
+    }
+  });
+
+  // Of each thread: a panel in pairs, a tile, and a panel in float on its way from codes with scales.
+  const Index packed_size = has_codes ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
+  const Index scratch_size = packed_size + tile_size + (has_scales ? panel_columns * b.rows : 0);
+  float* const scratch = workspace.take(scratch_size * threads.count());
+  const auto pack = [&](Index column, Index columns, float* packed, float* numbers) -> const float* {
+    if (has_codes) {
+      return reinterpret_cast<const float*>(prepared.codes(column).codes);
+    }
+    if (!prepared) {
+      kernels.pack_panel(b, column, columns, packed);
+      return packed;
+    }
+    if (has_scales) {
+      in_float.unpack_panel(b.rows, prepared.codes(column), numbers);
+    }
+    const float* const whole = has_scales ? numbers : prepared.numbers(column);
+    kernels.pack_panel(Operand<float>(whole, b.rows, panel_columns, panel_columns, 1), 0, panel_columns, packed);
+    return packed;
+  };
+
+  const Index block_rows = rows_per_block(a.rows, tile_rows);
+  const Index strips = (b.columns + panel_columns - 1) / panel_columns, blocks = (a.rows + block_rows - 1) / block_rows;
+  parallel_for(threads, strips * blocks, [&](Index task, Index worker) {
+    float* const packed = scratch + worker * scratch_size;
+    float* const tile = packed + packed_size;
+    const Index column = task % strips * panel_columns, columns = std::min(panel_columns, b.columns - column);
+    const Index first = task / strips * block_rows, last = std::min(first + block_rows, a.rows);
+    const auto is_unwanted = [&](Index row) { return wanted >= 0 && column > wanted + row; };
+    if (is_unwanted(last - 1)) {
+      return;
+    }
+    const float* const panel = pack(column, columns, packed, tile + tile_size);
+    for (Index row = first; row < last;) {
+      const auto kernel = std::find_if(kernels.tiles.begin(), kernels.tiles.end(),
+                                       [&](const Bf16Kernels::Tile& t) { return t.rows <= last - row; });
+      if (!is_unwanted(row + kernel->rows - 1)) {
+        kernel->multiply(pairs, factors.row(row).data(), factors.outerStride(), panel, tile);
+        finish(row, column, kernel->rows, columns, tile);
+      }
+      row += kernel->rows;
+    }
+  });
+}
+
+}  // namespace gated::detail::gemm

@@ -1,0 +1,128 @@
+// Products of bf16 numbers with sums in float: AVX512-BF16. See ops/gemm_bf16.hpp.
+//
+// Both factors lie in pairs along K: a word holds the number of an even k in its lower half and that of k + 1, or 0, in its
+// upper half. One instruction multiplies 16 pairs with 16 others and adds both products of each to a sum. Words are moved as
+// floats.
+
+using avx512::Simd, avx512::TileRow;
+
+/// The 16 words i + lower, i + upper: what a permutation of 16-bit numbers takes.
+EIGEN_ALWAYS_INLINE __m512i counting_from(int lower, int upper) {
+  const __m512i both = _mm512_setr_epi32(0, 0x10001, 0x20002, 0x30003, 0x40004, 0x50005, 0x60006, 0x70007, 0x80008, 0x90009,
+                                         0xa000a, 0xb000b, 0xc000c, 0xd000d, 0xe000e, 0xf000f);
+  return _mm512_add_epi32(both, _mm512_set1_epi32(lower | upper << 16));
+}
+
+EIGEN_ALWAYS_INLINE Simd<float> words(__m512i bits) { return Simd<float>::of(_mm512_castsi512_ps(bits)); }
+
+/// `first` and `second` as 32 numbers of bf16, one after the other: rounded to nearest, ties to even.
+EIGEN_ALWAYS_INLINE __m512i rounded(Simd<float> first, Simd<float> second) {
+  return (__m512i)_mm512_cvtne2ps_pbh(second.v, first.v);
+}
+
+/// The pairs of two rows of 16 numbers.
+EIGEN_ALWAYS_INLINE Simd<float> pairs_of(Simd<float> even, Simd<float> odd) {
+  return words(_mm512_permutexvar_epi16(counting_from(0, 16), rounded(even, odd)));
+}
+
+/// The pairs of the first `count` numbers of a row of up to 32, and zeros after them.
+EIGEN_ALWAYS_INLINE Simd<float> pairs_along(const float* x, Index count) {
+  constexpr Index width = Simd<float>::width;
+  return words(
+      rounded(Simd<float>::load(x, count), count > width ? Simd<float>::load(x + width, count - width) : Simd<float>(0)));
+}
+
+/// The same pair 16 times.
+EIGEN_ALWAYS_INLINE Simd<float> repeated(float pair) { return Simd<float>::of(_mm512_set1_ps(pair)); }
+
+EIGEN_ALWAYS_INLINE Simd<float> add_products(Simd<float> sums, Simd<float> a, Simd<float> b) {
+  return Simd<float>::of(_mm512_dpbf16_ps(sums.v, (__m512bh)a.v, (__m512bh)b.v));
+}
+
+/// The pairs of `depth` numbers, `stride` apart.
+EIGEN_DONT_INLINE inline void pair_row(Index depth, const float* from, Index stride, float* to) {
+  constexpr Index width = Simd<float>::width;
+  for (Index k = 0; k < depth; k += 2 * width, to += width) {
+    const Index count = depth - k < 2 * width ? depth - k : 2 * width;
+    const float* x = from + k * stride;
+    float gathered[2 * width];
+    if (stride != 1) {
+      for (Index i = 0; i < count; ++i) {
+        gathered[i] = x[i * stride];
+      }
+      x = gathered;
+    }
+    pairs_along(x, count).store(to, (count + 1) / 2);
+  }
+}
+
+/// pack_panel() of ops/kernels/gemm.inl in pairs.
+EIGEN_DONT_INLINE inline void pack_panel(const Operand<float>& b, Index first, Index columns, float* panel) {
+  constexpr Index width = Simd<float>::width;
+  if (b.column_stride == 1) {
+    const ColumnMap<float> map = b.map.from(first);
+    const TileRow<float> nothing{Simd<float>(0), Simd<float>(0)};
+    const auto weight = map ? TileRow<float>::load(map.weight, columns) : nothing;
+    const auto bias = map ? TileRow<float>::load(map.bias, columns) : nothing;
+    const auto row = [&](Index k) {
+      const auto x = TileRow<float>::load(b.at(k, first), columns);
+      return map ? TileRow<float>{fma(x.left, weight.left, bias.left), fma(x.right, weight.right, bias.right)} : x;
+    };
+    for (Index k = 0; k < b.rows; k += 2, panel += 2 * width) {
+      const auto even = row(k), odd = k + 1 < b.rows ? row(k + 1) : nothing;
+      pairs_of(even.left, odd.left).store(panel);
+      pairs_of(even.right, odd.right).store(panel + width);
+    }
+    return;
+  }
+  // The columns lie contiguously in memory: pair along them, and transpose square blocks of words.
+  const Index pairs = (b.rows + 1) / 2;
+  for (Index half = 0; half < 2; ++half, panel += width) {
+    const Index valid = columns - half * width;
+    const float* const source = b.at(0, first + half * width);
+    for (Index pair = 0; pair < pairs; pair += width) {
+      alignas(64) float block[width * width];
+      for (Index j = 0; j < width; ++j) {
+        const auto words_of_column =
+            j < valid ? pairs_along(source + j * b.column_stride + 2 * pair, b.rows - 2 * pair) : Simd<float>(0);
+        words_of_column.store(block + j * width);
+      }
+      avx512::transpose_block(block, width, block, width);
+      for (Index i = 0; i < (pairs - pair < width ? pairs - pair : width); ++i) {
+        Simd<float>::load(block + i * width).store(panel + (pair + i) * 2 * width);
+      }
+    }
+  }
+}
+
+/// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows, over the pairs of K.
+template <unsigned Rows>
+EIGEN_DONT_INLINE void multiply_tile(Index pairs, const float* a, Index row_stride, const float* panel, float* tile) {
+  constexpr auto lanes = Simd<float>::lane_count;
+  Simd<float> sums[Rows][2];
+  GATED_UNROLL
+  for (unsigned i = 0; i < Rows; ++i) {
+    sums[i][0] = sums[i][1] = Simd<float>(0);
+  }
+  for (Index k = 0; k < pairs; ++k, panel += 2 * lanes) {
+    Simd<float> left = Simd<float>::load(panel), right = Simd<float>::load(panel + lanes);
+    left.hold();
+    right.hold();
+    GATED_UNROLL
+    for (unsigned i = 0; i < Rows; ++i) {
+      const Simd<float> x = repeated(a[static_cast<Index>(i) * row_stride + k]);
+      sums[i][0] = add_products(sums[i][0], x, left);
+      sums[i][1] = add_products(sums[i][1], x, right);
+    }
+  }
+  GATED_UNROLL
+  for (unsigned i = 0; i < Rows; ++i) {
+    sums[i][0].store(tile + 2 * i * lanes);
+    sums[i][1].store(tile + (2 * i + 1) * lanes);
+  }
+}
+
+inline constexpr Bf16Kernels::Tile tiles[] = {
+    {14, &multiply_tile<14>}, {7, &multiply_tile<7>}, {4, &multiply_tile<4>}, {2, &multiply_tile<2>}, {1, &multiply_tile<1>}};
+
+inline constexpr Bf16Kernels product_kernels = {.tiles = tiles, .pair_row = &pair_row, .pack_panel = &pack_panel};

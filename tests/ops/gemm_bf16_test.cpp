@@ -1,0 +1,203 @@
+#include "gated/ops/gemm_bf16.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "gated/models/gmlp.hpp"
+#include "gated/models/prepare.hpp"
+#include "tests/core/allocations.hpp"
+#include "tests/core/numbers.hpp"
+
+namespace gated {
+namespace {
+
+using test::random_matrix;
+using test::random_vector;
+using test::same_bits;
+
+Matrix<float> rounded(const Matrix<float>& x) {
+  return x.unaryExpr([](float number) { return static_cast<float>(static_cast<Eigen::bfloat16>(number)); });
+}
+
+::testing::AssertionResult is_product(const Matrix<float>& y, const Matrix<float>& a, const Matrix<float>& b) {
+  const Matrix<double> left = rounded(a).cast<double>(), right = rounded(b).cast<double>();
+  const Matrix<double> expected = left * right, sizes = left.cwiseAbs() * right.cwiseAbs();
+  const double epsilon = std::numeric_limits<float>::epsilon() * static_cast<double>(std::max<Index>(a.cols(), 1));
+  for (Index i = 0; i < y.rows(); ++i) {
+    for (Index j = 0; j < y.cols(); ++j) {
+      if (const auto result = test::close(static_cast<double>(y(i, j)), expected(i, j), epsilon * sizes(i, j)); !result) {
+        return ::testing::AssertionFailure() << "at (" << i << ", " << j << "): " << result.message();
+      }
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+Matrix<float> product_in(Workspace<float>& workspace, const Operand<float>& a, const Operand<float>& b) {
+  Matrix<float> y = Matrix<float>::Constant(a.rows, b.columns, std::numeric_limits<float>::quiet_NaN());
+  matmul(a, b, y, workspace);
+  return y;
+}
+
+/// On a machine that multiplies bf16.
+class Bf16Product : public ::testing::Test {
+ protected:
+  Bf16Product() { workspace.use(ProductFormat::bf16); }
+  void SetUp() override {
+    if (!has_bf16_products()) {
+      GTEST_SKIP() << "no AVX512-BF16, or kernels of a lower form";
+    }
+  }
+
+  Matrix<float> product(const Operand<float>& a, const Operand<float>& b) { return product_in(workspace, a, b); }
+
+  Workspace<float> workspace;
+};
+
+TEST_F(Bf16Product, IsTheSumOfTheRoundedFactorsForEveryShapeAndTranspose) {
+  for (const Index rows : {0, 1, 2, 3, 6, 13, 14, 15, 31}) {
+    for (const Index columns : {0, 1, 15, 16, 17, 31, 32, 33, 70}) {
+      for (const Index depth : {0, 1, 2, 3, 30, 31, 32, 33, 65}) {
+        const Matrix<float> a = random_matrix<float>(rows, depth, 1), b = random_matrix<float>(depth, columns, 2);
+        const Matrix<float> at = a.transpose(), bt = b.transpose();
+        const auto shape = text(rows, " × ", depth, " · ", depth, " × ", columns);
+        const Matrix<float> plain = product(a, b);
+        ASSERT_TRUE(is_product(plain, a, b)) << shape;
+        ASSERT_TRUE(same_bits(product(a, transposed(bt)), plain)) << shape << ", b transposed";
+        ASSERT_TRUE(same_bits(product(transposed(at), b), plain)) << shape << ", a transposed";
+        ASSERT_TRUE(same_bits(product(transposed(at), transposed(bt)), plain)) << shape << ", both transposed";
+      }
+    }
+  }
+}
+
+TEST_F(Bf16Product, RoundsToNearestTiesToEvenAndDenormalsToZero) {
+  const float step = 1.0f / 128;  // between the neighbours of 1 in bf16
+  Matrix<float> a(1, 6);
+  a << 1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51f, -1 - step / 2, 1e-40f, 3;
+  const Matrix<float> identity = Matrix<float>::Identity(6, 6);
+  Matrix<float> expected(1, 6);
+  expected << 1, 1 + 2 * step, 1 + step, -1, 0, 3;
+  EXPECT_TRUE(same_bits(product(a, identity), expected));
+  EXPECT_TRUE(same_bits(product(identity, transposed(a)), Matrix<float>(expected.transpose())));
+}
+
+TEST_F(Bf16Product, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
+  const Matrix<float> a = random_matrix<float>(41, 53, 12), b = random_matrix<float>(53, 67, 13);
+  const Matrix<float> whole = product(a, b);
+  for (Index count = 1; count <= a.rows(); ++count) {
+    for (const Index i : {Index{0}, (a.rows() - count) / 2, a.rows() - count}) {
+      ASSERT_TRUE(same_bits(product(ConstView<float>(a.middleRows(i, count)), b), whole.middleRows(i, count))) << count;
+    }
+  }
+}
+
+TEST_F(Bf16Product, GivesEqualBitsForAnyNumberOfThreads) {
+  const Matrix<float> a = random_matrix<float>(1030, 201, 10), b = random_matrix<float>(201, 230, 11);
+  const Matrix<float> row = random_matrix<float>(1, 2000, 12), square = random_matrix<float>(2000, 2000, 13);
+  const Matrix<float> one = product(a, b), one_row = product(row, square);
+  ASSERT_TRUE(is_product(one, a, b));
+  for (const int threads : {2, 3}) {
+    Workspace<float> several(Threads{threads});
+    several.use(ProductFormat::bf16);
+    EXPECT_TRUE(same_bits(product_in(several, a, b), one)) << threads;
+    EXPECT_TRUE(same_bits(product_in(several, row, square), one_row)) << threads;
+  }
+}
+
+TEST_F(Bf16Product, ReadsPreparedWeightsOfEveryFormat) {
+  Random random(3);
+  for (const Index in : {31, 64}) {
+    Linear<float> layer(in, 70, false);
+    fill_normal(layer.weight, 1, random);
+    for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
+      Linear<float> decoded = layer;
+      round_weights(decoded, format);
+      const auto prepared = prepare(layer, format);
+      Workspace<float> with_weights;
+      with_weights.use(ProductFormat::bf16);
+      with_weights.use(prepared);
+      for (const Index rows : {1, 2, 33}) {
+        const auto x = random_matrix<float>(rows, in, 4);
+        EXPECT_TRUE(same_bits(product_in(with_weights, x, transposed(layer.weight)), product(x, transposed(decoded.weight))))
+            << name_of(format) << ", " << rows << " rows of " << in;
+      }
+    }
+  }
+}
+
+TEST_F(Bf16Product, MapsColumnsBeforeTheyAreRounded) {
+  const Matrix<float> a = random_matrix<float>(9, 37, 1), b = random_matrix<float>(37, 45, 2);
+  const auto weight = random_vector<float>(45, 3), bias = random_vector<float>(45, 4);
+  Matrix<float> map(37, 45);
+  normalise<float>(b, {NormForm::affine, 0, weight.data(), bias.data()}, map, workspace);
+  EXPECT_TRUE(same_bits(product(a, mapped<float>(b, {weight.data(), bias.data()})), product(a, map)));
+}
+
+TEST_F(Bf16Product, LeavesOutWhatIsNotWanted) {
+  const Matrix<float> a = random_matrix<float>(40, 8, 1), b = random_matrix<float>(8, 100, 2);
+  const Matrix<float> whole = product(a, b);
+  Matrix<float> y = Matrix<float>::Zero(40, 100);
+  matmul(a, b, y, workspace, {.wanted = 3});
+  for (Index i = 0; i < 40; ++i) {
+    EXPECT_TRUE(same_bits(y.row(i).head(4 + i), whole.row(i).head(4 + i)));
+  }
+}
+
+TEST_F(Bf16Product, IsWhatAModelComputesWith) {
+  Random random(1);
+  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 3, .attention = 16}, random);
+  const auto x = random_matrix<float>(3 * 19, 48, 2);
+  Workspace<float> in_float;
+  const Matrix<float> exact = model.forward(x, Sequences::uniform(3, 19), in_float);
+  const Matrix<float> y = model.forward(x, Sequences::uniform(3, 19), workspace);
+  const double error = static_cast<double>((y - exact).norm() / exact.norm());
+  EXPECT_LE(error, 0.02);
+  EXPECT_GE(error, 1e-5) << "it was computed in float";
+  for (Index b = 0; b < 3; ++b) {  // alone as in the batch
+    const Matrix<float> alone = model.forward(ConstView<float>(x.middleRows(19 * b, 19)), Sequences::single(19), workspace);
+    EXPECT_TRUE(same_bits(alone, y.middleRows(19 * b, 19)));
+  }
+  Matrix<float> again(y.rows(), y.cols());
+  const auto sequences = Sequences::uniform(3, 19);
+  EXPECT_EQ(test::allocations_during([&] { model.forward(x, sequences, again, workspace); }), 0);
+  EXPECT_TRUE(same_bits(again, y));
+}
+
+TEST_F(Bf16Product, StreamsWithTheBitsOfTheBatch) {
+  Random random(1);
+  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 2, .causal = true, .attention = 16}, random);
+  const auto x = random_matrix<float>(19, 48, 2);
+  const Matrix<float> batch = model.forward(x, Sequences::single(19), workspace);
+  Matrix<float> y(19, 48);
+  auto state = model.start();
+  for (const auto& [first, count] : {std::pair<Index, Index>{0, 7}, {7, 1}, {8, 1}, {9, 10}}) {
+    model.extend(x.middleRows(first, count), state, y.middleRows(first, count), workspace);
+  }
+  EXPECT_TRUE(same_bits(y, batch));
+}
+
+TEST(Bf16ProductElsewhere, IsAFloatProduct) {
+  const Matrix<float> a = random_matrix<float>(17, 23, 1), b = random_matrix<float>(23, 40, 2);
+  const KernelForm before = kernels();
+  for (const KernelForm form : available_kernels()) {
+    use_kernels(form);
+    Workspace<float> in_float, in_bf16;
+    in_bf16.use(ProductFormat::bf16);
+    const bool is_float = same_bits(product_in(in_bf16, a, b), product_in(in_float, a, b));
+    EXPECT_EQ(is_float, !has_bf16_products());
+    EXPECT_TRUE(same_bits(product_in(in_bf16, lower<float>(a, 0), b), product_in(in_float, lower<float>(a, 0), b)));
+  }
+  use_kernels(before);
+}
+
+TEST(Bf16ProductElsewhere, IsRefusedInDouble) {
+  Workspace<double> workspace;
+  workspace.use(ProductFormat::float32);
+  EXPECT_THROW(workspace.use(ProductFormat::bf16), ArgumentError);
+}
+
+}  // namespace
+}  // namespace gated
