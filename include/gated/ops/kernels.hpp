@@ -67,6 +67,7 @@ struct ProductKernels {
 
 /// The kernels of a product of bf16 numbers, in pairs along K: see ops/kernels/bf16.inl.
 struct Bf16Kernels {
+  /// A kernel, and how many rows it takes.
   struct Tile {
     Index rows;
     void (*multiply)(Index pairs, const float* a, Index row_stride, const float* panel, float* tile);
