@@ -1,26 +1,26 @@
 #include <list>
 
 #include "gated/models/prepare.hpp"
+#include "gated/ops/bf16_products.hpp"
 #include "tables.hpp"
 
 namespace bench {
 
 namespace {
 
-using gated::Matrix, gated::ProductFormat, gated::WeightFormat;
+using gated::Matrix, gated::WeightFormat;
 
-/// A trunk with its weights packed for one format of products.
+/// A trunk with its weights packed for products in float or in bf16.
 template <class Model>
 struct Trunk {
   gated::PreparedWeights<float> weights;
   gated::Workspace<float> workspace;
   Matrix<float> y;
 
-  Trunk(const Model& model, ProductFormat format, int threads)
-      : weights(gated::prepare(model, format == ProductFormat::bf16 ? WeightFormat::bf16 : WeightFormat::float32)),
-        workspace(Threads{threads}) {
+  Trunk(const Model& model, WeightFormat format, int threads)
+      : weights(gated::prepare(model, format)), workspace(Threads{threads}) {
     workspace.use(weights);
-    workspace.use(format);
+    workspace.use(format == WeightFormat::bf16 ? gated::bf16_products() : nullptr);
   }
 };
 
@@ -34,7 +34,7 @@ void measure(const TableOptions& options, const char* series, const typename Mod
   for (const auto threads : thread_counts()) {
     std::list<Trunk<Model>> trunks;
     std::vector<Measurement> measurements;
-    for (const ProductFormat format : {ProductFormat::float32, ProductFormat::bf16}) {
+    for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16}) {
       auto& trunk = trunks.emplace_back(model, format, static_cast<int>(threads));
       trunk.y = x;
       measurements.push_back(time_of(options, [&] { model.forward(x, sequences, trunk.y, trunk.workspace); }));
@@ -54,7 +54,7 @@ void measure(const TableOptions& options, const char* series, const typename Mod
 }  // namespace
 
 void table_of_products(const TableOptions& options) {
-  if (!gated::has_bf16_products()) {
+  if (gated::bf16_products() == nullptr) {
     std::cerr << "measure_tables: products is left out, because this machine does not multiply bf16.\n";
     return;
   }

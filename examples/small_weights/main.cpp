@@ -61,7 +61,7 @@ void print_tensors(const Model& model) {
 struct Precision {
   std::string name;
   WeightFormat weights;
-  gated::ProductFormat products = gated::ProductFormat::float32;
+  const gated::ProductEngine<float>* products = nullptr;
 };
 
 /// Float products with weights of each format, and bf16 products where this machine has them.
@@ -70,8 +70,8 @@ std::vector<Precision> precisions() {
   for (const WeightFormat format : formats) {
     all.push_back({name_of(format), format});
   }
-  if (gated::has_bf16_products()) {
-    all.push_back({"bf16 products", WeightFormat::bf16, gated::ProductFormat::bf16});
+  if (const auto* const products = gated::bf16_products()) {
+    all.push_back({"bf16 products", WeightFormat::bf16, products});
   }
   return all;
 }

@@ -14,7 +14,6 @@
 #include "gated/core/matrix.hpp"
 #include "gated/core/parallel.hpp"
 #include "gated/core/prepared_weights.hpp"
-#include "gated/core/product_format.hpp"
 
 /// @file
 /// Where activations live while a model runs.
@@ -34,6 +33,9 @@ inline const void* this_thread() {
 }
 
 }  // namespace detail
+
+template <class T>
+struct ProductEngine;  // ops/gemm_tasks.hpp
 
 /// Scratch memory, the number of threads to use, prepared weights, and an optional observer. One per calling thread.
 ///
@@ -105,20 +107,10 @@ class Workspace {
   void use(const PreparedWeights<T>&&) = delete;  // would be gone at the end of the line
   const PreparedWeights<T>* prepared() const { return prepared_; }
 
-  /// How products round their factors from now on. With bf16 they take half the time on a processor that multiplies it, where
-  /// has_bf16_products() is true, and give up digits: relative errors of some 2⁻⁸ in each product. Elsewhere, and where a
-  /// factor is a triangle (causal mixing), they stay in float. prepare() with WeightFormat::bf16 saves them rounding the
-  /// weights.
-  ///
-  ///     workspace.use(ProductFormat::bf16);
-  ///
-  /// Errors: ArgumentError for bf16 with numbers in double.
-  void use(ProductFormat format) {
-    require<ArgumentError>(format == ProductFormat::float32 || sizeof(T) == sizeof(float),
-                           "Workspace::use: products in bf16 are for models in float.");
-    product_format_ = format;
-  }
-  ProductFormat product_format() const { return product_format_; }
+  /// Has products computed by `engine` where that can, such as bf16_products(); by nullptr as they are. See
+  /// ops/bf16_products.hpp.
+  void use(const ProductEngine<T>* engine) { product_engine_ = engine; }
+  const ProductEngine<T>* product_engine() const { return product_engine_; }
 
   /// The bytes that it holds.
   std::size_t bytes() const {
@@ -142,7 +134,7 @@ class Workspace {
   }
 
   /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads, `scratch` being a workspace of the thread's
-  /// own: one thread, the same prepared weights and format of products, no observer.
+  /// own: one thread, the same prepared weights and products, no observer.
   ///
   /// Afterwards all of them hold as much memory as the one that needed most, so that a second call allocates nothing whichever
   /// thread gets which task. An exception of a task, such as std::bad_alloc, is raised again when all have ended.
@@ -153,7 +145,7 @@ class Workspace {
     }
     for (const auto& worker : workers_) {
       worker->prepared_ = prepared_;
-      worker->product_format_ = product_format_;
+      worker->product_engine_ = product_engine_;
     }
     parallel_for(threads_, tasks, [&](Index index, Index thread) {
       Workspace& scratch = *workers_[static_cast<std::size_t>(thread)];
@@ -198,7 +190,7 @@ class Workspace {
  private:
   Threads threads_;
   const PreparedWeights<T>* prepared_ = nullptr;
-  ProductFormat product_format_ = ProductFormat::float32;
+  const ProductEngine<T>* product_engine_ = nullptr;
   std::atomic<const void*> owner_{nullptr};  // the thread that has a frame
   Arena<T> arena_;
   std::vector<std::unique_ptr<Workspace>> workers_;

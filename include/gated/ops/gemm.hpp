@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gated/ops/gemm_bf16.hpp"
+#include "gated/ops/gemm_tasks.hpp"
 
 /// @file
 /// The engine behind ops/matmul.hpp: a product of two matrices, tile by tile.
@@ -72,10 +72,9 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threa
 template <class T>
 void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T>& finish, Workspace<T>& workspace,
               Index wanted = -1) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (multiplies_bf16(given, workspace)) {
-      return multiply_bf16(given, b, finish, workspace, wanted);
-    }
+  if (const auto* const engine = workspace.product_engine();
+      engine != nullptr && engine->multiply(given, b, finish, workspace, wanted)) {
+    return;
   }
   const ProductKernels<T>& kernels = product_kernels<T>();
   const Index tile_height = kernels.tile_rows, panel_columns = kernels.panel_columns;

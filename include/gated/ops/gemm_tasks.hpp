@@ -8,7 +8,9 @@
 /// @file
 /// How a product is divided into tasks and tiles: see ops/gemm.hpp.
 
-namespace gated::detail::gemm {
+namespace gated {
+
+namespace detail::gemm {
 
 /// Rows that one task takes, of `rows`: about a thousand, in blocks of equal size. A panel is packed once per task, which costs
 /// about 1/100 of the task's work.
@@ -66,4 +68,14 @@ PackedWeight<T> prepared_form(const Operand<T>& b, const Workspace<T>& workspace
              : PackedWeight<T>();
 }
 
-}  // namespace gated::detail::gemm
+}  // namespace detail::gemm
+
+/// Another way to compute products: given to Workspace::use().
+template <class T>
+struct ProductEngine {
+  /// Does what detail::gemm::multiply() does, or nothing and returns false.
+  bool (*multiply)(const Operand<T>& a, const Operand<T>& b, const detail::gemm::TileFunction<T>& finish,
+                   Workspace<T>& workspace, Index wanted);
+};
+
+}  // namespace gated

@@ -109,9 +109,6 @@ inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
 /// differ in their last digits.
 inline KernelForm kernels() { return detail::chosen_form.load(std::memory_order_relaxed); }
 
-/// True if the kernels that run multiply bf16: AVX-512 on a machine with AVX512-BF16. See ProductFormat.
-inline bool has_bf16_products() { return detail::machine_multiplies_bf16 && kernels() == KernelForm::avx512; }
-
 /// The forms that this program can run on this machine, from the least.
 inline std::vector<KernelForm> available_kernels() {
 #if GATED_CHOOSES_FORM

@@ -197,10 +197,10 @@ const ProductKernels<T>& product_kernels() {
   return GATED_KERNEL(product_kernels<T>);
 }
 
-/// Those of bf16 numbers, or nullptr where has_bf16_products() is false.
+/// Those of bf16 numbers: beside AVX-512's, on a machine that multiplies bf16; elsewhere nullptr.
 inline const Bf16Kernels* bf16_kernels() {
 #if GATED_HAS_BF16_KERNELS
-  return has_bf16_products() ? &avx512_bf16::product_kernels : nullptr;
+  return detail::machine_multiplies_bf16 && kernels() == KernelForm::avx512 ? &avx512_bf16::product_kernels : nullptr;
 #else
   return nullptr;
 #endif

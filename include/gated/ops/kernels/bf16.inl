@@ -1,4 +1,4 @@
-// Products of bf16 numbers with sums in float: AVX512-BF16. See ops/gemm_bf16.hpp.
+// Products of bf16 numbers with sums in float: AVX512-BF16. See ops/bf16_products.hpp.
 //
 // Both factors lie in pairs along K: a word holds the number of an even k in its lower half and that of k + 1, or 0, in its
 // upper half. One instruction multiplies 16 pairs with 16 others and adds both products of each to a sum. Words are moved as

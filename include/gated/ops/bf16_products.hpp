@@ -3,24 +3,23 @@
 #include "gated/ops/gemm_tasks.hpp"
 
 /// @file
-/// The product of two matrices that are rounded to bf16, with sums in float: ProductFormat::bf16.
+/// Products of matrices that are rounded to bf16, with sums in float.
 ///
 /// Both factors lie in pairs along K, as the kernels multiply them. a is rounded once, b panel by panel as a product in float
 /// packs it; codes in bf16 that prepare() has kept are read where they lie. Every output is the sum of its pairs in the order
 /// of K, whatever the number of rows, the position in the matrix or the number of threads: equal inputs give equal bits.
 
-namespace gated::detail::gemm {
+namespace gated {
 
-/// Whether a product with first factor `a` is one of bf16 numbers. What a triangle hides would join in pairs, so it stays
-/// float.
-inline bool multiplies_bf16(const Operand<float>& a, const Workspace<float>& workspace) {
-  return workspace.product_format() == ProductFormat::bf16 && a.diagonal < 0 && a.upper < 0 && has_bf16_products();
-}
+namespace detail::gemm {
 
-/// multiply() with factors in bf16.
+/// multiply() with factors in bf16, unless a is a triangle: what that hides would join in pairs.
 /// Cost: one pass over a besides; scratch of a in bf16 and, per thread, of a panel of b.
-inline void multiply_bf16(const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
+inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {
+  if (bf16_kernels() == nullptr || a.diagonal >= 0 || a.upper >= 0) {
+    return false;
+  }
   const Bf16Kernels& kernels = *bf16_kernels();
   const ProductKernels<float>& in_float = product_kernels<float>();
   const Index panel_columns = in_float.panel_columns, tile_rows = kernels.tiles.front().rows, pairs = (b.rows + 1) / 2;
@@ -79,6 +78,22 @@ inline void multiply_bf16(const Operand<float>& a, const Operand<float>& b, cons
       row += kernel->rows;
     }
   });
+  return true;
 }
 
-}  // namespace gated::detail::gemm
+inline constexpr ProductEngine<float> bf16_engine{&multiply_bf16};
+
+}  // namespace detail::gemm
+
+/// Products of float that round both factors to bf16, to nearest, ties to even (what is denormal becomes 0), and sum in float:
+/// in little more than half the time, with relative errors of some 2⁻⁸. On machines that have no AVX512-BF16, or with kernels
+/// of a lower form, nullptr: products stay as they are, and so do those whose first factor is a triangle (causal mixing).
+///
+///     const auto prepared = prepare(model, WeightFormat::bf16);  // saves rounding the weights each time
+///     workspace.use(prepared);
+///     workspace.use(bf16_products());
+///
+/// A model in double does not compile with it.
+inline const ProductEngine<float>* bf16_products() { return bf16_kernels() == nullptr ? nullptr : &detail::gemm::bf16_engine; }
+
+}  // namespace gated
