@@ -242,16 +242,16 @@ def figure(ms):
 
 
 def contradictions(results):
-    """Lines about peers that took fewer threads for a work than for one which is done sooner: the machine was not quiet then."""
+    """Lines about peers that took fewer threads for a work than for one of fewer flops: the machine was not quiet then."""
     lines = []
     for name, (ours, *others) in results.items():
         for runner in (r for r in others if r.setting.threads):
-            sooner = [other for other, (theirs, *rest) in results.items()
-                      if theirs.ms < ours.ms and theirs.setting.threads == ours.setting.threads
-                      and any(r.name == runner.name and r.setting.threads > runner.setting.threads for r in rest)]
-            if sooner:
+            smaller = [other for other, (theirs, *rest) in results.items()
+                       if 0 < theirs.flops < ours.flops and theirs.setting.threads == ours.setting.threads
+                       and any(r.name == runner.name and r.setting.threads > runner.setting.threads for r in rest)]
+            if smaller:
                 lines.append(f"* {runner.name} was fastest with {runner.setting.label} for {name}, and with more threads for "
-                             f"{', '.join(sooner)}, which is less work: do not rely on this row, and measure it again.")
+                             f"{', '.join(smaller)}, which is less work: do not rely on this row, and measure it again.")
     return lines
 
 

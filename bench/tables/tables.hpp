@@ -38,6 +38,50 @@ inline Measurement peak_of(const Threads& threads) {
 
 inline double best(const std::vector<double>& peaks) { return *std::max_element(peaks.begin(), peaks.end()); }
 
+/// A trunk and its input.
+template <class Model>
+struct TrunkCase {
+  const char* name;
+  Index count, length;
+  Model model;
+  gated::Sequences sequences;
+  gated::Matrix<float> x;
+
+  TrunkCase(const char* name_, const typename Model::Config& config, Index count_, Index length_, Index channels)
+      : name(name_),
+        count(count_),
+        length(length_),
+        model(started(config)),
+        sequences(gated::Sequences::uniform(count, length)),
+        x(gated::Matrix<float>::Random(count * length, channels)) {}
+
+  double flops() const { return flops_of(model, count, length); }
+
+ private:
+  static Model started(const typename Model::Config& config) {
+    gated::Random random(1);
+    return Model(config, random);
+  }
+};
+
+/// Calls `f(trunk)` for the trunks that are measured in several tables.
+template <class F>
+void for_each_trunk(const TableOptions& options, bool causal_flash, const F& f) {
+  auto small = gmlp_s16(), language = gmlp_nlp();
+  auto flash = flash_trunk(causal_flash);
+  if (options.quick) {
+    small.depth = 2;
+    language.depth = flash.depth = 1;
+  }
+  using Gmlp = gated::Gmlp<float>;
+  f(TrunkCase<Gmlp>("gMLP-S/16 batch 1", small, 1, small.length, small.channels));
+  f(TrunkCase<Gmlp>("gMLP-S/16 batch 8", small, 8, small.length, small.channels));
+  f(TrunkCase<Gmlp>("gMLP NLP batch 1", language, 1, language.length, language.channels));
+  f(TrunkCase<Gmlp>("gMLP NLP batch 8", language, 8, language.length, language.channels));
+  f(TrunkCase<gated::Flash<float>>(causal_flash ? "FLASH causal n 4096" : "FLASH n 4096", flash, 1, 4096,
+                                   flash.block.channels));
+}
+
 template <class Model>
 double megabytes(const Model& model) {
   return 1e-6 * sizeof(float) * static_cast<double>(gated::parameter_count(model));

@@ -94,6 +94,23 @@ TEST(MixerBlock, KeepsItsPromisesWhereATransformReadsWhatAnAffineMapGives) {
                                    {.lengths = {length, length}});
 }
 
+TEST(MixerBlock, AMapIsRefusedByWhatCannotTakeIt) {
+  const Vector<float> ones = Vector<float>::Ones(4);
+  const auto x = random_matrix<float>(length, 4, 1);
+  Workspace<float> workspace;
+  const auto frame = workspace.frame();
+  Batch<float> run(workspace, Sequences::single(length));
+  const Fused<Batch<float>> fused{.map = {ones.data(), ones.data()}};
+  SpatialProjection<float> transformed({.length = length, .form = SpatialForm::toeplitz, .fourier_from = 8});
+  Linear<float> linear(4, 4);
+  transformed.weight.setOnes();
+  linear.weight.setOnes();
+  EXPECT_EQ(message_of<ArgumentError>([&] { run(transformed, input_rows<float>(x), fused); }),
+            "mix_tokens: map is given, expected none where a transform reads v.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { run(linear, input_rows<float>(x), fused); }),
+            "Fused: map is given, expected none: only products over the tokens of a batch take it.");
+}
+
 TEST(MixerBlock, KeepsItsPromisesAroundACausalOne) {
   expect_promises_of_forms<Gated>({.token_mixer = {.length = length, .causal = true}}, {.causal = true});
 }

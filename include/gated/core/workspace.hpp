@@ -107,8 +107,7 @@ class Workspace {
   void use(const PreparedWeights<T>&&) = delete;  // would be gone at the end of the line
   const PreparedWeights<T>* prepared() const { return prepared_; }
 
-  /// Has products computed by `engine` where that can, such as bf16_products(); by nullptr as they are. See
-  /// ops/bf16_products.hpp.
+  /// Lets `engine` compute the products that it can, such as bf16_products() (ops/bf16_products.hpp). nullptr takes it away.
   void use(const ProductEngine<T>* engine) { product_engine_ = engine; }
   const ProductEngine<T>* product_engine() const { return product_engine_; }
 

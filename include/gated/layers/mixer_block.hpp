@@ -178,8 +178,9 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
   template <class Run, class Mixer>
   auto branch(Run& run, const Norm<T>& norm, const Mixer& mixer, const Vector<T>& scale, const RowsOf<Run>& x,
               const PlaceOf<Run>& to) const {
-    if constexpr (!Run::records && !Run::streams && requires { Mixer::takes_map; }) {
-      if (norm.form == NormForm::affine && config.norm_position == NormPosition::pre && !run.observed()) {
+    if constexpr (!Run::records && !Run::streams && requires { mixer.takes_map(run.sequences()); }) {
+      if (norm.form == NormForm::affine && config.norm_position == NormPosition::pre && !run.observed() &&
+          mixer.takes_map(run.sequences())) {
         const bool is_read = to.data == x.data;  // by the last row, when the first is written
         return run(mixer, x, {.scale = &scale, .residual = x, .map = {norm.weight.data(), norm.bias.data()}},
                    is_read ? PlaceOf<Run>() : to);

@@ -48,7 +48,6 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
   using Options = Fused<Run>;
   static constexpr const char* name = "TokenProjection";
   static constexpr const char* architecture = "gated.TokenProjection";
-  static constexpr bool takes_map = true;  ///< Fused::map
 
   TokenProjectionConfig config;
   SpatialProjection<T> proj;
@@ -71,6 +70,8 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
   Index out() const { return config.channels; }
   bool is_causal() const { return proj.is_causal(); }
   Index longest() const { return config.length; }
+  /// Whether it takes Fused::map over a batch: not where a transform reads x.
+  bool takes_map(const Sequences& sequences) const { return !proj.parameters().is_transformed(sequences.longest()); }
   void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
 
   /// Xavier-uniform weights and a bias of 0: timm's start.

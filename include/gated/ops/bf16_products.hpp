@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gated/ops/gemm_tasks.hpp"
+#include "gated/ops/row_loops.hpp"
 
 /// @file
 /// Products of matrices that are rounded to bf16, with sums in float.
@@ -29,12 +30,8 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& b, cons
   const bool has_codes = prepared.format == WeightFormat::bf16, has_scales = prepared.is_small() && !has_codes;
 
   MatrixMap<float> factors = workspace.matrix(a.rows, pairs);
-  constexpr Index rows_per_task = 16;
-  parallel_for(threads, (a.rows + rows_per_task - 1) / rows_per_task, [&](Index task, Index) {
-    for (Index row = task * rows_per_task; row < std::min(a.rows, (task + 1) * rows_per_task); ++row) {
-      kernels.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data());
-    }
-  });
+  for_each_row(a.rows, workspace,
+               [&](Index row) { kernels.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
 
   // Of each thread: a panel in pairs, a tile, and a panel in float on its way from codes with scales.
   const Index packed_size = has_codes ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
@@ -63,15 +60,14 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& b, cons
     float* const tile = packed + packed_size;
     const Index column = task % strips * panel_columns, columns = std::min(panel_columns, b.columns - column);
     const Index first = task / strips * block_rows, last = std::min(first + block_rows, a.rows);
-    const auto is_unwanted = [&](Index row) { return wanted >= 0 && column > wanted + row; };
-    if (is_unwanted(last - 1)) {
+    if (is_unwanted(wanted, column, last - 1)) {
       return;
     }
     const float* const panel = pack(column, columns, packed, tile + tile_size);
     for (Index row = first; row < last;) {
       const auto kernel = std::find_if(kernels.tiles.begin(), kernels.tiles.end(),
                                        [&](const Bf16Kernels::Tile& t) { return t.rows <= last - row; });
-      if (!is_unwanted(row + kernel->rows - 1)) {
+      if (!is_unwanted(wanted, column, row + kernel->rows - 1)) {
         kernel->multiply(pairs, factors.row(row).data(), factors.outerStride(), panel, tile);
         finish(row, column, kernel->rows, columns, tile);
       }

@@ -51,7 +51,7 @@ Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::R
                         " × ", run.width(x), ", expected ", run.count(y), " × ", run.width(y), ", the shape of the result.");
     return run[x];
   };
-  require<ArgumentError>(!fused.map, "Fused: map is given, expected none: only a TokenProjection over a batch takes it.");
+  require<ArgumentError>(!fused.map, "Fused: map is given, expected none: only products over the tokens of a batch take it.");
   own.added = rows("added", fused.added);
   own.activation = fused.activation;
   own.gate = rows("gate", fused.gate);

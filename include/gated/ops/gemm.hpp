@@ -98,7 +98,6 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
   const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared && !b.map;
 
   const Index block_rows = rows_per_block(a.rows, tile_height);
-  const auto is_above_diagonal = [wanted](Index column, Index row) { return wanted >= 0 && column > wanted + row; };
   const auto multiply_panel = [&](Index column, Index columns, Index first, T* packed, T* tile) {
     const T* panel = packed;
     Index panel_stride = panel_columns;
@@ -118,7 +117,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
       kernels.pack_panel(b, column, columns, packed);
     }
     const Index last = std::min(first + block_rows, a.rows);
-    if (is_above_diagonal(column, last - 1)) {
+    if (is_unwanted(wanted, column, last - 1)) {
       return;  // nothing here is wanted
     }
     for (Index row = first; row < last;) {
@@ -126,7 +125,7 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
       const auto kernel = kernels.tiles[rows - 1];
       const T* const factor = pack_a ? tiles + row * a.columns : a.at(row, 0);
       const Index column_stride = pack_a ? tile_height : a.column_stride, depth = a.depth(row), skipped = a.skipped(row);
-      if (is_above_diagonal(column, row + rows - 1)) {
+      if (is_unwanted(wanted, column, row + rows - 1)) {
         row += rows;
         continue;
       }

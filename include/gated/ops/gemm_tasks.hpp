@@ -60,6 +60,10 @@ Index thread_scratch(Index depth) {
   return kernels.panel_columns * (std::max<Index>(depth, 1) + std::max(kernels.tile_rows, kernels.row_panels));
 }
 
+/// With `wanted` ≥ 0 only the columns up to `wanted` + i of row i are asked for. True for a panel that begins beyond those of
+/// `row`, and so of all rows before it.
+inline bool is_unwanted(Index wanted, Index column, Index row) { return wanted >= 0 && column > wanted + row; }
+
 /// The weight b as prepare() has packed it, or one without data.
 template <class T>
 PackedWeight<T> prepared_form(const Operand<T>& b, const Workspace<T>& workspace) {

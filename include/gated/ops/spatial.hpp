@@ -4,7 +4,6 @@
 
 #include "gated/core/sequence_groups.hpp"
 #include "gated/ops/fused.hpp"
-#include "gated/ops/norm.hpp"
 #include "gated/ops/spatial_fourier.hpp"
 #include "gated/ops/spatial_stream.hpp"
 
@@ -190,15 +189,13 @@ typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const ty
                               const typename Run::Place& to) {
   if constexpr (!Run::records && !Run::streams) {
     if (given.map) {
-      Fused<Run> unmapped = given;
-      unmapped.map = {};
-      if (weight.is_transformed(run.sequences().longest())) {
-        const NormParameters<T> affine{NormForm::affine, 0, given.map.weight, given.map.bias};
-        return mix_tokens(run, weight, normalise(run, v, affine, {}), unmapped, to);
-      }
+      require<ArgumentError>(!weight.is_transformed(run.sequences().longest()),
+                             "mix_tokens: map is given, expected none where a transform reads v.");
       SpatialWeight<T> mapping = weight;
       mapping.map = given.map;
-      return mix_tokens(run, mapping, v, unmapped, to);
+      Fused<Run> joined = given;
+      joined.map = {};
+      return mix_tokens(run, mapping, v, joined, to);
     }
   }
   typename Run::Place place = to;
