@@ -26,9 +26,16 @@ struct Setup {
   Index steps = 1600;
 };
 
-inline void print_row(const std::string& table, const std::string& form, int seed, Index x, const char* quantity,
-                      double value) {
-  std::cout << table << ',' << form << ',' << seed << ',' << x << ',' << quantity << ',' << value << std::endl;
+/// A line without the names of its table and form.
+struct Row {
+  int seed;
+  Index x;
+  const char* quantity;
+  double value;
+};
+
+inline void print_row(const std::string& table, const std::string& form, const Row& row) {
+  std::cout << table << ',' << form << ',' << row.seed << ',' << row.x << ',' << row.quantity << ',' << row.value << std::endl;
 }
 
 /// A step of training over `batch` sequences of `length` bytes: draws them, masks them, and asks for the masked ones.
@@ -74,14 +81,16 @@ gated::Training<Model> new_training(const typename Model::Config& config, Index 
 }
 
 /// Trains `Model` from each seed and prints the perplexity of masked bytes that were held out, on the way and at the end.
-/// `change` may set other first parameters.
+/// `change` may set other first parameters. Returns what it has printed.
 template <class Model>
-void train(const Setup& setup, const std::string& table, const std::string& form, const typename Model::Config& config,
+std::vector<Row> train(const Setup& setup, const std::string& table, const std::string& form, const typename Model::Config& config,
            Index length, const std::function<void(Model&, gated::Random&)>& change = {}) {
   const Index batch = setup.quick ? 2 : 2048 / length, looks = setup.quick ? 2 : 20;
   const std::size_t strides = setup.corpus->held_out_bytes() / static_cast<std::size_t>(length / 2);
   const auto every = [&](std::size_t wanted) { return std::max<std::size_t>(strides / (setup.quick ? 8 : wanted), 1); };
-  print_row(table, form, 0, 0, "parameters", static_cast<double>(Model::value_count(config).value()));
+  std::vector<Row> rows;
+  const auto print = [&](const Row& row) { print_row(table, form, rows.emplace_back(row)); };
+  print({0, 0, "parameters", static_cast<double>(Model::value_count(config).value())});
   for (int seed = 1; seed <= setup.seeds; ++seed) {
     auto training = new_training<Model>(config, setup.steps, seed);
     if (change) {
@@ -100,12 +109,13 @@ void train(const Setup& setup, const std::string& table, const std::string& form
       step(training);
       seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       if (done % (setup.steps / looks) == 0) {
-        print_row(table, form, seed, done, "perplexity on the way", perplexity(128));
+        print({seed, done, "perplexity on the way", perplexity(128)});
       }
     }
-    print_row(table, form, seed, setup.steps, "perplexity", perplexity(1024));
-    print_row(table, form, seed, setup.steps, "seconds", seconds);
+    print({seed, setup.steps, "perplexity", perplexity(1024)});
+    print({seed, setup.steps, "seconds", seconds});
   }
+  return rows;
 }
 
 /// Prints the seconds of a step of `Model` with `length` bytes in each sequence: the least of some steps.
@@ -122,7 +132,7 @@ void time_steps(const Setup& setup, const std::string& form, const typename Mode
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     least = turn == 1 || (turn > 1 && seconds < least) ? seconds : least;  // the first takes the memory
   }
-  print_row("time", form, 1, length, "ms", 1000 * least);
+  print_row("time", form, {1, length, "ms", 1000 * least});
 }
 
 }  // namespace papers
