@@ -15,7 +15,8 @@ cd "$(dirname "$0")/.."
 leg_line() { grep "^$1 *|" cmake/legs.txt; }
 
 run_tests() {
-  configure build/test -S . -B build/test
+  # Nothing is measured here, and -O1 compiles in 60 % of the time of -O3.
+  configure build/test -S . -B build/test -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
   cmake --build build/test --parallel "$(jobs)"
   ctest --test-dir build/test --output-on-failure --parallel "$(jobs)" "$@"
 }

@@ -14,7 +14,7 @@
 
 #include "gated/models/prepare.hpp"
 #include "gated/train/recording.hpp"
-#include "tests/core/allocation_count.hpp"
+#include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 #include "tests/layers/settings_of.hpp"
 #include "tests/train/gradients.hpp"
@@ -34,7 +34,7 @@
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12, .causal = true}, {.causal = true});
 ///     }
 ///
-/// A program that includes it links gated_test_promises, which replaces the global allocation functions
+/// A program that includes it links gated_test_promises and gated_test_allocations, which replaces the global allocation functions
 /// (tests/core/allocations.hpp).
 
 namespace gated::test {

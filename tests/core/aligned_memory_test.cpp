@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace gated {
+namespace gated::aligned_memory_test {
 namespace {
 
 std::uintptr_t address(const double* p) { return reinterpret_cast<std::uintptr_t>(p); }
@@ -30,4 +30,4 @@ TEST(AlignedMemory, MovesWithoutCopying) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::aligned_memory_test

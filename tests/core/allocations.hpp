@@ -1,68 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdlib>
-#include <new>
 
-#include "tests/core/allocation_count.hpp"
-
-#if defined(_WIN32)
-#include <malloc.h>  // _aligned_malloc()
-#endif
-
-/// Counts the heap allocations of a program. Replaces the global allocation functions: include it in one source file only, and
-/// tests/core/allocation_count.hpp in the others.
-
-// GCC sees operator new and the free() of operator delete, both inlined, and takes them for a mismatch.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
-namespace gated::test {
-
-inline void* counted_allocation(std::size_t size, std::size_t alignment) {
-  ++allocation_count;
-  size = (size == 0 ? 1 : size) + alignment - 1;
-#if defined(_WIN32)
-  return _aligned_malloc(size, alignment);
-#else
-  return std::aligned_alloc(alignment, size / alignment * alignment);
-#endif
-}
-
-inline void counted_release(void* p) {
-#if defined(_WIN32)
-  _aligned_free(p);
-#else
-  std::free(p);
-#endif
-}
-
-inline void* counted_allocation_or_throw(std::size_t size, std::size_t alignment) {
-  void* const result = counted_allocation(size, alignment);
-  if (result == nullptr) {
-    throw std::bad_alloc();
-  }
-  return result;
-}
-
-}  // namespace gated::test
-
-void* operator new(std::size_t size) {
-  return gated::test::counted_allocation_or_throw(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return gated::test::counted_allocation(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return gated::test::counted_allocation_or_throw(size, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return gated::test::counted_allocation(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* p) noexcept { gated::test::counted_release(p); }
-void operator delete(void* p, std::size_t) noexcept { gated::test::counted_release(p); }
-void operator delete(void* p, std::align_val_t) noexcept { gated::test::counted_release(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { gated::test::counted_release(p); }
+/// The heap allocations of a program with tests/core/allocations.cpp, which replaces the global allocation functions.
 
 // Eigen's own memory comes from malloc. Where that can be replaced too, it is counted.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -80,13 +21,16 @@ void operator delete(void* p, std::size_t, std::align_val_t) noexcept { gated::t
 #endif
 #endif
 
-#if GATED_TEST_COUNTS_MALLOC
-extern "C" {
-void* __libc_malloc(std::size_t size) noexcept;
+namespace gated::test {
 
-void* malloc(std::size_t size) noexcept {
-  ++gated::test::allocation_count;
-  return __libc_malloc(size);
+inline std::atomic<long> allocation_count{0};
+
+/// The number of allocations while `f` runs, on any thread.
+template <class F>
+long allocations_during(F&& f) {
+  const long before = allocation_count;
+  f();
+  return allocation_count - before;
 }
-}
-#endif
+
+}  // namespace gated::test

@@ -6,7 +6,7 @@
 
 #include "tests/core/allocations.hpp"
 
-namespace gated {
+namespace gated::arena_test {
 namespace {
 
 template <class T>
@@ -175,4 +175,4 @@ TYPED_TEST(ArenaOf, KeepsTheRowsOfAMatrixFromCrowding) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::arena_test

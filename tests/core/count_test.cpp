@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace gated {
+namespace gated::count_test {
 namespace {
 
 constexpr Index most = Count::most;
@@ -34,4 +34,4 @@ TEST(Count, TakesSizesBelowZeroForZero) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::count_test

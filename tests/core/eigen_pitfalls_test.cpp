@@ -8,7 +8,7 @@
 #include "gated/train/tape.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::eigen_pitfalls_test {
 namespace {
 
 using test::random_matrix;
@@ -96,4 +96,4 @@ TEST(EigenPitfalls, IndicesAreSigned) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::eigen_pitfalls_test

@@ -8,7 +8,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::error_test {
 namespace {
 
 TEST(Text, JoinsTextsAndNumbers) {
@@ -87,4 +87,4 @@ TEST(ErrorHandler, HasNoSayWhereExceptionsAreEnabled) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::error_test

@@ -6,7 +6,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy_layers.hpp"
 
-namespace gated {
+namespace gated::layer_test {
 namespace {
 
 using test::message_of;
@@ -166,4 +166,4 @@ TEST(SequenceLayer, NamesTheLayerAloneInsideABody) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::layer_test

@@ -9,7 +9,7 @@
 
 #include "allocations.hpp"
 
-namespace gated {
+namespace gated::length_table_test {
 namespace {
 
 struct Squares {
@@ -56,4 +56,4 @@ TEST(LengthTable, IsOneForAllThreads) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::length_table_test

@@ -6,7 +6,7 @@
 
 #include "numbers.hpp"
 
-namespace gated {
+namespace gated::mask_test {
 namespace {
 
 using test::message_of;
@@ -68,4 +68,4 @@ TEST(Mask, BecomesZerosAndOnesOrNothing) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::mask_test

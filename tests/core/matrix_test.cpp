@@ -6,7 +6,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::matrix_test {
 namespace {
 
 TEST(Matrix, StoresTheChannelsOfATokenNextToEachOther) {
@@ -58,4 +58,4 @@ TEST(ExpectPositions, RefusesTokensThatGoPastTheCapacity) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::matrix_test

@@ -20,7 +20,7 @@
 #include <pthread.h>
 #endif
 
-namespace gated {
+namespace gated::parallel_test {
 namespace {
 
 /// Runs a loop and says whether each task ran once, and each worker was one of `threads` and nobody else's at the time.
@@ -293,4 +293,4 @@ TEST(Executor, CanBeOpenMP) {
 #endif
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::parallel_test

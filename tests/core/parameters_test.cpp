@@ -6,7 +6,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy.hpp"
 
-namespace gated {
+namespace gated::parameters_test {
 namespace {
 
 using test::toy_model;
@@ -171,4 +171,4 @@ TEST(ZerosLike, KeepsTheStructureAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::parameters_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace gated {
+namespace gated::random_test {
 namespace {
 
 TEST(Random, GivesTheNumbersOfTheReferenceGenerator) {
@@ -120,4 +120,4 @@ TEST(Fill, OfNothingDrawsNothing) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::random_test

@@ -8,7 +8,7 @@
 #include "gated/core/random.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::rows_test {
 namespace {
 
 using test::random_matrix;
@@ -153,4 +153,4 @@ TEST(Rows, OfAResultMayBeItsInputButNotAPartOfIt) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::rows_test

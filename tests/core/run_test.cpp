@@ -5,7 +5,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy_layers.hpp"
 
-namespace gated {
+namespace gated::run_test {
 namespace {
 
 using test::Neighbours;
@@ -326,4 +326,4 @@ TEST(Batch, TakesSequencesInGroupsEachWithItsMask) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::run_test

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-namespace gated {
+namespace gated::sequence_groups_test {
 namespace {
 
 /// How often each row is visited, and how many groups there are.
@@ -65,4 +65,4 @@ TEST(SequenceGroups, AreOneForAnObserver) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::sequence_groups_test

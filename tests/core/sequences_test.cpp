@@ -4,7 +4,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::sequences_test {
 namespace {
 
 /// Every row belongs to exactly one sequence, in order.
@@ -110,4 +110,4 @@ TEST(Sequences, RefuseAnotherNumberOfRows) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::sequences_test

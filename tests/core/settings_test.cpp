@@ -4,8 +4,8 @@
 
 #include <vector>
 
-namespace gated {
-namespace settings_test {
+namespace gated::settings_test {
+namespace {
 
 enum class Colour { red, green, unlisted };
 
@@ -87,5 +87,5 @@ TEST(NamesOf, TranslateBothWays) {
   EXPECT_EQ(list_of_names<Colour>(), "red, green");
 }
 
-}  // namespace settings_test
-}  // namespace gated
+}  // namespace
+}  // namespace gated::settings_test

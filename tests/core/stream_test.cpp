@@ -5,7 +5,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy_layers.hpp"
 
-namespace gated {
+namespace gated::stream_test {
 namespace {
 
 using test::message_of;
@@ -300,4 +300,4 @@ TEST(Stream, TakesAStateOfAnotherModelOfTheSameConfiguration) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::stream_test

@@ -4,7 +4,7 @@
 
 #include "tests/core/toy.hpp"
 
-namespace gated {
+namespace gated::summary_test {
 namespace {
 
 TEST(Summary, IsATableOfNamesShapesAndCounts) {
@@ -36,4 +36,4 @@ TEST(Summary, GroupsDigitsByThousands) {
 TEST(Summary, OfAModelWithoutParametersIsTheTotal) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::summary_test

@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-namespace gated {
+namespace gated::weight_format_test {
 namespace {
 
 std::vector<float> numbers(const EncodedWeight& weight) {
@@ -83,4 +83,4 @@ TEST(WeightFormat, ExtremesStayWhatTheyAre) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::weight_format_test

@@ -8,7 +8,7 @@
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::workspace_test {
 namespace {
 
 TEST(Workspace, UsesOneThreadUnlessAsked) {
@@ -137,4 +137,4 @@ TEST(Workspace, RefusesTwoThreadsAtTheSameTime) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::workspace_test

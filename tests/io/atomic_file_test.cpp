@@ -11,7 +11,7 @@
 #include <csignal>
 #endif
 
-namespace gated {
+namespace gated::atomic_file_test {
 namespace {
 
 using test::expect_error;
@@ -127,4 +127,4 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFileUntouchedAndNothingBehind) {
 #endif
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::atomic_file_test

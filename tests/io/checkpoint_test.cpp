@@ -6,7 +6,7 @@
 
 #include "files.hpp"
 
-namespace gated {
+namespace gated::checkpoint_test {
 namespace {
 
 using test::error_of;
@@ -257,4 +257,4 @@ TEST(Checkpoint, AFailedSaveSaysWhere) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::checkpoint_test

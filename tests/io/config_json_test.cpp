@@ -8,7 +8,7 @@
 #include "files.hpp"
 #include "gated/core/matrix.hpp"
 
-namespace gated {
+namespace gated::config_json_test {
 namespace {
 
 enum class Colour { red, light_blue, unlisted };
@@ -166,4 +166,4 @@ TEST(ConfigJson, ANumberForEachChannelIsOneOrThree) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::config_json_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace gated {
+namespace gated::convert_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -136,4 +136,4 @@ TEST(Convert, ByteCountsRefuseNegativeSizesAndOverflow) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::convert_test

@@ -7,7 +7,7 @@
 
 #include "files.hpp"
 
-namespace gated {
+namespace gated::csv_test {
 namespace {
 
 Matrix<double> parse(std::string_view csv, const CsvOptions& options = {}) { return parse_csv<double>(csv, "x.csv", options); }
@@ -100,4 +100,4 @@ TEST(Csv, ReadsFilesAndNamesThem) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::csv_test

@@ -5,7 +5,7 @@
 #include "attention_files.hpp"
 #include "gated/models/fnet.hpp"
 
-namespace gated {
+namespace gated::hugging_face_test {
 namespace {
 
 using test::changed;
@@ -76,4 +76,4 @@ TEST(HuggingFaceFnet, WithHeadsHasThoseOfTheOriginalAndItsTiedTensors) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::hugging_face_test

@@ -32,7 +32,7 @@
 #pragma GCC diagnostic pop
 #endif
 
-namespace gated {
+namespace gated::image_beside_stb_test {
 namespace {
 
 TEST(Image, StandsBesideAProgramsOwnStb) {
@@ -46,4 +46,4 @@ TEST(Image, StandsBesideAProgramsOwnStb) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::image_beside_stb_test

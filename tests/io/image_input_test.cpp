@@ -7,7 +7,7 @@
 #include "image_cases.hpp"
 #include "tests/core/allocations.hpp"
 
-namespace gated {
+namespace gated::image_input_test {
 namespace {
 
 using test::image_case, test::image_cases, test::largest_difference;
@@ -156,4 +156,4 @@ TEST(ImageInput, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::image_input_test

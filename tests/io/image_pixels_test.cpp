@@ -5,7 +5,7 @@
 #include "files.hpp"
 #include "image_cases.hpp"
 
-namespace gated {
+namespace gated::image_pixels_test {
 namespace {
 
 TEST(ImagePixels, GreyIsThatOfPillow) {
@@ -25,4 +25,4 @@ TEST(ImagePixels, RefusesOtherNumbersOfChannels) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::image_pixels_test

@@ -10,7 +10,7 @@
 #include "image_cases.hpp"
 #include "stb_reader.hpp"
 
-namespace gated {
+namespace gated::image_reader_test {
 namespace {
 
 using test::image_case, test::image_cases, test::largest_difference;
@@ -143,4 +143,4 @@ TEST(ImageReader, StandsBesideAProgramsOwnStb) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::image_reader_test

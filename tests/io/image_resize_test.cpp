@@ -6,7 +6,7 @@
 #include "image_cases.hpp"
 #include "tests/core/allocations.hpp"
 
-namespace gated {
+namespace gated::image_resize_test {
 namespace {
 
 using test::image_case, test::image_cases, test::largest_difference;
@@ -84,4 +84,4 @@ TEST(ImageResize, RefusesSizesThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::image_resize_test

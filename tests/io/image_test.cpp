@@ -5,7 +5,7 @@
 #include "files.hpp"
 #include "stb_reader.hpp"
 
-namespace gated {
+namespace gated::image_test {
 namespace {
 
 Image gradient(Index width, Index height, Index channels) {
@@ -73,4 +73,4 @@ TEST(Image, SaysWhereItCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::image_test

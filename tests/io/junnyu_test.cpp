@@ -7,7 +7,7 @@
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gau_presets.hpp"
 
-namespace gated {
+namespace gated::junnyu_test {
 namespace {
 
 using test::changed;
@@ -281,4 +281,4 @@ TEST(Junnyu, ErrorsHaveTheNamesOfTheFileAtHand) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::junnyu_test

@@ -5,7 +5,7 @@
 #include "files.hpp"
 #include "gated/io/model_file.hpp"
 
-namespace gated {
+namespace gated::labels_test {
 namespace {
 
 std::vector<std::string> labels_in(const std::map<std::string, std::string>& metadata) {
@@ -44,4 +44,4 @@ TEST(Labels, RefuseWhatIsNoListOfTexts) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::labels_test

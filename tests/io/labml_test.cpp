@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace gated {
+namespace gated::labml_test {
 namespace {
 
 TEST(Labml, NamesCoverEveryParameterOfABlock) {
@@ -40,4 +40,4 @@ TEST(Labml, BlocksTakeShorterSequences) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::labml_test

@@ -6,7 +6,7 @@
 #include "gated/models/flash_language_model.hpp"
 #include "gated/models/gau_presets.hpp"
 
-namespace gated {
+namespace gated::lucidrains_flash_test {
 namespace {
 
 using test::changed;
@@ -115,4 +115,4 @@ TEST(LucidrainsFlash, WhatIsMissingOrMisshapenIsNamedAsInTheFile) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::lucidrains_flash_test

@@ -4,7 +4,7 @@
 
 #include "attention_files.hpp"
 
-namespace gated {
+namespace gated::lucidrains_test {
 namespace {
 
 using test::expect_equal;
@@ -210,4 +210,4 @@ TEST(Lucidrains, AnUnusedConvolutionIsIgnoredWhereItWasLeftBehindOnly) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::lucidrains_test

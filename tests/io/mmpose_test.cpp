@@ -5,7 +5,7 @@
 #include "attention_files.hpp"
 #include "gated/models/gau_presets.hpp"
 
-namespace gated {
+namespace gated::mmpose_test {
 namespace {
 
 using test::expect_loads;
@@ -46,4 +46,4 @@ TEST(Mmpose, CrossAttentionHasTheNamesOfTheOriginal) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::mmpose_test

@@ -7,7 +7,7 @@
 #include "gated/train/training.hpp"
 #include "tests/layers/literal.hpp"
 
-namespace gated {
+namespace gated::model_file_test {
 namespace {
 
 using test::expect_error;
@@ -298,4 +298,4 @@ TEST(ModelFile, RefusesMissingAndTruncatedFiles) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::model_file_test

@@ -4,7 +4,7 @@
 
 #include "files.hpp"
 
-namespace gated {
+namespace gated::name_map_test {
 namespace {
 
 std::string name_in(const NameMap& names, std::string_view path) { return names.in_file(path, {4, 4}).name; }
@@ -136,4 +136,4 @@ TEST(NameMap, RefusesRulesThatDoNotSuit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::name_map_test

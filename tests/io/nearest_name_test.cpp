@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gated {
+namespace gated::nearest_name_test {
 namespace {
 
 TEST(NearestName, EditDistanceCountsInsertionsRemovalsAndReplacements) {
@@ -39,4 +39,4 @@ TEST(NearestName, PrintableNamesHaveNoControlCharactersAndAnEnd) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::nearest_name_test

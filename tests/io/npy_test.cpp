@@ -5,7 +5,7 @@
 #include "files.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::npy_test {
 namespace {
 
 using test::temporary;
@@ -101,4 +101,4 @@ TEST(Npy, RefusesBrokenFiles) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::npy_test

@@ -5,7 +5,7 @@
 #include "files.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::npz_test {
 namespace {
 
 using test::temporary;
@@ -127,4 +127,4 @@ TEST(Npz, AnyChangedOrMissingByteIsRefusedOrHarmless) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::npz_test

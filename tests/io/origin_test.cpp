@@ -10,7 +10,7 @@
 #include "gated/io/timm.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
-namespace gated {
+namespace gated::origin_test {
 namespace {
 
 using test::temporary;
@@ -143,4 +143,4 @@ TEST(Origin, IsSaidWhereAFileDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::origin_test

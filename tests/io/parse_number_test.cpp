@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace gated {
+namespace gated::parse_number_test {
 namespace {
 
 template <class T>
@@ -86,4 +86,4 @@ TEST(ParseNumber, OfTheCLibraryIsThatOfTheStandardLibrary) {
 #endif
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::parse_number_test

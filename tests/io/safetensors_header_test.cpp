@@ -5,7 +5,7 @@
 #include "files.hpp"
 #include "gated/core/random.hpp"
 
-namespace gated {
+namespace gated::safetensors_header_test {
 namespace {
 
 /// A file of an 8-byte length, `header` and `data_bytes` zeros.
@@ -285,4 +285,4 @@ TEST(SafetensorsHeader, AnswersEveryMutationOfAFileWithContentsOrAFileError) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::safetensors_header_test

@@ -7,7 +7,7 @@
 #include "files.hpp"
 #include "gated/io/safetensors_writer.hpp"
 
-namespace gated {
+namespace gated::safetensors_test {
 namespace {
 
 using test::error_of;
@@ -204,4 +204,4 @@ TEST(Safetensors, CopiesOutliveTheOriginalAndTheFileOnDisk) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::safetensors_test

@@ -5,7 +5,7 @@
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gau_presets.hpp"
 
-namespace gated {
+namespace gated::tied_test {
 namespace {
 
 using test::changed;
@@ -76,4 +76,4 @@ TEST(TiedTensors, FollowThePrefixOfTheirMap) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::tied_test

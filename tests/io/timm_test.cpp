@@ -9,7 +9,7 @@
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
 
-namespace gated {
+namespace gated::timm_test {
 namespace {
 
 using test::expect_error;
@@ -348,4 +348,4 @@ TEST(TimmNames, CoverEveryParameterOfAClassifier) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::timm_test

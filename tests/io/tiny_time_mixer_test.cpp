@@ -8,7 +8,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/io/files.hpp"
 
-namespace gated {
+namespace gated::tiny_time_mixer_test {
 namespace {
 
 using test::message_of;
@@ -213,4 +213,4 @@ TEST(TtmNames, AreWrittenAsTheyAreRead) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::tiny_time_mixer_test

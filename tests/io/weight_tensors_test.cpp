@@ -10,7 +10,7 @@
 #include "gated/models/gmlp_language_model.hpp"
 #include "tests/layers/literal.hpp"
 
-namespace gated {
+namespace gated::weight_tensors_test {
 namespace {
 
 using test::expect_error;
@@ -198,4 +198,4 @@ TEST(WeightTensors, FilesWithoutFittingScalesAreRefused) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::weight_tensors_test

@@ -12,7 +12,7 @@
 
 /// The pieces of the attention layers beside outputs of the originals.
 
-namespace gated {
+namespace gated::attention_components_test {
 namespace {
 
 /// A tensor of whole numbers.
@@ -146,4 +146,4 @@ TEST(T5Bucket, IsTheOriginalsForEveryTable) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::attention_components_test

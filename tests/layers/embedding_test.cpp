@@ -5,7 +5,7 @@
 #include "gated/train/recording.hpp"
 #include "tests/train/gradients.hpp"
 
-namespace gated {
+namespace gated::embedding_test {
 namespace {
 
 using test::message_of;
@@ -86,4 +86,4 @@ TEST(Embedding, StartsNormalWithDeviationTwoHundredths) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::embedding_test

@@ -10,7 +10,7 @@
 
 // ExternalAttention, BatchNorm, and EANet's head, which is made of both.
 
-namespace gated {
+namespace gated::external_attention_test {
 namespace {
 
 using test::message_of;
@@ -186,4 +186,4 @@ TEST(ExternalAttention, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::external_attention_test

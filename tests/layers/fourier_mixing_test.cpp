@@ -5,7 +5,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::fourier_mixing_test {
 namespace {
 
 template <class T>
@@ -34,4 +34,4 @@ TEST(FourierMixing, OfOneChannelAndTwoTokensByHand) {
 TEST(FourierMixing, RefusesToBeBuiltWithoutChannels) { EXPECT_THROW(FourierMixing<float>({.channels = 0}), ArgumentError); }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::fourier_mixing_test

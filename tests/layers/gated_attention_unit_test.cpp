@@ -5,7 +5,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::gated_attention_unit_test {
 namespace {
 
 using test::is_untouched;
@@ -423,4 +423,4 @@ TEST(GatedAttentionUnit, RefusesConfigurationsThatMakeNoSenseAndNamesTheOption) 
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::gated_attention_unit_test

@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::gated_cross_attention_test {
 namespace {
 
 using test::is_untouched;
@@ -219,4 +219,4 @@ TEST(GatedCrossAttention, RefusesConfigurationsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::gated_cross_attention_test

@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::glu_feed_forward_test {
 namespace {
 
 using test::message_of;
@@ -77,4 +77,4 @@ TEST(GluFeedForward, RefusesSizesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::glu_feed_forward_test

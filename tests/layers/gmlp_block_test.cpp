@@ -3,7 +3,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::gmlp_block_test {
 namespace {
 
 using test::message_of;
@@ -201,4 +201,4 @@ TEST(GmlpBlock, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::gmlp_block_test

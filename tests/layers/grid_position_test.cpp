@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::grid_position_test {
 namespace {
 
 using test::message_of;
@@ -60,4 +60,4 @@ TEST(GridPosition, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::grid_position_test

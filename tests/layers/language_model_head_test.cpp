@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::language_model_head_test {
 namespace {
 
 using test::near;
@@ -101,4 +101,4 @@ TEST(LanguageModelHead, RefusesANegativeVocabulary) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::language_model_head_test

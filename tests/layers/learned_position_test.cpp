@@ -2,7 +2,7 @@
 
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::learned_position_test {
 namespace {
 
 TEST(LearnedPosition, KeepsItsPromises) {
@@ -33,4 +33,4 @@ TEST(LearnedPosition, RefusesWhatLiesBeyondItsTable) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::learned_position_test

@@ -3,7 +3,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::linear_test {
 namespace {
 
 using test::message_of;
@@ -151,4 +151,4 @@ TEST(Linear, RefusesToBeBuiltWithoutChannels) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::linear_test

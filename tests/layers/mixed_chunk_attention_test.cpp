@@ -4,7 +4,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::mixed_chunk_attention_test {
 namespace {
 
 using test::is_untouched;
@@ -344,4 +344,4 @@ TEST(MixedChunkAttention, RefusesStatesOfOtherLayersAndLeavesThemUnchanged) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::mixed_chunk_attention_test

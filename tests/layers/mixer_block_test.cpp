@@ -7,7 +7,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::mixer_block_test {
 namespace {
 
 using test::message_of;
@@ -221,4 +221,4 @@ TEST(MixerBlock, StochasticDepthDropsBranchesOfWholeSequences) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::mixer_block_test

@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::norm_test {
 namespace {
 
 using test::message_of;
@@ -113,4 +113,4 @@ TEST(Norm, RefusesToBeBuiltWithoutChannelsOrWithANegativeEps) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::norm_test

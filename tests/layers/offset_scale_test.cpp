@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::offset_scale_test {
 namespace {
 
 using test::near;
@@ -110,4 +110,4 @@ TEST(OffsetScale, StartsSmallWithoutOffset) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::offset_scale_test

@@ -3,7 +3,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::patch_embedding_test {
 namespace {
 
 using test::message_of;
@@ -127,4 +127,4 @@ TEST(PatchEmbedding, RefusesToBeBuiltWherePatchesDoNotTileTheImage) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::patch_embedding_test

@@ -4,7 +4,7 @@
 
 #include "literal_attention.hpp"
 
-namespace gated {
+namespace gated::relative_bias_test {
 namespace {
 
 using test::refuses;
@@ -60,4 +60,4 @@ TEST(RelativeBias, RefusesMorePositionsThanAToeplitzBiasHolds) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::relative_bias_test

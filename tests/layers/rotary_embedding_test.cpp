@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::rotary_embedding_test {
 namespace {
 
 using test::near;
@@ -131,4 +131,4 @@ TEST(RotaryEmbedding, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::rotary_embedding_test

@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::series_mixer_block_test {
 namespace {
 
 using test::message_of;
@@ -79,4 +79,4 @@ TEST(SeriesMixerBlock, RefusesOtherNumbersOfPatches) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::series_mixer_block_test

@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::sinusoid_position_test {
 namespace {
 
 using test::near;
@@ -141,4 +141,4 @@ TEST(SinusoidPosition, TrainsItsScaleOnly) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::sinusoid_position_test

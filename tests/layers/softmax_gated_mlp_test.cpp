@@ -6,7 +6,7 @@
 
 // SoftmaxGatedFeedForward and SoftmaxGatedTokenMlp, which is the same over tokens.
 
-namespace gated {
+namespace gated::softmax_gated_mlp_test {
 namespace {
 
 using test::message_of;
@@ -123,4 +123,4 @@ TEST(SoftmaxGatedMlps, RefuseOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::softmax_gated_mlp_test

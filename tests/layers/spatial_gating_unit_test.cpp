@@ -3,7 +3,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::spatial_gating_unit_test {
 namespace {
 
 using test::message_of;
@@ -260,4 +260,4 @@ TEST(SpatialGatingUnit, RefusesToBeBuiltFromChannelsThatDoNotSplit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::spatial_gating_unit_test

@@ -4,7 +4,7 @@
 #include "tests/ops/fourier_numbers.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::spatial_projection_test {
 namespace {
 
 using test::message_of;
@@ -501,4 +501,4 @@ TEST(SpatialProjection, RefusesMasksThatDoNotFitBeforeChangingAnything) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::spatial_projection_test

@@ -7,7 +7,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::synthesizer_attention_test {
 namespace {
 
 using test::message_of;
@@ -202,4 +202,4 @@ TEST(SynthesizerAttention, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::synthesizer_attention_test

@@ -3,7 +3,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::tiny_attention_test {
 namespace {
 
 using test::message_of;
@@ -123,4 +123,4 @@ TEST(TinyAttention, RefusesToBeBuiltWithoutWidth) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::tiny_attention_test

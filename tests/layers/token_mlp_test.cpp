@@ -6,7 +6,7 @@
 
 // TokenMlp and TokenGlu, which differ in the gate alone.
 
-namespace gated {
+namespace gated::token_mlp_test {
 namespace {
 
 using test::message_of;
@@ -130,4 +130,4 @@ TEST(TokenMlp, RefusesRaggedBatchesAndOtherLengthsWithAHint) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::token_mlp_test

@@ -3,7 +3,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::transformer_block_test {
 namespace {
 
 using test::is_untouched;
@@ -291,4 +291,4 @@ TEST(TransformerBlock, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::transformer_block_test

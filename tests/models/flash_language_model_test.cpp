@@ -7,7 +7,7 @@
 
 // What is particular to FLASH as a language model. What any language model does is in language_model_test.cpp.
 
-namespace gated {
+namespace gated::flash_language_model_test {
 namespace {
 
 using test::allocations_during;
@@ -220,4 +220,4 @@ TEST(FlashLanguageModel, RefusesTheStatesOfOthers) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::flash_language_model_test

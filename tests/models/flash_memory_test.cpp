@@ -3,9 +3,8 @@
 #include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
 
+namespace gated::flash_memory_test {
 namespace {
-
-using namespace gated;
 
 /// The bytes of scratch after some forwards of one sequence of `length` tokens.
 double scratch_bytes(const Flash<float>& model, Index length, int threads, int repeats = 1) {
@@ -45,3 +44,4 @@ TEST(FlashMemory, IsDecidedByShapeWhicheverThreadTakesAChunk) {
 }
 
 }  // namespace
+}  // namespace gated::flash_memory_test

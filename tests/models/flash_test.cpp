@@ -7,7 +7,7 @@
 
 // What is particular to a stack of FLASH layers. What any stack does is in stack_test.cpp.
 
-namespace gated {
+namespace gated::flash_test {
 namespace {
 
 using test::is_untouched;
@@ -167,4 +167,4 @@ TEST(Flash, RefusesStatesOfOtherModelsAndLeavesThemUnchanged) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::flash_test

@@ -10,7 +10,7 @@
 // What is particular to FNet: its sizes, positions, projection and pooler. What any language model does is in
 // language_model_test.cpp, and that the numbers are Hugging Face's in check_parity.
 
-namespace gated {
+namespace gated::fnet_test {
 namespace {
 
 using test::near;
@@ -130,4 +130,4 @@ TEST(Fnet, RefusesWhatItCannotServe) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::fnet_test

@@ -8,7 +8,7 @@
 // What is particular to GAU as an encoder: its presets, padding and segments. What any language model does is in
 // language_model_test.cpp.
 
-namespace gated {
+namespace gated::gau_encoder_test {
 namespace {
 
 using test::is_untouched;
@@ -213,4 +213,4 @@ TEST(GauEncoder, StreamsIfItsScoresAreThoseOfACausalUnit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::gau_encoder_test

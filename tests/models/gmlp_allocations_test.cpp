@@ -5,7 +5,7 @@
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::gmlp_allocations_test {
 namespace {
 
 using test::allocations_during;
@@ -130,4 +130,4 @@ TEST(Allocations, AWarmLanguageModelNeedsNoneForBatchesPrefillsAndSteps) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::gmlp_allocations_test

@@ -6,7 +6,7 @@
 
 // What is particular to gMLP as a language model. What any language model does is in language_model_test.cpp.
 
-namespace gated {
+namespace gated::gmlp_language_model_test {
 namespace {
 
 using test::message_of;
@@ -91,4 +91,4 @@ TEST(GmlpLanguageModel, RewindsToAnyTokenThatItHasSeen) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::gmlp_language_model_test

@@ -7,7 +7,7 @@
 
 // What is particular to a stack of gMLP blocks. What any stack does is in stack_test.cpp.
 
-namespace gated {
+namespace gated::gmlp_test {
 namespace {
 
 using test::message_of;
@@ -199,4 +199,4 @@ TEST(Gmlp, RefusesAStateOfAnotherModel) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::gmlp_test

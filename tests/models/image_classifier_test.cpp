@@ -9,7 +9,7 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-namespace gated {
+namespace gated::image_classifier_test {
 namespace {
 
 using test::allocations_during;
@@ -363,4 +363,4 @@ TEST(GmlpImageClassifier, SaysHowManyValuesItWillHave) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::image_classifier_test

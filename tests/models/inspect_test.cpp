@@ -7,7 +7,7 @@
 #include "gated/models/gmlp.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::inspect_test {
 namespace {
 
 /// A projection of any form whose parameters are all random.
@@ -142,4 +142,4 @@ TEST(PatchWeight, RefusalsSayWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::inspect_test

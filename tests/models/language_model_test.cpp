@@ -10,7 +10,7 @@
 // What a language model does, whatever its trunk is made of. What is particular to one trunk is in
 // gmlp_language_model_test.cpp, flash_language_model_test.cpp and gau_encoder_test.cpp.
 
-namespace gated {
+namespace gated::language_model_test {
 namespace {
 
 using test::allocations_during;
@@ -588,4 +588,4 @@ TYPED_TEST(LanguageModelOf, RefusesToStreamUnlessItIsCausal) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::language_model_test

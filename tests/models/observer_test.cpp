@@ -10,7 +10,7 @@
 
 // What an observer sees of a model: every layer under its own path, once.
 
-namespace gated {
+namespace gated::observer_test {
 namespace {
 
 using test::random_layer;
@@ -334,4 +334,4 @@ TEST(Observer, SeesProjectionsBeforeWhatIsFusedIntoThem) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::observer_test

@@ -3,7 +3,7 @@
 #include "gated/core/summary.hpp"
 #include "gated/models/presets.hpp"
 
-namespace gated {
+namespace gated::parameter_counts_test {
 namespace {
 
 template <class Model>
@@ -163,4 +163,4 @@ TEST(Summary, OfAPresetListsEveryParameterAndTheTotal) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::parameter_counts_test

@@ -7,7 +7,7 @@
 #include "tests/core/allocations.hpp"
 #include "tests/layers/literal.hpp"
 
-namespace gated {
+namespace gated::prepare_test {
 namespace {
 
 using test::random_matrix;
@@ -253,4 +253,4 @@ TEST(Prepare, AWarmStepAllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::prepare_test

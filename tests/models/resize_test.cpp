@@ -11,7 +11,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/layers/literal.hpp"
 
-namespace gated {
+namespace gated::resize_test {
 namespace {
 
 using test::message_of;
@@ -597,4 +597,4 @@ TEST(ResizeLength, RefusalsSayWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::resize_test

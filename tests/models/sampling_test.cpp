@@ -9,7 +9,7 @@
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::sampling_test {
 namespace {
 
 using test::message_of;
@@ -296,4 +296,4 @@ TEST(Sampling, ListsItsSettings) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::sampling_test

@@ -10,7 +10,7 @@
 // What any stack of blocks does, for blocks of every kind and for one of the tests' own. What is particular to one kind is in
 // gmlp_test.cpp and flash_test.cpp.
 
-namespace gated {
+namespace gated::stack_test {
 namespace {
 
 using test::allocations_during;
@@ -642,4 +642,4 @@ TYPED_TEST(StackOf, RefusesAStateOfAnotherDepth) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::stack_test

@@ -7,7 +7,7 @@
 
 // Every causal layer and model streams through one interface: start(), extend(x, state, y, workspace), state.position().
 
-namespace gated {
+namespace gated::streaming_test {
 namespace {
 
 using test::random_layer;
@@ -93,4 +93,4 @@ TEST(Streaming, HasTheSameForTheLayersInsideOfThem) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::streaming_test

@@ -3,7 +3,7 @@
 #include "tests/layers/literal.hpp"
 #include "tests/promises.hpp"
 
-namespace gated {
+namespace gated::tiny_time_mixer_test {
 namespace {
 
 using test::message_of;
@@ -279,4 +279,4 @@ TEST(TinyTimeMixer, RefusesOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::tiny_time_mixer_test

@@ -6,7 +6,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::top_k_test {
 namespace {
 
 std::vector<Index> indices(const Matrix<float>& scores, Index k) {
@@ -38,4 +38,4 @@ TEST(TopK, RefuseWhatIsNoRow) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::top_k_test

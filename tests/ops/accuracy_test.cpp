@@ -12,7 +12,7 @@
 /// Of the truth itself, where the function does not amplify an error of its argument. Elsewhere of the sum of the magnitudes of
 /// what the truth is put together from: of f(x) = x s(w(x)) these are |f|, and |x s'(w) w|, what a rounded w costs.
 
-namespace gated {
+namespace gated::accuracy_test {
 namespace {
 
 using Real = long double;
@@ -117,4 +117,4 @@ TYPED_TEST(AccuracyOf, Relu2) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::accuracy_test

@@ -10,7 +10,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/ops/on_vectors.hpp"
 
-namespace gated {
+namespace gated::activation_test {
 namespace {
 
 constexpr std::array every_activation = {
@@ -181,4 +181,4 @@ TEST(Activation, HasOneNameForEachValue) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::activation_test

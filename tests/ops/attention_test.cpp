@@ -7,7 +7,7 @@
 #include "gated/core/settings.hpp"
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::attention_test {
 namespace {
 
 using test::expect_op;
@@ -195,4 +195,4 @@ TEST(Attention, ShowsTheWeightsOfEachSequenceAndHead) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::attention_test

@@ -10,7 +10,7 @@
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::bf16_products_test {
 namespace {
 
 using test::random_matrix;
@@ -196,4 +196,4 @@ TEST(Bf16ProductElsewhere, IsAFloatProduct) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::bf16_products_test

@@ -7,7 +7,7 @@
 #include "gated/core/settings.hpp"
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::chunk_attention_test {
 namespace {
 
 using test::expect_op;
@@ -135,4 +135,4 @@ TEST(ChunkAttention, ShowsTheWeightsOfEachChunk) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::chunk_attention_test

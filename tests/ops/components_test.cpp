@@ -7,7 +7,7 @@
 #include "tests/ops/on_vectors.hpp"
 #include "tests/reference/components.hpp"
 
-namespace gated {
+namespace gated::components_test {
 namespace {
 
 template <class T>
@@ -75,4 +75,4 @@ TYPED_TEST(ComponentsIn, TokenShiftIsTheOriginal) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::components_test

@@ -8,7 +8,7 @@
 #include "gated/core/settings.hpp"
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::elementwise_test {
 namespace {
 
 using test::expect_op;
@@ -124,4 +124,4 @@ TEST(Elementwise, GatingSumsAndScalesAreOps) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::elementwise_test

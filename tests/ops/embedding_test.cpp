@@ -4,7 +4,7 @@
 
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::embedding_test {
 namespace {
 
 using test::expect_gradients;
@@ -62,4 +62,4 @@ TEST(AddEmbedding, AddsARowOfATableOrTheFirstWhereThereAreNoIds) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::embedding_test

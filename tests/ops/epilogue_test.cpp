@@ -11,7 +11,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/ops/on_vectors.hpp"
 
-namespace gated {
+namespace gated::epilogue_test {
 namespace {
 
 using test::random_matrix;
@@ -271,4 +271,4 @@ TYPED_TEST(EpilogueOf, RefusesMatricesOfAnotherShapeThanY) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::epilogue_test

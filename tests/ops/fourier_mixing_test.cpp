@@ -4,7 +4,7 @@
 #include "op.hpp"
 #include "tests/core/allocations.hpp"
 
-namespace gated {
+namespace gated::fourier_mixing_test {
 namespace {
 
 using test::random_matrix;
@@ -112,4 +112,4 @@ TEST(FourierMixing, AllocatesNothingWhenWarm) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::fourier_mixing_test

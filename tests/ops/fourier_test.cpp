@@ -4,7 +4,7 @@
 #include "op.hpp"
 #include "tests/core/allocations.hpp"
 
-namespace gated {
+namespace gated::fourier_test {
 namespace {
 
 using test::random_matrix;
@@ -165,4 +165,4 @@ TEST(Fourier, RefusesPartsOfDifferentShapes) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::fourier_test

@@ -7,7 +7,7 @@
 #include "gated/ops/product.hpp"
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::fused_test {
 namespace {
 
 using test::expect_op;
@@ -222,4 +222,4 @@ TEST(JoinResidual, TakesGradientsBackThroughWhatItDropped) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::fused_test

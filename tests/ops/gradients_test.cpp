@@ -5,7 +5,7 @@
 #include "gated/train/tape.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::gradients_test {
 namespace {
 
 using test::random_matrix;
@@ -138,4 +138,4 @@ TEST(AddColumnSums, AreAsExactForManyRowsAsForAFew) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::gradients_test

@@ -8,7 +8,7 @@
 #include "gated/models/prepare.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::kernel_form_test {
 namespace {
 
 std::string_view name_of(KernelForm form) { return names_of(form)[static_cast<std::size_t>(form)].second; }
@@ -69,4 +69,4 @@ TEST_F(KernelFormTest, WeightsPreparedInOneFormServeInAnother) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::kernel_form_test

@@ -2,7 +2,7 @@
 
 #include "op.hpp"
 
-namespace gated {
+namespace gated::long_convolution_test {
 namespace {
 
 using test::random_matrix;
@@ -94,4 +94,4 @@ TEST(LongConvolution, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::long_convolution_test

@@ -11,7 +11,7 @@
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::matmul_test {
 namespace {
 
 using test::random_matrix;
@@ -431,4 +431,4 @@ TEST(Matmul, CodesThatWerePackedForOtherKernelsAreRefused) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::matmul_test

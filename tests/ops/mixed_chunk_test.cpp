@@ -7,7 +7,7 @@
 #include "gated/core/settings.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::mixed_chunk_test {
 namespace {
 
 using test::random_matrix;
@@ -153,4 +153,4 @@ TEST(Remember, AddsToWhatIsRememberedOrBeginsAnew) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::mixed_chunk_test

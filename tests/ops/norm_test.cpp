@@ -11,7 +11,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/train/gradients.hpp"
 
-namespace gated {
+namespace gated::norm_test {
 namespace {
 
 using test::random_matrix;
@@ -251,4 +251,4 @@ TEST(NormaliseBackward, GradientsAreThoseOfEveryForm) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::norm_test

@@ -7,7 +7,7 @@
 #include "gated/ops/select_rows.hpp"
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::pool_test {
 namespace {
 
 template <class T>
@@ -193,4 +193,4 @@ TEST(SelectRows, TakesThemInTheirOrderAndAddsTheirGradients) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::pool_test

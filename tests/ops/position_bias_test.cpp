@@ -6,7 +6,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::position_bias_test {
 namespace {
 
 using test::close;
@@ -101,4 +101,4 @@ TYPED_TEST(SinusoidOf, AddsSinesBesideCosines) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::position_bias_test

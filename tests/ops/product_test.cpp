@@ -5,7 +5,7 @@
 #include "gated/core/layer.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::product_test {
 namespace {
 
 using test::random_matrix;
@@ -75,4 +75,4 @@ TYPED_TEST(ProductOf, RefusesSizesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::product_test

@@ -5,7 +5,7 @@
 #include "gated/core/settings.hpp"
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::rotary_test {
 namespace {
 
 using test::close;
@@ -183,4 +183,4 @@ TEST(Angles, AreExactAtAnyPositionAndTheSameWhereverTheyStart) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::rotary_test

@@ -6,7 +6,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::row_loops_test {
 namespace {
 
 TEST(ForEachRow, VisitsEachRowOnce) {
@@ -28,4 +28,4 @@ TEST(SumOfRow, AddsEachVectorOnce) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::row_loops_test

@@ -9,7 +9,7 @@
 #include "gated/core/settings.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::scores_test {
 namespace {
 
 using test::random_matrix;
@@ -327,4 +327,4 @@ TYPED_TEST(ScoresOf, MaskedSoftmaxIgnoresWhatHiddenColumnsHold) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::scores_test

@@ -8,7 +8,7 @@
 #include "gated/ops/elementwise.hpp"
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::series_scaling_test {
 namespace {
 
 using test::random_matrix;
@@ -149,4 +149,4 @@ TEST(ScaleSeries, RefusesOtherMasks) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::series_scaling_test

@@ -8,7 +8,7 @@
 
 // Ops that move numbers of time series, and reread().
 
-namespace gated {
+namespace gated::series_test {
 namespace {
 
 using test::random_matrix;
@@ -173,4 +173,4 @@ TEST(Reread, CopiesWhereRowsDoNotFollowEachOther) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::series_test

@@ -8,7 +8,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::simd_test {
 namespace {
 
 template <class T>
@@ -172,4 +172,4 @@ TYPED_TEST(SimdOf, CoversARowVectorByVector) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::simd_test

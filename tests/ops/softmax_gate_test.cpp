@@ -7,7 +7,7 @@
 
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::softmax_gate_test {
 namespace {
 
 using test::random_matrix;
@@ -139,4 +139,4 @@ TEST(SoftmaxGate, RefusesOtherShapes) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::softmax_gate_test

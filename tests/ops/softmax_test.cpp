@@ -7,7 +7,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::softmax_test {
 namespace {
 
 using test::random_matrix;
@@ -150,4 +150,4 @@ TYPED_TEST(SoftmaxOf, GivesARowTheSameBitsWhereverItStands) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::softmax_test

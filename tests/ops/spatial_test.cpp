@@ -7,7 +7,7 @@
 #include "gated/core/settings.hpp"
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::spatial_test {
 namespace {
 
 using test::expect_op;
@@ -239,4 +239,4 @@ TYPED_TEST(SpatialOf, LetsNothingOfALaterTokenIntoACausalRow) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::spatial_test

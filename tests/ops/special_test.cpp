@@ -10,7 +10,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/ops/sweep.hpp"
 
-namespace gated {
+namespace gated::special_test {
 namespace {
 
 constexpr auto vector_exp = [](auto x) { return exp_of_negative(x); };
@@ -91,4 +91,4 @@ TYPED_TEST(SpecialOf, LogisticStaysWithinZeroAndOne) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::special_test

@@ -6,7 +6,7 @@
 
 #include "tests/ops/op.hpp"
 
-namespace gated {
+namespace gated::token_shift_test {
 namespace {
 
 /// Each number names its place: 10 · (token + 1) + channel.
@@ -144,4 +144,4 @@ TEST(ShiftFirstHalf, MovesTheFirstHalfOneTokenOnAndStreams) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::token_shift_test

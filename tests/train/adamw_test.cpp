@@ -10,7 +10,7 @@
 #include "tests/train/adamw_reference.hpp"
 #include "tests/train/kinds.hpp"
 
-namespace gated {
+namespace gated::adamw_test {
 namespace {
 
 using test::Kinds;
@@ -231,4 +231,4 @@ TEST(AdamW, GivesTheSameBitsForAnyNumberOfThreadsAndAnyPlace) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::adamw_test

@@ -9,7 +9,7 @@
 #include "tests/train/adamw_reference.hpp"
 #include "tests/train/kinds.hpp"
 
-namespace gated {
+namespace gated::clip_test {
 namespace {
 
 using test::Kinds;
@@ -121,4 +121,4 @@ TEST(FirstNonfinite, NamesTheParameterAndTheIndex) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::clip_test

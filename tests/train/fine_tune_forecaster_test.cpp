@@ -8,7 +8,7 @@
 
 // Fine-tuning as IBM does it: the backbone frozen, by a parameter group.
 
-namespace gated {
+namespace gated::fine_tune_forecaster_test {
 namespace {
 
 using Model = TinyTimeMixer<double>;
@@ -52,4 +52,4 @@ TEST(FineTuning, OfAForecasterLeavesAFrozenBackboneAsItIs) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::fine_tune_forecaster_test

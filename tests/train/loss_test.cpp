@@ -4,7 +4,7 @@
 
 #include "tests/train/gradients.hpp"
 
-namespace gated {
+namespace gated::loss_test {
 namespace {
 
 using test::random_matrix;
@@ -140,4 +140,4 @@ TEST(CrossEntropy, RefusesTargetsThatDoNotExist) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::loss_test

@@ -6,7 +6,7 @@
 #include "gated/train/recording.hpp"
 #include "tests/train/gradients.hpp"
 
-namespace gated {
+namespace gated::masked_tokens_test {
 namespace {
 
 using test::message_of;
@@ -127,4 +127,4 @@ TEST(RecordRows, GivesTheRowsOfAllLogitsAndTheirGradients) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::masked_tokens_test

@@ -5,7 +5,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/train/kinds.hpp"
 
-namespace gated {
+namespace gated::moving_average_test {
 namespace {
 
 using test::Kinds;
@@ -77,4 +77,4 @@ TEST(MovingAverage, RefusesNonsenseAndChangesNothing) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::moving_average_test

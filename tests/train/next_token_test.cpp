@@ -7,7 +7,7 @@
 #include "gated/train/recording.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::next_token_test {
 namespace {
 
 using test::message_of;
@@ -94,4 +94,4 @@ TEST(NextTokenTargets, AModelIsCausalIfNoOutputDependsOnALaterToken) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::next_token_test

@@ -6,7 +6,7 @@
 
 /// Dropout and stochastic depth.
 
-namespace gated {
+namespace gated::noise_test {
 namespace {
 
 using test::expect_gradients;
@@ -224,4 +224,4 @@ TEST(Noise, RatesOutsideOfTheirRangeAreRefused) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::noise_test

@@ -7,7 +7,7 @@
 
 /// Derivatives of ops with every option at once; tests/ops has them one by one.
 
-namespace gated {
+namespace gated::op_gradients_test {
 namespace {
 
 using test::expect_gradients;
@@ -172,4 +172,4 @@ TEST(SpatialGradients, AcrossBlocksOfRows) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::op_gradients_test

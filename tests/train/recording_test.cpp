@@ -12,7 +12,7 @@
 
 /// What recording promises of whole models. tests/promises.hpp has it of single layers.
 
-namespace gated {
+namespace gated::recording_test {
 namespace {
 
 using test::expect_gradients;
@@ -671,4 +671,4 @@ TEST(Recording, KeepsNoTokensThatAreGoneWhenTheCallEnds) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::recording_test

@@ -8,7 +8,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/train/gradients.hpp"
 
-namespace gated {
+namespace gated::regression_loss_test {
 namespace {
 
 using test::message_of;
@@ -93,4 +93,4 @@ TEST(RegressionLoss, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::regression_loss_test

@@ -4,7 +4,7 @@
 
 #include "tests/core/numbers.hpp"
 
-namespace gated {
+namespace gated::schedule_test {
 namespace {
 
 constexpr std::array all_forms{ScheduleForm::constant, ScheduleForm::linear, ScheduleForm::cosine};
@@ -79,4 +79,4 @@ TEST(Schedule, RefusesNonsense) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::schedule_test

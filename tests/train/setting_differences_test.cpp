@@ -4,7 +4,7 @@
 
 #include "gated/models/gmlp_image_classifier.hpp"
 
-namespace gated {
+namespace gated::setting_differences_test {
 namespace {
 
 TEST(SettingDifferences, NamesWhatDiffersInsideOfNestedConfigurations) {
@@ -25,4 +25,4 @@ TEST(SettingDifferences, NamesWhatDiffersInsideOfNestedConfigurations) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::setting_differences_test

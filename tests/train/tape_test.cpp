@@ -10,7 +10,7 @@
 #include "gated/train/regression_loss.hpp"
 #include "tests/train/gradients.hpp"
 
-namespace gated {
+namespace gated::tape_test {
 namespace {
 
 using test::expect_gradients;
@@ -295,4 +295,4 @@ TEST(Tape, RefusesToJoinDifferentShapes) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::tape_test

@@ -17,7 +17,7 @@
 
 /// Ten training steps against PyTorch's: ten_steps_*.safetensors hold the start, the batches, and what ten_steps.py measured.
 
-namespace gated {
+namespace gated::ten_steps_test {
 namespace {
 
 class TenSteps {
@@ -139,4 +139,4 @@ TEST(TenSteps, OfACausalFlashAreThoseOfPyTorch) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::ten_steps_test

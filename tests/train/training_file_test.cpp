@@ -17,7 +17,7 @@
 #include <thread>
 #endif
 
-namespace gated {
+namespace gated::training_file_test {
 namespace {
 
 using test::expect_error;
@@ -223,4 +223,4 @@ TEST(TrainingFile, SurvivesBeingKilledAtAnyMoment) {
 #endif
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::training_file_test

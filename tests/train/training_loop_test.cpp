@@ -5,7 +5,7 @@
 
 /// Whole trainings: the loop that a user writes, on tasks that a model solves or does not.
 
-namespace gated {
+namespace gated::training_loop_test {
 namespace {
 
 /// Texts in which each token follows from the one before, in four batches that come round.
@@ -130,4 +130,4 @@ TEST(TrainingLoop, LabelsThatDoNotExistAreRefusedBeforeAnythingChanges) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::training_loop_test

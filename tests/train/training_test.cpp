@@ -10,7 +10,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/train/regression.hpp"
 
-namespace gated {
+namespace gated::training_test {
 namespace {
 
 using test::message_of;
@@ -299,4 +299,4 @@ TEST(ExpectSameRun, NamesWhatDiffersWithBothValues) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::training_test
