@@ -16,7 +16,7 @@ namespace gated {
 
 namespace detail {
 
-/// Where the large weights of a model of floats are read, if their file has them as the model would.
+/// Where large weights are read that a file has in the type of the model.
 enum class WeightPlace { packed, in_file };
 
 /// Packs a weight of a model that has it elsewhere straight from `file`, or refers to the file.
