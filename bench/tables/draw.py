@@ -173,13 +173,14 @@ def crossover(table, _):
 
 def weights(table, _):
     threads = sorted({n for q in table.values() for values in q.values() for n in values})
-    lines = ["| model | weights | MB |" + "".join(f" threads {n}: tokens/s | × float32 |" for n in threads),
-             "|---|---|---:|" + "---:|---:|" * len(threads)]
+    lines = ["| model | weights | MB |" + "".join(f" threads {n}: tokens/s | × float32 | of a plain read |" for n in threads),
+             "|---|---|---:|" + "---:|---:|---:|" * len(threads)]
     for name, q in table.items():
         for quantity in q:
             what, _, form = quantity.partition(" ")
             if what == "tokens/s":
-                speeds = "".join(f" {figure(q[quantity][n])} | {q['x ' + form][n]:.2f} |" for n in threads)
+                speeds = "".join(f" {figure(q[quantity][n])} | {q['x ' + form][n]:.2f} | {q['of-a-read ' + form][n]:.2f} |"
+                                 for n in threads)
                 lines.append(f"| {name} | {form} | {figure(q['MB ' + form][threads[0]])} |{speeds}")
     return "\n".join(lines) + "\n"
 
@@ -195,6 +196,16 @@ def products(table, _):
     return "\n".join(lines) + "\n"
 
 
+def opening(table, _):
+    columns = [("open, ms", "open ms"), ("first result, ms", "first ms"), ("a run, ms", "run ms"), ("memory at most, MB", "most MB"),
+               ("in the end its own, MB", "own MB"), ("of the file, MB", "file MB")]
+    lines = ["| opened by |" + "".join(f" {title} |" for title, _ in columns), "|---|" + "---:|" * len(columns)]
+    for name, q in table.items():
+        function, _, rest = name.partition(" ")
+        lines.append(f"| {f'`{function}` {rest}'.strip()} |" + "".join(f" {figure(q[quantity][1])} |" for _, quantity in columns))
+    return "\n".join(lines) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables")
@@ -206,7 +217,7 @@ def main():
         os.makedirs(folder, exist_ok=True)
     if plt is None:
         print("no matplotlib: the plots are left out (Debian, Ubuntu: python3-matplotlib)")
-    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products):
+    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, opening):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
                 file.write(draw(tables[draw.__name__], options.plots))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh bench/tables/run.sh [--quick] [--threads N] [table ...]: measures the tables of bench/README.md and draws the plots.
 #
-# The tables are lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products. They go to build/tables:
+# The tables are lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, opening. They go to build/tables:
 # tables.csv, <table>.md and, to be copied beside this script, <table>.png; those of a run which is quick, or of some tables only, to
 # build/tables/partial. --quick shows that everything works; its figures mean nothing.
 set -eu

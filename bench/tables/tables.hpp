@@ -110,6 +110,9 @@ void table_of_weights(const TableOptions&);
 /// Trunks with products in float and in bf16, by threads.
 void table_of_products(const TableOptions&);
 
+/// Ways to open a large model, with the time until it is there and has computed, and the memory that they take.
+void table_of_openings(const TableOptions&);
+
 /// The forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 

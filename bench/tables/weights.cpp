@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <list>
 
 #include "gated/models/prepare.hpp"
@@ -41,6 +42,49 @@ struct Steps {
   }
 };
 
+/// Reads as many bytes as the weights have, in tasks of 256 KiB: what steps cannot be faster than where memory decides.
+class Read {
+ public:
+  Read(std::size_t bytes, int threads)
+      : numbers_(std::max(bytes / (task_size * sizeof(float)), std::size_t{1}) * task_size),
+        sums_(numbers_.count() / task_size),
+        threads_(threads) {
+    std::fill_n(numbers_.data(), numbers_.count(), 1.0f);
+  }
+
+  /// The mean seconds of `times` passes, after one that is not counted.
+  double operator()(Index times) {
+    pass();
+    const double begin = seconds();
+    for (Index i = 0; i < times; ++i) {
+      pass();
+    }
+    return (seconds() - begin) / static_cast<double>(times);
+  }
+
+ private:
+  static constexpr std::size_t task_size = std::size_t{1} << 16;
+
+  void pass() {
+    gated::parallel_for(threads_, static_cast<Index>(sums_.size()), [&](Index task, Index) {
+      using V = gated::Simd<float>;
+      V parts[4] = {V(0.0f), V(0.0f), V(0.0f), V(0.0f)};
+      const float* const x = numbers_.data() + static_cast<std::size_t>(task) * task_size;
+      for (std::size_t i = 0; i < task_size; i += 4 * V::lane_count) {
+        GATED_UNROLL
+        for (unsigned k = 0; k < 4; ++k) {
+          parts[k] = parts[k] + V::load(x + i + k * V::lane_count);
+        }
+      }
+      sums_[static_cast<std::size_t>(task)] = (parts[0] + parts[1] + (parts[2] + parts[3])).sum();
+    });
+  }
+
+  gated::AlignedMemory<float> numbers_;
+  std::vector<float> sums_;
+  Threads threads_;
+};
+
 template <class Model>
 void measure(const TableOptions& options, const char* name, const typename Model::Config& config) {
   gated::Random random(1);
@@ -48,18 +92,22 @@ void measure(const TableOptions& options, const char* name, const typename Model
   const Index tokens = options.quick ? 2 : 32;
   for (const auto threads : thread_counts()) {
     std::list<Steps<Model>> steps;
+    std::list<Read> reads;
     std::vector<Measurement> measurements;
     for (const WeightFormat format : formats) {
       auto& one = steps.emplace_back(model, format, static_cast<int>(threads));
+      auto& read = reads.emplace_back(one.weights.bytes(), static_cast<int>(threads));
       measurements.push_back([&one, tokens] { return one(tokens); });
+      measurements.push_back([&read, tokens] { return read(tokens); });
     }
     const auto times = by_turns(options.quick ? 1 : 15, measurements);
-    for (std::size_t i = 0; i < times.size(); ++i) {
+    for (std::size_t i = 0; i < std::size(formats); ++i) {
       const auto of_format = [&](const char* what) {
         return std::string(what) + ' ' + std::string(gated::name_of(formats[i]));
       };
-      print_row("weights", name, threads, of_format("tokens/s"), 1 / median(times[i]));
-      print_row("weights", name, threads, of_format("x"), median(times[0]) / median(times[i]));
+      print_row("weights", name, threads, of_format("tokens/s"), 1 / median(times[2 * i]));
+      print_row("weights", name, threads, of_format("x"), median(times[0]) / median(times[2 * i]));
+      print_row("weights", name, threads, of_format("of-a-read"), median(times[2 * i + 1]) / median(times[2 * i]));
       print_row("weights", name, threads, of_format("MB"),
                 megabytes(std::next(steps.begin(), static_cast<int>(i))->weights.bytes()));
     }

@@ -152,16 +152,18 @@ TEST(WeightTensors, APreparedModelRefusesWhatItCannotDo) {
   const auto opened = load_prepared<Text>(path);
   Workspace<float> plain;
   const Sequences one = Sequences::single(9);
-  const std::string remedy = "is kept packed. Give the weights that load_prepared() made with this model to Workspace::use().";
+  const std::string remedy =
+      "is kept apart from the model. Give the weights that load_prepared() or load_mapped() made with it to Workspace::use().";
   EXPECT_TRUE(test::message_of<ArgumentError>([&] { (void)opened.model.forward(tokens, one, plain); }).ends_with(remedy));
   const Text copy = opened.model;
   Workspace<float> workspace;
   workspace.use(opened.weights);
   EXPECT_TRUE(test::message_of<ArgumentError>([&] { (void)copy.forward(tokens, one, workspace); }).ends_with(remedy));
   EXPECT_EQ(test::message_of<ArgumentError>([&] { save_model(opened.model, path); }),
-            "save_parameters: embedding.weight is kept packed, by load_prepared(). Save a model that load_model() opened.");
+            "save_parameters: embedding.weight is kept apart from the model, by load_prepared() or load_mapped(). Save a model "
+            "that load_model() opened.");
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(opened.model); }),
-            "prepare: embedding.weight is packed already, by load_prepared().");
+            "prepare: embedding.weight is kept apart from the model, by load_prepared() or load_mapped().");
   EXPECT_NO_THROW((void)load_model<Text>(path));  // the file is as it was
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,11 +13,11 @@
 #include "gated/core/weight_format.hpp"
 
 /// @file
-/// Weights in the order in which a product reads them.
+/// Weights in the order in which a product reads them, or where a file has them.
 
 namespace gated {
 
-/// One weight of rows × columns as products read it: in panels of `panel` rows.
+/// One weight of rows × columns as products read it: in panels of `panel` rows, or (panel 0) row by row in somebody's memory.
 ///
 /// A panel of numbers holds, column by column, one number for each of its rows. One of codes (see core/weight_format.hpp) is a
 /// SmallPanel, which starts a cache line.
@@ -28,6 +29,7 @@ struct PackedWeight {
 
   explicit operator bool() const { return data != nullptr; }
   bool is_small() const { return format != WeightFormat::float32; }
+  bool is_by_rows() const { return panel == 0; }
 
   /// The numbers of the panel that begins with row `first`.
   T* numbers(Index first = 0) const { return reinterpret_cast<T*>(data) + first * columns; }
@@ -59,6 +61,10 @@ struct PackedWeight {
 
   /// The numbers of a row.
   void read_row(Index row, T* to) const {
+    if (is_by_rows()) {
+      std::copy_n(numbers(row), columns, to);
+      return;
+    }
     if (!is_small()) {
       const T* const from = numbers(row / panel * panel) + row % panel;
       for (Index column = 0; column < columns; ++column) {
@@ -89,8 +95,9 @@ struct PackedWeight {
   std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
 };
 
-/// Copies of some weights, packed for products, found by the address of the original. Made by prepare(); given to
-/// Workspace::use(). A few numbers of each original are remembered, so that one which has changed since is noticed.
+/// Copies of some weights, packed for products, found by the address of the original; with load_mapped(), a file's own numbers.
+/// Made by prepare(); given to Workspace::use(). A few numbers of each original are remembered, so that one which has changed
+/// since is noticed.
 template <class T>
 class PreparedWeights {
  public:
@@ -105,12 +112,16 @@ class PreparedWeights {
   PackedWeight<T> add(const T* weight, WeightFormat format, Index rows, Index columns, Index panel, Index numbers = -1) {
     PackedWeight<T> packed{format, rows, columns, panel};
     packed.data = take(packed.bytes());
-    numbers = numbers < 0 ? rows * columns : numbers;
-    entries_.push_back({weight, numbers, packed, sample(weight, numbers)});
-    std::sort(entries_.begin(), entries_.end(),
-              [](const Entry& a, const Entry& b) { return std::less<>{}(a.weight, b.weight); });
+    insert(weight, numbers < 0 ? rows * columns : numbers, packed);
     return packed;
   }
+  /// The rows × columns matrix at `weight` is read at `from`, row by row, which must stay there: see keep().
+  void refer(const T* weight, const T* from, Index rows, Index columns) {
+    auto* const bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(from));  // which are only read
+    insert(weight, rows * columns, {WeightFormat::float32, rows, columns, 0, bytes});
+  }
+  /// Keeps `owner` alive, in whose memory weights lie.
+  void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
   /// The packed form of the rows × columns matrix at `weight`, in panels of `panel` rows, or one without data.
   /// Errors: ArgumentError if the original has changed, or only its codes are here, packed for other kernels.
@@ -120,7 +131,7 @@ class PreparedWeights {
       return {};
     }
     const PackedWeight<T>& packed = found->packed;
-    if (packed.panel != panel) {
+    if (packed.panel != panel && !packed.is_by_rows()) {
       require<ArgumentError>(!packed.is_small() && !is_elsewhere(*weight), "PreparedWeights: a weight of ", rows, " × ",
                              columns, " was packed for other kernels. Call prepare(), or open the file, after use_kernels().");
       return {};
@@ -139,7 +150,7 @@ class PreparedWeights {
     return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.packed.is_small(); });
   }
 
-  /// The matrices that were packed, and the bytes that they take.
+  /// The matrices that are here, and the bytes that packed ones take.
   std::size_t count() const { return entries_.size(); }
   std::size_t bytes() const { return size_; }
 
@@ -156,6 +167,12 @@ class PreparedWeights {
     const auto found = std::lower_bound(entries_.begin(), entries_.end(), weight,
                                         [](const Entry& e, const T* wanted) { return std::less<>{}(e.weight, wanted); });
     return found != entries_.end() && found->weight == weight ? &*found : nullptr;
+  }
+
+  void insert(const T* weight, Index numbers, const PackedWeight<T>& packed) {
+    entries_.push_back({weight, numbers, packed, sample(weight, numbers)});
+    std::sort(entries_.begin(), entries_.end(),
+              [](const Entry& a, const Entry& b) { return std::less<>{}(a.weight, b.weight); });
   }
 
   static Sample sample(const T* weight, Index size) {
@@ -179,7 +196,8 @@ class PreparedWeights {
 
   std::vector<Entry> entries_;  // by address
   std::vector<AlignedMemory<std::byte>> blocks_;
-  std::size_t free_ = 0;  // of the last block
+  std::shared_ptr<const void> owner_;  // of weights that are read elsewhere
+  std::size_t free_ = 0;               // of the last block
   std::size_t size_ = 0;
 };
 

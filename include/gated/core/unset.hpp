@@ -64,7 +64,7 @@ class HollowWeights {
 
 }  // namespace detail
 
-/// True for the first number of a weight that stands nowhere but in PreparedWeights: see load_prepared().
+/// True for the first number of a weight that stands nowhere but in PreparedWeights: see load_prepared(), load_mapped().
 template <class T>
 bool is_elsewhere(const T& value) {
   return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::elsewhere_bits<T>;
@@ -113,9 +113,11 @@ void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
         "a Random or with initialize(), or assign to it.");
   }
   if constexpr (Run::records) {
-    raise_for(" is kept packed, and cannot be trained. Open the file by load_model().");
+    raise_for(" is kept apart from the model, and cannot be trained. Open the file by load_model().");
   } else if (const auto* const prepared = run.workspace().prepared(); prepared == nullptr || !prepared->holds(weight.data())) {
-    raise_for(" is kept packed. Give the weights that load_prepared() made with this model to Workspace::use().");
+    raise_for(
+        " is kept apart from the model. Give the weights that load_prepared() or load_mapped() made with it to "
+        "Workspace::use().");
   }
 }
 

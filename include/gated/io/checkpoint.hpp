@@ -97,9 +97,10 @@ void read_parameter(const SafetensorsFile& file, const NameMap& names, const Par
       codes_in(file, found->first, parts[i].part, parts[i].parts).read(to);
       continue;
     }
-    const auto bytes = found->second.bytes;
-    const std::size_t ours = bytes.size() / static_cast<std::size_t>(parts[i].parts);
-    convert<T>(found->second.dtype, bytes.subspan(static_cast<std::size_t>(parts[i].part) * ours, ours), to);
+    const std::size_t size_in_file = found->second.bytes.size() / static_cast<std::size_t>(parts[i].parts);
+    const auto bytes = found->second.bytes.subspan(static_cast<std::size_t>(parts[i].part) * size_in_file, size_in_file);
+    convert<T>(found->second.dtype, bytes, to);
+    file.release(bytes);
   }
 }
 
@@ -129,7 +130,7 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
 /// applies to are stored so instead (io/weight_tensors.hpp), in a half or a quarter of the bytes. `metadata` are texts of the
 /// caller's choice; those that load_model() needs, save_model() writes. The file is written completely or not at all.
 /// Errors: ArgumentError if a value is too large for `dtype` or, in a small format, not finite, if two parameters get one name,
-/// or if the model's weights are kept packed (load_prepared()); FileError if the file cannot be written.
+/// or if the model's weights are kept apart (load_prepared(), load_mapped()); FileError if the file cannot be written.
 /// Cost: nothing but the header is copied, unless a type differs from the model's.
 template <class Model>
 void save_parameters(const Model& model, const std::filesystem::path& path,
@@ -147,8 +148,9 @@ void save_parameters(const Model& model, const std::filesystem::path& path,
       [&](const ParameterInfo& info, auto values) {
         using T = std::remove_const_t<typename decltype(values)::value_type>;
         detail::expect_format<T>("save_parameters", weights);
-        require<ArgumentError>(values.empty() || !is_elsewhere(values.front()), "save_parameters: ", info.path(),
-                               " is kept packed, by load_prepared(). Save a model that load_model() opened.");
+        require<ArgumentError>(
+            values.empty() || !is_elsewhere(values.front()), "save_parameters: ", info.path(),
+            " is kept apart from the model, by load_prepared() or load_mapped(). Save a model that load_model() opened.");
         auto parts = names.parts_in_file(info.path(), info.shape);
         const auto store = [&](Dtype stored, std::span<const std::byte> bytes) {
           const std::size_t size = bytes.size() / parts.size();

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -41,6 +42,17 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path) { open(path); }
 
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
+
+  /// Gives back the memory of `bytes`, a part of bytes(): their pages are read anew when they are touched again.
+  void release([[maybe_unused]] std::span<const std::byte> bytes) const {
+#if GATED_HAS_MMAP && defined(MADV_DONTNEED)
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto start = reinterpret_cast<std::uintptr_t>(bytes.data()), end = (start + bytes.size()) / page * page;
+    if (const std::uintptr_t first = (start + page - 1) / page * page; first < end) {
+      ::madvise(const_cast<std::byte*>(bytes.data()) + (first - start), end - first, MADV_DONTNEED);  // failing is no error
+    }
+#endif
+  }
 
  private:
   [[noreturn]] static void fail(const std::filesystem::path& path, const char* what, int error) {

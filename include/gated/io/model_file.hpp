@@ -87,7 +87,7 @@ void expect_affordable(const SafetensorsFile& file, const typename Model::Config
 ///
 /// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. FileError also, before any of it is
 /// built, for a model that is far larger than the file.
-/// Cost: one pass over the file.
+/// Cost: one pass over the file. Memory for the model and, while it loads, for one tensor of the mapped file.
 template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);

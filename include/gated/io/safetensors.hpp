@@ -84,6 +84,13 @@ class SafetensorsFile {
     convert<T>(entry.dtype, entry.bytes, out);
   }
 
+  /// Gives back the memory of `bytes`, a part of a tensor, if the file is mapped; they can be read again.
+  void release(std::span<const std::byte> bytes) const {
+    if (file_) {
+      file_->release(bytes);
+    }
+  }
+
   /// The values of tensor `name` as a vector.
   template <detail::Readable T>
   std::vector<T> read(std::string_view name) const {

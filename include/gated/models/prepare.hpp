@@ -73,7 +73,7 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
           return;
         }
         require<ArgumentError>(!is_elsewhere(values.front()), "prepare: ", info.path(),
-                               " is packed already, by load_prepared().");
+                               " is kept apart from the model, by load_prepared() or load_mapped().");
         const Index rows = info.shape[0], columns = info.shape.count() / rows;
         if constexpr (std::is_same_v<T, float>) {
           if (format != WeightFormat::float32) {

@@ -16,13 +16,14 @@ namespace detail::gemm {
 
 /// multiply() with factors in bf16, unless a is a triangle: what that hides would join in pairs.
 /// Cost: one pass over a besides; scratch of a in bf16 and, per thread, of a panel of b.
-inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
+inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {
   if (bf16_kernels() == nullptr || a.diagonal >= 0 || a.upper >= 0) {
     return false;
   }
   const Bf16Kernels& kernels = *bf16_kernels();
   const ProductKernels<float>& in_float = product_kernels<float>();
+  Operand<float> b = second;
   const Index panel_columns = in_float.panel_columns, tile_rows = kernels.tiles.front().rows, pairs = (b.rows + 1) / 2;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(a, b, workspace.threads());

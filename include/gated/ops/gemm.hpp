@@ -70,15 +70,15 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threa
 /// Computes a · b and hands each tile to `finish`. Work is divided into blocks of rows × panels. With `wanted` ≥ 0 only the
 /// columns up to `wanted` + i of row i are asked for: tiles that lie beyond are neither computed nor handed on.
 template <class T>
-void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T>& finish, Workspace<T>& workspace,
+void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunction<T>& finish, Workspace<T>& workspace,
               Index wanted = -1) {
   if (const auto* const engine = workspace.product_engine();
-      engine != nullptr && engine->multiply(given, b, finish, workspace, wanted)) {
+      engine != nullptr && engine->multiply(given, second, finish, workspace, wanted)) {
     return;
   }
   const ProductKernels<T>& kernels = product_kernels<T>();
   const Index tile_height = kernels.tile_rows, panel_columns = kernels.panel_columns;
-  Operand<T> a = given;
+  Operand<T> a = given, b = second;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(a, b, workspace.threads());
   const Index packed_size = panel_columns * std::max<Index>(b.rows, 1);
@@ -93,7 +93,8 @@ void multiply(const Operand<T>& given, const Operand<T>& b, const TileFunction<T
   } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && b.columns > 3 * panel_columns) {
     a = spread_rows(a, workspace, threads);
   }
-  // A weight that prepare() has packed is read from there, and a panel that would be used once only where it lies.
+  // A weight that prepare() has packed, or that lies in a file, is read from there, and a panel that would be used once only
+  // where it lies.
   const auto prepared = prepared_form(b, workspace);
   const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared && !b.map;
 

@@ -64,12 +64,18 @@ Index thread_scratch(Index depth) {
 /// `row`, and so of all rows before it.
 inline bool is_unwanted(Index wanted, Index column, Index row) { return wanted >= 0 && column > wanted + row; }
 
-/// The weight b as prepare() has packed it, or one without data.
+/// The weight b as prepare() has packed it, or one without data. One that lies row by row elsewhere takes the place of b.
 template <class T>
-PackedWeight<T> prepared_form(const Operand<T>& b, const Workspace<T>& workspace) {
-  return workspace.prepared() != nullptr && b.row_stride == 1 && b.column_stride == b.rows
-             ? workspace.prepared()->find(b.data, b.columns, b.rows, product_kernels<T>().panel_columns)
-             : PackedWeight<T>();
+PackedWeight<T> prepared_form(Operand<T>& b, const Workspace<T>& workspace) {
+  if (workspace.prepared() == nullptr || b.row_stride != 1 || b.column_stride != b.rows) {
+    return {};
+  }
+  const PackedWeight<T> found = workspace.prepared()->find(b.data, b.columns, b.rows, product_kernels<T>().panel_columns);
+  if (found && found.is_by_rows()) {
+    b.data = found.numbers();
+    return {};
+  }
+  return found;
 }
 
 }  // namespace detail::gemm

@@ -20,6 +20,9 @@ EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, 
     }
   }
   for (Index k = 0; k < depth; ++k) {
+    if constexpr (Rows == 1 && Panels == 1) {
+      fetch_ahead<Index{sizeof(Simd<T>)} * 2>(panel);
+    }
     Simd<T> b[vectors];
     GATED_UNROLL
     for (unsigned j = 0; j < vectors; ++j) {
