@@ -127,6 +127,32 @@ TYPED_TEST(EpilogueOf, EveryCombinationOfItsFieldsIsTheFormula) {
   }
 }
 
+TYPED_TEST(EpilogueOf, KeepsTheSlopeInPlaceOfTheSumWhereItIsAskedFor) {
+  using T = TypeParam;
+  constexpr auto tolerance = 32 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  for (const unsigned fields :
+       {activation | kept, activation | bias | kept, activation | bias | residual | kept, all & ~gate}) {
+    for (const Activation act : {Activation::gelu, Activation::silu, Activation::tanh}) {
+      this->z.setConstant(-7);
+      Epilogue<T> epilogue = this->with(fields, act);
+      const Matrix<T> plain = this->product(epilogue);
+      epilogue.keeps_slope = true;
+      ASSERT_TRUE(same_bits(this->product(epilogue), plain)) << "fields " << fields;
+      for (Index i = 0; i < this->rows; ++i) {
+        for (Index j = 0; j < this->columns; ++j) {
+          const auto e = this->expected(fields, act, i, j);
+          const double slope =
+              with_activation(act, [&](auto f) { return test::on_scalar([&](auto v) { return f.derivative(v); }, e.z); });
+          ASSERT_NEAR(static_cast<double>(this->z(i + 1, j + 2)), slope, tolerance * (1 + e.size))
+              << name_of(act) << ", fields " << fields << " at " << i << ", " << j;
+        }
+      }
+      this->z.block(1, 2, this->rows, this->columns).setConstant(-7);
+      ASSERT_TRUE((this->z.array() == -7).all()) << "something around the kept matrix was written, fields " << fields;
+    }
+  }
+}
+
 TYPED_TEST(EpilogueOf, EveryActivationIsAppliedToTheSumAndNotToWhatComesAfter) {
   for (const auto& [act, name] : names_of(Activation{})) {
     for (const unsigned fields : {activation + 0U, activation | bias, activation | bias | gate, all + 0U}) {

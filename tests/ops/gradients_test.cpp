@@ -129,6 +129,21 @@ TEST(AddColumnSums, AreTheSumsOfEveryWidthAddedToWhatIsThere) {
   }
 }
 
+TEST(AssignAndAddColumnSums, AreBothOfThese) {
+  Workspace<float> workspace(Threads{2});
+  for (const Index columns : {Index{1}, Index{5}, Index{127}, Index{300}}) {
+    const Matrix<float> a = random_matrix<float>(70, columns, 1), b = random_matrix<float>(70, columns, 2);
+    const auto term = reader<float>(a) * reader<float>(b);
+    Matrix<float> y(70, columns), y_too = a;
+    Vector<float> sums = test::random_vector<float>(columns, 3), sums_too = sums;
+    assign<float>(y, workspace, term);
+    add_column_sums<float>(70, columns, sums.data(), workspace, term);
+    assign_and_add_column_sums<float>(y_too, workspace, reader<float>(y_too) * reader<float>(b), sums_too.data());  // in place
+    EXPECT_TRUE(same_bits(y_too, y)) << columns;
+    EXPECT_TRUE(same_bits(sums_too, sums)) << columns;
+  }
+}
+
 TEST(AddColumnSums, AreAsExactForManyRowsAsForAFew) {
   const Matrix<float> x = Matrix<float>::Constant(200000, 130, 0.1F);
   Vector<float> sums = Vector<float>::Zero(130);

@@ -105,11 +105,41 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopForEveryShapeAndTranspose) {
   }
 }
 
-TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneBlockOfRows) {
+TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneSlab) {
   using T = TypeParam;
-  const Matrix<T> a = random_matrix<T>(2053, 9, 3), b = random_matrix<T>(9, this->panel_width + 2, 4);
-  ASSERT_LT(detail::gemm::rows_per_block(a.rows(), this->tile_height), a.rows());
-  EXPECT_TRUE(is_product(this->product(a, b), a, b));
+  const Index rows = detail::gemm::slab_rows(Threads{1}) + 5, deep = detail::gemm::slab_bytes / 32;  // one panel is a slab
+  const Index wide = detail::gemm::slab_panels * this->panel_width;
+  for (const auto& [depth, columns] :
+       {std::pair{Index{9}, wide + this->panel_width + 3}, std::pair{deep, 2 * this->panel_width + 3}}) {
+    const Matrix<T> a = random_matrix<T>(rows, depth, 3), b = random_matrix<T>(depth, columns, 4), at = a.transpose();
+    const Matrix<T> plain = this->product(a, b), first = this->product(ConstView<T>(a.topRows(5)), b);
+    EXPECT_TRUE(is_product(plain, a, b)) << depth << " deep";
+    EXPECT_TRUE(same_bits(plain.topRows(5), first)) << depth << " deep: not as without slabs";
+    EXPECT_TRUE(same_bits(this->product(transposed(at), b), plain)) << depth << " deep, a transposed";
+  }
+  Workspace<T> shared(Threads{3});
+  const Matrix<T> a = random_matrix<T>(detail::gemm::slab_rows(shared.threads()) + 5, 9, 5);
+  const Matrix<T> b = random_matrix<T>(9, wide + this->panel_width + 3, 6);
+  Matrix<T> y(a.rows(), b.cols());
+  matmul(a, b, y, shared);
+  EXPECT_TRUE(same_bits(y, this->product(a, b)));
+}
+
+TYPED_TEST(MatmulOf, OfATriangleBeyondOneSlabEqualsTheProductWithItsZeros) {
+  using T = TypeParam;
+  const Index rows = detail::gemm::slab_rows(Threads{1}) + 5;
+  const Matrix<T> a = random_matrix<T>(rows, rows, 3).template triangularView<Eigen::Lower>(), at = a.transpose();
+  const Matrix<T> b = random_matrix<T>(rows, 2 * this->panel_width + 3, 4);
+  EXPECT_TRUE(same_bits(this->product(lower<T>(a, 0), b), this->product(a, b)));
+  EXPECT_TRUE(same_bits(this->product(lower<T>(a, 0).transposed(), b), this->product(at, b)));
+
+  Matrix<T> y = Matrix<T>::Zero(rows, rows);
+  const Matrix<T> square = this->product(a, at);
+  matmul(a, transposed(a), y, this->workspace, {.wanted = 0});
+  for (Index i = 0; i < rows; ++i) {
+    ASSERT_TRUE(same_bits(y.row(i).head(i + 1), square.row(i).head(i + 1))) << "row " << i;
+  }
+  EXPECT_TRUE((y.topRightCorner(2, 2).array() == T{0}).all()) << "what is not wanted was computed";
 }
 
 TYPED_TEST(MatmulOf, OfTwoByTwoIsAsByHand) {

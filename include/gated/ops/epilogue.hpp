@@ -27,6 +27,7 @@ struct Epilogue {
   Rows<const T> residual = {};                   ///< added at last
   const T* residual_scale = nullptr;             ///< per column, of the residual
   Rows<T> kept = {};                             ///< receives z, for a backward pass
+  bool keeps_slope = false;                      ///< kept receives activation'(z) in place of z
   Index wanted = -1;                             ///< ≥ 0: of row i only the columns up to wanted + i are asked for; what lies
                                                  ///< beyond them may be left as it is, and its product uncomputed
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "gated/ops/gradients.hpp"
 
 /// @file
@@ -30,6 +32,8 @@ struct Fused {
   bool is_plain() const { return !added && !keeps() && !residual; }
   /// What the backward pass through activation, gate and scale must know.
   bool keeps() const { return activation != Activation::identity || gate || factors() != nullptr; }
+  /// Of these, activation'(z) alone where nothing multiplies activation(z).
+  bool keeps_slope() const { return keeps() && !gate && factors() == nullptr; }
   const T* factors() const { return data_of(scale); }
   const T* residual_factors() const { return data_of(residual_scale); }
 
@@ -54,6 +58,7 @@ Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::R
   require<ArgumentError>(!fused.map, "Fused: map is given, expected none: only products over the tokens of a batch take it.");
   own.added = rows("added", fused.added);
   own.activation = fused.activation;
+  own.keeps_slope = fused.keeps_slope();
   own.gate = rows("gate", fused.gate);
   if (const T* const factors = fused.factors()) {
     require<ArgumentError>(!fused.gate, "Fused: gate and scale are both given, expected one of them.");
@@ -70,10 +75,13 @@ Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::R
 ///
 ///     ∂residual += ∂y ⊙ residual_scale     ∂residual_scale += Σ ∂y ⊙ residual     ∂gate += ∂y ⊙ act(z)
 ///     ∂z = ∂y ⊙ gate ⊙ act'(z)             ∂scale += Σ ∂y ⊙ act(z), in place of a gate
+///     ∂bias += Σ ∂z, if there is one
 ///
-/// `kept` holds z where fused.keeps(). Returns ∂z, in the memory of ∂y, which nobody reads afterwards.
+/// `kept` holds z where fused.keeps(), or act'(z) where fused.keeps_slope(). Returns ∂z, in the memory of ∂y, which nobody
+/// reads afterwards.
 template <class Back, class Run, class T = typename Back::Scalar>
-View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows y, typename Run::Rows kept) {
+View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows y, typename Run::Rows kept,
+                         T* bias_gradient = nullptr) {
   Workspace<T>& workspace = back.workspace();
   View<T> dz = back.last_gradient(y);
   const auto dy = reader<T>(dz);
@@ -88,7 +96,14 @@ View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows
       add_gradient<Back>(back, fused.residual, dz);
     }
   }
-  if (fused.keeps()) {
+  if (fused.keeps_slope()) {
+    const auto change = dy * reader<T>(back[kept]);
+    if (bias_gradient != nullptr) {
+      assign_and_add_column_sums<T>(dz, workspace, change, std::exchange(bias_gradient, nullptr));
+    } else {
+      assign<T>(dz, workspace, change);
+    }
+  } else if (fused.keeps()) {
     const auto z = reader<T>(back[kept]);
     const auto activation_slope = slope(fused.activation, z);
     if (const T* const scale = fused.factors()) {
@@ -96,8 +111,6 @@ View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows
         add_column_sums<T>(dz.rows(), dz.cols(), to, workspace, dy * value(fused.activation, z));
       }
       assign<T>(dz, workspace, dy * per_channel<T>(scale) * activation_slope);
-    } else if (!fused.gate) {
-      assign<T>(dz, workspace, dy * activation_slope);
     } else if (!back.wants_gradient(fused.gate)) {
       assign<T>(dz, workspace, dy * reader<T>(back[fused.gate]) * activation_slope);
     } else {
@@ -110,6 +123,9 @@ View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows
                                            gate.outerStride(), at(to.data(), to.outerStride()), to.outerStride(), adds));
       });
     }
+  }
+  if (bias_gradient != nullptr) {
+    add_column_sums<T>(dz, bias_gradient, workspace);
   }
   if (fused.added) {
     add_gradient<Back>(back, fused.added, dz);

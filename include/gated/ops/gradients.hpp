@@ -85,4 +85,15 @@ void add_column_sums(const ConstView<T>& x, T* to, const Workspace<T>& workspace
   add_column_sums<T>(x.rows(), x.cols(), to, workspace, reader<T>(x));
 }
 
+/// y = term, and to[j] += Σ_i y_ij as add_column_sums() sums them, in one pass.
+template <class T, Term A>
+void assign_and_add_column_sums(View<T> y, const Workspace<T>& workspace, const A& term, T* to) {
+  const Index step = GATED_KERNEL(columns_together<T>), tasks = (y.cols() + step - 1) / step;
+  parallel_for(y.size() < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
+    const Index first = task * step;
+    GATED_KERNEL(
+        assign_and_sum_columns<T>(term, y.rows(), first, std::min(y.cols() - first, step), y.data(), y.outerStride(), to));
+  });
+}
+
 }  // namespace gated

@@ -45,20 +45,23 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   const auto target = wanted ? back.target(x) : typename Back::Target{back[x], false};
   T* const dx = wanted ? const_cast<T*>(target.view.data()) : nullptr;
   const Index stride = target.view.outerStride();
+  T *const weight_gradient = back.gradient_of(norm.weight), *const bias_gradient = back.gradient_of(norm.bias);
+  const bool sums_up = weight_gradient != nullptr || bias_gradient != nullptr;
+  MatrixMap<T> sums =
+      workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // of each block
   for_each_block_of_rows(rows, workspace, [&, adds = !target.fresh](Index first, Index count) {  // while they are in cache
+    T* const own = sums_up ? &sums.coeffRef(first / rows_per_task, 0) : nullptr;
+    std::fill_n(own, sums_up ? 2 * channels : 0, T{0});
     GATED_KERNEL(normalise_backward_rows<T>(values.data() + first * values.outerStride(), values.outerStride(),
                                             dy.data() + first * dy.outerStride(), dy.outerStride(), count, channels, norm,
-                                            moments + first, dots + first, wanted ? dx + first * stride : nullptr, stride,
-                                            adds));
+                                            moments + first, dots + first, wanted ? dx + first * stride : nullptr, stride, adds,
+                                            own));
   });
-  if (T* const to = back.gradient_of(norm.weight)) {
-    constexpr Index step = sizeof(RowMoments<T>) / sizeof(T);
-    add_column_sums<T>(
-        rows, channels, to, workspace,
-        reader<T>(dy) * ((reader<T>(values) - per_row<T>(&moments->mean, step)) * per_row<T>(&moments->factor, step)));
+  if (weight_gradient != nullptr) {
+    add_column_sums<T>(sums.leftCols(channels), weight_gradient, workspace);
   }
-  if (T* const to = back.gradient_of(norm.bias)) {
-    add_column_sums<T>(dy, to, workspace);
+  if (bias_gradient != nullptr) {
+    add_column_sums<T>(sums.rightCols(channels), bias_gradient, workspace);
   }
   if (T* const to = back.gradient_of(norm.gain)) {
     for (Index i = 0; i < rows; ++i) {

@@ -31,11 +31,8 @@ typename Run::Rows product(Run& run, const typename Run::Rows& x, const Matrix<T
         epilogue.kept = run[kept];
       }
       run.push([x, y, kept, joined, &weight, &bias](auto& back) {
-        const View<T> dz = backward_through(back, joined, y, kept);
+        const View<T> dz = backward_through(back, joined, y, kept, back.gradient_of(bias.data()));
         add_parameter_product(back, weight, transposed(dz), back[x]);
-        if (T* const sums = back.gradient_of(bias.data())) {
-          add_column_sums<T>(dz, sums, back.workspace());
-        }
         add_gradient_product(back, x, dz, weight);
       });
     } else if (run.observed() && !joined.is_plain()) {

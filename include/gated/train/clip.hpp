@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 
+#include "gated/core/parallel.hpp"
 #include "gated/core/parameters.hpp"
 
 /// @file
@@ -15,30 +19,45 @@ namespace gated {
 
 namespace detail {
 
-/// Σ (factor · x)² over all parameters but constants, in double and in an order that depends on nothing but the model.
-template <class Model>
-double sum_of_squares(const Model& model, double factor) {
+/// Σ (factor · x)², in double.
+template <class T>
+double sum_of_squares(std::span<const T> values, double factor) {
   constexpr std::size_t lanes = 8;  // independent sums, which a compiler may keep in vectors
   std::array<double, lanes> sums{};
+  std::size_t i = 0;
+  for (; i + lanes <= values.size(); i += lanes) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const double x = factor * static_cast<double>(values[i + lane]);
+      sums[lane] += x * x;
+    }
+  }
+  for (std::size_t lane = 0; i < values.size(); ++i, ++lane) {
+    const double x = factor * static_cast<double>(values[i]);
+    sums[lane] += x * x;
+  }
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+/// The same over all parameters but constants, in an order that depends on nothing but the model.
+template <class Model>
+double sum_of_squares(const Model& model, double factor, const Threads& threads) {
+  constexpr std::size_t piece = 1 << 14, together = 64;  // numbers that one task takes, and tasks whose sums wait to be added
+  double sum = 0;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
-        if (info.role == Role::constant) {
-          return;
-        }
-        std::size_t i = 0;
-        for (; i + lanes <= values.size(); i += lanes) {
-          for (std::size_t lane = 0; lane < lanes; ++lane) {
-            const double x = factor * static_cast<double>(values[i + lane]);
-            sums[lane] += x * x;
-          }
-        }
-        for (std::size_t lane = 0; i < values.size(); ++i, ++lane) {
-          const double x = factor * static_cast<double>(values[i]);
-          sums[lane] += x * x;
+        using T = std::remove_const_t<typename decltype(values)::value_type>;
+        for (std::size_t first = 0; first < values.size() && info.role != Role::constant; first += together * piece) {
+          const std::span<const T> some = values.subspan(first, std::min(together * piece, values.size() - first));
+          std::array<double, together> sums{};
+          parallel_for(threads, static_cast<Index>((some.size() + piece - 1) / piece), [&](Index task, Index) {
+            const std::size_t begin = static_cast<std::size_t>(task) * piece;
+            sums[begin / piece] = sum_of_squares(some.subspan(begin, std::min(piece, some.size() - begin)), factor);
+          });
+          sum = std::accumulate(sums.begin(), sums.end(), sum);
         }
       },
       model);
-  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+  return sum;
 }
 
 }  // namespace detail
@@ -50,8 +69,8 @@ double sum_of_squares(const Model& model, double factor) {
 /// the largest double.
 /// Cost: one pass.
 template <class Model>
-double gradient_norm(const Model& gradient) {
-  const double sum = detail::sum_of_squares(gradient, 1.0);
+double gradient_norm(const Model& gradient, const Threads& threads = {}) {
+  const double sum = detail::sum_of_squares(gradient, 1.0, threads);
   if (std::isnan(sum) || (sum > 1e-280 && sum < 1e300)) {
     return std::sqrt(sum);
   }
@@ -67,7 +86,7 @@ double gradient_norm(const Model& gradient) {
     return largest;
   }
   const int exponent = std::clamp(std::ilogb(largest), -1000, 1000);
-  return std::ldexp(std::sqrt(detail::sum_of_squares(gradient, std::ldexp(1.0, -exponent))), exponent);
+  return std::ldexp(std::sqrt(detail::sum_of_squares(gradient, std::ldexp(1.0, -exponent), threads)), exponent);
 }
 
 /// Multiplies every parameter but constants by `factor`, each product rounded once from double.
@@ -90,9 +109,9 @@ void scale_parameters(Model& model, double factor) {
 /// Errors: ArgumentError unless `largest` is above 0.
 /// Cost: one pass, two where it scales.
 template <class Model>
-double clip_by_global_norm(Model& gradient, double largest) {
+double clip_by_global_norm(Model& gradient, double largest, const Threads& threads = {}) {
   require<ArgumentError>(largest > 0, "clip_by_global_norm: the largest norm is ", largest, ", expected more than 0.");
-  const double norm = gradient_norm(gradient);
+  const double norm = gradient_norm(gradient, threads);
   const double factor = largest / (norm + 1e-6);
   if (std::isfinite(norm) && factor < 1) {
     scale_parameters(gradient, factor);

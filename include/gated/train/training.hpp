@@ -94,7 +94,8 @@ struct Training {
   Training(const Config& config, Model start, Random generator)
       : Training(at_start(config, start.config), std::move(start), generator, 0) {}
 
-  /// What load_model() fills with a file's parameters: as far as `config.progress` says, with a model whose weights nobody has set.
+  /// What load_model() fills with a file's parameters: as far as `config.progress` says, with a model whose weights nobody has
+  /// set.
   explicit Training(const Config& config)
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 
@@ -172,7 +173,8 @@ struct Training {
       scale_parameters(gradient_, 1 / count);
     }
     optimizer.zero_frozen(gradient_);
-    const double norm = config_.clip_norm > 0 ? clip_by_global_norm(gradient_, config_.clip_norm) : gradient_norm(gradient_);
+    const double norm =
+        config_.clip_norm > 0 ? clip_by_global_norm(gradient_, config_.clip_norm, threads) : gradient_norm(gradient_, threads);
     const double used = config_.clip_norm > 0 ? std::min(norm, config_.clip_norm) : norm;
     if (!std::isfinite(norm) || used > std::sqrt(static_cast<double>(std::numeric_limits<Scalar>::max()))) {
       refuse(text("the loss is ", shown(loss), " and the norm of its gradient ", shown(norm)));

@@ -28,18 +28,21 @@ struct TileRow {
   }
 };
 
-/// to ← activation(tile + bias) for a tile of rows × columns. `bias` may be nullptr, and `to` the tile itself.
+/// to ← activation(tile + bias) for a tile of rows × columns, and slope ← activation'(tile + bias) where that is asked for.
+/// `bias` may be nullptr, and `to` the tile itself.
 template <class T>
 EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, const T* bias, Index rows, Index columns, T* to,
-                                     Index to_stride) {
+                                     Index to_stride, T* slope = nullptr, Index slope_stride = 0) {
   constexpr Index width = Simd<T>::width;
   const Simd<T> nothing(T(-0.0));  // x + -0 is x, whatever its sign
   const auto added = bias == nullptr ? TileRow<T>{nothing, nothing} : TileRow<T>::load(bias, columns);
   choose_activation(activation, [&](auto act) {
     for (Index i = 0; i < rows; ++i, tile += 2 * width, to += to_stride) {
-      const Simd<T> left = act.value(Simd<T>::load(tile) + added.left);
-      const Simd<T> right = columns > width ? act.value(Simd<T>::load(tile + width) + added.right) : added.right;
-      TileRow<T>{left, right}.store(to, columns);
+      const Simd<T> left = Simd<T>::load(tile) + added.left, right = Simd<T>::load(tile + width) + added.right;
+      if (slope != nullptr) {
+        TileRow<T>{act.derivative(left), act.derivative(right)}.store(slope + i * slope_stride, columns);
+      }
+      TileRow<T>{act.value(left), columns > width ? act.value(right) : right}.store(to, columns);
     }
   });
 }
@@ -95,15 +98,17 @@ void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Inde
   }
   const bool joined = e.gate || e.residual;
   const T* bias = e.bias == nullptr ? nullptr : e.bias + column;
-  if (e.scale != T{1} || e.row_bias != nullptr || e.added || e.kept) {
-    combine_tile<T>({.scale = e.scale, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .kept = e.kept}, row, column,
+  const Rows<T> kept = e.keeps_slope ? Rows<T>() : e.kept;
+  if (e.scale != T{1} || e.row_bias != nullptr || e.added || kept) {
+    combine_tile<T>({.scale = e.scale, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .kept = kept}, row, column,
                     rows, columns, tile, tile, tile_stride);
     bias = nullptr;
   }
+  T* const slope = e.keeps_slope && e.kept ? e.kept.data + row * e.kept.stride + column : nullptr;
   if (!joined) {
-    return activate_tile(e.activation, tile, bias, rows, columns, to, to_stride);
+    return activate_tile(e.activation, tile, bias, rows, columns, to, to_stride, slope, e.kept.stride);
   }
-  activate_tile(e.activation, tile, bias, rows, columns, tile, tile_stride);
+  activate_tile(e.activation, tile, bias, rows, columns, tile, tile_stride, slope, e.kept.stride);
   combine_tile<T>({.gate = e.gate, .residual = e.residual, .residual_scale = e.residual_scale}, row, column, rows, columns,
                   tile, to, to_stride);
 }

@@ -123,11 +123,11 @@ EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index ro
 }
 
 /// The backward pass through some rows: see normalise_backward(). dots = Σ ∂y ⊙ weight ⊙ x̂ per row; dx = nullptr asks for no
-/// more.
+/// more. sums += Σ ∂y ⊙ x̂ over the rows, channel by channel, and after these Σ ∂y, where they are asked for.
 template <class T>
 EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows,
                                                Index channels, const NormParameters<T>& norm, const RowMoments<T>* moments,
-                                               T* dots, T* dx, Index dx_stride, bool adds) {
+                                               T* dots, T* dx, Index dx_stride, bool adds, T* sums) {
   const T* const weight = norm.weight;
   const T gain = norm.gain == nullptr ? T{1} : *norm.gain, count = static_cast<T>(channels);
   const T centred = norm.form == NormForm::layer_norm ? T{1} : T{0};
@@ -144,6 +144,13 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
       sum = sum + g;
       product = fma(g, normalised(j, lanes), product);
     });
+    if (sums != nullptr) {
+      for_each_vector<T>(channels, [&](Index j, Index lanes) {
+        const Simd<T> slope = Simd<T>::load(dy + j, lanes);
+        fma(slope, normalised(j, lanes), Simd<T>::load(sums + j, lanes)).store(sums + j, lanes);
+        (slope + Simd<T>::load(sums + channels + j, lanes)).store(sums + channels + j, lanes);
+      });
+    }
     dots[i] = product.sum();
     if (dx == nullptr) {
       continue;

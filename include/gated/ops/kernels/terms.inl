@@ -72,9 +72,9 @@ template <class T>
 inline constexpr Index columns_together = 8 * Simd<T>::width;
 
 /// to[j] += Σ_i term_ij for the `columns` ≤ columns_together columns from `first` on, in the order of the rows, for a million
-/// as exactly as for 64.
-template <class T, class A>
-EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index columns, T* to) {
+/// as exactly as for 64. Calls `f(i, j, lanes, vector)` for each vector on its way.
+template <class T, class A, class F>
+EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first, Index columns, T* to, const F& f) {
   constexpr unsigned together = 8;
   constexpr Index block = 64, width = Simd<T>::width;  // rows that are added up plainly, before their sum joins the exact one
   const Index vectors = (columns + width - 1) / width;
@@ -90,11 +90,17 @@ EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index
         if constexpr (decltype(all)::value) {
           GATED_UNROLL
           for (unsigned k = 0; k < together; ++k) {
-            parts[k] = parts[k] + evaluate(term, act, i, first + static_cast<Index>(k) * width, width);
+            const Index j = first + static_cast<Index>(k) * width;
+            const Simd<T> value = evaluate(term, act, i, j, width);
+            f(i, j, width, value);
+            parts[k] = parts[k] + value;
           }
         } else {
           for (Index k = 0; k < vectors; ++k) {
-            parts[k] = parts[k] + evaluate(term, act, i, first + k * width, lanes_of(k));
+            const Index j = first + k * width, lanes = lanes_of(k);
+            const Simd<T> value = evaluate(term, act, i, j, lanes);
+            f(i, j, lanes, value);
+            parts[k] = parts[k] + value;
           }
         }
       }
@@ -114,6 +120,19 @@ EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index
     T* const at = to + first + k * width;
     (Simd<T>::load(at, lanes_of(k)) + sums[k].lanes()).store(at, lanes_of(k));
   }
+}
+
+/// That alone.
+template <class T, class A>
+EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index columns, T* to) {
+  sum_columns_with(term, rows, first, columns, to, [](Index, Index, Index, Simd<T>) {});
+}
+
+/// The same, and y = term in these columns.
+template <class T, class A>
+EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index first, Index columns, T* y, Index stride, T* to) {
+  sum_columns_with(term, rows, first, columns, to,
+                   [&](Index i, Index j, Index lanes, Simd<T> value) { value.store(y + i * stride + j, lanes); });
 }
 
 /// ∂z = ∂y ⊙ gate ⊙ act'(z) in the memory of ∂y, and ∂gate = ∂y ⊙ act(z), or added to it, in one pass. See backward_through().

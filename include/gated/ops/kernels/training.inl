@@ -3,10 +3,7 @@
 /// max_j x_j and log Σ_j exp(x_j - max).
 template <class T>
 EIGEN_DONT_INLINE void log_sum_exp_of_row(const T* row, Index count, T* largest, T* rest) {
-  T most = -std::numeric_limits<T>::infinity();
-  for (Index j = 0; j < count; ++j) {
-    most = row[j] > most || row[j] != row[j] ? row[j] : most;
-  }
+  const T most = count == 0 ? -std::numeric_limits<T>::infinity() : largest_of(row, count);
   RunningSum<T> sum;
   for_each_vector<T>(count, [&](Index j, Index lanes) {
     sum.add(exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(most)).keep(lanes));

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/ops/gemm_tiles.hpp"
+
+/// @file
+/// Products of many rows: see ops/gemm.hpp.
+
+namespace gated {
+
+namespace detail::gemm {
+
+/// Rows from which a product is computed slab by slab: more where threads wait for each other at the end of each.
+inline Index slab_rows(const Threads& threads) { return threads.count() == 1 ? 128 : 1024; }
+/// The bytes of a slab: half of a usual second-level cache, or less.
+inline constexpr Index slab_bytes = Index{1} << 19;
+/// The panels of a slab at most.
+inline constexpr Index slab_panels = 32;
+
+/// Computes `product` slab by slab and hands each tile to `finish`. A *slab* is as many panels of b as the second-level cache
+/// holds beside other things. They are packed together, and then each task takes the rows of one tile through all of them: a is
+/// read once a slab, and a row of the result written in one run.
+template <class T>
+void multiply_slabs(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
+                    const Threads& threads) {
+  const Index width = product.kernels.panel_columns, height = product.kernels.tile_rows, tile_size = width * height;
+  const Index rows_in_all = product.a.rows, columns_in_all = product.b.columns;
+  const Index panel_size = width * std::max<Index>(product.b.rows, 1);
+  const Index most = std::clamp<Index>(slab_bytes / static_cast<Index>(sizeof(T)) / panel_size, 1,
+                                       std::min(slab_panels, (columns_in_all + width - 1) / width));
+  T* const packed = workspace.take(most * panel_size);
+  T* const scratch = workspace.take(tile_size * threads.count());
+  Panel<T> panels[slab_panels];
+  for (Index first = 0; first < columns_in_all; first += most * width) {
+    const Index count = std::min(most, (columns_in_all - first + width - 1) / width);
+    parallel_for(threads, count,
+                 [&](Index i, Index) { panels[i] = product.panel(first + i * width, packed + i * panel_size); });
+    parallel_for(threads, (rows_in_all + height - 1) / height, [&](Index task, Index worker) {
+      T* const tile = scratch + worker * tile_size;
+      const Index row = task * height, rows = std::min(height, rows_in_all - row);
+      for (Index i = 0; i < count && product.wants(row, rows, first + i * width); ++i) {
+        product.multiply(row, rows, panels[i], tile);
+        finish(row, first + i * width, rows, product.columns(first + i * width), tile);
+      }
+    });
+  }
+}
+
+}  // namespace detail::gemm
+
+}  // namespace gated
