@@ -64,7 +64,7 @@ template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const SafetensorsFile& file) {
   using T = typename Model::Scalar;
   const auto description = describe_model<Model>(file);
-  detail::expect_affordable<Model>(file, description.config);
+  detail::expect_affordable(file, Model::value_count(description.config));
   const NameMap names = detail::as_in(file, description.names);
   PreparedModel<Model> opened = [&] {
     const detail::HollowWeights hollow;
