@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +57,15 @@ struct NameMap {
     Index parts = 1;
   };
 
+  /// A Rule whose texts stand in the program, for lists of them: a table, and not code that makes strings.
+  struct RuleText {
+    const char *ours, *theirs;
+    ShapeForm form = ShapeForm::same;
+    std::array<const char*, 1> stacked_with = {};  ///< one tensor more, or none
+    bool shared = false;
+    Index part = 0, parts = 1;
+  };
+
   /// A tensor that a file holds twice, under another name.
   struct Tie {
     std::string copy;      ///< loaded only where the other is absent; otherwise it must equal …
@@ -75,7 +86,9 @@ struct NameMap {
   std::vector<std::string> ignored = {};
 
   /// Appends rules for what lies at `ours` and is called `theirs` in the file; each ends in a dot, or is empty.
-  void add(const std::string& ours, const std::string& theirs, std::vector<Rule> parts);
+  void add(std::string_view ours, std::string_view theirs, std::initializer_list<RuleText> parts);
+  /// The same with rules that the program makes.
+  void add(std::string_view ours, std::string_view theirs, std::vector<Rule> parts);
 
   /// The name and shape in the file of the parameter at `path`, with `body` if the map has one.
   /// Errors: ArgumentError if the rule's form does not suit the shape, or `theirs` has more `*` than `ours`.

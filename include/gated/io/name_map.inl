@@ -68,7 +68,23 @@ inline std::string fill_pattern(const NameMap::Rule& rule, std::string_view thei
 
 }  // namespace detail
 
-GATED_INLINE void NameMap::add(const std::string& ours, const std::string& theirs, std::vector<Rule> parts) {
+GATED_INLINE void NameMap::add(std::string_view ours, std::string_view theirs, std::initializer_list<RuleText> parts) {
+  rules.reserve(rules.size() + parts.size());
+  for (const RuleText& part : parts) {
+    Rule& rule = rules.emplace_back();
+    rule.ours.append(ours).append(part.ours);
+    rule.theirs.append(theirs).append(part.theirs);
+    rule.form = part.form;
+    if (part.stacked_with[0] != nullptr) {
+      rule.stacked_with.push_back(std::string(theirs) + part.stacked_with[0]);
+    }
+    rule.shared = part.shared;
+    rule.part = part.part;
+    rule.parts = part.parts;
+  }
+}
+
+GATED_INLINE void NameMap::add(std::string_view ours, std::string_view theirs, std::vector<Rule> parts) {
   for (Rule& part : parts) {
     part.ours.insert(0, ours);
     part.theirs.insert(0, theirs);
