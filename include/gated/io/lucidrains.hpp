@@ -54,12 +54,8 @@ namespace detail {
 /// The rules for the gate at `ours`, which the file calls `theirs`. Here and below each ends in a dot, or is empty.
 inline void add_lucidrains_gate(NameMap& names, const std::string& ours, const std::string& theirs,
                                 const LucidrainsLayout& layout) {
-  names.add(ours, theirs,
-            {{"norm", "norm"},
-             {"proj.weight", layout.spatial + "weight", layout.weight},
-             {"proj.bias", layout.spatial + "bias", layout.bias},
-             {"proj.position_x", "circulant_pos_x"},
-             {"proj.position_y", "circulant_pos_y"}});
+  names.add(ours, theirs, {{"norm", "norm"}, {"proj.position_x", "circulant_pos_x"}, {"proj.position_y", "circulant_pos_y"}});
+  names.add(ours + "proj.", theirs + layout.spatial, {{"weight", "weight", layout.weight}, {"bias", "bias", layout.bias}});
 }
 
 /// The rules for the block at `ours`.
