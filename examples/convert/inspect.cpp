@@ -71,7 +71,7 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
       ignored += gated::text(ignored.empty() ? "" : ", ", "\"", gated::printable(first), "\"");
     }
   }
-  gated::detail::expect_affordable<Model>(file, config);
+  gated::detail::expect_affordable(file, Model::value_count(config));
   Model model(config);
   gated::load_parameters(model, file, names);
   print_model(model, origin.model);

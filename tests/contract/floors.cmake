@@ -1,6 +1,6 @@
 # cmake -DINCLUDE_DIR=<folder that holds gated/> -P floors.cmake
 #
-# Fails, and names every culprit, where a header
+# Fails, and names every culprit, where a header, or an .inl file with its definitions,
 #   * includes a header of a higher floor, or of a sibling on its own: core <- ops <- layers <- models <- {io, train};
 #   * includes third-party code outside io/, other than Eigen, and MPI in train/distributed_mpi.hpp, which nothing includes;
 #   * includes a header of the operating system outside io/, other than core/aligned_memory.hpp, which asks for large pages, and
@@ -19,7 +19,8 @@ set(height_of_train 5)
 
 set(culprits "")
 cmake_path(ABSOLUTE_PATH INCLUDE_DIR)
-file(GLOB_RECURSE headers RELATIVE ${INCLUDE_DIR} ${INCLUDE_DIR}/gated/*.hpp)
+file(GLOB_RECURSE headers RELATIVE ${INCLUDE_DIR} ${INCLUDE_DIR}/gated/*.hpp ${INCLUDE_DIR}/gated/*.inl)
+list(FILTER headers EXCLUDE REGEX "^gated/(compiled|ops/kernels)/")  # parts of gated.hpp, and of ops/kernels.hpp
 if(NOT headers)
   message(FATAL_ERROR "No headers in ${INCLUDE_DIR}/gated")
 endif()

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "files.hpp"
+#include "tests/io/files.hpp"
 #include "gated/io/prepared_model.hpp"
 #include "gated/models/flash_language_model.hpp"
 #include "gated/models/gau_presets.hpp"
@@ -12,7 +12,7 @@
 #include "tests/core/allocations.hpp"
 #include "tests/layers/literal.hpp"
 
-namespace gated {
+namespace gated::mapped_model_test {
 namespace {
 
 using test::random_matrix;
@@ -197,4 +197,4 @@ TEST(MappedFile, ReadsAgainWhatItHasReleased) {
 }
 
 }  // namespace
-}  // namespace gated
+}  // namespace gated::mapped_model_test

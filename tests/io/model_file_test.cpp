@@ -1,6 +1,7 @@
 #include "gated/io/model_file.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "files.hpp"
 #include "gated/gated.hpp"
@@ -198,8 +199,8 @@ TEST(ModelFile, RefusesConfigurationsThatMakeNoSense) {
 /// Loads a file of `model`'s tensors whose configuration has the members of `hostile` in place of its own.
 template <class Model>
 void load_with(const Model& model, const std::string& hostile) {
-  auto config = detail::Json::parse(to_json(configuration_of(model)));
-  config.merge_patch(detail::Json::parse(hostile));
+  auto config = nlohmann::json::parse(to_json(configuration_of(model)));
+  config.merge_patch(nlohmann::json::parse(hostile));
   const auto path = temporary("hostile.safetensors");
   save_parameters(model, path, {{"architecture", Model::architecture}, {"config", config.dump()}});
   load_model<Model>(path);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "gated/io/safetensors_writer.hpp"
@@ -12,7 +13,7 @@ namespace gated::tiny_time_mixer_test {
 namespace {
 
 using test::message_of;
-using Json = detail::Json;
+using Json = nlohmann::json;
 
 /// The config.json of 512-96-r2, with what it has besides the original's fields.
 const char* const published = R"({

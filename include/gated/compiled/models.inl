@@ -27,6 +27,24 @@
   GATED_HELD_LAYER(SequenceLayer, T, ExternalAttention<T>)                         \
   GATED_HELD_LAYER(SequenceLayer, T, SynthesizerAttention<T>)
 
+/// The walk over the parameters of one model.
+#define GATED_HELD_WALK(T, ...)                                                                                          \
+  GATED_HELD void detail::walk_fields<T, 1, __VA_ARGS__>(const detail::ParameterVisitor<T, 1>&, const detail::PathNode*, \
+                                                         const std::array<__VA_ARGS__*, 1>&);
+
+#define GATED_HELD_WALKS(T)                        \
+  GATED_HELD_WALK(T, Gmlp<T>)                      \
+  GATED_HELD_WALK(T, Flash<T>)                     \
+  GATED_HELD_WALK(T, ImageClassifier<Gmlp<T>>)     \
+  GATED_HELD_WALK(T, ImageClassifier<MlpMixer<T>>) \
+  GATED_HELD_WALK(T, ImageClassifier<GMixer<T>>)   \
+  GATED_HELD_WALK(T, ImageClassifier<ResMlp<T>>)   \
+  GATED_HELD_WALK(T, LanguageModel<Gmlp<T>>)       \
+  GATED_HELD_WALK(T, LanguageModel<Flash<T>>)      \
+  GATED_HELD_WALK(T, GauEncoder<T>)                \
+  GATED_HELD_WALK(T, Fnet<T>)                      \
+  GATED_HELD_WALK(T, TinyTimeMixer<T>)
+
 #define GATED_HELD_MODELS(T)                                          \
   GATED_HELD_LAYER(SequenceLayer, T, Stack<GmlpBlock<T>, GmlpConfig>) \
   GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<Gmlp<T>>)           \
@@ -38,7 +56,8 @@
   GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<MlpMixer<T>>)       \
   GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<GMixer<T>>)         \
   GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<ResMlp<T>>)         \
-  GATED_HELD struct TinyTimeMixer<T>;
+  GATED_HELD struct TinyTimeMixer<T>;                                 \
+  GATED_HELD_WALKS(T)
 
 namespace gated {
 

@@ -26,3 +26,11 @@
 #else
 #define GATED_HAS_THREADS 1
 #endif
+
+/// What stands before the definition of a function in an .inl file: every program has its own, unless it links gated::compiled,
+/// which then holds the only one (cmake/compiled).
+#if defined(GATED_COMPILED)
+#define GATED_INLINE
+#else
+#define GATED_INLINE inline
+#endif

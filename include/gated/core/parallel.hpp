@@ -4,10 +4,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <utility>
 
 #include "gated/core/matrix.hpp"
-#include "gated/core/team.hpp"
+#include "gated/core/work.hpp"
 
 #if defined(_OPENMP)
 #include <omp.h>
@@ -40,26 +39,10 @@ class Threads {
   Threads() = default;
 
   /// The caller and n − 1 threads more, or as many as the system grants: see count().
-  explicit Threads(int n) {
-    check(n);
-#if GATED_HAS_THREADS
-    if (n > 1) {
-      const auto team = std::make_shared<Team>(n - 1);
-      if (team->size() > 0) {
-        count_ = 1 + team->size();
-        executor_ = std::make_shared<const Executor>([team](int count, const Work& work) { team->run(count, work); });
-      }
-    }
-#endif
-  }
+  explicit Threads(int n);
 
   /// At most n workers at a time, on the threads of `executor`.
-  Threads(int n, Executor executor) : count_(n) {
-    check(n);
-    if (n > 1) {
-      executor_ = std::make_shared<const Executor>(std::move(executor));
-    }
-  }
+  Threads(int n, Executor executor);
 
   /// How many there are: what was asked for, or fewer where the system has no more. One where programs have no threads, as on
   /// bare metal.
@@ -73,8 +56,6 @@ class Threads {
   }
 
  private:
-  static void check(int n) { require<ArgumentError>(n >= 1, "Threads: ", n, ", expected at least 1."); }
-
   int count_ = 1;
   std::shared_ptr<const Executor> executor_;
 };
@@ -117,3 +98,7 @@ void parallel_for(const Threads& threads, Index tasks, Task&& task) {
 }
 
 }  // namespace gated
+
+#if !defined(GATED_COMPILED)
+#include "gated/core/parallel.inl"
+#endif

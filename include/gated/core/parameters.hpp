@@ -135,15 +135,15 @@ constexpr auto operator||(ScalarTag<A>, ScalarTag<B>) {
   return ScalarTag<std::conditional_t<std::is_void_v<A>, B, A>>{};
 }
 
-/// The scalar of the first parameter in a layer's fields, or of a member; void if there is none.
+/// The scalar that a layer names, or that of the first parameter in its fields, or of a member; void if there is none.
 template <class Member>
 constexpr auto scalar_of() {
-  if constexpr (HasFields<Member>) {
+  if constexpr (requires { typename Member::Scalar; }) {
+    return ScalarTag<typename Member::Scalar>{};
+  } else if constexpr (HasFields<Member>) {
     return std::apply([]<class... Owners, class... Members>(
                           const Field<Owners, Members>&...) { return (ScalarTag<void>{} || ... || scalar_of<Members>()); },
                       Member::fields());
-  } else if constexpr (std::is_base_of_v<Eigen::MatrixBase<Member>, Member>) {
-    return ScalarTag<typename Member::Scalar>{};
   } else {
     return scalar_of<typename Member::value_type>();
   }

@@ -1,21 +1,11 @@
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <random>
 #include <span>
-#include <string>
-#include <system_error>
-#include <utility>
 
-#include "gated/core/error.hpp"
-
-#if defined(__unix__) || defined(__APPLE__)
-#include <unistd.h>
-#endif
+#include "gated/core/compiler.hpp"
 
 /// @file
 /// Files that are written completely or not at all.
@@ -37,87 +27,20 @@ namespace gated {
 /// something else than a regular file.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
-    namespace fs = std::filesystem;
-    std::error_code error;
-    for (int links = 0; fs::is_symlink(path_, error); ++links) {
-      require<FileError>(links < 40, path_.string(), ": too many symbolic links.");
-      path_ = path_.parent_path() / fs::read_symlink(path_, error);  // the link itself, if it is absolute
-    }
-    const fs::file_status old = fs::status(path_, error);
-    if (fs::exists(old) && !fs::is_regular_file(old)) {
-      raise<FileError>(path_.string(), fs::is_directory(old) ? ": is a directory, cannot write a file there."
-                                                             : ": is not a regular file and is not replaced.");
-    }
-    int reason = EEXIST;
-    for (int attempt = 0; attempt < 16 && file_ == nullptr && reason == EEXIST; ++attempt) {
-      temporary_ = path_;
-      temporary_ += text(".", random_number(), ".tmp");
-      file_ = std::fopen(temporary_.string().c_str(), "wbx");  // x: never an existing file
-      reason = file_ == nullptr ? errno : 0;
-    }
-    if (file_ == nullptr) {
-      temporary_.clear();
-      fail("cannot create", reason);
-    }
-    if (fs::is_regular_file(old)) {
-      fs::permissions(temporary_, old.permissions(), error);
-    }
-  }
+  explicit AtomicFile(std::filesystem::path path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile() { discard(); }
 
   /// Appends `bytes`.
-  void write(std::span<const std::byte> bytes) {
-    if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) {
-      fail("cannot write", errno);
-    }
-  }
+  void write(std::span<const std::byte> bytes);
 
   /// Puts the file under its name. Call it once, last.
-  void commit() {
-    bool written = std::fflush(file_) == 0;
-#if defined(__unix__) || defined(__APPLE__)
-    written = written && (::fsync(::fileno(file_)) == 0 || errno == EINVAL);  // EINVAL: a file system without fsync
-#endif
-    int reason = written ? 0 : errno;
-    if (std::fclose(std::exchange(file_, nullptr)) != 0 && written) {
-      reason = errno;
-      written = false;
-    }
-    if (!written) {
-      fail("cannot write", reason);
-    }
-    std::error_code error;
-    std::filesystem::rename(temporary_, path_, error);
-    if (error) {
-      fail("cannot replace", error.value());
-    }
-    temporary_.clear();
-  }
+  void commit();
 
  private:
-  static std::uint64_t random_number() {
-    std::random_device device;
-    return std::uint64_t{device()} << 32 | device();
-  }
-
-  void discard() noexcept {
-    if (file_ != nullptr) {
-      std::fclose(std::exchange(file_, nullptr));
-    }
-    if (!temporary_.empty()) {
-      std::error_code ignored;
-      std::filesystem::remove(temporary_, ignored);
-      temporary_.clear();
-    }
-  }
-
-  [[noreturn]] void fail(const char* what, int reason) {
-    discard();  // before the error leaves, because a program without exceptions never comes back
-    raise<FileError>(path_.string(), ": ", what, ": ", std::generic_category().message(reason), ".");
-  }
+  void discard() noexcept;
+  [[noreturn]] void fail(const char* what, int reason);
 
   std::filesystem::path path_;
   std::filesystem::path temporary_;
@@ -125,10 +48,10 @@ class AtomicFile {
 };
 
 /// Writes one piece of memory as a whole file, atomically.
-inline void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  AtomicFile file(path);
-  file.write(bytes);
-  file.commit();
-}
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 }  // namespace gated
+
+#if !defined(GATED_COMPILED)
+#include "gated/io/atomic_file.inl"
+#endif

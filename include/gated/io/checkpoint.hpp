@@ -1,23 +1,19 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <deque>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
 #include "gated/core/parameters.hpp"
-#include "gated/core/unset.hpp"
+#include "gated/core/weight_format.hpp"
 #include "gated/io/load_report.hpp"
 #include "gated/io/name_map.hpp"
 #include "gated/io/safetensors.hpp"
-#include "gated/io/safetensors_writer.hpp"
-#include "gated/io/weight_tensors.hpp"
 
 /// @file
 /// Models from checkpoints, and checkpoints from models.
@@ -27,82 +23,41 @@ namespace gated {
 namespace detail {
 
 /// `names` as `file` has them: without `body` where no tensor begins with it.
-inline NameMap as_in(const SafetensorsFile& file, NameMap names) {
-  const std::string beginning = names.prefix + names.body;
-  const auto found = file.tensors().lower_bound(beginning);
-  if (found == file.tensors().end() || !found->first.starts_with(beginning)) {
-    names.body.clear();
-  }
-  return names;
-}
-
-/// Tensors that hold several parameters below each other, while they are put together.
-class JoinedTensors {
- public:
-  void add(const FileTensor& part, Dtype dtype, std::span<const std::byte> bytes) {
-    Joined& joined = by_name_[part.name];
-    joined.shape = part.shape;
-    joined.dtype = dtype;
-    joined.bytes.resize(bytes.size() * static_cast<std::size_t>(part.parts));
-    joined.missing.resize(static_cast<std::size_t>(part.parts), true);
-    const auto index = static_cast<std::size_t>(part.part);
-    require<ArgumentError>(joined.missing[index], "save_parameters: two parameters are part ", part.part, " of ", part.name,
-                           ".");
-    joined.missing[index] = false;
-    std::copy(bytes.begin(), bytes.end(), joined.bytes.begin() + static_cast<std::ptrdiff_t>(index * bytes.size()));
-  }
-
-  /// Errors: ArgumentError where a part is missing.
-  void append_to(std::vector<TensorToWrite>& tensors) const {
-    for (const auto& [name, joined] : by_name_) {
-      const auto missing = std::find(joined.missing.begin(), joined.missing.end(), true);
-      require<ArgumentError>(missing == joined.missing.end(), "save_parameters: the model has no part ",
-                             missing - joined.missing.begin(), " of ", name, ".");
-      tensors.push_back({name, joined.dtype, joined.shape, joined.bytes});
-    }
-  }
-
- private:
-  struct Joined {
-    std::vector<Index> shape;
-    Dtype dtype{};
-    std::vector<std::byte> bytes;
-    std::vector<bool> missing;
-  };
-  std::map<std::string, Joined> by_name_;
-};
+NameMap as_in(const SafetensorsFile& file, NameMap names);
 
 /// Raises FileError unless every parameter of `model` has its tensor, and every tensor its parameter.
 template <class Model>
 void expect_fit(Model& model, const SafetensorsFile& file, const NameMap& names) {
-  LoadReport report(file, names);
+  std::vector<StatedParameter> parameters;
   for_each_parameter(
-      [&](const ParameterInfo& info, auto values) { report.check<typename decltype(values)::value_type>(info, values.size()); },
+      [&](const ParameterInfo& info, auto values) {
+        using T = std::remove_const_t<typename decltype(values)::value_type>;
+        parameters.push_back({info.path(), info.shape, info.role, values.size(), dtype_of<T>()});
+      },
       model);
-  report.finish();
+  expect_all_fit(parameters, file, names);
 }
 
 /// Reads one parameter of a model that expect_fit() has passed.
 template <class T>
-void read_parameter(const SafetensorsFile& file, const NameMap& names, const ParameterInfo& info, std::span<T> values) {
-  const auto parts = names.parts_in_file(info.path(), info.shape);
-  const std::size_t size = values.size() / parts.size();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto found = find_tensor(file, parts[i]);
-    if (found == file.tensors().end()) {
-      continue;  // a constant that this file does not store
-    }
-    const std::span<T> to = values.subspan(i * size, size);
-    if (found->second.dtype == Dtype::I8) {
-      codes_in(file, found->first, parts[i].part, parts[i].parts).read(to);
-      continue;
-    }
-    const std::size_t size_in_file = found->second.bytes.size() / static_cast<std::size_t>(parts[i].parts);
-    const auto bytes = found->second.bytes.subspan(static_cast<std::size_t>(parts[i].part) * size_in_file, size_in_file);
-    convert<T>(found->second.dtype, bytes, to);
-    file.release(bytes);
-  }
-}
+void read_parameter(const SafetensorsFile& file, const NameMap& names, const ParameterInfo& info, std::span<T> values);
+
+/// What save_parameters() writes, parameter by parameter.
+class ParametersToWrite {
+ public:
+  ParametersToWrite(const NameMap& names, std::optional<Dtype> dtype, WeightFormat weights);
+  ParametersToWrite(const ParametersToWrite&) = delete;
+  ParametersToWrite& operator=(const ParametersToWrite&) = delete;
+  ~ParametersToWrite();
+
+  template <class T>
+  void add(const ParameterInfo& info, std::span<const T> values);
+  void write(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace detail
 
@@ -136,64 +91,18 @@ template <class Model>
 void save_parameters(const Model& model, const std::filesystem::path& path,
                      const std::map<std::string, std::string>& metadata = {}, const NameMap& names = {},
                      std::optional<Dtype> dtype = std::nullopt, WeightFormat weights = WeightFormat::float32) {
-  if (dtype) {
-    require<ArgumentError>(is_floating(*dtype), "save_parameters: dtype is ", name_of(*dtype),
-                           ", expected F64, F32, F16 or BF16.");
-  }
-  std::vector<TensorToWrite> tensors;
-  std::deque<EncodedWeight> codes;
-  std::vector<std::vector<std::byte>> converted;
-  detail::JoinedTensors joined;
+  detail::ParametersToWrite file(names, dtype, weights);
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
         using T = std::remove_const_t<typename decltype(values)::value_type>;
-        detail::expect_format<T>("save_parameters", weights);
-        require<ArgumentError>(
-            values.empty() || !is_elsewhere(values.front()), "save_parameters: ", info.path(),
-            " is kept apart from the model, by load_prepared() or load_mapped(). Save a model that load_model() opened.");
-        auto parts = names.parts_in_file(info.path(), info.shape);
-        const auto store = [&](Dtype stored, std::span<const std::byte> bytes) {
-          const std::size_t size = bytes.size() / parts.size();
-          for (std::size_t i = 0; i < parts.size(); ++i) {
-            const auto ours = bytes.subspan(i * size, size);
-            if (parts[i].parts > 1) {
-              joined.add(parts[i], stored, ours);
-            } else {
-              tensors.push_back({parts[i].name, stored, parts[i].shape, ours});
-            }
-          }
-        };
-        if constexpr (std::is_same_v<T, float>) {
-          if (weights != WeightFormat::float32 && may_be_small(info) && parts.size() == 1) {
-            const EncodedWeight& encoded = codes.emplace_back(detail::encoded("save_parameters", info, values, weights));
-            store(weights == WeightFormat::bf16 ? Dtype::BF16 : Dtype::I8, encoded.bytes());
-            if (!encoded.scales().empty()) {
-              parts[0].name = detail::scale_name(parts[0].name);
-              parts[0].shape = {info.shape[0] * parts[0].parts, scales_per_row(weights, encoded.codes().columns)};
-              store(Dtype::F32, std::as_bytes(std::span(encoded.scales())));
-            }
-            return;
-          }
-        }
-        std::span<const std::byte> bytes = std::as_bytes(values);
-        const Dtype stored = dtype.value_or(dtype_of<T>());
-        if (stored != dtype_of<T>()) {
-          auto rounded = bytes_of<T>(values, stored);
-          require<ArgumentError>(rounded.has_value(), "save_parameters: ", info.path(), " holds values that are too large for ",
-                                 name_of(stored), ".");
-          bytes = converted.emplace_back(std::move(*rounded));
-        }
-        store(stored, bytes);
+        file.add<T>(info, values);
       },
       model);
-  joined.append_to(tensors);
-  if (std::none_of(tensors.begin(), tensors.end(),
-                   [&](const TensorToWrite& tensor) { return tensor.name.starts_with(names.prefix + names.head); })) {
-    for (TensorToWrite& tensor : tensors) {
-      tensor.name.erase(names.prefix.size(), names.body.size());  // no larger model, so the body's own names
-    }
-  }
-  write_safetensors(path, std::move(tensors), metadata);
+  file.write(path, metadata);
 }
 
 }  // namespace gated
+
+#if !defined(GATED_COMPILED)
+#include "gated/io/checkpoint.inl"
+#endif

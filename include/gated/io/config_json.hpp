@@ -1,9 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "gated/core/settings.hpp"
+#include "gated/io/json.hpp"
 #include "gated/io/nearest_name.hpp"
-#include "gated/io/strict_json.hpp"
 #include "gated/models/image_preparation.hpp"
 
 /// @file
@@ -38,39 +38,67 @@ struct IsOptionalValue : std::false_type {};
 template <class T>
 struct IsOptionalValue<std::optional<T>> : std::true_type {};
 
+/// "trunk.depth": the setting `name` in what is called `key`.
+inline std::string key_of_setting(const std::string& key, std::string_view name) {
+  return key.empty() ? std::string(name) : text(key, ".", name);
+}
+
 template <class T>
-nlohmann::ordered_json json_of(const T& value, const std::string& key) {
-  using OrderedJson = nlohmann::ordered_json;
+void write_json(JsonWriter& json, const T& value, const std::string& key) {
   if constexpr (HasSettings<T>) {
-    OrderedJson object = OrderedJson::object();
+    json.begin_object();
     for_each_setting(
-        [&](const char* name, const auto& member) { object[name] = json_of(member, key.empty() ? name : key + "." + name); },
+        [&](const char* name, const auto& member) {
+          json.key(name);
+          write_json(json, member, key_of_setting(key, name));
+        },
         value);
-    return object;
+    json.end_object();
   } else if constexpr (NamedEnum<T>) {
     require<ArgumentError>(!name_of(value).empty(), "to_json: ", key, ": the enumeration has no word for this value.");
-    return std::string(name_of(value));
+    json.string(name_of(value));
   } else if constexpr (std::same_as<T, PerChannel>) {
-    return value.is_uniform() ? json_of(value[0], key) : json_of(std::array{value[0], value[1], value[2]}, key);
+    value.is_uniform() ? write_json(json, value[0], key) : write_json(json, std::array{value[0], value[1], value[2]}, key);
   } else if constexpr (IsOptionalValue<T>::value) {
-    return value ? json_of(*value, key) : OrderedJson(nullptr);
+    value ? write_json(json, *value, key) : json.null();
   } else if constexpr (IsVector<T>::value || IsArray<T>::value) {
-    OrderedJson array = OrderedJson::array();
+    json.begin_array();
     for (const auto& element : value) {
-      array.push_back(json_of(element, key));
+      write_json(json, element, key);
     }
-    return array;
+    json.end_array();
+  } else if constexpr (std::same_as<T, bool>) {
+    json.boolean(value);
+  } else if constexpr (std::signed_integral<T>) {
+    json.integer(value);
+  } else if constexpr (std::unsigned_integral<T>) {
+    json.whole(value);
+  } else if constexpr (std::floating_point<T>) {
+    require<ArgumentError>(std::isfinite(value), "to_json: ", key, " is ", value, ", which JSON cannot express.");
+    json.real(value);
   } else {
-    if constexpr (std::floating_point<T>) {
-      require<ArgumentError>(std::isfinite(value), "to_json: ", key, " is ", value, ", which JSON cannot express.");
-    }
-    return value;
+    json.string(value);
   }
 }
 
-/// A JSON value for a message.
-inline std::string shown_json(const Json& value) {
-  return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+/// Raises ArgumentError unless `condition` holds: "depth is 1.5, expected a whole number".
+inline void expect_json(bool condition, const Json& json, const std::string& key, const std::string& where,
+                        std::string_view expected) {
+  if (!condition) {
+    raise<ArgumentError>(where, ": ", key.empty() ? "the configuration" : key, " is ", shown_json(json), ", expected ",
+                         expected, ".");
+  }
+}
+
+/// Raises ArgumentError for an entry of the object `json` that is none of the settings `known`.
+inline void expect_known_keys(const Json& json, const std::vector<std::string_view>& known, const std::string& key,
+                              const std::string& where) {
+  for (const auto& [name, ignored] : json.entries()) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      raise<ArgumentError>(where, ": unknown key \"", printable(key_of_setting(key, name)), "\"; the nearest is \"",
+                           nearest_name(name, known), "\".");
+    }
+  }
 }
 
 template <class T>
@@ -80,16 +108,11 @@ template <class Config>
 void read_settings(const Json& json, Config& config, const std::string& key, const std::string& where) {
   std::vector<std::string_view> known;
   for_each_setting([&](const char* name, const auto&) { known.push_back(name); }, config);
-  for (const auto& [name, ignored] : json.get_ref<const Json::object_t&>()) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      raise<ArgumentError>(where, ": unknown key \"", printable(key.empty() ? name : key + "." + name), "\"; the nearest is \"",
-                           nearest_name(name, known), "\".");
-    }
-  }
+  expect_known_keys(json, known, key, where);
   for_each_setting(
       [&](const char* name, auto& member) {
-        if (const auto found = json.find(name); found != json.end()) {
-          read_json(*found, member, key.empty() ? name : key + "." + name, where);
+        if (const Json* const found = json.find(name)) {
+          read_json(*found, member, key_of_setting(key, name), where);
         }
       },
       config);
@@ -97,18 +120,15 @@ void read_settings(const Json& json, Config& config, const std::string& key, con
 
 template <class T>
 void read_json(const Json& json, T& out, const std::string& key, const std::string& where) {
-  const auto expect = [&](bool condition, const std::string& expected) {
-    if (!condition) {
-      raise<ArgumentError>(where, ": ", key.empty() ? "the configuration" : key, " is ", shown_json(json), ", expected ",
-                           expected, ".");
-    }
-  };
+  const auto expect = [&](bool condition, std::string_view expected) { expect_json(condition, json, key, where, expected); };
   if constexpr (HasSettings<T>) {
     expect(json.is_object(), "an object");
     read_settings(json, out, key, where);
   } else if constexpr (NamedEnum<T>) {
-    const auto value = json.is_string() ? value_named<T>(json.get_ref<const std::string&>()) : std::nullopt;
-    expect(value.has_value(), "one of " + list_of_names<T>());
+    const auto value = json.is_string() ? value_named<T>(json.text()) : std::nullopt;
+    if (!value) {
+      expect(false, "one of " + list_of_names<T>());
+    }
     out = *value;
   } else if constexpr (std::same_as<T, PerChannel>) {
     std::array<double, 3> values{};
@@ -128,29 +148,30 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
   } else if constexpr (IsVector<T>::value || IsArray<T>::value) {
     expect(json.is_array(), "an array");
     if constexpr (IsArray<T>::value) {
-      expect(json.size() == out.size(), text("an array of ", out.size()));
+      expect(json.elements().size() == out.size(), text("an array of ", out.size()));
     } else {
-      out.resize(json.size());
+      out.resize(json.elements().size());
     }
     for (std::size_t i = 0; i < out.size(); ++i) {
-      read_json(json[i], out[i], text(key, "[", i, "]"), where);
+      read_json(json.elements()[i], out[i], text(key, "[", i, "]"), where);
     }
   } else if constexpr (std::same_as<T, bool>) {
     expect(json.is_boolean(), "true or false");
-    out = json.get<bool>();
+    out = json.truth();
   } else if constexpr (std::integral<T>) {
-    expect(json.is_number_integer(), "a whole number");
-    const bool fits =
-        json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>()) : std::in_range<T>(json.get<std::int64_t>());
-    expect(fits, text("a number from ", std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max()));
-    out = json.get<T>();
+    expect(json.is_integer(), "a whole number");
+    const bool fits = json.is_whole() ? std::in_range<T>(json.whole()) : std::in_range<T>(json.integer());
+    if (!fits) {
+      expect(false, text("a number from ", std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max()));
+    }
+    out = static_cast<T>(json.integer());
   } else if constexpr (std::floating_point<T>) {
-    expect(json.is_number() && std::isfinite(json.get<T>()), "a number");
-    out = json.get<T>();
+    expect(json.is_number() && std::isfinite(static_cast<T>(json.number())), "a number");
+    out = static_cast<T>(json.number());
   } else {
     static_assert(std::same_as<T, std::string>, "a setting's type is one of those that setting() names");
     expect(json.is_string(), "a string");
-    out = json.get_ref<const std::string&>();
+    out = json.text();
   }
 }
 
@@ -160,7 +181,9 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
 /// Errors: ArgumentError for numbers that are not finite, texts that are not UTF-8, and enumeration values without a word.
 template <detail::HasSettings Config>
 std::string to_json(const Config& config, int indent = -1) {
-  return detail::dump_json<ArgumentError>(detail::json_of(config, ""), "to_json", indent);
+  detail::JsonWriter json(indent);
+  detail::write_json(json, config, "");
+  return json.finish<ArgumentError>("to_json");
 }
 
 /// The configuration that `json` describes; settings that it does not mention keep their defaults. `where` begins messages.

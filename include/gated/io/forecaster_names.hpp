@@ -35,46 +35,46 @@ inline ForecasterLayout forecaster_layout(const SafetensorsFile& file, std::stri
 
 namespace detail {
 
-/// The names of a block's parameters.
-inline std::vector<NameMap::Rule> series_block_rules() {
-  std::vector<NameMap::Rule> rules;
-  for (const auto& [ours, theirs, form] : {std::tuple("series", "channel_feature_mixer", ShapeForm::drop_leading_one),
-                                           std::tuple("patch", "patch_mixer", ShapeForm::drop_leading_one),
-                                           std::tuple("feature", "feature_mixer", ShapeForm::same)}) {
-    const std::string own = ours, their = theirs;
-    rules.push_back({own + "_norm", their + ".norm.norm"});
-    rules.push_back({own + "_mixer.mlp.proj_in", their + ".mlp.fc1", form});
-    rules.push_back({own + "_mixer.mlp.proj_out", their + ".mlp.fc2", form});
-    rules.push_back({own + "_mixer.gate", their + ".gating_block.attn_layer", form});
+/// The rules for the blocks at `ours`.
+inline void add_series_blocks(NameMap& names, const std::string& ours, const std::string& theirs) {
+  for (const auto& [own, their, form] : {std::tuple("series", "channel_feature_mixer", ShapeForm::drop_leading_one),
+                                         std::tuple("patch", "patch_mixer", ShapeForm::drop_leading_one),
+                                         std::tuple("feature", "feature_mixer", ShapeForm::same)}) {
+    names.add(ours + own, theirs + their,
+              {{"_norm", ".norm.norm"},
+               {"_mixer.mlp.proj_in", ".mlp.fc1", form},
+               {"_mixer.mlp.proj_out", ".mlp.fc2", form},
+               {"_mixer.gate", ".gating_block.attn_layer", form}});
   }
-  return rules;
 }
 
 inline void add_series_trunk(NameMap& names, bool has_levels, const std::string& ours, const std::string& theirs) {
   if (has_levels) {
-    names.add(ours + "trunk.levels.*.blocks.*.", theirs + "mixers.*.mixer_layers.*.", series_block_rules());
+    add_series_blocks(names, ours + "trunk.levels.*.blocks.*.", theirs + "mixers.*.mixer_layers.*.");
   } else {
-    names.add(ours + "trunk.levels.0.blocks.*.", theirs + "mixers.*.", series_block_rules());
+    add_series_blocks(names, ours + "trunk.levels.0.blocks.*.", theirs + "mixers.*.");
   }
 }
 
 inline NameMap forecaster_names(const char* origin, const std::string& encoder, const ForecasterLayout& layout) {
-  NameMap names{.origin = origin,
-                .rules = {{"backbone.patch_embedding", encoder + "patcher"},
-                          {"backbone.position.weight", encoder + "positional_encoder.position_enc"},
-                          {"backbone.position_table.weight", encoder + "positional_encoder.position_enc"},
-                          {"backbone.prefix.embedding", encoder + "freq_mod.0"},
-                          {"backbone.prefix.proj_in", encoder + "freq_mod.1"},
-                          {"backbone.prefix.proj_out", encoder + "freq_mod.3"},
-                          {"decoder.adapter", "decoder.adapter"},
-                          {"decoder.raw", "decoder.decoder_raw_embedding"},
-                          {"head", "head.base_forecast_block"},
-                          {"forecast_mixer.embedding", "head.fcm_block.fcm_embedding"},
-                          {"forecast_mixer.gate", "head.fcm_block.fcm_gating_block.attn_layer"},
-                          {"forecast_mixer.proj", "head.fcm_block.mlp"}}};
+  NameMap names{.origin = origin};
+  names.add("backbone.", encoder,
+            {{"patch_embedding", "patcher"},
+             {"position.weight", "positional_encoder.position_enc"},
+             {"position_table.weight", "positional_encoder.position_enc"},
+             {"prefix.embedding", "freq_mod.0"},
+             {"prefix.proj_in", "freq_mod.1"},
+             {"prefix.proj_out", "freq_mod.3"}});
+  names.add("", "",
+            {{"decoder.adapter", "decoder.adapter"},
+             {"decoder.raw", "decoder.decoder_raw_embedding"},
+             {"head", "head.base_forecast_block"},
+             {"forecast_mixer.embedding", "head.fcm_block.fcm_embedding"},
+             {"forecast_mixer.gate", "head.fcm_block.fcm_gating_block.attn_layer"},
+             {"forecast_mixer.proj", "head.fcm_block.mlp"}});
   add_series_trunk(names, layout.backbone_levels, "backbone.", encoder + "mlp_mixer_encoder.");
   add_series_trunk(names, layout.decoder_levels, "decoder.", "decoder.decoder_block.");
-  names.add("forecast_mixer.mixer.blocks.*.", "head.fcm_block.exog_mixer.mixers.*.", series_block_rules());
+  add_series_blocks(names, "forecast_mixer.mixer.blocks.*.", "head.fcm_block.exog_mixer.mixers.*.");
   return names;
 }
 

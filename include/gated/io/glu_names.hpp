@@ -29,12 +29,16 @@ inline NameMap timm_packed_glu_names(GluLayout layout) { return {.origin = "timm
 
 /// The same for timm's SwiGLU.
 inline NameMap timm_swiglu_names() {
-  return {.origin = "timm", .rules = {{"gate", "fc1_g"}, {"up", "fc1_x"}, {"proj_out", "fc2"}}};
+  NameMap names{.origin = "timm"};
+  names.add("", "", {{"gate", "fc1_g"}, {"up", "fc1_x"}, {"proj_out", "fc2"}});
+  return names;
 }
 
 /// The same for Hugging Face's LlamaMLP and its many kin.
 inline NameMap llama_mlp_names() {
-  return {.origin = "Hugging Face", .rules = {{"gate", "gate_proj"}, {"up", "up_proj"}, {"proj_out", "down_proj"}}};
+  NameMap names{.origin = "Hugging Face"};
+  names.add("", "", {{"gate", "gate_proj"}, {"up", "up_proj"}, {"proj_out", "down_proj"}});
+  return names;
 }
 
 }  // namespace gated

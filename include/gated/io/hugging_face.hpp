@@ -31,19 +31,20 @@ inline NameMap fnet_names() {
   NameMap names{.origin = "transformers",
                 .body = "fnet.",
                 .head = "cls.",
-                .rules = {{"embedding", "embeddings.word_embeddings"},
-                          {"type_embedding", "embeddings.token_type_embeddings"},
-                          {"position_table", "embeddings.position_embeddings"},
-                          {"embedding_norm", "embeddings.LayerNorm"},
-                          {"embedding_projection", "embeddings.projection"},
-                          {"pooler", "pooler.dense"},
-                          {"head.dense", "cls.predictions.transform.dense"},
-                          {"head.norm", "cls.predictions.transform.LayerNorm"},
-                          {"head.bias", "cls.predictions.bias"},
-                          {"classifier", "cls.seq_relationship"}},
                 .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
                          {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
                 .ignored = {"embeddings.position_ids"}};
+  names.add("", "",
+            {{"embedding", "embeddings.word_embeddings"},
+             {"type_embedding", "embeddings.token_type_embeddings"},
+             {"position_table", "embeddings.position_embeddings"},
+             {"embedding_norm", "embeddings.LayerNorm"},
+             {"embedding_projection", "embeddings.projection"},
+             {"pooler", "pooler.dense"},
+             {"head.dense", "cls.predictions.transform.dense"},
+             {"head.norm", "cls.predictions.transform.LayerNorm"},
+             {"head.bias", "cls.predictions.bias"},
+             {"classifier", "cls.seq_relationship"}});
   detail::add_fnet_blocks(names, "trunk.blocks.*.", "encoder.layer.*.");
   return names;
 }

@@ -45,19 +45,20 @@ inline NameMap flash_quad_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
                 .body = "flash_quad.",
                 .head = "cls.",
-                .rules = {{"embedding", "embeddings.word_embeddings"},
-                          {"type_embedding", "embeddings.token_type_embeddings"},
-                          {"position.scale", "embeddings.scaledsin_scalar"},
-                          {"position.table", "embeddings.scaledsin_embeddings"},
-                          {"embedding_norm.gain", "embeddings.LayerNorm.scala"},
-                          {"embedding_norm", "embeddings.LayerNorm"},
-                          {"head.dense", "cls.predictions.transform.dense"},
-                          {"head.norm.gain", "cls.predictions.transform.LayerNorm.scala"},
-                          {"head.norm", "cls.predictions.transform.LayerNorm"},
-                          {"head.bias", "cls.predictions.bias"}},
                 .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
                          {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
                 .ignored = {"embeddings.position_ids"}};
+  names.add("", "",
+            {{"embedding", "embeddings.word_embeddings"},
+             {"type_embedding", "embeddings.token_type_embeddings"},
+             {"position.scale", "embeddings.scaledsin_scalar"},
+             {"position.table", "embeddings.scaledsin_embeddings"},
+             {"embedding_norm.gain", "embeddings.LayerNorm.scala"},
+             {"embedding_norm", "embeddings.LayerNorm"},
+             {"head.dense", "cls.predictions.transform.dense"},
+             {"head.norm.gain", "cls.predictions.transform.LayerNorm.scala"},
+             {"head.norm", "cls.predictions.transform.LayerNorm"},
+             {"head.bias", "cls.predictions.bias"}});
   detail::add_flash_quad_layer(names, "trunk.blocks.*.", "encoder.layer.*.");
   return names;
 }
@@ -68,13 +69,14 @@ inline NameMap junnyu_flash_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
                 .body = "flash.",
                 .head = "cls.",
-                .rules = {{"embedding", "embeddings.word_embeddings"},
-                          {"position.scale", "embeddings.scale"},
-                          {"head.norm", "cls.predictions.LayerNorm"},
-                          {"head.bias", "cls.predictions.decoder.bias"}},
                 .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
                          {"cls.predictions.bias", "cls.predictions.decoder.bias"}},
                 .ignored = {"embeddings.position_ids"}};
+  names.add("", "",
+            {{"embedding", "embeddings.word_embeddings"},
+             {"position.scale", "embeddings.scale"},
+             {"head.norm", "cls.predictions.LayerNorm"},
+             {"head.bias", "cls.predictions.decoder.bias"}});
   detail::add_lucidrains_flash(names, "trunk.blocks.*.", "encoder.layers.*.", true);
   return names;
 }
@@ -91,9 +93,9 @@ inline NameMap gau_alpha_names() {
   NameMap names{.origin = "GAU-alpha-pytorch",
                 .body = "gau_alpha.",
                 .head = "cls.",
-                .rules = {{"embedding", "embeddings.word_embeddings"}, {"type_embedding", "embeddings.token_type_embeddings"}},
                 .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"}},
                 .ignored = {"embeddings.position_ids"}};
+  names.add("", "", {{"embedding", "embeddings.word_embeddings"}, {"type_embedding", "embeddings.token_type_embeddings"}});
   detail::add_gau_alpha_layer(names, "trunk.blocks.*.", "encoder.layer.*.");
   return names;
 }

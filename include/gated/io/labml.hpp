@@ -15,11 +15,13 @@ inline GmlpConfig labml_block_config(Index d_model, Index d_ffn, Index seq_len) 
 
 /// GMLPBlock as GmlpBlock. Our rows are sequence by sequence; labml's tensors are [tokens, batch, d].
 inline NameMap labml_block_names() {
-  return {.origin = "labml",
-          .rules = {{"proj_in", "proj1"},
-                    {"gate.norm", "sgu.norm"},
-                    {"gate.proj", "sgu", ShapeForm::drop_leading_one},
-                    {"proj_out", "proj2"}}};
+  NameMap names{.origin = "labml"};
+  names.add("", "",
+            {{"proj_in", "proj1"},
+             {"gate.norm", "sgu.norm"},
+             {"gate.proj", "sgu", ShapeForm::drop_leading_one},
+             {"proj_out", "proj2"}});
+  return names;
 }
 
 }  // namespace gated

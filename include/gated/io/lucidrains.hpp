@@ -54,12 +54,8 @@ namespace detail {
 /// The rules for the gate at `ours`, which the file calls `theirs`. Here and below each ends in a dot, or is empty.
 inline void add_lucidrains_gate(NameMap& names, const std::string& ours, const std::string& theirs,
                                 const LucidrainsLayout& layout) {
-  names.add(ours, theirs,
-            {{"norm", "norm"},
-             {"proj.weight", layout.spatial + "weight", layout.weight},
-             {"proj.bias", layout.spatial + "bias", layout.bias},
-             {"proj.position_x", "circulant_pos_x"},
-             {"proj.position_y", "circulant_pos_y"}});
+  names.add(ours, theirs, {{"norm", "norm"}, {"proj.position_x", "circulant_pos_x"}, {"proj.position_y", "circulant_pos_y"}});
+  names.add(ours + "proj.", theirs + layout.spatial, {{"weight", "weight", layout.weight}, {"bias", "bias", layout.bias}});
 }
 
 /// The rules for the block at `ours`.
@@ -100,7 +96,9 @@ inline NameMap lucidrains_block_names() {
 
 /// Attention alone.
 inline NameMap lucidrains_attention_names() {
-  return {.origin = "g-mlp-pytorch", .rules = {{"qkv", "to_qkv"}, {"proj_out", "to_out"}}};
+  NameMap names{.origin = "g-mlp-pytorch"};
+  names.add("", "", {{"qkv", "to_qkv"}, {"proj_out", "to_out"}});
+  return names;
 }
 
 /// gMLP without tokens: Gmlp.
@@ -112,18 +110,18 @@ inline NameMap lucidrains_trunk_names(const LucidrainsLayout& layout = {}) {
 
 /// gMLP with tokens: GmlpLanguageModel with `.head = {.form = HeadForm::untied, .bias = true}`.
 inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = {}) {
-  NameMap names{.origin = "g-mlp-pytorch",
-                .rules = {{"embedding", "to_embed"}, {"head.norm", "to_logits.0"}, {"head.output", "to_logits.1"}}};
+  NameMap names{.origin = "g-mlp-pytorch"};
+  names.add("", "", {{"embedding", "to_embed"}, {"head.norm", "to_logits.0"}, {"head.output", "to_logits.1"}});
   detail::add_lucidrains_trunk(names, "trunk.", layout);
   return names;
 }
 
 /// gMLPVision: GmlpImageClassifier.
 inline NameMap lucidrains_vision_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn."}) {
-  NameMap names{
-      .origin = "g-mlp-pytorch",
-      .rules = {
-          {"patch_embedding", "to_patch_embed.1", ShapeForm::flatten_tail}, {"norm", "to_logits.0"}, {"head", "to_logits.2"}}};
+  NameMap names{.origin = "g-mlp-pytorch"};
+  names.add(
+      "", "",
+      {{"patch_embedding", "to_patch_embed.1", ShapeForm::flatten_tail}, {"norm", "to_logits.0"}, {"head", "to_logits.2"}});
   detail::add_lucidrains_trunk(names, "trunk.", layout);
   return names;
 }

@@ -51,12 +51,13 @@ inline NameMap lucidrains_flash_names() {
 /// FLASHTransformer as FlashLanguageModel with `.position = PositionForm::sinusoid` and
 /// `.head = {.form = HeadForm::untied, .bias = true}`.
 inline NameMap lucidrains_flash_transformer_names() {
-  NameMap names{.origin = "FLASH-pytorch",
-                .rules = {{"embedding", "token_emb"},
-                          {"position.scale", "abs_pos_emb.scale"},
-                          {"position.frequencies", "abs_pos_emb.inv_freq"},
-                          {"head.norm", "to_logits.0"},
-                          {"head.output", "to_logits.1"}}};
+  NameMap names{.origin = "FLASH-pytorch"};
+  names.add("", "",
+            {{"embedding", "token_emb"},
+             {"position.scale", "abs_pos_emb.scale"},
+             {"position.frequencies", "abs_pos_emb.inv_freq"},
+             {"head.norm", "to_logits.0"},
+             {"head.output", "to_logits.1"}});
   detail::add_lucidrains_flash(names, "trunk.blocks.*.", "layers.*.");
   return names;
 }

@@ -1,28 +1,11 @@
 #pragma once
 
-#include <cerrno>
 #include <cstddef>
-#include <cstdint>
-#include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <memory>
-#include <new>
 #include <span>
-#include <string>
-#include <system_error>
 
-#include "gated/core/error.hpp"
-
-#if (defined(__unix__) || defined(__APPLE__)) && !defined(GATED_NO_MMAP)
-#define GATED_HAS_MMAP 1
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#else
-#define GATED_HAS_MMAP 0
-#endif
+#include "gated/core/compiler.hpp"
 
 /// @file
 /// A whole file as read-only bytes.
@@ -39,95 +22,20 @@ namespace gated {
 /// Cost: mapping is constant; pages are read when they are first touched.
 class MappedFile {
  public:
-  explicit MappedFile(const std::filesystem::path& path) { open(path); }
+  explicit MappedFile(const std::filesystem::path& path);
 
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
 
   /// Gives back the memory of `bytes`, a part of bytes(): their pages are read anew when they are touched again.
-  void release([[maybe_unused]] std::span<const std::byte> bytes) const {
-#if GATED_HAS_MMAP && defined(MADV_DONTNEED)
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto start = reinterpret_cast<std::uintptr_t>(bytes.data()), end = (start + bytes.size()) / page * page;
-    if (const std::uintptr_t first = (start + page - 1) / page * page; first < end) {
-      ::madvise(const_cast<std::byte*>(bytes.data()) + (first - start), end - first, MADV_DONTNEED);  // failing is no error
-    }
-#endif
-  }
+  void release(std::span<const std::byte> bytes) const;
 
  private:
-  [[noreturn]] static void fail(const std::filesystem::path& path, const char* what, int error) {
-    raise<FileError>(path.string(), ": ", what, ": ", std::generic_category().message(error), ".");
-  }
-
-  [[noreturn]] static void fail_kind(const std::filesystem::path& path, bool directory) {
-    raise<FileError>(path.string(), directory ? ": is a directory, expected a file." : ": is not a regular file.");
-  }
-
-#if GATED_HAS_MMAP
-  void open(const std::filesystem::path& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not block us
-    if (file < 0) {
-      fail(path, "cannot open", errno);
-    }
-    struct ::stat status {};
-    const int error = ::fstat(file, &status) == 0 ? 0 : errno;
-    const bool regular = error == 0 && S_ISREG(status.st_mode);
-    const bool fits = regular && static_cast<std::uintmax_t>(status.st_size) <= std::numeric_limits<std::size_t>::max();
-    void* memory = nullptr;
-    int map_error = 0;
-    if (fits && status.st_size > 0) {
-      size_ = static_cast<std::size_t>(status.st_size);
-      memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
-      map_error = memory == MAP_FAILED ? errno : 0;
-    }
-    ::close(file);  // the mapping stays
-    if (error != 0) {
-      fail(path, "cannot inspect", error);
-    }
-    if (!regular) {
-      fail_kind(path, S_ISDIR(status.st_mode));
-    }
-    if (!fits || map_error != 0) {
-      fail(path, "cannot map", fits ? map_error : EFBIG);
-    }
-    if (memory != nullptr) {
-      const std::size_t size = size_;
-      data_ = std::shared_ptr<const std::byte>(static_cast<const std::byte*>(memory), [size](const std::byte* mapped) {
-        ::munmap(const_cast<std::byte*>(mapped), size);
-      });
-    }
-  }
-#else
-  void open(const std::filesystem::path& path) {
-    std::error_code error;
-    const auto kind = std::filesystem::status(path, error).type();
-    if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) {
-      fail_kind(path, kind == std::filesystem::file_type::directory);
-    }
-    std::FILE* const file = std::fopen(path.string().c_str(), "rb");
-    if (file == nullptr) {
-      fail(path, "cannot open", errno);
-    }
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    const bool fits = !error && size <= std::numeric_limits<std::size_t>::max();
-    std::size_t got = 0;
-    bool out_of_memory = false;
-    if (fits) {
-      size_ = static_cast<std::size_t>(size);
-      std::shared_ptr<std::byte> memory(new (std::nothrow) std::byte[size_ + 1], [](std::byte* owned) { delete[] owned; });
-      out_of_memory = memory == nullptr;
-      got = out_of_memory ? 0 : std::fread(memory.get(), 1, size_, file);
-      data_ = memory;
-    }
-    std::fclose(file);
-    if (!fits || got != size_) {
-      fail(path, "cannot read", out_of_memory ? ENOMEM : EIO);
-    }
-  }
-#endif
-
   std::shared_ptr<const std::byte> data_;
   std::size_t size_ = 0;
 };
 
 }  // namespace gated
+
+#if !defined(GATED_COMPILED)
+#include "gated/io/mapped_file.inl"
+#endif

@@ -14,25 +14,29 @@ namespace gated {
 
 /// RTMCCBlock with self-attention as GatedAttentionUnit.
 inline NameMap rtmcc_names() {
-  return {.origin = "mmpose",
-          .rules = {{"norm.gain", "ln.g"},
-                    {"projection.hidden", "uv"},
-                    {"offset_scale.weight", "gamma"},
-                    {"offset_scale.bias", "beta"},
-                    {"relative_bias.weight", "w"},
-                    {"proj_out", "o"},
-                    {"residual_scale", "res_scale.scale"}}};
+  NameMap names{.origin = "mmpose"};
+  names.add("", "",
+            {{"norm.gain", "ln.g"},
+             {"projection.hidden", "uv"},
+             {"offset_scale.weight", "gamma"},
+             {"offset_scale.bias", "beta"},
+             {"relative_bias.weight", "w"},
+             {"proj_out", "o"},
+             {"residual_scale", "res_scale.scale"}});
+  return names;
 }
 
 /// RTMCCBlock with cross-attention as GatedCrossAttention.
 inline NameMap rtmcc_cross_names() {
-  return {.origin = "mmpose",
-          .rules = {{"norm.gain", "ln.g"},
-                    {"proj_in", "uv"},
-                    {"proj_key", "k_fc"},
-                    {"proj_value", "v_fc"},
-                    {"proj_out", "o"},
-                    {"residual_scale", "res_scale.scale"}}};
+  NameMap names{.origin = "mmpose"};
+  names.add("", "",
+            {{"norm.gain", "ln.g"},
+             {"proj_in", "uv"},
+             {"proj_key", "k_fc"},
+             {"proj_value", "v_fc"},
+             {"proj_out", "o"},
+             {"residual_scale", "res_scale.scale"}});
+  return names;
 }
 
 }  // namespace gated

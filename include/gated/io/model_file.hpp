@@ -3,11 +3,15 @@
 #include <concepts>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "gated/core/count.hpp"
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
+#include "gated/io/nearest_name.hpp"
 #include "gated/io/origin_names.hpp"
+#include "gated/io/timm.hpp"
 #include "gated/io/timm_config.hpp"
 
 /// @file
@@ -25,18 +29,7 @@ struct ModelFile {
 /// What the metadata of `file` say that it holds: the "architecture" that save_model() writes, or that of the configuration;
 /// empty if they do not say it.
 /// Errors: FileError for a configuration that is no JSON.
-inline std::string architecture_of(const SafetensorsFile& file) {
-  if (const auto stated = file.metadata().find("architecture"); stated != file.metadata().end()) {
-    return stated->second;
-  }
-  const auto config = file.metadata().find("config");
-  if (config == file.metadata().end()) {
-    return {};
-  }
-  const auto json = detail::parse_json<FileError>(config->second, file.name() + ": configuration", 16);
-  const auto named = json.is_object() ? json.find("architecture") : json.end();
-  return named != json.end() && named->is_string() ? named->template get<std::string>() : "";
-}
+std::string architecture_of(const SafetensorsFile& file);
 
 /// Reads the configuration from the metadata of `file`: ours as save_model() and examples/convert write it, whose tensors may
 /// have the names of a known origin; or that of an origin which writes models of this kind: for image classifiers
@@ -66,20 +59,10 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
 
 namespace detail {
 
-/// Raises FileError if a model of `config` has so many more values than `file` that it is not worth building: a
-/// configuration in a file is untrusted, and it must not take more memory than a file of that size can account for. Smaller
-/// differences are left to load_parameters(), which says where they are; among them are constants, which a file need not store.
-template <ConfiguredModel Model>
-void expect_affordable(const SafetensorsFile& file, const typename Model::Config& config) {
-  Count held = 0;
-  for (const auto& [name, tensor] : file.tensors()) {
-    held += static_cast<Index>(tensor.count());
-  }
-  const Count needed = Model::value_count(config), affordable = 2 * held + (Index{1} << 20);
-  require<FileError>(needed.value() <= affordable.value(), file.name(), ": the configuration in the metadata asks for ",
-                     needed == Count::most ? "more than " : "", needed.value(), " values, but the file holds ", held.value(),
-                     ". Nothing was built.");
-}
+/// Raises FileError if a model of `needed` values has so many more than `file` that it is not worth building: a configuration
+/// in a file is untrusted, and it must not take more memory than a file of that size can account for. Smaller differences are
+/// left to load_parameters(), which says where they are; among them are constants, which a file need not store.
+void expect_affordable(const SafetensorsFile& file, Count needed);
 
 }  // namespace detail
 
@@ -91,7 +74,7 @@ void expect_affordable(const SafetensorsFile& file, const typename Model::Config
 template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);
-  detail::expect_affordable<Model>(file, description.config);
+  detail::expect_affordable(file, Model::value_count(description.config));
   Model model(description.config);
   load_parameters(model, file, description.names);
   return model;
@@ -140,4 +123,6 @@ void save_model(const Model& model, const std::filesystem::path& path, WeightFor
 
 #if defined(GATED_COMPILED)
 #include "gated/compiled/files.inl"
+#else
+#include "gated/io/model_file.inl"
 #endif

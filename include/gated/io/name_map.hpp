@@ -1,14 +1,13 @@
 #pragma once
 
-#include <algorithm>
-#include <optional>
+#include <array>
+#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "gated/core/parameters.hpp"
-#include "gated/core/path_pattern.hpp"
+#include "gated/core/matrix.hpp"
+#include "gated/core/shape.hpp"
 
 /// @file
 /// How a checkpoint that somebody else wrote calls our parameters.
@@ -58,6 +57,15 @@ struct NameMap {
     Index parts = 1;
   };
 
+  /// A Rule whose texts stand in the program, for lists of them: a table, and not code that makes strings.
+  struct RuleText {
+    const char *ours, *theirs;
+    ShapeForm form = ShapeForm::same;
+    std::array<const char*, 1> stacked_with = {};  ///< one tensor more, or none
+    bool shared = false;
+    Index part = 0, parts = 1;
+  };
+
   /// A tensor that a file holds twice, under another name.
   struct Tie {
     std::string copy;      ///< loaded only where the other is absent; otherwise it must equal …
@@ -78,20 +86,13 @@ struct NameMap {
   std::vector<std::string> ignored = {};
 
   /// Appends rules for what lies at `ours` and is called `theirs` in the file; each ends in a dot, or is empty.
-  void add(const std::string& ours, const std::string& theirs, std::vector<Rule> parts) {
-    for (Rule& part : parts) {
-      part.ours.insert(0, ours);
-      part.theirs.insert(0, theirs);
-      for (std::string& other : part.stacked_with) {
-        other.insert(0, theirs);
-      }
-      rules.push_back(std::move(part));
-    }
-  }
+  void add(std::string_view ours, std::string_view theirs, std::initializer_list<RuleText> parts);
+  /// The same with rules that the program makes.
+  void add(std::string_view ours, std::string_view theirs, std::vector<Rule> parts);
 
   /// The name and shape in the file of the parameter at `path`, with `body` if the map has one.
   /// Errors: ArgumentError if the rule's form does not suit the shape, or `theirs` has more `*` than `ours`.
-  FileTensor in_file(std::string_view path, const Shape& shape) const { return parts_in_file(path, shape).front(); }
+  FileTensor in_file(std::string_view path, const Shape& shape) const;
 
   /// The same where the parameter is stacked from several tensors of the file; usually one.
   std::vector<FileTensor> parts_in_file(std::string_view path, const Shape& shape) const;
@@ -103,133 +104,12 @@ struct NameMap {
   bool ignores(std::string_view name) const;
 
  private:
-  std::string full(std::string_view name) const {
-    return text(prefix, !head.empty() && name.starts_with(head) ? "" : body, name);
-  }
+  std::string full(std::string_view name) const;
   FileTensor in_file_as(const std::string& name, const std::vector<Index>& shape) const;
 };
 
-namespace detail {
-
-inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std::string_view path) {
-  std::vector<Index> out(shape.begin(), shape.end());
-  switch (form) {
-    case ShapeForm::same:
-      break;
-    case ShapeForm::flatten_tail:
-      for (; out.size() > 2; out.pop_back()) {
-        out[out.size() - 2] *= out.back();
-      }
-      break;
-    case ShapeForm::drop_leading_one:
-    case ShapeForm::pointwise_convolution:
-      require<ArgumentError>(shape.rank() >= 1 && shape[0] == 1, "NameMap: a form that drops a leading 1 does not suit ", path,
-                             " ", shape.describe(), ".");
-      out.erase(out.begin());
-      if (form == ShapeForm::pointwise_convolution) {
-        out.push_back(1);
-      }
-      break;
-    case ShapeForm::append_one:
-      out.push_back(1);
-      break;
-    case ShapeForm::append_two_ones:
-      out.insert(out.end(), 2, 1);
-      break;
-    case ShapeForm::prepend_two_ones:
-      out.insert(out.begin(), 2, 1);
-      break;
-  }
-  return out;
-}
-
-/// `theirs` with its wildcards and the rest of the path filled in.
-inline std::string fill_pattern(const NameMap::Rule& rule, std::string_view theirs, const PatternMatch& match) {
-  std::string name;
-  const auto append = [&](std::string_view components) {
-    if (!components.empty()) {
-      name += name.empty() ? "" : ".";
-      name += components;
-    }
-  };
-  std::size_t used = 0;
-  while (!theirs.empty()) {
-    const std::string_view component = take_component(theirs);
-    if (component == "*") {
-      require<ArgumentError>(used < match.wildcards.size(), "NameMap: ", rule.theirs, " has more * than ", rule.ours, ".");
-      append(match.wildcards[used++]);
-    } else {
-      append(component);
-    }
-  }
-  append(match.rest);
-  return name;
-}
-
-}  // namespace detail
-
-inline std::vector<FileTensor> NameMap::parts_in_file(std::string_view path, const Shape& shape) const {
-  for (const Rule& rule : rules) {
-    const auto match = detail::match_pattern(rule.ours, path);
-    if (!match) {
-      continue;
-    }
-    std::vector<Index> in_file = detail::shape_in_file(shape, rule.form, path);
-    const auto parts = static_cast<Index>(1 + rule.stacked_with.size());
-    if (parts > 1) {
-      require<ArgumentError>(!in_file.empty() && in_file[0] == parts, "NameMap: ", path, " ", shape.describe(),
-                             " is not a stack of ", parts, " tensors.");
-      in_file.erase(in_file.begin());
-    }
-    if (rule.parts > 1) {
-      require<ArgumentError>(!in_file.empty() && parts == 1, "NameMap: ", path, " ", shape.describe(),
-                             " cannot be part of a tensor.");
-      in_file[0] *= rule.parts;
-    }
-    std::vector<FileTensor> tensors;
-    const auto add = [&](const std::string& theirs) {
-      tensors.push_back(in_file_as(detail::fill_pattern(rule, theirs, *match), in_file));
-      tensors.back().part = rule.part;
-      tensors.back().parts = rule.parts;
-      if (rule.shared) {
-        const detail::PatternMatch first{std::vector<std::string_view>(match->wildcards.size(), "0"), match->rest};
-        tensors.back().elsewhere.push_back(full(detail::fill_pattern(rule, theirs, first)));
-      }
-    };
-    add(rule.theirs);
-    for (const std::string& theirs : rule.stacked_with) {
-      add(theirs);
-    }
-    return tensors;
-  }
-  return {in_file_as(std::string(path), detail::shape_in_file(shape, ShapeForm::same, path))};
-}
-
-inline FileTensor NameMap::in_file_as(const std::string& name, const std::vector<Index>& shape) const {
-  FileTensor tensor{full(name), shape};
-  for (const Tie& tie : tied) {
-    if (tie.original == name) {
-      tensor.elsewhere.push_back(full(tie.copy));
-    }
-  }
-  return tensor;
-}
-
-inline std::string NameMap::tied_to(std::string_view name) const {
-  for (const Tie& tie : tied) {
-    if (full(tie.copy) == name) {
-      return full(tie.original);
-    }
-  }
-  return {};
-}
-
-inline bool NameMap::ignores(std::string_view name) const {
-  for (const std::string& beginning : {prefix, body}) {
-    name.remove_prefix(name.starts_with(beginning) ? beginning.size() : 0);
-  }
-  return std::any_of(ignored.begin(), ignored.end(),
-                     [&](const std::string& pattern) { return detail::match_pattern(pattern, name).has_value(); });
-}
-
 }  // namespace gated
+
+#if !defined(GATED_COMPILED)
+#include "gated/io/name_map.inl"
+#endif

@@ -7,6 +7,7 @@
 
 #include "gated/core/parameters.hpp"
 #include "gated/io/model_file.hpp"
+#include "gated/io/weight_tensors.hpp"
 #include "gated/models/prepare.hpp"
 
 /// @file
@@ -67,7 +68,7 @@ template <ConfiguredModel Model>
 PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace place) {
   using T = typename Model::Scalar;
   const auto description = describe_model<Model>(file);
-  expect_affordable<Model>(file, description.config);
+  expect_affordable(file, Model::value_count(description.config));
   const NameMap names = as_in(file, description.names);
   PreparedModel<Model> opened = [&] {
     const HollowWeights hollow;

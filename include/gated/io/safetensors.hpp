@@ -1,11 +1,16 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "gated/core/shape.hpp"
+#include "gated/io/convert.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/safetensors_header.hpp"
@@ -27,36 +32,22 @@ namespace gated {
 class SafetensorsFile {
  public:
   /// Maps the file at `path`, see MappedFile.
-  explicit SafetensorsFile(const std::filesystem::path& path) : SafetensorsFile(MappedFile(path), path.string()) {}
+  explicit SafetensorsFile(const std::filesystem::path& path);
 
   /// Reads a file that is already in memory. `bytes` belong to the caller and must outlive the result; `name` stands for the
   /// file in messages.
-  static SafetensorsFile parse(std::span<const std::byte> bytes, std::string name = "safetensors") {
-    return SafetensorsFile(bytes, std::move(name));
-  }
+  static SafetensorsFile parse(std::span<const std::byte> bytes, std::string name = "safetensors");
 
   /// The file's name in messages.
   const std::string& name() const { return name_; }
   const std::map<std::string, std::string, std::less<>>& metadata() const { return contents_.metadata; }
   const std::map<std::string, TensorEntry, std::less<>>& tensors() const { return contents_.tensors; }
 
-  bool contains(std::string_view name) const { return contents_.tensors.find(name) != contents_.tensors.end(); }
+  bool contains(std::string_view name) const;
 
   /// The tensor called `name`.
   /// Errors: FileError with the nearest name if there is none.
-  const TensorEntry& tensor(std::string_view name) const {
-    const auto found = contents_.tensors.find(name);
-    if (found == contents_.tensors.end()) {
-      std::vector<std::string_view> names;
-      for (const auto& [candidate, entry] : contents_.tensors) {
-        names.push_back(candidate);
-      }
-      const std::string nearest = printable(nearest_name(name, names));
-      raise<FileError>(name_, ": there is no tensor \"", printable(name), "\"",
-                       nearest.empty() ? text(".") : text("; the nearest name is \"", nearest, "\"."));
-    }
-    return found->second;
-  }
+  const TensorEntry& tensor(std::string_view name) const;
 
   /// Converts the values of tensor `name` to `out`, in row-major order.
   ///
@@ -100,10 +91,7 @@ class SafetensorsFile {
   }
 
  private:
-  SafetensorsFile(MappedFile file, std::string name)
-      : file_(std::move(file)), name_(std::move(name)), contents_(parse_safetensors(file_->bytes(), name_)) {}
-  SafetensorsFile(std::span<const std::byte> bytes, std::string name)
-      : name_(std::move(name)), contents_(parse_safetensors(bytes, name_)) {}
+  SafetensorsFile(std::optional<MappedFile> file, std::span<const std::byte> bytes, std::string name);
 
   std::optional<MappedFile> file_;
   std::string name_;
@@ -111,3 +99,7 @@ class SafetensorsFile {
 };
 
 }  // namespace gated
+
+#if !defined(GATED_COMPILED)
+#include "gated/io/safetensors.inl"
+#endif

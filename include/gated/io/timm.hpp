@@ -2,9 +2,6 @@
 
 #include <concepts>
 
-#include <string>
-
-#include "gated/io/glu_names.hpp"
 #include "gated/io/name_map.hpp"
 #include "gated/models/presets.hpp"
 
@@ -14,93 +11,15 @@
 namespace gated {
 
 /// The names of GmlpImageClassifier's parameters in a timm checkpoint.
-inline NameMap timm_names() {
-  return {.origin = "timm",
-          .rules = {{"patch_embedding", "stem.proj"},
-                    {"stem_norm", "stem.norm"},
-                    {"trunk.blocks.*.norm", "blocks.*.norm"},
-                    {"trunk.blocks.*.proj_in", "blocks.*.mlp_channels.fc1"},
-                    {"trunk.blocks.*.gate.norm", "blocks.*.mlp_channels.gate.norm"},
-                    {"trunk.blocks.*.gate.proj", "blocks.*.mlp_channels.gate.proj", ShapeForm::drop_leading_one},
-                    {"trunk.blocks.*.proj_out", "blocks.*.mlp_channels.fc2"}}};
-}
-
+NameMap timm_names();
 /// The same for a MixerImageClassifier.
-inline NameMap timm_mixer_names() {
-  return {.origin = "timm",
-          .rules = {{"patch_embedding", "stem.proj"},
-                    {"stem_norm", "stem.norm"},
-                    {"trunk.blocks.*.token_norm", "blocks.*.norm1"},
-                    {"trunk.blocks.*.token_mixer.proj_in", "blocks.*.mlp_tokens.fc1", ShapeForm::drop_leading_one},
-                    {"trunk.blocks.*.token_mixer.proj_out", "blocks.*.mlp_tokens.fc2", ShapeForm::drop_leading_one},
-                    {"trunk.blocks.*.channel_norm", "blocks.*.norm2"},
-                    {"trunk.blocks.*.channel_mixer.proj_in", "blocks.*.mlp_channels.fc1"},
-                    {"trunk.blocks.*.channel_mixer.proj_out", "blocks.*.mlp_channels.fc2"}}};
-}
-
+NameMap timm_mixer_names();
 /// The same for a GmixerImageClassifier.
-inline NameMap timm_gmixer_names() {
-  NameMap names{.origin = "timm",
-                .rules = {{"patch_embedding", "stem.proj"},
-                          {"stem_norm", "stem.norm"},
-                          {"trunk.blocks.*.token_norm", "blocks.*.norm1"},
-                          {"trunk.blocks.*.channel_norm", "blocks.*.norm2"}}};
-  names.add("trunk.blocks.*.token_mixer.", "blocks.*.mlp_tokens.",
-            packed_glu_rules(GluLayout::gate_last, ShapeForm::drop_leading_one));
-  names.add("trunk.blocks.*.channel_mixer.", "blocks.*.mlp_channels.", packed_glu_rules(GluLayout::gate_last));
-  return names;
-}
-
-namespace detail {
-
-/// The names of a ResmlpImageClassifier's parameters, by what its origin calls the parts.
-struct ResmlpWords {
-  const char *origin, *stem, *tokens, *channels, *scale;
-  ShapeForm norm;  ///< of α and β
-};
-
-inline NameMap resmlp_names(const ResmlpWords& words) {
-  NameMap names{.origin = words.origin};
-  const auto norm = [&](const std::string& ours, const std::string& theirs) {
-    names.rules.push_back({ours + ".weight", theirs + ".alpha", words.norm});
-    names.rules.push_back({ours + ".bias", theirs + ".beta", words.norm});
-  };
-  const std::string stem = words.stem, block = "trunk.blocks.*.", theirs = "blocks.*.", channels = theirs + words.channels;
-  norm("stem_norm", stem + ".norm");
-  norm(block + "token_norm", theirs + "norm1");
-  norm(block + "channel_norm", theirs + "norm2");
-  norm("norm", "norm");
-  names.add("", "",
-            {{"patch_embedding", stem + ".proj"},
-             {block + "token_mixer.proj", theirs + words.tokens, ShapeForm::drop_leading_one},
-             {block + "token_scale", theirs + words.scale + "1"},
-             {block + "channel_mixer.proj_in", channels + ".fc1"},
-             {block + "channel_mixer.proj_out", channels + ".fc2"},
-             {block + "channel_scale", theirs + words.scale + "2"}});
-  return names;
-}
-
-}  // namespace detail
-
+NameMap timm_gmixer_names();
 /// The same for a ResmlpImageClassifier.
-inline NameMap timm_resmlp_names() {
-  return detail::resmlp_names({.origin = "timm",
-                               .stem = "stem",
-                               .tokens = "linear_tokens",
-                               .channels = "mlp_channels",
-                               .scale = "ls",
-                               .norm = ShapeForm::prepend_two_ones});
-}
-
+NameMap timm_resmlp_names();
 /// The same in the files that the authors of ResMLP published.
-inline NameMap facebook_resmlp_names() {
-  return detail::resmlp_names({.origin = "Facebook",
-                               .stem = "patch_embed",
-                               .tokens = "attn",
-                               .channels = "mlp",
-                               .scale = "gamma_",
-                               .norm = ShapeForm::same});
-}
+NameMap facebook_resmlp_names();
 
 /// The names in a timm checkpoint for an image classifier of this configuration.
 template <class Config>
@@ -118,3 +37,7 @@ NameMap timm_names_for(const Config&) {
 }
 
 }  // namespace gated
+
+#if !defined(GATED_COMPILED)
+#include "gated/io/timm.inl"
+#endif

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "gated/io/forecaster_names.hpp"
@@ -23,15 +26,26 @@ namespace detail {
 /// The fields of a config.json, and what they are.
 class ForecasterFields {
  public:
+  /// What a field may be: null, true or false, a number, or a text.
+  using Scalar = std::variant<std::nullptr_t, bool, double, std::string_view>;
+
   ForecasterFields(std::string_view json, const std::string& where)
       : where_(where), fields_(parse_json<ArgumentError>(json, where, 16)) {
     require<ArgumentError>(fields_.is_object(), where, ": expected a JSON object.");
   }
 
-  const Json* find(const char* key) const {
-    const auto found = fields_.find(key);
-    return found == fields_.end() ? nullptr : &*found;
+  static bool is(const Json& value, const Scalar& wanted) {
+    if (const auto* const word = std::get_if<std::string_view>(&wanted)) {
+      return value.is(*word);
+    }
+    if (const auto* const number = std::get_if<double>(&wanted)) {
+      return value.is_number() && value.number() == *number;
+    }
+    const auto* const truth = std::get_if<bool>(&wanted);
+    return truth == nullptr ? value.is_null() : value.is_boolean() && value.truth() == *truth;
   }
+
+  const Json* find(const char* key) const { return fields_.find(key); }
   const Json* find_set(const char* key) const {
     const Json* const value = find(key);
     return value == nullptr || value->is_null() ? nullptr : value;
@@ -53,16 +67,21 @@ class ForecasterFields {
   }
 
   /// Raises ArgumentError where `key` is there and not one of `wanted`.
-  void expect(const char* key, std::initializer_list<Json> wanted, const char* why) const {
+  void expect(const char* key, std::initializer_list<Scalar> wanted, const char* why) const {
     const Json* const value = find(key);
-    require<ArgumentError>(value == nullptr || std::find(wanted.begin(), wanted.end(), *value) != wanted.end(), where_, ": ",
-                           key, " = ", value == nullptr ? "" : shown_json(*value), ", ", why);
+    require<ArgumentError>(
+        value == nullptr || std::any_of(wanted.begin(), wanted.end(), [&](const Scalar& one) { return is(*value, one); }),
+        where_, ": ", key, " = ", value == nullptr ? "" : shown_json(*value), ", ", why);
   }
   /// Raises ArgumentError unless the file is of this model and class.
   void expect_model(const char* model, const char* architecture) const {
     expect("model_type", {model}, text("which is not the model \"", model, "\" that is built here.").c_str());
     const Json* const list = find_set("architectures");
-    require<ArgumentError>(list == nullptr || std::find(list->begin(), list->end(), Json(architecture)) != list->end(), where_,
+    const auto has = [&](const Json& names) {
+      return names.is_array() && std::any_of(names.elements().begin(), names.elements().end(),
+                                             [&](const Json& name) { return name.is(architecture); });
+    };
+    require<ArgumentError>(list == nullptr || list->is(architecture) || has(*list), where_,
                            ": architectures = ", list == nullptr ? "" : shown_json(*list), ", of which only ", architecture,
                            " is built here.");
     expect("norm_mlp", {"LayerNorm"}, "expected \"LayerNorm\", the only norm that is built here.");
@@ -79,10 +98,10 @@ class ForecasterFields {
   }
   SeriesScaling scaling() const {
     const Json* const value = find("scaling");
-    if (value == nullptr || *value == "std" || *value == true) {
+    if (value == nullptr || is(*value, "std") || is(*value, true)) {
       return SeriesScaling::standard;
     }
-    return *value == "mean" ? SeriesScaling::mean : SeriesScaling::none;
+    return is(*value, "mean") ? SeriesScaling::mean : SeriesScaling::none;
   }
   PatchPosition position() const {
     if (!get("use_positional_encoding", false)) {
@@ -137,7 +156,7 @@ inline void expect_no_ttm_r3(const ForecasterFields& fields) {
     fields.expect(key, {false, nullptr}, why);
   }
   for (const char* const key : {"register_tokens", "fft_length"}) {
-    fields.expect(key, {0, nullptr}, why);
+    fields.expect(key, {0.0, nullptr}, why);
   }
   fields.expect("gate_mode", {"softmax", nullptr}, why);
 }
@@ -223,7 +242,7 @@ TinyTimeMixer<T> load_ttm(const std::filesystem::path& folder) {
   const bool is_patchtsmixer = fields.get("model_type", std::string("tinytimemixer")) == "patchtsmixer";
   const TinyTimeMixerConfig config = is_patchtsmixer ? patchtsmixer_config(json, where) : ttm_config(json, where);
   const SafetensorsFile file(folder / "model.safetensors");
-  detail::expect_affordable<TinyTimeMixer<T>>(file, config);
+  detail::expect_affordable(file, TinyTimeMixer<T>::value_count(config));
   TinyTimeMixer<T> model(config);
   load_parameters(model, file, is_patchtsmixer ? patchtsmixer_names() : ttm_names(config));
   return model;

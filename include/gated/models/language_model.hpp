@@ -192,15 +192,7 @@ struct LanguageModel {
   /// One vector a sequence: tanh(P h + p) of its first hidden state h, or the scores of the classes for it.
   /// Shapes: output is sequences × classes, or sequences × C without a classifier.
   /// Errors: ArgumentError for a model without a pooler; ShapeError for an empty sequence; and as forward().
-  void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
-    constexpr Where where(name, "pooled");
-    require<ArgumentError>(pooler.has_value(), where, ": this model has no pooler. Build it with pooler = true.");
-    expect_input(where, tokens, sequences, Mask(), types);
-    expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
-    const auto frame = workspace.frame();
-    Batch<T> run(workspace, sequences);
-    apply_pooled(run, tokens, {.types = types}, Rows<T>(output));
-  }
+  void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const;
   /// The same, into a new matrix.
   Matrix<T> pooled(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
     Matrix<T> output(sequences.count(), classifier ? classifier->out() : trunk.out());
@@ -210,9 +202,7 @@ struct LanguageModel {
 
   /// The state before the first token of a text of up to `capacity` tokens, by default as many as the model can serve.
   /// Errors: see SequenceLayer::start().
-  State start(Index capacity = State::unlimited) const {
-    return Stream<T>::start(*this, Tokens(), detail::checked_capacity({name, "start"}, *this, capacity));
-  }
+  State start(Index capacity = State::unlimited) const;
 
   /// Adds `tokens` to a streamed sequence. `output` has one row per token, or one row in all, for the last.
   /// Errors: as forward(), and ShapeError past the state's capacity; the state is unchanged then.
@@ -307,25 +297,50 @@ struct LanguageModel {
   }
 
   void run_forward(Tokens tokens, const Sequences& sequences, Mask mask, Tokens types, View<T> output,
-                   Workspace<T>& workspace) const {
-    constexpr Where where(name, "forward");
-    expect_input(where, tokens, sequences, mask, types);
-    expect_shape<T>(where, "output", output, static_cast<Index>(tokens.size()), out());
-    const auto frame = workspace.frame();
-    Batch<T> run(workspace, sequences, mask);
-    run(*this, tokens, {.types = types}, Rows<T>(output));
-  }
-
-  void add_to_stream(Where where, Tokens tokens, State& state, View<T> output, Workspace<T>& workspace) const {
-    const auto count = static_cast<Index>(tokens.size());
-    require<ShapeError>(output.rows() == count || (output.rows() == 1 && count > 0), where, ": output has ", output.rows(),
-                        " rows, expected ", count, ", one a token, or 1 for the last.");
-    expect_shape<T>(where, "output", output, output.rows(), out());
-    embedding.expect_known(where, tokens);
-    require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token,
-                           " is padding, which a stream has none of.");
-    detail::run_stream<T>(where, *this, tokens, Tokens(), {.outputs = output.rows()}, state, output, workspace);
-  }
+                   Workspace<T>& workspace) const;
+  void add_to_stream(Where where, Tokens tokens, State& state, View<T> output, Workspace<T>& workspace) const;
 };
+
+// Outside of the class, and so not `inline`: see core/layer.hpp.
+
+template <class Trunk>
+void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace,
+                                  Tokens types) const {
+  constexpr Where where(name, "pooled");
+  require<ArgumentError>(pooler.has_value(), where, ": this model has no pooler. Build it with pooler = true.");
+  expect_input(where, tokens, sequences, Mask(), types);
+  expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
+  const auto frame = workspace.frame();
+  Batch<T> run(workspace, sequences);
+  apply_pooled(run, tokens, {.types = types}, Rows<T>(output));
+}
+
+template <class Trunk>
+typename LanguageModel<Trunk>::State LanguageModel<Trunk>::start(Index capacity) const {
+  return Stream<T>::start(*this, Tokens(), detail::checked_capacity({name, "start"}, *this, capacity));
+}
+
+template <class Trunk>
+void LanguageModel<Trunk>::run_forward(Tokens tokens, const Sequences& sequences, Mask mask, Tokens types, View<T> output,
+                                       Workspace<T>& workspace) const {
+  constexpr Where where(name, "forward");
+  expect_input(where, tokens, sequences, mask, types);
+  expect_shape<T>(where, "output", output, static_cast<Index>(tokens.size()), out());
+  const auto frame = workspace.frame();
+  Batch<T> run(workspace, sequences, mask);
+  run(*this, tokens, {.types = types}, Rows<T>(output));
+}
+
+template <class Trunk>
+void LanguageModel<Trunk>::add_to_stream(Where where, Tokens tokens, State& state, View<T> output,
+                                         Workspace<T>& workspace) const {
+  const auto count = static_cast<Index>(tokens.size());
+  require<ShapeError>(output.rows() == count || (output.rows() == 1 && count > 0), where, ": output has ", output.rows(),
+                      " rows, expected ", count, ", one a token, or 1 for the last.");
+  expect_shape<T>(where, "output", output, output.rows(), out());
+  embedding.expect_known(where, tokens);
+  require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token, " is padding, which a stream has none of.");
+  detail::run_stream<T>(where, *this, tokens, Tokens(), {.outputs = output.rows()}, state, output, workspace);
+}
 
 }  // namespace gated

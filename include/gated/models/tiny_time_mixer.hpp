@@ -110,15 +110,7 @@ struct TinyTimeMixer {
 
   /// The forecasts of all series at once. `items` splits the rows of x into items.
   void forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
-               const Options<Batch<T>>& options = {}) const {
-    constexpr Where where(name, "forward");
-    expect_input(where, x, items, Mask());
-    expect_shape<T>(where, "y", y, output_rows(x.rows()), out());
-    expect_apart<T>(where, x, y);
-    const auto frame = workspace.frame();
-    Batch<T> run(workspace, items);
-    run(*this, input_rows<T>(x), options, Rows<T>(y));
-  }
+               const Options<Batch<T>>& options = {}) const;
   /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& items, Workspace<T>& workspace,
                     const Options<Batch<T>>& options = {}) const {
@@ -218,5 +210,18 @@ struct TinyTimeMixer {
     }
   }
 };
+
+// Outside of the class, and so not `inline`: see core/layer.hpp.
+template <class T>
+void TinyTimeMixer<T>::forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
+                               const Options<Batch<T>>& options) const {
+  constexpr Where where(name, "forward");
+  expect_input(where, x, items, Mask());
+  expect_shape<T>(where, "y", y, output_rows(x.rows()), out());
+  expect_apart<T>(where, x, y);
+  const auto frame = workspace.frame();
+  Batch<T> run(workspace, items);
+  run(*this, input_rows<T>(x), options, Rows<T>(y));
+}
 
 }  // namespace gated

@@ -1,0 +1,3 @@
+// What core/ does for all scalars.
+
+#include "gated/core/parallel.inl"

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "gated/core/error.hpp"
+#include "gated/io/atomic_file.hpp"
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+namespace gated {
+
+namespace detail {
+
+inline std::uint64_t random_number() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+}  // namespace detail
+
+GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (int links = 0; fs::is_symlink(path_, error); ++links) {
+    require<FileError>(links < 40, path_.string(), ": too many symbolic links.");
+    path_ = path_.parent_path() / fs::read_symlink(path_, error);  // the link itself, if it is absolute
+  }
+  const fs::file_status old = fs::status(path_, error);
+  if (fs::exists(old) && !fs::is_regular_file(old)) {
+    raise<FileError>(path_.string(), fs::is_directory(old) ? ": is a directory, cannot write a file there."
+                                                           : ": is not a regular file and is not replaced.");
+  }
+  int reason = EEXIST;
+  for (int attempt = 0; attempt < 16 && file_ == nullptr && reason == EEXIST; ++attempt) {
+    temporary_ = path_;
+    temporary_ += text(".", detail::random_number(), ".tmp");
+    file_ = std::fopen(temporary_.string().c_str(), "wbx");  // x: never an existing file
+    reason = file_ == nullptr ? errno : 0;
+  }
+  if (file_ == nullptr) {
+    temporary_.clear();
+    fail("cannot create", reason);
+  }
+  if (fs::is_regular_file(old)) {
+    fs::permissions(temporary_, old.permissions(), error);
+  }
+}
+
+GATED_INLINE void AtomicFile::write(std::span<const std::byte> bytes) {
+  if (!bytes.empty() && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) {
+    fail("cannot write", errno);
+  }
+}
+
+GATED_INLINE void AtomicFile::commit() {
+  bool written = std::fflush(file_) == 0;
+#if defined(__unix__) || defined(__APPLE__)
+  written = written && (::fsync(::fileno(file_)) == 0 || errno == EINVAL);  // EINVAL: a file system without fsync
+#endif
+  int reason = written ? 0 : errno;
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && written) {
+    reason = errno;
+    written = false;
+  }
+  if (!written) {
+    fail("cannot write", reason);
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary_, path_, error);
+  if (error) {
+    fail("cannot replace", error.value());
+  }
+  temporary_.clear();
+}
+
+GATED_INLINE void AtomicFile::discard() noexcept {
+  if (file_ != nullptr) {
+    std::fclose(std::exchange(file_, nullptr));
+  }
+  if (!temporary_.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary_, ignored);
+    temporary_.clear();
+  }
+}
+
+[[noreturn]] GATED_INLINE void AtomicFile::fail(const char* what, int reason) {
+  discard();  // before the error leaves, because a program without exceptions never comes back
+  raise<FileError>(path_.string(), ": ", what, ": ", std::generic_category().message(reason), ".");
+}
+
+GATED_INLINE void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace gated

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "gated/io/csv.hpp"
+#include "gated/io/mapped_file.hpp"
+#include "gated/io/nearest_name.hpp"
+#include "gated/io/parse_number.hpp"
+
+namespace gated {
+
+template <std::floating_point T>
+Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options) {
+  if (csv.starts_with("\xEF\xBB\xBF")) {
+    csv.remove_prefix(3);  // the byte order mark that spreadsheets write
+  }
+  std::vector<T> values;
+  Index rows = 0, columns = 0;
+  for (Index line_number = 1; !csv.empty(); ++line_number) {
+    const std::size_t newline = csv.find('\n');
+    std::string_view line = csv.substr(0, newline);
+    csv.remove_prefix(newline == std::string_view::npos ? csv.size() : newline + 1);
+    if (line.ends_with('\r')) {
+      line.remove_suffix(1);
+    }
+    if (line_number <= options.header_lines) {
+      continue;
+    }
+    require<FileError>(!line.empty(), name, ": line ", line_number, " is empty.");
+    Index column = 0;
+    for (std::size_t begin = 0; begin <= line.size();) {
+      const std::size_t end = std::min(line.find(options.separator, begin), line.size());
+      const std::string_view field = line.substr(begin, end - begin);
+      begin = end + 1;
+      ++column;
+      T value{};
+      if (!parse_number(field, value)) {
+        raise<FileError>(name, ": line ", line_number, ", column ", column, ": \"", printable(field), "\" is not a number",
+                         rows == 0 && options.header_lines == 0 ? " (is this a header? Then set header_lines)." : ".");
+      }
+      values.push_back(value);
+    }
+    require<FileError>(rows == 0 || column == columns, name, ": line ", line_number, " has ", column,
+                       " columns, the lines before it have ", columns, ".");
+    columns = column;
+    ++rows;
+  }
+  require<FileError>(rows > 0, name, ": there are no numbers.");
+  return Eigen::Map<const Matrix<T>>(values.data(), rows, columns);
+}
+
+template <std::floating_point T>
+Matrix<T> read_csv(const std::filesystem::path& path, const CsvOptions& options) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  return parse_csv<T>({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string(), options);
+}
+
+}  // namespace gated

@@ -1,0 +1,364 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "gated/io/config_json.hpp"
+#include "gated/io/timm_config.hpp"
+
+namespace gated {
+
+namespace detail {
+
+[[noreturn]] inline void refuse_image_size(const std::string& shown, const std::string& key, const std::string& where) {
+  raise<ArgumentError>(where, ": ", key, " = ", shown, ", expected an integer or [height, width].");
+}
+
+/// The size of [16, 16], in the order height, width.
+inline ImageSize image_size_of(std::span<const Json> list, const std::string& key, const std::string& where) {
+  if (list.size() != 2 || !list[0].is_integer() || !list[1].is_integer()) {
+    refuse_image_size(shown_json(list), key, where);
+  }
+  return {list[0].integer(), list[1].integer()};
+}
+
+/// That of 16 or [16, 16].
+inline ImageSize image_size_from(const Json& value, const std::string& key, const std::string& where) {
+  if (value.is_integer()) {
+    return {value.integer(), value.integer()};
+  }
+  if (!value.is_array()) {
+    refuse_image_size(shown_json(value), key, where);
+  }
+  return image_size_of(value.elements(), key, where);
+}
+
+/// timm's arguments that say the same of all its models, and those whose meaning depends on the model.
+struct TimmArguments {
+  std::array<double, 2> ratio{};  ///< hidden / channels, of the tokens' MLP and of the channels'
+  Index hidden = 0;               ///< of the channels' MLP; 0 for what the ratio gives
+  std::string pool = "avg";
+  std::string activation = {};  ///< a PyTorch class; empty for the model's own
+  std::string norm = {};        ///< likewise
+};
+
+/// What timm's file says of one kind of model: its published configurations, and how its arguments become ours.
+template <class Config>
+struct TimmModels;
+
+/// The parts of the configuration of a stack of mixer blocks that all these models have.
+template <class Config>
+struct TimmMixers {
+  static Index& channels(Config& config) { return config.trunk.block.channels; }
+  static constexpr const char* norm = "LayerNorm";
+  static void set_activation(Config& config, Activation activation) {
+    if constexpr (requires { config.trunk.block.token_mixer.activation; }) {
+      config.trunk.block.token_mixer.activation = activation;
+    }
+    config.trunk.block.channel_mixer.activation = activation;
+  }
+};
+
+template <class Config>
+using TimmPreset = std::pair<std::string_view, Config (*)(Index classes)>;
+
+template <>
+struct TimmModels<GmlpImageClassifierConfig> {
+  using Config = GmlpImageClassifierConfig;
+  static constexpr const char *what = "gMLP", *norm = "LayerNorm";
+  static constexpr auto presets = std::to_array<TimmPreset<Config>>(
+      {{"gmlp_ti16_224", gmlp_ti16_224}, {"gmlp_s16_224", gmlp_s16_224}, {"gmlp_b16_224", gmlp_b16_224}});
+  static constexpr std::array<double, 2> ratio{4, 4}, published_ratio{6, 6};
+  static Config defaults() {
+    Config config = timm_gmlp(512);
+    config.trunk.depth = 8;
+    return config;
+  }
+  static Index& channels(Config& config) { return config.trunk.channels; }
+  static void set_hidden(Config& config, Index, Index hidden) { config.trunk.hidden = hidden; }
+  static void set_activation(Config& config, Activation activation) { config.trunk.activation = activation; }
+};
+
+template <>
+struct TimmModels<MixerImageClassifierConfig> : TimmMixers<MixerImageClassifierConfig> {
+  using Config = MixerImageClassifierConfig;
+  static constexpr const char* what = "MLP-Mixer";
+  static constexpr auto presets = std::to_array<TimmPreset<Config>>({{"mixer_s32_224", mixer_s32_224},
+                                                                     {"mixer_s16_224", mixer_s16_224},
+                                                                     {"mixer_b32_224", mixer_b32_224},
+                                                                     {"mixer_b16_224", mixer_b16_224},
+                                                                     {"mixer_l32_224", mixer_l32_224},
+                                                                     {"mixer_l16_224", mixer_l16_224}});
+  static constexpr std::array<double, 2> ratio{0.5, 4}, published_ratio = ratio;
+  static Config defaults() { return timm_mixer({.depth = 8, .channels = 512}); }
+  static void set_hidden(Config& config, Index tokens, Index channels) {
+    config.trunk.block.token_mixer.hidden = tokens;
+    config.trunk.block.channel_mixer.hidden = channels;
+  }
+};
+
+template <>
+struct TimmModels<GmixerImageClassifierConfig> : TimmMixers<GmixerImageClassifierConfig> {
+  using Config = GmixerImageClassifierConfig;
+  static constexpr const char* what = "gMixer";
+  static constexpr auto presets =
+      std::to_array<TimmPreset<Config>>({{"gmixer_12_224", gmixer_12_224}, {"gmixer_24_224", gmixer_24_224}});
+  static constexpr std::array<double, 2> ratio{1, 4}, published_ratio = ratio;
+  static Config defaults() { return timm_gmixer({.depth = 8, .channels = 512}); }
+  static void set_hidden(Config& config, Index tokens, Index channels) {  // which count the gate too
+    require<ArgumentError>(tokens % 2 == 0 && channels % 2 == 0, "timm configuration: embed_dim and mlp_ratio give ", tokens,
+                           " and ", channels, " hidden numbers, expected even ones: half of them are gates.");
+    config.trunk.block.token_mixer.hidden = tokens / 2;
+    config.trunk.block.channel_mixer.hidden = channels / 2;
+  }
+};
+
+template <>
+struct TimmModels<ResmlpImageClassifierConfig> : TimmMixers<ResmlpImageClassifierConfig> {
+  using Config = ResmlpImageClassifierConfig;
+  static constexpr const char *what = "ResMLP", *norm = "Affine";
+  static constexpr auto presets = std::to_array<TimmPreset<Config>>({{"resmlp_12_224", resmlp_12_224},
+                                                                     {"resmlp_24_224", resmlp_24_224},
+                                                                     {"resmlp_36_224", resmlp_36_224},
+                                                                     {"resmlp_big_24_224", resmlp_big_24_224}});
+  static constexpr std::array<double, 2> ratio{4, 4}, published_ratio = ratio;
+  static Config defaults() { return timm_resmlp({.depth = 8, .channels = 512}); }
+  static void set_hidden(Config& config, Index, Index channels) { config.trunk.block.channel_mixer.hidden = channels; }
+};
+
+/// "mixer_b16_224" of "mixer_b16_224.goog_in21k_ft_in1k", which names the weights too.
+inline std::string_view timm_model_of(std::string_view name) { return name.substr(0, name.find('.')); }
+
+/// The published configuration of that name among those of one kind; nullptr if it has none.
+template <class Config>
+const TimmPreset<Config>* find_timm_preset(std::string_view name) {
+  const auto& presets = TimmModels<Config>::presets;
+  const auto found =
+      std::find_if(presets.begin(), presets.end(), [&](const auto& preset) { return preset.first == timm_model_of(name); });
+  return found == presets.end() ? nullptr : &*found;
+}
+
+/// "gmlp_ti16_224, gmlp_s16_224 or gmlp_b16_224"
+template <class Config>
+std::string list_timm_presets() {
+  std::string list;
+  const auto& presets = TimmModels<Config>::presets;
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    list += text(i == 0 ? "" : i + 1 == presets.size() ? " or " : ", ", presets[i].first);
+  }
+  return list;
+}
+
+/// Reads what a file says of the images that a model was trained with. Returns false for a key that says nothing of them.
+template <class Config>
+bool read_timm_images(const Json& value, const std::string& key, const std::string& where, Config& config) {
+  if (key == "input_size") {
+    require<ArgumentError>(value.is_array() && value.elements().size() == 3 && value.elements()[0].is_integer(), where, ": ",
+                           key, " = ", shown_json(value), ", expected [channels, height, width].");
+    config.image_channels = value.elements()[0].integer();
+    config.image = image_size_of(std::span(value.elements()).subspan(1), key, where);
+  } else if (key == "mean") {
+    read_json(value, config.pixel_mean, key, where);
+  } else if (key == "std") {
+    read_json(value, config.pixel_deviation, key, where);
+  } else if (key == "crop_pct") {
+    read_json(value, config.crop_share, key, where);
+  } else if (key == "interpolation") {
+    read_json(value, config.interpolation, key, where);
+  } else if (key == "crop_mode") {
+    require<ArgumentError>(value.is("center"), where, ": crop_mode = ", shown_json(value),
+                           ", expected \"center\", which is what image_input() cuts out.");
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// Those that are read before the others, concern only training, or say of the file what makes no difference here.
+inline constexpr std::string_view timm_others[] = {"entry",
+                                                   "architecture",
+                                                   "pretrained_cfg",
+                                                   "model_args",
+                                                   "num_features",
+                                                   "nlhb",
+                                                   "drop_rate",
+                                                   "proj_drop_rate",
+                                                   "drop_path_rate",
+                                                   "label_names",
+                                                   "label_descriptions",
+                                                   "labels",
+                                                   "fixed_input_size",
+                                                   "min_input_size",
+                                                   "test_input_size",
+                                                   "test_crop_pct",
+                                                   "pool_size",
+                                                   "first_conv",
+                                                   "classifier",
+                                                   "url",
+                                                   "hf_hub_id",
+                                                   "file",
+                                                   "custom_load",
+                                                   "license",
+                                                   "tag",
+                                                   "origin_url",
+                                                   "paper_ids",
+                                                   "paper_name",
+                                                   "notes",
+                                                   "source"};
+
+/// Reads one of timm's arguments. Returns false if there is none of that name.
+template <class Config>
+bool read_timm_argument(const std::string& key, const Json& value, const std::string& where, Config& config,
+                        TimmArguments& read) {
+  const auto is = [&](auto... names) { return ((key == names) || ...); };
+  const auto into = [&](auto& member) { read_json(value, member, key, where); };
+  if (is("img_size", "image_size")) {
+    config.image = image_size_from(value, key, where);
+  } else if (is("patch_size")) {
+    config.patch = image_size_from(value, key, where);
+  } else if (is("in_chans")) {
+    into(config.image_channels);
+  } else if (is("num_blocks", "depth")) {
+    into(config.trunk.depth);
+  } else if (is("embed_dim", "dim")) {
+    into(TimmModels<Config>::channels(config));
+  } else if (is("mlp_ratio")) {
+    if (value.is_array()) {
+      into(read.ratio);
+    } else {
+      into(read.ratio[0]);
+      read.ratio[1] = read.ratio[0];
+    }
+  } else if (is("hidden")) {
+    into(read.hidden);
+  } else if (is("num_classes")) {
+    into(config.classes);
+  } else if (is("stem_norm")) {
+    into(config.stem_norm);
+  } else if (is("global_pool")) {
+    into(read.pool);
+  } else if (is("act_layer")) {
+    into(read.activation);
+  } else if (is("norm_layer")) {
+    into(read.norm);
+  } else if (!read_timm_images(value, key, where, config)) {
+    return std::find(std::begin(timm_others), std::end(timm_others), key) != std::end(timm_others);
+  }
+  return true;
+}
+
+/// The text of `key`; empty where it is absent or null.
+inline std::string timm_text(const Json& arguments, const char* key, const std::string& where) {
+  std::string name;
+  if (const Json* const found = arguments.find(key); found != nullptr && !found->is_null()) {
+    read_json(*found, name, key, where);
+  }
+  return name;
+}
+
+/// The published model that the arguments name; empty if they name none.
+inline std::string timm_entry(const Json& arguments, const std::string& where) {
+  const std::string entry = timm_text(arguments, "entry", where), architecture = timm_text(arguments, "architecture", where);
+  return entry.empty() && architecture != "timm.gmlp" ? architecture : entry;  // as timm's own files call it
+}
+
+inline Json timm_arguments(std::string_view json, const std::string& where) {
+  Json arguments = parse_json<ArgumentError>(json, where, 8);
+  require<ArgumentError>(arguments.is_object(), where, ": expected a JSON object.");
+  return arguments;
+}
+
+}  // namespace detail
+
+template <class Config>
+Config timm_config(std::string_view json, const std::string& where) {
+  using Models = detail::TimmModels<Config>;
+  const auto arguments = detail::timm_arguments(json, where);
+  Config config = Models::defaults();
+  detail::TimmArguments read{.ratio = Models::ratio};
+  if (const std::string entry = detail::timm_entry(arguments, where); !entry.empty()) {
+    const auto* const preset = detail::find_timm_preset<Config>(entry);
+    require<ArgumentError>(preset != nullptr, where, ": entry = ", printable(entry), ", expected ",
+                           detail::list_timm_presets<Config>(), ".");
+    config = preset->second(config.classes);
+    read.ratio = Models::published_ratio;
+    if (entry.find(".miil_") != std::string::npos) {  // whose training left the pixels as they are
+      config.pixel_mean = 0;
+      config.pixel_deviation = 1;
+      config.interpolation = Interpolation::bilinear;
+    }
+  }
+  if (const detail::Json* const described = arguments.find("pretrained_cfg")) {
+    require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
+                           ", expected an object.");
+    for (const auto& [key, value] : described->entries()) {  // first, so that arguments override it
+      detail::read_timm_images(value, key, where, config);
+    }
+  }
+  const auto read_all = [&](const detail::Json& object) {
+    for (const auto& [key, value] : object.entries()) {
+      require<ArgumentError>(detail::read_timm_argument(key, value, where, config, read), where, ": \"", printable(key),
+                             "\" is not an argument of timm's ", Models::what, ".");
+    }
+  };
+  read_all(arguments);
+  if (const detail::Json* const others = arguments.find("model_args"); others != nullptr && !others->is_null()) {
+    require<ArgumentError>(others->is_object(), where, ": model_args = ", detail::shown_json(*others), ", expected an object.");
+    read_all(*others);
+  }
+  require<ArgumentError>(read.pool == "avg" || read.pool.empty(), where, ": global_pool = \"", printable(read.pool),
+                         "\", expected \"avg\" or \"\".");
+  config.readout = read.pool.empty() ? Readout::tokens : Readout::mean;
+  if (!read.activation.empty()) {
+    std::string word = read.activation;
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+    const auto activation = value_named<Activation>(word);
+    require<ArgumentError>(activation.has_value(), where, ": act_layer = \"", printable(read.activation),
+                           "\", expected one of ", list_of_names<Activation>(), ".");
+    Models::set_activation(config, *activation);
+  }
+  require<ArgumentError>(read.norm.empty() || read.norm.starts_with(Models::norm), where, ": norm_layer = \"",
+                         printable(read.norm), "\", expected \"", Models::norm, "\", which a ", Models::what, " has.");
+  std::array<Index, 2> hidden{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Index channels = Models::channels(config);
+    require<ArgumentError>(read.ratio[i] > 0 && read.ratio[i] < 1e4, where, ": mlp_ratio = ", read.ratio[i],
+                           ", expected a positive number.");
+    const double wide = static_cast<double>(channels) * read.ratio[i];
+    require<ArgumentError>(std::abs(wide) < 1e15, where, ": embed_dim = ", channels, " with mlp_ratio = ", read.ratio[i],
+                           " is too large.");
+    hidden[i] = static_cast<Index>(wide);
+  }
+  Models::set_hidden(config, hidden[0], read.hidden > 0 ? read.hidden : hidden[1]);
+  return config;
+}
+
+namespace detail {
+
+GATED_INLINE TimmKind timm_kind(std::string_view json, const std::string& where) {
+  const std::string entry = timm_entry(timm_arguments(json, where), where);
+  if (find_timm_preset<MixerImageClassifierConfig>(entry) != nullptr) {
+    return TimmKind::mixer;
+  }
+  if (find_timm_preset<GmixerImageClassifierConfig>(entry) != nullptr) {
+    return TimmKind::gmixer;
+  }
+  if (find_timm_preset<ResmlpImageClassifierConfig>(entry) != nullptr) {
+    return TimmKind::resmlp;
+  }
+  const bool known = entry.empty() || find_timm_preset<GmlpImageClassifierConfig>(entry) != nullptr;
+  require<ArgumentError>(known, where, ": entry = ", printable(entry), ", expected ",
+                         list_timm_presets<GmlpImageClassifierConfig>(), ", ", list_timm_presets<MixerImageClassifierConfig>(),
+                         ", ", list_timm_presets<GmixerImageClassifierConfig>(), ", ",
+                         list_timm_presets<ResmlpImageClassifierConfig>(), ".");
+  return TimmKind::gmlp;
+}
+
+}  // namespace detail
+
+}  // namespace gated
