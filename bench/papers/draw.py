@@ -93,8 +93,8 @@ def plot(path, name, forms):
 def broken_claims(tables):
     for name, (enough, order) in CLAIMS.items():
         forms = tables.get(name)
-        if forms and steps(forms[order[0]]) >= enough:
-            for better, worse in zip(order, order[1:]):
+        for better, worse in zip(order, order[1:]):
+            if forms and better in forms and worse in forms and steps(forms[better]) >= enough:
                 a, b = (finals(forms[form], "perplexity") for form in (better, worse))
                 if max(a) >= min(b):
                     yield f"{name}: {better} ({min(a):.2f} … {max(a):.2f}) is not better than {worse} ({min(b):.2f} … {max(b):.2f})"

@@ -1,5 +1,6 @@
-/// compare_forms [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [texts...]: trains what the papers compare
-/// on masked bytes and prints the tables as CSV, all or those named. Without texts: the project's own.
+/// compare_forms [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [--form NAME]... [texts...]: trains what the
+/// papers compare on masked bytes and prints the tables as CSV, all or those named, with all forms or those named. Without
+/// texts: the project's own.
 
 #include <algorithm>
 #include <stdexcept>
@@ -69,7 +70,7 @@ void print_split(const Setup& setup, const char* table, const char* form) {
   if (rows.empty()) {
     const Sizes sizes(setup);
     rows = train<GmlpModel>(setup, table, form, gmlp(sizes, GateForm::split, 6 * sizes.channels), sizes.length);
-  } else {
+  } else if (setup.wants(form)) {
     for (const Row& row : rows) {
       print_row(table, form, row);
     }
@@ -148,9 +149,8 @@ constexpr Table tables[] = {{"gates", table_of_gates},         {"starts", table_
                             {"attention", table_of_attention}, {"time", table_of_times},    {"amlp", table_of_tiny_attention}};
 
 constexpr const char* usage =
-    "usage: compare_forms [--quick] [--threads N] [--seeds N] [--steps N] [--table gates | starts | weights | attention | time "
-    "| "
-    "amlp]... [texts...]\n";
+    "usage: compare_forms [--quick] [--threads N] [--seeds N] [--steps N]\n"
+    "                     [--table gates | starts | weights | attention | time | amlp]... [--form NAME]... [texts...]\n";
 
 /// The positive number after an option.
 int number_in(const std::string& option, const char* given) {
@@ -184,6 +184,8 @@ int run(int count, char** arguments) {
     } else if (argument == "--table" &&
                std::any_of(std::begin(tables), std::end(tables), [&](const Table& t) { return t.name == std::string(next); })) {
       names.push_back(next), ++i;
+    } else if (argument == "--form" && *next != '\0') {
+      setup.forms.emplace_back(next), ++i;
     } else if (argument.starts_with("--")) {
       std::cerr << usage;
       return 2;

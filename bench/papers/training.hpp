@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <iostream>
@@ -24,6 +25,11 @@ struct Setup {
   int threads = 1;
   int seeds = 3;
   Index steps = 1600;
+  std::vector<std::string> forms;  ///< those to train; all if none is named
+
+  bool wants(const std::string& form) const {
+    return forms.empty() || std::find(forms.begin(), forms.end(), form) != forms.end();
+  }
 };
 
 /// A line without the names of its table and form.
@@ -81,7 +87,7 @@ gated::Training<Model> new_training(const typename Model::Config& config, Index 
 }
 
 /// Trains `Model` from each seed and prints the perplexity of masked bytes that were held out, on the way and at the end.
-/// `change` may set other first parameters. Returns what it has printed.
+/// `change` may set other first parameters. Returns what it has printed, nothing for a form that is not wanted.
 template <class Model>
 std::vector<Row> train(const Setup& setup, const std::string& table, const std::string& form, const typename Model::Config& config,
            Index length, const std::function<void(Model&, gated::Random&)>& change = {}) {
@@ -89,6 +95,9 @@ std::vector<Row> train(const Setup& setup, const std::string& table, const std::
   const std::size_t strides = setup.corpus->held_out_bytes() / static_cast<std::size_t>(length / 2);
   const auto every = [&](std::size_t wanted) { return std::max<std::size_t>(strides / (setup.quick ? 8 : wanted), 1); };
   std::vector<Row> rows;
+  if (!setup.wants(form)) {
+    return rows;
+  }
   const auto print = [&](const Row& row) { print_row(table, form, rows.emplace_back(row)); };
   print({0, 0, "parameters", static_cast<double>(Model::value_count(config).value())});
   for (int seed = 1; seed <= setup.seeds; ++seed) {
@@ -121,6 +130,9 @@ std::vector<Row> train(const Setup& setup, const std::string& table, const std::
 /// Prints the seconds of a step of `Model` with `length` bytes in each sequence: the least of some steps.
 template <class Model>
 void time_steps(const Setup& setup, const std::string& form, const typename Model::Config& config, Index length) {
+  if (!setup.wants(form)) {
+    return;
+  }
   auto training = new_training<Model>(config, 100, 1);
   gated::Workspace<float> workspace(gated::Threads{setup.threads});
   training.threads = workspace.threads();

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "tests/io/files.hpp"
+#include "files.hpp"
 #include "gated/io/prepared_model.hpp"
 #include "gated/models/flash_language_model.hpp"
 #include "gated/models/gau_presets.hpp"
