@@ -18,10 +18,10 @@ namespace detail::gemm {
 /// Cost: one pass over a besides; scratch of a in bf16 and, per thread, of a panel of b.
 inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {
-  if (bf16_kernels() == nullptr || a.diagonal >= 0 || a.upper >= 0) {
+  if (bf16_kernels<float>() == nullptr || a.diagonal >= 0 || a.upper >= 0) {
     return false;
   }
-  const Bf16Kernels& kernels = *bf16_kernels();
+  const Bf16Kernels& kernels = *bf16_kernels<float>();
   const ProductKernels<float>& in_float = product_kernels<float>();
   Operand<float> b = second;
   const Index panel_columns = in_float.panel_columns, tile_rows = kernels.tiles.front().rows, pairs = (b.rows + 1) / 2;
@@ -91,6 +91,8 @@ inline constexpr ProductEngine<float> bf16_engine{&multiply_bf16};
 ///     workspace.use(bf16_products());
 ///
 /// A model in double does not compile with it.
-inline const ProductEngine<float>* bf16_products() { return bf16_kernels() == nullptr ? nullptr : &detail::gemm::bf16_engine; }
+inline const ProductEngine<float>* bf16_products() {
+  return bf16_kernels<float>() == nullptr ? nullptr : &detail::gemm::bf16_engine;
+}
 
 }  // namespace gated

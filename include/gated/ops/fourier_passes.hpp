@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gated/core/length_table.hpp"
-#include "gated/ops/kernels.hpp"
+#include "gated/ops/kernel_calls.hpp"
 
 /// @file
 /// The engine behind ops/fourier.hpp and ops/toeplitz.hpp: a fast Fourier transform of many columns at once, in place.
@@ -20,12 +20,6 @@ namespace gated::detail::fourier {
 
 template <class T>
 using Factor = FourierFactor<T>;
-
-/// Columns that a transform takes at a time: the lanes of a vector in the chosen form.
-template <class T>
-Index vector_width() {
-  return GATED_KERNEL(Simd<T>::width);
-}
 
 /// Numbers in a row of scratch.
 template <class T>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gated/core/workspace.hpp"
-#include "gated/ops/kernels.hpp"
+#include "gated/ops/kernel_calls.hpp"
 
 /// @file
 /// How a product is divided into tasks and tiles: see ops/gemm.hpp.

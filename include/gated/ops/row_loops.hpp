@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gated/core/workspace.hpp"
-#include "gated/ops/kernels.hpp"
+#include "gated/ops/kernel_calls.hpp"
 
 /// @file
 /// Loops over the rows (tokens) of a matrix.

@@ -13,7 +13,7 @@
 #include "gated/core/parameters.hpp"
 #include "gated/core/path_pattern.hpp"
 #include "gated/core/settings.hpp"
-#include "gated/ops/kernels.hpp"
+#include "gated/ops/kernel_calls.hpp"
 
 /// @file
 /// The optimiser.

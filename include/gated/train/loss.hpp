@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gated/ops/gradients.hpp"
-#include "gated/ops/kernels.hpp"
+#include "gated/ops/kernel_calls.hpp"
 #include "gated/train/tape.hpp"
 
 /// @file

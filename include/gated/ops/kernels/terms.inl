@@ -66,16 +66,11 @@ EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index
   });
 }
 
-/// The columns that sum_columns() takes at a time: some vectors side by side, so that memory is read in runs of some cache
-/// lines.
-template <class T>
-inline constexpr Index columns_together = 8 * Simd<T>::width;
-
-/// to[j] += Σ_i term_ij for the `columns` ≤ columns_together columns from `first` on, in the order of the rows, for a million
-/// as exactly as for 64. Calls `f(i, j, lanes, vector)` for each vector on its way.
+/// to[j] += Σ_i term_ij for the `columns` from `first` on, of at most `vectors_together` vectors, in the order of the rows, for a
+/// million as exactly as for 64. Calls `f(i, j, lanes, vector)` for each vector on its way.
 template <class T, class A, class F>
 EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first, Index columns, T* to, const F& f) {
-  constexpr unsigned together = 8;
+  constexpr unsigned together = vectors_together;
   constexpr Index block = 64, width = Simd<T>::width;  // rows that are added up plainly, before their sum joins the exact one
   const Index vectors = (columns + width - 1) / width;
   const auto lanes_of = [&](Index k) { return width < columns - k * width ? width : columns - k * width; };
@@ -110,7 +105,7 @@ EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first
     }
   };
   with_activation_of(term, [&](auto act) {
-    if (columns == columns_together<T>) {
+    if (columns == Index{together} * width) {
       add_rows(act, std::true_type{});
     } else {
       add_rows(act, std::false_type{});

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "gated/ops/kernel_form.hpp"
+#include "gated/ops/kernel_types.hpp"
+
+/// @file
+/// The kernels, for those who call them.
+///
+/// A program that links gated::compiled has only their declarations from here: where it has terms (ops/terms.hpp) or loops on
+/// vectors of its own, it includes ops/kernels.hpp, as training does.
+
+#if defined(GATED_COMPILED)
+#include "gated/compiled/kernels.inl"
+#else
+#include "gated/ops/kernels.hpp"
+#endif
