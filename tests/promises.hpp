@@ -34,8 +34,8 @@
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12, .causal = true}, {.causal = true});
 ///     }
 ///
-/// A program that includes it links gated_test_promises and gated_test_allocations, which replaces the global allocation functions
-/// (tests/core/allocations.hpp).
+/// A program that includes it links gated_test_promises and gated_test_allocations, which replaces the global allocation
+/// functions (tests/core/allocations.hpp).
 
 namespace gated::test {
 

@@ -108,7 +108,8 @@ void table_of_starts(const Setup& setup) {
 void table_of_weights(const Setup& setup) {
   const Sizes sizes(setup);
   print_split(setup, "weights", "toeplitz");
-  train<GmlpModel>(setup, "weights", "dense", gmlp(sizes, GateForm::split, 6 * sizes.channels, SpatialForm::dense), sizes.length);
+  train<GmlpModel>(setup, "weights", "dense", gmlp(sizes, GateForm::split, 6 * sizes.channels, SpatialForm::dense),
+                   sizes.length);
 }
 
 /// GAU and FLASH: kernels, and mixers.

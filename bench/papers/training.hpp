@@ -89,8 +89,9 @@ gated::Training<Model> new_training(const typename Model::Config& config, Index 
 /// Trains `Model` from each seed and prints the perplexity of masked bytes that were held out, on the way and at the end.
 /// `change` may set other first parameters. Returns what it has printed, nothing for a form that is not wanted.
 template <class Model>
-std::vector<Row> train(const Setup& setup, const std::string& table, const std::string& form, const typename Model::Config& config,
-           Index length, const std::function<void(Model&, gated::Random&)>& change = {}) {
+std::vector<Row> train(const Setup& setup, const std::string& table, const std::string& form,
+                       const typename Model::Config& config, Index length,
+                       const std::function<void(Model&, gated::Random&)>& change = {}) {
   const Index batch = setup.quick ? 2 : 2048 / length, looks = setup.quick ? 2 : 20;
   const std::size_t strides = setup.corpus->held_out_bytes() / static_cast<std::size_t>(length / 2);
   const auto every = [&](std::size_t wanted) { return std::max<std::size_t>(strides / (setup.quick ? 8 : wanted), 1); };
