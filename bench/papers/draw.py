@@ -82,6 +82,8 @@ def plot(path, name, forms):
     if name == "time":
         axes.set_xscale("log", base=2)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
     axes.set_xlabel("bytes of a sequence" if name == "time" else "steps")
     axes.set_ylabel("ms a step" if name == "time" else "perplexity of masked bytes")
     axes.grid(True, which="both", color="0.9", linewidth=0.6)
