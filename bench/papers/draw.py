@@ -32,6 +32,7 @@ CLAIMS = [
     ("gates", 600, ["split", "additive", "linear", "no mixing"]),
     ("gates", 600, ["split", "multiplicative", "no mixing"]),
     ("weights", 250, ["toeplitz", "dense"]),
+    ("attention", 600, ["FLASH", "GAU relu²", "GAU softmax", "Transformer rotary"]),
 ]
 
 
