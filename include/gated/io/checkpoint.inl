@@ -70,13 +70,13 @@ void read_parameter(const SafetensorsFile& file, const NameMap& names, const Par
       continue;  // a constant that this file does not store
     }
     const std::span<T> to = values.subspan(i * size, size);
-    if (found->second.dtype == Dtype::I8) {
-      codes_in(file, found->first, parts[i].part, parts[i].parts).read(to);
-      continue;
-    }
     const std::size_t size_in_file = found->second.bytes.size() / static_cast<std::size_t>(parts[i].parts);
     const auto bytes = found->second.bytes.subspan(static_cast<std::size_t>(parts[i].part) * size_in_file, size_in_file);
-    convert<T>(found->second.dtype, bytes, to);
+    if (found->second.dtype == Dtype::I8) {
+      codes_in(file, found->first, parts[i].part, parts[i].parts).read(to);
+    } else {
+      convert<T>(found->second.dtype, bytes, to);
+    }
     file.release(bytes);
   }
 }

@@ -81,7 +81,7 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && b.columns > 3 * panel_columns) {
     a = spread_rows(a, workspace, threads);
   }
-  if (a.rows >= slab_rows(threads) && b.columns > panel_columns) {
+  if (a.rows >= slab_rows(threads)) {
     return multiply_slabs(product, finish, workspace, threads);
   }
   const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared && !b.map;  // each panel is used once
