@@ -125,6 +125,22 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneSlab) {
   EXPECT_TRUE(same_bits(y, this->product(a, b)));
 }
 
+TYPED_TEST(MatmulOf, OfFewColumnsAndManyRowsIsDividedAmongThreads) {
+  using T = TypeParam;
+  int workers = 1;
+  Workspace<T> shared(Threads(3, [&](int count, const Work& work) {
+    workers = std::max(workers, count);
+    for (int i = 0; i < count; ++i) {
+      work(i);
+    }
+  }));
+  const Matrix<T> a = random_matrix<T>(20000, 64, 3), b = random_matrix<T>(64, 5, 4);
+  Matrix<T> y(a.rows(), b.cols());
+  matmul(a, b, y, shared);
+  EXPECT_EQ(workers, 3);
+  EXPECT_TRUE(same_bits(y, this->product(a, b)));
+}
+
 TYPED_TEST(MatmulOf, OfATriangleBeyondOneSlabEqualsTheProductWithItsZeros) {
   using T = TypeParam;
   const Index rows = detail::gemm::slab_rows(Threads{1}) + 5;
