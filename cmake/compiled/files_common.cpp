@@ -2,6 +2,7 @@
 
 #include "gated/io/atomic_file.inl"
 #include "gated/io/checkpoint.inl"
+#include "gated/io/config_json.inl"
 #include "gated/io/csv.inl"
 #include "gated/io/json.inl"
 #include "gated/io/labels.inl"

@@ -27,21 +27,21 @@ class Shapes {
  public:
   explicit Shapes(const gated::SafetensorsFile& file) : file_(file) {}
 
-  bool has(const std::string& ending) const { return gated::detail::tensor_ending(file_, ending) != nullptr; }
+  bool has(const std::string& ending) const { return gated::tensor_ending(file_, ending) != nullptr; }
 
   /// The extent of that axis. Errors: gated::FileError if there is no such tensor, or it has fewer axes.
   Index size(const std::string& ending, std::size_t axis) const {
-    const gated::TensorEntry* const tensor = gated::detail::tensor_ending(file_, ending);
+    const gated::TensorEntry* const tensor = gated::tensor_ending(file_, ending);
     gated::require<gated::FileError>(tensor != nullptr && tensor->shape.size() > axis, file_.name(), ": expected a tensor ",
                                      ending, " of ", axis + 1, " axes or more.");
     return tensor->shape[axis];
   }
 
-  std::size_t axes(const std::string& ending) const { return gated::detail::tensor_ending(file_, ending)->shape.size(); }
+  std::size_t axes(const std::string& ending) const { return gated::tensor_ending(file_, ending)->shape.size(); }
 
   /// How many tensors `before` i `after` there are, for i from 0 on.
   Index count(const std::string& before, const std::string& after) const {
-    return gated::detail::count_blocks(file_, before, after);
+    return gated::count_blocks(file_, before, after);
   }
 
  private:

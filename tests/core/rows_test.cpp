@@ -139,6 +139,20 @@ TEST(Rows, OverlapIfSomeNumberBelongsToBoth) {
   EXPECT_LT(overlapping, 1000);
 }
 
+TEST(Rows, AreFilledAndCopiedWithNothingAroundThem) {
+  Matrix<float> larger = Matrix<float>::Constant(6, 8, -7);
+  const Rows<float> rows = larger.block(1, 2, 3, 4);
+  const Matrix<float> x = random_matrix<float>(3, 9, 1);
+  rows.assign(x.middleCols(5, 4));
+  EXPECT_TRUE((larger.block(1, 2, 3, 4).array() == x.middleCols(5, 4).array()).all());
+  rows.assign({x.data(), 3, 4, 0});  // one row for all
+  EXPECT_TRUE((larger.block(1, 2, 3, 4).array() == x.row(0).head(4).replicate(3, 1).array()).all());
+  rows.fill(2);
+  EXPECT_TRUE((larger.block(1, 2, 3, 4).array() == 2).all());
+  rows.fill(-7);
+  EXPECT_TRUE((larger.array() == -7).all());
+}
+
 TEST(Rows, OfAResultMayBeItsInputButNotAPartOfIt) {
   Matrix<float> x = random_matrix<float>(6, 8, 1);
   const auto expect = [&](auto from, auto to) { expect_apart<float>("f", from, to); };

@@ -77,6 +77,22 @@ TEST(Elementwise, RefusesDifferentShapes) {
   });
 }
 
+TEST(Elementwise, ActivatesRowsOfAnyWidth) {
+  for (Index columns = 1; columns <= 40; ++columns) {
+    const Matrix<float> x = random_matrix<float>(37, columns, 5);
+    Matrix<float> larger = Matrix<float>::Constant(39, columns + 3, -7);
+    Workspace<float> workspace;
+    const auto frame = workspace.frame();
+    Batch<float> run(workspace, Sequences::single(37));
+    activate(run, input_rows<float>(x), Activation::relu2, Rows<float>(larger.block(1, 2, 37, columns)));
+    const Matrix<float> positive = x.cwiseMax(0);
+    EXPECT_TRUE(same_bits(Matrix<float>(larger.block(1, 2, 37, columns)), Matrix<float>(positive.cwiseProduct(positive))))
+        << columns;
+    larger.block(1, 2, 37, columns).setConstant(-7);
+    EXPECT_TRUE((larger.array() == -7).all()) << columns;
+  }
+}
+
 TEST(Elementwise, EveryActivationIsAnOp) {
   for (const auto& [activation, name] : names_of(Activation{})) {
     SCOPED_TRACE(name);

@@ -136,7 +136,7 @@ TYPED_TEST(EpilogueOf, KeepsTheSlopeInPlaceOfTheSumWhereItIsAskedFor) {
       this->z.setConstant(-7);
       Epilogue<T> epilogue = this->with(fields, act);
       const Matrix<T> plain = this->product(epilogue);
-      epilogue.keeps_slope = true;
+      epilogue.slope_kernel = GATED_KERNEL(activate_and_keep_slope<T>);
       ASSERT_TRUE(same_bits(this->product(epilogue), plain)) << "fields " << fields;
       for (Index i = 0; i < this->rows; ++i) {
         for (Index j = 0; j < this->columns; ++j) {

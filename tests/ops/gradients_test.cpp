@@ -4,6 +4,7 @@
 
 #include "gated/train/tape.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/ops/on_vectors.hpp"
 
 namespace gated::gradients_test {
 namespace {
@@ -44,6 +45,54 @@ TEST(Assign, FillsEachVectorOfAMatrixAndNothingAroundIt) {
       y.block(1, 2, 150, columns).setConstant(-7);
       ASSERT_TRUE((y.array() == -7).all());
     }
+  }
+}
+
+/// The backward pass through act(z) ⊙ factor, number by number.
+TEST(ActivationBackward, IsItsFormulaForEveryWidthAndWritesNothingAround) {
+  const Activation activation = Activation::gelu;
+  const auto act = [&](const Matrix<double>& x, bool slope) {
+    return Matrix<double>(x.unaryExpr([&](double one) {
+      return with_activation(activation, [&](auto f) {
+        return test::on_scalar([&](auto v) { return slope ? f.derivative(v) : f.value(v); }, one);
+      });
+    }));
+  };
+  for (Index columns = 1; columns <= 37; columns += 3) {
+    const auto dy = random_matrix<double>(43, columns, 1), z = random_matrix<double>(43, columns, 2);
+    const auto factor = random_matrix<double>(43, columns, 3), before = random_matrix<double>(45, columns + 5, 4);
+    const Matrix<double> plain = dy.cwiseProduct(act(z, true)), change = dy.cwiseProduct(act(z, false));
+    const Matrix<double> scaled = plain.cwiseProduct(factor);
+    for (const int threads : {1, 2}) {
+      const Workspace<double> workspace(Threads{threads});
+      const auto expect = [&](ActivationBackward<double> b, bool to_factor, const Matrix<double>& dz) {
+        Matrix<double> at_dz = before, at_factor = before, expected_dz = before, expected_factor = before;
+        b.activation = activation;
+        b.dy = dy;
+        b.z = z;
+        b.dz = at_dz.block(1, 2, 43, columns);
+        b.to_factor = to_factor ? Rows<double>(at_factor.block(1, 2, 43, columns)) : Rows<double>();
+        activation_backward<double>(b, workspace);
+        const auto put = [&](Matrix<double>& whole, const Matrix<double>& part, bool adds) {
+          auto block = whole.block(1, 2, 43, columns);
+          block = adds ? Matrix<double>(block + part) : part;
+        };
+        put(expected_dz, dz, b.adds_to_dz);
+        EXPECT_LE((at_dz - expected_dz).cwiseAbs().maxCoeff(), 1e-14) << columns;
+        if (to_factor) {
+          put(expected_factor, change, b.adds_to_factor);
+        }
+        EXPECT_LE((at_factor - expected_factor).cwiseAbs().maxCoeff(), 1e-14) << columns;
+      };
+      expect({}, false, plain);
+      expect({.adds_to_dz = true}, false, plain);
+      expect({.factor = factor}, true, scaled);
+      expect({.factor = factor, .adds_to_dz = true, .adds_to_factor = true}, true, scaled);
+    }
+    Matrix<double> in_place = dy;  // ∂z may take the memory of ∂y
+    activation_backward<double>({.activation = activation, .dy = in_place, .z = z, .factor = factor, .dz = in_place},
+                                Workspace<double>());
+    EXPECT_LE((in_place - scaled).cwiseAbs().maxCoeff(), 1e-14) << columns;
   }
 }
 

@@ -32,8 +32,10 @@
        Index columns, T* weights, Index weights_stride, T* gradient, Index gradient_stride)                                    \
   each(T, finish_tile, const Epilogue<T>& e, Index row, Index column, Index rows, Index columns, T* tile, T* to,               \
        Index to_stride)                                                                                                        \
-  each(T, gate_backward_rows, Activation activation, Index rows, Index columns, T* dy, Index dy_stride, const T* z,            \
-       Index z_stride, const T* gate, Index gate_stride, T* to, Index to_stride, bool adds)                                    \
+  each(T, activate_rows, Activation activation, Index rows, Index columns, const T* x, Index x_stride, T* y, Index y_stride)   \
+  each(T, activate_and_keep_slope, Activation activation, const T* tile, Index stride, const T* bias, Index rows,              \
+       Index columns, T* to, Index to_stride, T* slope, Index slope_stride)                                                    \
+  each(T, activation_backward_rows, const ActivationBackward<T>& b, Index first, Index rows)                                   \
   each(T, mean_of_rows, const T* x, Index stride, Index rows, Index columns, T* y)                                             \
   each(T, normalise_rows, const T* from, Index from_stride, Index rows, Index channels, const NormParameters<T>& norm,         \
        T* to, Index to_stride, RowMoments<T>* kept)                                                                            \
@@ -63,7 +65,6 @@
 /// Calls `each(T, term)` for the terms that layers and models assign, other than in backward passes.
 #define GATED_ASSIGNED_TERMS(T, each)                                                                                          \
   each(T, held::x<T>())                                                                                                        \
-  each(T, value(Activation{}, held::x<T>()))                                                                                   \
   each(T, held::x<T>() * held::x<T>())                                                                                         \
   each(T, held::x<T>() * held::per_row<T>())                                                                                   \
   each(T, held::x<T>() * held::number<T>())                                                                                    \

@@ -108,14 +108,18 @@ void append(std::string& out, Number value) {
 /// One part of a message. One type for all, so that what joins them is compiled once and not for each list of types.
 class TextPart {
  public:
-  template <std::convertible_to<std::string_view> Text>
-  TextPart(const Text& part) : kind_(Kind::text), text_(part) {}
-  template <std::same_as<Where> W>  // no conversions
-  TextPart(const W& part) : kind_(Kind::where), where_(part) {}
-  template <std::signed_integral Number>
-  TextPart(Number part) : kind_(Kind::signed_integer), signed_(part) {}
-  template <std::unsigned_integral Number>
-  requires(!std::same_as<Number, bool>) TextPart(Number part) : kind_(Kind::unsigned_integer), unsigned_(part) {}
+  // No templates: literals differ in their lengths, and each would be compiled for itself.
+  TextPart(const char* part) : kind_(Kind::text), text_(part) {}
+  TextPart(std::string_view part) : kind_(Kind::text), text_(part) {}
+  TextPart(const std::string& part) : kind_(Kind::text), text_(part) {}
+  TextPart(const Where& part) : kind_(Kind::where), where_(part) {}
+  TextPart(bool part) = delete;
+  TextPart(int part) : TextPart(static_cast<long long>(part)) {}
+  TextPart(long part) : TextPart(static_cast<long long>(part)) {}
+  TextPart(long long part) : kind_(Kind::signed_integer), signed_(part) {}
+  TextPart(unsigned part) : TextPart(static_cast<unsigned long long>(part)) {}
+  TextPart(unsigned long part) : TextPart(static_cast<unsigned long long>(part)) {}
+  TextPart(unsigned long long part) : kind_(Kind::unsigned_integer), unsigned_(part) {}
   TextPart(float part) : kind_(Kind::single_precision), single_(part) {}
   TextPart(double part) : kind_(Kind::double_precision), double_(part) {}
 

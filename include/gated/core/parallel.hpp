@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "gated/core/function_ref.hpp"
 #include "gated/core/matrix.hpp"
 #include "gated/core/work.hpp"
 
@@ -79,8 +80,7 @@ inline Threads openmp_threads(int n) {
 /// `worker` < threads.count() names the thread, so that each can own a piece of scratch memory. A caller divides its work by
 /// shape, never by thread count, and each task writes its own outputs: results are then the same bits for any thread count.
 /// `task` must not throw: arguments are checked before a parallel loop, not inside it.
-template <class Task>
-void parallel_for(const Threads& threads, Index tasks, Task&& task) {
+inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(Index index, Index worker)> task) {
   if (threads.count() == 1 || tasks <= 1) {
     for (Index i = 0; i < tasks; ++i) {
       task(i, Index{0});
@@ -93,7 +93,7 @@ void parallel_for(const Threads& threads, Index tasks, Task&& task) {
       task(i, static_cast<Index>(worker));
     }
   };
-  threads.run(static_cast<int>(std::min<Index>(tasks, threads.count())), Work(work));
+  threads.run(static_cast<int>(std::min<Index>(tasks, threads.count())), work);
   work(0);  // what the executor left out
 }
 

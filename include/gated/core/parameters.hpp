@@ -10,6 +10,7 @@
 
 #include "gated/core/error.hpp"
 #include "gated/core/fields.hpp"
+#include "gated/core/function_ref.hpp"
 #include "gated/core/shape.hpp"
 
 /// @file
@@ -36,25 +37,10 @@ struct ParameterInfo {
 
 namespace detail {
 
-/// Refers to what is called with each parameter: its values in each of `count` models. One type for all functions and for const
-/// models too, so that the walk over a layer is compiled once.
+/// What is called with each parameter: its values in each of `count` models, const or not, so that the walk over a layer is
+/// compiled once.
 template <class T, std::size_t count>
-class ParameterVisitor {
- public:
-  using Values = std::array<std::span<T>, count>;
-
-  template <class F>
-  explicit ParameterVisitor(const F& f)
-      : function_(&f), call_([](const void* function, const ParameterInfo& info, const Values& values) {
-          (*static_cast<const F*>(function))(info, values);
-        }) {}
-
-  void operator()(const ParameterInfo& info, const Values& values) const { call_(function_, info, values); }
-
- private:
-  const void* function_;
-  void (*call_)(const void*, const ParameterInfo&, const Values&);
-};
+using ParameterVisitor = FunctionRef<void(const ParameterInfo& info, const std::array<std::span<T>, count>& values)>;
 
 inline void expect_same_structure(bool same, const PathNode& path) {
   if (!same) {
@@ -168,16 +154,16 @@ requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>
   using Layer = std::remove_const_t<Model>;
   using T = typename decltype(detail::scalar_of<Layer>())::Type;
   constexpr std::size_t count = 1 + sizeof...(Others);
-  const auto call = [&](const ParameterInfo& info, const auto& values) {
-    [&]<std::size_t... k>(std::index_sequence<k...>) {
-      f(info, detail::values_in<std::tuple_element_t<k, std::tuple<Model, Others...>>>(values[k])...);
-    }
-    (std::make_index_sequence<count>());
-  };
   if constexpr (!std::is_void_v<T>) {  // else there are no parameters
+    const auto call = [&](const ParameterInfo& info, const std::array<std::span<T>, count>& values) {
+      [&]<std::size_t... k>(std::index_sequence<k...>) {
+        f(info, detail::values_in<std::tuple_element_t<k, std::tuple<Model, Others...>>>(values[k])...);
+      }
+      (std::make_index_sequence<count>());
+    };
     const std::array<Layer*, count> models{const_cast<Layer*>(&model),
                                            const_cast<Layer*>(&others)...};  // only f writes to them
-    detail::walk_fields(detail::ParameterVisitor<T, count>(call), nullptr, models);
+    detail::walk_fields<T, count>(call, nullptr, models);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <type_traits>
@@ -50,6 +51,19 @@ struct Rows {
   /// `rows` × `number` of them from (row, column) on; absent ones stay absent.
   Rows block(Index row, Index column, Index rows, Index number) const {
     return data == nullptr ? *this : Rows(data + row * stride + column, rows, number, stride, scratch);
+  }
+
+  /// Sets all numbers to `value`.
+  void fill(Scalar value) const requires(!std::is_const_v<T>) {
+    for (Index i = 0; i < count; ++i) {
+      std::fill_n(data + i * stride, columns, value);
+    }
+  }
+  /// Copies `other`, of as many rows and columns, which must not overlap.
+  void assign(const Rows<const Scalar>& other) const requires(!std::is_const_v<T>) {
+    for (Index i = 0; i < count; ++i) {
+      std::copy_n(other.data + i * other.stride, columns, data + i * stride);
+    }
   }
 
   operator View<Scalar>() const requires(!std::is_const_v<T>) { return map(); }

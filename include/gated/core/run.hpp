@@ -170,8 +170,7 @@ class Inference {
   /// A copy of x at `to`, which layers may then work on in place.
   static Rows copy(const Rows& x, const Place& to) {
     if (to.data != x.data) {
-      View<T> place = to;
-      place = ConstView<T>(x);
+      to.assign(x);
     }
     return to.as_scratch();
   }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
+#include "gated/core/function_ref.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/core/workspace.hpp"
 
@@ -19,8 +21,9 @@ inline constexpr Index group_rows = 256;
 ///
 /// `first_row` is where the group's rows begin, `scratch` the workspace to use. With several threads, groups are taken side by
 /// side if that keeps all threads busy; otherwise the threads share the work of each group. An observed batch is one group.
-template <class T, class F>
-void for_each_group(const Sequences& sequences, Workspace<T>& workspace, const F& f) {
+template <class T>
+void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
+                    FunctionRef<void(Index first_row, const Sequences& group, std::type_identity_t<Workspace<T>>& scratch)> f) {
   const Index longest = std::max<Index>(sequences.longest(), 1), total = sequences.total();
   const Index step = std::max<Index>(group_rows / longest, 1) * longest;
   const Index groups = (total + step - 1) / step;

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <concepts>
+#include <array>
 #include <concepts>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -106,15 +107,34 @@ constexpr std::optional<E> value_named(std::string_view word) {
   return std::nullopt;
 }
 
+namespace detail {
+
+/// The words of an enumeration alone, in the order of names_of().
+template <NamedEnum E>
+inline constexpr auto words_of = [] {
+  constexpr auto names = names_of(E{});
+  std::array<std::string_view, names.size()> words;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    words[i] = names[i].second;
+  }
+  return words;
+}();
+
+inline std::string list_of_words(std::span<const std::string_view> words) {
+  std::string list;
+  for (const std::string_view word : words) {
+    list += list.empty() ? "" : ", ";
+    list += word;
+  }
+  return list;
+}
+
+}  // namespace detail
+
 /// All words of an enumeration, for messages: "gelu, silu, relu".
 template <detail::NamedEnum E>
 std::string list_of_names() {
-  std::string list;
-  for (const auto& [listed, name] : names_of(E{})) {
-    list += list.empty() ? "" : ", ";
-    list += name;
-  }
-  return list;
+  return detail::list_of_words(detail::words_of<E>);
 }
 
 }  // namespace gated

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gated/core/arena.hpp"
+#include "gated/core/function_ref.hpp"
 #include "gated/core/matrix.hpp"
 #include "gated/core/parallel.hpp"
 #include "gated/core/prepared_weights.hpp"
@@ -137,8 +138,7 @@ class Workspace {
   ///
   /// Afterwards all of them hold as much memory as the one that needed most, so that a second call allocates nothing whichever
   /// thread gets which task. An exception of a task, such as std::bad_alloc, is raised again when all have ended.
-  template <class Task>
-  void side_by_side(Index tasks, const Task& task) {
+  void side_by_side(Index tasks, FunctionRef<void(Index index, Workspace& scratch)> task) {
     while (workers_.size() < static_cast<std::size_t>(threads_.count())) {
       workers_.push_back(std::make_unique<Workspace>());
     }

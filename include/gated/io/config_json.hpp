@@ -1,10 +1,14 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +16,6 @@
 
 #include "gated/core/settings.hpp"
 #include "gated/io/json.hpp"
-#include "gated/io/nearest_name.hpp"
 #include "gated/models/image_preparation.hpp"
 
 /// @file
@@ -81,64 +84,46 @@ void write_json(JsonWriter& json, const T& value, const std::string& key) {
   }
 }
 
-/// Raises ArgumentError unless `condition` holds: "depth is 1.5, expected a whole number".
-inline void expect_json(bool condition, const Json& json, const std::string& key, const std::string& where,
-                        std::string_view expected) {
-  if (!condition) {
-    raise<ArgumentError>(where, ": ", key.empty() ? "the configuration" : key, " is ", shown_json(json), ", expected ",
-                         expected, ".");
-  }
-}
+/// Raises ArgumentError: "depth is 1.5, expected a whole number."
+[[noreturn]] void refuse_json(const Json& json, const std::string& key, const std::string& where, std::string_view expected);
 
-/// Raises ArgumentError for an entry of the object `json` that is none of the settings `known`.
-inline void expect_known_keys(const Json& json, const std::vector<std::string_view>& known, const std::string& key,
-                              const std::string& where) {
-  for (const auto& [name, ignored] : json.entries()) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      raise<ArgumentError>(where, ": unknown key \"", printable(key_of_setting(key, name)), "\"; the nearest is \"",
-                           nearest_name(name, known), "\".");
-    }
-  }
-}
+/// A setting of the configuration that is read: where its value goes, and what reads it.
+struct SettingToRead {
+  std::string_view name;
+  void* value;
+  void (*read)(const Json& json, void* value, const std::string& key, const std::string& where);
+};
 
-template <class T>
-void read_json(const Json& json, T& out, const std::string& key, const std::string& where);
+/// Reads the entries of the object `json`. Raises ArgumentError for an entry that is none of `settings`.
+void read_object(const Json& json, std::span<const SettingToRead> settings, const std::string& key, const std::string& where);
+/// Which of `words` `json` is.
+std::size_t read_word(const Json& json, std::span<const std::string_view> words, const std::string& key,
+                      const std::string& where);
+/// A whole number from `least` ≤ 0 to `most`.
+std::int64_t read_whole(const Json& json, std::int64_t least, std::uint64_t most, const std::string& key,
+                        const std::string& where);
+/// The elements of an array, which has `count` of them if it is not negative.
+const Json::Array& read_array(const Json& json, std::ptrdiff_t count, const std::string& key, const std::string& where);
 
-template <class Config>
-void read_settings(const Json& json, Config& config, const std::string& key, const std::string& where) {
-  std::vector<std::string_view> known;
-  for_each_setting([&](const char* name, const auto&) { known.push_back(name); }, config);
-  expect_known_keys(json, known, key, where);
-  for_each_setting(
-      [&](const char* name, auto& member) {
-        if (const Json* const found = json.find(name)) {
-          read_json(*found, member, key_of_setting(key, name), where);
-        }
-      },
-      config);
-}
+void read_json(const Json& json, bool& out, const std::string& key, const std::string& where);
+void read_json(const Json& json, double& out, const std::string& key, const std::string& where);
+void read_json(const Json& json, std::string& out, const std::string& key, const std::string& where);
+void read_json(const Json& json, PerChannel& out, const std::string& key, const std::string& where);
 
 template <class T>
 void read_json(const Json& json, T& out, const std::string& key, const std::string& where) {
-  const auto expect = [&](bool condition, std::string_view expected) { expect_json(condition, json, key, where, expected); };
   if constexpr (HasSettings<T>) {
-    expect(json.is_object(), "an object");
-    read_settings(json, out, key, where);
+    std::apply(
+        [&]<class... Members>(const Setting<T, Members>&... setting) {
+          const SettingToRead settings[] = {{setting.name, &(out.*(setting.member)),
+                                             [](const Json& value, void* member, const std::string& of, const std::string& at) {
+                                               read_json(value, *static_cast<Members*>(member), of, at);
+                                             }}...};
+          read_object(json, settings, key, where);
+        },
+        T::fields());
   } else if constexpr (NamedEnum<T>) {
-    const auto value = json.is_string() ? value_named<T>(json.text()) : std::nullopt;
-    if (!value) {
-      expect(false, "one of " + list_of_names<T>());
-    }
-    out = *value;
-  } else if constexpr (std::same_as<T, PerChannel>) {
-    std::array<double, 3> values{};
-    if (json.is_array()) {
-      read_json(json, values, key, where);
-    } else {
-      read_json(json, values[0], key, where);
-      values.fill(values[0]);
-    }
-    out = {values[0], values[1], values[2]};
+    out = names_of(T{})[read_word(json, words_of<T>, key, where)].first;
   } else if constexpr (IsOptionalValue<T>::value) {
     if (json.is_null()) {
       out.reset();
@@ -146,32 +131,17 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
       read_json(json, out.emplace(), key, where);
     }
   } else if constexpr (IsVector<T>::value || IsArray<T>::value) {
-    expect(json.is_array(), "an array");
-    if constexpr (IsArray<T>::value) {
-      expect(json.elements().size() == out.size(), text("an array of ", out.size()));
-    } else {
-      out.resize(json.elements().size());
+    const Json::Array& elements = read_array(json, IsArray<T>::value ? std::ssize(out) : -1, key, where);
+    if constexpr (IsVector<T>::value) {
+      out.resize(elements.size());
     }
     for (std::size_t i = 0; i < out.size(); ++i) {
-      read_json(json.elements()[i], out[i], text(key, "[", i, "]"), where);
+      read_json(elements[i], out[i], text(key, "[", i, "]"), where);
     }
-  } else if constexpr (std::same_as<T, bool>) {
-    expect(json.is_boolean(), "true or false");
-    out = json.truth();
-  } else if constexpr (std::integral<T>) {
-    expect(json.is_integer(), "a whole number");
-    const bool fits = json.is_whole() ? std::in_range<T>(json.whole()) : std::in_range<T>(json.integer());
-    if (!fits) {
-      expect(false, text("a number from ", std::numeric_limits<T>::min(), " to ", std::numeric_limits<T>::max()));
-    }
-    out = static_cast<T>(json.integer());
-  } else if constexpr (std::floating_point<T>) {
-    expect(json.is_number() && std::isfinite(static_cast<T>(json.number())), "a number");
-    out = static_cast<T>(json.number());
   } else {
-    static_assert(std::same_as<T, std::string>, "a setting's type is one of those that setting() names");
-    expect(json.is_string(), "a string");
-    out = json.text();
+    static_assert(std::integral<T>, "a setting's type is one of those that setting() names");
+    using Limits = std::numeric_limits<T>;
+    out = static_cast<T>(read_whole(json, Limits::min(), Limits::max(), key, where));
   }
 }
 
@@ -197,3 +167,7 @@ Config from_json(std::string_view json, const std::string& where = "from_json") 
 }
 
 }  // namespace gated
+
+#if !defined(GATED_COMPILED)
+#include "gated/io/config_json.inl"
+#endif

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "gated/io/safetensors.hpp"
 
@@ -10,8 +12,15 @@
 
 namespace gated {
 
+/// The first tensor whose name is `ending`, or ends with it after a dot; nullptr without one.
+const TensorEntry* tensor_ending(const SafetensorsFile& file, std::string_view ending);
+/// How many tensors there are whose names end with `before`, i and `after`, for i = 0, 1, … without a gap.
+Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after);
+
 namespace detail {
 
+/// As tensor_ending(), with the whole name.
+std::pair<std::string_view, const TensorEntry*> named_ending(const SafetensorsFile& file, std::string_view ending);
 /// Whether the token MLP of an image model returns from as many numbers as it goes to, or from half of them, which is a gMixer.
 bool has_plain_token_mlp(const SafetensorsFile& file);
 /// Whether a forecaster is a TinyTimeMixer of the releases r1 and r2; r3 is another model, in which such a one is a part.

@@ -12,7 +12,8 @@ namespace gated {
 namespace detail {
 
 /// The first tensor whose name is `ending`, or ends with it after a dot, and that name; nullptr without one.
-inline std::pair<std::string_view, const TensorEntry*> named_ending(const SafetensorsFile& file, std::string_view ending) {
+GATED_INLINE std::pair<std::string_view, const TensorEntry*> named_ending(const SafetensorsFile& file,
+                                                                          std::string_view ending) {
   for (const auto& [name, entry] : file.tensors()) {
     const std::size_t before = name.size() - std::min(name.size(), ending.size());
     if (name.ends_with(ending) && (before == 0 || name[before - 1] == '.')) {
@@ -20,20 +21,6 @@ inline std::pair<std::string_view, const TensorEntry*> named_ending(const Safete
     }
   }
   return {"", nullptr};
-}
-
-/// That tensor alone.
-inline const TensorEntry* tensor_ending(const SafetensorsFile& file, std::string_view ending) {
-  return named_ending(file, ending).second;
-}
-
-/// The numbers that stand for `*` in names that end with "blocks.*.rest", as far as there is one after the other.
-inline Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after) {
-  Index count = 0;
-  while (tensor_ending(file, text(before, count, after)) != nullptr) {
-    ++count;
-  }
-  return count;
 }
 
 GATED_INLINE bool has_plain_token_mlp(const SafetensorsFile& file) {
@@ -49,10 +36,22 @@ GATED_INLINE bool is_plain_forecaster(const SafetensorsFile& file) {
 
 }  // namespace detail
 
+GATED_INLINE const TensorEntry* tensor_ending(const SafetensorsFile& file, std::string_view ending) {
+  return detail::named_ending(file, ending).second;
+}
+
+GATED_INLINE Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after) {
+  Index count = 0;
+  while (tensor_ending(file, text(before, count, after)) != nullptr) {
+    ++count;
+  }
+  return count;
+}
+
 GATED_INLINE const Origin* origin_of(const SafetensorsFile& file) {
   const auto found = std::find_if(known_origins.begin(), known_origins.end(), [&](const Origin& origin) {
     return std::all_of(origin.marks.begin(), origin.marks.end(),
-                       [&](const char* mark) { return detail::tensor_ending(file, mark) != nullptr; }) &&
+                       [&](const char* mark) { return tensor_ending(file, mark) != nullptr; }) &&
            (origin.fits == nullptr || origin.fits(file));
   });
   return found == known_origins.end() ? nullptr : &*found;
@@ -82,17 +81,17 @@ GATED_INLINE std::string timm_preset_of(const SafetensorsFile& file) {
                                                        {"resmlp_36_224", linear, 36, 384, 16, 4 * 384},
                                                        {"resmlp_big_24_224", linear, 24, 768, 8, 4 * 768}});
   const auto has = [&](const std::string& ending, const std::vector<Index>& shape) {
-    const TensorEntry* const tensor = detail::tensor_ending(file, ending);
+    const TensorEntry* const tensor = tensor_ending(file, ending);
     return tensor != nullptr && tensor->shape == shape;
   };
   for (const Published& one : published) {
-    const TensorEntry* const mixer = detail::tensor_ending(file, text("blocks.0.", one.mixer, ".weight"));
+    const TensorEntry* const mixer = tensor_ending(file, text("blocks.0.", one.mixer, ".weight"));
     const Index side = 224 / one.patch;
     if (mixer != nullptr && mixer->shape.size() == 2 && mixer->shape[1] == side * side &&
         has("stem.proj.weight", {one.channels, 3, one.patch, one.patch}) &&
         has("blocks.0.mlp_channels.fc1.weight", {one.hidden, one.channels}) &&
-        detail::count_blocks(file, "blocks.", ".mlp_channels.fc1.weight") == one.depth) {
-      const TensorEntry* const head = detail::tensor_ending(file, "head.bias");
+        count_blocks(file, "blocks.", ".mlp_channels.fc1.weight") == one.depth) {
+      const TensorEntry* const head = tensor_ending(file, "head.bias");
       const Index classes = head == nullptr ? 0 : static_cast<Index>(head->count());
       return classes == 1000 ? text(one.name, "()") : text(one.name, "(", classes, ")");
     }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,46 +21,37 @@ namespace gated {
 
 namespace detail {
 
-/// What makes the map of one origin. `before` stands before the names in the file.
-using NamesOfFile = NameMap (*)(const SafetensorsFile& file, std::string_view before);
+/// A function that makes a map, as an Origin names it: one of three kinds.
+struct NamesFunction {
+  std::string_view name;
+  NameMap (*plain)() = nullptr;
+  NameMap (*of_lucidrains)(const LucidrainsLayout&) = nullptr;
+  NameMap (*of_forecaster)(const ForecasterLayout&) = nullptr;
+};
 
-template <NameMap (*names)()>
-NameMap names_in(const SafetensorsFile&, std::string_view) {
-  return names();
-}
-template <NameMap (*names)(const LucidrainsLayout&)>
-NameMap names_in(const SafetensorsFile& file, std::string_view before) {
-  return names(lucidrains_layout(file, before));
-}
-template <NameMap (*names)(const ForecasterLayout&)>
-NameMap names_in(const SafetensorsFile& file, std::string_view before) {
-  return names(forecaster_layout(file, before));
-}
-
-/// What makes a map, by the function that an Origin names.
-inline constexpr auto names_by_function = std::to_array<std::pair<std::string_view, NamesOfFile>>({
-    {"timm_names", names_in<timm_names>},
-    {"timm_mixer_names", names_in<timm_mixer_names>},
-    {"timm_gmixer_names", names_in<timm_gmixer_names>},
-    {"timm_resmlp_names", names_in<timm_resmlp_names>},
-    {"facebook_resmlp_names", names_in<facebook_resmlp_names>},
-    {"lucidrains_vision_names", names_in<lucidrains_vision_names>},
-    {"lucidrains_language_model_names", names_in<lucidrains_language_model_names>},
-    {"lucidrains_trunk_names", names_in<lucidrains_trunk_names>},
-    {"lucidrains_flash_transformer_names", names_in<lucidrains_flash_transformer_names>},
-    {"lucidrains_flash_names", names_in<lucidrains_flash_names>},
-    {"lucidrains_gau_names", names_in<lucidrains_gau_names>},
-    {"flash_quad_names", names_in<flash_quad_names>},
-    {"junnyu_flash_names", names_in<junnyu_flash_names>},
-    {"gau_alpha_names", names_in<gau_alpha_names>},
-    {"rtmcc_cross_names", names_in<rtmcc_cross_names>},
-    {"rtmcc_names", names_in<rtmcc_names>},
-    {"labml_block_names", names_in<labml_block_names>},
-    {"ttm_names", names_in<ttm_names>},
-    {"patchtsmixer_names", names_in<patchtsmixer_names>},
-    {"fnet_names", names_in<fnet_names>},
-    {"fnet_encoder_names", names_in<fnet_encoder_names>},
-});
+inline constexpr NamesFunction names_by_function[] = {
+    {.name = "timm_names", .plain = timm_names},
+    {.name = "timm_mixer_names", .plain = timm_mixer_names},
+    {.name = "timm_gmixer_names", .plain = timm_gmixer_names},
+    {.name = "timm_resmlp_names", .plain = timm_resmlp_names},
+    {.name = "facebook_resmlp_names", .plain = facebook_resmlp_names},
+    {.name = "lucidrains_vision_names", .of_lucidrains = lucidrains_vision_names},
+    {.name = "lucidrains_language_model_names", .of_lucidrains = lucidrains_language_model_names},
+    {.name = "lucidrains_trunk_names", .of_lucidrains = lucidrains_trunk_names},
+    {.name = "lucidrains_flash_transformer_names", .plain = lucidrains_flash_transformer_names},
+    {.name = "lucidrains_flash_names", .plain = lucidrains_flash_names},
+    {.name = "lucidrains_gau_names", .plain = lucidrains_gau_names},
+    {.name = "flash_quad_names", .plain = flash_quad_names},
+    {.name = "junnyu_flash_names", .plain = junnyu_flash_names},
+    {.name = "gau_alpha_names", .plain = gau_alpha_names},
+    {.name = "rtmcc_cross_names", .plain = rtmcc_cross_names},
+    {.name = "rtmcc_names", .plain = rtmcc_names},
+    {.name = "labml_block_names", .plain = labml_block_names},
+    {.name = "ttm_names", .of_forecaster = ttm_names},
+    {.name = "patchtsmixer_names", .plain = patchtsmixer_names},
+    {.name = "fnet_names", .plain = fnet_names},
+    {.name = "fnet_encoder_names", .plain = fnet_encoder_names},
+};
 
 }  // namespace detail
 
@@ -69,8 +60,11 @@ GATED_INLINE NameMap names_of(const SafetensorsFile& file, const Origin& origin)
   const std::string_view first = detail::named_ending(file, origin.marks[0]).first;
   const std::string before(first.substr(0, first.size() - std::string_view(origin.marks[0]).size()));
   const auto& known = detail::names_by_function;
-  const auto found = std::find_if(known.begin(), known.end(), [&](const auto& named) { return named.first == function; });
-  NameMap names = found->second(file, before);
+  const auto found =
+      std::find_if(std::begin(known), std::end(known), [&](const auto& named) { return named.name == function; });
+  NameMap names = found->plain != nullptr           ? found->plain()
+                  : found->of_lucidrains != nullptr ? found->of_lucidrains(lucidrains_layout(file, before))
+                                                    : found->of_forecaster(forecaster_layout(file, before));
   // A body is part of the map's own names.
   const bool in_body = !names.body.empty() && before.ends_with(names.body);
   names.prefix = before.substr(0, before.size() - (in_body ? names.body.size() : 0));

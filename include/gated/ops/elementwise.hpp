@@ -29,10 +29,19 @@ typename Run::Rows activate(Run& run, const typename Run::Rows& x, Activation ac
     return x;
   }
   const auto y = run.make(run.count(x), run.width(x), to);
-  assign<T>(run[y], run.workspace(), value(activation, reader<T>(run[x])));
+  const Rows<const T> from = run[x];
+  const Rows<T> result = run[y];
+  for_each_block_of_rows(result.count, run.workspace(), [&](Index first, Index rows) {
+    GATED_KERNEL(activate_rows<T>(activation, rows, result.columns, from.data + first * from.stride, from.stride,
+                                  result.data + first * result.stride, result.stride));
+  });
   if constexpr (Run::records) {
     run.push([activation, x, y](auto& back) {
-      add_gradient(back, x, reader<T>(back.gradient(y)) * slope(activation, reader<T>(back[x])));
+      if (back.wants_gradient(x)) {
+        auto [dx, fresh] = back.target(x);
+        activation_backward<T>({.activation = activation, .dy = back.gradient(y), .z = back[x], .dz = dx, .adds_to_dz = !fresh},
+                               back.workspace());
+      }
     });
   }
   return y;

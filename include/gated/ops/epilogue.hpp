@@ -8,6 +8,12 @@
 
 namespace gated {
 
+/// The kernel that activates a tile and keeps the slope. Only products that are recorded name it, so that no other program
+/// compiles derivatives.
+template <class T>
+using SlopeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
+                             T* to, Index to_stride, T* slope, Index slope_stride);
+
 /// What joins a product a · b on its way to y, each part absent unless it is given:
 ///
 ///     z = scale · (a · b) + bias_j + row_bias_i + added_ij
@@ -27,7 +33,7 @@ struct Epilogue {
   Rows<const T> residual = {};                   ///< added at last
   const T* residual_scale = nullptr;             ///< per column, of the residual
   Rows<T> kept = {};                             ///< receives z, for a backward pass
-  bool keeps_slope = false;                      ///< kept receives activation'(z) in place of z
+  SlopeKernel<T> slope_kernel = nullptr;         ///< makes kept receive activation'(z) in place of z
   Index wanted = -1;                             ///< ≥ 0: of row i only the columns up to wanted + i are asked for; what lies
                                                  ///< beyond them may be left as it is, and its product uncomputed
 

@@ -58,7 +58,11 @@ Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::R
   require<ArgumentError>(!fused.map, "Fused: map is given, expected none: only products over the tokens of a batch take it.");
   own.added = rows("added", fused.added);
   own.activation = fused.activation;
-  own.keeps_slope = fused.keeps_slope();
+  if constexpr (Run::records) {
+    if (fused.keeps_slope()) {
+      own.slope_kernel = GATED_KERNEL(activate_and_keep_slope<T>);
+    }
+  }
   own.gate = rows("gate", fused.gate);
   if (const T* const factors = fused.factors()) {
     require<ArgumentError>(!fused.gate, "Fused: gate and scale are both given, expected one of them.");
@@ -104,24 +108,26 @@ View<T> backward_through(Back& back, const Fused<Run>& fused, typename Run::Rows
       assign<T>(dz, workspace, change);
     }
   } else if (fused.keeps()) {
-    const auto z = reader<T>(back[kept]);
-    const auto activation_slope = slope(fused.activation, z);
+    ActivationBackward<T> through{.activation = fused.activation, .dy = dz, .z = back[kept], .dz = dz};
     if (const T* const scale = fused.factors()) {
-      if (T* const to = back.gradient_of(scale)) {
-        add_column_sums<T>(dz.rows(), dz.cols(), to, workspace, dy * value(fused.activation, z));
+      through.factor = {scale, dz.rows(), dz.cols(), 0};
+      const auto frame = workspace.frame();
+      T* const to = back.gradient_of(scale);
+      if (to != nullptr) {
+        through.to_factor = workspace.matrix(dz.rows(), dz.cols());
       }
-      assign<T>(dz, workspace, dy * per_channel<T>(scale) * activation_slope);
-    } else if (!back.wants_gradient(fused.gate)) {
-      assign<T>(dz, workspace, dy * reader<T>(back[fused.gate]) * activation_slope);
+      activation_backward<T>(through, workspace);
+      if (to != nullptr) {
+        add_column_sums<T>(ConstView<T>(through.to_factor), to, workspace);
+      }
     } else {
-      const View<T> gate = back[fused.gate];
-      auto [to, fresh] = back.target(fused.gate);
-      for_each_block_of_rows(dz.rows(), workspace, [&, &to = to, adds = !fresh](Index first, Index rows) {
-        const auto at = [first](const auto& x, Index stride) { return x + first * stride; };
-        GATED_KERNEL(gate_backward_rows<T>(fused.activation, rows, dz.cols(), at(dz.data(), dz.outerStride()), dz.outerStride(),
-                                           at(z.data, z.stride), z.stride, at(gate.data(), gate.outerStride()),
-                                           gate.outerStride(), at(to.data(), to.outerStride()), to.outerStride(), adds));
-      });
+      through.factor = back[fused.gate];
+      if (back.wants_gradient(fused.gate)) {
+        auto [to, fresh] = back.target(fused.gate);
+        through.to_factor = to;
+        through.adds_to_factor = !fresh;
+      }
+      activation_backward<T>(through, workspace);
     }
   }
   if (bias_gradient != nullptr) {

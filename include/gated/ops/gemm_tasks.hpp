@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gated/core/function_ref.hpp"
 #include "gated/core/workspace.hpp"
 #include "gated/ops/kernel_calls.hpp"
 
@@ -25,25 +26,9 @@ inline Index next_tile_rows(Index rows, Index most) {
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
 }
 
-/// What happens to a finished tile: a reference to the caller's function object. `tile` has rows of panel_columns and may be
-/// overwritten.
+/// What happens to a finished tile, which has rows of panel_columns and may be overwritten.
 template <class T>
-class TileFunction {
- public:
-  template <class F>
-  explicit TileFunction(const F& f)
-      : object_(&f), call_([](const void* object, Index row, Index column, Index rows, Index columns, T* tile) {
-          (*static_cast<const F*>(object))(row, column, rows, columns, tile);
-        }) {}
-
-  void operator()(Index row, Index column, Index rows, Index columns, T* tile) const {
-    call_(object_, row, column, rows, columns, tile);
-  }
-
- private:
-  const void* object_;
-  void (*call_)(const void*, Index, Index, Index, Index, T*);
-};
+using TileFunction = FunctionRef<void(Index row, Index column, Index rows, Index columns, T* tile)>;
 
 /// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread that still spins
 /// takes some 1. From four threads on the size is the same, so that many do not sleep over what a few of them would gain by.

@@ -37,6 +37,13 @@ void add_gradient(Back& back, Variable x, const ConstView<typename Back::Scalar>
   add_gradient(back, x, reader<typename Back::Scalar>(values));
 }
 
+/// The backward pass that `b` says.
+template <class T>
+void activation_backward(const ActivationBackward<T>& b, const Workspace<T>& workspace) {
+  for_each_block_of_rows(b.dy.count, workspace,
+                         [&](Index first, Index rows) { GATED_KERNEL(activation_backward_rows<T>(b, first, rows)); });
+}
+
 /// The gradient of x, zero where nothing reached it: for what adds to it piece by piece.
 template <class Back, class Variable>
 View<typename Back::Scalar> accumulator(Back& back, Variable x) {

@@ -53,13 +53,17 @@ typename Run::Rows add_grid_positions(Run& run, const typename Run::Rows& x, con
   const Sequences& sequences = run.sequences();
   Workspace<T>& workspace = run.workspace();
   const auto frame = workspace.frame();
-  MatrixMap<T> added = workspace.matrix(tokens, channels);
-  added.setZero();
+  const Rows<T> added = workspace.matrix(tokens, channels);
+  added.fill(T{0});
   if (positions.others() > 0) {
-    added.row(0) = positions.class_token->transpose();
+    added.middle(0, 1).assign({positions.class_token->data(), 1, channels, 0});
   }
-  positions.for_each_share(
-      [&](Index token, Index cell, T share) { added.row(token) += share * positions.table->col(cell).transpose(); });
+  const Matrix<T>& cells = *positions.table;
+  positions.for_each_share([&](Index token, Index cell, T share) {
+    for (Index j = 0; j < channels; ++j) {
+      added.data[token * added.stride + j] += share * cells(j, cell);
+    }
+  });
   const Rows<const T> from = run[x];
   const Rows<T> sums = run[y];
   for (Index b = 0; b < sequences.count(); ++b) {

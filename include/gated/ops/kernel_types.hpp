@@ -2,7 +2,9 @@
 
 #include <span>
 
+#include "gated/core/rows.hpp"
 #include "gated/core/weight_format.hpp"
+#include "gated/ops/activation.hpp"
 #include "gated/ops/operand.hpp"
 
 /// @file
@@ -12,6 +14,22 @@ namespace gated {
 
 /// Vectors side by side that sum_columns() takes at a time, so that memory is read in runs of some cache lines.
 inline constexpr unsigned vectors_together = 8;
+
+/// The backward pass through y = act(z) ⊙ factor:
+///
+///     ∂z = ∂y ⊙ factor ⊙ act'(z)     ∂factor = ∂y ⊙ act(z)
+///
+/// Shapes: all as ∂y, whose memory dz may be.
+template <class T>
+struct ActivationBackward {
+  Activation activation = Activation::identity;
+  Rows<const T> dy = {}, z = {};
+  Rows<const T> factor = {};    ///< absent: ones
+  Rows<T> dz = {};              ///< receives ∂z …
+  bool adds_to_dz = false;      ///< … or has it added
+  Rows<T> to_factor = {};       ///< receives ∂factor, if it is there …
+  bool adds_to_factor = false;  ///< … or has it added
+};
 
 /// What a step of AdamW multiplies with: see train/adamw.hpp.
 template <class T>

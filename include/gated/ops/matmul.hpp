@@ -36,7 +36,7 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
     GATED_KERNEL(finish_tile<T>(epilogue, row, column, rows, columns, tile, &y.coeffRef(row, column), y.outerStride()));
   };
-  detail::gemm::multiply(a, b, detail::gemm::TileFunction<T>(finish), workspace, epilogue.wanted);
+  detail::gemm::multiply<T>(a, b, finish, workspace, epilogue.wanted);
 }
 
 }  // namespace gated

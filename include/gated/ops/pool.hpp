@@ -15,8 +15,8 @@ namespace gated {
 template <class T>
 void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T> y, const Workspace<T>& workspace) {
   parallel_for(workspace.threads(), sequences.count(), [&](Index b, Index) {
-    GATED_KERNEL(mean_of_rows<T>(x.data() + sequences.offset(b) * x.outerStride(), x.outerStride(), sequences.length(b), x.cols(),
-                                 &y.coeffRef(b, 0)));
+    GATED_KERNEL(mean_of_rows<T>(x.data() + sequences.offset(b) * x.outerStride(), x.outerStride(), sequences.length(b),
+                                 x.cols(), &y.coeffRef(b, 0)));
   });
 }
 
@@ -53,11 +53,11 @@ typename Run::Rows first_tokens(Run& run, const typename Run::Rows& x) {
   const Sequences& sequences = run.sequences();
   sequences.expect_total("first_tokens", run.count(x));
   const auto y = run.make(sequences.count(), run.width(x));
-  const View<T> from = run[x];
-  View<T> to = run[y];
+  const Rows<const T> from = run[x];
+  const Rows<T> to = run[y];
   for (Index b = 0; b < sequences.count(); ++b) {
     require<ShapeError>(sequences.length(b) > 0, "first_tokens: sequence ", b, " has no token.");
-    to.row(b) = from.row(sequences.offset(b));
+    to.middle(b, 1).assign(from.middle(sequences.offset(b), 1));
   }
   if constexpr (Run::records) {
     run.push([x, y, kept = run.kept_sequences()](auto& back) {
@@ -77,12 +77,12 @@ template <class Run, class T = typename Run::Scalar>
 typename Run::Rows prepend(Run& run, const Vector<T>& token, const typename Run::Rows& x, const typename Run::Place& to) {
   const Sequences& sequences = run.sequences();
   const auto y = run.make(run.count(x) + sequences.count(), run.width(x), to);
-  View<T> out = run[y];
-  const View<T> from = run[x];
+  const Rows<T> out = run[y];
+  const Rows<const T> from = run[x], first(token.data(), 1, token.size(), 0);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index offset = sequences.offset(b), length = sequences.length(b);
-    out.row(offset + b) = token.transpose();
-    out.middleRows(offset + b + 1, length) = from.middleRows(offset, length);
+    out.middle(offset + b, 1).assign(first);
+    out.middle(offset + b + 1, length).assign(from.middle(offset, length));
   }
   if constexpr (Run::records) {
     run.push([&token, x, y, kept = run.kept_sequences()](auto& back) {

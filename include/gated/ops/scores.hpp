@@ -28,7 +28,7 @@ void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
     GATED_KERNEL(score_tile<T>(scoring, activation, first + row, column, rows, columns, tile, &y.coeffRef(row, column),
                                y.outerStride()));
   };
-  gemm::multiply<T>(q, transposed(k), gemm::TileFunction<T>(finish), workspace);
+  gemm::multiply<T>(q, transposed(k), finish, workspace);
 }
 
 /// weights = A before dropout.
@@ -42,11 +42,11 @@ void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   }
   softmax<T>(weights, scoring.causal, workspace, first, scoring.keys);
   if (scoring.weight_scale != T{1}) {
-    weights *= scoring.weight_scale;
+    assign<T>(weights, workspace, reader<T>(weights) * number(scoring.weight_scale));
   }
   for (Index i = 0; scoring.queries != nullptr && i < weights.rows(); ++i) {
     if (scoring.queries[first + i] == T{0}) {
-      weights.row(i).setZero();
+      Rows<T>(weights).middle(i, 1).fill(T{0});
     }
   }
 }

@@ -1,11 +1,10 @@
 #pragma once
 
 #include "gated/core/matrix.hpp"
-#include "gated/ops/activation.hpp"
 #include "gated/ops/dropout.hpp"
 
 /// @file
-/// Formulas for each number of a matrix, as data: `reader(dy) * slope(Activation::gelu, reader(z))`.
+/// Formulas for each number of a matrix, as data: `reader(dy) * reader(x)`.
 ///
 /// A term says what is read and how it is joined; kernels evaluate it, a vector at a time (ops/kernels/terms.inl). So a formula
 /// stands where its op does, and is compiled for each form.
@@ -61,40 +60,6 @@ struct Product {
   A a;
   B b;
 };
-/// act(x), or with `slope` act'(x). A term has one activation at most.
-template <class A, bool slope>
-struct Activated {
-  using IsTerm = void;
-  Activation activation;
-  A x;
-};
-
-/// The activation that a term has; identity if it has none.
-template <class A>
-Activation activation_of(const A&) {
-  return Activation::identity;
-}
-/// The one that either has.
-template <template <class, class> class Join, class A, class B>
-Activation activation_of(const Join<A, B>& term) {
-  const Activation first = activation_of(term.a);
-  return first == Activation::identity ? activation_of(term.b) : first;
-}
-/// The one that it is.
-template <class A, bool slope>
-Activation activation_of(const Activated<A, slope>& term) {
-  return term.activation;
-}
-
-/// Whether a term has an activation.
-template <class A>
-inline constexpr bool has_activation = false;
-/// Either may.
-template <template <class, class> class Join, class A, class B>
-inline constexpr bool has_activation<Join<A, B>> = has_activation<A> || has_activation<B>;
-/// It is one.
-template <class A, bool slope>
-inline constexpr bool has_activation<Activated<A, slope>> = true;
 
 }  // namespace terms
 
@@ -143,16 +108,5 @@ Product<A, B> operator*(const A& a, const B& b) {
   return {a, b};
 }
 }  // namespace terms
-
-/// act(x).
-template <Term A>
-terms::Activated<A, false> value(Activation activation, const A& x) {
-  return {activation, x};
-}
-/// act'(x).
-template <Term A>
-terms::Activated<A, true> slope(Activation activation, const A& x) {
-  return {activation, x};
-}
 
 }  // namespace gated

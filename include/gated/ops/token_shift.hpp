@@ -23,33 +23,33 @@ namespace detail {
 
 /// y[t, chunk k] = x[t - sign · shift_k, chunk k], where zeros enter at the ends of each sequence.
 template <class T>
-void move_tokens(const ConstView<T>& x, const Sequences& sequences, const TokenShift& shift, Index sign, View<T> y) {
-  const Index width = x.cols() / shift.count();
-  y = x;
+void move_tokens(const Rows<const T>& x, const Sequences& sequences, const TokenShift& shift, Index sign, const Rows<T>& y) {
+  const Index width = x.columns / shift.count();
+  y.assign(x);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b), offset = sequences.offset(b);
     for (Index k = 0; k < shift.count(); ++k) {
       const Index by = sign * (shift.first() + k);
       const Index kept = std::max<Index>(length - std::abs(by), 0);  // tokens whose source lies inside the sequence
-      auto to = y.block(offset, k * width, length, width);
-      to.setZero();
-      to.middleRows(std::clamp<Index>(by, 0, length), kept) =
-          x.block(offset + std::clamp<Index>(-by, 0, length), k * width, kept, width);
+      const Rows<T> to = y.block(offset, k * width, length, width);
+      to.fill(T{0});
+      to.middle(std::clamp<Index>(by, 0, length), kept)
+          .assign(x.block(offset + std::clamp<Index>(-by, 0, length), k * width, kept, width));
     }
   }
 }
 
 /// The first ⌈C/2⌉ channels of each token move to the next token (sign = 1) or the one before it, zeros at the ends.
 template <class T>
-void move_first_half(const ConstView<T>& x, const Sequences& sequences, Index sign, View<T> y) {
-  const Index half = (x.cols() + 1) / 2;
-  y.rightCols(x.cols() - half) = x.rightCols(x.cols() - half);
+void move_first_half(const Rows<const T>& x, const Sequences& sequences, Index sign, const Rows<T>& y) {
+  const Index half = (x.columns + 1) / 2;
+  y.part(half, x.columns - half).assign(x.part(half, x.columns - half));
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b), offset = sequences.offset(b);
     if (length > 0) {
-      y.block(sign < 0 ? offset + length - 1 : offset, 0, 1, half).setZero();
-      y.block(sign < 0 ? offset : offset + 1, 0, length - 1, half) =
-          x.block(sign < 0 ? offset + 1 : offset, 0, length - 1, half);
+      y.block(sign < 0 ? offset + length - 1 : offset, 0, 1, half).fill(T{0});
+      y.block(sign < 0 ? offset : offset + 1, 0, length - 1, half)
+          .assign(x.block(sign < 0 ? offset + 1 : offset, 0, length - 1, half));
     }
   }
 }
@@ -99,25 +99,25 @@ typename Run::Rows token_shift(Run& run, const typename Run::Rows& x, const Toke
         "Build it with causal = true.");
     const Index width = x.columns / shift.count(), first = run.position();
     Matrix<T>& seen = run.remember(run.capacity(), x.columns);
-    seen.middleRows(first, x.count) = run[x];
-    const auto y = run.make(x.count, x.columns);
-    View<T> to = y;
-    to = run[x];
+    const Rows<T> tokens = seen, y = run.make(x.count, x.columns);
+    tokens.middle(first, x.count).assign(x);
+    y.assign(x);
     for (Index row = 0; row < x.count; ++row) {
       for (Index by = 1; by <= shift.amount; ++by) {
-        auto part = to.block(row, by * width, 1, width);
+        const Rows<T> part = y.block(row, by * width, 1, width);
         if (first + row >= by) {
-          part = seen.block(first + row - by, by * width, 1, width);
+          part.assign(tokens.block(first + row - by, by * width, 1, width));
         } else {
-          part.setZero();
+          part.fill(T{0});
         }
       }
     }
     return y;
   } else {
-    return detail::shifted(run, x, [shift](const ConstView<T>& from, const Sequences& sequences, Index sign, View<T> to) {
-      detail::move_tokens<T>(from, sequences, shift, sign, to);
-    });
+    return detail::shifted(run, x,
+                           [shift](const Rows<const T>& from, const Sequences& sequences, Index sign, const Rows<T>& to) {
+                             detail::move_tokens<T>(from, sequences, shift, sign, to);
+                           });
   }
 }
 
@@ -127,9 +127,10 @@ typename Run::Rows token_shift(Run& run, const typename Run::Rows& x, const Toke
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows shift_first_half(Run& run, const typename Run::Rows& x) {
-  const auto y = detail::shifted(run, x, [](const ConstView<T>& from, const Sequences& sequences, Index sign, View<T> to) {
-    detail::move_first_half<T>(from, sequences, sign, to);
-  });
+  const auto y =
+      detail::shifted(run, x, [](const Rows<const T>& from, const Sequences& sequences, Index sign, const Rows<T>& to) {
+        detail::move_first_half<T>(from, sequences, sign, to);
+      });
   if constexpr (Run::streams) {
     Matrix<T>& last = run.remember(1, x.columns, Run::Memory::sums);
     if (x.count > 0) {

@@ -12,17 +12,13 @@ EIGEN_DONT_INLINE void scores_backward_rows(const Scoring<T>& scoring, const std
     return drops ? dropout_of(scoring.dropout, first + i, j, lanes) : V(T{1});
   };
   if (kernel) {
-    return choose_activation(*kernel, [&](auto act) {
-      for (Index i = 0; i < rows; ++i) {
-        T *const weight = weights + i * weights_stride, *const slope = gradient + i * gradient_stride;
-        for_each_vector<T>(columns, [&](Index j, Index lanes) {
-          const V score = V::load(weight + j, lanes), kept = share_of(i, j, lanes);
-          (visible_of(scoring, first + i, j, lanes, act.value(score)) * kept).store(weight + j, lanes);
-          const V back = act.derivative(score) * V::load(slope + j, lanes) * kept;
-          visible_of(scoring, first + i, j, lanes, back).store(slope + j, lanes);
+    return for_each_activated<T>(
+        *kernel, weights, weights_stride, rows, columns, [&](Index i, Index j, Index lanes, V value, V derivative) {
+          T *const weight = weights + i * weights_stride + j, *const slope = gradient + i * gradient_stride + j;
+          const V kept = share_of(i, j, lanes), back = derivative * V::load(slope, lanes) * kept;
+          (visible_of(scoring, first + i, j, lanes, value) * kept).store(weight, lanes);
+          visible_of(scoring, first + i, j, lanes, back).store(slope, lanes);
         });
-      }
-    });
   }
   const V share(T{1} / scoring.weight_scale);  // A is weight_scale times the softmax
   for (Index i = 0; i < rows; ++i) {

@@ -28,23 +28,93 @@ struct TileRow {
   }
 };
 
-/// to ← activation(tile + bias) for a tile of rows × columns, and slope ← activation'(tile + bias) where that is asked for.
+/// to ← activation(tile + bias), and with `keeps` slope ← activation'(tile + bias), for `columns` of rows of two vectors.
 /// `bias` may be nullptr, and `to` the tile itself.
-template <class T>
-EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, const T* bias, Index rows, Index columns, T* to,
-                                     Index to_stride, T* slope = nullptr, Index slope_stride = 0) {
+template <bool keeps, class T>
+EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
+                                          Index columns, T* to, Index to_stride, T* slope, Index slope_stride) {
   constexpr Index width = Simd<T>::width;
   const Simd<T> nothing(T(-0.0));  // x + -0 is x, whatever its sign
   const auto added = bias == nullptr ? TileRow<T>{nothing, nothing} : TileRow<T>::load(bias, columns);
   choose_activation(activation, [&](auto act) {
-    for (Index i = 0; i < rows; ++i, tile += 2 * width, to += to_stride) {
+    for (Index i = 0; i < rows; ++i, tile += stride, to += to_stride) {
       const Simd<T> left = Simd<T>::load(tile) + added.left, right = Simd<T>::load(tile + width) + added.right;
-      if (slope != nullptr) {
+      if constexpr (keeps) {
         TileRow<T>{act.derivative(left), act.derivative(right)}.store(slope + i * slope_stride, columns);
       }
       TileRow<T>{act.value(left), columns > width ? act.value(right) : right}.store(to, columns);
     }
   });
+}
+
+/// That without slopes.
+template <class T>
+EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
+                                     Index columns, T* to, Index to_stride) {
+  activate_vectors<false, T>(activation, tile, stride, bias, rows, columns, to, to_stride, nullptr, 0);
+}
+
+/// That with them: see SlopeKernel.
+template <class T>
+EIGEN_DONT_INLINE void activate_and_keep_slope(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
+                                               Index columns, T* to, Index to_stride, T* slope, Index slope_stride) {
+  activate_vectors<true, T>(activation, tile, stride, bias, rows, columns, to, to_stride, slope, slope_stride);
+}
+
+/// activation(z) and activation'(z) of a few rows, for what multiplies both: so activations are compiled once for all of that.
+template <class T>
+struct ActivatedTile {
+  static constexpr Index most_rows = 8, stride = 2 * Simd<T>::width;
+  alignas(64) T values[8 * 2 * Simd<T>::lane_count], slopes[8 * 2 * Simd<T>::lane_count];
+
+  /// Of `rows` ≤ most_rows rows and `columns` ≤ stride columns.
+  ActivatedTile(Activation activation, const T* z, Index z_stride, Index rows, Index columns) {
+    if (columns < stride) {  // the kernel reads whole vectors
+      for (Index i = 0; i < rows; ++i) {
+        TileRow<T>::load(z + i * z_stride, columns).store(values + i * stride, stride);
+      }
+      z = values;
+      z_stride = stride;
+    }
+    activate_and_keep_slope<T>(activation, z, z_stride, nullptr, rows, stride, values, stride, slopes, stride);
+  }
+
+  Simd<T> value(Index row, Index column) const { return Simd<T>::load(values + row * stride + column); }
+  Simd<T> slope(Index row, Index column) const { return Simd<T>::load(slopes + row * stride + column); }
+};
+
+/// Calls `f(row, column, lanes, value, slope)` for each vector of rows × columns activations.
+template <class T, class F>
+EIGEN_ALWAYS_INLINE void for_each_activated(Activation activation, const T* z, Index z_stride, Index rows, Index columns,
+                                            const F& f) {
+  using Tile = ActivatedTile<T>;
+  const auto least = [](Index a, Index b) { return a < b ? a : b; };
+  for (Index i = 0; i < rows; i += Tile::most_rows) {
+    for (Index j = 0; j < columns; j += Tile::stride) {
+      const Index high = least(Tile::most_rows, rows - i), wide = least(Tile::stride, columns - j);
+      const Tile tile(activation, z + i * z_stride + j, z_stride, high, wide);
+      for (Index k = 0; k < high; ++k) {
+        for (Index m = 0; m < wide; m += Simd<T>::width) {
+          f(i + k, j + m, least(Simd<T>::width, wide - m), tile.value(k, m), tile.slope(k, m));
+        }
+      }
+    }
+  }
+}
+
+/// y = activation(x) for some rows of any width.
+template <class T>
+void activate_rows(Activation activation, Index rows, Index columns, const T* x, Index x_stride, T* y, Index y_stride) {
+  constexpr Index together = 2 * Simd<T>::width;
+  const Index whole = columns - columns % together, rest = columns - whole;
+  for (Index j = 0; j < whole; j += together) {
+    activate_tile<T>(activation, x + j, x_stride, nullptr, rows, together, y + j, y_stride);
+  }
+  for (Index i = 0; rest > 0 && i < rows; ++i) {
+    alignas(64) T last[2 * Simd<T>::lane_count];
+    TileRow<T>::load(x + i * x_stride + whole, rest).store(last, together);
+    activate_tile<T>(activation, last, 0, nullptr, 1, rest, y + i * y_stride + whole, 0);
+  }
 }
 
 /// to ← what the epilogue makes of a tile that needs no activation, or whose activation is done.
@@ -98,17 +168,24 @@ void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Inde
   }
   const bool joined = e.gate || e.residual;
   const T* bias = e.bias == nullptr ? nullptr : e.bias + column;
-  const Rows<T> kept = e.keeps_slope ? Rows<T>() : e.kept;
+  const bool keeps_slope = e.slope_kernel != nullptr && e.kept;
+  const Rows<T> kept = keeps_slope ? Rows<T>() : e.kept;
   if (e.scale != T{1} || e.row_bias != nullptr || e.added || kept) {
     combine_tile<T>({.scale = e.scale, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .kept = kept}, row, column,
                     rows, columns, tile, tile, tile_stride);
     bias = nullptr;
   }
-  T* const slope = e.keeps_slope && e.kept ? e.kept.data + row * e.kept.stride + column : nullptr;
-  if (!joined) {
-    return activate_tile(e.activation, tile, bias, rows, columns, to, to_stride, slope, e.kept.stride);
+  T* const activated = joined ? tile : to;
+  const Index stride = joined ? tile_stride : to_stride;
+  if (keeps_slope) {
+    e.slope_kernel(e.activation, tile, tile_stride, bias, rows, columns, activated, stride,
+                   e.kept.data + row * e.kept.stride + column, e.kept.stride);
+  } else {
+    activate_tile(e.activation, tile, tile_stride, bias, rows, columns, activated, stride);
   }
-  activate_tile(e.activation, tile, bias, rows, columns, tile, tile_stride, slope, e.kept.stride);
+  if (!joined) {
+    return;
+  }
   combine_tile<T>({.gate = e.gate, .residual = e.residual, .residual_scale = e.residual_scale}, row, column, rows, columns,
                   tile, to, to_stride);
 }

@@ -56,8 +56,8 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
 
 /// y = (x - mean) · factor ⊙ weight + bias for a row.
 template <class T>
-EIGEN_ALWAYS_INLINE void normalise_row(const T* from, Index channels, const NormParameters<T>& norm,
-                                       const RowMoments<T>& moments, T* to) {
+EIGEN_DONT_INLINE void normalise_row(const T* from, Index channels, const NormParameters<T>& norm, const RowMoments<T>& moments,
+                                     T* to) {
   const T *const weight = norm.weight, *const bias = norm.bias;
   const Simd<T> mean(moments.mean), factor(moments.factor);
   const auto normalised = [&](Index j, Index lanes) { return (Simd<T>::load(from + j, lanes) - mean) * factor; };

@@ -47,7 +47,7 @@ EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional
     return pass(to, to_stride, scored);
   }
   pass(tile, tile_stride, scored);
-  activate_tile<T>(*activation, tile, nullptr, rows, columns, tile, tile_stride);
+  activate_tile<T>(*activation, tile, tile_stride, nullptr, rows, columns, tile, tile_stride);
   pass(to, to_stride,
        [&](Index i, Index j, Index lanes, Simd<T> value) { return visible_of(scoring, row + i, column + j, lanes, value); });
 }

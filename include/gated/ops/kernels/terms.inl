@@ -1,73 +1,50 @@
 // Element-wise loops: see Term.
 
-template <class T, class Act>
-EIGEN_ALWAYS_INLINE Simd<T> evaluate(const terms::Read<T>& x, Act, Index i, Index j, Index lanes) {
-  return Simd<T>::load(x.data + i * x.stride + j, lanes);
-}
-template <class T, class Act>
-EIGEN_ALWAYS_INLINE Simd<T> evaluate(const terms::PerRow<T>& x, Act, Index i, Index, Index) {
-  return Simd<T>(x.data[i * x.stride]);
-}
-template <class T, class Act>
-EIGEN_ALWAYS_INLINE Simd<T> evaluate(const terms::Number<T>& x, Act, Index, Index, Index) {
-  return Simd<T>(x.value);
-}
-template <class T, class Act>
-EIGEN_ALWAYS_INLINE Simd<T> evaluate(const terms::Mask<T>& x, Act, Index i, Index j, Index lanes) {
-  return dropout_of(x.mask, i, j, lanes);
-}
-template <class A, bool slope, class Act>
-EIGEN_ALWAYS_INLINE auto evaluate(const terms::Activated<A, slope>& x, Act act, Index i, Index j, Index lanes) {
-  if constexpr (slope) {
-    return act.derivative(evaluate(x.x, act, i, j, lanes));
-  } else {
-    return act.value(evaluate(x.x, act, i, j, lanes));
+/// A vector of a term, from (i, j) on.
+template <class T>
+struct Evaluate {
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Read<T>& x, Index i, Index j, Index lanes) {
+    return Simd<T>::load(x.data + i * x.stride + j, lanes);
   }
-}
-template <class A, class B, class Act>
-EIGEN_ALWAYS_INLINE auto evaluate(const terms::Product<A, B>& x, Act act, Index i, Index j, Index lanes) {
-  return evaluate(x.a, act, i, j, lanes) * evaluate(x.b, act, i, j, lanes);
-}
-template <class A, class B, class Act>
-EIGEN_ALWAYS_INLINE auto evaluate(const terms::Difference<A, B>& x, Act act, Index i, Index j, Index lanes) {
-  return evaluate(x.a, act, i, j, lanes) - evaluate(x.b, act, i, j, lanes);
-}
-template <class A, class B, class Act>
-EIGEN_ALWAYS_INLINE auto evaluate(const terms::Sum<A, B>& x, Act act, Index i, Index j, Index lanes) {
-  return evaluate(x.a, act, i, j, lanes) + evaluate(x.b, act, i, j, lanes);
-}
-/// a + b·c, rounded once where the machine can.
-template <class A, class B, class C, class Act>
-EIGEN_ALWAYS_INLINE auto evaluate(const terms::Sum<A, terms::Product<B, C>>& x, Act act, Index i, Index j, Index lanes) {
-  return fma(evaluate(x.b.a, act, i, j, lanes), evaluate(x.b.b, act, i, j, lanes), evaluate(x.a, act, i, j, lanes));
-}
-
-/// f(act) with the activation of a term, or the identity.
-template <class A, class F>
-EIGEN_ALWAYS_INLINE void with_activation_of(const A& term, const F& f) {
-  if constexpr (terms::has_activation<A>) {
-    choose_activation(terms::activation_of(term), f);
-  } else {
-    f(Identity{});
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::PerRow<T>& x, Index i, Index, Index) {
+    return Simd<T>(x.data[i * x.stride]);
   }
-}
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Number<T>& x, Index, Index, Index) { return Simd<T>(x.value); }
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Mask<T>& x, Index i, Index j, Index lanes) {
+    return dropout_of(x.mask, i, j, lanes);
+  }
+  template <class A, class B>
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Product<A, B>& x, Index i, Index j, Index lanes) {
+    return of(x.a, i, j, lanes) * of(x.b, i, j, lanes);
+  }
+  template <class A, class B>
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Difference<A, B>& x, Index i, Index j, Index lanes) {
+    return of(x.a, i, j, lanes) - of(x.b, i, j, lanes);
+  }
+  template <class A, class B>
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Sum<A, B>& x, Index i, Index j, Index lanes) {
+    return of(x.a, i, j, lanes) + of(x.b, i, j, lanes);
+  }
+  /// a + b·c, rounded once where the machine can.
+  template <class A, class B, class C>
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Sum<A, terms::Product<B, C>>& x, Index i, Index j, Index lanes) {
+    return fma(of(x.b.a, i, j, lanes), of(x.b.b, i, j, lanes), of(x.a, i, j, lanes));
+  }
+};
 
 /// y = term, or with `adds` y += term, for the rows from `first` on; y is that of row `first`.
 template <class T, class A>
 EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index columns, T* y, Index stride, bool adds) {
-  with_activation_of(term, [&](auto act) {
-    T* to = y;
-    for (Index i = first; i < first + rows; ++i, to += stride) {
-      for_each_vector<T>(columns, [&](Index j, Index lanes) {
-        const Simd<T> value = evaluate(term, act, i, j, lanes);
-        (adds ? Simd<T>::load(to + j, lanes) + value : value).store(to + j, lanes);
-      });
-    }
-  });
+  for (Index i = first; i < first + rows; ++i, y += stride) {
+    for_each_vector<T>(columns, [&](Index j, Index lanes) {
+      const Simd<T> value = Evaluate<T>::of(term, i, j, lanes);
+      (adds ? Simd<T>::load(y + j, lanes) + value : value).store(y + j, lanes);
+    });
+  }
 }
 
-/// to[j] += Σ_i term_ij for the `columns` from `first` on, of at most `vectors_together` vectors, in the order of the rows, for a
-/// million as exactly as for 64. Calls `f(i, j, lanes, vector)` for each vector on its way.
+/// to[j] += Σ_i term_ij for the `columns` from `first` on, of at most `vectors_together` vectors, in the order of the rows, for
+/// a million as exactly as for 64. Calls `f(i, j, lanes, vector)` for each vector on its way.
 template <class T, class A, class F>
 EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first, Index columns, T* to, const F& f) {
   constexpr unsigned together = vectors_together;
@@ -75,7 +52,7 @@ EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first
   const Index vectors = (columns + width - 1) / width;
   const auto lanes_of = [&](Index k) { return width < columns - k * width ? width : columns - k * width; };
   RunningSum<T> sums[together];
-  const auto add_rows = [&](auto act, auto all) {  // all vectors, or as many as there are
+  const auto add_rows = [&](auto all) {  // all vectors, or as many as there are
     for (Index i = 0; i < rows;) {
       Simd<T> parts[together];
       for (unsigned k = 0; k < together; ++k) {
@@ -86,14 +63,14 @@ EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first
           GATED_UNROLL
           for (unsigned k = 0; k < together; ++k) {
             const Index j = first + static_cast<Index>(k) * width;
-            const Simd<T> value = evaluate(term, act, i, j, width);
+            const Simd<T> value = Evaluate<T>::of(term, i, j, width);
             f(i, j, width, value);
             parts[k] = parts[k] + value;
           }
         } else {
           for (Index k = 0; k < vectors; ++k) {
             const Index j = first + k * width, lanes = lanes_of(k);
-            const Simd<T> value = evaluate(term, act, i, j, lanes);
+            const Simd<T> value = Evaluate<T>::of(term, i, j, lanes);
             f(i, j, lanes, value);
             parts[k] = parts[k] + value;
           }
@@ -104,13 +81,11 @@ EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first
       }
     }
   };
-  with_activation_of(term, [&](auto act) {
-    if (columns == Index{together} * width) {
-      add_rows(act, std::true_type{});
-    } else {
-      add_rows(act, std::false_type{});
-    }
-  });
+  if (columns == Index{together} * width) {
+    add_rows(std::true_type{});
+  } else {
+    add_rows(std::false_type{});
+  }
   for (Index k = 0; k < vectors; ++k) {
     T* const at = to + first + k * width;
     (Simd<T>::load(at, lanes_of(k)) + sums[k].lanes()).store(at, lanes_of(k));
@@ -125,27 +100,28 @@ EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index
 
 /// The same, and y = term in these columns.
 template <class T, class A>
-EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index first, Index columns, T* y, Index stride, T* to) {
+EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index first, Index columns, T* y, Index stride,
+                                              T* to) {
   sum_columns_with(term, rows, first, columns, to,
                    [&](Index i, Index j, Index lanes, Simd<T> value) { value.store(y + i * stride + j, lanes); });
 }
 
-/// ∂z = ∂y ⊙ gate ⊙ act'(z) in the memory of ∂y, and ∂gate = ∂y ⊙ act(z), or added to it, in one pass. See backward_through().
+/// The backward pass through an activation for some rows: see ActivationBackward.
 template <class T>
-EIGEN_DONT_INLINE void gate_backward_rows(Activation activation, Index rows, Index columns, T* dy, Index dy_stride, const T* z,
-                                          Index z_stride, const T* gate, Index gate_stride, T* to, Index to_stride, bool adds) {
-  choose_activation(activation, [&](auto act) {
-    for (Index i = 0; i < rows; ++i) {
-      T *const d = dy + i * dy_stride, *const at = to + i * to_stride;
-      const T *const x = z + i * z_stride, *const g = gate + i * gate_stride;
-      for_each_vector<T>(columns, [&](Index j, Index lanes) {
-        const Simd<T> given = Simd<T>::load(d + j, lanes), sum = Simd<T>::load(x + j, lanes);
-        const Simd<T> change = given * act.value(sum);
-        (adds ? Simd<T>::load(at + j, lanes) + change : change).store(at + j, lanes);
-        (given * Simd<T>::load(g + j, lanes) * act.derivative(sum)).store(d + j, lanes);
-      });
-    }
-  });
+EIGEN_DONT_INLINE void activation_backward_rows(const ActivationBackward<T>& b, Index first, Index rows) {
+  const auto at = [&](const auto& x, Index i, Index j) { return x.data + (first + i) * x.stride + j; };
+  for_each_activated<T>(b.activation, at(b.z, 0, 0), b.z.stride, rows, b.dy.columns,
+                        [&](Index i, Index j, Index lanes, Simd<T> value, Simd<T> slope) {
+                          const Simd<T> given = Simd<T>::load(at(b.dy, i, j), lanes);
+                          if (b.to_factor) {
+                            const Simd<T> change = given * value;
+                            T* const to = at(b.to_factor, i, j);
+                            (b.adds_to_factor ? Simd<T>::load(to, lanes) + change : change).store(to, lanes);
+                          }
+                          const Simd<T> change = (b.factor ? given * Simd<T>::load(at(b.factor, i, j), lanes) : given) * slope;
+                          T* const to = at(b.dz, i, j);
+                          (b.adds_to_dz ? Simd<T>::load(to, lanes) + change : change).store(to, lanes);
+                        });
 }
 
 /// y[j] = the mean of column j over `rows` rows, in their order.

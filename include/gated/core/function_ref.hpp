@@ -1,0 +1,38 @@
+#pragma once
+
+#include "gated/core/compiler.hpp"
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+/// @file
+/// A reference to a function object, for what calls one and keeps none.
+
+namespace gated {
+
+template <class Signature>
+class FunctionRef;
+
+/// Refers to a function object of any type that can be called as `R(Args...)`, as `std::function_ref` of C++26 does: two
+/// pointers, no copy, no allocation. What takes one is compiled once, not for each lambda that it is given. The object must
+/// outlive the reference: take it as a parameter, and do not store it.
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef> && std::is_object_v<std::remove_reference_t<F>> &&
+           std::is_invocable_r_v<R, const F&, Args...>) FunctionRef(const F& f)
+      : object_(std::addressof(f)), call_([](const void* object, Args... args) -> R {
+          return static_cast<R>((*static_cast<const F*>(object))(std::forward<Args>(args)...));
+        }) {}
+
+  R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+ private:
+  const void* object_;
+  R (*call_)(const void* object, Args... args);
+};
+
+}  // namespace gated
