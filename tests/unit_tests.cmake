@@ -18,7 +18,7 @@ function(gated_test_program target floor)
     target_link_libraries(${target} PRIVATE gated::io)  # any floor may compare itself with case files
   endif()
   # The tests of ops run in every form of the kernels. Those above compile one, that of the compiler's flags, which takes half as
-  # long; what they add calls no kernel that ops/ does not.
+  # long; what they add calls no kernel that ops/ does not, and whole models run in every form in examples/check_parity.
   if(NOT floor STREQUAL "ops")
     target_compile_definitions(${target} PRIVATE GATED_ONLY_BASELINE)
   endif()
