@@ -10,7 +10,7 @@
 #include <string>
 
 #include "gated/io/prepared_model.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/presets.hpp"
 
 namespace bench {
 
@@ -19,9 +19,12 @@ namespace {
 using Model = gated::GmlpLanguageModel<float>;
 using Path = std::filesystem::path;
 
-/// 146 million parameters.
-constexpr gated::GmlpLanguageModelConfig whole{
-    .vocabulary = 32000, .trunk = {.length = 128, .channels = 1024, .hidden = 6144, .depth = 12, .causal = true}};
+/// gMLP-large of the paper, for texts of 128 tokens.
+gated::GmlpLanguageModelConfig whole() {
+  auto config = gated::gmlp_large();
+  config.trunk.length = 128;
+  return config;
+}
 
 /// Megabytes of this process by /proc/self/status; 0 where there is none.
 double memory(const std::string& what) {
@@ -87,11 +90,11 @@ void use_prepared(const Prepared& prepared, const Use& use) {
 
 void table_of_openings(const TableOptions& options) {
   const Path folder = std::filesystem::temp_directory_path() / ("gated_opening_" + std::to_string(::getpid()));
-  const Path floats = folder / "float32.safetensors", codes = folder / "int8.safetensors";
+  const Path floats = folder / "float32.safetensors", codes = folder / "int8.safetensors", rows = folder / "rows.safetensors";
   std::filesystem::create_directories(folder);
   in_a_process([&] {
     gated::Random random(1);
-    auto config = whole;
+    auto config = whole();
     if (options.quick) {
       config.vocabulary = 256;
       config.trunk.channels = config.trunk.hidden = 64;
@@ -99,6 +102,7 @@ void table_of_openings(const TableOptions& options) {
     const Model model(config, random);
     gated::save_model(model, floats);
     gated::save_model(model, codes, gated::WeightFormat::int8);
+    gated::save_model(model, rows, gated::WeightFormat::int8_rows);
     return Figures{};
   });
   struct Form {
@@ -119,7 +123,9 @@ void table_of_openings(const TableOptions& options) {
        [&] { return opened([&](const auto& use) { use_prepared(gated::load_prepared<Model>(floats), use); }); }},
       {"load_mapped()", [&] { return opened([&](const auto& use) { use_prepared(gated::load_mapped<Model>(floats), use); }); }},
       {"load_prepared() of int8",
-       [&] { return opened([&](const auto& use) { use_prepared(gated::load_prepared<Model>(codes), use); }); }}};
+       [&] { return opened([&](const auto& use) { use_prepared(gated::load_prepared<Model>(codes), use); }); }},
+      {"load_prepared() of int8-rows",
+       [&] { return opened([&](const auto& use) { use_prepared(gated::load_prepared<Model>(rows), use); }); }}};
   for (int turn = 0; turn < options.turns(); ++turn) {
     for (Form& form : forms) {
       in_a_process(form.measure);  // is not counted: see README.md

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <list>
 
+#include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
+#include "gated/models/stack.hpp"
 #include "tables.hpp"
 
 namespace bench {
@@ -11,6 +13,7 @@ namespace {
 using gated::Matrix, gated::WeightFormat;
 
 constexpr Index channels = 512;
+constexpr Index most_tokens = 32;  // of the text whose steps are timed
 constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
 
 /// One step after another in one format: what memory lets a thread do, since each reads every weight once.
@@ -23,7 +26,7 @@ struct Steps {
   Matrix<float> x = Matrix<float>::Random(1, channels), y = x;
 
   Steps(const Model& m, WeightFormat format, int threads)
-      : model(m), weights(gated::prepare(m, format)), workspace(Threads{threads}), state(m.start()), start(state) {
+      : model(m), weights(gated::prepare(m, format)), workspace(Threads{threads}), state(m.start(most_tokens)), start(state) {
     workspace.use(weights);
   }
 
@@ -89,7 +92,7 @@ template <class Model>
 void measure(const TableOptions& options, const char* name, const typename Model::Config& config) {
   gated::Random random(1);
   const Model model(config, random);
-  const Index tokens = options.quick ? 2 : 32;
+  const Index tokens = options.quick ? 2 : most_tokens;
   for (const auto threads : thread_counts()) {
     std::list<Steps<Model>> steps;
     std::list<Read> reads;
@@ -124,10 +127,15 @@ void table_of_weights(const TableOptions& options) {
                          .depth = 12,
                          .spatial = gated::SpatialForm::toeplitz,
                          .causal = true};
+  using Gau = gated::Stack<gated::GatedAttentionUnit<float>>;
+  Gau::Config gau{.depth = 12, .block = gated::gau_presets::paper({.channels = channels})};
+  gau.block.score_scale = gated::ScoreScale::max_length;
+  gau.block.causal = true;
   if (options.quick) {
-    flash.depth = gmlp.depth = 1;
+    flash.depth = gmlp.depth = gau.depth = 1;
   }
   measure<gated::Flash<float>>(options, "FLASH 12 layers", flash);
+  measure<Gau>(options, "GAU 12 layers", gau);
   measure<gated::Gmlp<float>>(options, "gMLP 12 layers", gmlp);
 }
 
