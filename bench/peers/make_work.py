@@ -9,8 +9,8 @@ ONNX models, which are left out without it.
 <name>.safetensors holds model.<key> (the parameters, under their originals' names), `input`, and `output`, which the model
 that tests/train proves (a forecaster: tiny_time_mixer.py) computed in float64; for a training `tokens`, `targets` and `losses`,
 those of its first steps in float64. Its metadata has `config`, a JSON object. <name>.onnx is the model with fixed sizes and its
-weights; <name>.identity.onnx passes an input of the same size on, to know what a call costs that computes nothing. works.json
-says what the works are called, which are trainings, and how many threads those have that say so.
+weights; <name>.int8.onnx the same quantised; <name>.identity.onnx passes an input of the same size on, to know what a call costs
+that computes nothing. works.json says what the works are called, which are trainings, and how many threads those have that say so.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def whole(path):
 def files(name, folder, with_onnx):
     endings = [".safetensors"]
     if with_onnx and not models.WORKS[name].training:
-        endings += [".onnx", ".identity.onnx"]
+        endings += [".onnx", ".identity.onnx", ".int8.onnx"]
     return [os.path.join(folder, name + ending) for ending in endings]
 
 
@@ -55,6 +55,14 @@ def export(module, x, path):
         arguments["dynamo"] = False  # the newer way needs a package more
     with whole(path) as unfinished:
         torch.onnx.export(module, x, unfinished, **arguments)
+
+
+def quantize(path, quantized):
+    import onnx
+    import quantize_onnx
+
+    with whole(quantized) as unfinished:
+        onnx.save(quantize_onnx.quantize_dynamic(onnx.load(path)), unfinished)
 
 
 def expected(work, model, compute):
@@ -103,6 +111,7 @@ def write(name, folder, with_onnx):
             try:
                 export(model, x, paths[1])
                 export(torch.nn.Identity(), x, paths[2])
+                quantize(paths[1], paths[3])
             except Exception as problem:  # of whatever kind: only ONNX Runtime has to do without
                 print(f"ONNX Runtime is left out of {name}, which cannot be exported: {problem}", file=sys.stderr)
     with whole(paths[0]) as unfinished:
@@ -112,7 +121,8 @@ def write(name, folder, with_onnx):
 
 def is_fresh(path):
     modules = (models, models.ten_steps, models.gradient_cases, tiny_time_mixer, safetensors_file)
-    scripts = [__file__, *(module.__file__ for module in modules)]
+    scripts = [__file__, os.path.join(os.path.dirname(os.path.abspath(__file__)), "quantize_onnx.py"),
+               *(module.__file__ for module in modules)]
     return os.path.exists(path) and os.path.getmtime(path) > max(map(os.path.getmtime, scripts))
 
 
