@@ -1,9 +1,9 @@
-/// Runs one work in gated: echo 7 | compare_peers WORK.safetensors THREADS
+/// Runs one work in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
 ///
-/// The file is one of peers/make_work.py's. Prints a line of JSON when it is ready: how far the result is from the expected
-/// one, relative to the largest number, and the flops of a run. Then, for each line with a number of runs that it reads,
-/// another with the milliseconds that they took, after one that is not counted, and the peak of the machine before and after
-/// them.
+/// The file is one of peers/make_work.py's. FORMAT is that of the prepared weights, float32 unless it is given. Prints a line
+/// of JSON when it is ready: how far the result is from the expected one, relative to the largest number, and the flops of a
+/// run. Then, for each line with a number of runs that it reads, another with the milliseconds that they took, after one that
+/// is not counted, and the peak of the machine before and after them.
 
 #include <cmath>
 #include <functional>
@@ -34,9 +34,16 @@ struct Work {
   double flops = 0;
 };
 
+/// How a forward pass is run.
+struct Setup {
+  Threads threads;
+  gated::WeightFormat format = gated::WeightFormat::float32;
+};
+
 /// The forward pass of `model`, loaded from the file.
 template <class Model>
-Work forward(const bench::WorkFile& file, const typename Model::Config& config, const gated::NameMap& names, Threads threads) {
+Work forward(const bench::WorkFile& file, const typename Model::Config& config, const gated::NameMap& names,
+             const Setup& setup) {
   struct Run {
     Model model;
     Sequences sequences;
@@ -49,10 +56,10 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
   const Sequences sequences = file.sequences();
   const Index rows = sequences.total(), channels = file.config.at("channels");
   const std::shared_ptr<Run> run(
-      new Run{Model(config), sequences, Matrix<float>(rows, channels), {}, gated::Workspace<float>(threads)});
+      new Run{Model(config), sequences, Matrix<float>(rows, channels), {}, gated::Workspace<float>(setup.threads)});
   run->y.resize(rows, run->model.out());
   file.load(run->model, names);
-  run->prepared = gated::prepare(run->model);
+  run->prepared = gated::prepare(run->model, setup.format);
   run->workspace.use(run->prepared);
   file.read_input(std::span(run->x.data(), static_cast<std::size_t>(run->x.size())));
   (*run)();
@@ -115,52 +122,64 @@ gated::NameMap blocks_of(gated::NameMap names) {
 
 /// The blocks of a mixer for images, of the sizes that the file states.
 template <class Trunk, class Preset>
-Work mixer(const bench::WorkFile& file, const Preset& preset, Threads threads) {
+Work mixer(const bench::WorkFile& file, const Preset& preset, const Setup& setup) {
   const auto model = preset({.depth = file.config.at("depth"), .channels = file.config.at("channels")}, 0);
-  return forward<Trunk>(file, model.sized_trunk(), blocks_of(gated::timm_names_for(model)), threads);
+  return forward<Trunk>(file, model.sized_trunk(), blocks_of(gated::timm_names_for(model)), setup);
 }
 
-Work make_work(const bench::WorkFile& file, Threads threads) {
+Work make_work(const bench::WorkFile& file, const Setup& setup) {
   const std::string kind = file.config.at("kind");
   const Index channels = file.config.at("channels");
   if (kind == "gmlp") {
-    return forward<gated::Gmlp<float>>(file, file.gmlp(), gated::lucidrains_trunk_names(), threads);
+    return forward<gated::Gmlp<float>>(file, file.gmlp(), gated::lucidrains_trunk_names(), setup);
   }
   if (kind == "flash") {
     const gated::FlashConfig config{
         .depth = file.config.at("depth"),
         .block = gated::flash_presets::lucidrains({.channels = channels, .causal = file.config.at("causal")})};
-    return forward<gated::Flash<float>>(file, config, flash_trunk_names(), threads);
+    return forward<gated::Flash<float>>(file, config, flash_trunk_names(), setup);
   }
   if (kind == "gau") {
     return forward<gated::GatedAttentionUnit<float>>(file, gated::gau_presets::lucidrains({.channels = channels}),
-                                                     gated::lucidrains_gau_names(), threads);
+                                                     gated::lucidrains_gau_names(), setup);
   }
   if (kind == "mixer") {
-    return mixer<gated::MlpMixer<float>>(file, gated::timm_mixer, threads);
+    return mixer<gated::MlpMixer<float>>(file, gated::timm_mixer, setup);
   }
   if (kind == "resmlp") {
-    return mixer<gated::ResMlp<float>>(file, gated::timm_resmlp, threads);
+    return mixer<gated::ResMlp<float>>(file, gated::timm_resmlp, setup);
   }
   if (kind == "ttm") {
     const auto config = gated::ttm_config(file.config.at("model").dump());
-    return forward<gated::TinyTimeMixer<float>>(file, config, gated::ttm_names(config), threads);
+    return forward<gated::TinyTimeMixer<float>>(file, config, gated::ttm_names(config), setup);
   }
   gated::require<gated::ArgumentError>(kind == "train_gmlp", "compare_peers: no kind of work is called ", kind, ".");
-  return training(file, threads);
+  return training(file, setup.threads);
+}
+
+gated::WeightFormat format_named(std::string_view word) {
+  const auto format = gated::value_named<gated::WeightFormat>(word);
+  gated::require<gated::ArgumentError>(format.has_value(), "no format is called ", word,
+                                       ". There are: ", gated::list_of_names<gated::WeightFormat>(), ".");
+  return *format;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 3) {
-    std::cerr << "usage: echo RUNS | compare_peers WORK.safetensors THREADS\n";
+  if (count != 3 && count != 4) {
+    std::cerr << "usage: echo RUNS | compare_peers WORK.safetensors THREADS [FORMAT]\n";
     return 2;
   }
   try {
     const Threads threads = bench::usable_threads(arguments[2]);
+    const Setup setup{threads, count == 4 ? format_named(arguments[3]) : gated::WeightFormat::float32};
     const bench::WorkFile file(arguments[1]);
-    const Work work = file.config.value("opens", false) ? opening(arguments[1], threads) : make_work(file, threads);
+    const bool opens = file.config.value("opens", false), trains = file.config.contains("training");
+    gated::require<gated::ArgumentError>(setup.format == gated::WeightFormat::float32 || !(opens || trains),
+                                         "only the weights of a forward pass are prepared in ", gated::name_of(setup.format),
+                                         ".");
+    const Work work = opens ? opening(arguments[1], threads) : make_work(file, setup);
     bench::take_turns({{"runtime", "gated"}, {"flops", work.flops}}, work.error, work.run, [&](const auto& turn) {
       const double before = bench::measure_peak(threads);
       turn();

@@ -1,7 +1,8 @@
 // Runs one work in ONNX Runtime.
 //
-//     echo 7 | node run_onnx.mjs PACKAGE WORK.safetensors THREADS     PACKAGE: the folder of onnxruntime-node
+//     echo 7 | node run_onnx.mjs PACKAGE WORK.safetensors THREADS [FORMAT]     PACKAGE: the folder of onnxruntime-node
 //
+// FORMAT int8 runs the .int8.onnx of the work instead of its .onnx.
 // Prints and reads what run_torch.py does. From each time it takes off what a call costs that computes nothing on an input of
 // the same size (the .identity.onnx of the work), so that ONNX Runtime does not pay for JavaScript.
 
@@ -52,12 +53,13 @@ async function time(run, runs) {
   return times;
 }
 
-const [pack, path, threads] = process.argv.slice(2);
+const [pack, path, threads, format] = process.argv.slice(2);
 const ort = createRequire(join(resolve(pack), 'package.json'))(resolve(pack));
 const version = JSON.parse(readFileSync(join(pack, 'package.json'))).version;
 const options = { intraOpNumThreads: Number(threads), interOpNumThreads: 1, graphOptimizationLevel: 'all' };
 const open = (ending) => ort.InferenceSession.create(path.replace('.safetensors', ending), options);
-const session = await open('.onnx');
+const model = format ? `.${format}.onnx` : '.onnx';
+const session = await open(model);
 const identity = await open('.identity.onnx');
 
 const file = readFileSync(path);
@@ -66,12 +68,13 @@ const input = tensor(file, 'input');
 const feeds = { input: new ort.Tensor('float32', input.values, input.shape) };
 const { output } = await session.run(feeds);
 const error = relativeError(output.data, tensor(file, 'output').values);
+const runtime = `ONNX Runtime ${version}${format ? `, ${format}` : ''}`;
 // JSON has no NaN: it would become null.
-console.log(JSON.stringify({ runtime: `ONNX Runtime ${version}`, error: Number.isFinite(error) ? error : String(error) }));
+console.log(JSON.stringify({ runtime, error: Number.isFinite(error) ? error : String(error) }));
 
 /** A session of its own and its first result. */
 async function start() {
-  const fresh = await open('.onnx');
+  const fresh = await open(model);
   await fresh.run(feeds);
   await fresh.release();
 }
