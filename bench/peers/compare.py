@@ -2,12 +2,13 @@
 """Runs the work in gated, ONNX Runtime, oneDNN and PyTorch by turns, and writes one table. bench/run.sh calls it.
 
     python3 compare.py --ours PROGRAM --work FOLDER [--default PROGRAM] [--onnx PACKAGE] [--onednn PROGRAM] [--torch PYTHON]
-                       [--out PEERS.md] [--threads N] [--quick] [NAME ...]
+                       [--out PEERS.md] [--threads N] [--quick] [--int8] [NAME ...]
 
 Every runtime loads a work once, shows that its result is the expected one, and then waits. In each of seven rounds each gets a
 turn of a few runs, one after the other, so that what disturbs the machine disturbs all of them; the table has the medians over
 all runs. The peers run at the best of several settings, found before the rounds, by turns too. --default names gated's own program
-as users compile it, without a flag for this processor: a peer like any other.
+as users compile it, without a flag for this processor: a peer like any other. --int8 compares gated and ONNX Runtime alone, each in
+float and in int8.
 
 What fails is left out, with a word: a setting, a peer, a work. The table is written anew after each work, so that it always has
 what has been measured; the exit status is 1 if a peer or a work is missing that should be there.
@@ -28,7 +29,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
 PROBES, TOO_SLOW = 7, 1.5  # turns of a setting; one that takes so many times as long as the fastest gets no further turn
 TOLERANCE = 1e-4  # in float32; what is measured is below 1e-5
-DEFAULT = "gated, -O2 alone"
+INT8_TOLERANCE = 0.5  # says only that it is this model: how far off int8 is stands in its table
+DEFAULT, INT8 = "gated, -O2 alone", ", int8"
 FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, for which the others do not pay
 
 
@@ -52,7 +54,7 @@ class Setting(NamedTuple):
 class Runner:
     """A runtime that has loaded a work and waits for its turn."""
 
-    def __init__(self, command, setting=Setting(""), name=None):
+    def __init__(self, command, setting=Setting(""), name=None, tolerance=TOLERANCE):
         self.setting, self.runs = setting, 1
         self.process = subprocess.Popen([*command, *setting.arguments], env={**os.environ, **setting.environment},
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -61,7 +63,7 @@ class Runner:
             ready = self.answer()
             self.name, self.build, self.flops = name or ready["runtime"], ready.get("build"), ready.get("flops")
             self.error = float("nan" if ready["error"] is None else ready["error"])  # JSON has no NaN
-            if not self.error <= TOLERANCE:
+            if not self.error <= tolerance:
                 raise ValueError(f"{self.name} is off by {self.error:.1e}. This is not the same work.")
         except BaseException:
             self.stop()
@@ -134,13 +136,14 @@ class Peer(NamedTuple):
     settings: list
     additions: list
     label: str = None  # in the table, in the place of what the program calls itself
+    tolerance: float = TOLERANCE
 
     def start(self, settings, stack):
         """The Runners of those settings that work. `stack` stops them in the end."""
         runners = []
         for setting in settings:
             try:
-                runners.append(Runner(self.command, setting, self.label))
+                runners.append(Runner(self.command, setting, self.label, self.tolerance))
                 stack.callback(runners[-1].stop)
             except FAULTS as problem:
                 say(f"  {self.name}, {setting.label}: left out, because {problem}")
@@ -181,18 +184,35 @@ def large_pages():
     return [Setting("GLIBC_TUNABLES=glibc.malloc.hugetlb=1", (), {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"})]
 
 
+def onnx_runtime(options, name, threads, int8=False):
+    """The peer, if there is a package of it and a model for it."""
+    label, ending, format, tolerance = "ONNX Runtime", ".onnx", (), TOLERANCE
+    if int8:
+        label, ending, format, tolerance = label + INT8, ".int8.onnx", ("int8",), INT8_TOLERANCE
+    if not options.onnx:
+        return
+    if not os.path.exists(os.path.join(options.work, name + ending)):
+        say(f"{label} is left out of {name}: there is no {name}{ending}")
+        return
+    path = os.path.join(options.work, name + ".safetensors")
+    settings = [Setting(f"{t} thread{'' if t == 1 else 's'}", (str(t), *format), threads=t)
+                for t in dict.fromkeys([threads, 1])]
+    yield Peer(label, ["node", os.path.join(HERE, "run_onnx.mjs"), options.onnx, path], settings, large_pages(),
+               tolerance=tolerance)
+
+
 def peers(options, name, is_training, threads):
     path = os.path.join(options.work, name + ".safetensors")
+    if options.int8:
+        label = "gated" + INT8
+        yield Peer(label, [options.ours, path], [Setting(label, (str(threads), "int8"))], [], label, INT8_TOLERANCE)
+        yield from onnx_runtime(options, name, threads)
+        yield from onnx_runtime(options, name, threads, int8=True)
+        return
     if options.default:
         yield Peer(DEFAULT, [options.default, path], [Setting(DEFAULT, (str(threads),))], [], DEFAULT)
-    if options.onnx and not is_training:
-        if os.path.exists(os.path.join(options.work, name + ".onnx")):
-            settings = [Setting(f"{t} thread{'' if t == 1 else 's'}", (str(t),), threads=t)
-                        for t in dict.fromkeys([threads, 1])]
-            yield Peer("ONNX Runtime", ["node", os.path.join(HERE, "run_onnx.mjs"), options.onnx, path],
-                       settings, large_pages())
-        else:
-            say(f"ONNX Runtime is left out of {name}: there is no {name}.onnx")
+    if not is_training:
+        yield from onnx_runtime(options, name, threads)
     if options.onednn and name.startswith("gmlp_"):  # the trunks that are built by hand
         settings = [Setting(f"OMP_NUM_THREADS={t}", (str(t),), {"OMP_NUM_THREADS": str(t)}, t)
                     for t in dict.fromkeys([threads, 1])]
@@ -255,6 +275,12 @@ def contradictions(results):
     return lines
 
 
+def conditions(results, threads, numbers):
+    samples = min(len(r.times) for runners in results.values() for r in runners)
+    return (f"{threads} thread{'' if threads == 1 else 's'} unless a row says otherwise, {numbers}; medians of at least {samples} "
+            "runs, by turns")
+
+
 def table(title_of, results, threads):
     """Markdown, and beneath it the settings."""
     kinds = [kind for kind in (DEFAULT, "ONNX Runtime", "oneDNN", "PyTorch")
@@ -272,15 +298,37 @@ def table(title_of, results, threads):
         lines.append(row + f" {max(r.error for r in [ours, *others]):.0e} |")
     peaks = sorted({round(max(ours.peaks) * 1e-9) for ours, *_ in results.values()})
     peak = f"{peaks[0]} GFLOP/s" if len(peaks) == 1 else f"{peaks[0]} to {peaks[-1]} GFLOP/s"
-    samples = min(len(r.times) for runners in results.values() for r in runners)
-    lines += ["", f"{threads} thread{'' if threads == 1 else 's'} unless a row says otherwise, float; medians of at least "
-              f"{samples} runs, by turns; peak, the best beside each work: {peak}. A ratio above 1 says how many times as long "
-              "the peer takes. The difference is the worst of all runtimes to the result in float64, relative to the largest "
-              "number. gated's models run with weights that `prepare()` has packed, but for the training."
+    lines += ["", f"{conditions(results, threads, 'float')}; peak, the best beside each work: {peak}. A ratio above 1 says how "
+              "many times as long the peer takes. The difference is the worst of all runtimes to the result in float64, relative "
+              "to the largest number. gated's models run with weights that `prepare()` has packed, but for the training."
               + (" It is compiled for this processor, and once more without a flag for it." if DEFAULT in kinds else "")]
-    settings, builds = {}, {}
+    return "\n".join([*lines, *notes(results)]) + "\n"
+
+
+def int8_table(title_of, results, threads):
+    """The same of float beside int8."""
+    version = next((r.name.removesuffix(INT8) for _, *others in results.values() for r in others if r.name.startswith("ONNX")),
+                   "ONNX Runtime")
+    lines = [f"| work | gated, ms | gated int8, ms | {version}, ms | {version} int8, ms | ONNX int8 / gated int8 "
+             "| ONNX int8 / gated | error, gated int8 | error, ONNX int8 |", "|---|" + "---:|" * 8]
+    for name, runners in results.items():
+        of = {runner.name: runner for runner in runners}
+        ours, int8, theirs = of["gated"], of.get("gated" + INT8), of.get(version + INT8)
+        columns = [figure(r.ms) if r else "–" for r in (ours, int8, of.get(version), theirs)]
+        columns += [f"{theirs.ms / r.ms:.2f}" if theirs and r else "–" for r in (int8, ours)]
+        columns += [f"{r.error:.1e}" if r else "–" for r in (int8, theirs)]
+        lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
+    lines += ["", f"{conditions(results, threads, 'float and int8')}. A ratio above 1 says how many times as long ONNX Runtime "
+              "takes in int8. An error is the largest difference to the result in float64, relative to the largest number; in "
+              f"float it is below {TOLERANCE:.0e}."]
+    return "\n".join([*lines, *notes(results)]) + "\n"
+
+
+def notes(results):
+    """What stands beneath a table: the settings of the peers, doubts about them, and builds."""
+    lines, settings, builds = [], {}, {}
     for name, (_, *others) in results.items():
-        for runner in (r for r in others if r.name != DEFAULT):
+        for runner in (r for r in others if not r.name.startswith("gated")):
             settings.setdefault(f"{runner.name}, {runner.setting.label}", []).append(name)
             if runner.build:
                 builds[runner.name] = runner.build
@@ -291,7 +339,7 @@ def table(title_of, results, threads):
         lines += ["", "Settings that contradict each other:", "", *doubts]
     if builds:
         lines += ["", *(f"{runtime} is a build with {build}." for runtime, build in builds.items())]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def main():
@@ -305,6 +353,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--int8", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
 
@@ -324,7 +373,7 @@ def main():
             continue
         results[name] = runners
         print(f"{name}: " + ", ".join(f"{r.name} {figure(r.ms)} ms" for r in runners), flush=True)
-        text = table(title_of, results, options.threads)
+        text = (int8_table if options.int8 else table)(title_of, results, options.threads)
         if options.out:
             with open(options.out + ".tmp", "w", encoding="utf-8") as file:
                 file.write(text)
