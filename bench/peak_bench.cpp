@@ -62,8 +62,8 @@ void triad(benchmark::State& state) {
   count_bytes(state, time, 3.0 * static_cast<double>(array_size) * sizeof(float));
 }
 
-/// What it costs to divide work: a loop of one empty task a thread. Where the processors share no cache it takes several times
-/// as long, and so does all that one of them reads after the other wrote it.
+/// What it costs to divide work: a loop of one empty task per thread. Where the processors share no cache it takes several
+/// times as long, and so does all that one of them reads after the other wrote it.
 void empty_loop(benchmark::State& state) {
   const Threads threads = threads_of(state, 0);
   run(state, [&] { gated::parallel_for(threads, threads.count(), [](Index, Index) { benchmark::ClobberMemory(); }); });

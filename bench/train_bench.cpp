@@ -29,7 +29,7 @@ void gmlp(benchmark::State& state, bool recompute) {
   step<gated::GmlpLanguageModel<float>>(state, config, config.trunk.length, recompute);
 }
 
-/// As wide as the gMLP, and about as many flops a token.
+/// As wide as the gMLP, and about as many flops per token.
 void flash(benchmark::State& state) {
   const gated::FlashLanguageModelConfig config{.vocabulary = 256,
                                                .position = gated::PositionForm::sinusoid,

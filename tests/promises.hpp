@@ -94,7 +94,7 @@ template <class Layer>
 concept CanStart = requires(const Layer& layer) {
   layer.start(Index{1});
 };
-/// A layer and its gradient, whatever its type: what checks are written with, so that they are compiled once a scalar type.
+/// A layer and its gradient, whatever its type: what checks are written with, so that they are compiled once per scalar type.
 template <class T>
 struct Subject {
   std::string name;

@@ -86,7 +86,7 @@ def plot(path, name, forms):
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("{x:g}")
     axes.set_xlabel("bytes of a sequence" if name == "time" else "steps")
-    axes.set_ylabel("ms a step" if name == "time" else "perplexity of masked bytes")
+    axes.set_ylabel("ms per step" if name == "time" else "perplexity of masked bytes")
     axes.grid(True, which="both", color="0.9", linewidth=0.6)
     axes.legend(fontsize=8, frameon=False)
     canvas.tight_layout()

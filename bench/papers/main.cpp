@@ -89,7 +89,7 @@ void table_of_gates(const Setup& setup) {
   run("additive", GateForm::additive, unsplit);
   run("multiplicative", GateForm::multiplicative, unsplit);
   print_split(setup, "gates", "split");
-  run("split at their parameters", GateForm::split, 2 * (2 * unsplit / 3));  // 1.5·C·F weights a block, not 2·C·F
+  run("split at their parameters", GateForm::split, 2 * (2 * unsplit / 3));  // 1.5·C·F weights per block, not 2·C·F
 }
 
 /// gMLP, §2.1: W starts near zero, so that a block starts as a feed-forward.

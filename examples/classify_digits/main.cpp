@@ -74,7 +74,7 @@ int run(const digits::Options& options) {
   const double alone = examples::median_ms([&] { model.forward(inputs.row(next++ % images.count()), one, workspace); });
   Matrix<float> many(batch, logits.cols());
   const double together = examples::median_ms([&] { model.forward(inputs.topRows(batch), many, workspace); });
-  std::printf("  time      %.3f ms an image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
+  std::printf("  time      %.3f ms per image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
               together / static_cast<double>(batch), batch, options.threads, options.threads > 1 ? "s" : "");
 
   if (!options.png.empty()) {

@@ -9,7 +9,7 @@ Options parse_options(int count, char** arguments) {
   CLI::App app("Classifies small images with a gMLP. Without options: the digits and the checkpoint beside the source.",
                "classify_digits");
   examples::add_name(app, "--data", options.data, "FILE.csv",
-                     "an image a line: its pixels, channel by channel, row by row,\nthen its class from 0 on");
+                     "one image per line: its pixels, channel by channel, row by row,\nthen its class from 0 on");
   examples::add_name(app, "--model", options.model, "FILE.safetensors",
                      "an image classifier; image size, channels and normalisation\ncome with it");
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F, "the value of a white pixel in the CSV");

@@ -20,7 +20,7 @@ if(NOT count EQUAL 12)
   message(FATAL_ERROR "expected.txt has ${count} lines, expected 2 x 6")
 endif()
 
-expect_run(0 "43082 parameters, 8 x 8 pixels, 10 classes.*ms an image, [0-9.]+ GFLOP/s, 1 thread\n$"
+expect_run(0 "43082 parameters, 8 x 8 pixels, 10 classes.*ms per image, [0-9.]+ GFLOP/s, 1 thread\n$"
          ${HERE}/four.png --model ${DIGITS} --crop 1)
 set(said_of_four.png "${said}")
 expect_run(0 "32 x 32 pixels, 6 classes" ${HERE}/waves.jpg --model ${HERE}/waves.safetensors)

@@ -123,7 +123,7 @@ template <class Model>
 void show(const photos::Options& options, const Model& model) {
   const auto& config = model.config;
   gated::require<gated::FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
-                                   "--model: this one gives features, not one class an image.");
+                                   "--model: this one gives features, not one class per image.");
   const auto labels = read_labels(options.labels, options.model, model.out());
   std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n",
               options.random ? (options.preset + ", random weights").c_str() : options.model.filename().string().c_str(),
@@ -147,7 +147,7 @@ void show(const photos::Options& options, const Model& model) {
 
   Matrix<float> logits(1, model.out());
   const double ms = examples::median_ms([&] { model.forward(input, logits, workspace); });
-  std::printf("\n%.3f ms an image, %.1f GFLOP/s, %d thread%s\n", ms, flops_an_image(model) / ms / 1e6, options.threads,
+  std::printf("\n%.3f ms per image, %.1f GFLOP/s, %d thread%s\n", ms, flops_an_image(model) / ms / 1e6, options.threads,
               options.threads > 1 ? "s" : "");
 }
 

@@ -22,7 +22,7 @@ Options parse_options(int count, char** arguments) {
                      "or another name of timm's; the number of classes is taken\n"
                      "from the file")
       ->capture_default_str();
-  examples::add_name(app, "--labels", options.labels, "FILE", "the names of the classes, one a line (the model's)");
+  examples::add_name(app, "--labels", options.labels, "FILE", "the names of the classes, one per line (the model's)");
   examples::add_number(app, "--top", options.top, gated::Index{1}, gated::Index{1000}, "how many classes to show");
   examples::add_number(app, "--crop", options.crop, 0.01, 1.0,
                        "model size / size that the shortest edge is resized to\n(the model's)");

@@ -9,7 +9,7 @@ using gated::Image, gated::Index;
 
 namespace {
 
-/// Five rows of three dots, an octal digit a row.
+/// Five rows of three dots, an octal digit per row.
 struct Glyph {
   char letter;
   std::string_view rows;

@@ -10,7 +10,7 @@ using gated::Index, gated::FileError, gated::require;
 
 void expect_classes(const gated::GmlpImageClassifierConfig& config) {
   require<FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
-                     "--model: this one gives features, not one class an image.");
+                     "--model: this one gives features, not one class per image.");
 }
 
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,

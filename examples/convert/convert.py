@@ -462,7 +462,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input")
     parser.add_argument("output", nargs="?", type=pathlib.Path)
-    parser.add_argument("--labels", type=pathlib.Path, help="the names of the classes, one a line")
+    parser.add_argument("--labels", type=pathlib.Path, help="the names of the classes, one per line")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option that leaves no trace in a file")
     parser.add_argument("--part", help="only the tensors whose names begin so, without that beginning")
     parser.add_argument("--trust", action="store_true", help="read pickles that hold more than tensors; runs code of the file")

@@ -16,7 +16,7 @@ using Model = denoise::Denoiser<float>;
 
 constexpr Index frame = 32, length = 64, batch = 16;
 
-/// Two tones of random pitch, as `count` sequences of frames, one frame a row.
+/// Two tones of random pitch, as `count` sequences of frames, one frame per row.
 Matrix<float> tones(Index count, gated::Random& random) {
   Matrix<float> x(count * length, frame);
   for (Index s = 0; s < count; ++s) {
@@ -80,7 +80,7 @@ int main() {
 
   const double before = quality(noisy, clean), after = quality(cleaned, clean);
   const bool same = cleaned == model.forward(noisy, gated::Sequences::single(length), workspace);
-  std::printf("signal to noise: %.1f dB before, %.1f dB after; %.0f µs a frame\n", before, after,
+  std::printf("signal to noise: %.1f dB before, %.1f dB after; %.0f µs per frame\n", before, after,
               taken.count() / static_cast<double>(length));
   std::printf("the stream %s the bits of the whole signal at once\n", same ? "gives" : "DOES NOT GIVE");
   return same && after > before + 5 ? 0 : 1;

@@ -15,7 +15,7 @@ namespace digits {
 /// The loss of a batch of distorted images and its gradient, on several threads.
 ///
 /// The batch is cut into shards of a few images. A shard goes forward and back as a whole on the tape of the thread that takes
-/// it: threads meet once a step, and the activations of a shard fit the cache of a core. Each shard has a gradient and random
+/// it: threads meet once per step, and the activations of a shard fit the cache of a core. Each shard has a gradient and random
 /// numbers of its own and the gradients are added up in order, so that the bits are the same for any number of threads.
 template <class Model>
 class BatchLoss {

@@ -27,7 +27,7 @@ class Status {
   /// steps, and the accuracy when it was last measured. It fits a terminal of 80 columns.
   std::string line(gated::Index steps_done, const History& history) const {
     const auto done = static_cast<double>(steps_done), all = static_cast<double>(steps_);
-    const double rate = static_cast<double>(steps_done - begun_at_) / std::max(seconds(), 1e-3);  // steps a second
+    const double rate = static_cast<double>(steps_done - begun_at_) / std::max(seconds(), 1e-3);  // steps per second
     const auto recent = std::min(std::ssize(history.losses), static_cast<std::ptrdiff_t>(steps_per_epoch_));
     const double loss = std::accumulate(history.losses.end() - recent, history.losses.end(), 0.0) / static_cast<double>(recent);
     char line[128];

@@ -24,8 +24,8 @@ struct Options {
   gated::Index parameters = 500000;
   gated::Index channels = 128;
   gated::Index depth = 6;
-  gated::Index length = 256;  ///< bytes a sequence
-  gated::Index batch = 16;    ///< sequences a step
+  gated::Index length = 256;  ///< bytes per sequence
+  gated::Index batch = 16;    ///< sequences per step
   double rate = 4e-3;         ///< the highest learning rate
   std::uint64_t seed = 1;
 

@@ -18,7 +18,7 @@ constexpr Index margin = 16;
 /// A white picture with room for width × height inside of the margin.
 Image blank(Index width, Index height) { return examples::blank(width + 2 * margin, height + 2 * margin); }
 
-/// One square of `cell` (down: `tall`) pixels a number.
+/// One square of `cell` (down: `tall`) pixels per number.
 template <class Values>
 void draw_tile(Image& image, Index left, Index top, Index cell, Index tall, const Values& values, double full) {
   for (Index y = 0; y < values.rows(); ++y) {

@@ -13,8 +13,8 @@ namespace gates {
 struct Subject {
   std::string description;
   gated::ImageSize grid;                                     ///< of the tokens; a text is one row high
-  std::vector<gated::SpatialProjection<float>> projections;  ///< one a block
-  std::vector<gated::Matrix<float>> attention;               ///< one map a block, if asked for: tokens × tokens
+  std::vector<gated::SpatialProjection<float>> projections;  ///< one per block
+  std::vector<gated::Matrix<float>> attention;               ///< one map per block, if asked for: tokens × tokens
 
   bool is_text() const { return grid.height == 1; }
 };

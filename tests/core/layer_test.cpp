@@ -45,7 +45,7 @@ TEST(TokenLayer, NamesItselfInItsRefusals) {
   const Times layer(3, 4);
   Workspace<double> workspace;
   expect_refused<ShapeError>(
-      "Times::forward: x has 5 columns, expected in = 4 (a matrix is tokens × channels, one row a token).", 2, 4,
+      "Times::forward: x has 5 columns, expected in = 4 (a matrix is tokens × channels, one row per token).", 2, 4,
       [&](M& y) { layer.forward(M(2, 5), y, workspace); });
   expect_refused<ShapeError>("Times::forward: y is 3 × 4, expected 2 × 4. Outputs are written in place and never resized.", 3,
                              4, [&](M& y) { layer.forward(M(2, 4), y, workspace); });
@@ -133,7 +133,7 @@ TEST(SequenceLayer, NamesItselfAndTheCallInItsRefusals) {
     return [&, rows, columns, sequences](M& y) { layer.forward(M(rows, columns), sequences, y, workspace); };
   };
   expect_refused<ShapeError>(
-      "Neighbours::forward: x has 5 columns, expected channels = 3 (a matrix is tokens × channels, one row a token).", 2, 3,
+      "Neighbours::forward: x has 5 columns, expected channels = 3 (a matrix is tokens × channels, one row per token).", 2, 3,
       forward(2, 5, Sequences::single(2)));
   expect_refused<ShapeError>(
       "Neighbours::forward: x has 2 rows, but the sequences cover 1 sequence × 3 tokens. Every row belongs to exactly one "
@@ -143,7 +143,7 @@ TEST(SequenceLayer, NamesItselfAndTheCallInItsRefusals) {
                              2, 4, forward(2, 3, Sequences::single(2)));
   expect_refused<ShapeError>("Neighbours::forward: a sequence is too long.", 5, 3, forward(5, 3, Sequences::single(5)));
   const std::vector<std::uint8_t> mask{1, 0, 1};
-  expect_refused<ShapeError>("Totals::forward: the mask has 3 entries, expected 2, one a token.", 2, 3,
+  expect_refused<ShapeError>("Totals::forward: the mask has 3 entries, expected 2, one per token.", 2, 3,
                              [&](M& y) { Totals(3).forward(M(2, 3), Sequences::single(2), y, workspace, mask); });
   EXPECT_EQ(message_of<ShapeError>([&] {
               layer.expect_input({"Neighbours", "record"}, M(5, 3), Sequences::single(5), {});
@@ -151,7 +151,7 @@ TEST(SequenceLayer, NamesItselfAndTheCallInItsRefusals) {
             "Neighbours::record: a sequence is too long.");
   State<double> state = layer.start();
   expect_refused<ShapeError>(
-      "Neighbours::extend: x has 5 columns, expected channels = 3 (a matrix is tokens × channels, one row a token).", 1, 3,
+      "Neighbours::extend: x has 5 columns, expected channels = 3 (a matrix is tokens × channels, one row per token).", 1, 3,
       [&](M& y) { layer.extend(M(1, 5), state, y, workspace); });
   expect_refused<ShapeError>("Neighbours::extend: y is 2 × 3, expected 1 × 3. Outputs are written in place and never resized.",
                              2, 3, [&](M& y) { layer.extend(M(1, 3), state, y, workspace); });
@@ -162,7 +162,7 @@ TEST(SequenceLayer, NamesTheLayerAloneInsideABody) {
   layer.head->channels = 4;
   Workspace<double> workspace;
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(M::Zero(2, 3), Sequences::single(2), workspace); }),
-            "Times: x has 3 columns, expected channels = 4 (a matrix is tokens × channels, one row a token).");
+            "Times: x has 3 columns, expected channels = 4 (a matrix is tokens × channels, one row per token).");
 }
 
 }  // namespace

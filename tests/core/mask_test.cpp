@@ -35,7 +35,7 @@ TEST(Mask, OfAnotherLengthIsRefused) {
     EXPECT_EQ(message_of<ShapeError>([&] {
                 expect_mask({"GatedAttentionUnit", "forward"}, Entries{1, 1, 1}, Sequences::of_lengths({2, 2}), by_softmax);
               }),
-              "GatedAttentionUnit::forward: the mask has 3 entries, expected 4, one a token.");
+              "GatedAttentionUnit::forward: the mask has 3 entries, expected 4, one per token.");
     EXPECT_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, Sequences::single(4), by_softmax), ShapeError);
   }
 }

@@ -140,7 +140,7 @@ TEST(Linear, SaysWhatIsWrongWithAShape) {
   Workspace<float> workspace;
   Matrix<float> y(2, 3), wide_output(2, 4);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 5), y, workspace); }),
-            "Linear::forward: x has 5 columns, expected in = 4 (a matrix is tokens × channels, one row a token).");
+            "Linear::forward: x has 5 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 4), wide_output, workspace); }),
             "Linear::forward: y is 2 × 4, expected 2 × 3. Outputs are written in place and never resized.");
 }

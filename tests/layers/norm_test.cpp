@@ -101,7 +101,7 @@ TEST(Norm, SaysWhatIsWrongWithAShape) {
   Workspace<float> workspace;
   Matrix<float> y(2, 4);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 5), y, workspace); }),
-            "Norm::forward: x has 5 columns, expected in = 4 (a matrix is tokens × channels, one row a token).");
+            "Norm::forward: x has 5 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
 }
 
 TEST(Norm, RefusesToBeBuiltWithoutChannelsOrWithANegativeEps) {

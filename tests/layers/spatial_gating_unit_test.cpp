@@ -227,7 +227,7 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
             "Resize the spatial weight to the longer length first.");
   EXPECT_EQ(
       message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),
-      "SpatialGatingUnit::forward: x has 9 columns, expected channels = 8 (a matrix is tokens × channels, one row a token).");
+      "SpatialGatingUnit::forward: x has 9 columns, expected channels = 8 (a matrix is tokens × channels, one row per token).");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(195, 8), Sequences::single(196), y, workspace); }),
             "SpatialGatingUnit::forward: x has 195 rows, but the sequences cover 1 sequence × 196 tokens. Every row belongs to "
             "exactly one sequence.");

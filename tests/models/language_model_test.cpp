@@ -401,7 +401,7 @@ TYPED_TEST(LanguageModelOf, APrefillOfNoTokensChangesNothing) {
     model.extend({}, state, none, workspace);
     EXPECT_EQ(state.position(), 0);
     EXPECT_EQ(message_of<ShapeError>([&] { model.extend({}, state, one, workspace); }),
-              "LanguageModel::extend: output has 1 rows, expected 0, one a token, or 1 for the last.");
+              "LanguageModel::extend: output has 1 rows, expected 0, one per token, or 1 for the last.");
     EXPECT_TRUE(is_untouched(one)) << "there is no last prediction";
   });
 }
@@ -515,7 +515,7 @@ TYPED_TEST(LanguageModelOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
     refuse({1, 11}, 2, out, "token 1 has id 11, expected 0 … 10");  // an unknown token after a known one
     refuse({-1}, 1, out, "token 0 has id -1");
     refuse({1}, 2, out, "output has 2 rows, expected 1");
-    refuse({1, 2}, 3, out, "output has 3 rows, expected 2, one a token, or 1 for the last.");
+    refuse({1, 2}, 3, out, "output has 3 rows, expected 2, one per token, or 1 for the last.");
     refuse({}, 1, out, "output has 1 rows, expected 0");
     refuse({1}, 1, out + 1, text("output is 1 × ", out + 1, ", expected 1 × ", out));
     Matrix<T> one = untouched<T>(1, out);

@@ -313,7 +313,7 @@ TYPED_TEST(StackOf, RefusesOtherShapesBeforeWriting) {
     refuse(10, Sequences::single(12), 11, 10, "y is 11 × 10, expected 12 × 10");
     refuse(10, Sequences::single(12), 12, 11, "y is 12 × 11, expected 12 × 10");
     if constexpr (Model::takes_mask) {
-      refuse(10, Sequences::single(12), 12, 10, "the mask has 1 entries, expected 12, one a token.", {1});
+      refuse(10, Sequences::single(12), 12, 10, "the mask has 1 entries, expected 12, one per token.", {1});
     }
   });
 }

@@ -564,11 +564,11 @@ TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
   const auto expect = [](const auto& layer) {
     const std::string where = std::string(layer.name) + "::record: ";
     EXPECT_EQ(refusal(layer, narrow, short_text.sequences),
-              where + "x has 5 columns, expected channels = 6 (a matrix is tokens × channels, one row a token).");
+              where + "x has 5 columns, expected channels = 6 (a matrix is tokens × channels, one row per token).");
     EXPECT_TRUE(refusal(layer, good, Sequences::single(12)).starts_with(where));
     if constexpr (detail::takes_mask<std::remove_cvref_t<decltype(layer)>>()) {
       EXPECT_EQ(refusal(layer, good, short_text.sequences, Mask(short_mask)),
-                where + "the mask has 4 entries, expected 13, one a token.");
+                where + "the mask has 4 entries, expected 13, one per token.");
     } else {
       EXPECT_EQ(refusal<ArgumentError>(layer, good, short_text.sequences, Mask(short_text.mask)), where + "it takes no mask.");
     }
@@ -594,7 +594,7 @@ TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
   const std::string long_one = refusal(shaken<Gmlp<double>>(test::small_gmlp(9).trunk), good, Sequences::single(13));
   EXPECT_TRUE(long_one.starts_with("Stack::record: ")) << long_one;
   EXPECT_EQ(refusal(Linear<double>(7, 2), good),
-            "Linear::record: x has 6 columns, expected in = 7 (a matrix is tokens × channels, one row a token).");
+            "Linear::record: x has 6 columns, expected in = 7 (a matrix is tokens × channels, one row per token).");
 }
 
 TEST(Recording, RefusesOptionsOfOtherShapes) {

@@ -35,7 +35,7 @@ inline void expect_mask(Where where, Mask mask, const Sequences& sequences, bool
     return;
   }
   require<ShapeError>(static_cast<Index>(mask.size()) == sequences.total(), where, ": the mask has ", mask.size(),
-                      " entries, expected ", sequences.total(), ", one a token.");
+                      " entries, expected ", sequences.total(), ", one per token.");
   for (Index b = 0; by_softmax && b < sequences.count(); ++b) {
     const Index length = sequences.length(b);
     require<ShapeError>(length == 0 || unmasked(mask, sequences.offset(b), length) > 0, where,

@@ -103,7 +103,7 @@ constexpr Index row_stride(Index columns) {
 template <class T>
 void expect_columns(Where where, const char* name, const ConstView<T>& x, const char* dimension, Index expected) {
   require<ShapeError>(x.cols() == expected, where, ": ", name, " has ", x.cols(), " columns, expected ", dimension, " = ",
-                      expected, " (a matrix is tokens × channels, one row a token).");
+                      expected, " (a matrix is tokens × channels, one row per token).");
 }
 
 /// Raises ShapeError unless `rows` tokens from position `first` on fit among `capacity`: `"GmlpBlock::extend: 3 tokens from

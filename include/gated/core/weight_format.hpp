@@ -27,7 +27,7 @@ enum class WeightFormat {
   float32,   ///< as the model has them
   bf16,      ///< the upper half of a float, rounded to nearest, ties to even: 16 bits
   int8,      ///< q · s with a whole number |q| ≤ 127, and a float s for each 32 columns of a row: 9 bits
-  int8_rows  ///< the same with one s a row: a little over 8 bits
+  int8_rows  ///< the same with one s per row: a little over 8 bits
 };
 
 constexpr auto names_of(WeightFormat) { return words_for<WeightFormat>("float32", "bf16", "int8", "int8-rows"); }

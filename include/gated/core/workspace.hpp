@@ -47,8 +47,9 @@ struct ProductEngine;  // ops/gemm_tasks.hpp
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
 ///
-/// An observer sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once a call. A projection
-/// is shown before its activation, gate or residual, as a PyTorch hook would show it; the results stay the same bits.
+/// An observer sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. A
+/// projection is shown before its activation, gate or residual, as a PyTorch hook would show it; the results stay the same
+/// bits.
 ///
 ///     workspace.observe([](const std::string& path, ConstView<float> output) { … });
 ///

@@ -168,7 +168,7 @@ class Resizer {
 /// are multiples of 2⁻²², and both passes round to bytes. Each channel is resized alone, so drop alpha before
 /// (with_channels()).
 /// Errors: ArgumentError for a size below 1 or of 1 GB and more; those of expect_image().
-/// Cost: 4 · max(s, 1) multiply-adds a pixel and pass (bilinear: 2), on one thread.
+/// Cost: 4 · max(s, 1) multiply-adds per pixel and pass (bilinear: 2), on one thread.
 inline Image resize(const Image& image, Index width, Index height, Interpolation interpolation = Interpolation::bicubic) {
   expect_image("resize", image);
   detail::expect_size("resize", width, height);

@@ -38,7 +38,7 @@ class FoldedList {
  public:
   explicit FoldedList(const char* what) : what_(what) {}
 
-  /// `name` is what the complaint is about, `rest` what stands after it. `hint()` is asked for once a line.
+  /// `name` is what the complaint is about, `rest` what stands after it. `hint()` is asked for once per line.
   template <class Hint>
   void add(const std::string& name, const std::string& rest, const Hint& hint) {
     ++count_;

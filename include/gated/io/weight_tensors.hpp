@@ -14,7 +14,7 @@
 ///
 ///     float(name[row, column]) · name.scale[row, block]
 ///
-/// where a weight of more than two dimensions has its first as rows and the others as columns. There is one block a row, or
+/// where a weight of more than two dimensions has its first as rows and the others as columns. There is one block per row, or
 /// blocks of 32 columns, of which the last may be shorter.
 
 namespace gated {
@@ -24,7 +24,7 @@ namespace detail {
 /// What the scales of the tensor `name` are called.
 inline std::string scale_name(std::string_view name) { return std::string(name) + ".scale"; }
 
-/// The format of I8 with as many scales a row.
+/// The format of I8 with as many scales per row.
 inline WeightFormat format_of_scales(Index scales, Index columns) {
   return scales == scales_per_row(WeightFormat::int8, columns) ? WeightFormat::int8 : WeightFormat::int8_rows;
 }

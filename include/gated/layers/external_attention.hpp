@@ -42,7 +42,7 @@ inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
 /// a body, run(layer, x, {.residual = …}): see Fused.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built and for a stream, ShapeError when run.
-/// Cost: 4·rows·H·(C + K) flops; scratch of K numbers a token of the longest sequence.
+/// Cost: 4·rows·H·(C + K) flops; scratch of K numbers per token of the longest sequence.
 template <class T>
 struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
   using Scalar = T;

@@ -17,7 +17,7 @@ namespace gated {
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError when built; ShapeError for wrong sizes, a mask of another length, or more positions than a Toeplitz
 /// bias holds.
-/// Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops a sequence, the second half of which halves when causal; scratch
+/// Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops per sequence, the second half of which halves when causal; scratch
 /// rows × (C + 2E + 3S) + 256·N. A stream's state has capacity × (S + E) numbers.
 template <class T>
 struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {

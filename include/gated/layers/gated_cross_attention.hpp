@@ -45,7 +45,7 @@ struct GatedCrossAttentionConfig {
 /// In a body, run(attention, x, {.key = …, .value = …, .others = &sequences, .mask = …}).
 /// Shapes: x and y are rows × C; key and value have a row for each token of the other sequences, of which there are as many.
 /// Errors: ShapeError.
-/// Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops a sequence, and the projections,
+/// Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops per sequence, and the projections,
 /// 2·N·C·(2E + S) + 2·M·(key channels·S + value channels·E).
 template <class T>
 struct GatedCrossAttention {
@@ -116,7 +116,7 @@ struct GatedCrossAttention {
     queries.expect_total(where, x.rows());
     others.expect_total(where, key.rows());
     require<ShapeError>(key.rows() == value.rows(), where, ": key has ", key.rows(), " rows and value ", value.rows(),
-                        ", expected as many: one a token of the other sequences.");
+                        ", expected as many: one per token of the other sequences.");
     require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries, but ",
                         others.count(), " of keys. Each attends to its own.");
     const bool softmax = config.kernel == ScoreKernel::softmax || config.kernel == ScoreKernel::softmax_plus;

@@ -14,7 +14,7 @@ namespace gated {
 ///
 /// Shapes: x and y are rows × C; y may be x. The weight is C × cells, as files have it, row by row over the grid.
 /// Errors: ArgumentError when built and for a stream; ShapeError for a sequence of another number of tokens.
-/// Cost: one pass over x, and four vectors a patch.
+/// Cost: one pass over x, and four vectors per patch.
 template <class T>
 struct GridPosition : SequenceLayer<GridPosition<T>, T> {
   using Scalar = T;

@@ -30,7 +30,7 @@ struct ImageSize {
 /// Cuts images into patches and projects each to a token: a convolution whose stride is its kernel (ViT, arXiv:2010.11929,
 /// §3.1).
 ///
-/// Shapes: images is B × (channels · height · width), one row an image in NCHW order, as `numpy` or PyTorch lay it out; tokens
+/// Shapes: images is B × (channels · height · width), one row per image in NCHW order, as `numpy` or PyTorch lay it out; tokens
 /// is (B · patches) × C, patches row by row over (height, width). The weight is C × (channels · patch height · patch width),
 /// the flattened convolution kernel.
 /// Errors: ShapeError for another number of pixels; ArgumentError, when built, for an image that the patches do not tile.
@@ -92,7 +92,7 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
     require<ShapeError>(images.cols() == pixels(), name, ": images has ", images.cols(),
                         " columns, expected channels × height × width = ", channels, " × ", image.height, " × ", image.width,
                         " = ", pixels(),
-                        " (one row an image; resize or crop it first, or carry the model to its size with resize_grid()).");
+                        " (one row per image; resize or crop it first, or carry the model to its size with resize_grid()).");
   }
 
   /// Row by row, the pixels of each patch: (B · patches) × (channels · patch height · patch width).

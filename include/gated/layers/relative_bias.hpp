@@ -34,7 +34,7 @@ struct RelativeBiasTerms {
 /// B_ij = table[bucket(i - j)] · scale (T5), or w[L-1 + (j-i)] (Toeplitz), with numbers of its own for each head.
 ///
 /// Errors: ShapeError where more positions are asked for than a Toeplitz bias holds.
-/// Cost: O(N) a head for N × N scores.
+/// Cost: O(N) per head for N × N scores.
 template <class T>
 struct RelativeBias {
   using Scalar = T;

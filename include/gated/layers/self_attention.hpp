@@ -58,7 +58,7 @@ struct SelfAttentionConfig {
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError when run, also for more positions than a
 /// Toeplitz bias holds.
-/// Cost: 8·rows·C² + 4·N²·C flops a sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk attention. A stream's state has
+/// Cost: 8·rows·C² + 4·N²·C flops per sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk attention. A stream's state has
 /// capacity × 2C numbers, or C·w + 3·c·C.
 template <class T>
 struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {

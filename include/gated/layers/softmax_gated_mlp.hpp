@@ -158,7 +158,7 @@ struct SoftmaxGatedTokenMlpConfig {
 /// In a body, run(layer, x, {.residual = …}) adds a residual, in the gate's last pass where the gate stands after the MLP.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built and for a stream, since every token sees all; ShapeError for a sequence that is not N long.
-/// Cost: 2·N·C·(2·M + N) flops a sequence; scratch (M + 2·N) × C for each.
+/// Cost: 2·N·C·(2·M + N) flops per sequence; scratch (M + 2·N) × C for each.
 template <class T>
 struct SoftmaxGatedTokenMlp : SequenceLayer<SoftmaxGatedTokenMlp<T>, T> {
   using Scalar = T;

@@ -41,7 +41,7 @@ struct SpatialGatingUnitConfig {
 /// In a body, run(unit, x, {.added = a}).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F. y must not overlap x, but may take the place of u.
 /// Errors: ShapeError for wrong rows, channels or lengths.
-/// Cost: N²·F flops a sequence (split), none with `identity`; scratch rows × F/2.
+/// Cost: N²·F flops per sequence (split), none with `identity`; scratch rows × F/2.
 template <class T>
 struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
   using Scalar = T;

@@ -46,7 +46,7 @@ struct SpatialProjectionConfig {
 /// Shapes: v is rows × C, y as many, or with `outputs` rows / N · M.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that the heads do not divide;
 /// ArgumentError for a stream of a weight that is not causal.
-/// Cost: 2·N²·C flops a sequence, about half of it when causal; by transform see mix_tokens().
+/// Cost: 2·N²·C flops per sequence, about half of it when causal; by transform see mix_tokens().
 template <class T>
 struct SpatialProjection {
   using Scalar = T;

@@ -15,8 +15,8 @@ namespace gated {
 
 /// What makes a Synthesizer's scores S.
 enum class SynthesizerForm {
-  random,             ///< S_ij = R_ij, learned: L² numbers a head
-  factorized_random,  ///< S = R₁ R₂ᵀ: 2·L·k numbers a head
+  random,             ///< S_ij = R_ij, learned: L² numbers per head
+  factorized_random,  ///< S = R₁ R₂ᵀ: 2·L·k numbers per head
   dense,              ///< S_ij = relu(q_i) · Π_j: L·a numbers for all heads
   factorized_dense  ///< S_ij = (relu(q_i) · A_⌊j/b⌋) (relu(q_i) · B_{j mod b}): (c + b)·a numbers for all heads, c·b = L
 };

@@ -25,7 +25,7 @@ struct TinyAttentionConfig {
 /// `….weights.b`.
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ShapeError.
-/// Cost: 2·rows·a·(3C + out) + 4·N²·a flops a sequence; scratch rows × 4a + 256·N.
+/// Cost: 2·rows·a·(3C + out) + 4·N²·a flops per sequence; scratch rows × 4a + 256·N.
 template <class T>
 struct TinyAttention : SequenceLayer<TinyAttention<T>, T> {
   using Scalar = T;

@@ -28,7 +28,7 @@ struct TokenGluConfig {
 /// into the last product: see Fused.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built and for a stream, since every token sees all; ShapeError for a sequence that is not N long.
-/// Cost: 6·N·M·C flops a sequence; scratch M × C for each.
+/// Cost: 6·N·M·C flops per sequence; scratch M × C for each.
 template <class T>
 struct TokenGlu : SequenceLayer<TokenGlu<T>, T> {
   using Scalar = T;
@@ -81,7 +81,7 @@ struct TokenGlu : SequenceLayer<TokenGlu<T>, T> {
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
-    const auto g = run(gate, x, {.activation = config.activation});  // M × C a sequence
+    const auto g = run(gate, x, {.activation = config.activation});  // M × C per sequence
     const auto gated = run(up, x, {.gate = g}, run.over(g));         // M × C, in place of the gate
     return run(proj_out, gated, fused, to);                          // N × C
   }

@@ -33,7 +33,7 @@ struct TokenMlpConfig {
 /// into the last product: see Fused.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built and for a stream, since every token sees all; ShapeError for a sequence that is not N long.
-/// Cost: 4·N·M·C flops a sequence; scratch M × C for each.
+/// Cost: 4·N·M·C flops per sequence; scratch M × C for each.
 template <class T>
 struct TokenMlp : SequenceLayer<TokenMlp<T>, T> {
   using Scalar = T;
@@ -90,7 +90,7 @@ struct TokenMlp : SequenceLayer<TokenMlp<T>, T> {
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
     const auto normed = norm ? run(*norm, x) : x;
-    const auto hidden = run(proj_in, normed, {.activation = config.activation});  // M × C a sequence
+    const auto hidden = run(proj_in, normed, {.activation = config.activation});  // M × C per sequence
     return run(proj_out, hidden, fused, to);                                      // N × C
   }
 };

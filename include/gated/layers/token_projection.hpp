@@ -39,7 +39,7 @@ struct TokenProjectionConfig {
 /// It is the spatial projection of a gMLP without its gate. In a body, run(layer, x, {.residual = …}): see Fused.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built; ShapeError for a sequence of another length (see LengthPolicy).
-/// Cost: 2·N²·C flops a sequence, about half of it when causal. A stream's state has N × C numbers.
+/// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has N × C numbers.
 template <class T>
 struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
   using Scalar = T;

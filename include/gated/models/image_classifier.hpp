@@ -77,7 +77,8 @@ struct ImageClassifierConfig {
   }
 };
 
-/// Pixels in [0, 1] as a model takes them, in place: (p - mean) / deviation, channel by channel. `images` has one row an image.
+/// Pixels in [0, 1] as a model takes them, in place: (p - mean) / deviation, channel by channel. `images` has one row per
+/// image.
 /// Errors: ShapeError.
 template <class T, class TrunkConfig>
 void scale_pixels(View<T> images, const ImageClassifierConfig<TrunkConfig>& config) {
@@ -106,7 +107,7 @@ inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
 /// Shapes: images is B × (channels · height · width) in NCHW order, one row per image; the output is B × out(), or, read out by
 /// tokens, (B · tokens) × out(). An empty batch gives an empty output.
 /// Errors: ArgumentError when built, ShapeError when run.
-/// Cost: the trunk's; 4.42 G multiply-adds an image for gmlp_s16_224.
+/// Cost: the trunk's; 4.42 G multiply-adds per image for gmlp_s16_224.
 template <class Trunk>
 struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scalar> {
   using Scalar = typename Trunk::Scalar;

@@ -38,7 +38,7 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 /// Shapes: tokens, and types where given, hold the ids of all sequences one after the other; without types all are 0. The
 /// output is tokens × V, or tokens × C without head.
 /// Errors: ArgumentError for an unknown id, ShapeError for sizes, lengths and masks; nothing is written then.
-/// Cost: the trunk's, and 2·C·V flops a token for the logits.
+/// Cost: the trunk's, and 2·C·V flops per token for the logits.
 template <class Trunk>
 struct LanguageModel {
   using Scalar = typename Trunk::Scalar;
@@ -163,7 +163,7 @@ struct LanguageModel {
     return output;
   }
 
-  /// One vector a sequence: tanh(P h + p) of its first hidden state h, or the scores of the classes for it.
+  /// One vector per sequence: tanh(P h + p) of its first hidden state h, or the scores of the classes for it.
   /// Shapes: output is sequences × classes, or sequences × C without a classifier.
   /// Errors: ArgumentError for a model without a pooler; ShapeError for an empty sequence; and as forward().
   void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const;
@@ -310,7 +310,7 @@ void LanguageModel<Trunk>::add_to_stream(Where where, Tokens tokens, State& stat
                                          Workspace<T>& workspace) const {
   const auto count = static_cast<Index>(tokens.size());
   require<ShapeError>(output.rows() == count || (output.rows() == 1 && count > 0), where, ": output has ", output.rows(),
-                      " rows, expected ", count, ", one a token, or 1 for the last.");
+                      " rows, expected ", count, ", one per token, or 1 for the last.");
   expect_shape<T>(where, "output", output, output.rows(), out());
   embedding.expect_known(where, tokens);
   require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token, " is padding, which a stream has none of.");

@@ -22,7 +22,7 @@ struct LanguageModelConfig {
   double embedding_norm_eps = 1e-5;            ///< ε of that norm
   bool embedding_projection = false;           ///< a C → C projection after that norm: FNet
   Index pad_token = -1;                        ///< the id that is masked where no mask is given; -1 for none
-  bool pooler = false;                         ///< one vector a sequence, besides: BERT's tanh(Linear(first token))
+  bool pooler = false;                         ///< one vector per sequence, besides: BERT's tanh(Linear(first token))
   Index classes = 0;                           ///< of a classifier of that vector; 0 for none
   LanguageModelHeadConfig head{};              ///< of the logits, if there are any
   TrunkConfig trunk{};                         ///< of the blocks; its channels are the model's

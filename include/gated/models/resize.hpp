@@ -204,7 +204,7 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
 /// 96.9 % by bilinear and 45.1 % by by_offset; images with a black line below and on the right, 9 × 9, with 70.5 % and 81.9 %.
 /// Errors: ArgumentError for an image without pixels or that the patches do not tile, for spatial weights that are not dense,
 /// and for bilinear causal ones.
-/// Cost: by_offset N'² copies a head and block, bilinear 2·N'·N·(N + N') flops.
+/// Cost: by_offset N'² copies per head and block, bilinear 2·N'·N·(N + N') flops.
 template <class Block, class C>
 ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, C>>& model, ImageSize image,
                                              GridResize method) {

@@ -25,7 +25,7 @@ struct SeriesTrunkConfig {
     const Index parts = level < 62 ? Index{1} << level : 0;
     return parts > 0 && channels / parts > 4 ? parts : 1;
   }
-  /// The stacks of blocks: one a level, one without levels.
+  /// The stacks of blocks: one per level, one without levels.
   Index stacks() const { return std::max<Index>(levels, 1); }
 
   template <class C = SeriesTrunkConfig>

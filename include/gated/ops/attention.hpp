@@ -104,7 +104,7 @@ Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, Index hea
 /// In a stream it remembers keys and values, and `scoring_of` is asked for a sequence of the tokens seen so far. An observer
 /// sees A under "weights.b", or with several heads "weights.b.head". `scoring_of` is copied as bytes; what it points to must
 /// stay until the backward pass is over. y has a row for each of q and a column for each of v.
-/// Cost: see attend() and attend_backward(); a stream's state has capacity × (S + E) numbers a head.
+/// Cost: see attend() and attend_backward(); a stream's state has capacity × (S + E) numbers per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Fused<Run>& fused,
                           const typename Run::Place& to) {

@@ -94,7 +94,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const Rows<con
 /// `memory` refers to, and `visible`, must stay until the backward pass is over.
 /// Shapes: u and y are N × heads·w.
 /// Errors: ArgumentError in a stream.
-/// Cost: 4·N·K·w flops a head, four times that backward; scratch of K × n numbers, three times that backward.
+/// Cost: 4·N·K·w flops per head, four times that backward; scratch of K × n numbers, three times that backward.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows attend_to_memory(Run& run, const ExternalMemory<T>& memory, const typename Run::Rows& u, const T* visible) {
   expect_all_tokens(run, "a softmax over the tokens");

@@ -136,8 +136,8 @@ void transform_tokens(const Sequences& sequences, const Rows<const T>& real, con
 /// of the other direction, which is the adjoint.
 /// Shapes: real and imaginary parts are N × C.
 /// Errors: ShapeError for parts of different shapes, ArgumentError in a stream.
-/// Cost: about 5·n·log₂ n flops a sequence and column, four to six times that with chirps; scratch of 2·n vectors a thread, or
-/// 8·n to 10·n. Tables of a length are made once in a program.
+/// Cost: about 5·n·log₂ n flops per sequence and column, four to six times that with chirps; scratch of 2·n vectors per thread,
+/// or 8·n to 10·n. Tables of a length are made once in a program.
 template <class Run, class T = typename Run::Scalar>
 ComplexRows<Run> fourier_transform(Run& run, const ComplexRows<Run>& x,
                                    FourierDirection direction = FourierDirection::forward) {

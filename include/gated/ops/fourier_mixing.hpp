@@ -72,7 +72,7 @@ void mix(const Sequences& sequences, const Rows<const T>& x, const Rows<T>& y, c
 /// Backward: the same map, which is symmetric. An observer sees the transform alone.
 /// Shapes: x and y are N × C.
 /// Errors: ArgumentError in a stream.
-/// Cost: about 2.5·n·d·log₂(n·d) flops a sequence where n and d have small primes; scratch of 2·n·d numbers.
+/// Cost: about 2.5·n·d·log₂(n·d) flops per sequence where n and d have small primes; scratch of 2·n·d numbers.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_by_fourier(Run& run, const typename Run::Rows& x, const Fused<Run>& fused,
                                   const typename Run::Place& to) {

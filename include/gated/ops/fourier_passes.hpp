@@ -170,7 +170,7 @@ Pair<T> pair(const Rows<T>& rows) {
           rows.columns > width ? rows.part(width, rows.columns - width) : Rows<T>()};
 }
 
-/// Writes them to scratch, times a number a row if `scales` is given.
+/// Writes them to scratch, times a number per row if `scales` is given.
 template <class T>
 void load_pair(const Rows<const T>& rows, const T* scales, T* x) {
   const auto [left, right] = pair(rows);

@@ -26,7 +26,7 @@ struct Fused {
   const Vector<T>* scale = nullptr;  ///< a parameter in the gate's place; one of no size stands for ones
   Rows residual = {};
   const Vector<T>* residual_scale = nullptr;  ///< a parameter; one of no size stands for ones
-  double survival = 1;    ///< the probability that training keeps the branch beside the residual, a sequence
+  double survival = 1;    ///< the probability that training keeps the branch beside the residual, per sequence
   ColumnMap<T> map = {};  ///< of a batch's product over tokens: what its input goes through first
 
   bool is_plain() const { return !added && !keeps() && !residual; }

@@ -20,7 +20,7 @@ inline constexpr Index slab_panels = 32;
 
 /// Computes `product` slab by slab and hands each tile to `finish`. A *slab* is as many panels of b as the second-level cache
 /// holds beside other things. They are packed together, and then each task takes the rows of one tile through all of them: a is
-/// read once a slab, and a row of the result written in one run.
+/// read once per slab, and a row of the result written in one run.
 template <class T>
 void multiply_slabs(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
                     const Threads& threads) {

@@ -43,7 +43,7 @@ struct GridPositions {
 ///
 /// Shapes: x and y are N × C; every sequence has a token for each patch and for the class.
 /// Errors: ArgumentError in a stream.
-/// Cost: one pass over x, and four vectors a patch.
+/// Cost: one pass over x, and four vectors per patch.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows add_grid_positions(Run& run, const typename Run::Rows& x, const GridPositions<T>& positions,
                                       const typename Run::Place& to) {

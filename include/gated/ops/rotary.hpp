@@ -65,7 +65,7 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
   const auto expect_part = [&](const View<T>& part) {
     sequences.expect_total("RotaryEmbedding", part.rows());
     require<ShapeError>(part.cols() / heads >= 2 * frequencies.size(), "RotaryEmbedding: x has ", part.cols() / heads,
-                        heads == 1 ? " columns" : " columns a head", ", expected at least the ", 2 * frequencies.size(),
+                        heads == 1 ? " columns" : " columns per head", ", expected at least the ", 2 * frequencies.size(),
                         " that are rotated.");
   };
   (expect_part(parts), ...);

@@ -78,7 +78,7 @@ struct SoftmaxGateOptions {
 /// Shapes: x, z, y and the residual are rows × C; y may be x or the residual. z is overwritten where nobody else needs it.
 /// An observer sees x ⊙ s, without the residual.
 /// Errors: ShapeError.
-/// Cost: an exponential a number; a copy of z in training.
+/// Cost: an exponential per number; a copy of z in training.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows softmax_gate(Run& run, const typename Run::Rows& x, const typename Run::Rows& z, GateAxis axis,
                                 const SoftmaxGateOptions<Run>& options = {}, const typename Run::Place& to = {}) {

@@ -179,9 +179,9 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 /// it is cut into other squares than a whole sequence: its rows are those of a batch within rounding, about 1e-6 of the largest
 /// in float, and the same bits however the tokens are divided into steps. Elsewhere its rows are a batch's to the bit. An
 /// observer sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
-/// Cost: 2·N²·C flops a sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
+/// Cost: 2·N²·C flops per sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
-/// the tile; scratch of 8·N vectors a thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
+/// the tile; scratch of 8·N vectors per thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
 /// doubling of its position beyond the tile, worked off before they are needed, two vectors of columns at a time if prepare()
 /// has kept the transforms, and all columns at once if not.
 template <class Run, class T = typename Run::Scalar>

@@ -10,10 +10,10 @@
 /// Long convolutions over tokens by fast Fourier transform: how Toeplitz forms of a spatial weight meet the tokens of whole
 /// sequences.
 ///
-/// A weight that is not causal is one circulant product a sequence. A causal one is cut into tiles: with the tile size B of the
-/// weight and rows in blocks of B, block k meets the blocks before it in squares of B, 2B, 4B, … tokens, one for each bit of k
-/// that is set, and itself in a plain product. So every pair of tokens j ≤ i meets once, and nothing of a later token reaches
-/// an earlier one (relaxed multiplication; Oncescu et al., arXiv:2410.12982). Streams are cut otherwise: see
+/// A weight that is not causal is one circulant product per sequence. A causal one is cut into tiles: with the tile size B of
+/// the weight and rows in blocks of B, block k meets the blocks before it in squares of B, 2B, 4B, … tokens, one for each bit
+/// of k that is set, and itself in a plain product. So every pair of tokens j ≤ i meets once, and nothing of a later token
+/// reaches an earlier one (relaxed multiplication; Oncescu et al., arXiv:2410.12982). Streams are cut otherwise: see
 /// ops/spatial_stream.hpp.
 
 namespace gated::detail::fourier {

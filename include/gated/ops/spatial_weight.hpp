@@ -13,9 +13,9 @@ namespace gated {
 
 /// Which numbers a spatial weight is made of.
 enum class SpatialForm {
-  dense,           ///< any W: N² numbers a head
-  toeplitz,        ///< W_ij = w_{i-j}, 2N-1 numbers a head: the form of the gMLP paper's language models
-  scaled_toeplitz  ///< W_ij = w_{N-1-(i-j)} · x_i · y_j for j ≤ i, else 0: 3N numbers a head; lucidrains' "circulant_matrix"
+  dense,           ///< any W: N² numbers per head
+  toeplitz,        ///< W_ij = w_{i-j}, 2N-1 numbers per head: the form of the gMLP paper's language models
+  scaled_toeplitz  ///< W_ij = w_{N-1-(i-j)} · x_i · y_j for j ≤ i, else 0: 3N numbers per head; lucidrains' "circulant_matrix"
 };
 
 constexpr auto names_of(SpatialForm) { return words_for<SpatialForm>("dense", "toeplitz", "scaled_toeplitz"); }

@@ -210,7 +210,7 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
 /// "weights.b". The numbers that `of` refers to must stay until the backward pass is over.
 /// Shapes: y and v are N × heads·a; so are h, q and k where the form asks for them.
 /// Errors: ShapeError for sequences of more than L tokens; ArgumentError for a stream that is not causal.
-/// Cost: 2·N²·C flops a sequence and as much for what S is a product of, half of it when causal, two and a half times that
+/// Cost: 2·N²·C flops per sequence and as much for what S is a product of, half of it when causal, two and a half times that
 /// backward; scratch of 256 rows of scores.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {

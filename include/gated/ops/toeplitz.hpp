@@ -35,7 +35,7 @@ class Circle {
   Index scratch_size() const { return 2 * rows() * row_size<T>(); }
   Index bins() const { return 2 * rows(); }
 
-  /// The transforms of matrices of n ≤ rows() rows, one a lane: scratch, of which diagonal(k, row) fills a row with those of
+  /// The transforms of matrices of n ≤ rows() rows, one per lane: scratch, of which diagonal(k, row) fills a row with those of
   /// d_k, |k| < n.
   template <class Diagonal>
   void transform_matrix(Index n, const Diagonal& diagonal, T* x) const {

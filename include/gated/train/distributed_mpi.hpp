@@ -83,7 +83,7 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 }  // namespace detail
 
 /// The processes of a job, called ranks, that train one model together. Each holds the whole training and takes a share of
-/// every batch; the ranks meet once a step, in all_reduce_mean(), and then all take the same step.
+/// every batch; the ranks meet once per step, in all_reduce_mean(), and then all take the same step.
 ///
 ///     int main(int argc, char** argv) {
 ///       return gated::run_mpi(argc, argv, [](gated::MpiWorld& world) {

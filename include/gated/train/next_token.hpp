@@ -19,7 +19,7 @@ namespace gated {
 ///     tape.begin(model, gradient);
 ///     tape.backward(cross_entropy(tape, record(tape, model, tokens, sequences), targets));
 ///
-/// Shapes: tokens and targets have one number a token.
+/// Shapes: tokens and targets have one number per token.
 /// Errors: ArgumentError for a model that is not causal: it sees the token that it should say, and learns to copy it.
 /// ShapeError.
 template <class Model>
@@ -31,7 +31,7 @@ void next_token_targets(const Model& model, Tokens tokens, const Sequences& sequ
       "true.");
   sequences.expect_total(where, static_cast<Index>(tokens.size()));
   require<ShapeError>(targets.size() == tokens.size(), where, ": room for ", targets.size(), " targets, expected ",
-                      tokens.size(), ", one a token.");
+                      tokens.size(), ", one per token.");
   constexpr Index ignored = CrossEntropyOptions{}.ignored;
   for (Index b = 0; b < sequences.count(); ++b) {
     const auto first = static_cast<std::size_t>(sequences.offset(b)), length = static_cast<std::size_t>(sequences.length(b));

@@ -36,7 +36,7 @@ namespace gated {
 /// models than the one given to begin(), copies of it included, are taken as fixed. The model, the gradient, tokens, masks and
 /// inputs are referred to, not copied, and must stay where they are until backward() returns.
 ///
-/// Cost: the activations of all blocks, linear in the depth; with `recompute` two matrices a block and the activations of one
+/// Cost: the activations of all blocks, linear in the depth; with `recompute` two matrices per block and the activations of one
 /// block. From the third step of a shape on nothing is allocated: the second puts the memory that the first found piece by
 /// piece into one place.
 template <class T>

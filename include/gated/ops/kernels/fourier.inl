@@ -134,7 +134,8 @@ void fourier_pass(Index radix, T* x, Index groups, Index m, bool inverse, const 
   }
 }
 
-/// x ← up to a vector of columns of real and of imaginary parts, times a number a row if `scales` is given. Absent ones are 0.
+/// x ← up to a vector of columns of real and of imaginary parts, times a number per row if `scales` is given. Absent ones are
+/// 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load(const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x) {
   const Index rows = real ? real.count : imaginary.count;
@@ -147,7 +148,7 @@ EIGEN_DONT_INLINE void fourier_load(const Rows<const T>& real, const Rows<const 
   }
 }
 
-/// The reverse: row t of both ← row order[t] of x, or row t, times a number a row; with `adds` it is added.
+/// The reverse: row t of both ← row order[t] of x, or row t, times a number per row; with `adds` it is added.
 template <class T>
 EIGEN_DONT_INLINE void fourier_store(const T* x, const Index* order, const T* scales, bool adds, const Rows<T>& real,
                                      const Rows<T>& imaginary) {

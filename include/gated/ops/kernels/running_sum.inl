@@ -3,7 +3,7 @@
 /// Σ x, whose error does not grow with the number of terms (Kahan, Communications of the ACM 8 (1965) 40). An
 /// infinite term makes it NaN.
 ///
-/// Cost: four additions a vector, one after the other; for sums of exponentials that is nothing beside the exponentials.
+/// Cost: four additions per vector, one after the other; for sums of exponentials that is nothing beside the exponentials.
 template <class T>
 class RunningSum {
  public:

@@ -233,7 +233,7 @@ EIGEN_ALWAYS_INLINE void for_each_vector(Index count, F&& f) {
   }
 }
 
-/// Σ over the vectors of each of `Rows` rows, `sum = add(sum, r, j, lanes)` for each: in four sums a row, none of which waits
+/// Σ over the vectors of each of `Rows` rows, `sum = add(sum, r, j, lanes)` for each: in four sums per row, none of which waits
 /// for another.
 template <class T, std::size_t Rows, class Add>
 EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& add) {
