@@ -15,7 +15,7 @@
 #include <utility>
 
 /// @file
-/// How gated says that something is wrong.
+/// The errors that gated raises, and what their texts say.
 ///
 /// Every refusal is a gated::Error whose text names the place, the dimensions, what was expected and what came, and a hint.
 /// Nothing is half done when an error is raised: arguments are checked before the first write.

@@ -63,19 +63,13 @@ using View = Eigen::Ref<Matrix<T>>;
 /// A matrix that is read only, wherever it lies.
 template <class T>
 using ConstView = Eigen::Ref<const Matrix<T>>;
-/// What a function cannot keep a ConstView<T> of: a matrix that is gone when the call ends, and what Eigen copies to view it,
+/// What a function cannot keep a ConstView<T> of: a temporary matrix, and what Eigen copies to view it,
 /// such as an expression, a transpose or a column-major matrix. For deleted overloads.
 template <class M, class T>
 concept Fleeting = std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> &&
     (!Eigen::internal::traits<ConstView<T>>::template match<std::remove_cvref_t<M>>::MatchAtCompileTime ||
      (!std::is_lvalue_reference_v<M> &&
       std::derived_from<std::remove_cvref_t<M>, Eigen::PlainObjectBase<std::remove_cvref_t<M>>>));
-/// A vector that is written to.
-template <class T>
-using VectorView = Eigen::Ref<Vector<T>>;
-/// A vector that is read only.
-template <class T>
-using ConstVectorView = Eigen::Ref<const Vector<T>>;
 
 /// A matrix whose memory belongs to somebody else, usually a Workspace. Its rows may lie further apart than they are long.
 template <class T>

@@ -33,7 +33,7 @@ struct Rows {
   requires std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> Rows(M&& x)
       : Rows(x.data(), x.rows(), x.cols(), x.outerStride()) {
     static_assert(std::remove_cvref_t<M>::IsRowMajor, "token matrices are row-major");
-    static_assert(!Fleeting<M, Scalar>, "the matrix would be gone: give it a name");
+    static_assert(!Fleeting<M, Scalar>, "these rows would dangle: give the matrix a name");
   }
   /// Of rows that may be written.
   template <class U>

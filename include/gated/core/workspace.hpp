@@ -106,7 +106,7 @@ class Workspace {
 
   /// Takes packed weights from `prepared` where it has them; it must outlive the runs. See prepare().
   void use(const PreparedWeights<T>& prepared) { prepared_ = &prepared; }
-  void use(const PreparedWeights<T>&&) = delete;  // would be gone at the end of the line
+  void use(const PreparedWeights<T>&&) = delete;  // a temporary would dangle
   const PreparedWeights<T>* prepared() const { return prepared_; }
 
   /// Lets `engine` compute the products that it can, such as bf16_products() (ops/bf16_products.hpp). nullptr takes it away.

@@ -68,7 +68,7 @@ class FoldedList {
   }
 
  private:
-  /// A hostile file can ask for a million parameters, and the nearest name of each takes a millisecond or more.
+  /// An untrusted file can ask for a million parameters, and the nearest name of each takes a millisecond or more.
   static constexpr std::size_t most_hints = 20;
 
   struct Line {

@@ -33,7 +33,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 /// The candidate with the smallest edit distance to `name`, the first of several; empty if there is none.
 ///
-/// Candidates may come from a hostile file: names longer than 256 bytes are passed over, and so are all after the first 2,000.
+/// Candidates may come from an untrusted file: names longer than 256 bytes are passed over, and so are all after the first
+/// 2,000.
 template <class Names>
 std::string_view nearest_name(std::string_view name, const Names& candidates) {
   constexpr std::size_t longest = 256, most = 2000;

@@ -76,7 +76,7 @@ struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
     value_bias = Vector<T>::Zero(c.memory_bias ? c.head_width() : 0);
     proj_out = Linear<T>(c.hidden_channels(), c.channels, c.out_bias);
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   ExternalAttention(const ExternalAttentionConfig& c, Random& random) : ExternalAttention(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const ExternalAttentionConfig& c) {

@@ -51,7 +51,7 @@ struct ExternalAttentionHead : SequenceLayer<ExternalAttentionHead<T>, T> {
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit ExternalAttentionHead(const ExternalAttentionHeadConfig& c)
       : config(c), attention(c.attention()), norm(c.channels, c.norm_eps) {}
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const ExternalAttentionHeadConfig& c) {

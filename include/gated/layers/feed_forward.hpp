@@ -53,7 +53,7 @@ struct FeedForward : TokenLayer<FeedForward<T>, T> {
     proj_in = Linear<T>(c.channels, c.hidden_channels(), c.bias);
     proj_out = Linear<T>(c.hidden_channels(), c.out_channels(), c.bias);
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   FeedForward(const FeedForwardConfig& c, Random& random) : FeedForward(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const FeedForwardConfig& c) {

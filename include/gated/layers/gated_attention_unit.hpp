@@ -63,7 +63,7 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
     proj_out = Linear<T>(c.value, config.out, c.bias);
     residual_scale = Vector<T>::Ones(c.residual == Residual::scaled ? config.out : 0);
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   GatedAttentionUnit(const GatedAttentionUnitConfig& c, Random& random) : GatedAttentionUnit(c) { this->initialize(random); }
 
   /// The values in one of this configuration.

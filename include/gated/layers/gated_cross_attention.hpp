@@ -77,7 +77,7 @@ struct GatedCrossAttention {
         proj_value(c.values(), c.value, c.bias),
         proj_out(c.value, c.channels, c.bias),
         residual_scale(Vector<T>::Ones(c.residual == Residual::scaled ? c.channels : 0)) {}
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   GatedCrossAttention(const GatedCrossAttentionConfig& c, Random& random) : GatedCrossAttention(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const GatedCrossAttentionConfig& c) {

@@ -62,7 +62,7 @@ struct GluFeedForward : TokenLayer<GluFeedForward<T>, T> {
     norm = Norm<T>(c.hidden, c.norm_eps, c.norm);
     proj_out = Linear<T>(c.hidden, c.out_channels(), c.out_bias);
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   GluFeedForward(const GluFeedForwardConfig& c, Random& random) : GluFeedForward(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const GluFeedForwardConfig& c) {

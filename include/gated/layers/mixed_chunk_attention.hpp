@@ -112,7 +112,7 @@ struct MixedChunkAttention : SequenceLayer<MixedChunkAttention<T>, T> {
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, std::sqrt(static_cast<T>(c.query_key)), c.chunk);
     proj_out = Linear<T>(c.value, c.channels);
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   MixedChunkAttention(const MixedChunkAttentionConfig& c, Random& random) : MixedChunkAttention(c) { this->initialize(random); }
 
   /// The values in one of this configuration.

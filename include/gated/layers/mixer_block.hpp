@@ -131,7 +131,7 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
     }
     token_scale = channel_scale = Vector<T>::Constant(c.layer_scale > 0 ? c.channels : 0, static_cast<T>(c.layer_scale));
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   MixerBlock(const Config& c, Random& random) : MixerBlock(c) { this->initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {

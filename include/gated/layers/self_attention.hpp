@@ -99,7 +99,7 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
     }
     proj_out = Linear<T>(c.channels, c.channels);
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   SelfAttention(const SelfAttentionConfig& c, Random& random) : SelfAttention(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const SelfAttentionConfig& c) {

@@ -94,7 +94,7 @@ struct SeriesMixerBlock : SequenceLayer<SeriesMixerBlock<T>, T> {
     feature_norm = Norm<T>(c.channels, c.norm_eps);
     feature_mixer = SoftmaxGatedFeedForward<T>(c.feature_mixer());
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   SeriesMixerBlock(const Config& c, Random& random) : SeriesMixerBlock(c) { this->initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {

@@ -112,7 +112,7 @@ struct SoftmaxGatedFeedForward : TokenLayer<SoftmaxGatedFeedForward<T>, T> {
       gate.emplace(c.channels, c.channels);
     }
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   SoftmaxGatedFeedForward(const Config& c, Random& random) : SoftmaxGatedFeedForward(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {
@@ -184,7 +184,7 @@ struct SoftmaxGatedTokenMlp : SequenceLayer<SoftmaxGatedTokenMlp<T>, T> {
       gate->bias.setZero();
     }
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   SoftmaxGatedTokenMlp(const Config& c, Random& random) : SoftmaxGatedTokenMlp(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {

@@ -126,7 +126,7 @@ struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
     }
     share = Vector<T>::Zero(c.mixture == SynthesizerMixture::learned ? 1 : 0);
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   SynthesizerAttention(const SynthesizerAttentionConfig& c, Random& rng) : SynthesizerAttention(c) { initialize(rng); }
   /// The values in one of this configuration.
   static Count value_count(const SynthesizerAttentionConfig& c) {

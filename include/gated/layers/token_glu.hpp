@@ -54,7 +54,7 @@ struct TokenGlu : SequenceLayer<TokenGlu<T>, T> {
       projection->bias.setZero();
     }
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   TokenGlu(const TokenGluConfig& c, Random& random) : TokenGlu(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const TokenGluConfig& c) { return 3 * Count(c.length) * c.hidden + 2 * Count(c.hidden) + c.length; }

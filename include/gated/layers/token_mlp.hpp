@@ -61,7 +61,7 @@ struct TokenMlp : SequenceLayer<TokenMlp<T>, T> {
     proj_in.bias.setZero();
     proj_out.bias.setZero();
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   TokenMlp(const TokenMlpConfig& c, Random& random) : TokenMlp(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const TokenMlpConfig& c) {

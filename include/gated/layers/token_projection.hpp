@@ -59,7 +59,7 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
                            " does not divide channels = ", c.channels, ".");
     proj.bias.setZero();
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   TokenProjection(const TokenProjectionConfig& c, Random& random) : TokenProjection(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const TokenProjectionConfig& c) { return SpatialProjection<T>::value_count(c.spatial()); }

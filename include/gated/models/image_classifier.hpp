@@ -160,7 +160,7 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
       head.emplace(channels, c.classes);
     }
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   ImageClassifier(const Config& c, Random& random) : ImageClassifier(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {

@@ -99,7 +99,7 @@ struct LanguageModel {
       head.emplace(c.head, channels, c.vocabulary);
     }
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   LanguageModel(const Config& c, Random& random) : LanguageModel(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {

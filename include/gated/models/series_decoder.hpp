@@ -6,11 +6,14 @@
 #include "gated/ops/series.hpp"
 
 /// @file
-/// The second trunk of a TinyTimeMixer.
+/// The decoder of a TinyTimeMixer: the blocks between its backbone and its head.
 
 namespace gated {
 
-/// The second trunk.
+/// y = trunk(adapter(x) + raw(patches)), with x the backbone's features; adapter and raw are absent unless they are needed.
+///
+/// Shapes: x is (series · N) × the backbone's channels, y is (series · N) × the decoder's, with N tokens of a series; patches
+/// are (series · n) × P, with zeros for the prefix where N = n + 1.
 template <class T>
 struct SeriesDecoder {
   using Scalar = T;

@@ -92,7 +92,7 @@ struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
                            " that makes ", blocks.empty() ? 0 : blocks.front().out(), " channels of ", in(),
                            " cannot be stacked. Build it with as many.");
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   Stack(const Config& c, Random& random) : Stack(c) { this->initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) { return c.depth * Block::value_count(detail::block_of(c)); }

@@ -71,7 +71,7 @@ struct TinyTimeMixer {
       forecast_mixer.emplace(c);
     }
   }
-  /// With the parameters that a training starts from.
+  /// With initial parameters, as initialize() draws them.
   TinyTimeMixer(const Config& c, Random& random) : TinyTimeMixer(c) { initialize(random); }
   /// The values in one of this configuration.
   static Count value_count(const Config& c) {

@@ -4,7 +4,7 @@
 #include "gated/ops/activation.hpp"
 
 /// @file
-/// What can be done to a product before it is stored.
+/// What is applied to a product before it is stored.
 
 namespace gated {
 
@@ -14,7 +14,7 @@ template <class T>
 using SlopeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
                              T* to, Index to_stride, T* slope, Index slope_stride);
 
-/// What joins a product a · b on its way to y, each part absent unless it is given:
+/// What is applied to a product a · b before it is stored as y, each part absent unless it is given:
 ///
 ///     z = scale · (a · b) + bias_j + row_bias_i + added_ij
 ///     y = activation(z) ⊙ gate_ij + residual_ij · residual_scale_j
@@ -37,7 +37,7 @@ struct Epilogue {
   Index wanted = -1;                             ///< ≥ 0: of row i only the columns up to wanted + i are asked for; what lies
                                                  ///< beyond them may be left as it is, and its product uncomputed
 
-  /// What joins `rows` × `columns` of y from (row, column) on.
+  /// The epilogue of `rows` × `columns` of y from (row, column) on.
   Epilogue block(Index row, Index column, Index rows, Index columns) const {
     Epilogue part = *this;
     part.bias = bias == nullptr ? nullptr : bias + column;

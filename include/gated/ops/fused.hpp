@@ -5,11 +5,11 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// What joins a product in a run, and the backward pass through it.
+/// What is applied to a product in a run before it is stored, and the backward pass through it.
 
 namespace gated {
 
-/// What joins a projection on its way to its place, as Epilogue, of which `z` is the plain result:
+/// What is applied to the result z of a projection before it is stored, as an Epilogue does:
 ///
 ///     y = activation(z + added) ⊙ gate + residual ⊙ residual_scale
 ///

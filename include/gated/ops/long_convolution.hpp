@@ -7,7 +7,7 @@
 
 namespace gated {
 
-/// How a long convolution goes.
+/// The options of long_convolution().
 struct LongConvolution {
   bool causal = true;                      ///< tokens see no later ones
   Index fourier_from = fourier_crossover;  ///< tokens from which it goes by Fourier transform

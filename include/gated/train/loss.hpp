@@ -10,7 +10,7 @@
 #include "gated/train/tape.hpp"
 
 /// @file
-/// What training makes small.
+/// The cross-entropy, a training loss.
 
 namespace gated {
 
@@ -146,7 +146,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   return loss;
 }
 
-/// Temporary targets would be gone before the backward pass.
+/// Temporary targets would dangle in the backward pass.
 template <class T>
 Variable cross_entropy(Tape<T>&, Variable, std::vector<Index>&&, const CrossEntropyOptions& = {}) = delete;
 

@@ -206,7 +206,7 @@ Variable record_rows(Tape<T>& tape, const Model& model, Tokens tokens, const Seq
   return run(model, tokens, {.types = types, .rows = rows});
 }
 
-/// A temporary would be gone before the backward pass.
+/// A temporary would dangle in the backward pass.
 template <class T, class Model, class... Others>
 Variable record(Tape<T>&, const Model&, std::vector<Index>&&, const Others&...) = delete;
 

@@ -9,11 +9,11 @@
 #include "gated/train/loss.hpp"
 
 /// @file
-/// Losses of forecasts and other numbers.
+/// Regression losses: of forecasts and other numbers.
 
 namespace gated {
 
-/// What is small where y is near its target t, with e = y - t.
+/// The loss of a number y with target t, where e = y - t.
 enum class RegressionForm {
   squared,   ///< e²
   absolute,  ///< |e|
@@ -114,7 +114,7 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
   return loss;
 }
 
-/// A temporary target would be gone before the backward pass.
+/// A temporary target would dangle in the backward pass.
 template <class T, Fleeting<T> M>
 Variable regression_loss(Tape<T>&, Variable, M&&, const RegressionLossConfig& = {}, Mask = {}) = delete;
 

@@ -16,7 +16,7 @@
 #include "gated/train/variables.hpp"
 
 /// @file
-/// What a training step remembers of its forward pass, and the backward pass.
+/// What a training step keeps of its forward pass, and the backward pass.
 
 namespace gated {
 
@@ -94,7 +94,7 @@ class Tape {
     return variables_.borrow(x, true, scopes_.current());
   }
 
-  /// Temporaries would be gone before the backward pass: name an expression's result as a Matrix<T> first.
+  /// A temporary would dangle in the backward pass: name an expression's result as a Matrix<T> first.
   template <Fleeting<T> M>
   Variable constant(M&&) = delete;
   template <Fleeting<T> M>
@@ -214,8 +214,8 @@ class Tape {
   }
 
   /// Adds the gradient of `loss`, which is 1 × 1, to that of every parameter and input. Returns the loss.
-  /// Errors: ArgumentError where there is nothing to go back from, and afterwards if no parameter of the model given to begin()
-  /// took part, which happens when a copy of it was recorded.
+  /// Errors: ShapeError for another shape; ArgumentError before begin(), for a loss of another step and for a second call in a
+  /// step, and afterwards if no parameter of the model given to begin() took part, as when a copy of it was recorded.
   double backward(Variable loss) {
     expect_of_this_step(loss);
     require<ShapeError>(rows(loss) == 1 && width(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", width(loss),
@@ -278,7 +278,8 @@ class Tape {
 
   /// One backward pass for one forward pass: a second would add to gradients that have been used up.
   void expect_forward_only() {
-    require<ArgumentError>(!returned_, "Tape::backward: this step has gone back already. Call begin() and record it again.");
+    require<ArgumentError>(!returned_,
+                           "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
     returned_ = true;
   }
 
