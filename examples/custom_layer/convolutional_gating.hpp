@@ -32,7 +32,9 @@ struct ConvolutionalGatingConfig {
 /// y[t, c] = b[c] + Σ_k w[c, k] · x[t + k - before, c], zero outside the token's own sequence: PyTorch's Conv1d(C, C, K,
 /// groups=C), with as many tokens after a token as before it, or with all before it.
 ///
-/// A stream remembers the last K - 1 tokens. Shapes: x and y are N × C and must not overlap.
+/// A stream remembers the last K - 1 tokens.
+/// Shapes: x and y are N × C and must not overlap.
+/// Errors: ArgumentError when built, and for a stream that is not causal.
 /// Cost: 2·N·C·K flops, twice that backward; scratch K × C.
 template <class T>
 struct DepthwiseConvolution {
@@ -167,7 +169,9 @@ struct DepthwiseConvolution {
 
 /// y = u ⊙ act(conv(LN(v))), where (u, v) are the halves of x: the Convolutional Spatial Gating Unit.
 ///
-/// Shapes: x is N × F, y is N × F/2. Errors: ArgumentError when built; ShapeError when run. Cost: N·F·K flops.
+/// Shapes: x is N × F, y is N × F/2.
+/// Errors: ArgumentError when built, ShapeError when run.
+/// Cost: N·F·K flops.
 template <class T>
 struct ConvolutionalGatingUnit : gated::SequenceLayer<ConvolutionalGatingUnit<T>, T> {
   using Scalar = T;
@@ -210,7 +214,9 @@ struct ConvolutionalGatingUnit : gated::SequenceLayer<ConvolutionalGatingUnit<T>
 
 /// y = W₂ csgu(GELU(W₁ x + b₁)) + b₂.
 ///
-/// Shapes: x and y are N × C. Errors: ArgumentError when built; ShapeError when run. Cost: 3·N·C·F + N·F·K flops.
+/// Shapes: x and y are N × C.
+/// Errors: ArgumentError when built, ShapeError when run.
+/// Cost: 3·N·C·F + N·F·K flops.
 template <class T>
 struct ConvolutionalGatingMlp : gated::SequenceLayer<ConvolutionalGatingMlp<T>, T> {
   using Scalar = T;

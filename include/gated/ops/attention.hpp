@@ -45,6 +45,7 @@ Rows<T> head_of(const Rows<T>& x, const Sequences& sequences, Index b, Index hea
 ///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q       ∂relative[o] = the sum of ∂S_ij over j - i = o, times scale if inside
 ///
 /// Gradients are added to. Scores are computed again, 256 queries at a time, and never kept.
+/// Shapes: q is M × S, k is N × S, v is N × E, dy is M × E; `to` has those of q, k and v.
 /// Cost: 2·M·N·(3·S + 2·E) flops, half of it when causal; scratch of 256 rows of scores.
 template <class T>
 void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstView<T>& v, const ConstView<T>& dy, Index first,
@@ -103,7 +104,9 @@ Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, Index hea
 ///
 /// In a stream it remembers keys and values, and `scoring_of` is asked for a sequence of the tokens seen so far. An observer
 /// sees A under "weights.b", or with several heads "weights.b.head". `scoring_of` is copied as bytes; what it points to must
-/// stay until the backward pass is over. y has a row for each of q and a column for each of v.
+/// stay until the backward pass is over.
+/// Shapes: for h heads q is rows × h·S, k is keys × h·S, v is keys × h·E, y is rows × h·E, as is what `fused` holds.
+/// Errors: ShapeError for what `fused` holds, ArgumentError for a stream without a capacity.
 /// Cost: see attend() and attend_backward(); a stream's state has capacity × (S + E) numbers per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Fused<Run>& fused,

@@ -70,6 +70,7 @@ void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, c
 ///
 /// with ∂M = Σ scale_h' Q_h'ᵀ ∂y_h' over the chunks h' that read what chunk h gave. Gradients are added to; those of the
 /// relative bias go where `relative` points, unless to nullptr.
+/// Shapes: queries and keys of `parts` and `to` are N × S, values and dy are N × E.
 /// Cost: 2·N·(c·(3·S + 2·E) + 5·S·E) flops; scratch 256·c + S·E.
 template <class T>
 void mix_sequence_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, const ConstView<T>& dy, ChunkParts<T> to,
@@ -180,6 +181,8 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
 /// A causal stream keeps memory, local keys, global keys and values of the open chunk: S·E / h + c·(2S + E) numbers for h
 /// heads, however long the sequence. An observer sees A of each chunk under "weights.b.chunk", or "weights.b.head.chunk". What
 /// `mixing` points to must stay until the backward pass is over.
+/// Shapes: for h heads queries and keys are rows × h·S, values and y are rows × h·E, as is what `fused` holds.
+/// Errors: ShapeError for what `fused` holds.
 /// Cost: see mix_sequence() and mix_sequence_backward().
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_chunks(Run& run, const ChunkInputs<Run>& in, const ChunkMixing<T>& mixing, const Fused<Run>& fused,

@@ -55,6 +55,8 @@ void embed_backward(Back& back, const Matrix<T>& weight, const Id& id, Variable 
 }  // namespace detail
 
 /// y_t = weight[id_t]. ∂weight[id_t] += ∂y_t. `ids` must stay until the backward pass is over.
+/// Shapes: weight is V × C, ids are N numbers from 0 to V-1, y is N × C.
+/// Cost: one copy of N rows, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows embed(Run& run, const Matrix<T>& weight, Tokens ids, const typename Run::Place& to) {
   const auto y = run.make(static_cast<Index>(ids.size()), weight.cols(), to);
@@ -73,6 +75,8 @@ typename Run::Rows embed(Run& run, const Matrix<T>& weight, Tokens ids, const ty
 }
 
 /// y_t = x_t + weight[id_t], id 0 for all where there are no ids. ∂x = ∂y, ∂weight as that of embed().
+/// Shapes: weight is V × C, ids are N numbers from 0 to V-1 or none, x and y are N × C; y may be x.
+/// Cost: one pass over x, two backward; scratch C.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows add_embedding(Run& run, const typename Run::Rows& x, const Matrix<T>& weight, Tokens ids,
                                  const typename Run::Place& to) {
@@ -97,7 +101,9 @@ typename Run::Rows add_embedding(Run& run, const typename Run::Rows& x, const Ma
 }
 
 /// y_t = x_t + table[position of t in its sequence]. ∂x = ∂y, ∂table[position] += ∂y_t. A stream goes on where it was.
-/// Errors: ShapeError for a sequence past the end of the table.
+/// Shapes: table is P × C, for sequences of at most P tokens; x and y are N × C; y may be x.
+/// Errors: ShapeError for a sequence past the end of the table, or rows that the sequences do not cover.
+/// Cost: one pass over x, two backward.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows add_positions(Run& run, const typename Run::Rows& x, const Matrix<T>& table, const typename Run::Place& to) {
   Index first = 0;

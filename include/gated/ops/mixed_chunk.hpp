@@ -63,6 +63,7 @@ T memory_scale(LinearReduction reduction, Index finished) {
 
 /// memory = kᵀ v · scale + previous, which may be absent.
 /// Shapes: k is N × S, v is N × E, memory and previous are S × E and may be the same.
+/// Cost: 2·N·S·E flops.
 template <class T>
 void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Rows<const T>& previous, View<T> memory,
               Workspace<T>& workspace) {
@@ -72,6 +73,9 @@ void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Rows<
 /// y = A v + q M · scale, joined by `epilogue` with neither scale nor added matrix, for tokens that stand from `first` on in a
 /// chunk with local keys `k` and values `v`, of which they are part. A scale of 0 leaves the memory M unread. y may be the
 /// gate's memory.
+/// Shapes: local_q and global_q are M × S, k is N × S, v is N × E, memory is S × E, y is M × E. Query i stands at position
+/// first + i among the keys.
+/// Cost: 2·M·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch M × E and that of attend().
 template <class T>
 void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const ConstView<T>& k, const ConstView<T>& v,
                Index first, const Scoring<T>& local, const ConstView<T>& memory, T scale, View<T> y, Workspace<T>& workspace,

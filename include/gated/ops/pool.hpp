@@ -21,6 +21,9 @@ void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T>
 }
 
 /// The same as an op. Each row receives ∂y[b] / length.
+/// Shapes: x is rows × C, y is sequences × C.
+/// Errors: ShapeError for rows that the sequences do not cover.
+/// Cost: one pass over x, one more backward.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mean_over_tokens(Run& run, const typename Run::Rows& x) {
   run.sequences().expect_total("mean_over_tokens", run.count(x));
@@ -47,7 +50,9 @@ typename Run::Rows mean_over_tokens(Run& run, const typename Run::Rows& x) {
 }
 
 /// y[b] = the first row of sequence b: what a class token is read out as.
-/// Errors: ShapeError for an empty sequence.
+/// Shapes: x is rows × C, y is sequences × C.
+/// Errors: ShapeError for an empty sequence, or rows that the sequences do not cover.
+/// Cost: one copy of a row per sequence.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows first_tokens(Run& run, const typename Run::Rows& x) {
   const Sequences& sequences = run.sequences();
@@ -73,6 +78,8 @@ typename Run::Rows first_tokens(Run& run, const typename Run::Rows& x) {
 }
 
 /// y = x with a row before each sequence: the class token. ∂token = Σ of its rows' gradients. The run splits x.
+/// Shapes: token has C numbers, x is rows × C, y is (rows + sequences) × C and must not overlap x.
+/// Cost: one copy, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows prepend(Run& run, const Vector<T>& token, const typename Run::Rows& x, const typename Run::Place& to) {
   const Sequences& sequences = run.sequences();

@@ -92,8 +92,9 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
 /// Rotates each of `parts` in place by the positions of its rows, as an op: the first channels of each head, which lie side by
 /// side. Their gradients are rotated back in place. Nothing may have read the parts before, except what made them.
 /// `frequencies` must stay until the backward pass is over.
+/// Shapes: frequencies has r/2 numbers; each of `parts` is N × C with at least r columns per head.
 /// Errors: ShapeError for rows that the sequences do not cover, or too few channels.
-/// Cost: N·r/2 sines and cosines.
+/// Cost: N·r/2 sines and cosines, and one pass over each of `parts`, as much again backward.
 template <class Run, class T, class... Parts>
 void rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index heads, const Parts&... parts) {
   if (layout == Rotary::none) {
@@ -112,7 +113,10 @@ void rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index h
   }
 }
 
-/// The same for a single head.
+/// rotate_heads() for a single head.
+/// Shapes: frequencies has r/2 numbers; each of `parts` is N × C with C ≥ r.
+/// Errors: ShapeError as rotate_heads().
+/// Cost: N·r/2 sines and cosines, and one pass over each of `parts`, as much again backward.
 template <class Run, class T, class... Parts>
 void rotate(Run& run, Rotary layout, const Vector<T>& frequencies, const Parts&... parts) {
   rotate_heads(run, layout, frequencies, 1, parts...);

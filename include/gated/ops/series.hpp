@@ -52,6 +52,7 @@ struct Windows {
 /// The windows of each series as rows: patches. They may overlap.
 /// Shapes: x is rows × L, y is (rows · count) × length.
 /// Errors: ShapeError for windows that go past the end.
+/// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows cut_windows(Run& run, const typename Run::Rows& x, const Windows& w) {
   const Index rows = run.count(x), last = w.first + w.length + w.stride * (w.count - 1);
@@ -71,6 +72,8 @@ typename Run::Rows cut_windows(Run& run, const typename Run::Rows& x, const Wind
 
 /// Some series of each item of `series`, in the order of `chosen`, and their first `columns` numbers.
 /// `chosen` must stay until the backward pass is over.
+/// Shapes: x is (items · series) × L with L ≥ columns, y is (items · chosen) × columns.
+/// Cost: one copy of what is chosen.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows choose_series(Run& run, const typename Run::Rows& x, Index series, std::span<const Index> chosen,
                                  Index columns) {
@@ -85,6 +88,8 @@ typename Run::Rows choose_series(Run& run, const typename Run::Rows& x, Index se
 }
 
 /// Each item of `rows` × C as its transpose, C × `rows`.
+/// Shapes: x is (items · rows) × C, y is (items · C) × rows.
+/// Cost: one copy, number by number.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows transpose_items(Run& run, const typename Run::Rows& x, Index rows) {
   const Index items = run.count(x) / rows, columns = run.width(x);
@@ -103,6 +108,8 @@ typename Run::Rows transpose_items(Run& run, const typename Run::Rows& x, Index 
 
 /// y = x with a row before every `length` rows: for all series of item b row b of `first`, or zeros where there is none. The
 /// run's sequences are the items, counted in series.
+/// Shapes: first is items × C, or absent; x is (series · length) × C, y is (series · (length + 1)) × C.
+/// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows prepend_to_series(Run& run, const typename Run::Rows& first, const typename Run::Rows& x, Index length) {
   const Index series = run.count(x) / length, columns = run.width(x);
@@ -150,6 +157,7 @@ struct ForecastSurroundings {
 /// c + F + c numbers, the past being c numbers of x.
 /// Shapes: forecast is (items · predicted) × F; x is (items · M) × L; future is (items · M) × F or more, absent where no series
 /// is known. What the spans refer to must stay until the backward pass is over.
+/// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows surround_forecast(Run& run, const typename Run::Rows& forecast, const typename Run::Rows& x,
                                      const typename Run::Rows& future, const ForecastSurroundings& s) {

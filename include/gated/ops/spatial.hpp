@@ -179,6 +179,9 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 /// it is cut into other squares than a whole sequence: its rows are those of a batch within rounding, about 1e-6 of the largest
 /// in float, and the same bits however the tokens are divided into steps. Elsewhere its rows are a batch's to the bit. An
 /// observer sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
+/// Shapes: v is rows × C, sequence after sequence, each head having C / heads columns; y is as v, or where W is M × N
+/// (sequences · M) × C of v's (sequences · N) × C.
+/// Errors: ShapeError for what `fused` holds; ArgumentError for a map where W is transformed.
 /// Cost: 2·N²·C flops per sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
 /// the tile; scratch of 8·N vectors per thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
