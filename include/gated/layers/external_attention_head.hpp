@@ -79,10 +79,10 @@ struct ExternalAttentionHead : SequenceLayer<ExternalAttentionHead<T>, T> {
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto attended = run(attention, x);
-    const auto normed = run(norm, attended, {}, run.over(attended));
-    const auto sum = add(run, x, normed, nullptr, run.over(normed));
-    return activate(run, sum, Activation::relu, to);
+    const auto attended = run(attention, x);                          // N × C
+    const auto normed = run(norm, attended, {}, run.over(attended));  // N × C
+    const auto sum = add(run, x, normed, nullptr, run.over(normed));  // N × C
+    return activate(run, sum, Activation::relu, to);                  // N × C
   }
 };
 

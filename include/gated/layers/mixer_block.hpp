@@ -191,7 +191,7 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
       if constexpr (std::is_same_v<OptionsOf<Mixer, Run>, Fused<Run>>) {
         if constexpr (!Run::records) {
           if (run.observed()) {  // an observer sees what the mixer gives before the residual joins it: the same bits, unfused
-            auto y = run(mixer, z);
+            auto y = run(mixer, z);  // rows × C
             y = fused.factors() == nullptr ? y : gated::scale(run, y, per_channel<T>(fused.factors()));
             return add(run, x, y, nullptr, place);
           }
@@ -201,7 +201,7 @@ struct MixerBlock : SequenceLayer<MixerBlock<TokenMixer, ChannelMixer>, typename
         static_assert(
             std::is_same_v<OptionsOf<Mixer, Run>, NoOptions> || requires(OptionsOf<Mixer, Run> o) { o.residual; },
             "a mixer takes Fused<Run>, a residual or nothing besides x");
-        auto y = run(mixer, z);
+        auto y = run(mixer, z);  // rows × C
         if constexpr (Run::records) {
           y = run.drops(config.survival) ? run.drop(y, config.survival) : y;
         }

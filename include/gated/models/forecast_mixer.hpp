@@ -88,6 +88,7 @@ struct ForecastMixer {
   auto apply(Run& run, const RowsOf<Run>& forecast, const Options<Run>& options, const PlaceOf<Run>& to) const {
     const Index p = static_cast<Index>(predicted.size()), q = p + static_cast<Index>(known.size()), c = config.context;
     const Index items = run.count(forecast) / p;
+    // (items · q) × (c + F + c)
     const auto all = surround_forecast(run, forecast, options.x, options.future,
                                        {.series = series,
                                         .predicted = predicted,
@@ -95,17 +96,18 @@ struct ForecastMixer {
                                         .horizon = times,
                                         .context = c,
                                         .past_end = config.past ? run.width(options.x) - config.past_offset : 0});
-    auto windows = cut_windows(run, all, {.length = 2 * c + 1, .count = times, .together = q});  // q rows for each time
+    // (items · F · q) × (2c + 1), q rows for each time
+    auto windows = cut_windows(run, all, {.length = 2 * c + 1, .count = times, .together = q});
     if (embedding) {
       auto each_time = run.with(Sequences::uniform(items * times, q));
-      const auto h = run(*embedding, windows);
+      const auto h = run(*embedding, windows);  // (items · F · q) × 2(2c + 1)
       windows = each_time(*mixer, h, {}, run.over(h));
     }
-    auto seen = reread(run, windows, q * run.width(windows));  // a row for each time
+    auto seen = reread(run, windows, q * run.width(windows));  // (items · F) × (q · width), a row for each time
     if (gate) {
       seen = softmax_gate(run, seen, run(*gate, seen), GateAxis::channels);
     }
-    return add(run, forecast, transpose_items(run, run(proj, seen), times), nullptr, to);
+    return add(run, forecast, transpose_items(run, run(proj, seen), times), nullptr, to);  // (items · p) × F
   }
 
  private:

@@ -245,11 +245,11 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
   template <class Run>
   auto apply_features(Run& run, const RowsOf<Run>& images, const PlaceOf<Run>& to) const {
     const Index channels = trunk.out();
-    const auto place = run.reserve(to, run.count(images) * tokens_per_image(), channels);  // B·N × C
-    auto x = run(patch_embedding, images, {}, class_token.size() > 0 ? PlaceOf<Run>() : place);
+    const auto place = run.reserve(to, run.count(images) * tokens_per_image(), channels);        // B·N × C
+    auto x = run(patch_embedding, images, {}, class_token.size() > 0 ? PlaceOf<Run>() : place);  // B·patches × C
     if (class_token.size() > 0) {
       auto patches_run = run.with(Sequences::uniform(run.count(images), patch_embedding.grid().area()));
-      x = prepend(patches_run, class_token, x, place);
+      x = prepend(patches_run, class_token, x, place);  // B·N × C
     }
     if (stem_norm) {
       x = run(*stem_norm, x, {}, run.over(x));

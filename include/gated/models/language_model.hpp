@@ -215,9 +215,9 @@ struct LanguageModel {
   auto apply(Run& run, Tokens tokens, const Options<Run>& options, const PlaceOf<Run>& to) const {
     auto x = hidden_states(run, tokens, options);  // N × C
     if constexpr (Run::streams) {
-      x = run.last_rows(x, std::min(options.outputs, run.count(x)));
+      x = run.last_rows(x, std::min(options.outputs, run.count(x)));  // outputs × C
     } else if (!options.rows.empty()) {
-      x = select_rows(run, x, options.rows);
+      x = select_rows(run, x, options.rows);  // as many rows as asked for
     }
     return head ? run(*head, x, {.embedding = &embedding.weight}, to) : x;  // N × V
   }
@@ -225,9 +225,9 @@ struct LanguageModel {
   /// The body of pooled(), for a training: sequences × classes, or × C.
   template <class Run>
   auto apply_pooled(Run& run, Tokens tokens, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    const auto first = first_tokens(run, hidden_states(run, tokens, options));
+    const auto first = first_tokens(run, hidden_states(run, tokens, options));  // sequences × C
     const auto vectors = run(*pooler, first, {.activation = Activation::tanh}, classifier ? PlaceOf<Run>() : to);
-    return classifier ? run(*classifier, vectors, {}, to) : vectors;
+    return classifier ? run(*classifier, vectors, {}, to) : vectors;  // sequences × classes, or × C
   }
 
  private:

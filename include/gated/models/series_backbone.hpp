@@ -46,8 +46,8 @@ struct ResolutionPrefix {
 
   template <class Run>
   auto apply(Run& run, Tokens tokens, const PlaceOf<Run>& to) const {
-    const auto hidden = run(proj_in, run(embedding, tokens), {.activation = Activation::gelu});
-    return run(proj_out, hidden, {}, to);
+    const auto hidden = run(proj_in, run(embedding, tokens), {.activation = Activation::gelu});  // items × (P + d) / 2
+    return run(proj_out, hidden, {}, to);                                                        // items × d
   }
 };
 
@@ -140,9 +140,9 @@ struct SeriesBackbone {
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& patches, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    auto h = run(patch_embedding, patches);
+    auto h = run(patch_embedding, patches);  // (series · n) × d
     if (prefix) {
-      h = prepend_to_series(run, run(*prefix, options.resolution), h, tokens - 1);
+      h = prepend_to_series(run, run(*prefix, options.resolution), h, tokens - 1);  // (series · tokens) × d
     }
     auto series = run.with(Sequences::uniform(run.count(h) / tokens, tokens));
     if (position) {

@@ -150,16 +150,17 @@ struct TinyTimeMixer {
                                      {.first = config.context - config.patch - config.stride * (n - 1),
                                       .length = config.patch,
                                       .stride = config.stride,
-                                      .count = n});
-    auto h = run(backbone, patches, {.resolution = options.resolution});
+                                      .count = n});                       // (series · n) × P
+    auto h = run(backbone, patches, {.resolution = options.resolution});  // (series · tokens) × d
     if (decoder) {
-      h = run(*decoder, h, {.patches = patches});
+      h = run(*decoder, h, {.patches = patches});  // (series · tokens) × width
     }
+    // series × (tokens · width)
     const auto seen = run.dropout(reread(run, h, config.tokens() * config.width()), config.head_dropout);
-    auto y = run(head, seen);
+    auto y = run(head, seen);  // series × F
     auto location = scaled.location, scale = scaled.scale;
     if (!chosen.empty()) {
-      y = choose_series(run, y, config.series, chosen, out());
+      y = choose_series(run, y, config.series, chosen, out());  // (items · chosen) × the numbers given
       location = choose_series(run, location, config.series, chosen, 1);
       scale = choose_series(run, scale, config.series, chosen, 1);
     } else if (out() != config.horizon) {
