@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cmath>
-
 #include "gated/core/count.hpp"
 #include "gated/core/layer.hpp"
 #include "gated/ops/batch_norm.hpp"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
 #include "gated/core/count.hpp"
 #include "gated/core/layer.hpp"
 #include "gated/core/settings.hpp"

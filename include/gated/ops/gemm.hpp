@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 
 #include "gated/ops/gemm_slabs.hpp"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <string_view>
 #include <vector>
 
 #include "gated/core/error.hpp"
