@@ -1,5 +1,5 @@
-# find_package(gated) gives gated::gated, and each of gated::io, gated::openmp and gated::native that can be had. With COMPONENTS it
-# is not found unless those can be had.
+# find_package(gated) gives gated::gated, and each of gated::io, gated::openmp, gated::native and gated::compiled that can be
+# had. With COMPONENTS it is not found unless those can be had.
 
 cmake_minimum_required(VERSION 3.21)  # and its policies, whatever the project around us says
 include("${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake")
