@@ -25,7 +25,7 @@ inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series
           .forecast_mixing = {.enabled = !known.empty()}};
 }
 
-/// What training makes small: as the options say, otherwise as the model's `config.json` does.
+/// The training loss: as the options say, otherwise as the model's `config.json` does.
 inline gated::RegressionLossConfig loss_of(const Options& options) {
   gated::RegressionLossConfig loss;
   if (std::filesystem::is_directory(options.model)) {
