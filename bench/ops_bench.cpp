@@ -152,7 +152,7 @@ void scale_norm(benchmark::State& state) {
 
 /// In place, again and again: the numbers tend to equal shares, which take as long as any.
 void softmax(benchmark::State& state, bool causal) {
-  by_rows(state, [causal](const auto&, auto& y, auto& workspace) { gated::softmax<float>(y, causal, workspace); });
+  by_rows(state, [causal](const auto&, auto& y, auto& workspace) { gated::softmax<float>(y, workspace, {.causal = causal}); });
 }
 
 void on_token_matrices(benchmark::internal::Benchmark* b) {

@@ -18,7 +18,7 @@ using gated::Index, gated::Matrix, gated::Workspace;
 /// The class with the largest logit of each image, and its probability.
 std::vector<digits::Prediction> predict(const Matrix<float>& logits, Workspace<float>& workspace) {
   Matrix<float> probabilities = logits;
-  gated::softmax<float>(probabilities, false, workspace);
+  gated::softmax<float>(probabilities, workspace);
   std::vector<digits::Prediction> predictions;
   for (Index i = 0; i < logits.rows(); ++i) {
     Index label = 0;

@@ -140,7 +140,7 @@ void show(const photos::Options& options, const Model& model) {
     const gated::Image picture = gated::read_image(path);
     prepare(picture, input);
     Matrix<float> probabilities = model.forward(input, workspace);
-    gated::softmax<float>(probabilities, false, workspace);
+    gated::softmax<float>(probabilities, workspace);
     std::printf("\n%s: %td x %td pixels\n", path.filename().string().c_str(), picture.width, picture.height);
     print_top(probabilities, options.top, labels);
   }

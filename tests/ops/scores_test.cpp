@@ -305,7 +305,7 @@ TYPED_TEST(ScoresOf, MaskedSoftmaxIgnoresWhatHiddenColumnsHold) {
   const std::vector<TypeParam> keys{1, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1};
   Workspace<TypeParam> workspace;
   const auto of = [&](Matrix<TypeParam> x) {
-    softmax<TypeParam>(x, false, workspace, 0, keys.data());
+    softmax<TypeParam>(x, workspace, {.visible_columns = keys.data()});
     return x;
   };
   Matrix<TypeParam> x = random_matrix<TypeParam>(3, 11, 7);

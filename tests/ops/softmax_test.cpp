@@ -20,7 +20,7 @@ class SoftmaxOf : public ::testing::Test {
   Workspace<T> workspace;
 
   Matrix<T> of(Matrix<T> x, bool causal = false) {
-    softmax<T>(x, causal, workspace);
+    softmax<T>(x, workspace, {.causal = causal});
     return x;
   }
 
@@ -130,7 +130,7 @@ TYPED_TEST(SoftmaxOf, KeepsNaNInItsRow) {
 TYPED_TEST(SoftmaxOf, TouchesNothingAroundABlock) {
   Matrix<TypeParam> x = random_matrix<TypeParam>(8, 20, 6);
   const Matrix<TypeParam> before = x, expected = this->of(x.block(2, 3, 5, 13), true);
-  softmax<TypeParam>(x.block(2, 3, 5, 13), true, this->workspace);
+  softmax<TypeParam>(x.block(2, 3, 5, 13), this->workspace, {.causal = true});
   EXPECT_TRUE(same_bits(x.block(2, 3, 5, 13), expected));
   x.block(2, 3, 5, 13) = before.block(2, 3, 5, 13);
   EXPECT_TRUE(same_bits(x, before));
@@ -144,7 +144,7 @@ TYPED_TEST(SoftmaxOf, GivesARowTheSameBitsWhereverItStands) {
   for (const int threads : {2, 3}) {
     Workspace<TypeParam> several(Threads{threads});
     Matrix<TypeParam> y = x;
-    softmax<TypeParam>(y, false, several);
+    softmax<TypeParam>(y, several);
     EXPECT_TRUE(same_bits(y, whole)) << threads << " threads";
   }
 }

@@ -7,7 +7,7 @@
                                             Index);                                                                           \
   GATED_HELD void matmul<T>(const Operand<T>&, const Operand<T>&, View<T>, Workspace<T>&, const Epilogue<T>&);                \
   GATED_HELD void normalise<T>(const ConstView<T>&, const NormParameters<T>&, View<T>, const Workspace<T>&, RowMoments<T>*);  \
-  GATED_HELD void softmax<T>(View<T>, bool, const Workspace<T>&, Index, const T*);                                            \
+  GATED_HELD void softmax<T>(View<T>, const Workspace<T>&, const SoftmaxOptions<T>&);                                         \
   GATED_HELD void attend<T>(const ConstView<T>&, const ConstView<T>&, const ConstView<T>&, Index, const Scoring<T>&, View<T>, \
                             Workspace<T>&, const Epilogue<T>&, const WeightsWatcher<T>&);
 

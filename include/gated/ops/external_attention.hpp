@@ -28,7 +28,7 @@ template <class T>
 void weigh(const ExternalMemory<T>& memory, const Rows<const T>& u, const T* visible, View<T> weights, T* factors,
            Workspace<T>& workspace) {
   matmul(*memory.key, transposed(u), weights, workspace, {.row_bias = memory.key_bias->data()});
-  softmax<T>(weights, false, workspace, 0, visible);
+  softmax<T>(weights, workspace, {.visible_columns = visible});
   std::fill(factors, factors + u.count, T{0});
   add_column_sums<T>(weights, factors, workspace);
   std::transform(factors, factors + u.count, factors, [](T sum) { return T{1} / (static_cast<T>(eps) + sum); });

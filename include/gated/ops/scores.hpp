@@ -40,7 +40,7 @@ void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   if (activation) {
     return;
   }
-  softmax<T>(weights, scoring.causal, workspace, first, scoring.keys);
+  softmax<T>(weights, workspace, {.causal = scoring.causal, .first = first, .visible_columns = scoring.keys});
   if (scoring.weight_scale != T{1}) {
     assign<T>(weights, workspace, reader<T>(weights) * number(scoring.weight_scale));
   }

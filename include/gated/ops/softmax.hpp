@@ -7,17 +7,25 @@
 
 namespace gated {
 
+/// What a row of a softmax sees.
+template <class T>
+struct SoftmaxOptions {
+  bool causal = false;                 ///< row i sees the columns j ≤ first + i only
+  Index first = 0;                     ///< the position of row 0, for scores that are part of a larger matrix
+  const T* visible_columns = nullptr;  ///< a 0 or 1 per column: 0 for one that no row sees
+};
+
 /// y_ij = exp(x_ij - m_i) / Σ_j' exp(x_ij' - m_i) with m_i = max_j x_ij, row by row, in place.
 ///
-/// With `causal`, row i sees the columns j ≤ first + i only and the others become 0, without being read; `first` is the
-/// position of row 0, for scores that are part of a larger matrix. `keys` (a 0 or 1 per column, or nullptr) takes columns away
-/// likewise; a row that sees no column becomes 0.
+/// What a row does not see becomes 0, without being read, and so does a row that sees nothing. For scores of attention:
+/// softmax<T>(scores, workspace, {.causal = true, .first = first}).
 /// Shapes: x is M × N.
 /// Cost: three passes over a row in cache.
 template <class T>
-void softmax(View<T> x, bool causal, const Workspace<T>& workspace, Index first = 0, const T* keys = nullptr) {
+void softmax(View<T> x, const Workspace<T>& workspace, const SoftmaxOptions<T>& options = {}) {
   for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {
-    GATED_KERNEL(softmax_rows<T>(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), first + row, causal, keys));
+    GATED_KERNEL(softmax_rows<T>(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), options.first + row,
+                                 options.causal, options.visible_columns));
   });
 }
 

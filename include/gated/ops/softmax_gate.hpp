@@ -21,7 +21,7 @@ namespace detail {
 template <class T>
 void softmax_along(GateAxis axis, const Sequences& sequences, View<T> z, const Workspace<T>& workspace) {
   if (axis == GateAxis::channels) {
-    return softmax<T>(z, false, workspace);
+    return softmax<T>(z, workspace);
   }
   parallel_for(z.rows() < 4 * rows_per_task ? Threads{1} : workspace.threads(), sequences.count(), [&](Index b, Index) {
     GATED_KERNEL(

@@ -102,7 +102,7 @@ void attend(const SynthesizedScores<T>& of, Index head, Index first, const Rows<
     MatrixMap<T> weights = workspace.matrix(rows, seen);
     all_scores<T>(of, head, first + done, h.block(done, 0, rows, h.columns), q.block(done, 0, rows, q.columns),
                   k.block(0, 0, seen, k.columns), {}, weights, workspace);
-    softmax<T>(weights, of.causal, workspace, first + done);
+    softmax<T>(weights, workspace, {.causal = of.causal, .first = first + done});
     if (watch) {
       watch(0, weights);
     }
@@ -180,7 +180,7 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
     MatrixMap<T> weights = workspace.matrix(rows, seen), slope = workspace.matrix(rows, seen);
     MatrixMap<T> own = workspace.matrix(q ? rows : 0, seen);
     all_scores<T>(of, head, first, part(h), part(q), before(k), q ? Rows<T>(own) : Rows<T>(), weights, workspace);
-    softmax<T>(weights, of.causal, workspace, first);
+    softmax<T>(weights, workspace, {.causal = of.causal, .first = first});
     const Rows<T> dv = before(to.v);
     matmul(part(dy), transposed(before(v)), slope, workspace);
     scores_backward<T>(first, Scoring<T>{.kernel = ScoreKernel::softmax}, weights, slope, workspace);
