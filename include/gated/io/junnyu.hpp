@@ -77,7 +77,7 @@ inline NameMap junnyu_flash_names() {
              {"position.scale", "embeddings.scale"},
              {"head.norm", "cls.predictions.LayerNorm"},
              {"head.bias", "cls.predictions.decoder.bias"}});
-  detail::add_lucidrains_flash(names, "trunk.blocks.*.", "encoder.layers.*.", true);
+  detail::add_lucidrains_flash(names, "trunk.blocks.*.", "encoder.layers.*.", detail::OffsetScaleNames::weight_and_bias);
   return names;
 }
 

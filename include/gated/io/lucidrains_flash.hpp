@@ -19,12 +19,20 @@ inline void add_lucidrains_attention(NameMap& names, const std::string& ours, co
              {"relative_bias", "rel_pos_bias.relative_attention_bias", ShapeForm::append_one}});
 }
 
-/// The rules for a FLASH layer, whose offset-scale JunnYu's port calls `weight` and `bias`.
-inline void add_lucidrains_flash(NameMap& names, const std::string& ours, const std::string& theirs, bool junnyu = false) {
+/// How the parameters of an offset-scale are called.
+enum class OffsetScaleNames {
+  gamma_and_beta,  ///< by lucidrains
+  weight_and_bias  ///< by JunnYu's port
+};
+
+/// The rules for a FLASH layer.
+inline void add_lucidrains_flash(NameMap& names, const std::string& ours, const std::string& theirs,
+                                 OffsetScaleNames form = OffsetScaleNames::gamma_and_beta) {
+  const bool gamma = form == OffsetScaleNames::gamma_and_beta;
   add_lucidrains_attention(names, ours, theirs);
   names.add(ours, theirs,
-            {{"offset_scale.weight", junnyu ? "qk_offset_scale.weight" : "qk_offset_scale.gamma"},
-             {"offset_scale.bias", junnyu ? "qk_offset_scale.bias" : "qk_offset_scale.beta"},
+            {{"offset_scale.weight", gamma ? "qk_offset_scale.gamma" : "qk_offset_scale.weight"},
+             {"offset_scale.bias", gamma ? "qk_offset_scale.beta" : "qk_offset_scale.bias"},
              {.ours = "rotary.frequencies", .theirs = "rotary_pos_emb.freqs", .shared = true},
              {"proj_out", "to_out"}});
 }
