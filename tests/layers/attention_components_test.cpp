@@ -135,11 +135,11 @@ TEST(T5Bucket, IsTheOriginalsForEveryTable) {
   for (const bool causal : {false, true}) {
     for (const auto& [buckets, distance] : {std::pair<Index, Index>{16, 64}, {32, 128}, {32, 256}}) {
       const std::string name = text("t5.bucket.", causal ? "causal" : "noncausal", ".b", buckets, ".d", distance);
+      const T5Buckets form{.causal = causal, .buckets = buckets, .max_distance = distance};
       const auto expected = integers(name);
       ASSERT_EQ(expected.size(), offsets.size());
       for (std::size_t i = 0; i < offsets.size(); ++i) {
-        ASSERT_EQ(t5_bucket(-static_cast<Index>(offsets[i]), causal, buckets, distance), expected[i])
-            << name << " at offset " << offsets[i];
+        ASSERT_EQ(t5_bucket(-static_cast<Index>(offsets[i]), form), expected[i]) << name << " at offset " << offsets[i];
       }
     }
   }

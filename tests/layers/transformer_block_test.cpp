@@ -113,7 +113,7 @@ double literal_bias(const SelfAttention<T>& attention, Index head, Index i, Inde
   const auto& table = attention.relative_bias.weight;
   switch (c.relative_bias) {
     case RelativeBiasForm::t5:
-      return static_cast<double>(table[head * 32 + t5_bucket(i - j, c.causal)]);
+      return static_cast<double>(table[head * 32 + t5_bucket(i - j, {.causal = c.causal})]);
     case RelativeBiasForm::toeplitz:
       return static_cast<double>(table[head * (2 * c.max_length - 1) + c.max_length - 1 + j - i]);
     case RelativeBiasForm::none:

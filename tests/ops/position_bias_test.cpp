@@ -16,36 +16,36 @@ TEST(T5Bucket, BeginsEachBucketAtItsPublishedDistance) {
   const std::vector<Index> causal{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};  // 16 … 31
   for (std::size_t i = 0; i < two_sided.size(); ++i) {
     const auto bucket = static_cast<Index>(8 + i);
-    EXPECT_EQ(t5_bucket(two_sided[i], false), bucket);
-    EXPECT_EQ(t5_bucket(two_sided[i] - 1, false), bucket - 1);
-    EXPECT_EQ(t5_bucket(-two_sided[i], false), 16 + bucket) << "keys after the query";
-    EXPECT_EQ(t5_bucket(-two_sided[i] + 1, false), 16 + bucket - 1);
+    EXPECT_EQ(t5_bucket(two_sided[i], {.causal = false}), bucket);
+    EXPECT_EQ(t5_bucket(two_sided[i] - 1, {.causal = false}), bucket - 1);
+    EXPECT_EQ(t5_bucket(-two_sided[i], {.causal = false}), 16 + bucket) << "keys after the query";
+    EXPECT_EQ(t5_bucket(-two_sided[i] + 1, {.causal = false}), 16 + bucket - 1);
   }
   for (std::size_t i = 0; i < causal.size(); ++i) {
     const auto bucket = static_cast<Index>(16 + i);
-    EXPECT_EQ(t5_bucket(causal[i], true), bucket);
-    EXPECT_EQ(t5_bucket(causal[i] - 1, true), bucket - 1);
+    EXPECT_EQ(t5_bucket(causal[i], {.causal = true}), bucket);
+    EXPECT_EQ(t5_bucket(causal[i] - 1, {.causal = true}), bucket - 1);
   }
 }
 
 TEST(T5Bucket, HoldsOneDistanceInEachOfTheFirstHalf) {
   for (Index m = 0; m < 16; ++m) {
-    EXPECT_EQ(t5_bucket(m, true), m);
-    EXPECT_EQ(t5_bucket(m % 8, false), m % 8);
+    EXPECT_EQ(t5_bucket(m, {.causal = true}), m);
+    EXPECT_EQ(t5_bucket(m % 8, {.causal = false}), m % 8);
   }
 }
 
 TEST(T5Bucket, PutsEveryFutureKeyWithDistanceZeroWhenCausal) {
   for (const Index m : {-1, -7, -128, -100000}) {
-    EXPECT_EQ(t5_bucket(m, true), 0);
+    EXPECT_EQ(t5_bucket(m, {.causal = true}), 0);
   }
 }
 
 TEST(T5Bucket, EndsInTheLastBucketHoweverFar) {
   for (const Index m : {128, 129, 5000, 1000000000}) {
-    EXPECT_EQ(t5_bucket(m, true), 31);
-    EXPECT_EQ(t5_bucket(m, false), 15);
-    EXPECT_EQ(t5_bucket(-m, false), 31);
+    EXPECT_EQ(t5_bucket(m, {.causal = true}), 31);
+    EXPECT_EQ(t5_bucket(m, {.causal = false}), 15);
+    EXPECT_EQ(t5_bucket(-m, {.causal = false}), 31);
   }
 }
 
@@ -54,10 +54,11 @@ TEST(T5Bias, LooksUpTheBucketOfEachOffsetAndScales) {
   const Index n = 150;
   for (const bool causal : {false, true}) {
     std::vector<double> relative(2 * n - 1);
-    t5_bias<double>(table.data(), table.size(), 2.5, causal, 128, n, relative.data());
+    t5_bias<double>(table.data(), {.causal = causal, .buckets = table.size()}, 2.5, n, relative.data());
     for (Index i = 0; i < n; ++i) {
       for (Index j = 0; j < n; ++j) {
-        ASSERT_EQ(relative[static_cast<std::size_t>(n - 1 + j - i)], table[t5_bucket(i - j, causal)] * 2.5) << i << ", " << j;
+        ASSERT_EQ(relative[static_cast<std::size_t>(n - 1 + j - i)], table[t5_bucket(i - j, {.causal = causal})] * 2.5)
+            << i << ", " << j;
       }
     }
   }
@@ -69,9 +70,10 @@ TEST(T5Bias, GoesBackToTheBucketsThatItCameFrom) {
     for (const Index buckets : {4, 32}) {
       const Vector<double> slope = test::random_vector<double>(2 * n - 1, 2);
       Vector<double> gradient = Vector<double>::Constant(buckets, 5), expected = gradient;
-      t5_bias_backward<double>(buckets, 2.5, causal, 128, n, slope.data(), gradient.data());
+      const T5Buckets form{.causal = causal, .buckets = buckets};
+      t5_bias_backward<double>(form, 2.5, n, slope.data(), gradient.data());
       for (Index offset = 1 - n; offset < n; ++offset) {
-        expected[t5_bucket(-offset, causal, buckets)] += 2.5 * slope[n - 1 + offset];
+        expected[t5_bucket(-offset, form)] += 2.5 * slope[n - 1 + offset];
       }
       EXPECT_LE((gradient - expected).cwiseAbs().maxCoeff(), 1e-12);
     }

@@ -80,10 +80,11 @@ Matrix<T> preshifted(const CaseFile& file, const std::string& name) {
 template <class T>
 Matrix<T> buckets(const CaseFile& file, const std::string& name) {
   auto y = file.matrix<T>("t5.relative_position_k_minus_q", 0);
+  const gated::T5Buckets form{.causal = is_causal(name),
+                              .buckets = static_cast<Index>(number_after(name, ".b")),
+                              .max_distance = static_cast<Index>(number_after(name, ".d"))};
   for (Index i = 0; i < y.size(); ++i) {
-    y(0, i) = static_cast<T>(gated::t5_bucket(-static_cast<Index>(y(0, i)), is_causal(name),
-                                              static_cast<Index>(number_after(name, ".b")),
-                                              static_cast<Index>(number_after(name, ".d"))));
+    y(0, i) = static_cast<T>(gated::t5_bucket(-static_cast<Index>(y(0, i)), form));
   }
   return y;
 }

@@ -90,7 +90,7 @@ struct RelativeBias {
     const Index step = stride(length, room);
     T* const relative = memory.take(heads * step);
     for (Index head = 0; head < heads; ++head) {
-      t5_bias<T>(weight.data() + head * buckets, buckets, scale, causal, max_distance, length, relative + head * step);
+      t5_bias<T>(weight.data() + head * buckets, t5_buckets(), scale, length, relative + head * step);
     }
     return relative + length - 1;
   }
@@ -129,7 +129,7 @@ struct RelativeBias {
       std::fill_n(sums, heads * terms.stride, T{0});
       run.push([this, length, step = terms.stride, to, sums](auto&) {
         for (Index head = 0; head < heads; ++head) {
-          t5_bias_backward<T>(buckets, scale, causal, max_distance, length, sums + head * step, to + head * buckets);
+          t5_bias_backward<T>(t5_buckets(), scale, length, sums + head * step, to + head * buckets);
         }
       });
       terms.gradient = sums + length - 1;
@@ -140,6 +140,7 @@ struct RelativeBias {
  private:
   /// Of a head.
   Index numbers() const { return weight.size() / heads; }
+  T5Buckets t5_buckets() const { return {.causal = causal, .buckets = buckets, .max_distance = max_distance}; }
 };
 
 }  // namespace gated

@@ -15,13 +15,20 @@
 
 namespace gated {
 
+/// How distances share the numbers of T5's bias.
+struct T5Buckets {
+  bool causal = false;       ///< keys after the query have no buckets of their own
+  Index buckets = 32;        ///< numbers in the table
+  Index max_distance = 128;  ///< from which on all share the last one
+};
+
 /// The bucket of T5 (Raffel et al., arXiv:1910.10683) for a query at i and a key at j, with m = i - j.
 ///
 /// Half of the buckets hold one distance each; the other half grow logarithmically up to `max_distance`. Causal: future keys
 /// share bucket 0 with distance 0. Otherwise keys after the query have the upper half of the table to themselves.
-inline Index t5_bucket(Index m, bool causal, Index buckets = 32, Index max_distance = 128) {
-  Index offset = 0;
-  if (causal) {
+inline Index t5_bucket(Index m, const T5Buckets& form) {
+  Index buckets = form.buckets, offset = 0;
+  if (form.causal) {
     m = std::max<Index>(m, 0);
   } else {
     buckets /= 2;
@@ -33,25 +40,25 @@ inline Index t5_bucket(Index m, bool causal, Index buckets = 32, Index max_dista
     return offset + m;
   }
   const double growth = std::log(static_cast<double>(m) / static_cast<double>(exact)) /
-                        std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
+                        std::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
   // Where the quotient is a whole number, rounding must not decide: the originals, in float32, arrive at it or above.
   const double beyond = std::floor(growth * static_cast<double>(buckets - exact) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }
 
-/// relative[n-1 + (j-i)] = table[t5_bucket(i - j)] · scale, with a table of `buckets` numbers.
+/// relative[n-1 + (j-i)] = table[t5_bucket(i - j)] · scale, with a table of `form.buckets` numbers.
 template <class T>
-void t5_bias(const T* table, Index buckets, T scale, bool causal, Index max_distance, Index n, T* relative) {
+void t5_bias(const T* table, const T5Buckets& form, T scale, Index n, T* relative) {
   for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
-    relative[n - 1 + offset] = table[t5_bucket(-offset, causal, buckets, max_distance)] * scale;
+    relative[n - 1 + offset] = table[t5_bucket(-offset, form)] * scale;
   }
 }
 
-/// The backward pass: adds to the gradient of the table, of `buckets` numbers, that of the bias by offset.
+/// The backward pass: adds to the gradient of the table, of `form.buckets` numbers, that of the bias by offset.
 template <class T>
-void t5_bias_backward(Index buckets, T scale, bool causal, Index max_distance, Index n, const T* relative, T* table) {
+void t5_bias_backward(const T5Buckets& form, T scale, Index n, const T* relative, T* table) {
   for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
-    table[t5_bucket(-offset, causal, buckets, max_distance)] += relative[n - 1 + offset] * scale;
+    table[t5_bucket(-offset, form)] += relative[n - 1 + offset] * scale;
   }
 }
 
