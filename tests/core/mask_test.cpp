@@ -22,29 +22,30 @@ TEST(Mask, CountsTheTokensThatCount) {
 
 TEST(Mask, MayBeEmptyOrLeaveEachSequenceATokenOrMore) {
   const auto sequences = Sequences::of_lengths({2, 0, 3});
-  for (const bool by_softmax : {false, true}) {
-    EXPECT_NO_THROW(expect_mask("f", {}, sequences, by_softmax));
-    EXPECT_NO_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, sequences, by_softmax));
-    EXPECT_NO_THROW(expect_mask("f", Entries{0, 1, 0, 0, 1}, sequences, by_softmax));
-    EXPECT_NO_THROW(expect_mask("f", {}, Sequences::uniform(0, 3), by_softmax));
+  for (const bool softmax : {false, true}) {
+    EXPECT_NO_THROW(expect_mask("f", {}, sequences, {.softmax = softmax}));
+    EXPECT_NO_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, sequences, {.softmax = softmax}));
+    EXPECT_NO_THROW(expect_mask("f", Entries{0, 1, 0, 0, 1}, sequences, {.softmax = softmax}));
+    EXPECT_NO_THROW(expect_mask("f", {}, Sequences::uniform(0, 3), {.softmax = softmax}));
   }
 }
 
 TEST(Mask, OfAnotherLengthIsRefused) {
-  for (const bool by_softmax : {false, true}) {
-    EXPECT_EQ(message_of<ShapeError>([&] {
-                expect_mask({"GatedAttentionUnit", "forward"}, Entries{1, 1, 1}, Sequences::of_lengths({2, 2}), by_softmax);
-              }),
-              "GatedAttentionUnit::forward: the mask has 3 entries, expected 4, one per token.");
-    EXPECT_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, Sequences::single(4), by_softmax), ShapeError);
+  for (const bool softmax : {false, true}) {
+    EXPECT_EQ(
+        message_of<ShapeError>([&] {
+          expect_mask({"GatedAttentionUnit", "forward"}, Entries{1, 1, 1}, Sequences::of_lengths({2, 2}), {.softmax = softmax});
+        }),
+        "GatedAttentionUnit::forward: the mask has 3 entries, expected 4, one per token.");
+    EXPECT_THROW(expect_mask("f", Entries{1, 1, 1, 1, 1}, Sequences::single(4), {.softmax = softmax}), ShapeError);
   }
 }
 
 TEST(Mask, MayHideAWholeSequenceExceptFromASoftmax) {
   const Entries mask{1, 0, 0, 0, 1};
   const auto sequences = Sequences::of_lengths({2, 2, 1});
-  EXPECT_NO_THROW(expect_mask("f", mask, sequences, false));
-  EXPECT_EQ(message_of<ShapeError>([&] { expect_mask("f", mask, sequences, true); }),
+  EXPECT_NO_THROW(expect_mask("f", mask, sequences));
+  EXPECT_EQ(message_of<ShapeError>([&] { expect_mask("f", mask, sequences, {.softmax = true}); }),
             "f: the mask leaves no token of sequence 1 for the softmax to attend to. Leave the sequence out of the batch.");
 }
 

@@ -94,7 +94,7 @@ struct Totals : SequenceLayer<Totals, double> {
   static constexpr auto fields() { return std::tuple{}; }
   Index in() const { return channels; }
   Index out() const { return channels; }
-  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences, false); }
+  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences); }
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {

@@ -54,7 +54,7 @@ struct Beside : SequenceLayer<Beside<T>, T> {
   Index in() const { return out() + attention.config.keys() + attention.config.values(); }
   Index out() const { return attention.config.channels; }
   void check(Where where, const Sequences& sequences, Mask mask) const {
-    expect_mask(where, mask, sequences, literal::is_softmax(attention.config.kernel));
+    expect_mask(where, mask, sequences, {.softmax = literal::is_softmax(attention.config.kernel)});
   }
   void start(Index) const = delete;  // it does not stream
 

@@ -28,15 +28,19 @@ inline Index unmasked(Mask mask, Index offset, Index length) {
   return static_cast<Index>(part.size()) - static_cast<Index>(std::count(part.begin(), part.end(), std::uint8_t{0}));
 }
 
-/// Raises ShapeError unless `mask` is empty or holds an entry per token. A softmax is not defined over nothing: with
-/// `by_softmax` each sequence must have a token that counts.
-inline void expect_mask(Where where, Mask mask, const Sequences& sequences, bool by_softmax) {
+/// What a layer asks of a mask.
+struct MaskDemands {
+  bool softmax = false;  ///< each sequence must have a token that counts: a softmax is not defined over nothing
+};
+
+/// Raises ShapeError unless `mask` is empty, or holds an entry per token and is what the layer asks for.
+inline void expect_mask(Where where, Mask mask, const Sequences& sequences, const MaskDemands& demands = {}) {
   if (mask.empty()) {
     return;
   }
   require<ShapeError>(static_cast<Index>(mask.size()) == sequences.total(), where, ": the mask has ", mask.size(),
                       " entries, expected ", sequences.total(), ", one per token.");
-  for (Index b = 0; by_softmax && b < sequences.count(); ++b) {
+  for (Index b = 0; demands.softmax && b < sequences.count(); ++b) {
     const Index length = sequences.length(b);
     require<ShapeError>(length == 0 || unmasked(mask, sequences.offset(b), length) > 0, where,
                         ": the mask leaves no token of sequence ", b,

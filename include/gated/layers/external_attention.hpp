@@ -96,7 +96,7 @@ struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
   Index in() const { return config.channels; }
   Index out() const { return config.channels; }
   bool is_causal() const { return false; }
-  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences, false); }
+  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences); }
 
   /// The authors' start: weights of N(0, 0.02²), M_v the transpose of M_k, biases of 0.
   void initialize(Random& random) {

@@ -98,7 +98,7 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
   void check(Where where, const Sequences& sequences, Mask mask) const {
     relative_bias.expect_length(where, sequences.longest());
     const bool softmax = config.kernel == ScoreKernel::softmax || config.kernel == ScoreKernel::softmax_plus;
-    expect_mask(where, mask, sequences, softmax);
+    expect_mask(where, mask, sequences, {.softmax = softmax});
   }
   /// Raises ShapeError unless `bias` covers the scores of every sequence.
   static void check_bias(Where where, const ConstView<T>& bias, const Sequences& sequences) {

@@ -120,7 +120,7 @@ struct GatedCrossAttention {
     require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries, but ",
                         others.count(), " of keys. Each attends to its own.");
     const bool softmax = config.kernel == ScoreKernel::softmax || config.kernel == ScoreKernel::softmax_plus;
-    expect_mask(where, mask, others, softmax);
+    expect_mask(where, mask, others, {.softmax = softmax});
   }
 
   template <class Run>

@@ -133,7 +133,7 @@ struct MixedChunkAttention : SequenceLayer<MixedChunkAttention<T>, T> {
   /// True if no output depends on a later token.
   bool is_causal() const { return config.causal; }
 
-  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences, false); }
+  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences); }
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {

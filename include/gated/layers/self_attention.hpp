@@ -129,7 +129,7 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
   bool is_causal() const { return config.causal; }
   void check(Where where, const Sequences& sequences, Mask mask) const {
     relative_bias.expect_length(where, sequences.longest());
-    expect_mask(where, mask, sequences, config.form == AttentionForm::softmax);
+    expect_mask(where, mask, sequences, {.softmax = config.form == AttentionForm::softmax});
   }
 
   template <class Run>
