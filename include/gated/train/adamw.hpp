@@ -93,7 +93,7 @@ inline void check_adamw(const AdamWConfig& config) {
 template <class Model>
 std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model& model) {
   struct Use {
-    bool named = false, first = false, decayed = false;
+    bool named = false, won = false, decayed = false;  // won: it is the first to name some parameter
   };
   std::vector<Use> uses(config.groups.size());
   std::vector<ParameterRule> rules;
@@ -121,7 +121,7 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
           }
           uses[i].named = true;
           if (!std::exchange(taken, true)) {
-            uses[i].first = true;
+            uses[i].won = true;
             uses[i].decayed = uses[i].decayed || decayed;
             rule = {group.learning_rate_factor, decayed ? group.weight_decay.value_or(config.weight_decay) : 0, group.frozen};
           }
@@ -132,7 +132,7 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
     const ParameterGroup& group = config.groups[i];
     require<ArgumentError>(uses[i].named, "AdamW: group \"", group.path,
                            "\" names no parameter that is trained; their paths begin with ", known, ".");
-    require<ArgumentError>(uses[i].first, "AdamW: group \"", group.path,
+    require<ArgumentError>(uses[i].won, "AdamW: group \"", group.path,
                            "\" comes too late: each of its parameters belongs to an earlier group.");
     require<ArgumentError>(uses[i].decayed || group.weight_decay.value_or(0) == 0, "AdamW: group \"", group.path,
                            "\" asks for weight decay, but decayed_roles lists the role of none of its parameters.");
