@@ -51,7 +51,7 @@ struct Beside : SequenceLayer<Beside<T>, T> {
 
   explicit Beside(const Config& config) : attention(config) {}
   static constexpr auto fields() { return std::tuple{field("attention", &Beside::attention)}; }
-  Index in() const { return out() + attention.config.keys() + attention.config.values(); }
+  Index in() const { return out() + attention.config.key_width() + attention.config.value_width(); }
   Index out() const { return attention.config.channels; }
   void check(Where where, const Sequences& sequences, Mask mask) const {
     expect_mask(where, mask, sequences, {.softmax = literal::is_softmax(attention.config.kernel)});
@@ -60,7 +60,7 @@ struct Beside : SequenceLayer<Beside<T>, T> {
 
   template <class Run>
   auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const Index own = out(), keys = attention.config.keys(), values = attention.config.values();
+    const Index own = out(), keys = attention.config.key_width(), values = attention.config.value_width();
     return run(attention, run.columns(x, 0, own),
                {.key = run.columns(x, own, keys),
                 .value = run.columns(x, own + keys, values),

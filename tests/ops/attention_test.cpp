@@ -32,7 +32,7 @@ auto attention(ScoreKernel kernel, bool causal, Index heads) {
         run, inputs,
         [scoring, keys = mask_values<T>(run.mask(), run)](const Sequences& sequences, Index b) {
           Scoring<T> own = scoring;
-          own.keys = keys == nullptr ? nullptr : keys + sequences.offset(b);
+          own.visible_keys = keys == nullptr ? nullptr : keys + sequences.offset(b);
           return own;
         },
         Fused<R>(), to);

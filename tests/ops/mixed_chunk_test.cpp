@@ -49,7 +49,7 @@ struct Sequence {
       for (Index j = 0; j < n; ++j) {
         const Index own = j / c;
         double weight = 0;
-        const bool hidden = m.local.keys != nullptr && keys[static_cast<std::size_t>(j)] == 0;
+        const bool hidden = m.local.visible_keys != nullptr && keys[static_cast<std::size_t>(j)] == 0;
         if (own == h && !hidden && (!m.local.causal || j <= i)) {
           const double score = std::max(dot(local_q.row(i), local_k.row(j)) * static_cast<double>(m.local.scale), 0.0);
           weight += score * score;
@@ -94,7 +94,7 @@ TYPED_TEST(MixedChunkOf, EqualsTheLiteralFormulaForAnyLengthAndChunk) {
       for (ChunkMixing<TypeParam> mixing : this->forms(chunk)) {
         Sequence<TypeParam> sequence(length);
         for (const bool masked : {false, true}) {
-          mixing.local.keys = masked ? sequence.keys.data() : nullptr;
+          mixing.local.visible_keys = masked ? sequence.keys.data() : nullptr;
           const Matrix<TypeParam> y = sequence.run(mixing);
           const double tolerance = sizeof(TypeParam) == 4 ? 2e-4 : 1e-12;
           ASSERT_LE((y.template cast<double>() - sequence.literal(mixing)).cwiseAbs().maxCoeff(), tolerance)

@@ -58,8 +58,8 @@ struct Attention {
       keys.push_back(j % 3 == 1 ? T{0} : T{1});
       queries.push_back(j % 4 == 3 ? T{0} : T{1});
     }
-    scoring.keys = keys.data();
-    scoring.queries = rows ? queries.data() : nullptr;
+    scoring.visible_keys = keys.data();
+    scoring.visible_queries = rows ? queries.data() : nullptr;
   }
 
   Matrix<T> run(int threads, const Epilogue<T>& epilogue = {}, const WeightsWatcher<T>& watch = {}) const {
@@ -76,7 +76,7 @@ struct Attention {
       std::vector<long double> weights(static_cast<std::size_t>(k.rows()), 0);
       for (Index j = 0; j < k.rows(); ++j) {
         const auto at = static_cast<std::size_t>(j);
-        if ((scoring.keys != nullptr && keys[at] == 0) || (scoring.causal && j > first + i)) {
+        if ((scoring.visible_keys != nullptr && keys[at] == 0) || (scoring.causal && j > first + i)) {
           continue;
         }
         long double score = 0, added = 0;
@@ -89,7 +89,7 @@ struct Attention {
         weights[at] = weigh(scoring.kernel, scoring.bias_inside ? (score + added) * scale : score * scale + added);
         sum += weights[at];
       }
-      const bool dropped = scoring.queries != nullptr && queries[static_cast<std::size_t>(first + i)] == 0;
+      const bool dropped = scoring.visible_queries != nullptr && queries[static_cast<std::size_t>(first + i)] == 0;
       for (Index j = 0; j < k.rows(); ++j) {
         long double weight = weights[static_cast<std::size_t>(j)];
         weight = is_softmax(scoring.kernel) && sum > 0 ? weight / sum : weight;

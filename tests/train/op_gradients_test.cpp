@@ -56,8 +56,8 @@ class Attention {
       scoring.relative = values;
       scoring.bias = options_.bias ? bias_.data() : nullptr;
       scoring.bias_stride = bias_.outerStride();
-      scoring.keys = options_.keys ? keys_.data() + offset : nullptr;
-      scoring.queries = options_.queries ? queries_.data() + offset : nullptr;
+      scoring.visible_keys = options_.keys ? keys_.data() + offset : nullptr;
+      scoring.visible_queries = options_.queries ? queries_.data() + offset : nullptr;
       return scoring;
     };
     return attend(run, inputs, scoring_of, Fused<Recording<double>>(), {});

@@ -145,7 +145,7 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
   /// How sequence b is scored.
   Scoring<T> scoring(const Sequences& sequences, Index b, const ScoreTerms& terms) const {
     const Index offset = sequences.offset(b), length = sequences.length(b);
-    const Index keys = terms.mask.empty() ? length : unmasked(terms.mask, offset, length);
+    const Index key_count = terms.mask.empty() ? length : unmasked(terms.mask, offset, length);
     Scoring<T> scoring{.kernel = config.kernel, .bias_inside = config.bias_inside_scale, .causal = config.causal};
     switch (config.score_scale) {
       case ScoreScale::length:
@@ -161,16 +161,16 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
         break;
     }
     if (config.kernel == ScoreKernel::softmax_plus) {
-      scoring.scale *= std::log(static_cast<T>(std::max<Index>(keys, 1))) / std::log(T{512});
+      scoring.scale *= std::log(static_cast<T>(std::max<Index>(key_count, 1))) / std::log(T{512});
     }
     if (config.divide_by_keys) {
-      scoring.weight_scale = T{1} / static_cast<T>(std::max<Index>(keys, 1));
+      scoring.weight_scale = T{1} / static_cast<T>(std::max<Index>(key_count, 1));
     }
     scoring.relative = terms.relative;
     scoring.bias = terms.bias.data;
     scoring.bias_stride = terms.bias.stride;
-    scoring.keys = terms.visible == nullptr ? nullptr : terms.visible + offset;
-    scoring.queries = config.mask_mode == MaskMode::keys_and_queries ? scoring.keys : nullptr;
+    scoring.visible_keys = terms.visible == nullptr ? nullptr : terms.visible + offset;
+    scoring.visible_queries = config.mask_mode == MaskMode::keys_and_queries ? scoring.visible_keys : nullptr;
     return scoring;
   }
 

@@ -26,8 +26,8 @@ struct GatedCrossAttentionConfig {
   ScoreKernel kernel = ScoreKernel::relu2;                 ///< what makes weights of scores
   Residual residual = Residual::scaled;                    ///< how the queries' input joins the output
 
-  Index keys() const { return key_channels > 0 ? key_channels : channels; }
-  Index values() const { return value_channels > 0 ? value_channels : channels; }
+  Index key_width() const { return key_channels > 0 ? key_channels : channels; }
+  Index value_width() const { return value_channels > 0 ? value_channels : channels; }
 
   template <class C = GatedCrossAttentionConfig>
   static constexpr auto fields() {
@@ -73,8 +73,8 @@ struct GatedCrossAttention {
       : config(c),
         norm(c.channels, c.norm_eps, c.norm),
         proj_in(c.channels, c.value + c.query_key, c.bias),
-        proj_key(c.keys(), c.query_key, c.bias),
-        proj_value(c.values(), c.value, c.bias),
+        proj_key(c.key_width(), c.query_key, c.bias),
+        proj_value(c.value_width(), c.value, c.bias),
         proj_out(c.value, c.channels, c.bias),
         residual_scale(Vector<T>::Ones(c.residual == Residual::scaled ? c.channels : 0)) {}
   /// With initial parameters, as initialize() draws them.
@@ -82,8 +82,9 @@ struct GatedCrossAttention {
   /// The values in one of this configuration.
   static Count value_count(const GatedCrossAttentionConfig& c) {
     return Norm<T>::value_count(c.channels, c.norm) + Linear<T>::value_count(c.channels, Count(c.value) + c.query_key, c.bias) +
-           Linear<T>::value_count(c.keys(), c.query_key, c.bias) + Linear<T>::value_count(c.values(), c.value, c.bias) +
-           Linear<T>::value_count(c.value, c.channels, c.bias) + (c.residual == Residual::scaled ? c.channels : 0);
+           Linear<T>::value_count(c.key_width(), c.query_key, c.bias) +
+           Linear<T>::value_count(c.value_width(), c.value, c.bias) + Linear<T>::value_count(c.value, c.channels, c.bias) +
+           (c.residual == Residual::scaled ? c.channels : 0);
   }
 
   static constexpr auto fields() {
@@ -151,10 +152,10 @@ struct GatedCrossAttention {
   Scoring<T> scoring(const Sequences& others, Index b, Mask mask, const T* visible) const {
     const Index offset = others.offset(b), length = others.length(b);
     Scoring<T> result{.kernel = config.kernel, .scale = T{1} / std::sqrt(static_cast<T>(config.query_key))};
-    result.keys = visible == nullptr ? nullptr : visible + offset;
+    result.visible_keys = visible == nullptr ? nullptr : visible + offset;
     if (config.kernel == ScoreKernel::softmax_plus) {
-      const Index keys = mask.empty() ? length : unmasked(mask, offset, length);
-      result.scale = result.scale * std::log(static_cast<T>(std::max<Index>(keys, 1))) / std::log(T{512});
+      const Index key_count = mask.empty() ? length : unmasked(mask, offset, length);
+      result.scale = result.scale * std::log(static_cast<T>(std::max<Index>(key_count, 1))) / std::log(T{512});
     }
     return result;
   }

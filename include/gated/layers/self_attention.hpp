@@ -173,7 +173,7 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
                         .scale = scale,
                         .causal = config.causal,
                         .relative = values,
-                        .keys = visible == nullptr ? nullptr : visible + sequences.offset(b)};
+                        .visible_keys = visible == nullptr ? nullptr : visible + sequences.offset(b)};
     };
     const AttentionInputs<Run> inputs{
         .q = q, .k = k, .v = v, .heads = heads, .relative_gradient = relative.gradient, .relative_stride = relative.stride};

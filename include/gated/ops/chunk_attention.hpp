@@ -200,7 +200,7 @@ typename Run::Rows mix_chunks(Run& run, const ChunkInputs<Run>& in, const ChunkM
   }
   const auto mixing_of = [mixing, visible](const Sequences& sequences, Index b, const DropoutMask<T>& dropped) {
     ChunkMixing<T> own = mixing;
-    own.local.keys = visible == nullptr ? nullptr : visible + sequences.offset(b);
+    own.local.visible_keys = visible == nullptr ? nullptr : visible + sequences.offset(b);
     own.local.dropout = dropped;
     return own;
   };

@@ -22,14 +22,14 @@ template <class T>
 struct ChunkMixing {
   Index chunk = 256;
   LinearReduction reduction = LinearReduction::sum;
-  Scoring<T> local{};  ///< of one chunk; its `causal` holds for both parts, its `keys` are those of the whole sequence
+  Scoring<T> local{};  ///< of one chunk; its `causal` holds for both parts, its `visible_keys` are those of the whole sequence
 
   bool own_chunk() const { return !local.causal && reduction == LinearReduction::own_chunk; }
 
   /// How chunk h is scored.
   Scoring<T> local_of(Index h) const {
     Scoring<T> own = local;
-    own.keys = local.keys == nullptr ? nullptr : local.keys + h * chunk;
+    own.visible_keys = local.visible_keys == nullptr ? nullptr : local.visible_keys + h * chunk;
     own.dropout = local.dropout.from_row(h * chunk);
     return own;
   }

@@ -40,12 +40,12 @@ void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   if (activation) {
     return;
   }
-  softmax<T>(weights, workspace, {.causal = scoring.causal, .first = first, .visible_columns = scoring.keys});
+  softmax<T>(weights, workspace, {.causal = scoring.causal, .first = first, .visible_columns = scoring.visible_keys});
   if (scoring.weight_scale != T{1}) {
     assign<T>(weights, workspace, reader<T>(weights) * number(scoring.weight_scale));
   }
-  for (Index i = 0; scoring.queries != nullptr && i < weights.rows(); ++i) {
-    if (scoring.queries[first + i] == T{0}) {
+  for (Index i = 0; scoring.visible_queries != nullptr && i < weights.rows(); ++i) {
+    if (scoring.visible_queries[first + i] == T{0}) {
       Rows<T>(weights).middle(i, 1).fill(T{0});
     }
   }
@@ -63,10 +63,10 @@ inline constexpr Index query_block = 256;
 /// Calls `f(done, rows, seen)` for each block of at most `block` queries: `rows` of them from `done` on, which stand from
 /// `first` + `done` on among the keys and see the first `seen` of them.
 template <class F>
-void for_each_query_block(Index queries, Index keys, Index first, bool causal, Index block, const F& f) {
-  for (Index done = 0; done < queries; done += block) {
-    const Index rows = std::min(block, queries - done);
-    f(done, rows, causal ? std::min(first + done + rows, keys) : keys);
+void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index block, const F& f) {
+  for (Index done = 0; done < query_count; done += block) {
+    const Index rows = std::min(block, query_count - done);
+    f(done, rows, causal ? std::min(first + done + rows, key_count) : key_count);
   }
 }
 
@@ -99,11 +99,11 @@ void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identit
   });
 }
 
-/// The scratch that attend() takes for one query among `keys` keys and what goes with it: scores, a panel of v for each thread,
-/// and a bias by offset.
+/// The scratch that attend() takes for one query among `key_count` keys and what goes with it: scores, a panel of v for each
+/// thread, and a bias by offset.
 template <class T>
-Index attend_scratch(Index keys, const Threads& threads) {
-  return row_stride<T>(keys) + 2 * keys + detail::gemm::thread_scratch<T>(keys) * threads.count();
+Index attend_scratch(Index key_count, const Threads& threads) {
+  return row_stride<T>(key_count) + 2 * key_count + detail::gemm::thread_scratch<T>(key_count) * threads.count();
 }
 
 }  // namespace gated

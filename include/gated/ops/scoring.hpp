@@ -36,9 +36,9 @@ struct Scoring {
   const T* relative = nullptr;  ///< B_ij = relative[j - i]; points at offset 0
   const T* bias = nullptr;      ///< B_ij = bias[i · bias_stride + j], added to the relative one
   Index bias_stride = 0;
-  const T* keys = nullptr;     ///< 0 or 1 per key
-  const T* queries = nullptr;  ///< 0 or 1 per query: rows that are taken away
-  DropoutMask<T> dropout{};    ///< of training: A_ij is multiplied with its number of (i, j), after the masks
+  const T* visible_keys = nullptr;     ///< 0 or 1 per key
+  const T* visible_queries = nullptr;  ///< 0 or 1 per query: rows that are taken away
+  DropoutMask<T> dropout{};            ///< of training: A_ij is multiplied with its number of (i, j), after the masks
 };
 
 namespace detail {

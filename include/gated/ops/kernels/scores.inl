@@ -19,10 +19,10 @@ template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> weight) {
   weight = weight * Simd<T>(scoring.weight_scale);
   // A hidden score may be anything: its weight is replaced, not multiplied, because infinity times 0 is not 0.
-  if (scoring.keys != nullptr) {
-    weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.keys + column, lanes), weight, Simd<T>(T{0}));
+  if (scoring.visible_keys != nullptr) {
+    weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.visible_keys + column, lanes), weight, Simd<T>(T{0}));
   }
-  if (scoring.queries != nullptr && scoring.queries[row] == T{0}) {
+  if (scoring.visible_queries != nullptr && scoring.visible_queries[row] == T{0}) {
     weight = Simd<T>(T{0});
   }
   return scoring.causal ? weight.keep(column > row ? 0 : row - column + 1) : weight;
