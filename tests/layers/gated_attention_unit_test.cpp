@@ -199,7 +199,7 @@ TYPED_TEST(GatedAttentionUnitOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoft
   for (int draw = 0; draw < 60; ++draw) {
     const auto unit = random_layer<GatedAttentionUnit<T>>(any(random));
     SCOPED_TRACE(settings_of(unit.config));
-    if (literal::is_softmax(unit.config.kernel)) {
+    if (is_softmax(unit.config.kernel)) {
       Matrix<T> y = untouched<T>(12, unit.out());
       Workspace<T> workspace;
       EXPECT_TRUE(refuses<ShapeError>([&] { unit.forward(x, sequences, y, workspace, mask); },

@@ -54,7 +54,7 @@ struct Beside : SequenceLayer<Beside<T>, T> {
   Index in() const { return out() + attention.config.key_width() + attention.config.value_width(); }
   Index out() const { return attention.config.channels; }
   void check(Where where, const Sequences& sequences, Mask mask) const {
-    expect_mask(where, mask, sequences, {.softmax = literal::is_softmax(attention.config.kernel)});
+    expect_mask(where, mask, sequences, {.softmax = is_softmax(attention.config.kernel)});
   }
   void start(Index) const = delete;  // it does not stream
 
@@ -161,7 +161,7 @@ TYPED_TEST(GatedCrossAttentionOf, AttendsToNothingWhereAMaskHidesAllUnlessByASof
     Workspace<T> workspace;
     Matrix<T> y = untouched<T>(5, c);
     const auto forward = [&] { layer.forward(x, queries, key, value, others, y, workspace, mask); };
-    if (literal::is_softmax(config.kernel)) {
+    if (is_softmax(config.kernel)) {
       EXPECT_TRUE(refuses<ShapeError>(forward, "GatedCrossAttention::forward: the mask leaves no token of sequence 1"));
       EXPECT_TRUE(is_untouched(y));
       continue;

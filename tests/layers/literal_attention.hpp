@@ -124,8 +124,6 @@ inline double weigh(ScoreKernel kernel, double score) {
   return std::exp(score);
 }
 
-inline bool is_softmax(ScoreKernel kernel) { return kernel == ScoreKernel::softmax || kernel == ScoreKernel::softmax_plus; }
-
 template <class T>
 Matrix<double> norm(const Norm<T>& layer, const Matrix<double>& x) {
   Matrix<double> y = x;

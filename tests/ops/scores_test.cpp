@@ -18,8 +18,6 @@ using test::same_bits;
 constexpr ScoreKernel kernels[]{ScoreKernel::relu2, ScoreKernel::laplace, ScoreKernel::laplace_legacy, ScoreKernel::softmax,
                                 ScoreKernel::softmax_plus};
 
-bool is_softmax(ScoreKernel kernel) { return kernel == ScoreKernel::softmax || kernel == ScoreKernel::softmax_plus; }
-
 long double weigh(ScoreKernel kernel, long double score) {
   const long double pi = std::numbers::pi_v<long double>;
   const long double sigma = kernel == ScoreKernel::laplace ? std::sqrt(1 / (4 * pi)) : std::sqrt(pi / 4);

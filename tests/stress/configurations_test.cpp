@@ -215,7 +215,7 @@ MixedChunkAttentionConfig any_mixed(Dice& dice) {
   c.rotary_dimensions = dice.coin() ? 2 * dice.number(1, c.query_key / 2) : 0;
   do {
     c.kernel = dice.any<ScoreKernel>();
-  } while (c.kernel == ScoreKernel::softmax || c.kernel == ScoreKernel::softmax_plus);
+  } while (is_softmax(c.kernel));
   do {
     c.reduction = dice.any<LinearReduction>();
   } while (c.causal && c.reduction == LinearReduction::own_chunk);

@@ -97,8 +97,7 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
 
   void check(Where where, const Sequences& sequences, Mask mask) const {
     relative_bias.expect_length(where, sequences.longest());
-    const bool softmax = config.kernel == ScoreKernel::softmax || config.kernel == ScoreKernel::softmax_plus;
-    expect_mask(where, mask, sequences, {.softmax = softmax});
+    expect_mask(where, mask, sequences, {.softmax = is_softmax(config.kernel)});
   }
   /// Raises ShapeError unless `bias` covers the scores of every sequence.
   static void check_bias(Where where, const ConstView<T>& bias, const Sequences& sequences) {
@@ -161,7 +160,7 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
         break;
     }
     if (config.kernel == ScoreKernel::softmax_plus) {
-      scoring.scale *= std::log(static_cast<T>(std::max<Index>(key_count, 1))) / std::log(T{512});
+      scoring.scale *= softmax_plus_scale<T>(key_count);
     }
     if (config.divide_by_keys) {
       scoring.weight_scale = T{1} / static_cast<T>(std::max<Index>(key_count, 1));

@@ -120,8 +120,7 @@ struct GatedCrossAttention {
                         ", expected as many: one per token of the other sequences.");
     require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries, but ",
                         others.count(), " of keys. Each attends to its own.");
-    const bool softmax = config.kernel == ScoreKernel::softmax || config.kernel == ScoreKernel::softmax_plus;
-    expect_mask(where, mask, others, {.softmax = softmax});
+    expect_mask(where, mask, others, {.softmax = is_softmax(config.kernel)});
   }
 
   template <class Run>
@@ -155,7 +154,7 @@ struct GatedCrossAttention {
     result.visible_keys = visible == nullptr ? nullptr : visible + offset;
     if (config.kernel == ScoreKernel::softmax_plus) {
       const Index key_count = mask.empty() ? length : unmasked(mask, offset, length);
-      result.scale = result.scale * std::log(static_cast<T>(std::max<Index>(key_count, 1))) / std::log(T{512});
+      result.scale = softmax_plus_scale(key_count, result.scale);
     }
     return result;
   }

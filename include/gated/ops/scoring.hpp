@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "gated/ops/activation.hpp"
@@ -16,7 +18,7 @@ enum class ScoreKernel {
   laplace,         ///< see Laplace: lucidrains' option
   laplace_legacy,  ///< with the σ of packages before 0.1.7
   softmax,         ///< over the keys
-  softmax_plus     ///< softmax(S · ln l / ln 512), l the number of keys: GAU-α. The factor is the caller's, in Scoring::scale
+  softmax_plus     ///< softmax(S · ln l / ln 512), l the number of keys: GAU-α. Its factor: softmax_plus_scale()
 };
 
 constexpr auto names_of(ScoreKernel) {
@@ -60,5 +62,15 @@ inline std::optional<Activation> pointwise(ScoreKernel kernel) {
 }
 
 }  // namespace detail
+
+/// Whether weights are made of all scores of a query together, so that they sum to 1.
+inline bool is_softmax(ScoreKernel kernel) { return !detail::pointwise(kernel); }
+
+/// scale · ln l / ln 512 for l = `key_count` keys that are seen, at least 1: what Scoring::scale is with softmax_plus. It keeps
+/// the entropy of the weights from growing with l (Su, kexue.fm/archives/8823), and is 1 at 512 keys.
+template <class T>
+T softmax_plus_scale(Index key_count, T scale = T{1}) {
+  return scale * std::log(static_cast<T>(std::max<Index>(key_count, 1))) / std::log(T{512});
+}
 
 }  // namespace gated
