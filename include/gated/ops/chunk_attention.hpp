@@ -126,6 +126,15 @@ void hide_rows(Run& run, const typename Run::Rows& x, const T* visible) {
   }
 }
 
+/// The scratch that mix_stream() takes for one token at most, with global keys `s` and values `e` wide: attend()'s among a
+/// chunk's keys, a finished chunk's keys in tiles, what the chunk and what the memory give, and a panel of the memory for each
+/// thread.
+template <class T>
+Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) {
+  return attend_scratch<T>(chunk, threads) + (s + product_kernels<T>().tile_rows) * chunk + 2 * row_stride<T>(e) +
+         gemm::thread_scratch<T>(s) * threads.count();
+}
+
 /// The next tokens of a stream. Position p is token p mod c of chunk p / c. What a finished chunk leaves is the memory; of the
 /// open one local keys, global keys and values are kept.
 template <class T>
@@ -139,9 +148,7 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
   Matrix<T>& global_keys = run.remember(c, s, Memory::sums);
   Matrix<T>& values = run.remember(c, e, Memory::sums);
   Index position = run.position();
-  // What a step takes at most: scores and v of a chunk, what the memory gives, and a finished chunk's keys in tiles.
-  workspace.reserve(attend_scratch<T>(c, workspace.threads()) + (s + product_kernels<T>().tile_rows) * c + 2 * row_stride<T>(e) +
-                    gemm::thread_scratch<T>(s) * workspace.threads().count());
+  workspace.reserve(mix_stream_scratch<T>(c, s, e, workspace.threads()));
   for (Index done = 0; done < y.count;) {
     const Index filled = position % c, finished = position / c, rows = std::min(y.count - done, c - filled), seen = filled + rows;
     const auto next = [&](const Rows<T>& x) { return ConstView<T>(x.middle(done, rows)); };

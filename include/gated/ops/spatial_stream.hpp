@@ -45,9 +45,11 @@ class StreamSums {
     }
     const Products<T> products{weight};
     const Square largest{weight.stream_tile() << (count - 1), 0};
-    constexpr Index line = cache_line_bytes;  // what rounding adds to each piece, at most
+    // Each piece is filled up to a whole cache line: the sums; of two squares the factors and scratch to make them; scratch of
+    // the tasks; and beside these a row of the weight and the panels of the plain product.
+    constexpr Index pieces = 1 + 2 * 2 + 1 + 2, line = cache_line_bytes;  // as numbers, which is more than is filled up
     return products.circle(largest).scratch_size() * (2 * threads.count() + 1) + 2 * products.size(largest) +
-           row_stride<T>(columns) * weight.stream_tile() + 8 * line;
+           row_stride<T>(columns) * weight.stream_tile() + pieces * line;
   }
 
   StreamSums(const SpatialWeight<T>& weight, Index capacity, const Rows<T>& sums, const Rows<T>& progress)

@@ -200,6 +200,14 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
   });
 }
 
+/// The scratch that synthesize() takes for the next token of a stream of up to `capacity`: attend()'s, the token's numbers with
+/// the outer and the inner factors, and a panel of what S is a product of for each thread.
+template <class T>
+Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads& threads) {
+  const Index factors = of.outer == nullptr ? 0 : of.outer->rows() + of.inner->rows();
+  return attend_scratch<T>(capacity, threads) + 2 * factors + gemm::thread_scratch<T>(of.length) * threads.count();
+}
+
 }  // namespace detail::synthesizer
 
 /// y = softmax(S) v for each sequence and head, S being synthesised (arXiv:2005.00743): learned numbers, a function of the
@@ -252,9 +260,7 @@ typename Run::Rows synthesize(Run& run, const SynthesizedScores<T>& of, const Sy
       return x ? Rows<const T>(Rows<T>(memory).middle(0, seen)) : Rows<const T>();
     };
     const Rows<const T> k = remember(in.k), v = remember(in.v);
-    const Index factors = of.outer == nullptr ? 0 : of.outer->rows() + of.inner->rows();
-    run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()) + 2 * factors +
-                            detail::gemm::thread_scratch<T>(of.length) * run.workspace().threads().count());
+    run.workspace().reserve(detail::synthesizer::step_scratch(of, capacity, run.workspace().threads()));
     forward(run.sequences(), Sequences::single(seen), k, v, first);
   } else {
     forward(run.sequences(), run.sequences(), rows_of(in.k), rows_of(in.v), 0);
