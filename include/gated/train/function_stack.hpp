@@ -2,6 +2,7 @@
 
 #include "gated/core/compiler.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -39,6 +40,18 @@ class FunctionStack {
     f.run(*this, f.code);
   }
 
+  /// Calls the functions below `last` from the top down to `first`, except those that a call of skip_to() in one of them
+  /// passes.
+  void run_back(std::size_t first, std::size_t last) {
+    while (last > first) {
+      next_ = --last;
+      run(last);
+      last = std::min(last, next_);
+    }
+  }
+  /// For a function that runs: goes on below `index`, because what stands between has been done.
+  void skip_to(std::size_t index) { next_ = index; }
+
   /// Takes functions off until `size` are left.
   void shrink(std::size_t size) {
     if (size < functions_.size()) {
@@ -54,6 +67,7 @@ class FunctionStack {
   };
   std::vector<Function> functions_;
   std::vector<std::byte> code_;
+  std::size_t next_ = 0;  // run_back() goes on below it
 };
 
 }  // namespace gated

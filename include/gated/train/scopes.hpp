@@ -26,6 +26,18 @@ class Scopes {
   }
   /// Goes to the layer `outer`, which enter() gave.
   void leave(Index outer) { current_ = outer; }
+  /// In a sub-layer while it lives.
+  class Inside {
+   public:
+    Inside(Scopes& scopes, const RunningLayer& layer) : scopes_(scopes), outer_(scopes.enter(layer)) {}
+    ~Inside() { scopes_.leave(outer_); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Scopes& scopes_;
+    Index outer_;
+  };
 
   /// "blocks.3.gate", by the names that fields() states; empty for the outermost layer, and outside of all.
   std::string path(Index scope) const {

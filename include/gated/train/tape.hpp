@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "gated/core/random.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/kernels.hpp"  // for the terms of backward passes
+#include "gated/train/forgotten_block.hpp"
 #include "gated/train/function_stack.hpp"
 #include "gated/train/parameter_gradients.hpp"
 #include "gated/train/scopes.hpp"
@@ -128,20 +128,9 @@ class Tape {
   // --- Names ---
 
   /// Names the variables that are made while the result lives after a layer.
-  class Scope {
-   public:
-    Scope(Tape& tape, const RunningLayer& layer) : tape_(tape), outer_(tape.scopes_.enter(layer)) {}
-    ~Scope() { tape_.scopes_.leave(outer_); }
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-
-   private:
-    Tape& tape_;
-    Index outer_;
-  };
   template <class L>
-  [[nodiscard]] Scope enter(const L& layer) {
-    return Scope(*this, RunningLayer(nullptr, layer));
+  [[nodiscard]] Scopes::Inside enter(const L& layer) {
+    return Scopes::Inside(scopes_, RunningLayer(nullptr, layer));
   }
 
   /// The path of the layer that runs, and the name of the layer around all others.
@@ -182,16 +171,16 @@ class Tape {
         }
         {
           const typename Variables<T>::Inside inside(variables_, outer);
-          run_back(first, last);
+          steps_.run_back(first, last);
         }
-        skip_to_ = first;
+        steps_.skip_to(first);
       });
       return y;
     }
     const Variable y = make(rows(x), width(x));
     const Random before = noise_;
     {
-      const Forgotten forgotten(*this);
+      const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
       const Variable computed = f(x);
       expect_same_shape(computed, x);
       View<T> kept = (*this)[y];
@@ -202,11 +191,11 @@ class Tape {
       if (wants_gradient(x)) {
         gradient(x);  // outlives the block
       }
-      const Forgotten forgotten(*this);
+      const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
       const typename Variables<T>::Inside inside(variables_, variables_.count());
       const Random after = std::exchange(noise_, before);
       target(f(x)).give(dy);
-      run_back(forgotten.first_step(), steps_.size());
+      steps_.run_back(forgotten.first_step(), steps_.size());
       noise_ = after;
     });
     return y;
@@ -249,30 +238,6 @@ class Tape {
   T* gradient_of(const T* parameter) { return parameters_.find(parameter); }
 
  private:
-  /// Forgets, when it ends, everything that was put on the tape since it began.
-  class Forgotten {
-   public:
-    explicit Forgotten(Tape& tape)
-        : tape_(tape),
-          variables_(tape.variables_),
-          steps_(tape.steps_.size()),
-          sequences_(tape.sequences_.size()),
-          scopes_(tape.scopes_.size()) {}
-    ~Forgotten() {
-      tape_.steps_.shrink(steps_);
-      tape_.sequences_.erase(tape_.sequences_.begin() + static_cast<std::ptrdiff_t>(sequences_), tape_.sequences_.end());
-      tape_.scopes_.shrink(scopes_);
-    }
-    Forgotten(const Forgotten&) = delete;
-    Forgotten& operator=(const Forgotten&) = delete;
-    std::size_t first_step() const { return steps_; }
-
-   private:
-    Tape& tape_;
-    typename Variables<T>::Forgotten variables_;
-    std::size_t steps_, sequences_, scopes_;
-  };
-
   void expect_begun() const { require<ArgumentError>(begun_, "Tape: begin(model, gradient) comes first."); }
 
   /// One backward pass for one forward pass: a second would add to gradients that have been used up.
@@ -305,19 +270,11 @@ class Tape {
   }
 
   void go_back() {
-    run_back(0, steps_.size());
+    steps_.run_back(0, steps_.size());
     require<ArgumentError>(
         parameters_.reached() || asks_inputs_,
         "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. Record "
         "that model itself and no copy of it.");
-  }
-
-  void run_back(std::size_t first, std::size_t last) {
-    while (last > first) {
-      skip_to_ = --last;
-      steps_.run(last);
-      last = std::min(last, skip_to_);
-    }
   }
 
   TapeOptions options_;
@@ -327,7 +284,6 @@ class Tape {
   FunctionStack steps_;  // of the backward pass
   std::vector<Sequences> sequences_;
   Scopes scopes_;
-  std::size_t skip_to_ = 0;  // where the backward pass goes on, after a block that it has passed
   Random noise_;
   bool noisy_ = false;
   bool begun_ = false;

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "gated/core/sequences.hpp"
+#include "gated/train/function_stack.hpp"
+#include "gated/train/scopes.hpp"
+#include "gated/train/variables.hpp"
+
+/// @file
+/// How a training step does without the activations of a block until it needs them: it computes them again.
+
+namespace gated {
+
+/// Forgets, when it ends, everything that a step has recorded since it began.
+template <class T>
+class ForgottenBlock {
+ public:
+  ForgottenBlock(Variables<T>& variables, FunctionStack& steps, std::vector<Sequences>& sequences, Scopes& scopes)
+      : variables_(variables),
+        steps_(steps),
+        sequences_(sequences),
+        scopes_(scopes),
+        first_step_(steps.size()),
+        sequence_count_(sequences.size()),
+        scope_count_(scopes.size()) {}
+  ~ForgottenBlock() {
+    steps_.shrink(first_step_);
+    sequences_.erase(sequences_.begin() + static_cast<std::ptrdiff_t>(sequence_count_), sequences_.end());
+    scopes_.shrink(scope_count_);
+  }
+  ForgottenBlock(const ForgottenBlock&) = delete;
+  ForgottenBlock& operator=(const ForgottenBlock&) = delete;
+
+  /// The first of the steps that it forgets.
+  std::size_t first_step() const { return first_step_; }
+
+ private:
+  typename Variables<T>::Forgotten variables_;
+  FunctionStack& steps_;
+  std::vector<Sequences>& sequences_;
+  Scopes& scopes_;
+  std::size_t first_step_, sequence_count_, scope_count_;
+};
+
+}  // namespace gated
