@@ -97,50 +97,11 @@ TokenProjection<T> resize_grid(const TokenProjection<T>& from, ImageSize old_gri
 
 namespace detail {
 
-/// How a map from the tokens of a grid to something else, or back, goes to another grid.
-template <class T>
-struct GridRule {
-  Matrix<T> reading;    ///< A: new × old tokens; what stands for a token is interpolated
-  Matrix<T> spreading;  ///< B: new × old tokens; sums over the tokens stay
-
-  /// For `length` tokens, of which those that are not in the grid come first.
-  GridRule(Index length, ImageSize old_grid, ImageSize new_grid, GridResize method) {
-    const Index others = length - old_grid.area(), tokens = others + new_grid.area();
-    require<ArgumentError>(method == GridResize::bilinear,
-                           "resize_grid: an MLP over tokens has no filters that could move. Use ",
-                           name_of(GridResize::bilinear), ".");
-    require<ArgumentError>(old_grid.area() > 0 && new_grid.height > 0 && new_grid.width > 0 && others >= 0,
-                           "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
-                           new_grid.width, " patches of ", length, " tokens: there must be patches, and no more than tokens.");
-    reading = spreading = Matrix<T>::Zero(tokens, length);
-    for (Matrix<T>* m : {&reading, &spreading}) {
-      m->topLeftCorner(others, others).setIdentity();
-    }
-    reading.bottomRightCorner(new_grid.area(), old_grid.area()) =
-        on_grid(interpolation<T>(old_grid.height, new_grid.height), interpolation<T>(old_grid.width, new_grid.width));
-    spreading.bottomRightCorner(new_grid.area(), old_grid.area()) =
-        on_grid(redistribution<T>(old_grid.height, new_grid.height), redistribution<T>(old_grid.width, new_grid.width));
-  }
-
-  /// From tokens to hidden ones: W Bᵀ.
-  SpatialProjection<T> input(const SpatialProjection<T>& from) const {
-    auto config = from.config;
-    config.length = spreading.rows();
-    SpatialProjection<T> to(config);
-    to.weight = multiplied<T>(from.weight, transposed(spreading));
-    to.bias = from.bias;
-    return to;
-  }
-  /// From hidden ones to tokens: A W and A b.
-  SpatialProjection<T> output(const SpatialProjection<T>& from) const {
-    auto config = from.config;
-    config.outputs = reading.rows();
-    SpatialProjection<T> to(config);
-    to.weight = multiplied<T>(reading, from.weight);
-    to.bias = multiplied<T>(from.bias, transposed(reading));
-    return to;
-  }
-};
+/// Raises ArgumentError unless filters are to stretch.
+inline void expect_stretching(GridResize method) {
+  require<ArgumentError>(method == GridResize::bilinear, "resize_grid: an MLP over tokens has no filters that could move. Use ",
+                         name_of(GridResize::bilinear), ".");
+}
 
 }  // namespace detail
 
@@ -149,7 +110,8 @@ struct GridRule {
 /// Errors: ArgumentError for by_offset.
 template <class T>
 TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
-  const detail::GridRule<T> rule(from.config.length, old_grid, new_grid, method);
+  detail::expect_stretching(method);
+  const detail::GridRule<T> rule(from.config.length, old_grid, new_grid);
   if (old_grid == new_grid) {
     return from;
   }
@@ -168,7 +130,8 @@ TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize n
 /// The gated feed-forward over tokens of a gMixer, likewise.
 template <class T>
 TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
-  const detail::GridRule<T> rule(from.config.length, old_grid, new_grid, method);
+  detail::expect_stretching(method);
+  const detail::GridRule<T> rule(from.config.length, old_grid, new_grid);
   if (old_grid == new_grid) {
     return from;
   }

@@ -111,6 +111,48 @@ Matrix<T> take_columns(const Matrix<T>& m, const Positions& positions) {
   return out;
 }
 
+/// How a map from the tokens of a grid to something else, or back, goes to another grid.
+template <class T>
+struct GridRule {
+  Matrix<T> reading;    ///< A: new × old tokens; what stands for a token is interpolated
+  Matrix<T> spreading;  ///< B: new × old tokens; sums over the tokens stay
+
+  /// For `length` tokens, of which those that are not in the grid come first.
+  GridRule(Index length, ImageSize old_grid, ImageSize new_grid) {
+    const Index others = length - old_grid.area(), tokens = others + new_grid.area();
+    require<ArgumentError>(old_grid.area() > 0 && new_grid.height > 0 && new_grid.width > 0 && others >= 0,
+                           "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
+                           new_grid.width, " patches of ", length, " tokens: there must be patches, and no more than tokens.");
+    reading = spreading = Matrix<T>::Zero(tokens, length);
+    for (Matrix<T>* m : {&reading, &spreading}) {
+      m->topLeftCorner(others, others).setIdentity();
+    }
+    reading.bottomRightCorner(new_grid.area(), old_grid.area()) =
+        on_grid(interpolation<T>(old_grid.height, new_grid.height), interpolation<T>(old_grid.width, new_grid.width));
+    spreading.bottomRightCorner(new_grid.area(), old_grid.area()) =
+        on_grid(redistribution<T>(old_grid.height, new_grid.height), redistribution<T>(old_grid.width, new_grid.width));
+  }
+
+  /// From tokens to hidden ones: W Bᵀ.
+  SpatialProjection<T> input(const SpatialProjection<T>& from) const {
+    auto config = from.config;
+    config.length = spreading.rows();
+    SpatialProjection<T> to(config);
+    to.weight = multiplied<T>(from.weight, transposed(spreading));
+    to.bias = from.bias;
+    return to;
+  }
+  /// From hidden ones to tokens: A W and A b.
+  SpatialProjection<T> output(const SpatialProjection<T>& from) const {
+    auto config = from.config;
+    config.outputs = reading.rows();
+    SpatialProjection<T> to(config);
+    to.weight = multiplied<T>(reading, from.weight);
+    to.bias = multiplied<T>(from.bias, transposed(reading));
+    return to;
+  }
+};
+
 /// The stack of blocks of a model, or the model itself if it is that stack.
 template <class Model>
 auto& trunk_of(Model& model) {
