@@ -45,18 +45,18 @@
   GATED_HELD_WALK(T, Fnet<T>)                      \
   GATED_HELD_WALK(T, TinyTimeMixer<T>)
 
-#define GATED_HELD_MODELS(T)                                          \
-  GATED_HELD_LAYER(SequenceLayer, T, Stack<GmlpBlock<T>, GmlpConfig>) \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<Gmlp<T>>)           \
-  GATED_HELD struct LanguageModel<Gmlp<T>>;                           \
-  GATED_HELD_LAYER(SequenceLayer, T, Stack<MixedChunkAttention<T>>)   \
-  GATED_HELD struct LanguageModel<Flash<T>>;                          \
-  GATED_HELD struct LanguageModel<Stack<GatedAttentionUnit<T>>>;      \
-  GATED_HELD struct LanguageModel<FnetEncoder<T>>;                    \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<MlpMixer<T>>)       \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<GMixer<T>>)         \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<ResMlp<T>>)         \
-  GATED_HELD struct TinyTimeMixer<T>;                                 \
+#define GATED_HELD_MODELS(T)                                                  \
+  GATED_HELD_LAYER(SequenceLayer, T, Stack<GmlpBlock<T>, GmlpConfig>)         \
+  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<Gmlp<T>>)                   \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<Gmlp<T>>)                      \
+  GATED_HELD_LAYER(SequenceLayer, T, Stack<MixedChunkAttention<T>>)           \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<Flash<T>>)                     \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<Stack<GatedAttentionUnit<T>>>) \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<FnetEncoder<T>>)               \
+  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<MlpMixer<T>>)               \
+  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<GMixer<T>>)                 \
+  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<ResMlp<T>>)                 \
+  GATED_HELD struct TinyTimeMixer<T>;                                         \
   GATED_HELD_WALKS(T)
 
 namespace gated {

@@ -9,6 +9,7 @@
 #include "gated/layers/sinusoid_position.hpp"
 #include "gated/models/language_model_config.hpp"
 #include "gated/models/stack.hpp"
+#include "gated/models/text_model.hpp"
 #include "gated/ops/pool.hpp"
 #include "gated/ops/select_rows.hpp"
 
@@ -40,7 +41,7 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 /// Errors: ArgumentError for an unknown id, ShapeError for sizes, lengths and masks; nothing is written then.
 /// Cost: the trunk's, and 2·C·V flops per token for the logits.
 template <class Trunk>
-struct LanguageModel {
+struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   using Scalar = typename Trunk::Scalar;
   using T = Scalar;
   using Config = LanguageModelConfig<typename Trunk::Config>;
@@ -140,29 +141,6 @@ struct LanguageModel {
     return std::min({trunk.longest(), position.longest(), position_table ? position_table->longest() : State::unlimited});
   }
 
-  /// The logits (or hidden states) of every token of all sequences at once.
-  void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
-    run_forward(tokens, sequences, Mask(), types, output, workspace);
-  }
-  /// The same, into a new matrix.
-  Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
-    Matrix<T> output(static_cast<Index>(tokens.size()), out());
-    forward(tokens, sequences, output, workspace, types);
-    return output;
-  }
-  /// With a 0 or 1 per token: which are attended to.
-  void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask,
-               Tokens types = {}) const requires(takes_mask) {
-    run_forward(tokens, sequences, mask, types, output, workspace);
-  }
-  /// The same, into a new matrix.
-  Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask, Tokens types = {}) const
-      requires(takes_mask) {
-    Matrix<T> output(static_cast<Index>(tokens.size()), out());
-    run_forward(tokens, sequences, mask, types, output, workspace);
-    return output;
-  }
-
   /// One vector per sequence: tanh(P h + p) of its first hidden state h, or the scores of the classes for it.
   /// Shapes: output is sequences × classes, or sequences × C without a classifier.
   /// Errors: ArgumentError for a model without a pooler; ShapeError for an empty sequence; and as forward().
@@ -172,24 +150,6 @@ struct LanguageModel {
     Matrix<T> output(sequences.count(), classifier ? classifier->out() : trunk.out());
     pooled(tokens, sequences, output, workspace, types);
     return output;
-  }
-
-  /// The state before the first token of a text of up to `capacity` tokens, by default as many as the model can serve.
-  /// Errors: see SequenceLayer::start().
-  State start(Index capacity = State::unlimited) const;
-
-  /// Adds `tokens` to a streamed sequence. `output` has one row per token, or one row in all, for the last.
-  /// Errors: as forward(), and ShapeError past the state's capacity; the state is unchanged then.
-  /// Cost: no allocation when warm.
-  void extend(Tokens tokens, State& state, View<T> output, Workspace<T>& workspace) const {
-    constexpr Where where(name, "extend");
-    add_to_stream(where, tokens, state, output, workspace);
-  }
-
-  /// Adds one token; `output` is 1 × out(). The same as extend() by one token.
-  void step(Index token, State& state, View<T> output, Workspace<T>& workspace) const {
-    constexpr Where where(name, "step");
-    add_to_stream(where, Tokens(&token, 1), state, output, workspace);
   }
 
   /// Raises an error unless forward() takes these ids, sizes and masks.
@@ -209,6 +169,13 @@ struct LanguageModel {
       require<ArgumentError>(mask.empty(), where, ": this model's trunk takes no mask.");
     }
     trunk.check(where, sequences, mask);
+  }
+
+  /// Raises ArgumentError unless a stream takes these ids.
+  void expect_streamed(Where where, Tokens tokens) const {
+    embedding.expect_known(where, tokens);
+    require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token,
+                           " is padding, which a stream has none of.");
   }
 
   template <class Run>
@@ -269,10 +236,6 @@ struct LanguageModel {
   bool has_padding(Tokens tokens) const {
     return config.pad_token >= 0 && std::find(tokens.begin(), tokens.end(), config.pad_token) != tokens.end();
   }
-
-  void run_forward(Tokens tokens, const Sequences& sequences, Mask mask, Tokens types, View<T> output,
-                   Workspace<T>& workspace) const;
-  void add_to_stream(Where where, Tokens tokens, State& state, View<T> output, Workspace<T>& workspace) const;
 };
 
 // Outside of the class, and so not `inline`: see core/layer.hpp.
@@ -287,34 +250,6 @@ void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, Vie
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences);
   apply_pooled(run, tokens, {.types = types}, Rows<T>(output));
-}
-
-template <class Trunk>
-typename LanguageModel<Trunk>::State LanguageModel<Trunk>::start(Index capacity) const {
-  return Stream<T>::start(*this, Tokens(), detail::checked_capacity({name, "start"}, *this, capacity));
-}
-
-template <class Trunk>
-void LanguageModel<Trunk>::run_forward(Tokens tokens, const Sequences& sequences, Mask mask, Tokens types, View<T> output,
-                                       Workspace<T>& workspace) const {
-  constexpr Where where(name, "forward");
-  expect_input(where, tokens, sequences, mask, types);
-  expect_shape<T>(where, "output", output, static_cast<Index>(tokens.size()), out());
-  const auto frame = workspace.frame();
-  Batch<T> run(workspace, sequences, mask);
-  run(*this, tokens, {.types = types}, Rows<T>(output));
-}
-
-template <class Trunk>
-void LanguageModel<Trunk>::add_to_stream(Where where, Tokens tokens, State& state, View<T> output,
-                                         Workspace<T>& workspace) const {
-  const auto count = static_cast<Index>(tokens.size());
-  require<ShapeError>(output.rows() == count || (output.rows() == 1 && count > 0), where, ": output has ", output.rows(),
-                      " rows, expected ", count, ", one per token, or 1 for the last.");
-  expect_shape<T>(where, "output", output, output.rows(), out());
-  embedding.expect_known(where, tokens);
-  require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token, " is padding, which a stream has none of.");
-  detail::run_stream<T>(where, *this, tokens, Tokens(), {.outputs = output.rows()}, state, output, workspace);
 }
 
 }  // namespace gated
