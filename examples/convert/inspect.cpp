@@ -8,6 +8,7 @@
 
 #include "common/run_main.hpp"
 #include "configurations.hpp"
+#include "gated/core/path_pattern.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
@@ -23,7 +24,7 @@ void print_tensors(const SafetensorsFile& file) {
   std::vector<std::string> order;
   Index numbers = 0;
   for (const auto& [name, tensor] : file.tensors()) {
-    const std::string line = gated::text(gated::detail::folded(gated::printable(name)), " ", name_of(tensor.dtype), " ",
+    const std::string line = gated::text(gated::pattern_of(gated::printable(name)), " ", name_of(tensor.dtype), " ",
                                          gated::describe_shape(tensor.shape));
     if (++counts[line] == 1) {
       order.push_back(line);
@@ -71,7 +72,7 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
       ignored += gated::text(ignored.empty() ? "" : ", ", "\"", gated::printable(first), "\"");
     }
   }
-  gated::detail::expect_affordable(file, Model::value_count(config));
+  gated::expect_affordable(file, Model::value_count(config));
   Model model(config);
   gated::load_parameters(model, file, names);
   print_model(model, origin.model);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,7 +11,9 @@
 /// @file
 /// Paths of parameters, "blocks.3.norm.weight", and patterns for them, in which a `*` is any one component: "blocks.*.norm".
 
-namespace gated::detail {
+namespace gated {
+
+namespace detail {
 
 /// Cuts the first component off `path`.
 inline std::string_view take_component(std::string_view& path) {
@@ -42,4 +46,19 @@ inline std::optional<PatternMatch> match_pattern(std::string_view pattern, std::
   return match;
 }
 
-}  // namespace gated::detail
+}  // namespace detail
+
+/// "blocks.*.norm.weight" of "blocks.3.norm.weight": each component that is a number becomes a `*`, so that what differs in the
+/// number of its block only has one pattern.
+inline std::string pattern_of(std::string_view path) {
+  std::string out;
+  while (!path.empty()) {
+    const std::string_view component = detail::take_component(path);
+    const bool is_number = std::all_of(component.begin(), component.end(), [](char c) { return c >= '0' && c <= '9'; });
+    out += out.empty() ? "" : ".";
+    out += !component.empty() && is_number ? "*" : component;
+  }
+  return out;
+}
+
+}  // namespace gated

@@ -4,7 +4,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "gated/core/layer.hpp"
 #include "gated/core/shape.hpp"
@@ -20,9 +19,6 @@ using TensorPosition = std::map<std::string, TensorEntry, std::less<>>::const_it
 
 /// The tensor that `wanted` means, under its name or elsewhere; file.tensors().end() if there is none.
 TensorPosition find_tensor(const SafetensorsFile& file, const FileTensor& wanted);
-
-/// "blocks.*.norm.weight" of "blocks.3.norm.weight": each component that is a number becomes a `*`.
-std::string folded(std::string_view name);
 
 /// What a model says of one of its parameters.
 struct StatedParameter {

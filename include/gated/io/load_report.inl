@@ -22,17 +22,6 @@ GATED_INLINE TensorPosition find_tensor(const SafetensorsFile& file, const FileT
   return found;
 }
 
-GATED_INLINE std::string folded(std::string_view name) {
-  std::string out;
-  while (!name.empty()) {
-    const std::string_view component = take_component(name);
-    const bool is_number = std::all_of(component.begin(), component.end(), [](char c) { return c >= '0' && c <= '9'; });
-    out += out.empty() ? "" : ".";
-    out += !component.empty() && is_number ? "*" : component;
-  }
-  return out;
-}
-
 /// Complaints of one kind. Those that differ in the numbers of blocks only count as one line.
 class FoldedList {
  public:
@@ -42,7 +31,7 @@ class FoldedList {
   template <class Hint>
   void add(const std::string& name, const std::string& rest, const Hint& hint) {
     ++count_;
-    const auto [found, is_new] = places_.try_emplace(folded(name) + rest, lines_.size());
+    const auto [found, is_new] = places_.try_emplace(pattern_of(name) + rest, lines_.size());
     if (is_new) {
       lines_.push_back({name, rest, lines_.size() < most_hints ? hint() : std::string(), 0});
     }
@@ -61,8 +50,9 @@ class FoldedList {
     std::size_t left = count_;
     for (const Line& line : std::span(lines_).first(shown)) {
       left -= line.count;
-      out += line.count == 1 ? text("\n  ", line.name, line.rest, line.hint)
-                             : text("\n  ", folded(line.name), line.rest, folded(line.hint), " (", line.count, " times)");
+      out += line.count == 1
+                 ? text("\n  ", line.name, line.rest, line.hint)
+                 : text("\n  ", pattern_of(line.name), line.rest, pattern_of(line.hint), " (", line.count, " times)");
     }
     return left == 0 ? out : text(out, "\n  … and ", left, " more ", what_);
   }

@@ -57,14 +57,10 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
                    ", expected \"", Model::architecture, "\" as \"architecture\", which save_model() writes.");
 }
 
-namespace detail {
-
 /// Raises FileError if a model of `needed` values has so many more than `file` that it is not worth building: a configuration
 /// in a file is untrusted, and it must not take more memory than a file of that size can account for. Smaller differences are
 /// left to load_parameters(), which says where they are; among them are constants, which a file need not store.
 void expect_affordable(const SafetensorsFile& file, Count needed);
-
-}  // namespace detail
 
 /// The model in `file`, built from the configuration in its metadata.
 ///
@@ -74,7 +70,7 @@ void expect_affordable(const SafetensorsFile& file, Count needed);
 template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);
-  detail::expect_affordable(file, Model::value_count(description.config));
+  expect_affordable(file, Model::value_count(description.config));
   Model model(description.config);
   load_parameters(model, file, description.names);
   return model;

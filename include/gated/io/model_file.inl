@@ -18,7 +18,7 @@ GATED_INLINE std::string architecture_of(const SafetensorsFile& file) {
   return named != nullptr && named->is_string() ? named->text() : "";
 }
 
-GATED_INLINE void detail::expect_affordable(const SafetensorsFile& file, Count needed) {
+GATED_INLINE void expect_affordable(const SafetensorsFile& file, Count needed) {
   Count held = 0;
   for (const auto& [name, tensor] : file.tensors()) {
     held += static_cast<Index>(tensor.count());

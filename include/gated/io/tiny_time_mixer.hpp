@@ -242,7 +242,7 @@ TinyTimeMixer<T> load_ttm(const std::filesystem::path& folder) {
   const bool is_patchtsmixer = fields.get("model_type", std::string("tinytimemixer")) == "patchtsmixer";
   const TinyTimeMixerConfig config = is_patchtsmixer ? patchtsmixer_config(json, where) : ttm_config(json, where);
   const SafetensorsFile file(folder / "model.safetensors");
-  detail::expect_affordable(file, TinyTimeMixer<T>::value_count(config));
+  expect_affordable(file, TinyTimeMixer<T>::value_count(config));
   TinyTimeMixer<T> model(config);
   load_parameters(model, file, is_patchtsmixer ? patchtsmixer_names() : ttm_names(config));
   return model;
