@@ -86,7 +86,7 @@ class Trainer {
   using Index = gated::Index;
   using Clock = std::chrono::steady_clock;
 
-  /// The whole use of the library: draw a batch, record the model on the tape, go backward for the gradient, update.
+  /// The whole use of the library: draw a batch, record the model on the tape, run the backward pass for the gradient, update.
   double step() {
     return training_.step([&](const Model& model, Model& gradient) {
       draw_batch();

@@ -42,7 +42,7 @@ class FunctionStack {
 
   /// Calls the functions below `last` from the top down to `first`, except those that a call of skip_to() in one of them
   /// passes.
-  void run_back(std::size_t first, std::size_t last) {
+  void run_backward(std::size_t first, std::size_t last) {
     while (last > first) {
       next_ = --last;
       run(last);
@@ -67,7 +67,7 @@ class FunctionStack {
   };
   std::vector<Function> functions_;
   std::vector<std::byte> code_;
-  std::size_t next_ = 0;  // run_back() goes on below it
+  std::size_t next_ = 0;  // run_backward() goes on below it
 };
 
 }  // namespace gated

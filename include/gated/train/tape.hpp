@@ -171,7 +171,7 @@ class Tape {
         }
         {
           const typename Variables<T>::Inside inside(variables_, outer);
-          steps_.run_back(first, last);
+          steps_.run_backward(first, last);
         }
         steps_.skip_to(first);
       });
@@ -195,7 +195,7 @@ class Tape {
       const typename Variables<T>::Inside inside(variables_, variables_.count());
       const Random after = std::exchange(noise_, before);
       target(f(x)).give(dy);
-      steps_.run_back(forgotten.first_step(), steps_.size());
+      steps_.run_backward(forgotten.first_step(), steps_.size());
       noise_ = after;
     });
     return y;
@@ -211,7 +211,7 @@ class Tape {
     expect_forward_only();
     Target start = target(loss);
     start.view(0, 0) = start.fresh ? T{1} : start.view(0, 0) + T{1};
-    go_back();
+    run_backward_pass();
     return static_cast<double>((*this)[loss](0, 0));
   }
 
@@ -222,7 +222,7 @@ class Tape {
                         cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output), " × ", width(output), ".");
     expect_forward_only();
     target(output).give(cotangent);
-    go_back();
+    run_backward_pass();
   }
 
   /// The gradient of the loss with respect to x: for the functions that are pushed, and for inputs after backward().
@@ -242,9 +242,9 @@ class Tape {
 
   /// One backward pass for one forward pass: a second would add to gradients that have been used up.
   void expect_forward_only() {
-    require<ArgumentError>(!returned_,
+    require<ArgumentError>(!ran_backward_,
                            "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
-    returned_ = true;
+    ran_backward_ = true;
   }
 
   void expect_of_this_step(Variable x) const {
@@ -265,12 +265,12 @@ class Tape {
     scopes_.clear();
     noisy_ = false;
     begun_ = false;
-    returned_ = false;
+    ran_backward_ = false;
     asks_inputs_ = false;
   }
 
-  void go_back() {
-    steps_.run_back(0, steps_.size());
+  void run_backward_pass() {
+    steps_.run_backward(0, steps_.size());
     require<ArgumentError>(
         parameters_.reached() || asks_inputs_,
         "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. Record "
@@ -287,7 +287,7 @@ class Tape {
   Random noise_;
   bool noisy_ = false;
   bool begun_ = false;
-  bool returned_ = false;     // backward() was called
+  bool ran_backward_ = false;     // backward() was called
   bool asks_inputs_ = false;  // for the gradient of an input
 };
 
