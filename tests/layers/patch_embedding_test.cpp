@@ -106,7 +106,7 @@ TEST(PatchEmbedding, RefusesImagesOfAnotherSizeBeforeWriting) {
   Workspace<float> workspace;
   Matrix<float> tokens = Matrix<float>::Constant(8, 5, 7);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
-            "PatchEmbedding: images has 191 columns, expected channels × height × width = 3 × 8 × 8 = 192 (one row an "
+            "PatchEmbedding: images has 191 columns, expected channels × height × width = 3 × 8 × 8 = 192 (one row per "
             "image; resize or crop it first, or carry the model to its size with resize_grid()).");
   EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 192), tokens, workspace), ShapeError);
   EXPECT_TRUE((tokens.array() == 7).all());
