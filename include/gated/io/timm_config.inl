@@ -18,18 +18,26 @@ namespace detail {
   raise<ArgumentError>(where, ": ", key, " = ", shown, ", expected an integer or [height, width].");
 }
 
+/// A whole number that fits an Index, which has 32 bits on some machines.
+inline Index index_from(const Json& value, const std::string& key, const std::string& where) {
+  Index number = 0;
+  read_json(value, number, key, where);
+  return number;
+}
+
 /// The size of [16, 16], in the order height, width.
 inline ImageSize image_size_of(std::span<const Json> list, const std::string& key, const std::string& where) {
   if (list.size() != 2 || !list[0].is_integer() || !list[1].is_integer()) {
     refuse_image_size(shown_json(list), key, where);
   }
-  return {list[0].integer(), list[1].integer()};
+  return {index_from(list[0], key, where), index_from(list[1], key, where)};
 }
 
 /// That of 16 or [16, 16].
 inline ImageSize image_size_from(const Json& value, const std::string& key, const std::string& where) {
   if (value.is_integer()) {
-    return {value.integer(), value.integer()};
+    const Index side = index_from(value, key, where);
+    return {side, side};
   }
   if (!value.is_array()) {
     refuse_image_size(shown_json(value), key, where);
@@ -52,7 +60,7 @@ bool read_timm_images(const Json& value, const std::string& key, const std::stri
   if (key == "input_size") {
     require<ArgumentError>(value.is_array() && value.elements().size() == 3 && value.elements()[0].is_integer(), where, ": ",
                            key, " = ", shown_json(value), ", expected [channels, height, width].");
-    config.image_channels = value.elements()[0].integer();
+    config.image_channels = index_from(value.elements()[0], key, where);
     config.image = image_size_of(std::span(value.elements()).subspan(1), key, where);
   } else if (key == "mean") {
     read_json(value, config.pixel_mean, key, where);

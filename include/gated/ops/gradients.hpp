@@ -79,7 +79,7 @@ void add_parameter_product(Back& back, const Matrix<T>& parameter, const std::ty
 /// shared by all tokens.
 template <class T, Term A>
 void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const A& term) {
-  const Index step = vectors_together * vector_width<T>(), tasks = (columns + step - 1) / step;
+  const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (columns + step - 1) / step;
   parallel_for(rows * columns < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
     const Index first = task * step;
     GATED_KERNEL(sum_columns<T>(term, rows, first, std::min(columns - first, step), to));
@@ -95,7 +95,7 @@ void add_column_sums(const ConstView<T>& x, T* to, const Workspace<T>& workspace
 /// y = term, and to[j] += Σ_i y_ij as add_column_sums() sums them, in one pass.
 template <class T, Term A>
 void assign_and_add_column_sums(View<T> y, const Workspace<T>& workspace, const A& term, T* to) {
-  const Index step = vectors_together * vector_width<T>(), tasks = (y.cols() + step - 1) / step;
+  const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (y.cols() + step - 1) / step;
   parallel_for(y.size() < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
     const Index first = task * step;
     GATED_KERNEL(
