@@ -60,8 +60,8 @@ void table_of_busy_machines(const TableOptions& options) {
     std::list<Neighbour> spinning(static_cast<std::size_t>(neighbours));
     const auto times = by_turns(options.quick ? 3 : 200, measurements);
     for (std::size_t i = 0; i < contenders.size(); ++i) {
-      print_row("busy", contenders[i].name, neighbours, "median, ms", 1e3 * median(times[i]));
-      print_row("busy", contenders[i].name, neighbours, "worst, ms", 1e3 * *std::max_element(times[i].begin(), times[i].end()));
+      print_row("busy", contenders[i].name, neighbours, "median ms", 1e3 * median(times[i]));
+      print_row("busy", contenders[i].name, neighbours, "worst ms", 1e3 * *std::max_element(times[i].begin(), times[i].end()));
     }
   }
 }

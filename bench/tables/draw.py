@@ -151,7 +151,7 @@ def busy(table, _):
     lines = ["| gMLP-S/16 batch 1 | alone: median, ms | worst | beside one that spins: median, ms | worst |",
              "|---|---:|---:|---:|---:|"]
     for name, q in table.items():
-        lines.append(f"| {name} |" + "".join(f" {figure(q['median, ms'][n])} | {figure(q['worst, ms'][n])} |" for n in (0, 1)))
+        lines.append(f"| {name} |" + "".join(f" {figure(q['median ms'][n])} | {figure(q['worst ms'][n])} |" for n in (0, 1)))
     return "\n".join(lines) + "\n"
 
 
