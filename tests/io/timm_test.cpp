@@ -90,7 +90,8 @@ TEST(TimmConfig, ReadsTheConfigJsonOfAPublishedModel) {
   EXPECT_EQ(timm_config(R"({"in_chans": 2, "pretrained_cfg": {"input_size": [3, 8, 8]}})").image_channels, 2);
   for (const char* const wrong :
        {R"({"pretrained_cfg": 3})", R"({"pretrained_cfg": {"input_size": [3, 8]}})",
-        R"({"pretrained_cfg": {"input_size": [3, "8", 8]}})", R"({"pretrained_cfg": {"std": []}})",
+        R"({"pretrained_cfg": {"input_size": [3, "8", 8]}})",
+        R"({"pretrained_cfg": {"input_size": [3, 18446744073709551615, 8]}})", R"({"pretrained_cfg": {"std": []}})",
         R"({"pretrained_cfg": {"std": [1, 2]}})", R"({"pretrained_cfg": {"crop_mode": "squash"}})",
         R"({"pretrained_cfg": {"interpolation": "lanczos"}})", R"({"model_args": [3]})", R"({"model_args": {"colour": 3}})"}) {
     EXPECT_THROW(timm_config(wrong), ArgumentError) << wrong;

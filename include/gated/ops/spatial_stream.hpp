@@ -47,7 +47,7 @@ class StreamSums {
     const Square largest{weight.stream_tile() << (count - 1), 0};
     // Each piece is filled up to a whole cache line: the sums; of two squares the factors and scratch to make them; scratch of
     // the tasks; and beside these a row of the weight and the panels of the plain product.
-    constexpr Index pieces = 1 + 2 * 2 + 1 + 2, line = cache_line_bytes;  // as numbers, which is more than is filled up
+    constexpr Index pieces = 1 + 2 * 2 + 1 + 2, line = cache_line_bytes;  // as many numbers as a line has bytes: enough for any type
     return products.circle(largest).scratch_size() * (2 * threads.count() + 1) + 2 * products.size(largest) +
            row_stride<T>(columns) * weight.stream_tile() + pieces * line;
   }

@@ -64,8 +64,9 @@ EIGEN_DONT_INLINE void activate_and_keep_slope(Activation activation, const T* t
 /// activation(z) and activation'(z) of a few rows, for what multiplies both: so activations are compiled once for all of that.
 template <class T>
 struct ActivatedTile {
-  static constexpr Index most_rows = 8, stride = 2 * Simd<T>::width;
-  alignas(64) T values[8 * 2 * Simd<T>::lane_count], slopes[8 * 2 * Simd<T>::lane_count];
+  static constexpr auto high = std::size_t{8}, size = high * 2 * Simd<T>::lane_count;
+  static constexpr Index most_rows = high, stride = 2 * Simd<T>::width;
+  alignas(64) T values[size], slopes[size];
 
   /// Of `rows` ≤ most_rows rows and `columns` ≤ stride columns.
   ActivatedTile(Activation activation, const T* z, Index z_stride, Index rows, Index columns) {
