@@ -55,9 +55,10 @@ function(gated_test_program target floor)
   endforeach()
 endfunction()
 
-# gated_floor_tests(<floor> <first includes> <source>...): the programs <floor>_1_test, …, of GATED_TESTS_PER_UNIT files each, or
-# <floor>_<name>_test for each file. Appends the headers that a unit includes before anything else to the list <first includes>.
-function(gated_floor_tests floor first_includes)
+# gated_floor_tests(<floor> <result> <source>...): the programs <floor>_1_test, …, of GATED_TESTS_PER_UNIT files each, or
+# <floor>_<name>_test for each file. Sets <result> to the headers that a unit includes before anything else.
+function(gated_floor_tests floor result)
+  set(firsts "")
   set(number 0)
   set(begin 0)
   list(LENGTH ARGN count)
@@ -74,7 +75,7 @@ function(gated_floor_tests floor first_includes)
     gated_test_program(${target} ${floor} ${sources})
     file(STRINGS ${PROJECT_SOURCE_DIR}/tests/${first} include REGEX "^#include" LIMIT_COUNT 1)
     string(REGEX MATCH "gated/[^\"]+" include "${include}")
-    list(APPEND ${first_includes} ${include})
+    list(APPEND firsts ${include})
   endwhile()
-  set(${first_includes} "${${first_includes}}" PARENT_SCOPE)
+  set(${result} "${firsts}" PARENT_SCOPE)
 endfunction()
