@@ -14,3 +14,16 @@ function(expect_run expected pattern)
   endif()
   set(said "${said}" PARENT_SCOPE)
 endfunction()
+
+# expect_no_file(<arguments>...): a file that is missing or empty, and a folder, in the place of FILE among the arguments, are refused
+# in one line that names it, with exit code 1.
+function(expect_no_file)
+  file(REMOVE_RECURSE ${FOLDER}/no_file)
+  file(MAKE_DIRECTORY ${FOLDER}/no_file/folder)
+  file(WRITE ${FOLDER}/no_file/empty "")
+  foreach(name IN ITEMS missing empty folder)
+    list(TRANSFORM ARGN REPLACE "^FILE$" ${FOLDER}/no_file/${name} OUTPUT_VARIABLE arguments)
+    expect_run(1 "(^|\n)[a-z_]+: [^\n]*no_file/${name}[^\n]*\n" ${arguments})
+  endforeach()
+  file(REMOVE_RECURSE ${FOLDER}/no_file)
+endfunction()

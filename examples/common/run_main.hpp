@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -30,6 +32,12 @@ int run_main(const char* program, const Parse& parse, const Run& run) {
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s: %s\n%s --help shows all options.\n", program, error.what(), program);
     return 2;
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::fprintf(stderr, "%s: %s: %s.\n", program, error.path1().string().c_str(), error.code().message().c_str());
+    return 1;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: there is not enough memory.\n", program);
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", program, error.what());
     return 1;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/class_folder.hpp"
+#include "common/output_file.hpp"
 #include "common/run_main.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/image.hpp"
@@ -47,46 +49,29 @@ void write_example(const fs::path& folder) {
   }
 }
 
-/// Every picture of a folder, ready for the model, and its class. Every fifth is held out.
+/// Every picture of a folder, ready for the model, and its class.
 struct Pictures {
   std::vector<std::string> labels;
   Matrix<float> inputs[2];  ///< for training, and held out
   std::vector<Index> classes[2];
 
   Pictures(const fs::path& folder, const Model::Config& config) {
-    std::vector<fs::path> folders;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      if (entry.is_directory()) {
-        folders.push_back(entry.path());
-      }
-    }
-    std::sort(folders.begin(), folders.end());
-    gated::require<gated::FileError>(folders.size() >= 2, folder.string(),
-                                     ": expected a folder for each of 2 classes or more.");
+    auto listed = examples::list_classes(folder);
+    labels = std::move(listed.labels);
     gated::ImageInput<float> prepare(config);
-    std::vector<Matrix<float>> rows[2];
-    for (const fs::path& one : folders) {
+    for (const bool held_out : {false, true}) {
       std::vector<fs::path> files;
-      for (const auto& entry : fs::directory_iterator(one)) {
-        files.push_back(entry.path());
+      for (const auto& picture : listed.pictures) {
+        if (picture.held_out == held_out) {
+          files.push_back(picture.path);
+          classes[held_out].push_back(picture.label);
+        }
       }
-      std::sort(files.begin(), files.end());
+      inputs[held_out].resize(std::ssize(files), config.image_channels * config.image.area());
       for (std::size_t i = 0; i < files.size(); ++i) {
-        const std::size_t part = i % 5 == 4 ? 1 : 0;
-        Matrix<float> row(1, config.image_channels * config.image.area());
-        prepare(gated::read_image(files[i]), row);
-        rows[part].push_back(row);
-        classes[part].push_back(static_cast<Index>(labels.size()));
-      }
-      labels.push_back(one.filename().string());
-    }
-    for (std::size_t part = 0; part < 2; ++part) {
-      inputs[part].resize(static_cast<Index>(rows[part].size()), config.image_channels * config.image.area());
-      for (Index i = 0; i < inputs[part].rows(); ++i) {
-        inputs[part].row(i) = rows[part][static_cast<std::size_t>(i)];
+        prepare(gated::read_image(files[i]), inputs[held_out].row(static_cast<Index>(i)));
       }
     }
-    gated::require<gated::FileError>(inputs[0].rows() > 0 && inputs[1].rows() > 0, folder.string(), ": too few pictures.");
   }
 };
 
@@ -104,6 +89,7 @@ int run(const tune::Options& options) {
     write_example(options.example);
     return 0;
   }
+  examples::expect_place_for(options.out);
   gated::Random random(1);
   Model model = gated::load_model<Model>(options.model);
   const Pictures pictures(options.pictures, model.config);

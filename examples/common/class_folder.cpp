@@ -1,0 +1,52 @@
+#include "common/class_folder.hpp"
+
+#include <algorithm>
+
+#include "gated/core/error.hpp"
+
+namespace examples {
+
+namespace {
+
+namespace fs = std::filesystem;
+using gated::FileError, gated::require;
+
+/// What is in `folder` and `wanted`, in the order of names. Hidden files are left out.
+template <class Wanted>
+std::vector<fs::path> sorted(const fs::path& folder, const Wanted& wanted) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!entry.path().filename().string().starts_with(".") && wanted(entry)) {
+      paths.push_back(entry.path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+ClassFolder list_classes(const fs::path& folder) {
+  const std::string name = folder.string();
+  require<FileError>(fs::exists(folder), name, ": there is no such folder. Give one with a folder of pictures for each class.");
+  require<FileError>(fs::is_directory(folder), name,
+                     ": is a file, expected a folder with a folder of pictures for each class.");
+  const auto folders = sorted(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
+  require<FileError>(folders.size() >= 2, name, ": expected a folder for each of 2 classes or more, got ", folders.size(), ".");
+  ClassFolder classes;
+  bool any_held_out = false;
+  for (const fs::path& one : folders) {
+    const auto files = sorted(one, [](const fs::directory_entry&) { return true; });
+    require<FileError>(!files.empty(), one.string(), ": holds no pictures. Add some, or remove the folder.");
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const bool held_out = i % 5 == 4;
+      classes.pictures.push_back({files[i], static_cast<gated::Index>(classes.labels.size()), held_out});
+      any_held_out = any_held_out || held_out;
+    }
+    classes.labels.push_back(one.filename().string());
+  }
+  require<FileError>(any_held_out, name, ": too few pictures. Give a class at least 5, of which one is held out.");
+  return classes;
+}
+
+}  // namespace examples
