@@ -12,6 +12,20 @@ endfunction()
 expect(0 "blocks.\\*.norm.weight.*\\(4 times\\).*It is a GmlpImageClassifier of 43082 parameters.*load_model<gated::GmlpImageClassifier<float>>"
        ${PROGRAM} ${DIGITS})
 
+# A training that train_text stopped: how far it is, and the lines that go on with it. A model of a type unknown here says that much.
+foreach(model IN ITEMS gmlp transformer)
+  expect(130 "stopped +after step 2" ${TRAIN} ${HERE}/README.md --model ${model} --parameters 11000 --channels 16 --depth 2 --length 32
+    --batch 2 --steps 4 --stop-after 2 --sample 0 --out ${model}.safetensors)
+endforeach()
+set(training "It is a training of which 2 of 4 steps are done.\n\n +AdamW +{.learning_rate.:0.00[0-9]+,.*schedule +{.form.:.cosine..*learning rate +[0-9.e-]+ of the next step")
+expect(0 "model.*${training}.*It is a GmlpLanguageModel of 1[0-9]+ parameters.*#include <gated/train.hpp>.*auto training = gated::load_model<gated::Training<gated::GmlpLanguageModel<float>>>[(].gmlp.training.safetensors.[)];.*training.result[(][)]"
+       ${PROGRAM} gmlp.training.safetensors)
+expect(0 "${training}.*It holds a gated.Training<gated.LanguageModel<.*cannot open. load_model<Type>[(].transformer.training.safetensors.[)]"
+       ${PROGRAM} transformer.training.safetensors)
+expect(0 "It holds a gated.LanguageModel<.*cannot open" ${PROGRAM} transformer.safetensors)
+file(REMOVE ${FOLDER}/gmlp.safetensors ${FOLDER}/gmlp.training.safetensors ${FOLDER}/transformer.safetensors
+  ${FOLDER}/transformer.training.safetensors)
+
 # What the shapes of a file say, in the line that opens it: ${config}.
 function(read_off file)
   execute_process(COMMAND ${PROGRAM} ${file} WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
@@ -65,7 +79,8 @@ endforeach()
 expect(0 "The names are those of g-mlp-pytorch.*names = gated::lucidrains_language_model_names[(]lucidrains_layout[(]file, .model[.].[)][)];.*names.prefix = .model[.].;.*names.ignored.insert[(]names.ignored.end[(][)], {.*.input."
        ${PROGRAM} ${CASES}/lucid_gmlp_causal.safetensors)
 expect(0 "no known origin" ${PROGRAM} ${CASES}/components.safetensors)
-expect(1 "cannot open" ${PROGRAM} missing.safetensors)
+include(${HERE}/../common/expect_run.cmake)
+expect_no_file(FILE)
 expect(2 "file is required" ${PROGRAM})
 expect(2 "one too many: second" ${PROGRAM} ${DIGITS} second)
 file(WRITE ${FOLDER}/pointer.safetensors "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")

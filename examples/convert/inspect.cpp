@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
 
@@ -12,6 +13,7 @@
 #include "gated/gated.hpp"
 #include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
+#include "gated/train/training.hpp"
 #include "options.hpp"
 
 namespace {
@@ -45,11 +47,47 @@ void print_model(const Model& model, const char* type) {
               gated::to_json(model.config).c_str());
 }
 
-/// Opens the file as a Model if that is what its metadata say, and shows how.
+/// Stands for the model of any training; its configuration is not read.
+struct AnyModel {
+  using Config = gated::TrainingProgress;
+};
+
+bool is_training(const std::string& architecture) { return architecture.starts_with("gated.Training<"); }
+
+/// Says how a training goes, and how far it is.
+void print_training(const SafetensorsFile& file) {
+  const auto written = file.metadata().find("config");
+  auto json = nlohmann::json::parse(written == file.metadata().end() ? "" : written->second, nullptr, false);
+  gated::require<gated::FileError>(json.is_object(), file.name(), ": expected the configuration of a training.");
+  json.erase("model");
+  const auto config = gated::from_json<gated::TrainingConfig<AnyModel>>(json.dump(), file.name() + ": configuration");
+  config.check();
+  const Index done = config.progress.steps;
+  const bool ends = config.schedule.form != gated::ScheduleForm::constant;
+  std::printf("It is a training of which %td%s steps are done%s\n\n", done,
+              ends ? gated::text(" of ", config.schedule.steps).c_str() : "",
+              ends && done >= config.schedule.steps ? ": set_schedule() prolongs it." : ".");
+  std::printf("  AdamW          %s\n  schedule       %s\n", gated::to_json(config.optimizer).c_str(),
+              gated::to_json(config.schedule).c_str());
+  std::printf("  learning rate  %g of the next step\n",
+              gated::learning_rate(config.schedule, config.optimizer.learning_rate, done));
+  std::printf("  clip_norm %g, average_decay %g, micro_batches %td\n\n", config.clip_norm, config.average_decay,
+              config.micro_batches);
+}
+
+/// Opens the file as a Model, or as the training of one, if that is what its metadata say, and shows how.
 template <class Model>
 bool open_as(const SafetensorsFile& file, const char* type) {
+  using Training = gated::Training<Model>;
   const std::string architecture = gated::architecture_of(file);
   const bool is_timm = std::same_as<Model, gated::GmlpImageClassifier<float>> && architecture == "timm.gmlp";
+  if (architecture == Training::architecture) {
+    print_model(gated::load_model<Training>(file).model, type);
+    std::printf("These lines go on with it:\n\n  #include <gated/io/model_file.hpp>\n  #include <gated/train.hpp>\n\n");
+    std::printf("  auto training = gated::load_model<gated::Training<gated::%s<float>>>(\"%s\");\n", type, file.name().c_str());
+    std::puts("  gated::save_model(training.result(), \"model.safetensors\");  // the model alone");
+    return true;
+  }
   if (architecture != Model::architecture && !is_timm) {
     return false;
   }
@@ -104,8 +142,15 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
       "chunk) has the original's default here.");
 }
 
-void print_origin(const SafetensorsFile& file) {
-  const gated::Origin* const origin = gated::origin_of(file);
+/// Says what is known of a file whose model has no type of gated's.
+void print_origin(const SafetensorsFile& file, const std::string& architecture) {
+  const gated::Origin* const origin = is_training(architecture) ? nullptr : gated::origin_of(file);
+  if (origin == nullptr && !architecture.empty()) {
+    std::printf(
+        "It holds a %s, which this program cannot open. load_model<Type>(\"%s\") opens it: name the Type that wrote it.\n",
+        gated::printable(architecture).c_str(), file.name().c_str());
+    return;
+  }
   if (origin == nullptr) {
     std::puts("The names are of no known origin. Write a NameMap for them: see gated/io/name_map.hpp.");
     return;
@@ -122,6 +167,10 @@ int run(const inspect::Options& options) {
   if (const auto labels = gated::labels_of(file); !labels.empty()) {
     std::printf("It names %zu classes: %s, …\n\n", labels.size(), gated::printable(labels.front()).c_str());
   }
+  const std::string architecture = gated::architecture_of(file);
+  if (is_training(architecture)) {
+    print_training(file);
+  }
   const bool opened = open_as<gated::GmlpImageClassifier<float>>(file, "GmlpImageClassifier") ||
                       open_as<gated::MixerImageClassifier<float>>(file, "MixerImageClassifier") ||
                       open_as<gated::GmixerImageClassifier<float>>(file, "GmixerImageClassifier") ||
@@ -136,7 +185,7 @@ int run(const inspect::Options& options) {
                       open_as<gated::GatedCrossAttention<float>>(file, "GatedCrossAttention") ||
                       open_as<gated::TinyTimeMixer<float>>(file, "TinyTimeMixer");
   if (!opened) {
-    print_origin(file);
+    print_origin(file, architecture);
   }
   return 0;
 }
