@@ -47,6 +47,8 @@ if(NOT at EQUAL 0)
   message(FATAL_ERROR "the prompt is shown as ${text}")
 endif()
 
+include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
+expect_no_file(FILE)
 file(WRITE ${FOLDER}/broken.safetensors "no model")
 generate(1 "^generate_text: [^\n]*broken.safetensors[^\n]*\n$" ${FOLDER}/broken.safetensors)
 generate(2 "^generate_text: --top-p: expected a number from 0 to 1, got 2" ${FOLDER}/flash.safetensors --top-p 2)

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 
+#include "common/text_file.hpp"
 #include "gated/core/error.hpp"
 
 namespace text {
@@ -13,13 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using gated::FileError, gated::require;
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  require<FileError>(file.good() && !fs::is_directory(path), path.string(), ": cannot read the file.");
-  return bytes;
-}
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with("."); }
 
@@ -38,7 +30,7 @@ std::vector<fs::path> files_below(const fs::path& folder, const Wanted& wanted) 
   return files;
 }
 
-bool is_text(const fs::path& path) { return read(path).find('\0') == std::string::npos; }
+bool is_text(const fs::path& path) { return examples::read_text_file(path).find('\0') == std::string::npos; }
 
 bool is_source_or_document(const fs::path& path) {
   constexpr std::array<std::string_view, 6> endings{".hpp", ".cpp", ".md", ".cmake", ".sh", ".py"};
@@ -49,7 +41,7 @@ bool is_source_or_document(const fs::path& path) {
 
 Corpus::Corpus(const std::vector<fs::path>& files) {
   for (const fs::path& path : files) {
-    Document document{path.string(), read(path), 0};
+    Document document{path.string(), examples::read_text_file(path), 0};
     for (const char c : document.bytes) {
       fingerprint_ = gated::random_bits_at(fingerprint_, static_cast<unsigned char>(c));
     }
@@ -61,8 +53,9 @@ Corpus::Corpus(const std::vector<fs::path>& files) {
       documents_.push_back(std::move(document));
     }
   }
-  require<FileError>(held_out_bytes_ > 0, "there is no text to learn from: ", files.size(),
-                     " files, none of at least 10 bytes.");
+  require<FileError>(held_out_bytes_ > 0, "there is no text to learn from in ", files.empty() ? "no file" : files[0].string(),
+                     files.size() > 1 ? gated::text(" and ", files.size() - 1, " others") : "",
+                     ", expected a file of at least 10 bytes.");
 }
 
 std::string_view Corpus::draw(gated::Index length, gated::Random& random) const {
@@ -81,6 +74,7 @@ std::vector<fs::path> text_files(const std::vector<fs::path>& texts) {
     require<FileError>(fs::exists(path), path.string(), ": there is no such file or folder.");
     if (fs::is_directory(path)) {
       const auto below = files_below(path, is_text);
+      require<FileError>(!below.empty(), path.string(), ": there is no text in this folder.");
       files.insert(files.end(), below.begin(), below.end());
     } else {
       files.push_back(path);

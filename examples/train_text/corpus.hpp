@@ -21,7 +21,7 @@ struct Document {
 /// The texts to learn from, and to be measured on.
 class Corpus {
  public:
-  /// Reads `files`. Errors: FileError for one that cannot be read, and if there is nothing to learn from.
+  /// Reads `files`. Errors: those of examples::read_text_file(); FileError if there is nothing to learn from.
   explicit Corpus(const std::vector<std::filesystem::path>& files);
 
   const std::vector<Document>& documents() const { return documents_; }
@@ -41,7 +41,8 @@ class Corpus {
 };
 
 /// The files of `texts` in a fixed order: a file is itself, and a folder all files in it and below that are text (they hold no
-/// byte 0), but for hidden ones and links. Errors: FileError for what does not exist.
+/// byte 0), but for hidden ones and links. Errors: FileError for what does not exist,
+/// a folder without text, and a file in UTF-16.
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
 
 /// The sources and documents of the project, and the licences in /usr/share/common-licenses where that exists.

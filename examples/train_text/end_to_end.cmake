@@ -1,5 +1,7 @@
 # ctest runs this: small trainings start, stop, go on bit for bit, and leave a model that generate_text opens.
 
+include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
+set(PROGRAM ${TRAIN})
 set(work ${FOLDER}/end_to_end)
 file(REMOVE_RECURSE ${work})
 file(MAKE_DIRECTORY ${work}/texts)
@@ -108,7 +110,11 @@ train(1 "flash.training.safetensors: there is a training already" ${new} --out f
 train(1 "the texts are not those that the training began with" texts/squares --resume part.training.safetensors)
 train(1 "flash.safetensors: .*expected \"gated.Training" texts --resume flash.safetensors --out other.safetensors)
 train(1 "there is no such file or folder" nothing)
+train(1 "^train_text: nowhere/out.safetensors: there is no folder nowhere. Make it first.\n$" ${new} --out nowhere/out.safetensors)
+train(1 "^train_text: texts: is a directory, cannot write a file there.\n$" ${new} --out texts)
 train(1 "there is no text to learn from" texts/short)
+expect_no_file(FILE --out ${work}/other.safetensors)
+expect_no_file(${work}/texts --resume FILE --out ${work}/other.safetensors)
 train(1 "expected at least [0-9]+, which the narrowest model" ${small} --parameters 100)
 train(1 "heads = 3 does not divide channels = 16" ${small} --model transformer --heads 3)
 train(2 "--gate is an option of gmlp and amlp; leave it out with --model flash" ${small} --model flash --gate linear)
@@ -121,8 +127,17 @@ train(2 "--mlm describes a new training" texts --resume part.training.safetensor
 train(2 "--depth describes a new training" texts --resume part.training.safetensors --depth 3)
 train(2 "--steps excludes --minutes|--minutes excludes --steps" texts --steps 3 --minutes 3)
 
-# Ctrl-C: the step is finished, the file is whole, and the training that goes on is the same as one that never stopped.
 if(UNIX)
+  # Texts in UTF-16, with a byte order mark and without, by name and in a folder.
+  foreach(bytes IN ITEMS "\\377\\376T\\000w\\000i\\000" "\\376\\377\\000T\\000w\\000i" "T\\000w\\000i\\000c\\000" "\\000T\\000w\\000i")
+    execute_process(COMMAND sh -c "mkdir -p wide && printf '${bytes}' > wide/utf16" WORKING_DIRECTORY ${work}
+      COMMAND_ERROR_IS_FATAL ANY)
+    foreach(path IN ITEMS wide wide/utf16)
+      train(1 "^train_text: wide/utf16: is in UTF-16. Convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does.\n$" texts ${path})
+    endforeach()
+  endforeach()
+
+  # Ctrl-C: the step is finished, the file is whole, and the training that goes on is the same as one that never stopped.
   execute_process(WORKING_DIRECTORY ${work} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said
     COMMAND sh -c "
       \"$0\" \"$@\" --steps 1000000 --out stopped.safetensors > stopped.log 2>&1 &

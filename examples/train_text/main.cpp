@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "common/output_file.hpp"
 #include "common/run_main.hpp"
 #include "corpus.hpp"
 #include "options.hpp"
@@ -10,6 +11,7 @@
 namespace {
 
 int run(const text::Options& options) {
+  examples::expect_place_for(options.out);
   const text::Corpus corpus(options.texts.empty() ? text::default_texts() : text::text_files(options.texts));
   std::printf("  texts     %zu files: %zu bytes to learn from, %zu held out\n", corpus.documents().size(),
               corpus.training_bytes(), corpus.held_out_bytes());

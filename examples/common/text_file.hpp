@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace examples {
+
+/// The bytes of a text file.
+/// Errors: FileError, naming the file, if it is missing, a folder or unreadable, and for UTF-16, in which every other byte of a
+/// text is 0.
+std::string read_text_file(const std::filesystem::path& path);
+
+}  // namespace examples
