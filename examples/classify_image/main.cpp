@@ -1,11 +1,11 @@
 // classify_image: says what is on photographs, with one of timm's gMLP or Mixer models. See README.md.
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "common/run_main.hpp"
 #include "common/stopwatch.hpp"
+#include "common/timm_checkpoint.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/image_input.hpp"
 #include "gated/io/image_reader.hpp"
@@ -17,16 +17,6 @@
 namespace {
 
 using gated::Index, gated::Matrix, gated::Workspace;
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  gated::require<gated::FileError>(file.good(), path.string(), ": cannot be opened.");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// timm's arguments for the model: those of its config.json, or a name.
-std::string arguments_of(const photos::Options& options, const std::string& more = "") {
-  return options.config.empty() ? "{\"entry\": \"" + options.preset + "\"" + more + "}" : read_text(options.config);
-}
 
 /// Calls `f(model)` with the model in a checkpoint, if it is a `Model` that save_model() wrote.
 template <class Model, class F>
@@ -44,7 +34,7 @@ bool offer_saved(const gated::SafetensorsFile& file, const F& f) {
 template <class F>
 void with_model(const photos::Options& options, const F& f) {
   if (options.random) {
-    return gated::with_timm_config(arguments_of(options), [&](const auto& config) {
+    return examples::with_timm_config(options.timm, "", [&](const auto& config) {
       gated::Random random(1);
       f(gated::ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>(config, random));
     });
@@ -57,19 +47,7 @@ void with_model(const photos::Options& options, const F& f) {
   if (file.metadata().count("config") > 0) {
     return f(gated::load_model<gated::GmlpImageClassifier<float>>(file));
   }
-  Index count = 0;  // of a file without a head
-  if (file.contains("head.bias")) {
-    const auto& shape = file.tensor("head.bias").shape;
-    gated::require<gated::FileError>(shape.size() == 1, file.name(), ": head.bias has ", shape.size(),
-                                     " dimensions, expected 1: a number for each class.");
-    count = shape[0];
-  }
-  const std::string classes = gated::text(", \"num_classes\": ", count);
-  gated::with_timm_config(arguments_of(options, classes), [&](const auto& config) {
-    gated::ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float> model(config);
-    gated::load_parameters(model, file, gated::timm_names_for(config));
-    f(model);
-  });
+  examples::with_timm_checkpoint(file, options.timm, f);
 }
 
 /// The name of each class: of the file that is named, or of the model's; empty without.
@@ -79,8 +57,7 @@ std::vector<std::string> read_labels(const std::filesystem::path& path, const st
   gated::require<gated::FileError>(labels.empty() || static_cast<Index>(labels.size()) == classes, model.string(), ": ",
                                    labels.size(), " labels, expected one for each of the ", classes, " classes.");
   if (!path.empty()) {
-    std::ifstream file(path);
-    gated::require<gated::FileError>(file.good(), path.string(), ": cannot be opened.");
+    std::istringstream file(examples::read_text_file(path));
     for (std::string line; std::getline(file, line);) {
       labels.push_back(line.substr(0, line.find_last_not_of("\r") + 1));
     }
@@ -126,7 +103,7 @@ void show(const photos::Options& options, const Model& model) {
                                    "--model: this one gives features, not one class per image.");
   const auto labels = read_labels(options.labels, options.model, model.out());
   std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n",
-              options.random ? (options.preset + ", random weights").c_str() : options.model.filename().string().c_str(),
+              options.random ? (options.timm.preset + ", random weights").c_str() : options.model.filename().string().c_str(),
               config.trunk.depth, gated::parameter_count(model), config.image.height, config.image.width, model.out());
 
   const auto prepared = gated::prepare(model);

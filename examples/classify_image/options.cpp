@@ -15,13 +15,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "pictures", options.pictures, "FILE", "one or more, with --model");
   CLI::Option* const model = examples::add_name(app, "--model", options.model, "FILE.safetensors",
                                                 "the checkpoint, with timm's names or as save_model() wrote it");
-  examples::add_name(app, "--config", options.config, "FILE.json", "the config.json that timm publishes beside a checkpoint");
-  examples::add_name(app, "--preset", options.preset, "NAME",
-                     "what a checkpoint without a configuration is, if there is no\n"
-                     "config.json: mixer_b16_224.miil_in21k_ft_in1k, resmlp_12_224\n"
-                     "or another name of timm's; the number of classes is taken\n"
-                     "from the file")
-      ->capture_default_str();
+  examples::add_timm_model(app, options.timm);
   examples::add_name(app, "--labels", options.labels, "FILE", "the names of the classes, one per line (the model's)");
   examples::add_number(app, "--top", options.top, gated::Index{1}, gated::Index{1000}, "how many classes to show");
   examples::add_number(app, "--crop", options.crop, 0.01, 1.0,

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "gated/io/image_input.hpp"
+#include "common/timm_model.hpp"
+#include "gated/core/matrix.hpp"
 
 namespace photos {
 
@@ -13,8 +14,7 @@ namespace photos {
 struct Options {
   std::vector<std::filesystem::path> pictures;
   std::filesystem::path model;
-  std::string preset = "gmlp_s16_224";
-  std::filesystem::path config;  // timm's config.json; empty for the preset
+  examples::TimmModel timm;
   std::filesystem::path labels;
   gated::Index top = 5;
   std::optional<double> crop;

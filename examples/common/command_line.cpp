@@ -26,6 +26,16 @@ std::string unknown(const CLI::App& app, const std::string& word) {
 
 }  // namespace
 
+void add_timm_model(CLI::App& app, TimmModel& timm) {
+  add_name(app, "--config", timm.config, "FILE.json", "the config.json that timm publishes beside a checkpoint");
+  add_name(app, "--preset", timm.preset, "NAME",
+           "what a checkpoint without a configuration is, if there is no\n"
+           "config.json: mixer_b16_224.miil_in21k_ft_in1k, resmlp_12_224\n"
+           "or another name of timm's; the number of classes is taken\n"
+           "from the file")
+      ->capture_default_str();
+}
+
 void parse(CLI::App& app, int count, char** arguments) {
   app.allow_windows_style_options(false);  // "/data/x" is a path there too
   app.get_formatter()->column_width(34);

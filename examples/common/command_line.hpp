@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "common/run_main.hpp"
+#include "common/timm_model.hpp"
 #include "gated/core/error.hpp"
 
 namespace examples {
@@ -53,6 +54,9 @@ CLI::Option* add_name(CLI::App& app, const std::string& name, T& value, const st
 inline void add_threads(CLI::App& app, int& threads, const std::string& description = "threads to use") {
   add_number(app, "--threads", threads, 1, most_threads, description);
 }
+
+/// Adds --config and --preset.
+void add_timm_model(CLI::App& app, TimmModel& timm);
 
 /// Parses the command line. Of an option that is given twice, the last value counts.
 ///

@@ -21,7 +21,7 @@ gated::Image draw(const Matrix<float>& weights, const gates::Subject& subject, c
 }
 
 int run(const gates::Options& options) {
-  const gates::Subject subject = gates::open_subject(options.checkpoint, options.attention);
+  const gates::Subject subject = gates::open_subject(options);
   const Index blocks = static_cast<Index>(subject.projections.size());
   gated::require<gated::ArgumentError>(options.block.value_or(0) < blocks, "--block ", options.block.value_or(0),
                                        ": there are ", blocks, " blocks, counted from 0.");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/timm_model.hpp"
 #include "gated/core/matrix.hpp"
 
 namespace gates {
@@ -12,6 +13,7 @@ namespace gates {
 /// The command line.
 struct Options {
   std::filesystem::path checkpoint = DEFAULT_CHECKPOINT;
+  examples::TimmModel timm;
   std::string out = "gates";             ///< what the names of the pictures begin with
   std::optional<gated::Index> block;     ///< all, unless given
   std::vector<gated::Index> rows;        ///< tokens whose filters to draw; all, if empty

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "common/timm_checkpoint.hpp"
 #include "gated/io/csv.hpp"
 #include "gated/io/model_file.hpp"
 
@@ -71,15 +72,27 @@ Subject look_at(const Model& model, gated::ImageSize grid, const char* kind, con
 
 }  // namespace
 
-Subject open_subject(const std::filesystem::path& checkpoint, const std::optional<std::string>& attention) {
-  const auto metadata = gated::SafetensorsFile(checkpoint).metadata();
-  const auto architecture = metadata.find("architecture");
-  if (architecture != metadata.end() && architecture->second == LanguageModel::architecture) {
-    const auto model = gated::load_model<LanguageModel>(checkpoint);
-    return look_at(model, {1, model.config.trunk.length}, "language model", attention);
+Subject open_subject(const Options& options) {
+  const gated::SafetensorsFile file(options.checkpoint);
+  if (gated::architecture_of(file) == LanguageModel::architecture) {
+    const auto model = gated::load_model<LanguageModel>(file);
+    return look_at(model, {1, model.config.trunk.length}, "language model", options.attention);
   }
-  const auto model = gated::load_model<Classifier>(checkpoint);
-  return look_at(model, model.patch_embedding.grid(), "image classifier", attention);
+  Subject subject;
+  const auto look_at_classifier = [&]<class Model>(const Model& model) {
+    if constexpr (std::same_as<Model, Classifier>) {
+      subject = look_at(model, model.patch_embedding.grid(), "image classifier", options.attention);
+    } else {
+      gated::raise<gated::ArgumentError>(file.name(), ": a ", Model::architecture,
+                                         " has no gates, expected a gMLP or aMLP. Name one with --preset.");
+    }
+  };
+  if (file.metadata().count("config") > 0) {
+    look_at_classifier(gated::load_model<Classifier>(file));
+  } else {
+    examples::with_timm_checkpoint(file, options.timm, look_at_classifier);
+  }
+  return subject;
 }
 
 }  // namespace gates

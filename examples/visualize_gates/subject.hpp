@@ -1,11 +1,10 @@
 #pragma once
 
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "gated/gated.hpp"
+#include "options.hpp"
 
 namespace gates {
 
@@ -19,11 +18,11 @@ struct Subject {
   bool is_text() const { return grid.height == 1; }
 };
 
-/// Opens a checkpoint that says what it is: an image classifier or a language model.
+/// Opens the checkpoint: an image classifier or a language model that says what it is, or one of timm's image classifiers.
 ///
 /// With `attention`, also runs the model on one input, "random" or the first line of that CSV file, and keeps what its tiny
-/// attention looks at. Errors: FileError; ArgumentError for a model without attention, ShapeError for an input that does not
-/// fit.
-Subject open_subject(const std::filesystem::path& checkpoint, const std::optional<std::string>& attention);
+/// attention looks at. Errors: FileError; ArgumentError for a model without gates or attention, ShapeError for an input that
+/// does not fit.
+Subject open_subject(const Options& options);
 
 }  // namespace gates

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <type_traits>
+
+#include "common/text_file.hpp"
+#include "common/timm_model.hpp"
+#include "gated/io/checkpoint.hpp"
+#include "gated/io/timm.hpp"
+#include "gated/io/timm_config.hpp"
+
+namespace examples {
+
+/// Calls `f(config)` with the configuration in timm's config.json, or of the model's name and `more` of timm's arguments.
+/// Errors: those of read_text_file() and with_timm_config().
+template <class F>
+void with_timm_config(const TimmModel& timm, const std::string& more, const F& f) {
+  if (timm.config.empty()) {
+    gated::with_timm_config("{\"entry\": \"" + timm.preset + "\"" + more + "}", f);
+  } else {
+    gated::with_timm_config(read_text_file(timm.config), f, timm.config.string());
+  }
+}
+
+/// Calls `f(model)` with the image classifier in `file`, a checkpoint as timm publishes it: `timm` says what it is, and its head
+/// how many classes it has.
+/// Errors: those of with_timm_config() and load_parameters(); FileError for a head that is no classifier's.
+template <class F>
+void with_timm_checkpoint(const gated::SafetensorsFile& file, const TimmModel& timm, const F& f) {
+  gated::Index classes = 0;  // of a file without a head
+  if (file.contains("head.bias")) {
+    const auto& shape = file.tensor("head.bias").shape;
+    gated::require<gated::FileError>(shape.size() == 1, file.name(), ": head.bias has ", shape.size(),
+                                     " dimensions, expected 1: a number for each class.");
+    classes = shape[0];
+  }
+  with_timm_config(timm, gated::text(", \"num_classes\": ", classes), [&](const auto& config) {
+    gated::ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float> model(config);
+    gated::load_parameters(model, file, gated::timm_names_for(config));
+    f(model);
+  });
+}
+
+}  // namespace examples
