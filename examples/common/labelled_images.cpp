@@ -15,9 +15,12 @@ void expect_classes(const gated::GmlpImageClassifierConfig& config) {
 
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
                            Part part) {
+  return images_of(gated::read_csv<float>(path), path.string(), config, max_pixel, part);
+}
+
+LabelledImages images_of(const gated::Matrix<float>& table, const std::string& file,
+                         const gated::GmlpImageClassifierConfig& config, float max_pixel, Part part) {
   expect_classes(config);
-  const auto table = gated::read_csv<float>(path);
-  const std::string file = path.string();
   const Index pixels = config.image_channels * config.image.area();
   require<FileError>(table.cols() == pixels + 1, file, ": ", table.cols(), " columns, expected ", pixels + 1, ": ",
                      config.image_channels, " × ", config.image.height, " × ", config.image.width, " pixels and a label.");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "gated/models/gmlp_image_classifier.hpp"
@@ -31,6 +32,10 @@ void expect_classes(const gated::GmlpImageClassifierConfig& config);
 /// Errors: FileError for a number of columns, a label or a pixel that does not fit the model.
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
                            Part part);
+
+/// The same of a table that is read already; `file` stands for it in messages.
+LabelledImages images_of(const gated::Matrix<float>& table, const std::string& file,
+                         const gated::GmlpImageClassifierConfig& config, float max_pixel, Part part);
 
 /// The `count` images from `first` on.
 LabelledImages part_of(const LabelledImages& images, gated::Index first, gated::Index count);

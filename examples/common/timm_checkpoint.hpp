@@ -21,9 +21,9 @@ void with_timm_config(const TimmModel& timm, const std::string& more, const F& f
   }
 }
 
-/// Calls `f(model)` with the image classifier in `file`, a checkpoint as timm publishes it: `timm` says what it is, and its head
-/// how many classes it has.
-/// Errors: those of with_timm_config() and load_parameters(); FileError for a head that is no classifier's.
+/// Calls `f(model)` with the image classifier in `file`, a checkpoint as timm publishes it: `timm` says what it is, and its
+/// head how many classes it has. Errors: those of with_timm_config() and load_parameters(); FileError for a head that is no
+/// classifier's.
 template <class F>
 void with_timm_checkpoint(const gated::SafetensorsFile& file, const TimmModel& timm, const F& f) {
   gated::Index classes = 0;  // of a file without a head

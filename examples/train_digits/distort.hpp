@@ -10,7 +10,7 @@ namespace digits {
 /// The image as another hand might have written it: shifted, turned and scaled at random, each uniformly up to the limits of
 /// `distortion` in both directions. Pixels between four pixels are interpolated; outside, an image is black.
 ///
-/// Shapes: `pixels` and `out` are one row of height · width pixels.
+/// Shapes: `pixels` and `out` are one row of channels · height · width pixels.
 inline void distort(const gated::ConstView<float>& pixels, gated::ImageSize size, const Distortion& distortion,
                     gated::Random& random, gated::View<float> out) {
   using gated::Index;
@@ -19,9 +19,6 @@ inline void distort(const gated::ConstView<float>& pixels, gated::ImageSize size
   const double wider = 1 + up_to(distortion.scale), taller = 1 + up_to(distortion.scale);
   const double middle_x = static_cast<double>(size.width - 1) / 2, middle_y = static_cast<double>(size.height - 1) / 2;
   const double cosine = std::cos(angle), sine = std::sin(angle);
-  const auto pixel = [&](Index y, Index x) {
-    return y < 0 || x < 0 || y >= size.height || x >= size.width ? 0.0 : static_cast<double>(pixels(0, y * size.width + x));
-  };
   for (Index i = 0; i < size.area(); ++i) {
     const double u = wider * (static_cast<double>(i % size.width) - middle_x);
     const double v = taller * (static_cast<double>(i / size.width) - middle_y);
@@ -29,8 +26,15 @@ inline void distort(const gated::ConstView<float>& pixels, gated::ImageSize size
     const double y = sine * u + cosine * v + middle_y + down;
     const auto left = static_cast<Index>(std::floor(x)), top = static_cast<Index>(std::floor(y));
     const double across = x - std::floor(x), along = y - std::floor(y);
-    out(0, i) = static_cast<float>((1 - along) * ((1 - across) * pixel(top, left) + across * pixel(top, left + 1)) +
-                                   along * ((1 - across) * pixel(top + 1, left) + across * pixel(top + 1, left + 1)));
+    for (Index channel = 0; channel < pixels.cols(); channel += size.area()) {
+      const auto pixel = [&](Index row, Index column) {
+        const bool inside = row >= 0 && column >= 0 && row < size.height && column < size.width;
+        return inside ? static_cast<double>(pixels(0, channel + row * size.width + column)) : 0.0;
+      };
+      out(0, channel + i) =
+          static_cast<float>((1 - along) * ((1 - across) * pixel(top, left) + across * pixel(top, left + 1)) +
+                             along * ((1 - across) * pixel(top + 1, left) + across * pixel(top + 1, left + 1)));
+    }
   }
 }
 

@@ -10,10 +10,12 @@
 
 namespace digits {
 
+struct Data;
+
 struct Mixer {
-  const char* name;              ///< on the command line
-  const char* what;              ///< for the help
-  int (*train)(const Options&);  ///< gives the program's exit code
+  const char* name;                           ///< on the command line
+  const char* what;                           ///< for the help
+  int (*train)(const Options&, const Data&);  ///< gives the program's exit code
 };
 
 // One list per file of mixers/, so that they are compiled side by side.

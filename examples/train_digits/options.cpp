@@ -5,6 +5,12 @@
 
 namespace digits {
 
+std::string Options::data_arguments() const {
+  return (data.empty() ? "" : " --data " + data.string()) + (size ? gated::text(" --size ", *size) : "") +
+         (max_pixel ? gated::text(" --max-pixel ", *max_pixel) : "") + (mnist.empty() ? "" : " --mnist " + mnist.string()) +
+         (validate ? " --validate" : "");
+}
+
 Options parse_options(int count, char** arguments) {
   constexpr gated::Index most_epochs = 1'000'000;
   Options options;
@@ -20,15 +26,27 @@ Options parse_options(int count, char** arguments) {
     names.emplace_back(mixer.name);
   }
   app.add_option("--mixer", options.mixer, mixers)->check(CLI::IsMember(names))->type_name("NAME")->capture_default_str();
+  CLI::Option* const data = examples::add_name(app, "--data", options.data, "FOLDER|FILE.csv",
+                                               "train on images of your own: a folder with a folder of PNG or\n"
+                                               "JPEG pictures for each class, or a CSV with an image a line, its\n"
+                                               "pixels and then its class from 0 on");
+  examples::add_number(app, "--size", options.size, gated::Index{4}, gated::Index{512},
+                       "pixels of a side to which pictures of a folder are resized (28)")
+      ->needs(data);
+  examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F,
+                       "the value of a white pixel in the CSV (the largest in it)")
+      ->needs(data);
   auto* const mnist =
       app.add_option("--mnist", options.mnist, "train on MNIST, whose four files are in this folder (see\nfetch_mnist.sh)")
-          ->type_name("FOLDER");
+          ->type_name("FOLDER")
+          ->excludes(data);
   app.add_flag("--validate", options.validate,
                "hold out the last 5000 training images of MNIST, and leave\nthe test images alone")
       ->needs(mnist);
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, the training and the pictures (.)");
-  examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
-                       "how often to see every digit (80, of MNIST 40; with --resume\nas often as the file says)");
+  examples::add_number(
+      app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
+      "how often to see every digit (80, of MNIST 40, of other data\nfor 3000 steps; with --resume as often as the file says)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "of all random choices");
   examples::add_threads(app, options.threads, "threads to use; they change the time and nothing else");

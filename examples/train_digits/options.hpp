@@ -18,13 +18,14 @@ struct Options {
   std::uint64_t seed = 1;
   int threads = 1;
   std::string mixer = "gmlp";        ///< one of mixers.hpp
-  std::filesystem::path mnist = {};  ///< the folder of MNIST's files; empty for the scanned digits
+  std::filesystem::path data = {};   ///< a folder or a CSV of one's own images
+  std::optional<gated::Index> size;  ///< of the sides of images from a folder, in pixels
+  std::optional<float> max_pixel;    ///< of a CSV; none: the largest in it
+  std::filesystem::path mnist = {};  ///< the folder of MNIST's files; empty, as is `data`, for the scanned digits
   bool validate = false;             ///< hold out some of MNIST's training images in the place of the test images
 
   /// The part of the command line that chooses the data.
-  std::string data_arguments() const {
-    return (mnist.empty() ? "" : " --mnist " + mnist.string()) + (validate ? " --validate" : "");
-  }
+  std::string data_arguments() const;
 };
 
 /// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.

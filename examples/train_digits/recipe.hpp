@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "gated/io/timm_config.hpp"
 #include "gated/train/training.hpp"
@@ -18,8 +19,8 @@ struct Distortion {
 
 /// A data set, the gMLP for it, and its training, which is that of all other mixers too.
 struct Recipe {
-  const char* data;         ///< in the names of files
-  const char* description;  ///< the model in timm's words, as the checkpoint says it too
+  std::string data;         ///< in the names of files
+  std::string description;  ///< the model in timm's words, as the checkpoint says it too
   gated::Index epochs;      ///< unless the command line says otherwise
   gated::Index batch_size;
   double learning_rate, weight_decay;
@@ -32,7 +33,7 @@ struct Recipe {
   gated::GmlpImageClassifierConfig described() const { return gated::timm_config(description); }
 };
 
-inline constexpr Recipe scanned_digits{
+inline const Recipe scanned_digits{
     .data = "digits",
     .description =
         R"({"architecture": "timm.gmlp", "image_size": 8, "patch_size": 1, "in_chans": 1, "dim": 32, "hidden": 128, )"
@@ -49,7 +50,7 @@ inline constexpr Recipe scanned_digits{
     .least_shown = 90,
     .decimals = 1};
 
-inline constexpr Recipe mnist{
+inline const Recipe mnist{
     .data = "mnist",
     .description =
         R"({"architecture": "timm.gmlp", "image_size": 28, "patch_size": 2, "in_chans": 1, "dim": 48, "hidden": 192, )"
@@ -65,6 +66,33 @@ inline constexpr Recipe mnist{
     .distortion = {.shift = 2, .turn = 0.2, .scale = 0.12},
     .least_shown = 95,
     .decimals = 2};
+
+/// For `count` images of one's own, square ones of `side` pixels: a model like MNIST's, in patches of which 4 to 16 make a
+/// side. A small set is seen more often. Errors: ArgumentError for a side that has no such patches.
+inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Index channels, gated::Index classes,
+                         gated::Index count) {
+  using gated::Index;
+  Index patch = (side + 15) / 16;
+  while (patch < side && side % patch != 0) {
+    ++patch;
+  }
+  gated::require<gated::ArgumentError>(
+      side / patch >= 4, "images of ", side, " × ", side,
+      " pixels cannot be cut into 4 to 16 patches a side. Take another size, such as 28 or 32.");
+  Recipe recipe = mnist;
+  recipe.data = data;
+  recipe.description = gated::text(R"({"architecture": "timm.gmlp", "image_size": )", side, R"(, "patch_size": )", patch,
+                                   R"(, "in_chans": )", channels, R"(, "dim": 48, "hidden": 192, "depth": 4, "num_classes": )",
+                                   classes, R"(, "mean": 0.5, "std": 0.5, "crop_pct": 1})");
+  recipe.batch_size = std::clamp<Index>(count / 8 * 8, 8, 32);
+  recipe.epochs = std::max<Index>(40, 3000 / std::max<Index>(count / recipe.batch_size, 1));
+  recipe.warmup = scanned_digits.warmup;
+  recipe.average_decay = scanned_digits.average_decay;
+  recipe.distortion.shift = 0.07 * static_cast<double>(side);
+  recipe.least_shown = 0;
+  recipe.decimals = 1;
+  return recipe;
+}
 
 /// The training of a model, whatever mixes its tokens.
 template <class Model>

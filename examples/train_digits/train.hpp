@@ -1,18 +1,19 @@
 #pragma once
 
 #include <cstdio>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
 
 #include "batch_loss.hpp"
 #include "common/interrupt.hpp"
-#include "common/mnist.hpp"
 #include "common/mosaic.hpp"
 #include "common/progress.hpp"
-#include "common/run_main.hpp"
 #include "curve.hpp"
+#include "data.hpp"
 #include "evaluation.hpp"
+#include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/layers/feed_forward.hpp"
 #include "gated/layers/glu_feed_forward.hpp"
@@ -27,9 +28,6 @@ namespace digits {
 
 using gated::Index, gated::Random;
 
-/// How the model that the options ask for is trained.
-inline const Recipe& recipe_of(const Options& options) { return options.mnist.empty() ? scanned_digits : mnist; }
-
 /// What is written, all in one folder.
 struct Files {
   std::filesystem::path folder;
@@ -41,41 +39,11 @@ struct Files {
   std::filesystem::path after = folder / "spatial_weights_after.png";
 };
 
-struct Data {
-  Recipe recipe;
-  std::string name;  ///< in the file of a training
-  LabelledImages images, held_out;
-  gated::Matrix<float> held_out_inputs;
-
-  explicit Data(const Options& options)
-      : recipe(recipe_of(options)), name(std::string(recipe.data) + (options.validate ? " --validate" : "")) {
-    const auto config = recipe.described();
-    if (options.mnist.empty()) {
-      images = read_images(DIGITS_FOLDER "digits.csv", config, 16, Part::training);
-      held_out = read_images(DIGITS_FOLDER "digits.csv", config, 16, Part::held_out);
-    } else {
-      images = read_mnist(options.mnist, MnistSet::train, config);
-      if (options.validate) {
-        const Index count = std::min<Index>(5000, images.count() / 2), rest = images.count() - count;
-        held_out = part_of(images, rest, count);
-        images = part_of(images, 0, rest);
-      } else {
-        held_out = read_mnist(options.mnist, MnistSet::test, config);
-      }
-    }
-    gated::require<gated::FileError>(steps_per_epoch() > 0, options.mnist.string(), ": ", images.count(),
-                                     " images to learn from, expected at least ", recipe.batch_size, ", one batch.");
-    held_out_inputs = inputs_from(held_out.pixels, config);
-  }
-
-  /// Of whole batches: the few images that are left over are others in each epoch.
-  Index steps_per_epoch() const { return images.count() / recipe.batch_size; }
-
-  template <class Model>
-  Index count_right(const gated::Training<Model>& training) const {
-    return digits::count_right(training.result(), held_out, held_out_inputs, training.threads);
-  }
-};
+/// How many of the held-out images the training's model takes for what they are.
+template <class Model>
+Index count_right(const gated::Training<Model>& training, const Data& data) {
+  return count_right(training.result(), data.held_out, data.held_out_inputs, training.threads);
+}
 
 /// Writes all that the training needs to go on.
 template <class Model>
@@ -145,7 +113,7 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
         progress.show(status.line(training.steps_done(), history));
       }
     }
-    history.accuracies.push_back(static_cast<double>(data.count_right(training)) / static_cast<double>(data.held_out.count()));
+    history.accuracies.push_back(static_cast<double>(count_right(training, data)) / static_cast<double>(data.held_out.count()));
 
     const Index epoch = training.steps_done() / per_epoch;
     last = training.steps_done() >= steps || epoch == options.stop_after || examples::stop_signal != 0;
@@ -162,10 +130,9 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
 
 /// Trains a model of this configuration as the options say, and returns the program's exit code.
 template <class Model>
-int train(const Options& options, const typename Model::Config& config) {
+int train(const Options& options, const Data& data, const typename Model::Config& config) {
   constexpr bool has_gates = std::is_same_v<Model, gated::GmlpImageClassifier<float>>;
   examples::stop_when_asked();
-  const Data data(options);
   const Files files{options.out, data.recipe.data, options.mixer};
   History history;
   auto training = begin_or_resume<Model>(options, config, data, history);
@@ -199,16 +166,21 @@ int train(const Options& options, const typename Model::Config& config) {
   }
   const Model& result = training.result();
   bool timms = false;
+  std::map<std::string, std::string> metadata;
+  if (!data.labels.empty()) {
+    metadata["labels"] = gated::labels_text(data.labels);
+  }
   if constexpr (has_gates) {
     if (config.trunk.spatial == gated::SpatialForm::dense) {
-      gated::save_parameters(result, files.model, {{"config", data.recipe.description}}, gated::timm_names());
+      metadata["config"] = data.recipe.description;
+      gated::save_parameters(result, files.model, metadata, gated::timm_names());
       timms = true;
     }
   }
   if (!timms) {
-    gated::save_model(result, files.model);
+    gated::save_model(result, files.model, metadata);
   }
-  const Index right = data.count_right(training);
+  const Index right = count_right(training, data);
   std::printf("  right     %.*f %%, %td of %td held out\n", data.recipe.decimals,
               100 * static_cast<double>(right) / static_cast<double>(data.held_out.count()), right, data.held_out.count());
   std::printf("  model     %s%s\n", files.model.string().c_str(), timms ? ", with timm's names" : "");
@@ -224,8 +196,8 @@ int train(const Options& options, const typename Model::Config& config) {
 
 /// `config` as wide between its projections as the parameters of the gMLP allow; set(config, width) sets that width.
 template <class Model, class Set>
-typename Model::Config widest(const Options& options, typename Model::Config config, const Set& set) {
-  const Index most = gated::GmlpImageClassifier<float>::value_count(recipe_of(options).described()).value();
+typename Model::Config widest(const Data& data, typename Model::Config config, const Set& set) {
+  const Index most = gated::GmlpImageClassifier<float>::value_count(data.recipe.described()).value();
   Index width = 1;
   set(config, width);
   for (auto wider = config; set(wider, width + 1), Model::value_count(wider).value() <= most; ++width) {
@@ -236,9 +208,9 @@ typename Model::Config widest(const Options& options, typename Model::Config con
 
 /// Trains a classifier of blocks with these mixers, as many and as wide as the gMLP has. arrange(config) sets the token mixer.
 template <class TokenMixer, class ChannelMixer, class Arrange>
-int train_mixer(const Options& options, const Arrange& arrange) {
+int train_mixer(const Options& options, const Data& data, const Arrange& arrange) {
   using Model = gated::ImageClassifier<gated::Stack<gated::MixerBlock<TokenMixer, ChannelMixer>>>;
-  const auto images = recipe_of(options).described();
+  const auto images = data.recipe.described();
   typename Model::Config config{
       .image = images.image,
       .patch = images.patch,
@@ -246,10 +218,11 @@ int train_mixer(const Options& options, const Arrange& arrange) {
       .classes = images.classes,
       .pixel_mean = images.pixel_mean,
       .pixel_deviation = images.pixel_deviation,
+      .crop_share = images.crop_share,
       .trunk = {.depth = images.trunk.depth, .block = {.channels = images.trunk.channels, .norm_eps = images.trunk.norm_eps}}};
   arrange(config);
-  return train<Model>(options,
-                      widest<Model>(options, config, [](auto& c, Index width) { c.trunk.block.channel_mixer.hidden = width; }));
+  return train<Model>(options, data,
+                      widest<Model>(data, config, [](auto& c, Index width) { c.trunk.block.channel_mixer.hidden = width; }));
 }
 
 }  // namespace digits

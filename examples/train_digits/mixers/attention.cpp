@@ -10,27 +10,27 @@ namespace {
 
 using gated::FeedForward;
 
-int train_fourier(const Options& options) {
+int train_fourier(const Options& options, const Data& data) {
   return train_mixer<gated::FourierMixing<float>, FeedForward<float>>(
-      options, [](auto& c) { c.trunk.block.norm_position = gated::NormPosition::post; });  // as FNet has it
+      options, data, [](auto& c) { c.trunk.block.norm_position = gated::NormPosition::post; });  // as FNet has it
 }
 
-int train_synthesizer(const Options& options) {
-  return train_mixer<gated::SynthesizerAttention<float>, FeedForward<float>>(options, [](auto& c) {
+int train_synthesizer(const Options& options, const Data& data) {
+  return train_mixer<gated::SynthesizerAttention<float>, FeedForward<float>>(options, data, [](auto& c) {
     c.trunk.block.token_mixer = {
         .heads = 4, .max_length = c.tokens(), .form = gated::SynthesizerForm::factorized_random, .rank = 8};
   });
 }
 
-int train_attention(const Options& options) {
-  return train_mixer<gated::SelfAttention<float>, FeedForward<float>>(options, [](auto& c) {
+int train_attention(const Options& options, const Data& data) {
+  return train_mixer<gated::SelfAttention<float>, FeedForward<float>>(options, data, [](auto& c) {
     c.position_grid = c.grid();  // attention alone does not know where a patch is
     c.trunk.block.token_mixer.heads = 4;
   });
 }
 
-int train_external(const Options& options) {
-  return train_mixer<gated::ExternalAttention<float>, FeedForward<float>>(options, [](auto& c) {
+int train_external(const Options& options, const Data& data) {
+  return train_mixer<gated::ExternalAttention<float>, FeedForward<float>>(options, data, [](auto& c) {
     c.position_grid = c.grid();
     c.trunk.block.token_mixer = {.heads = 4, .memories = 32};
   });

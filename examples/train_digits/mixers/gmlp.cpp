@@ -6,12 +6,12 @@ namespace {
 
 using Model = gated::GmlpImageClassifier<float>;
 
-int train_gmlp(const Options& options) { return train<Model>(options, recipe_of(options).described()); }
+int train_gmlp(const Options& options, const Data& data) { return train<Model>(options, data, data.recipe.described()); }
 
-int train_toeplitz(const Options& options) {
-  auto config = recipe_of(options).described();
+int train_toeplitz(const Options& options, const Data& data) {
+  auto config = data.recipe.described();
   config.trunk.spatial = gated::SpatialForm::toeplitz;
-  return train<Model>(options, widest<Model>(options, config, [](auto& c, Index width) { c.trunk.hidden = 2 * width; }));
+  return train<Model>(options, data, widest<Model>(data, config, [](auto& c, Index width) { c.trunk.hidden = 2 * width; }));
 }
 
 constexpr Mixer mixers[] = {{"gmlp", "gates by W, from patches to patches: gMLP", train_gmlp},

@@ -9,18 +9,18 @@ namespace {
 
 using gated::FeedForward, gated::GluFeedForward;
 
-int train_projection(const Options& options) {
-  return train_mixer<gated::TokenProjection<float>, FeedForward<float>>(options, [](auto&) {});
+int train_projection(const Options& options, const Data& data) {
+  return train_mixer<gated::TokenProjection<float>, FeedForward<float>>(options, data, [](auto&) {});
 }
 
-int train_mlp(const Options& options) {
+int train_mlp(const Options& options, const Data& data) {
   return train_mixer<gated::TokenMlp<float>, FeedForward<float>>(
-      options, [](auto& c) { c.trunk.block.token_mixer.hidden = c.tokens() / 4; });
+      options, data, [](auto& c) { c.trunk.block.token_mixer.hidden = c.tokens() / 4; });
 }
 
-int train_glu(const Options& options) {
+int train_glu(const Options& options, const Data& data) {
   return train_mixer<gated::TokenGlu<float>, GluFeedForward<float>>(
-      options, [](auto& c) { c.trunk.block.token_mixer.hidden = c.tokens() / 4; });
+      options, data, [](auto& c) { c.trunk.block.token_mixer.hidden = c.tokens() / 4; });
 }
 
 constexpr Mixer mixers[] = {{"projection", "one linear map over the patches: ResMLP", train_projection},
