@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy_layers.hpp"
 
@@ -96,6 +98,25 @@ TEST(Stream, ShowsTheSameLayersAsABatch) {
     layer.extend(x, state, y, workspace);
     EXPECT_EQ(paths, expected) << layer.name << ": and nothing while the state is made and checked";
   });
+}
+
+TEST(State, RefusesTwoThreadsAtTheSameTime) {
+  Streamed s(Tower(2, 3, length));
+  State<double> state = s.layer.start(length);
+  std::vector<std::string> refusals;
+  s.workspace.observe([&](const std::string&, ConstView<double>) {
+    std::thread([&] {
+      Streamed other(Tower(2, 3, length));
+      refusals.push_back(message_of<ArgumentError>([&] { other.go_on(state, 1); }));
+    }).join();
+  });
+  const M y = s.go_on(state, 2);
+  s.workspace.observe(nullptr);
+  ASSERT_FALSE(refusals.empty());
+  EXPECT_EQ(refusals.front(),
+            "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it.");
+  EXPECT_TRUE(same_bits(y, s.whole.topRows(2))) << "the first thread goes on undisturbed";
+  std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // one after the other
 }
 
 TEST(State, OfALayerIsOfTheSizeOfWhatItRemembers) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
+#include <thread>
 
 #include "gated/models/gmlp.hpp"
 #include "gated/models/prepare.hpp"
@@ -11,7 +13,7 @@
 namespace gated::kernel_form_test {
 namespace {
 
-std::string_view name_of(KernelForm form) { return names_of(form)[static_cast<std::size_t>(form)].second; }
+using detail::word_of;
 
 /// Sets the form back at the end of a test.
 class KernelFormTest : public ::testing::Test {
@@ -27,7 +29,7 @@ TEST_F(KernelFormTest, IsTheBestThatThereIsUnlessTheEnvironmentAsksForALowerOne)
   ASSERT_FALSE(forms.empty());
   const char* const asked = std::getenv("GATED_KERNELS");
   const auto wanted =
-      std::find_if(forms.begin(), forms.end(), [&](KernelForm form) { return asked != nullptr && name_of(form) == asked; });
+      std::find_if(forms.begin(), forms.end(), [&](KernelForm form) { return asked != nullptr && word_of(form) == asked; });
   EXPECT_EQ(kernels(), wanted == forms.end() ? forms.back() : *wanted);
 }
 
@@ -49,7 +51,7 @@ TEST_F(KernelFormTest, EveryFormGivesTheSameNumbersButForRounding) {
     if (first.size() == 0) {
       first = y;
     }
-    EXPECT_LE((y - first).cwiseAbs().maxCoeff(), 1e-5f) << name_of(form);
+    EXPECT_LE((y - first).cwiseAbs().maxCoeff(), 1e-5f) << word_of(form);
   }
 }
 
@@ -64,9 +66,69 @@ TEST_F(KernelFormTest, WeightsPreparedInOneFormServeInAnother) {
     packed.use(prepared);
     EXPECT_TRUE(
         test::same_bits(model.forward(x, Sequences::single(19), packed), model.forward(x, Sequences::single(19), plain)))
-        << name_of(form);
+        << word_of(form);
   }
 }
+
+/// Four threads; `before_work` is called in one of its own before each loop.
+Threads four_threads(const std::function<void()>& before_work) {
+  return Threads(4, [before_work](int count, const Work& work) {
+    std::thread([&] {
+      before_work();
+      for (int i = 0; i < count; ++i) {
+        work(i);
+      }
+    }).join();
+  });
+}
+
+TEST_F(KernelFormTest, ARunKeepsTheFormWithWhichItBegan) {
+  Random random(1);
+  const Gmlp<float> model({.length = 19, .channels = 24, .hidden = 60, .depth = 2, .attention = 8}, random);
+  const auto x = test::random_matrix<float>(2 * 19, 24, 2);
+  const auto forward = [&](const Threads& threads, const Workspace<float>::Observer& observer = nullptr) {
+    Workspace<float> workspace(threads);
+    workspace.observe(observer);
+    return model.forward(x, Sequences::uniform(2, 19), workspace);
+  };
+  const auto forms = available_kernels();
+  std::size_t next = 0;
+  const auto switch_form = [&] { use_kernels(forms[next++ % forms.size()]); };
+  for (const KernelForm form : forms) {
+    use_kernels(form);
+    const Matrix<float> expected = forward(Threads());
+    EXPECT_TRUE(test::same_bits(forward(Threads(), [&](const auto&, const auto&) { switch_form(); }), expected))
+        << word_of(form);
+    use_kernels(form);
+    EXPECT_TRUE(test::same_bits(forward(four_threads(switch_form)), expected)) << word_of(form);
+  }
+}
+
+#if GATED_CHOOSES_FORM
+TEST_F(KernelFormTest, AMisspeltWordIsRefusedByTheFirstRun) {
+  EXPECT_EQ(detail::form_named("sse2"), static_cast<int>(KernelForm::sse2));
+  EXPECT_EQ(detail::form_named("avx512"), static_cast<int>(available_kernels().back()));
+  for (const char* const unset : {static_cast<const char*>(nullptr), ""}) {
+    EXPECT_EQ(detail::form_named(unset), static_cast<int>(available_kernels().back()));
+  }
+  Random random(1);
+  const Gmlp<float> model({.length = 2, .channels = 4, .hidden = 8}, random);
+  const auto x = test::random_matrix<float>(2, 4, 2);
+  Workspace<float> workspace(Threads{2});
+  const auto run = [&] { model.forward(x, Sequences::single(2), workspace); };
+  for (const char* const misspelt : {"avx", "AVX2", "avx2 ", "neon", "scalar"}) {
+    detail::chosen_form = detail::form_named(misspelt);  // as before main()
+    for (int i = 0; i < 2; ++i) {
+      const std::string message = test::message_of<ArgumentError>(run);
+      EXPECT_NE(message.find("GATED_KERNELS"), message.npos) << message;
+      EXPECT_NE(message.find("expected one of sse2, avx2, avx512."), message.npos) << message;
+    }
+    EXPECT_THROW(kernels(), ArgumentError) << misspelt;
+    use_kernels(KernelForm::sse2);
+    EXPECT_NO_THROW(run());
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace gated::kernel_form_test

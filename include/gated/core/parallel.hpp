@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "gated/core/function_ref.hpp"
+#include "gated/core/kernel_choice.hpp"
 #include "gated/core/matrix.hpp"
 #include "gated/core/work.hpp"
 
@@ -87,8 +88,10 @@ inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(I
     }
     return;
   }
+  const detail::KernelChoice of_loop;
   std::atomic<Index> next{0};
-  const auto work = [&next, tasks, &task](int worker) {
+  const auto work = [&next, tasks, &task, form = detail::kernels_of_run()](int worker) {
+    const detail::KernelChoice of_caller(form);
     for (Index i; (i = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) {
       task(i, static_cast<Index>(worker));
     }

@@ -6,6 +6,7 @@
 
 #include "gated/core/aligned_memory.hpp"
 #include "gated/core/run.hpp"
+#include "gated/core/single_thread_use.hpp"
 
 /// @file
 /// How the body of a layer runs over the next tokens of a sequence.
@@ -13,6 +14,7 @@
 namespace gated {
 
 /// What streaming keeps of one causal sequence: a value that the caller owns, made by start(). A copy branches the sequence.
+/// Two threads that extend one state at the same time get an error.
 ///
 /// It is the list of what the ops of a model must remember, in the order in which its body meets them. Its size is fixed when
 /// it is made.
@@ -82,6 +84,7 @@ class State {
   Index capacity_ = unlimited;
   bool rewinds_ = true;
   const void* model_ = nullptr;  // where the last lies that it was checked against; another may have taken that place
+  detail::SingleThreadUse use_;  // of the thread that runs
 };
 
 namespace detail {
@@ -154,6 +157,12 @@ class Stream : public Inference<Stream<T>, T> {
   void advance() {
     expect_state(next_ == state_.memory_.size());
     state_.position_ += this->sequences().total();
+  }
+
+  /// Makes `state` this thread's until the result ends.
+  /// Errors: ArgumentError while another thread extends it.
+  static detail::SingleThreadUse::Hold hold(State<T>& state) {
+    return {state.use_, "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it."};
   }
 
   /// The tokens before these.
@@ -237,6 +246,7 @@ Index checked_capacity(Where where, const L& layer, Index wanted) {
 template <class T, class L, class In>
 void run_stream(Where where, const L& layer, const In& x, const In& no_input, const OptionsOf<L, Stream<T>>& options,
                 State<T>& state, View<T> y, Workspace<T>& workspace) {
+  const auto hold = Stream<T>::hold(state);
   expect_positions(where, rows_of(x), state.position(), state.capacity(),
                    "that the state has room for. Rewind it, or start anew with a larger capacity; resize_length() carries a "
                    "gMLP to another length.");

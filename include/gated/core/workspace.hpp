@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -12,28 +11,16 @@
 
 #include "gated/core/arena.hpp"
 #include "gated/core/function_ref.hpp"
+#include "gated/core/kernel_choice.hpp"
 #include "gated/core/matrix.hpp"
 #include "gated/core/parallel.hpp"
 #include "gated/core/prepared_weights.hpp"
+#include "gated/core/single_thread_use.hpp"
 
 /// @file
 /// Where activations live while a model runs.
 
 namespace gated {
-
-namespace detail {
-
-/// A different address in each thread; one where the language has no threads, whose C library may have no thread_local either.
-inline const void* this_thread() {
-#if GATED_HAS_THREADS
-  static constinit thread_local char mark = 0;
-#else
-  static constinit char mark = 0;
-#endif
-  return &mark;
-}
-
-}  // namespace detail
 
 template <class T>
 struct ProductEngine;  // ops/gemm_tasks.hpp
@@ -62,39 +49,18 @@ class Workspace {
   using Observer = std::function<void(const std::string& path, ConstView<T> output)>;
 
   /// Gives back, when it ends, all memory taken since it began. Until the outermost one ends, the workspace belongs to the
-  /// thread that began it.
+  /// thread that began it, and kernels stay of one form.
   class Frame {
    public:
-    explicit Frame(Workspace& workspace) : use_(workspace), frame_(workspace.arena_.frame()) {}
+    explicit Frame(Workspace& workspace)
+        : hold_(workspace.use_,
+                "Workspace: two threads use it at the same time. Give each thread a workspace of its own; they may share the "
+                "model."),
+          frame_(workspace.arena_.frame()) {}
 
    private:
-    class Use {
-     public:
-      explicit Use(Workspace& workspace) : owner_(workspace.owner_) {
-        const void* const self = detail::this_thread();
-        if (owner_.load(std::memory_order_relaxed) != self) {
-          const void* nobody = nullptr;
-          is_outermost_ = owner_.compare_exchange_strong(nobody, self, std::memory_order_acquire, std::memory_order_relaxed);
-          require<ArgumentError>(
-              is_outermost_,
-              "Workspace: two threads use it at the same time. Give each thread a workspace of its own; they "
-              "may share the model.");
-        }
-      }
-      ~Use() {
-        if (is_outermost_) {
-          owner_.store(nullptr, std::memory_order_release);
-        }
-      }
-      Use(const Use&) = delete;
-      Use& operator=(const Use&) = delete;
-
-     private:
-      std::atomic<const void*>& owner_;
-      bool is_outermost_ = false;
-    };
-
-    Use use_;  // ends last
+    detail::SingleThreadUse::Hold hold_;  // ends last
+    detail::KernelChoice kernels_;
     typename Arena<T>::Frame frame_;
   };
 
@@ -191,7 +157,7 @@ class Workspace {
   Threads threads_;
   const PreparedWeights<T>* prepared_ = nullptr;
   const ProductEngine<T>* product_engine_ = nullptr;
-  std::atomic<const void*> owner_{nullptr};  // the thread that has a frame
+  detail::SingleThreadUse use_;  // of the thread that has a frame
   Arena<T> arena_;
   std::vector<std::unique_ptr<Workspace>> workers_;
   std::exception_ptr failure_;  // of a task that ran with this workspace

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "gated/core/error.hpp"
+#include "gated/core/kernel_choice.hpp"
 #include "gated/core/words.hpp"
 
 /// @file
@@ -73,6 +77,15 @@ constexpr auto names_of(KernelForm) { return words_for<KernelForm>("scalar", "si
 
 namespace detail {
 
+/// The forms that this program has.
+#if GATED_CHOOSES_FORM
+inline constexpr std::array compiled_forms{KernelForm::sse2, KernelForm::avx2, KernelForm::avx512};
+#else
+inline constexpr std::array compiled_forms{KernelForm::GATED_BASELINE};
+#endif
+
+inline std::string_view word_of(KernelForm form) { return names_of(form)[static_cast<std::size_t>(form)].second; }
+
 inline KernelForm best_form() {
 #if GATED_CHOOSES_FORM
   __builtin_cpu_init();
@@ -87,23 +100,41 @@ inline KernelForm best_form() {
   return KernelForm::GATED_BASELINE;
 }
 
-/// The best form, or the one that the environment variable GATED_KERNELS names, if that is a lower one.
-inline KernelForm first_form() {
+/// The form for new runs before anybody calls use_kernels(): the best, or the one that `name` names, if that is a lower one;
+/// no_kernels for a name that is none.
+inline int form_named([[maybe_unused]] const char* name) {
   const KernelForm best = best_form();
 #if GATED_CHOOSES_FORM
-  if (const char* const name = std::getenv("GATED_KERNELS")) {
-    const auto names = names_of(KernelForm{});
-    for (const KernelForm form : {KernelForm::sse2, KernelForm::avx2}) {
-      if (names[static_cast<std::size_t>(form)].second == name) {
-        return std::min(form, best);
+  if (name != nullptr && *name != '\0') {
+    for (const KernelForm form : compiled_forms) {
+      if (word_of(form) == name) {
+        return static_cast<int>(std::min(form, best));
       }
     }
+    return no_kernels;
   }
 #endif
-  return best;
+  return static_cast<int>(best);
 }
 
-inline std::atomic<KernelForm> chosen_form{first_form()};
+inline std::atomic<int> chosen_form{form_named(std::getenv("GATED_KERNELS"))};
+
+/// Errors: ArgumentError if GATED_KERNELS names no form.
+inline int chosen_kernels() {
+  const int form = chosen_form.load(std::memory_order_relaxed);
+  if (form == no_kernels) [[unlikely]] {
+    const char* const name = std::getenv("GATED_KERNELS");
+    std::string words;
+    for (const KernelForm known : compiled_forms) {
+      words += text(words.empty() ? "" : ", ", word_of(known));
+    }
+    raise<ArgumentError>("The environment variable GATED_KERNELS is \"", name == nullptr ? "" : name, "\", expected one of ",
+                         words, ". Without it, the best form of this machine runs.");
+  }
+  return form;
+}
+
+inline const bool runs_choose_kernels = (kernels_for_new_run = &chosen_kernels) != nullptr;
 
 #if GATED_CHOOSES_FORM
 inline const bool machine_multiplies_bf16 = __builtin_cpu_supports("avx512bf16") != 0;
@@ -114,34 +145,34 @@ inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
 }  // namespace detail
 
 /// The form of the kernels that run: the best of this machine, unless the environment variable GATED_KERNELS (sse2, avx2) or
-/// use_kernels() asks for a lower one. Within a form, results are the same bits for any number of threads; between forms they
-/// differ in their last digits.
-inline KernelForm kernels() { return detail::chosen_form.load(std::memory_order_relaxed); }
+/// use_kernels() asks for a lower one. A run keeps the form with which it began. Within a form, results are the same bits for
+/// any number of threads; between forms they differ in their last digits.
+///
+/// Errors: ArgumentError if GATED_KERNELS names no form, in each run until use_kernels() chooses one.
+inline KernelForm kernels() {
+  const int form = detail::kernels_of_run();
+  return static_cast<KernelForm>(form == detail::no_kernels ? detail::chosen_kernels() : form);
+}
 
 /// The forms that this program can run on this machine, from the least.
 inline std::vector<KernelForm> available_kernels() {
-#if GATED_CHOOSES_FORM
   std::vector<KernelForm> forms;
-  for (const KernelForm form : {KernelForm::sse2, KernelForm::avx2, KernelForm::avx512}) {
+  for (const KernelForm form : detail::compiled_forms) {
     if (form <= detail::best_form()) {
       forms.push_back(form);
     }
   }
   return forms;
-#else
-  return {detail::best_form()};
-#endif
 }
 
-/// Runs the kernels of `form` from now on, in all threads. Not while something runs; weights that are prepared already are
-/// packed anew for each product.
+/// Uses the kernels of `form` in all runs that begin from now on, in all threads. Weights that are prepared already are packed
+/// anew for each product.
 /// Errors: ArgumentError for a form that this machine, or this program, has not.
 inline void use_kernels(KernelForm form) {
   const auto forms = available_kernels();
   require<ArgumentError>(std::find(forms.begin(), forms.end(), form) != forms.end(), "use_kernels: this program has no ",
-                         names_of(form)[static_cast<std::size_t>(form)].second,
-                         " kernels on this machine. See available_kernels().");
-  detail::chosen_form.store(form, std::memory_order_relaxed);
+                         detail::word_of(form), " kernels on this machine. See available_kernels().");
+  detail::chosen_form.store(static_cast<int>(form), std::memory_order_relaxed);
 }
 
 }  // namespace gated

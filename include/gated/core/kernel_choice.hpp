@@ -1,0 +1,48 @@
+#pragma once
+
+#include "gated/core/compiler.hpp"
+
+/// @file
+/// One form of kernels for a whole run, on all of its threads, whatever use_kernels() does meanwhile.
+///
+/// Here a form is a number; ops/kernel_form.hpp names it.
+
+namespace gated::detail {
+
+/// No form: outside of runs.
+inline constexpr int no_kernels = -1;
+
+/// The form for a run that begins, or an error. ops/kernel_form.hpp sets it; nullptr in a program without kernels.
+using ChooseKernels = int (*)();
+inline constinit ChooseKernels kernels_for_new_run = nullptr;
+
+/// The form of the run that this thread is in.
+inline int& kernels_of_run() {
+#if GATED_HAS_THREADS
+  static constinit thread_local int form = no_kernels;
+#else
+  static constinit int form = no_kernels;
+#endif
+  return form;
+}
+
+/// While it lives, this thread is in a run. One inside another keeps the form of the outer one.
+class KernelChoice {
+ public:
+  /// A new run, unless this thread is in one.
+  KernelChoice() : before_(kernels_of_run()) {
+    if (before_ == no_kernels && kernels_for_new_run != nullptr) {
+      kernels_of_run() = kernels_for_new_run();
+    }
+  }
+  /// A share in a run of another thread, whose form is `form`.
+  explicit KernelChoice(int form) : before_(kernels_of_run()) { kernels_of_run() = form; }
+  ~KernelChoice() { kernels_of_run() = before_; }
+  KernelChoice(const KernelChoice&) = delete;
+  KernelChoice& operator=(const KernelChoice&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace gated::detail

@@ -1,0 +1,49 @@
+#include "gated/core/single_thread_use.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/core/numbers.hpp"
+
+namespace gated::single_thread_use_test {
+namespace {
+
+using detail::SingleThreadUse;
+
+/// The text of the refusal in another thread; empty if it may have the object.
+std::string refused_elsewhere(SingleThreadUse& use) {
+  std::string message;
+  std::thread([&] {
+    try {
+      const SingleThreadUse::Hold hold(use, "in use");
+    } catch (const ArgumentError& error) {
+      message = error.what();
+    }
+  }).join();
+  return message;
+}
+
+TEST(SingleThreadUse, RefusesASecondThreadUntilTheOutermostHoldEnds) {
+  SingleThreadUse use;
+  EXPECT_EQ(refused_elsewhere(use), "");
+  {
+    const SingleThreadUse::Hold outer(use, "");
+    { const SingleThreadUse::Hold inner(use, ""); }
+    EXPECT_EQ(refused_elsewhere(use), "in use");
+    EXPECT_EQ(refused_elsewhere(use), "in use") << "a refusal takes nothing away";
+  }
+  EXPECT_EQ(refused_elsewhere(use), "");
+}
+
+TEST(SingleThreadUse, OfACopyStartsUnused) {
+  SingleThreadUse use, assigned;
+  const SingleThreadUse::Hold hold(use, "");
+  SingleThreadUse copy = use;
+  assigned = use;
+  EXPECT_EQ(refused_elsewhere(copy), "");
+  EXPECT_EQ(refused_elsewhere(assigned), "");
+}
+
+}  // namespace
+}  // namespace gated::single_thread_use_test
