@@ -5,6 +5,7 @@
 #include "gated/layers/gated_cross_attention.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/ops/series_scaling.hpp"
 #include "gated/train/loss.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/models/gmlps.hpp"
@@ -678,14 +679,92 @@ TEST(Recording, RefusesImagesOfAnotherSize) {
   EXPECT_THROW(tape.begin(model, shallow), ArgumentError);
 }
 
-template <class Ids>
-concept CanBeTokens = requires(Tape<float>& tape, const FlashLanguageModel<float>& model, Ids&& ids) {
-  record(tape, model, std::forward<Ids>(ids), Sequences::single(1));
-};
+/// The gradient of a text model whose inputs change, or stay, between record() and backward().
+template <class Model>
+Model gradient_of_text(const Model& model, bool changes, bool masks, bool recompute) {
+  test::Text text = short_text;
+  std::vector<Index> rows{3, 1, 8}, targets{1, 2, 0};
+  Model gradient = zeros_like(model);
+  Tape<double> tape({}, {.recompute = recompute});
+  tape.begin(model, gradient);
+  const Variable logits = record_rows(tape, model, text.tokens, text.sequences, rows, masks ? Mask(text.mask) : Mask(),
+                                      model.type_embedding ? Tokens(text.types) : Tokens());
+  const Variable loss = cross_entropy(tape, logits, targets);
+  if (changes) {
+    std::reverse(text.tokens.begin(), text.tokens.end());
+    std::reverse(text.types.begin(), text.types.end());
+    std::fill(text.mask.begin(), text.mask.end(), std::uint8_t{0});
+    std::fill(rows.begin(), rows.end(), 0);
+    std::fill(targets.begin(), targets.end(), 4);
+  }
+  tape.backward(loss);
+  return gradient;
+}
 
-TEST(Recording, KeepsNoTokensThatAreGoneWhenTheCallEnds) {
-  EXPECT_TRUE((CanBeTokens<std::vector<Index>&> && CanBeTokens<const std::vector<Index>&> && CanBeTokens<Tokens>));
-  EXPECT_FALSE(CanBeTokens<std::vector<Index>>);
+TEST(Recording, CopiesTokensTypesMasksRowsAndTargets) {
+  for_each_text_model<double>(short_text, [](const auto& model, const OnText&) {
+    for (const bool masks : {false, true}) {
+      for (const bool recompute : {false, true}) {
+        if (!masks || model.takes_mask) {
+          const auto kept = gradient_of_text(model, false, masks, recompute);
+          const auto changed = gradient_of_text(model, true, masks, recompute);
+          for_each_parameter(
+              [&](const ParameterInfo& info, auto a, auto b) {
+                EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path() << masks << recompute;
+              },
+              kept, changed);
+        }
+      }
+    }
+  });
+}
+
+TEST(Recording, CopiesWhatOptionsReferTo) {
+  const auto unit = shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block);
+  auto config = cross();
+  config.kernel = ScoreKernel::softmax_plus;  // which counts the keys
+  const auto attention = shaken<Cross>(config);
+  const auto gradients = [&](bool changes) {
+    auto of_unit = zeros_like(unit);
+    auto of_attention = zeros_like(attention);
+    Matrix<double> bias = random_matrix<double>(9, 9, 1);
+    std::vector<std::uint8_t> mask(static_cast<std::size_t>(others.total()), 1);
+    mask[1] = 0;
+    Tape<double> tape;
+    tape.begin(unit, of_unit);
+    const Matrix<double> x = random_matrix<double>(13, 6, 2);
+    Variable y = record(tape, unit, tape.constant(x), short_text.sequences, {}, {.score_bias = bias});
+    if (changes) {
+      bias.setRandom();
+    }
+    tape.backward(y, random_matrix<double>(13, unit.out(), 3));
+    tape.begin(attention, of_attention);
+    y = record(tape, attention, tape.constant(random_matrix<double>(11, 5, 1)), queries, {},
+               {.key = tape.constant(random_matrix<double>(13, 3, 1)),
+                .value = tape.constant(random_matrix<double>(13, 4, 1)),
+                .others = &others,
+                .mask = mask});
+    if (changes) {
+      std::fill(mask.begin(), mask.end(), std::uint8_t{1});
+    }
+    tape.backward(y, random_matrix<double>(11, attention.out(), 3));
+
+    tape.begin(unit, of_unit);
+    const Variable series = tape.input(random_matrix<double>(2, 4, 2));
+    std::vector<std::uint8_t> observed{1, 1, 0, 1, 1, 0, 1, 1};
+    Recording<double> run(tape, Sequences::single(2));
+    const auto scaled = scale_series(run, series, SeriesScaling::standard, observed);
+    if (changes) {
+      std::fill(observed.begin(), observed.end(), std::uint8_t{1});
+    }
+    tape.backward(scaled.x, random_matrix<double>(2, 4, 3));
+    return std::tuple(of_unit, of_attention, Matrix<double>(tape.gradient(series)));
+  };
+  const auto [unit_kept, attention_kept, series_kept] = gradients(false);
+  const auto [unit_changed, attention_changed, series_changed] = gradients(true);
+  EXPECT_TRUE(test::same_bits(unit_kept.offset_scale.weight, unit_changed.offset_scale.weight));
+  EXPECT_TRUE(test::same_bits(attention_kept.proj_key.weight, attention_changed.proj_key.weight));
+  EXPECT_TRUE(test::same_bits(series_kept, series_changed));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "gated/train/tape.hpp"
 
+#include <functional>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "gated/layers/linear.hpp"
@@ -238,26 +240,93 @@ TEST(Tape, RefusesWhatWouldGiveWrongGradients) {
     EXPECT_THROW(tape.columns(left, 0, 1), ArgumentError) << "a part of a part";
     EXPECT_THROW(tape.block(input, [&tape](Variable z) { return tape.columns(z, 4, 2); }), ShapeError);
     EXPECT_THROW(tape.backward(Variable{}), ArgumentError);
-    EXPECT_THROW(tape.backward(Variable{100}, x), ArgumentError);
+    EXPECT_THROW(tape.backward(Variable{100, input.step}, x), ArgumentError);
   }
 }
 
-template <class M>
-concept CanBeConstant = requires(Tape<float>& tape, M&& x) {
-  tape.constant(std::forward<M>(x));
-  tape.input(std::forward<M>(x));
-  regression_loss<float>(tape, Variable{}, std::forward<M>(x));
-};
+TEST(Tape, RefusesVariablesOfOtherStepsAndTapes) {
+  const Two model = two(6);
+  Two gradient = zeros_like(model);
+  const Matrix<double> x = random_matrix<double>(4, 6, 2);
+  Tape<double> tape, other;
+  tape.begin(model, gradient);
+  other.begin(model, gradient);
+  const Variable earlier = record(tape, model.first, tape.input(x)), elsewhere = record(other, model.first, other.input(x));
+  tape.begin(model, gradient);
+  const Variable own = record(tape, model.first, tape.input(x));
+  ASSERT_EQ(earlier.index, own.index);
+  ASSERT_EQ(elsewhere.index, own.index);
+  auto run = run_over(tape, own);
+  for (const Variable wrong : {earlier, elsewhere, Variable{}, Variable{own.index + 1, own.step}}) {
+    EXPECT_EQ(test::message_of<ArgumentError>([&] { record(tape, model.second, wrong); }),
+              "Tape: the variable is absent, of another tape, or of an earlier begin(). Record it on this tape after begin().");
+    EXPECT_THROW(add(run, own, wrong), ArgumentError);
+    EXPECT_THROW(tape.columns(wrong, 0, 1), ArgumentError);
+    EXPECT_THROW(regression_loss(tape, wrong, x), ArgumentError);
+    EXPECT_THROW(tape.backward(wrong), ArgumentError);
+    EXPECT_THROW(tape.backward(wrong, x), ArgumentError);
+    EXPECT_THROW(tape.gradient(wrong), ArgumentError);
+  }
+  Two expected = zeros_like(model);
+  set_zero(gradient);
+  tape.backward(record(tape, model.second, own), x);
+  Tape<double> fresh;
+  fresh.begin(model, expected);
+  fresh.backward(record(fresh, model.second, record(fresh, model.first, fresh.input(x))), x);
+  EXPECT_TRUE(test::same_bits(gradient.first.weight, expected.first.weight)) << "what was refused leaves nothing behind";
+}
 
-TEST(Tape, KeepsNoPointersToWhatIsGoneWhenTheCallEnds) {
-  using M = Matrix<float>;
-  EXPECT_TRUE((CanBeConstant<M&> && CanBeConstant<const M&> && CanBeConstant<ConstView<float>> && CanBeConstant<View<float>>));
-  EXPECT_TRUE((CanBeConstant<decltype(M().topRows(1))> && CanBeConstant<Eigen::Map<const M>>));
-  EXPECT_FALSE(CanBeConstant<M>);
-  EXPECT_FALSE(CanBeConstant<const M>);
-  EXPECT_FALSE(CanBeConstant<decltype(2 * M())>) << "an expression";
-  EXPECT_FALSE(CanBeConstant<decltype(M().transpose())>);
-  EXPECT_FALSE(CanBeConstant<Eigen::MatrixXf&>) << "column-major, so a copy";
+TEST(Tape, RefusesTwoThreadsAtTheSameTime) {
+  const Two model = two(6);
+  Two gradient = zeros_like(model);
+  const Matrix<double> x = random_matrix<double>(4, 6, 2);
+  Tape<double> tape;
+  int refusals = 0;
+  const auto expect_refusals = [&] {
+    std::thread([&] {
+      Two of_thread = zeros_like(model);
+      for (const auto& use : std::initializer_list<std::function<void()>>{
+               [&] { tape.begin(model, of_thread); }, [&] { tape.constant(x); }, [&] { tape.input(x); },
+               [&] { tape.make(1, 1); }, [&] { static_cast<void>(tape.enter(model)); }, [&] { tape.backward(Variable()); },
+               [&] { tape.backward(Variable(), x); }}) {
+        EXPECT_EQ(test::message_of<ArgumentError>(use),
+                  "Tape: two threads use it at the same time. Give each thread a tape of its own; they may share the model.");
+        ++refusals;
+      }
+    }).join();
+  };
+  for (int i = 0; i < 2; ++i) {
+    tape.begin(model, gradient);
+    const Variable input = tape.input(x);
+    tape.push([&expect_refusals](auto&) { expect_refusals(); });  // in the middle of the backward pass
+    {
+      const auto layer = tape.enter(model);  // in the middle of a layer
+      expect_refusals();
+    }
+    std::thread([&] { tape.backward(record(tape, model.first, input), x); }).join();  // one after the other
+  }
+  EXPECT_EQ(refusals, 4 * 7);
+}
+
+TEST(Tape, CopiesTargetsAndInputs) {
+  const Two model = two(6);
+  const auto gradient_of = [&](bool changes) {
+    Two gradient = zeros_like(model);
+    Matrix<double> x = random_matrix<double>(4, 6, 2), target = random_matrix<double>(4, 6, 3);
+    std::vector<std::uint8_t> observed(24, 1);
+    observed[5] = 0;
+    Tape<double> tape;
+    tape.begin(model, gradient);
+    const Variable loss = regression_loss(tape, record(tape, model.first, tape.constant(x)), target, {}, observed);
+    if (changes) {
+      x.setRandom();
+      target.setRandom();
+      std::fill(observed.begin(), observed.end(), 1);
+    }
+    tape.backward(loss);
+    return gradient.first.weight;
+  };
+  EXPECT_TRUE(test::same_bits(gradient_of(true), gradient_of(false)));
 }
 
 TEST(Tape, RefusesAStepInWhichACopyOfTheModelWasRecorded) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <new>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -81,6 +84,18 @@ class Arena {
   MatrixMap<T> matrix(Index rows, Index columns) {
     const Index stride = row_stride<T>(columns);
     return MatrixMap<T>(take(rows * stride), rows, columns, Eigen::OuterStride<>(stride));
+  }
+
+  /// A copy of `values`, ids or a mask, until the enclosing frame ends.
+  template <class V>
+  std::span<const V> copy(std::span<const V> values) {
+    static_assert(std::is_trivially_copyable_v<V>);
+    if (values.empty()) {
+      return {};
+    }
+    V* const to = reinterpret_cast<V*>(take(static_cast<Index>((values.size_bytes() + sizeof(T) - 1) / sizeof(T))));
+    std::uninitialized_copy(values.begin(), values.end(), to);
+    return {to, values.size()};
   }
 
   /// One piece of `count` scalars in place of what there is, or none if there is no memory for it. Nothing may be taken.

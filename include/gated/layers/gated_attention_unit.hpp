@@ -124,7 +124,7 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
     const ScoreTerms terms{.mask = run.mask(),
                            .visible = mask_values<T>(run.mask(), run),
                            .relative = relative.values,
-                           .bias = options.score_bias};
+                           .bias = kept(run, options.score_bias)};
     const AttentionInputs<Run> inputs{.q = q, .k = k, .v = parts.v, .relative_gradient = relative.gradient};
     const auto scoring_of = [this, terms](const Sequences& sequences, Index b) { return scoring(sequences, b, terms); };
     const auto gated = attend(run, inputs, scoring_of, Fused<Run>{.gate = parts.u}, run.over(parts.u));  // N × E

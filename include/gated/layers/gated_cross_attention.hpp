@@ -138,7 +138,7 @@ struct GatedCrossAttention {
     const auto k = run(proj_key, options.key, of_keys);      // M × S
     const auto v = run(proj_value, options.value, of_keys);  // M × E
     const T* const visible = mask_values<T>(options.mask, run);
-    const auto scoring_of = [this, mask = options.mask, visible](const Sequences& others, Index b) {
+    const auto scoring_of = [this, mask = kept(run, options.mask), visible](const Sequences& others, Index b) {
       return scoring(others, b, mask, visible);
     };
     const AttentionInputs<Run> inputs{.q = q, .k = k, .v = v, .others = options.others};

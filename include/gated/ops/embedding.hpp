@@ -54,7 +54,7 @@ void embed_backward(Back& back, const Matrix<T>& weight, const Id& id, Variable 
 
 }  // namespace detail
 
-/// y_t = weight[id_t]. ∂weight[id_t] += ∂y_t. `ids` must stay until the backward pass is over.
+/// y_t = weight[id_t]. ∂weight[id_t] += ∂y_t.
 /// Shapes: weight is V × C, ids are N numbers from 0 to V-1, y is N × C.
 /// Cost: one copy of N rows, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>
@@ -66,7 +66,7 @@ typename Run::Rows embed(Run& run, const Matrix<T>& weight, Tokens ids, const ty
     table.read(ids[t], &rows.coeffRef(static_cast<Index>(t), 0));
   }
   if constexpr (Run::records) {
-    run.push([&weight, ids, y](auto& back) {
+    run.push([&weight, ids = run.keep(ids), y](auto& back) {
       detail::embed_backward(
           back, weight, [ids](Index t) { return ids[static_cast<std::size_t>(t)]; }, y);
     });
@@ -81,7 +81,7 @@ template <class Run, class T = typename Run::Scalar>
 typename Run::Rows add_embedding(Run& run, const typename Run::Rows& x, const Matrix<T>& weight, Tokens ids,
                                  const typename Run::Place& to) {
   const auto y = run.make(run.count(x), run.width(x), to);
-  const auto id = [ids](Index t) { return ids.empty() ? 0 : ids[static_cast<std::size_t>(t)]; };
+  const auto id = [ids = kept(run, ids)](Index t) { return ids.empty() ? 0 : ids[static_cast<std::size_t>(t)]; };
   const View<T> from = run[x];
   View<T> sum = run[y];
   const auto frame = run.workspace().frame();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 
 #include "gated/ops/kernel_calls.hpp"
 #include "gated/ops/matmul.hpp"
@@ -35,6 +36,26 @@ void add_gradient(Back& back, Variable x, const A& term) {
 template <class Back, class Variable>
 void add_gradient(Back& back, Variable x, const ConstView<typename Back::Scalar>& values) {
   add_gradient(back, x, reader<typename Back::Scalar>(values));
+}
+
+/// `values`, or the copy of them that a backward pass may read.
+template <class Run, class V>
+std::span<const V> kept(const Run& run, std::span<const V> values) {
+  if constexpr (Run::records) {
+    return run.keep(values);
+  } else {
+    return values;
+  }
+}
+
+/// The same for rows, which may be absent.
+template <class Run, class T = typename Run::Scalar>
+Rows<const T> kept(const Run& run, const Rows<const T>& x) {
+  if constexpr (Run::records) {
+    return x ? Rows<const T>(run[run.tape().constant(x)]) : x;
+  } else {
+    return x;
+  }
 }
 
 /// Runs what `b` describes, in parallel over its rows.

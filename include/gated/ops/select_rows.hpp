@@ -10,8 +10,6 @@
 namespace gated {
 
 /// y[i] = x[rows[i]]; ∂x[rows[i]] += ∂y[i]. A row may be selected more than once.
-///
-/// In a training `rows` must stay until the backward pass is over.
 /// Shapes: x is N × C, y is as many rows × C.
 /// Errors: ArgumentError for a row that x does not have.
 template <class Run, class T = typename Run::Scalar>
@@ -28,7 +26,7 @@ typename Run::Rows select_rows(Run& run, const typename Run::Rows& x, std::span<
     to.row(static_cast<Index>(i)) = from.row(rows[i]);
   }
   if constexpr (Run::records) {
-    run.push([x, y, rows](auto& back) {
+    run.push([x, y, rows = run.keep(rows)](auto& back) {
       const ConstView<T> dy = back.gradient(y);
       View<T> dx = accumulator(back, x);
       for (std::size_t i = 0; i < rows.size(); ++i) {

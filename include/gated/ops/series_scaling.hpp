@@ -118,11 +118,12 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
 ///
 /// What is not observed is scaled too. The mean of a series of which nothing is observed is that of the same series in the
 /// other items, the run's sequences.
-/// Shapes: x is rows × L, observed has rows · L entries and must stay until the backward pass is over; μ and σ are rows × 1.
+/// Shapes: x is rows × L, observed has rows · L entries; μ and σ are rows × 1.
 /// Errors: ShapeError.
 /// Cost: three passes over x; sums are in double.
 template <class Run, class T = typename Run::Scalar>
 ScaledSeries<typename Run::Rows> scale_series(Run& run, const typename Run::Rows& x, SeriesScaling scaling, Mask observed) {
+  observed = kept(run, observed);
   const Index rows = run.count(x), columns = run.width(x);
   require<ShapeError>(observed.empty() || static_cast<Index>(observed.size()) == rows * columns, "scale_series: the mask has ",
                       observed.size(), " entries, expected ", rows, " × ", columns, ", one for each number of x.");

@@ -97,7 +97,7 @@ MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets,
 /// The mean over the rows that count of -Σ_j t_j log softmax(x)_j, with the target t: softmax cross-entropy, a 1 × 1 variable.
 ///
 /// ∂x = (softmax(x) - t) / rows.
-/// Shapes: logits is N × V; `targets` has N classes and must stay until the backward pass is over.
+/// Shapes: logits is N × V; `targets` has N classes.
 /// Errors: ShapeError for another number of targets; ArgumentError for a class that does not exist, and if no row counts.
 /// Cost: an exponential for each logit, here and in the backward pass.
 template <class T>
@@ -123,7 +123,8 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const Variable loss = tape.make(1, 1);
   tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(counted));
 
-  tape.push([logits, loss, targets, largest, rest, smoothing, ignored = options.ignored, counted, classes](Tape<T>& back) {
+  tape.push([logits, loss, targets = tape.keep(targets), largest, rest, smoothing, ignored = options.ignored, counted,
+             classes](Tape<T>& back) {
     const T scale = back.gradient(loss)(0, 0) / static_cast<T>(counted);
     if (!back.wants_gradient(logits)) {
       return;
@@ -144,9 +145,5 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   });
   return loss;
 }
-
-/// Temporary targets would dangle in the backward pass.
-template <class T>
-Variable cross_entropy(Tape<T>&, Variable, std::vector<Index>&&, const CrossEntropyOptions& = {}) = delete;
 
 }  // namespace gated

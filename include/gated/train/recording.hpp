@@ -28,7 +28,7 @@ class Recording {
   static constexpr bool records = true, streams = false;
 
   Recording(Tape<T>& tape, const Sequences& sequences, Mask mask = {})
-      : tape_(tape), sequences_(sequences), mask_(mask), kept_(tape.keep(sequences)) {}
+      : tape_(tape), sequences_(sequences), mask_(tape.keep(mask)), kept_(tape.keep(sequences)) {}
 
   /// The same run with other sequences or another mask.
   Recording with(const Sequences& sequences) const { return Recording(tape_, sequences); }
@@ -44,6 +44,10 @@ class Recording {
   /// The number by which tape().sequences() gives the sequences in the backward pass; the same for others.
   Index kept_sequences() const { return kept_; }
   Index keep(const Sequences& others) const { return tape_.keep(others); }
+  template <class V>
+  std::span<const V> keep(std::span<const V> values) const {
+    return tape_.keep(values);
+  }
 
   Index count(Variable x) const { return tape_.rows(x); }
   Index width(Variable x) const { return tape_.width(x); }
@@ -168,7 +172,7 @@ Variable record(Tape<T>& tape, const L& layer, Variable x) {
   return run(layer, x);
 }
 
-/// The same for one that looks at other tokens. `mask` must stay too.
+/// The same for one that looks at other tokens.
 template <class T, class L>
 Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask = {},
                 const OptionsOf<L, Recording<T>>& options = {}) {
@@ -183,7 +187,7 @@ Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequ
   return run(layer, x, options);
 }
 
-/// The logits (or hidden states) of a language model. `tokens`, `mask` and `types` must stay until the backward pass is over.
+/// The logits (or hidden states) of a language model.
 template <class T, class Model>
 requires requires(const Model& model, Tokens tokens) { model.embedding.expect_known("", tokens); }
 Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequences& sequences, Mask mask = {},
@@ -192,7 +196,7 @@ Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequence
   Recording<T> run(tape, sequences, mask);
   return run(model, tokens, {.types = types});
 }
-/// The logits of some tokens only, `rows` of the batch: what masked language modelling asks for. `rows` must stay too.
+/// The logits of some tokens only, `rows` of the batch: what masked language modelling asks for.
 /// Errors: as above; ArgumentError for a row that the batch does not have, and for none.
 /// Cost: the head's of as many rows.
 template <class T, class Model>
@@ -205,9 +209,5 @@ Variable record_rows(Tape<T>& tape, const Model& model, Tokens tokens, const Seq
   Recording<T> run(tape, sequences, mask);
   return run(model, tokens, {.types = types, .rows = rows});
 }
-
-/// A temporary would dangle in the backward pass.
-template <class T, class Model, class... Others>
-Variable record(Tape<T>&, const Model&, std::vector<Index>&&, const Others&...) = delete;
 
 }  // namespace gated

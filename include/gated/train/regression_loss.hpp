@@ -68,7 +68,7 @@ struct RegressionLossConfig {
 /// The mean loss of all numbers, or of those that `observed` marks by 1: a 1 × 1 variable. Unless another is asked for, the
 /// mean squared error.
 ///
-/// Shapes: y and target are N × C, observed has N · C entries or none; both must stay until the backward pass is over.
+/// Shapes: y and target are N × C, observed has N · C entries or none.
 /// Errors: ShapeError; ArgumentError for options that make no sense, and where no number counts.
 template <class T>
 Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<ConstView<T>>& target,
@@ -85,7 +85,7 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
                          ", expected 0 < quantile < 1.");
   const Index counted = observed.empty() ? values.size() : unmasked(observed, 0, values.size());
   require<ArgumentError>(counted > 0, where, ": there are no numbers to compare.");
-  const auto counts = [observed, columns](Index i, Index j) {
+  const auto counts = [observed = tape.keep(observed), columns](Index i, Index j) {
     return observed.empty() || observed[static_cast<std::size_t>(i * columns + j)] != 0;
   };
   double sum = 0;
@@ -96,13 +96,13 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
   }
   const Variable loss = tape.make(1, 1);
   tape[loss](0, 0) = static_cast<T>(sum / static_cast<double>(counted));
-  const Rows<T> wanted = input_rows<T>(target);
+  const Variable wanted = tape.constant(target);
   tape.push([y, loss, wanted, config, counted, counts](Tape<T>& back) {
     if (!back.wants_gradient(y)) {
       return;
     }
     const double scale = static_cast<double>(back.gradient(loss)(0, 0)) / static_cast<double>(counted);
-    const ConstView<T> from = back[y], to_reach = wanted;
+    const ConstView<T> from = back[y], to_reach = back[wanted];
     View<T> to = accumulator(back, y);
     for (Index i = 0; i < from.rows(); ++i) {
       for (Index j = 0; j < from.cols(); ++j) {
@@ -113,9 +113,5 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
   });
   return loss;
 }
-
-/// A temporary target would dangle in the backward pass.
-template <class T, Fleeting<T> M>
-Variable regression_loss(Tape<T>&, Variable, M&&, const RegressionLossConfig& = {}, Mask = {}) = delete;
 
 }  // namespace gated

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,8 +33,8 @@ namespace gated {
 ///     const double value = tape.backward(loss);                      // adds to `gradient`
 ///
 /// A gradient is a model. What reaches a parameter is *added* to the one of the same place in `gradient`; parameters of other
-/// models than the one given to begin(), copies of it included, are taken as fixed. The model, the gradient, tokens, masks and
-/// inputs are referred to, not copied, and must stay where they are until backward() returns.
+/// models than the one given to begin(), copies of it included, are taken as fixed. Model and gradient must stay in place until
+/// backward() returns; inputs, tokens, masks and targets are copied. A tape serves one thread at a time.
 ///
 /// Cost: the activations of all blocks, linear in the depth; with `recompute` two matrices per block and the activations of one
 /// block. From the third step of a shape on nothing is allocated: the second puts the memory that the first found piece by
@@ -44,9 +45,7 @@ class Tape {
   using Scalar = T;
 
   explicit Tape(Threads threads = {}, const TapeOptions& options = {}) : options_(options), workspace_(threads) {
-    for (const double rate : {options.attention_dropout, options.embedding_dropout, options.residual_dropout}) {
-      require<ArgumentError>(rate >= 0 && rate < 1, "Tape: a dropout rate is ", rate, ", expected 0 ≤ rate < 1.");
-    }
+    options.check();
   }
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
@@ -55,6 +54,7 @@ class Tape {
   /// Errors: ArgumentError if the two differ in structure, or are one object.
   template <class Model>
   void begin(const Model& model, Model& gradient) {
+    const auto hold = this->hold();
     clear();
     require<ArgumentError>(&model != &gradient, "Tape::begin: the model is its own gradient. Give it one by zeros_like().");
     parameters_.assign(model, gradient);
@@ -78,30 +78,24 @@ class Tape {
   /// of the sequences: attention scores are computed anew in the backward pass.
   std::size_t bytes() const { return variables_.bytes(); }
 
-  // --- Variables ---
+  // --- Variables. Those of another tape, or of an earlier begin(), are refused: ArgumentError. ---
 
-  /// A matrix of the caller, from which no gradient is asked.
+  /// A copy of x, from which no gradient is asked.
   Variable constant(const ConstView<T>& x) {
-    expect_begun();
-    return variables_.borrow(x, false, scopes_.current());
+    const auto hold = hold_begun();
+    return variables_.copy(x, false, scopes_.current());
   }
 
-  /// A matrix of the caller whose gradient() can be read after backward().
+  /// A copy of x whose gradient() can be read after backward().
   Variable input(const ConstView<T>& x) {
-    expect_begun();
+    const auto hold = hold_begun();
     asks_inputs_ = true;
-    return variables_.borrow(x, true, scopes_.current());
+    return variables_.copy(x, true, scopes_.current());
   }
-
-  /// A temporary would dangle in the backward pass: name an expression's result as a Matrix<T> first.
-  template <Fleeting<T> M>
-  Variable constant(M&&) = delete;
-  template <Fleeting<T> M>
-  Variable input(M&&) = delete;
 
   /// A new uninitialised matrix, for the output of a layer.
   Variable make(Index rows, Index columns) {
-    expect_begun();
+    const auto hold = hold_begun();
     return variables_.make(rows, columns, scopes_.current());
   }
 
@@ -118,6 +112,12 @@ class Tape {
   /// Scalars that live as long as the step's activations: a mask, a table.
   T* take(Index count) { return variables_.take(count); }
 
+  /// A copy of `values` that lives as long.
+  template <class V>
+  std::span<const V> keep(std::span<const V> values) {
+    return variables_.keep(values);
+  }
+
   /// Keeps a copy of `sequences` for the backward pass; sequences() gives it.
   Index keep(const Sequences& sequences) {
     sequences_.push_back(sequences);
@@ -127,10 +127,15 @@ class Tape {
 
   // --- Names ---
 
-  /// Names the variables that are made while the result lives after a layer.
+  /// Names the variables that are made while the result lives after a layer, which runs on this thread only.
   template <class L>
-  [[nodiscard]] Scopes::Inside enter(const L& layer) {
-    return Scopes::Inside(scopes_, RunningLayer(nullptr, layer));
+  [[nodiscard]] auto enter(const L& layer) {
+    struct InLayer {
+      detail::SingleThreadUse::Hold hold;
+      detail::KernelChoice kernels;
+      Scopes::Inside inside;
+    };
+    return InLayer{hold(), {}, {scopes_, RunningLayer(nullptr, layer)}};
   }
 
   /// The path of the layer that runs, and the name of the layer around all others.
@@ -202,10 +207,10 @@ class Tape {
   }
 
   /// Adds the gradient of `loss`, which is 1 × 1, to that of every parameter and input. Returns the loss.
-  /// Errors: ShapeError for another shape; ArgumentError before begin(), for a loss of another step and for a second call in a
-  /// step, and afterwards if no parameter of the model given to begin() took part, as when a copy of it was recorded.
+  /// Errors: ShapeError for another shape; ArgumentError before begin(), for a second call in a step, and afterwards if no
+  /// parameter of the model given to begin() took part, as when a copy of it was recorded.
   double backward(Variable loss) {
-    expect_of_this_step(loss);
+    const auto hold = hold_begun();
     require<ShapeError>(rows(loss) == 1 && width(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", width(loss),
                         ", expected 1 × 1. For another output, give the gradient of the loss with respect to it.");
     expect_forward_only();
@@ -217,7 +222,7 @@ class Tape {
 
   /// The same from the gradient of a loss with respect to `output`.
   void backward(Variable output, const ConstView<T>& cotangent) {
-    expect_of_this_step(output);
+    const auto hold = hold_begun();
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == width(output), "Tape::backward: cotangent is ",
                         cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output), " × ", width(output), ".");
     expect_forward_only();
@@ -238,18 +243,19 @@ class Tape {
   T* gradient_of(const T* parameter) { return parameters_.find(parameter); }
 
  private:
-  void expect_begun() const { require<ArgumentError>(begun_, "Tape: begin(model, gradient) comes first."); }
+  detail::SingleThreadUse::Hold hold() {
+    return {use_, "Tape: two threads use it at the same time. Give each thread a tape of its own; they may share the model."};
+  }
+  detail::SingleThreadUse::Hold hold_begun() {
+    require<ArgumentError>(begun_, "Tape: begin(model, gradient) comes first.");
+    return hold();
+  }
 
   /// One backward pass for one forward pass: a second would add to gradients that have been used up.
   void expect_forward_only() {
     require<ArgumentError>(!ran_backward_,
                            "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
     ran_backward_ = true;
-  }
-
-  void expect_of_this_step(Variable x) const {
-    require<ArgumentError>(begun_ && variables_.has(x),
-                           "Tape::backward: there is no such variable in this step. Record it after begin().");
   }
 
   void expect_same_shape(Variable y, Variable x) const {
@@ -263,21 +269,19 @@ class Tape {
     steps_.shrink(0);
     sequences_.clear();
     scopes_.clear();
-    noisy_ = false;
-    begun_ = false;
-    ran_backward_ = false;
-    asks_inputs_ = false;
+    noisy_ = begun_ = ran_backward_ = asks_inputs_ = false;
   }
 
   void run_backward_pass() {
+    const detail::KernelChoice kernels;
     steps_.run_backward(0, steps_.size());
-    require<ArgumentError>(
-        parameters_.reached() || asks_inputs_,
-        "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. Record "
-        "that model itself and no copy of it.");
+    require<ArgumentError>(parameters_.reached() || asks_inputs_,
+                           "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. "
+                           "Record that model itself and no copy of it.");
   }
 
   TapeOptions options_;
+  detail::SingleThreadUse use_;
   Workspace<T> workspace_;  // scratch of single functions
   Variables<T> variables_;
   ParameterGradients<T> parameters_;
@@ -287,8 +291,8 @@ class Tape {
   Random noise_;
   bool noisy_ = false;
   bool begun_ = false;
-  bool ran_backward_ = false;     // backward() was called
-  bool asks_inputs_ = false;  // for the gradient of an input
+  bool ran_backward_ = false;  // backward() was called
+  bool asks_inputs_ = false;   // for the gradient of an input
 };
 
 }  // namespace gated

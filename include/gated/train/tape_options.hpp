@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/core/compiler.hpp"
+#include "gated/core/error.hpp"
 
 /// @file
 /// What may happen in training only.
@@ -16,6 +16,13 @@ struct TapeOptions {
   double residual_dropout = 0;   ///< of a layer's output before the residual joins it
   bool scaled_depth = false;     ///< stochastic depth for each sequence alone, survivors divided by their probability (timm);
                                  ///< otherwise for whole blocks, unscaled (lucidrains)
+
+  /// Errors: ArgumentError for a rate outside 0 ≤ rate < 1.
+  void check() const {
+    for (const double rate : {attention_dropout, embedding_dropout, residual_dropout}) {
+      require<ArgumentError>(rate >= 0 && rate < 1, "Tape: a dropout rate is ", rate, ", expected 0 ≤ rate < 1.");
+    }
+  }
 };
 
 }  // namespace gated

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,9 +15,10 @@
 
 namespace gated {
 
-/// A matrix on a Tape, named by its place there; absent by default. Valid until the tape begins anew.
+/// A matrix on a Tape, named by its place there; absent by default. Valid until the tape begins anew, and refused afterwards.
 struct Variable {
   Index index = -1;
+  std::uint64_t step = 0;  ///< the step that made it: no other of any tape has this number
 
   explicit operator bool() const { return index >= 0; }
 };
@@ -47,8 +51,10 @@ class Variables {
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
 
-  /// Forgets all, and keeps the memory.
+  /// Forgets all, and keeps the memory: a new step.
   void clear() {
+    static std::atomic<std::uint64_t> steps{0};
+    step_ = steps.fetch_add(1, std::memory_order_relaxed) + 1;
     entries_.clear();
     frame_.restart();
     outer_frame_.restart();
@@ -56,20 +62,17 @@ class Variables {
   }
 
   Index count() const { return static_cast<Index>(entries_.size()); }
-  bool has(Variable x) const { return x.index >= 0 && x.index < count(); }
   /// The bytes that the values and gradients of the largest step took.
   std::size_t bytes() const { return memory_.bytes() + outer_memory_.bytes(); }
 
   // --- Values ---
 
-  /// A matrix of the caller.
-  Variable borrow(const ConstView<T>& x, bool wants_gradient, Index scope) {
-    return add({.value = const_cast<T*>(x.data()),
-                .rows = x.rows(),
-                .columns = x.cols(),
-                .stride = x.outerStride(),
-                .scope = scope,
-                .wants_gradient = wants_gradient});
+  /// A copy of a matrix of the caller.
+  Variable copy(const ConstView<T>& x, bool wants_gradient, Index scope) {
+    const Variable result = make(x.rows(), x.cols(), scope);
+    entry(result).wants_gradient = wants_gradient;
+    (*this)[result] = x;
+    return result;
   }
 
   /// A new uninitialised matrix.
@@ -88,7 +91,7 @@ class Variables {
   /// itself.
   Variable columns(Variable x, Index first, Index count, Index scope) {
     expect_free(x, first, count);
-    if (is_outer(x) && wants_gradient(x)) {
+    if (is_outer(x.index) && wants_gradient(x)) {
       gradient(x);  // outlives the block, while this part of it does not
     }
     Entry part = entry(x);
@@ -112,6 +115,11 @@ class Variables {
 
   /// Scalars that live as long as the values.
   T* take(Index count) { return memory_.take(count); }
+  /// A copy that lives as long.
+  template <class V>
+  std::span<const V> keep(std::span<const V> values) {
+    return memory_.copy(values);
+  }
 
   /// Calls `f(scope, values)` for each variable that was made under a name, parts left out.
   template <class F>
@@ -151,15 +159,15 @@ class Variables {
     Entry& e = entry(x);
     const bool allocated = e.gradient != nullptr;
     if (!allocated) {
-      e.gradient = take_gradient(x);
+      e.gradient = take_gradient(e, x.index);
     }
     const bool fresh = !std::exchange(e.filled, true);
     if (!fresh || e.first_part < 0) {
       return {view(e.gradient, e), fresh};
     }
     // Parts of it have received something, or may do so later. What has not becomes zero; from now on all is added.
-    for (Index part = e.first_part; part >= 0; part = entry({part}).next_part) {
-      Entry& p = entry({part});
+    for (Index part = e.first_part; part >= 0; part = at(part).next_part) {
+      Entry& p = at(part);
       p.gradient = e.gradient + p.first_column;
       if (!std::exchange(p.filled, true) && allocated) {
         view(p.gradient, p).setZero();
@@ -197,7 +205,7 @@ class Variables {
     ~Forgotten() {
       while (variables_.entries_.size() > count_) {  // the newest part of a variable is its first
         if (const Entry& e = variables_.entries_.back(); e.whole >= 0) {
-          Entry& whole = variables_.entry({e.whole});
+          Entry& whole = variables_.at(e.whole);
           whole.first_part = e.next_part;
           whole.columns_in_parts -= e.columns;
         }
@@ -227,11 +235,19 @@ class Variables {
 
   Variable add(const Entry& e) {
     entries_.push_back(e);
-    return {count() - 1};
+    return {count() - 1, step_};
   }
 
-  Entry& entry(Variable x) { return entries_[static_cast<std::size_t>(x.index)]; }
-  const Entry& entry(Variable x) const { return entries_[static_cast<std::size_t>(x.index)]; }
+  /// Errors: ArgumentError for a variable of another step.
+  const Entry& entry(Variable x) const {
+    require<ArgumentError>(x.step == step_ && x.index >= 0 && x.index < count(),
+                           "Tape: the variable is absent, of another tape, or of an earlier begin(). Record it on this tape "
+                           "after begin().");
+    return entries_[static_cast<std::size_t>(x.index)];
+  }
+  Entry& entry(Variable x) { return const_cast<Entry&>(std::as_const(*this).entry(x)); }
+  Entry& at(Index x) { return entries_[static_cast<std::size_t>(x)]; }
+  const Entry& at(Index x) const { return entries_[static_cast<std::size_t>(x)]; }
 
   static View<T> view(T* data, const Entry& e) {
     return Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>(data, e.rows, e.columns, Eigen::OuterStride<>(e.stride));
@@ -242,8 +258,8 @@ class Variables {
     require<ArgumentError>(entry(x).whole < 0, where, ": x is a part of another variable and cannot have parts itself.");
     require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count, where,
                            ": first = ", first, " and count = ", count, ", but x has ", width(x), " columns.");
-    for (Index part = entry(x).first_part; part >= 0; part = entry({part}).next_part) {
-      const Entry& p = entry({part});
+    for (Index part = entry(x).first_part; part >= 0; part = at(part).next_part) {
+      const Entry& p = at(part);
       require<ArgumentError>(first + count <= p.first_column || p.first_column + p.columns <= first, where, ": ", count,
                              " columns from ", first, " on overlap another part of x, ", p.columns, " from ", p.first_column,
                              " on.");
@@ -251,14 +267,14 @@ class Variables {
   }
 
   /// Whether the backward pass is in a block, and x was made outside of it.
-  bool is_outer(Variable x) const { return x.index < first_inner_; }
-  /// Memory for the gradient of x, which must not be given back before x is.
-  T* take_gradient(Variable x) { return (is_outer(x) ? outer_memory_ : memory_).take(entry(x).rows * entry(x).stride); }
+  bool is_outer(Index x) const { return x < first_inner_; }
+  /// Memory for the gradient of `e`, the entry of x, which must not be given back before x is.
+  T* take_gradient(const Entry& e, Index x) { return (is_outer(x) ? outer_memory_ : memory_).take(e.rows * e.stride); }
 
   GradientTarget<T> target_of_part(Variable x) {
-    Entry& whole = entry({entry(x).whole});
+    Entry& whole = at(entry(x).whole);
     if (whole.gradient == nullptr) {
-      whole.gradient = take_gradient({entry(x).whole});
+      whole.gradient = take_gradient(whole, entry(x).whole);
       if (whole.columns_in_parts != whole.columns) {  // columns that no part covers
         view(whole.gradient, whole).setZero();
       }
@@ -273,6 +289,7 @@ class Variables {
   Arena<T> outer_memory_;  // gradients that a block gives to variables of others, besides its input
   typename Arena<T>::Frame outer_frame_{outer_memory_};
   std::vector<Entry> entries_;
+  std::uint64_t step_ = 0;
   Index first_inner_ = 0;  // of the block in which the backward pass is; 0 outside of blocks
 };
 
