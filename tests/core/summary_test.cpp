@@ -33,6 +33,17 @@ TEST(Summary, GroupsDigitsByThousands) {
             "2 tensors                1,235,000\n");
 }
 
+TEST(Summary, SaysWhichWeightsAreZeroOrWereNeverSet) {
+  auto model = test::toy_model();
+  model.head->weight.setZero();
+  model.blocks[0].proj.bias.setZero();
+  model.patches = unset_weight<float>(2, 12);
+  const std::string table = summary(model);
+  EXPECT_NE(table.find("10  all zero: its output is its bias until it is trained\n"), table.npos) << table;
+  EXPECT_NE(table.find("24  never set\n"), table.npos) << table;
+  EXPECT_NE(table.find("3\nblocks.1"), table.npos) << "a bias may be zero: " << table;
+}
+
 TEST(Summary, OfAModelWithoutParametersIsTheTotal) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
 
 }  // namespace

@@ -298,5 +298,28 @@ TEST(ModelFile, RefusesMissingAndTruncatedFiles) {
   }
 }
 
+TEST(ModelFile, OfAModelThatWasMovedFromIsRefused) {
+  const auto path = temporary("moved.safetensors");
+  const auto expect_refusal = [&](auto model, std::initializer_list<std::string_view> words) {
+    const auto moved = std::move(model);
+    expect_error<ArgumentError>([&] { save_model(model, path); }, words);
+    EXPECT_FALSE(std::filesystem::exists(path));
+    save_model(moved, path);
+    std::filesystem::remove(path);
+  };
+  Random random(1);
+  expect_refusal(GmlpImageClassifier<float>(odd_classifier(), random), {"save_model: the model has ", "moved from"});
+  expect_refusal(GmlpLanguageModel<double>(odd_language_model(), random),
+                 {"asks for ", "embedding.weight [11, 6]", "moved from"});
+  expect_refusal(Gmlp<float>(odd_trunk(), random), {"the model has 0 tensors", "none in the place of blocks.0.", "moved from"});
+  expect_refusal(Training<Gmlp<float>>({.model = odd_trunk(), .average_decay = 0.9}, random), {"model.blocks.0", "moved from"});
+
+  Gmlp<float> part(odd_trunk(), random);
+  const auto block = std::move(part.blocks[1].proj_out);
+  expect_error<ArgumentError>([&] { save_model(part, path); },
+                              {"in the place of blocks.1.proj_out.weight [6, 8]", "moved from"});
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 }  // namespace
 }  // namespace gated::model_file_test

@@ -112,6 +112,14 @@ TEST(PatchEmbedding, RefusesImagesOfAnotherSizeBeforeWriting) {
   EXPECT_TRUE((tokens.array() == 7).all());
 }
 
+TEST(PatchEmbedding, RefusesToRunWhenItWasMovedFrom) {
+  PatchEmbedding<float> layer(3, {8, 8}, {4, 4}, 5);
+  const auto moved = std::move(layer);
+  Workspace<float> workspace;
+  EXPECT_EQ(message_of<ArgumentError>([&] { layer.forward(Matrix<float>::Zero(2, 192), workspace); }),
+            "PatchEmbedding: the embedding is empty. One that was moved from is: use the model that it was moved to.");
+}
+
 TEST(PatchEmbedding, RefusesToBeBuiltWherePatchesDoNotTileTheImage) {
   EXPECT_EQ(message_of<ArgumentError>([] {
               PatchEmbedding<float>(3, {8, 9}, {4, 4}, 5);

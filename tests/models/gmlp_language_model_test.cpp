@@ -39,6 +39,15 @@ TEST(GmlpLanguageModel, IsByDefaultThePapersTiedAndWithoutPositions) {
   EXPECT_EQ(model.head->norm.form, NormForm::layer_norm);
 }
 
+TEST(GmlpLanguageModel, RefusesToRunWhenItWasMovedFrom) {
+  auto model = random_model<Model>(small_models(true)[0]);
+  const Model moved = std::move(model);
+  Workspace<float> workspace;
+  EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(text_of_12, Sequences::single(12), workspace); }),
+            "LanguageModel::forward: the embedding is empty. One that was moved from is: use the model that it was moved to.");
+  EXPECT_NO_THROW(moved.forward(text_of_12, Sequences::single(12), workspace));
+}
+
 TEST(GmlpLanguageModel, RefusesOtherLengthsBeforeWriting) {
   for (const auto& config : small_models(false)) {
     const auto model = random_model<Model>(config);

@@ -147,14 +147,15 @@ TEST(ParameterCounts, OfAnUntiedOutputAddAMatrixAndABias) {
 TEST(Summary, OfAPresetListsEveryParameterAndTheTotal) {
   Random random(1);
   const std::string table = summary(GmlpImageClassifier<float>(gmlp_ti16_224(), random));
-  for (const char* const line : {"patch_embedding.weight            [128, 3, 16, 16]     98,304\n",
-                                 "patch_embedding.bias              [128]                   128\n",
-                                 "trunk.blocks.0.proj_in.weight     [768, 128]           98,304\n",
-                                 "trunk.blocks.29.gate.norm.bias    [384]                   384\n",
-                                 "trunk.blocks.29.gate.proj.weight  [1, 196, 196]        38,416\n",
-                                 "trunk.blocks.29.proj_out.weight   [128, 384]           49,152\n",
-                                 "head.weight                       [1000, 128]         128,000  all zero\n",
-                                 "306 tensors                                         5,867,328\n"}) {
+  for (const char* const line :
+       {"patch_embedding.weight            [128, 3, 16, 16]     98,304\n",
+        "patch_embedding.bias              [128]                   128\n",
+        "trunk.blocks.0.proj_in.weight     [768, 128]           98,304\n",
+        "trunk.blocks.29.gate.norm.bias    [384]                   384\n",
+        "trunk.blocks.29.gate.proj.weight  [1, 196, 196]        38,416\n",
+        "trunk.blocks.29.proj_out.weight   [128, 384]           49,152\n",
+        "head.weight                       [1000, 128]         128,000  all zero: its output is its bias until it is trained\n",
+        "306 tensors                                         5,867,328\n"}) {
     EXPECT_NE(table.find(line), std::string::npos) << "missing: " << line << "in:\n" << table.substr(0, 900);
   }
   EXPECT_EQ(table.find("never set"), std::string::npos);

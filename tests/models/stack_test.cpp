@@ -81,6 +81,22 @@ TYPED_TEST_SUITE(StackOf, Cases, );
 
 // --- Batches ---
 
+TYPED_TEST(StackOf, RefusesToRunWhenItWasMovedFrom) {
+  using T = typename TypeParam::T;
+  TestFixture::for_each_model(true, [&](auto model) {
+    const auto moved = std::move(model);
+    const Matrix<T> x = random_matrix<T>(3, small_channels, 2);
+    const std::string message = message_of<ArgumentError>([&] { TestFixture::run(model, x, Sequences::single(3)); });
+    EXPECT_NE(message.find("the stack has 0 blocks, expected depth = "), message.npos) << message;
+    EXPECT_NE(message.find("moved from"), message.npos) << message;
+    EXPECT_NO_THROW(TestFixture::run(moved, x, Sequences::single(3)));
+    model.blocks = moved.blocks;
+    EXPECT_NO_THROW(TestFixture::run(model, x, Sequences::single(3)));
+    model.blocks.pop_back();
+    EXPECT_THROW(TestFixture::run(model, x, Sequences::single(3)), ArgumentError) << "a block is missing";
+  });
+}
+
 TYPED_TEST(StackOf, IsItsBlocksOneAfterTheOther) {
   using Model = typename TypeParam::Model;
   using T = typename TypeParam::T;

@@ -190,6 +190,29 @@ TEST(Training, RefusesAGradientWhoseSquareOverflows) {
   EXPECT_EQ(first_nonfinite(clipped), std::nullopt);
 }
 
+TEST(Training, RefusesAStepThatWritesNoGradient) {
+  for (const auto& config : {Config{}, busy_config()}) {
+    Training<Regression<float>> training(config, Random(1));
+    regress(training);
+    const auto before = training;
+    EXPECT_EQ(message_of<TrainingError>([&] { training.step([](const auto&, auto&) { return 0.25; }); }),
+              text("Training: step 2: the loss is ", 0.25 * static_cast<double>(config.micro_batches),
+                   ", but nothing was added to the gradient. Call backward() in the loss function, on a tape that begins with "
+                   "the gradient that the function is given. The model is unchanged."));
+    expect_same(training, before);
+    training.step([](const auto&, auto& gradient) {
+      gradient.layer.weight.array() += 0.0F;  // a gradient that is zero
+      return 0.0;
+    });
+    EXPECT_EQ(training.steps_done(), 2);
+    training.step([](const auto&, auto& gradient) {
+      gradient.layer.bias(1) += 1e-30F;  // the last number only
+      return 0.0;
+    });
+    EXPECT_EQ(training.steps_done(), 3);
+  }
+}
+
 TEST(Training, DropsTheGradientWhenTheLossFunctionThrows) {
   Training<Regression<float>> training(busy_config(), Random(1));
   const auto before = training;

@@ -26,11 +26,11 @@ bool all_zero(std::span<const T> values) {
 ///
 ///     patch_embedding.weight          [128, 3, 16, 16]        98,304
 ///     …
-///     head.weight                     [1000, 128]            128,000  all zero
+///     head.weight                     [1000, 128]            128,000  all zero: its output is its bias until it is trained
 ///     …
 ///     303 tensors                                          5,867,328
 ///
-/// It says which weights are all zero, as heads may be at the start of a training, and which were never set.
+/// It says which weights are all zero, as the head of a new image classifier is, and which were never set.
 /// `std::cout << summary(model)` prints it.
 template <class Model>
 std::string summary(const Model& model) {
@@ -52,9 +52,12 @@ std::string summary(const Model& model) {
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
         const bool starts_at_zero = info.role == Role::bias || info.role == Role::norm || info.role == Role::constant;
-        const char* const note = is_unset(values.front())                      ? "  never set"
-                                 : !starts_at_zero && detail::all_zero(values) ? "  all zero"
-                                                                               : "";
+        const char* note = "";
+        if (is_unset(values.front())) {
+          note = "  never set";
+        } else if (!starts_at_zero && detail::all_zero(values)) {
+          note = info.role == Role::weight ? "  all zero: its output is its bias until it is trained" : "  all zero";
+        }
         lines.push_back({info.path(), info.shape.describe(), grouped(static_cast<Index>(values.size())), note});
       },
       model);

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gated/core/count.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
 #include "gated/io/nearest_name.hpp"
@@ -95,13 +98,47 @@ decltype(auto) configuration_of(const Model& model) {
   }
 }
 
+namespace detail {
+
+/// The paths and shapes of a model's parameters.
+template <class Model>
+std::vector<std::string> parameter_shapes(const Model& model) {
+  std::vector<std::string> shapes;
+  for_each_parameter([&](const ParameterInfo& info, auto) { shapes.push_back(info.path() + " " + info.shape.describe()); },
+                     model);
+  return shapes;
+}
+
+/// Raises ArgumentError unless `model` has the parameters of `config`: one that was moved from does not.
+/// Cost: a model of `config` where their number differs, otherwise none.
+template <class Model>
+void expect_whole(const Model& model, const typename Model::Config& config) {
+  Count held = 0;
+  for_each_parameter([&](const ParameterInfo&, auto values) { held += static_cast<Index>(values.size()); }, model);
+  if (held == Model::value_count(config)) {
+    return;
+  }
+  const HollowWeights hollow;
+  const auto wanted = parameter_shapes(Model(config)), found = parameter_shapes(model);
+  const auto [want, have] = std::mismatch(wanted.begin(), wanted.end(), found.begin(), found.end());
+  require<ArgumentError>(want == wanted.end() && have == found.end(), "save_model: the model has ", found.size(),
+                         " tensors, its configuration asks for ", wanted.size(), ": ", have == found.end() ? "none" : *have,
+                         " in the place of ", want == wanted.end() ? "none" : *want,
+                         ". A model that was moved from has lost its weights: save the one that it was moved to.");
+}
+
+}  // namespace detail
+
 /// Writes `model` with its configuration, so that load_model() finds everything in one file. `metadata` may add texts.
-/// Errors: as save_parameters(). The file is written completely or not at all.
+/// Errors: as save_parameters(); ArgumentError for a model without the parameters of its configuration, such as one that was
+/// moved from. The file is written completely or not at all.
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {},
                 WeightFormat weights = WeightFormat::float32) {
+  decltype(auto) config = configuration_of(model);
+  detail::expect_whole(model, config);
   metadata["architecture"] = Model::architecture;
-  metadata["config"] = to_json(configuration_of(model));
+  metadata["config"] = to_json(config);
   save_parameters(model, path, metadata, {}, std::nullopt, weights);
 }
 

@@ -42,6 +42,8 @@ struct Embedding {
 
   /// Raises ArgumentError unless every id is in the vocabulary.
   void expect_known(Where where, Tokens tokens) const {
+    require<ArgumentError>(weight.size() > 0, where,
+                           ": the embedding is empty. One that was moved from is: use the model that it was moved to.");
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       require<ArgumentError>(tokens[i] >= 0 && tokens[i] < vocabulary(), where, ": token ", i, " has id ", tokens[i],
                              ", expected 0 … ", vocabulary() - 1, ".");

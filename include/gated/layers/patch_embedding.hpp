@@ -89,6 +89,8 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
 
   /// Raises ShapeError unless `images` has the pixels that forward() takes.
   void check(const ConstView<T>& images) const {
+    require<ArgumentError>(weight.size() > 0, name,
+                           ": the embedding is empty. One that was moved from is: use the model that it was moved to.");
     require<ShapeError>(images.cols() == pixels(), name, ": images has ", images.cols(),
                         " columns, expected channels × height × width = ", channels, " × ", image.height, " × ", image.width,
                         " = ", pixels(),

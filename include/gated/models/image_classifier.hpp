@@ -182,7 +182,8 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
                       field("head", &M::head));
   }
 
-  /// timm's start: LeCun-normal patches, Xavier-uniform projections, near-zero gates, and a head of zeros.
+  /// timm's start: LeCun-normal patches, Xavier-uniform projections, near-zero gates, and a head of zeros, whose logits are 0
+  /// until it is trained.
   void initialize(Random& random) {
     patch_embedding.initialize(random);
     fill_normal(class_token, 1e-6, random);

@@ -66,7 +66,7 @@ inline constexpr const char* stack_word = "gated.Stack";
 /// `Block` is a layer whose output is as wide as its input. Made without a Random, it has weights that nobody has set, waits
 /// for a checkpoint and refuses to run. All methods are const, and a model may serve many threads, each with its own workspace.
 /// Shapes: x and y are rows × C; y may be x.
-/// Errors: ArgumentError when built, ShapeError when run.
+/// Errors: ArgumentError when built, and for one that was moved from; ShapeError when run.
 /// Cost: depth × the block's; scratch is one block's.
 template <class Block, class ConfigType = StackConfig<typename Block::Config>>
 struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
@@ -114,6 +114,9 @@ struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
 
   template <class Run>
   RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+    require<ArgumentError>(static_cast<Index>(blocks.size()) == config.depth, run.outermost(), ": the stack has ",
+                           blocks.size(), " blocks, expected depth = ", config.depth,
+                           ". A model that was moved from has none: use the one that it was moved to.");
     return run.in_groups(run.copy(x, to), [this](auto& group, auto rows) {
       const auto kept = group.draw_blocks(survival(), config.depth);
       for (std::size_t i = 0; i < blocks.size(); ++i) {

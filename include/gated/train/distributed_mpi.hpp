@@ -16,6 +16,7 @@
 
 #include "gated/core/parameters.hpp"
 #include "gated/core/random.hpp"
+#include "gated/train/rank_visit.hpp"
 #include "gated/train/training.hpp"
 
 // MPI's C interface is all that is used. Its old C++ interface, which some headers bring along, would have to be linked.
@@ -106,7 +107,8 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///     mpirun -n 2 ./program
 ///
 /// Every rank draws the whole batch with the training's generator, so that all generators stay alike, a file of rank 0 is the
-/// file of all, and the batch does not depend on the number of ranks. Every rank must take the same number of steps.
+/// file of all, and the batch does not depend on the number of ranks. Every rank must take the same number of steps, which are
+/// the calls of all_reduce_mean(): the others get an error when one leaves, by the end of its world, before they do.
 ///
 /// A loss or gradient that is not finite on one rank travels through the sum: Training::step() raises the same TrainingError on
 /// all. An error of one rank alone, before it reached all_reduce_mean(), must end the job, because the others wait for it;
@@ -125,6 +127,7 @@ class MpiWorld {
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(communicator_, &rank_);
     MPI_Comm_size(communicator_, &size_);
+    visits_.resize(static_cast<std::size_t>(size_));
   }
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
@@ -132,6 +135,9 @@ class MpiWorld {
     int over = 0;
     MPI_Finalized(&over);
     if (over == 0) {
+      if (!parted_ && std::uncaught_exceptions() == exceptions_) {  // else the others have an error already, or will
+        gather({Visit::leaves, static_cast<std::uint64_t>(steps_)});
+      }
       MPI_Comm_free(&communicator_);
     }
   }
@@ -157,9 +163,9 @@ class MpiWorld {
   /// rank of weight 0 has computed does not count: one with an empty share joins with weight 0.
   ///
   /// Loss and weights travel in the model's scalar, in the same buffer. Errors, the same on every rank: ArgumentError unless
-  /// all weights are finite and not negative and one is more than 0.
-  /// Cost: one MPI_Allreduce of all parameters and two more numbers, and two passes over the gradient; allocates on its first
-  /// call only.
+  /// all weights are finite and not negative and one is more than 0, and unless all ranks come, with gradients of one size.
+  /// Cost: an MPI_Allgather of three integers, one MPI_Allreduce of all parameters and two more numbers, and two passes over
+  /// the gradient; allocates on its first call only.
   template <class Model>
   double all_reduce_mean(Model& gradient, double loss, double weight = 1) {
     using T = typename Model::Scalar;
@@ -167,6 +173,7 @@ class MpiWorld {
     const Index count = parameter_count(gradient) + 2;
     require<ArgumentError>(count <= std::numeric_limits<int>::max(), "MpiWorld::all_reduce_mean: ", count - 2,
                            " parameters, expected at most 2^31 - 3, because MPI counts in int.");
+    meet("all_reduce_mean", {Visit::reduces, static_cast<std::uint64_t>(++steps_), static_cast<std::uint64_t>(count - 2)});
     buffer.resize(static_cast<std::size_t>(count));
     const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // refused on all ranks, below
     const auto weighted = [w](T value) { return w == 0 ? T{0} : w * value; };
@@ -203,17 +210,16 @@ class MpiWorld {
   /// moments, average. To be called once before the first step.
   /// Cost: one pass over the training.
   template <class Model>
-  void expect_same(const Training<Model>& training) const {
+  void expect_same(const Training<Model>& training) {
     const auto own = detail::fingerprint(training);
-    constexpr int numbers = 2;
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(numbers * size_));
-    detail::check_mpi("MPI_Allgather",
-                      MPI_Allgather(own.data(), numbers, MPI_UINT64_T, all.data(), numbers, MPI_UINT64_T, communicator_));
+    meet("expect_same", {Visit::compares, own[0], own[1]});
     std::string list;
-    for (std::size_t i = own.size(); i < all.size(); ++i) {
-      if (all[i] != all[i % own.size()]) {
-        list += text(list.empty() ? "" : ", ", "rank ", i / own.size(), " other ",
-                     i % own.size() == 0 ? "settings, steps or random numbers" : "parameters, moments or average");
+    for (int rank = 1; rank < size_; ++rank) {
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        if (visits_[static_cast<std::size_t>(rank)].numbers[i] != visits_[0].numbers[i]) {
+          list += text(list.empty() ? "" : ", ", "rank ", rank, " other ",
+                       i == 0 ? "settings, steps or random numbers" : "parameters, moments or average");
+        }
       }
     }
     require<ArgumentError>(list.empty(),
@@ -222,8 +228,31 @@ class MpiWorld {
   }
 
  private:
+  using Visit = detail::RankVisit;
+
+  /// Fills visits_, on every rank.
+  int gather(const Visit& own) {
+    constexpr int bytes = sizeof(Visit);
+    static_assert(bytes == 3 * sizeof(std::uint64_t));
+    return MPI_Allgather(&own, bytes, MPI_BYTE, visits_.data(), bytes, MPI_BYTE, communicator_);
+  }
+
+  /// Waits for the other ranks, and raises ArgumentError on every one unless all come for the same: a step of one number and
+  /// size, or a comparison.
+  void meet(const char* call, const Visit& own) {
+    detail::check_mpi("MPI_Allgather", gather(own));
+    const std::string parted = detail::parted_ranks(visits_);
+    parted_ = !parted.empty();
+    require<ArgumentError>(!parted_, "MpiWorld::", call, ": the ranks have parted: ", parted,
+                           ". Let every rank take the same number of steps with the same model.");
+  }
+
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
+  Index steps_ = 0;
+  bool parted_ = false;  // the ranks will not meet again
+  const int exceptions_ = std::uncaught_exceptions();
+  std::vector<Visit> visits_;                                    // of all ranks
   std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient; only one is ever used
 };
 

@@ -21,7 +21,7 @@
 
 namespace gated {
 
-/// A loss or a gradient is not finite, so that there is nothing to learn from it.
+/// A loss or a gradient is not finite, or there is no gradient: nothing to learn from.
 class TrainingError : public Error {
  public:
   using Error::Error;
@@ -70,8 +70,8 @@ inline constexpr auto training_architecture = [] {
 ///     training.expect_same_run(config);
 ///
 /// Errors: ArgumentError for a configuration that makes no sense. TrainingError for a loss or gradient that is not finite, or
-/// whose square overflows the moments; the model, its moments, the average and the step are then unchanged and the gradient is
-/// dropped, as it is when the loss function throws.
+/// whose square overflows the moments, and if the loss function wrote no gradient; the model, its moments, the average and the
+/// step are then unchanged and the gradient is dropped, as it is when the loss function throws.
 /// Cost: a gradient, two moments and the average are each as large as the model; a step adds a few passes over them to the loss
 /// function's work, and allocates nothing.
 template <ConfiguredModel ModelType>
@@ -167,6 +167,11 @@ struct Training {
   double update() {
     require<ArgumentError>(pending_ > 0, "Training::update: there is no gradient; call accumulate() first.");
     const DropUnlessDone drop{*this};  // this step's gradient is used up in any case
+    if (!has_gradient()) {  // and not require(), because shown() allocates
+      raise<TrainingError>("Training: step ", steps_done() + 1, ": the loss is ", shown(loss_),
+                           ", but nothing was added to the gradient. Call backward() in the loss function, on a tape that "
+                           "begins with the gradient that the function is given. The model is unchanged.");
+    }
     const auto count = static_cast<double>(pending_);
     const double loss = loss_ / count;
     if (pending_ > 1) {
@@ -195,6 +200,7 @@ struct Training {
         config_(config),
         gradient_(optimizer.first) {
     config.check();
+    clear_gradient();
     optimizer.steps = steps;
     if (config.average_decay > 0) {
       average = model;
@@ -210,13 +216,29 @@ struct Training {
     return at_start(std::move(config));
   }
 
-  /// Sets the gradient to zero, for the next step, unless more is to be added to it.
+  /// Sets the gradient to -0, which no sum but that of nothing leaves as it is.
+  void clear_gradient() {
+    for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), -Scalar{0}); },
+                       gradient_);
+  }
+  /// False if nothing was added to it since.
+  bool has_gradient() const {
+    bool found = false;
+    for_each_parameter(
+        [&](const ParameterInfo&, auto values) {
+          found = found || std::any_of(values.begin(), values.end(), [](Scalar g) { return g != 0 || !std::signbit(g); });
+        },
+        gradient_);
+    return found;
+  }
+
+  /// Clears the gradient, for the next step, unless more is to be added to it.
   struct DropUnlessDone {
     Training& training;
     bool done = false;
     ~DropUnlessDone() {
       if (!done) {
-        set_zero(training.gradient_);
+        training.clear_gradient();
         training.pending_ = 0;
         training.loss_ = 0;
       }

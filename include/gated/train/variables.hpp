@@ -1,27 +1,18 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "gated/core/arena.hpp"
 #include "gated/core/rows.hpp"
+#include "gated/train/variable.hpp"
 
 /// @file
 /// The matrices of a training step and their gradients.
 
 namespace gated {
-
-/// A matrix on a Tape, named by its place there; absent by default. Valid until the tape begins anew, and refused afterwards.
-struct Variable {
-  Index index = -1;
-  std::uint64_t step = 0;  ///< the step that made it: no other of any tape has this number
-
-  explicit operator bool() const { return index >= 0; }
-};
 
 /// Where a gradient goes: to be assigned if `fresh`, to be added to otherwise.
 template <class T>
@@ -53,8 +44,7 @@ class Variables {
 
   /// Forgets all, and keeps the memory: a new step.
   void clear() {
-    static std::atomic<std::uint64_t> steps{0};
-    step_ = steps.fetch_add(1, std::memory_order_relaxed) + 1;
+    step_ = detail::next_step();
     entries_.clear();
     frame_.restart();
     outer_frame_.restart();
@@ -289,7 +279,7 @@ class Variables {
   Arena<T> outer_memory_;  // gradients that a block gives to variables of others, besides its input
   typename Arena<T>::Frame outer_frame_{outer_memory_};
   std::vector<Entry> entries_;
-  std::uint64_t step_ = 0;
+  std::size_t step_ = 0;
   Index first_inner_ = 0;  // of the block in which the backward pass is; 0 outside of blocks
 };
 

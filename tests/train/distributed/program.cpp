@@ -170,6 +170,35 @@ void different_ranks(MpiWorld& world) {
   world.expect_same(start);
 }
 
+/// Rank 1 stops after `steps` steps, goes on to `then`, and rank 0 does not.
+template <class F>
+void part_after(MpiWorld& world, Index steps, const F& then) {
+  Trained<float> training(config<float>(), Random(1));
+  while (world.rank() == 0 || training.steps_done() < steps) {
+    training.step([&](const auto&, auto& gradient) {
+      gradient.embedding.weight.setConstant(0.1F);
+      return world.all_reduce_mean(gradient, 1.0);
+    });
+  }
+  then(training);
+}
+
+/// Ranks that part within a world are told so, on every rank: by a comparison, and by a gradient of another size.
+void parted_ranks(MpiWorld& around) {
+  const auto expect_error = [&](const std::string& expected, const auto& f) {
+    MpiWorld world;
+    const std::string said = expect_on_all<ArgumentError>(around, [&] { f(world); });
+    require<Failure>(said.find(expected) != said.npos, "the error is: ", said);
+  };
+  const Trained<float>::Model model(config<float>().model);
+  expect_error(text("rank 0 is at step 4 with ", parameter_count(model), " parameters, rank 1 is in expect_same(). Let every"),
+               [](MpiWorld& world) { part_after(world, 3, [&](const auto& training) { world.expect_same(training); }); });
+  expect_error("rank 0 is at step 1 with 20 parameters, rank 1 is at step 1 with 24 parameters.", [](MpiWorld& world) {
+    Linear<float> gradient(4, world.rank() == 0 ? 5 : 6, false);
+    world.all_reduce_mean(gradient, 0);
+  });
+}
+
 /// Trains and saves every step, until rank 1 is killed or throws.
 void end_at_step(MpiWorld& world, Index last, const std::string& file, bool killed) {
   Trained<float> training(config<float>(), Random(1));
@@ -220,6 +249,10 @@ void run(MpiWorld& world, std::string_view job, const std::string& file) {
     weights(world);
   } else if (job == "different_ranks") {
     different_ranks(world);
+  } else if (job == "parted_ranks") {
+    parted_ranks(world);
+  } else if (job == "fewer_steps") {
+    part_after(world, 10, [](const auto&) {});
   } else {
     end_at_step(world, 20, file, job == "death");
   }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gated/core/error.hpp"
+
+/// @file
+/// What the ranks of a distributed training tell each other before they exchange anything else.
+
+namespace gated::detail {
+
+/// What a rank has come for. Trivial, so that it can be sent as bytes.
+struct RankVisit {
+  enum Kind : std::uint64_t { reduces, compares, leaves } kind;
+  std::array<std::uint64_t, 2> numbers;  ///< reduces: step and parameters; compares: fingerprint; leaves: steps done
+
+  std::string describe() const {
+    return kind == reduces    ? text("is at step ", numbers[0], " with ", numbers[1], " parameters")
+           : kind == compares ? "is in expect_same()"
+                              : text("left after step ", numbers[0]);
+  }
+
+  /// Whether the two can go on together.
+  bool meets(const RankVisit& other) const { return kind == other.kind && (kind != reduces || numbers == other.numbers); }
+};
+
+/// The text for ranks that do not meet: "rank 0 is at step 11 with 100 parameters, rank 1 left after step 10"; empty if all do.
+inline std::string parted_ranks(const std::vector<RankVisit>& visits) {
+  std::string list;
+  if (!std::all_of(visits.begin(), visits.end(), [&](const RankVisit& visit) { return visit.meets(visits.front()); })) {
+    for (std::size_t rank = 0; rank < visits.size(); ++rank) {
+      list += text(list.empty() ? "" : ", ", "rank ", rank, " ", visits[rank].describe());
+    }
+  }
+  return list;
+}
+
+}  // namespace gated::detail
