@@ -167,7 +167,7 @@ struct Training {
   double update() {
     require<ArgumentError>(pending_ > 0, "Training::update: there is no gradient; call accumulate() first.");
     const DropUnlessDone drop{*this};  // this step's gradient is used up in any case
-    if (!has_gradient()) {  // and not require(), because shown() allocates
+    if (!has_gradient()) {             // and not require(), because shown() allocates
       raise<TrainingError>("Training: step ", steps_done() + 1, ": the loss is ", shown(loss_),
                            ", but nothing was added to the gradient. Call backward() in the loss function, on a tape that "
                            "begins with the gradient that the function is given. The model is unchanged.");
