@@ -52,3 +52,15 @@ python_with() {
   done
   return 1
 }
+
+# legs_by_age <legs.txt> <legs_passed.txt>: the names of the legs, first those that never passed, then from the oldest on.
+legs_by_age() {
+  awk -F ' *[|] *' '/^#/ { next } FNR == NR { passed[$1] = $3; next } { print ($1 in passed ? passed[$1] : "-"), FNR, $1 }' \
+    "$2" "$1" | LC_ALL=C sort -k 1,1 -k 2,2n | cut -d ' ' -f 3
+}
+
+# note_leg <legs_passed.txt> <leg> <commit> <processor minutes> <entries>: it has passed, now.
+note_leg() {
+  others=$(grep -v "^$2 " "$1")
+  printf '%s\n%-9s | %-15s | %s | %3s | %3s\n' "$others" "$2" "$3" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$4" "$5" > "$1"
+}

@@ -1,15 +1,20 @@
 #!/bin/sh
-# sh cmake/test.sh [--all | --leg <name>] [arguments of ctest]: builds and runs the tests. Installs what is missing.
+# sh cmake/test.sh [--all | --leg <name> | --oldest | --presets] [arguments of ctest]: builds and runs the tests. Installs what
+# is missing.
 #
 #   sh cmake/test.sh -R layers/     only those whose name contains layers/
 #   sh cmake/test.sh --all          also built in every way that cmake/legs.txt lists: with sanitizers, other compilers, …
 #   sh cmake/test.sh --leg avx2     built in one of these ways only
+#   sh cmake/test.sh --oldest       the leg that passed longest ago, of those that this machine can run
+#   sh cmake/test.sh --presets      configures every preset, and builds and runs one test in `dev`
 #
-# A leg that this machine cannot run is left out with status 77. With --all, a leg that fails does not keep the next from
-# running; a table at the end says what became of each.
+# A leg that this machine cannot run is left out with status 77. A whole leg that passes is noted in cmake/legs_passed.txt. With
+# --all, a leg that fails does not keep the next from running; a table at the end says what became of each.
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
+
+passed=cmake/legs_passed.txt
 
 # The line of cmake/legs.txt about a leg.
 leg_line() { grep "^$1 *|" cmake/legs.txt; }
@@ -21,25 +26,56 @@ run_tests() {
   ctest --test-dir build/test --output-on-failure --parallel "$(jobs)" "$@"
 }
 
-left_out() {
-  echo "left out, because $1"
-  exit 77
+# lacks <leg>: prints why this machine cannot run it, or fails if it can.
+lacks() {
+  needs=$(leg_line "$1" | cut -d '|' -f 2)
+  for need in ${needs#*preset}; do
+    case $need in
+      machine=*) [ "$(uname -m)" = "${need#machine=}" ] || { echo "this machine is no ${need#machine=}"; return; } ;;
+      *) command -v "$need" > /dev/null 2>&1 || { echo "$need is not installed"; return; } ;;
+    esac
+  done
+  return 1
+}
+
+# The commit in this folder, with "+changes" if it is not exactly that.
+commit_here() {
+  git rev-parse --short HEAD 2> /dev/null | tr -d '\n'
+  [ -z "$(git status --porcelain -- . ":!$passed" 2>&1)" ] || echo "+changes"
 }
 
 # run_leg <name> <arguments of ctest>
 run_leg() {
   leg=$1
   shift
-  needs=$(leg_line "$leg" | cut -d '|' -f 2)
-  for need in ${needs#*preset}; do
-    case $need in
-      machine=*) [ "$(uname -m)" = "${need#machine=}" ] || left_out "this machine is no ${need#machine=}" ;;
-      *) command -v "$need" > /dev/null 2>&1 || left_out "$need is not installed" ;;
-    esac
-  done
+  if lack=$(lacks "$leg"); then
+    echo "left out, because $lack"
+    exit 77
+  fi
+  commit=$(commit_here)
   configure "build/$leg" --preset "$leg"
   cmake --build --preset "$leg" --parallel "$(jobs)"
-  ctest --preset "$leg" --parallel "$(jobs)" "$@"
+  ctest --preset "$leg" --parallel "$(jobs)" --no-tests=error --output-log "build/$leg/ctest.log" "$@"
+  if [ $# -eq 0 ]; then
+    [ "$commit" = "$(commit_here)" ] || commit=${commit%+changes}+changes  # somebody went on working
+    times > "build/$leg/times"
+    note_leg "$passed" "$leg" "$commit" "$(awk -F '[ms ]+' 'END { printf "%.0f", $1 + $3 + ($2 + $4) / 60 }' "build/$leg/times")" \
+      "$(sed -n 's/.* tests failed out of //p' "build/$leg/ctest.log")"
+  fi
+}
+
+run_presets() {
+  ulimit -t 300  # seconds of a process: a list that doubles has kept CMake busy for ever
+  for preset in $(cmake --list-presets | sed -n 's/^ *"\([^"]*\)".*/\1/p'); do
+    if lack=$(lacks "$preset"); then
+      echo "preset $preset: left out, because $lack"
+    else
+      echo "preset $preset"
+      configure "build/$preset" --preset "$preset" > /dev/null
+    fi
+  done
+  cmake --build --preset dev --target ops_softmax_test --parallel "$(jobs)"
+  build/dev/tests/ops_softmax_test --gtest_brief=1
 }
 
 # report <name> <command>: runs the command, and adds a row to the table.
@@ -77,6 +113,20 @@ case ${1:-} in
     shift 2
     sh cmake/install_dependencies.sh
     run_leg "$leg" "$@"
+    ;;
+  --oldest)
+    for leg in $(legs_by_age cmake/legs.txt "$passed"); do
+      if lack=$(lacks "$leg"); then
+        echo "leg $leg: left out, because $lack"
+      else
+        printf '%s\n' "--- leg $leg ---"
+        exec sh cmake/test.sh --leg "$leg"
+      fi
+    done
+    ;;
+  --presets)
+    sh cmake/install_dependencies.sh
+    run_presets
     ;;
   *)
     sh cmake/install_dependencies.sh

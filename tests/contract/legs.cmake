@@ -1,4 +1,5 @@
-# cmake -DSOURCE_DIR=… -P legs.cmake: each leg of cmake/legs.txt has its three presets, and its line in tests/README.md.
+# cmake -DSOURCE_DIR=… -P legs.cmake: each leg of cmake/legs.txt has its three presets, and its line in tests/README.md; each line
+# of cmake/legs_passed.txt is one of them; the leg that runs next is the oldest.
 
 cmake_minimum_required(VERSION 3.21)
 file(READ "${SOURCE_DIR}/CMakePresets.json" presets)
@@ -13,7 +14,7 @@ foreach(kind configure build test)
   endforeach()
 endforeach()
 
-set(count 0)
+set(names "")
 file(STRINGS "${SOURCE_DIR}/cmake/legs.txt" legs REGEX "^[^#]" ENCODING UTF-8)
 foreach(leg IN LISTS legs)
   if(NOT leg MATCHES "^([a-z0-9-]+) *\\| *([^|]*[^ |]) *\\| *([^|]+)$")
@@ -31,8 +32,38 @@ foreach(leg IN LISTS legs)
       message(SEND_ERROR "CMakePresets.json has no ${kind} preset ${name}")
     endif()
   endforeach()
-  math(EXPR count "${count} + 1")
+  list(APPEND names ${name})
 endforeach()
-if(count EQUAL 0)
+if(names STREQUAL "")
   message(SEND_ERROR "cmake/legs.txt lists no leg")
+endif()
+
+file(STRINGS "${SOURCE_DIR}/cmake/legs_passed.txt" lines REGEX "^[^#]")
+foreach(line IN LISTS lines)
+  if(NOT line MATCHES "^([a-z0-9-]+) *\\| [0-9a-f]+(\\+changes)? *\\| 20[0-9-]+T[0-9:]+Z \\| *[0-9]+ \\| *[1-9][0-9]*$" OR
+     NOT CMAKE_MATCH_1 IN_LIST names)
+    message(SEND_ERROR "cmake/legs_passed.txt: this is no leg that passed: ${line}")
+  endif()
+endforeach()
+
+# expect_order(<legs> <commands>): so they run next, once these commands have noted in ${passed} which passed.
+find_program(SH sh)
+function(expect_order expected)
+  set(work ${CMAKE_CURRENT_BINARY_DIR}/legs_test)
+  file(WRITE ${work}/legs.txt "# name | kind\nb-1 | preset\nb | preset\na | preset\n")
+  file(WRITE ${work}/passed.txt "# name | commit\n")
+  execute_process(COMMAND ${SH} -c "set -eu; . ./functions.sh; ${ARGN} legs_by_age ${work}/legs.txt ${work}/passed.txt"
+                  WORKING_DIRECTORY ${SOURCE_DIR}/cmake OUTPUT_VARIABLE order ERROR_VARIABLE order)
+  string(REGEX REPLACE "[ \n]+" " " order "${order}")
+  if(NOT order STREQUAL "${expected} ")
+    message(SEND_ERROR "After ${ARGN} the order is '${order}', expected '${expected} '")
+  endif()
+endfunction()
+if(SH)
+  set(on "date() { echo $now; }; on() { now=$1; note_leg ${CMAKE_CURRENT_BINARY_DIR}/legs_test/passed.txt $2 abc1234 9 1; };")
+  expect_order("b-1 b a" "")
+  expect_order("b-1 a b" "${on} on 2026-11-24 b;")
+  expect_order("a b-1 b" "${on} on 2026-11-24 b; on 2026-11-24 b-1;")
+  expect_order("b a b-1" "${on} on 2026-12-01 b-1; on 2026-11-29 b; on 2026-11-30 a;")
+  expect_order("a b-1 b" "${on} on 2026-12-01 b; on 2026-12-02 b-1; on 2026-11-30 a; on 2027-01-01 b;")
 endif()

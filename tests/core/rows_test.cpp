@@ -24,6 +24,15 @@ TEST(Rows, AreAbsentUnlessTheyAreOfSomething) {
   EXPECT_TRUE(Rows<const float>(x));
 }
 
+TEST(Rows, OfNothingHavePartsOfNothing) {
+  const Matrix<float> no_tokens(0, 8);
+  for (const Rows<const float>& rows : {Rows<const float>(), Rows<const float>(no_tokens)}) {
+    EXPECT_FALSE(rows.part(4, 2));
+    EXPECT_FALSE(rows.middle(3, 0).part(1, 1));
+    EXPECT_EQ(rows.part(4, 2).columns, 2);
+  }
+}
+
 TEST(Rows, ReferToMatricesMapsViewsAndBlocksWhereTheyLie) {
   Matrix<double> x = random_matrix<double>(5, 7, 1);
   const Matrix<double>& read_only = x;

@@ -12,6 +12,16 @@
 
 namespace gated {
 
+namespace detail {
+
+/// p + i, except that null, the address of an empty matrix, stays null: moving it is undefined.
+template <class T>
+T* shifted(T* p, Index i) {
+  return p == nullptr ? nullptr : p + i;
+}
+
+}  // namespace detail
+
 /// Rows of numbers in somebody else's memory. Made without arguments it is absent, which `if (rows)` tells.
 ///
 /// Unlike a View it can be absent, and assigning to it changes what it refers to, not the numbers. `T` is const for rows that
@@ -45,9 +55,11 @@ struct Rows {
   /// The same rows, which may be overwritten.
   Rows as_scratch() const { return {data, count, columns, stride, true}; }
   /// The columns `first` … `first` + `number` - 1.
-  Rows part(Index first, Index number) const { return {data + first, count, number, stride, scratch}; }
+  Rows part(Index first, Index number) const { return {detail::shifted(data, first), count, number, stride, scratch}; }
   /// The rows `first` … `first` + `number` - 1.
-  Rows middle(Index first, Index number) const { return {data + first * stride, number, columns, stride, scratch}; }
+  Rows middle(Index first, Index number) const {
+    return {detail::shifted(data, first * stride), number, columns, stride, scratch};
+  }
   /// `rows` × `number` of them from (row, column) on; absent ones stay absent.
   Rows block(Index row, Index column, Index rows, Index number) const {
     return data == nullptr ? *this : Rows(data + row * stride + column, rows, number, stride, scratch);

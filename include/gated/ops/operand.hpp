@@ -52,7 +52,7 @@ struct Operand {
   Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
   /// The columns that are 0 in `row` and all rows after it: an upper triangle's, of which a product leaves them out.
   Index skipped(Index row) const { return upper < 0 ? 0 : std::clamp<Index>(row - upper, 0, columns); }
-  const T* at(Index row, Index column) const { return data + row * row_stride + column * column_stride; }
+  const T* at(Index row, Index column) const { return detail::shifted(data, row * row_stride + column * column_stride); }
 };
 
 /// The transpose of a matrix as a factor of matmul(): `matmul(x, transposed(weight), y, workspace)`.

@@ -82,9 +82,10 @@ EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, bool inverse, 
   constexpr Index row = fourier_row<T>;
   const Index step = m * row, re = inverse ? Simd<T>::width : 0, im = Simd<T>::width - re;
   const bool turns_before = inverse && m > 1, turns_after = !inverse && m > 1;
+  const Index turns_of_row = m > 1 ? R - 1 : 0;
   for (Index g = 0; g < groups; ++g) {
     const FourierFactor<T>* f = turns;
-    for (Index j = 0; j < m; ++j, x += row, f += R - 1) {
+    for (Index j = 0; j < m; ++j, x += row, f += turns_of_row) {
       Complex<T> z[R];
       GATED_UNROLL
       for (unsigned q = 0; q < R; ++q) {
@@ -116,7 +117,7 @@ EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, bool inverse, 
 }
 
 /// One pass over `groups` blocks of radix · m rows: `radix` rows that lie m apart at a time. `turns` holds e^(-2πijq/(radix·m))
-/// for q = 1 … radix - 1, j < m, and is not read where m = 1.
+/// for q = 1 … radix - 1, j < m, and may be null if m = 1.
 template <class T>
 void fourier_pass(Index radix, T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,
                   const FourierFactor<T>* turns) {
