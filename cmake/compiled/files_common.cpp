@@ -5,6 +5,7 @@
 #include "gated/io/config_json.inl"
 #include "gated/io/csv.inl"
 #include "gated/io/json.inl"
+#include "gated/io/json_writer.inl"
 #include "gated/io/labels.inl"
 #include "gated/io/load_report.inl"
 #include "gated/io/mapped_file.inl"
