@@ -12,7 +12,6 @@
 #include "gated/io/model_file.inl"
 #include "gated/io/name_map.inl"
 #include "gated/io/origin.inl"
-#include "gated/io/origin_names.inl"
 #include "gated/io/safetensors.inl"
 #include "gated/io/safetensors_header.inl"
 #include "gated/io/safetensors_writer.inl"

@@ -22,15 +22,15 @@ Index count_blocks(const SafetensorsFile& file, std::string_view before, std::st
 /// A writer of checkpoints, and how its files are opened here.
 struct Origin {
   const char* writer;                ///< "timm"
-  const char* header;                ///< where the function of the names is: "gated/io/lucidrains.hpp"
-  const char* names;                 ///< the function whose result load_parameters() takes: "lucidrains_trunk_names"
-  const char* layout;                ///< the function that makes its argument from the file: "lucidrains_layout"; or empty
+  const char* header;                ///< where `names` is: "gated/io/lucidrains.hpp"
+  const char* names;                 ///< the function that makes the name map: "lucidrains_trunk_names"
   const char* model;                 ///< the model to build: "Gmlp"
   std::array<const char*, 2> marks;  ///< how names of tensors end that only such files have; the first has nothing before it
                                      ///< but what a larger model put there
   NameMap (*map)(const SafetensorsFile& file, std::string_view prefix);  ///< calls `names`
-  bool (*fits)(const SafetensorsFile&) = nullptr;  ///< what else must hold, where two models have the same names
-  std::string (*preset)(const SafetensorsFile&) = nullptr;  ///< the published configuration of that shape: see preset_of()
+  const char* layout = "";                              ///< the function that makes its argument of a file: "lucidrains_layout"
+  bool (*fits)(const SafetensorsFile& file) = nullptr;  ///< what else must hold, where two models have the same names
+  std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< preset_of(), where the writer published models
 };
 
 /// The known writers, those whose marks say most first.
