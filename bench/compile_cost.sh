@@ -62,8 +62,8 @@ failed() {
   exit 1
 }
 
-models="Gmlp:gmlp:features GmlpLanguageModel:gmlp_language_model:text GmlpImageClassifier:gmlp_image_classifier:images \
-GauEncoder:gau_encoder:text Flash:flash:features FlashLanguageModel:flash_language_model:text"
+models="Gmlp:gmlp:features GmlpLanguageModel:gmlp:text GmlpImageClassifier:gmlp:images \
+GauEncoder:gau_encoder:text Flash:flash:features FlashLanguageModel:flash:text"
 headers="gated/gated.hpp gated/train.hpp gated/io/model_file.hpp"
 programs="main:first training:training"  # of tests/consumer, and what the README does with them
 turns="1 2 3"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp.hpp"
 
 namespace digits {
 

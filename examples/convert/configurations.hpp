@@ -8,7 +8,7 @@
 #include "gated/io/labml.hpp"
 #include "gated/io/origin.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/presets.hpp"
