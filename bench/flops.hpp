@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "gated/layers/transformer_block.hpp"
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_encoder.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/models/mixer_image_classifiers.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 

@@ -5,9 +5,9 @@
 # exists. Elsewhere it says what to install, and succeeds if there is enough to try. Does nothing when nothing is missing.
 set -eu
 
-packages="g++ cmake make ninja-build libeigen3-dev nlohmann-json3-dev libstb-dev libcli11-dev"
+packages="g++ cmake make ninja-build libeigen3-dev libstb-dev libcli11-dev"
 if [ "${1:-}" != demo ]; then
-  packages="$packages libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen git pkgconf"
+  packages="$packages nlohmann-json3-dev libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen git pkgconf"
 fi
 
 has() { command -v "$1" > /dev/null 2>&1; }
@@ -57,8 +57,8 @@ elif has c++ && has cmake; then
   exit 0
 else
   cat >&2 << 'TEXT'
-Please install a C++20 compiler, CMake 3.21 or newer, Eigen 3.4 or newer, nlohmann/json, stb and CLI11; for the tests GoogleTest
-too:
+Please install a C++20 compiler, CMake 3.21 or newer, Eigen 3.4 or newer, stb and CLI11; for the tests GoogleTest and
+nlohmann/json too:
   Fedora    dnf install gcc-c++ cmake ninja-build eigen3-devel json-devel stb_image-devel stb_image_write-devel cli11-devel gtest-devel
   Arch      pacman -S gcc cmake ninja eigen nlohmann-json stb cli11 gtest
   macOS     xcode-select --install && brew install cmake ninja eigen nlohmann-json cli11 googletest

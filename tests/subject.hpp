@@ -8,18 +8,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "gated/io/model_file.hpp"
 #include "gated/models/prepare.hpp"
 #include "gated/train/recording.hpp"
 #include "tests/core/numbers.hpp"
-#include "tests/train/gradients.hpp"
-
-#if __has_include(<nlohmann/json.hpp>)
-#include "gated/io/model_file.hpp"
 #include "tests/io/files.hpp"
-#define GATED_TEST_SAVES 1
-#else
-#define GATED_TEST_SAVES 0
-#endif
+#include "tests/train/gradients.hpp"
 
 /// The layer that promises are tried on, behind one interface for layers of every type.
 
@@ -139,13 +133,11 @@ class SubjectOf final : public Subject<T> {
     }
   }
   void expect_saved([[maybe_unused]] const std::function<Matrix<T>(const Subject<T>&)>& result) const override {
-#if GATED_TEST_SAVES
     if constexpr (ConfiguredModel<Layer> && std::is_same_v<T, float>) {  // compiled once: it takes long
       const auto path = temporary("promised.safetensors");
       save_model(layer_, path);
       EXPECT_TRUE(same_bits(result(SubjectOf(load_model<Layer>(path))), result(*this)));
     }
-#endif
   }
 
   void expect_small([[maybe_unused]] const std::function<Matrix<T>(const Subject<T>&, Workspace<T>&)>& result) const override {

@@ -13,10 +13,8 @@ function(gated_test_program target floor)
     file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/units/${target}.cpp CONTENT "${includes}" @ONLY)
     add_executable(${target} ${CMAKE_CURRENT_BINARY_DIR}/units/${target}.cpp)
   endif()
-  target_link_libraries(${target} PRIVATE gated_test_main)
-  if(TARGET gated::io)
-    target_link_libraries(${target} PRIVATE gated::io)  # any floor may compare itself with case files
-  endif()
+  # Any floor may compare itself with case files.
+  target_link_libraries(${target} PRIVATE gated_test_main gated::io $<TARGET_NAME_IF_EXISTS:nlohmann_json::nlohmann_json>)
   # The tests of ops run in every form of the kernels. Those above compile one, that of the compiler's flags, which takes half as
   # long; what they add calls no kernel that ops/ does not, and whole models run in every form in examples/check_parity.
   if(NOT floor STREQUAL "ops")

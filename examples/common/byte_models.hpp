@@ -1,9 +1,9 @@
 #pragma once
 
 #include "gated/layers/transformer_block.hpp"
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_encoder.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 
 namespace text {
 

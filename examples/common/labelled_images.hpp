@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp.hpp"
 
 namespace digits {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gated/io/image.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp.hpp"
 
 namespace digits {
 

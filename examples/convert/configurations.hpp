@@ -8,7 +8,7 @@
 #include "gated/io/labml.hpp"
 #include "gated/io/origin.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/presets.hpp"
@@ -322,8 +322,7 @@ template <class F>
 void with_configuration(const gated::SafetensorsFile& file, const gated::Origin& origin, const F& f) {
   using T = float;
   const Shapes shapes(file);
-  const std::string_view names = origin.names;
-  const auto is = [&](std::string_view function) { return names.substr(0, names.find('(')) == function; };
+  const auto is = [&](std::string_view names) { return origin.names == names; };
   if (is("timm_names")) {
     f(timm_gmlp(shapes), std::type_identity<gated::GmlpImageClassifier<T>>());
   } else if (is("timm_mixer_names")) {

@@ -114,15 +114,11 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
   Model model(config);
   gated::load_parameters(model, file, names);
   print_model(model, origin.model);
-  const std::string preset = gated::timm_preset_of(file);
+  const std::string preset = gated::preset_of(file);
   std::printf(
       "%sThese lines open it:\n\n  #include <gated/gated.hpp>\n  #include <%s>\n"
       "  #include <gated/io/checkpoint.hpp>\n  #include <gated/io/config_json.hpp>\n\n",
       preset.empty() ? "" : ("The shapes are those of " + preset + ". ").c_str(), origin.header);
-  std::string function = origin.names;
-  if (const std::size_t file_argument = function.find("(file)"); file_argument != std::string::npos && !names.prefix.empty()) {
-    function.replace(file_argument, 6, gated::text("(file, \"", gated::printable(names.prefix), "\")"));
-  }
   std::printf("  const gated::SafetensorsFile file(\"%s\");\n", file.name().c_str());
   if (preset.empty()) {
     std::printf("  gated::%s<float> model(gated::from_json<gated::%s<float>::Config>(R\"(%s)\"));\n", origin.model,
@@ -130,7 +126,7 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
   } else {
     std::printf("  gated::%s<float> model(gated::%s);\n", origin.model, preset.c_str());
   }
-  std::printf("  gated::NameMap names = gated::%s;\n", function.c_str());
+  std::printf("  gated::NameMap names = gated::%s;\n", gated::names_call(origin, gated::printable(names.prefix)).c_str());
   if (!names.prefix.empty()) {
     std::printf("  names.prefix = \"%s\";\n", gated::printable(names.prefix).c_str());
   }

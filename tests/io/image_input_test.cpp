@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "files.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp.hpp"
 #include "image_cases.hpp"
 #include "tests/core/allocations.hpp"
 

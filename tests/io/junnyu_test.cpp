@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "attention_files.hpp"
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gau_presets.hpp"
 

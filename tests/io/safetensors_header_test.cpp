@@ -95,10 +95,10 @@ TEST(SafetensorsHeader, RefusesAHeaderThatDoesNotBeginWithABrace) {
 }
 
 TEST(SafetensorsHeader, RefusesInvalidJson) {
-  expect_header_refused(R"({"a":)", "invalid JSON: parse error at line 1, column 6");
+  expect_header_refused(R"({"a":)", "invalid JSON at line 1, column 6");
   expect_header_refused(R"({"a":{}} x)", "invalid JSON");
   expect_header_refused(R"({'a':1})", "invalid JSON");
-  expect_header_refused(std::string("{}\0{}", 5), "a zero byte at position 2");
+  expect_header_refused(std::string("{}\0{}", 5), "line 1, column 3: expected the end");
   expect_header_refused("{} // comment", "invalid JSON");
 }
 

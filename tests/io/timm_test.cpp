@@ -8,6 +8,7 @@
 #include "files.hpp"
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
+#include "gated/io/image_input.hpp"
 
 namespace gated::timm_test {
 namespace {
@@ -96,6 +97,25 @@ TEST(TimmConfig, ReadsTheConfigJsonOfAPublishedModel) {
         R"({"pretrained_cfg": {"interpolation": "lanczos"}})", R"({"model_args": [3]})", R"({"model_args": {"colour": 3}})"}) {
     EXPECT_THROW(timm_config(wrong), ArgumentError) << wrong;
   }
+}
+
+TEST(TimmConfig, AModelOfOneChannelOpensWithThreeMeans) {
+  // timm's in_chans leaves the means of the pretrained_cfg as they are.
+  ResmlpImageClassifierConfig config = timm_config<ResmlpImageClassifierConfig>(
+      R"({"architecture": "resmlp_12_224", "num_classes": 3, "model_args": {"in_chans": 1, "img_size": 32, "num_blocks": 1},
+          "pretrained_cfg": {"input_size": [3, 224, 224], "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}})");
+  Random random(1);
+  const ResmlpImageClassifier<float> model(config, random);
+  Workspace<float> workspace;
+  EXPECT_TRUE(model.forward(Matrix<float>::Ones(1, 32 * 32), workspace).allFinite());
+  const Image picture{1, 1, 1, {255}};
+  expect_error<ArgumentError>([&] { image_input<float>(picture, config); },
+                              {"three values, but the images 1 channel.", "config.pixel_mean = "});
+  config.pixel_mean = config.pixel_deviation = 0.5;
+  EXPECT_EQ(image_input<float>(picture, config)(0, 0), 1);
+  const auto grey = timm_config(R"({"in_chans": 1, "mean": [0.5], "std": [0.25]})");
+  EXPECT_EQ(grey.pixel_mean, PerChannel(0.5));
+  EXPECT_EQ(grey.pixel_deviation, PerChannel(0.25));
 }
 
 TEST(TimmConfig, ReadsTheConfigJsonOfAFineTunedModel) {

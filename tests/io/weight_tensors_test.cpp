@@ -4,10 +4,9 @@
 
 #include "files.hpp"
 #include "gated/io/prepared_model.hpp"
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "tests/layers/literal.hpp"
 
 namespace gated::weight_tensors_test {

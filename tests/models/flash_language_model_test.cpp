@@ -1,4 +1,4 @@
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 
 #include <gtest/gtest.h>
 

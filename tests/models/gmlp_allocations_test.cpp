@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 

@@ -1,4 +1,4 @@
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 
 #include <gtest/gtest.h>
 

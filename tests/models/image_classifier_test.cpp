@@ -275,11 +275,23 @@ TYPED_TEST(ImageClassifierOf, RefusesToBeBuiltFromConfigurationsThatMakeNoSense)
   refused([](auto& c) { c.pixel_deviation = {1, 0, 1}; });
   refused([](auto& c) { c.crop_share = 0; });
   refused([](auto& c) { c.crop_share = 1.5; });
-  refused([](auto& c) {
-    c.image_channels = 1;
-    c.pixel_mean = {0.1, 0.2, 0.3};
-  });
   refused([](auto& c) { c.trunk.depth = -1; });
+}
+
+TYPED_TEST(ImageClassifierOf, NeedsAMeanForEachChannelToScalePixelsOnly) {
+  for (const Index channels : {1, 2, 4}) {
+    auto config = configs_of<TypeParam>()[0];
+    config.image_channels = channels;
+    config.pixel_deviation = {0.1, 0.2, 0.3};
+    const auto model = random_layer<typename TypeParam::Model>(config);
+    using T = typename TypeParam::Model::Scalar;
+    Matrix<T> images = Matrix<T>::Random(2, channels * config.image.area());
+    Workspace<T> workspace;
+    EXPECT_TRUE(model.forward(images, workspace).allFinite());
+    EXPECT_THROW(scale_pixels<T>(images, config), ArgumentError);
+    config.pixel_deviation = 0.1;
+    scale_pixels<T>(images, config);
+  }
 }
 
 // --- Of gMLP ---

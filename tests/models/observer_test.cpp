@@ -4,8 +4,7 @@
 #include <set>
 #include <string>
 
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "trunks.hpp"
 
 // What an observer sees of a model: every layer under its own path, once.

@@ -1,9 +1,8 @@
 #include "gated/models/prepare.hpp"
 
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/layers/literal.hpp"
 

@@ -6,9 +6,9 @@
 #include <unistd.h>
 #endif
 
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/layers/literal.hpp"
 #include "tests/stress/stress.hpp"

@@ -5,10 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/models/prepare.hpp"
 #include "tests/layers/literal.hpp"
 #include "tests/stress/stress.hpp"

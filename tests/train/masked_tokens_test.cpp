@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/train/recording.hpp"
 #include "tests/train/gradients.hpp"
 

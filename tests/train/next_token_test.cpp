@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "gated/models/flash_language_model.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/flash.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/train/recording.hpp"
 #include "tests/core/numbers.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "gated/layers/gated_cross_attention.hpp"
 #include "gated/models/gau_presets.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/ops/series_scaling.hpp"
 #include "gated/train/loss.hpp"
 #include "tests/core/allocations.hpp"

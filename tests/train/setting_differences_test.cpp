@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp.hpp"
 
 namespace gated::setting_differences_test {
 namespace {

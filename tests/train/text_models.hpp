@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "gated/layers/transformer_block.hpp"
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_encoder.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/train/recording.hpp"
 #include "tests/train/steps.hpp"
 

@@ -16,8 +16,6 @@ class GatedConan(ConanFile):
     topics = ("deep-learning", "gmlp", "flash", "inference", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"with_io": [True, False]}
-    default_options = {"with_io": True}
     no_copy_source = True
 
     @property
@@ -30,15 +28,14 @@ class GatedConan(ConanFile):
 
     def export_sources(self):
         copy(self, "LICENSE", self._checkout, self.export_sources_folder)
-        copy(self, "*.hpp", os.path.join(self._checkout, "include"), os.path.join(self.export_sources_folder, "include"))
+        for pattern in ("*.hpp", "*.inl"):
+            copy(self, pattern, os.path.join(self._checkout, "include"), os.path.join(self.export_sources_folder, "include"))
 
     def layout(self):
         basic_layout(self)
 
     def requirements(self):
         self.requires("eigen/3.4.0", transitive_headers=True)
-        if self.options.with_io:
-            self.requires("nlohmann_json/3.11.3", transitive_headers=True)
 
     def validate(self):
         check_min_cppstd(self, 20)
@@ -48,7 +45,7 @@ class GatedConan(ConanFile):
 
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
-        copy(self, "*.hpp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
+        copy(self, "*", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "gated")
@@ -59,9 +56,8 @@ class GatedConan(ConanFile):
         layers.requires = ["eigen::eigen"]
         layers.bindirs = layers.libdirs = []
 
-        if self.options.with_io:
-            io = self.cpp_info.components["io"]
-            io.set_property("cmake_target_name", "gated::io")
-            io.set_property("pkg_config_name", "gated-io")
-            io.requires = ["gated", "nlohmann_json::nlohmann_json"]
-            io.includedirs = io.bindirs = io.libdirs = []
+        io = self.cpp_info.components["io"]
+        io.set_property("cmake_target_name", "gated::io")
+        io.set_property("pkg_config_name", "gated-io")
+        io.requires = ["gated"]
+        io.includedirs = io.bindirs = io.libdirs = []

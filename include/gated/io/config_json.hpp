@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "gated/core/settings.hpp"
-#include "gated/io/json.hpp"
+#include "gated/io/json_writer.hpp"
 #include "gated/models/image_preparation.hpp"
 
 /// @file

@@ -76,7 +76,8 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
 ///
 /// Alpha is dropped, grey is repeated for models of colours, and colours become grey for models of one channel, as in
 /// with_channels().
-/// Errors: ArgumentError for a picture without pixels and a stride that is shorter than a row; ShapeError for the row.
+/// Errors: ArgumentError for three means where the model takes one channel (timm's default means are three), for a picture
+/// without pixels and a stride that is shorter than a row; ShapeError for the row.
 /// Cost: that of resize(), for the rows and columns that are seen; no allocation for a picture of the same size as the one
 /// before.
 template <class T>
@@ -92,6 +93,7 @@ class ImageInput {
         seen_(static_cast<std::size_t>(size_.area() * channels_)) {
     require<ArgumentError>(channels_ == 1 || channels_ == 3, "ImageInput: the model takes ", channels_,
                            " channels, but pictures have 1 or 3.");
+    detail::expect_pixel_scales("ImageInput", config);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const auto channel = static_cast<Index>(i / 256);
       const double pixel = static_cast<double>(i % 256) / 255.0;

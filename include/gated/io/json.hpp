@@ -3,18 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "gated/core/error.hpp"
 
 /// @file
-/// JSON that is read from untrusted files, and JSON that is written.
-///
-/// nlohmann/json spells it; json.inl alone includes that library, of which the values here keep no type.
+/// Reads JSON (RFC 8259) from untrusted files.
 
 namespace gated::detail {
 
@@ -24,42 +22,35 @@ class Json {
   using Array = std::vector<Json>;
   using Object = std::map<std::string, Json, std::less<>>;
 
-  Json() = default;
-  explicit Json(bool value) : kind_(Kind::boolean), value_{.truth = value} {}
-  explicit Json(std::int64_t value) : kind_(Kind::integer), value_{.integer = value} {}
-  explicit Json(std::uint64_t value) : kind_(Kind::whole), value_{.whole = value} {}
-  explicit Json(double value) : kind_(Kind::real), value_{.real = value} {}
-  explicit Json(std::string value);
-  static Json array();
-  static Json object();
+  Json() = default;  ///< null
+  template <class T>
+  explicit Json(T value) : value_(std::move(value)) {}
+  Json(Json&&) = default;
+  Json& operator=(Json&&) = default;
 
-  Json(Json&& other) noexcept : kind_(std::exchange(other.kind_, Kind::null)), value_(other.value_) {}
-  Json& operator=(Json&& other) noexcept {
-    std::swap(kind_, other.kind_);
-    std::swap(value_, other.value_);
-    return *this;
-  }
-  ~Json();
-
-  bool is_null() const { return kind_ == Kind::null; }
-  bool is_boolean() const { return kind_ == Kind::boolean; }
-  bool is_integer() const { return kind_ == Kind::integer || kind_ == Kind::whole; }
-  bool is_whole() const { return kind_ == Kind::whole; }  ///< an integer without a sign
-  bool is_number() const { return is_integer() || kind_ == Kind::real; }
-  bool is_string() const { return kind_ == Kind::string; }
-  bool is_array() const { return kind_ == Kind::array; }
-  bool is_object() const { return kind_ == Kind::object; }
+  bool is_null() const { return holds<std::monostate>(); }
+  bool is_boolean() const { return holds<bool>(); }
+  bool is_integer() const { return holds<std::int64_t>() || is_whole(); }
+  bool is_whole() const { return holds<std::uint64_t>(); }  ///< an integer without a sign
+  bool is_number() const { return is_integer() || holds<double>(); }
+  bool is_string() const { return holds<std::string>(); }
+  bool is_array() const { return holds<Array>(); }
+  bool is_object() const { return holds<Object>(); }
 
   // Each expects that the value is of its kind.
-  bool truth() const { return value_.truth; }
-  std::int64_t integer() const { return is_whole() ? static_cast<std::int64_t>(value_.whole) : value_.integer; }
-  std::uint64_t whole() const { return value_.whole; }
-  double number() const;
-  const std::string& text() const { return *value_.text; }
-  const Array& elements() const { return *value_.array; }
-  Array& elements() { return *value_.array; }
-  const Object& entries() const { return *value_.object; }
-  Object& entries() { return *value_.object; }
+  bool truth() const { return *std::get_if<bool>(&value_); }
+  std::int64_t integer() const { return is_whole() ? static_cast<std::int64_t>(whole()) : *std::get_if<std::int64_t>(&value_); }
+  std::uint64_t whole() const { return *std::get_if<std::uint64_t>(&value_); }
+  double number() const {
+    return is_whole()     ? static_cast<double>(whole())
+           : is_integer() ? static_cast<double>(integer())
+                          : *std::get_if<double>(&value_);
+  }
+  const std::string& text() const { return *std::get_if<std::string>(&value_); }
+  const Array& elements() const { return *std::get_if<Array>(&value_); }
+  Array& elements() { return *std::get_if<Array>(&value_); }
+  const Object& entries() const { return *std::get_if<Object>(&value_); }
+  Object& entries() { return *std::get_if<Object>(&value_); }
 
   /// The value under `key`; nullptr where there is none, or where this is no object.
   const Json* find(std::string_view key) const;
@@ -67,25 +58,16 @@ class Json {
   bool is(std::string_view word) const { return is_string() && text() == word; }
 
  private:
-  enum class Kind : std::uint8_t { null, boolean, integer, whole, real, string, array, object };
-  union Value {
-    bool truth;
-    std::int64_t integer;
-    std::uint64_t whole;
-    double real;
-    std::string* text;  // this and those below are owned
-    Array* array;
-    Object* object;
-  };
+  template <class T>
+  bool holds() const {
+    return std::holds_alternative<T>(value_);
+  }
 
-  Kind kind_ = Kind::null;
-  Value value_{.whole = 0};
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object> value_;
 };
 
-/// A value for a message.
-std::string shown_json(const Json& value);
-/// The list of some values for a message.
-std::string shown_json(std::span<const Json> values);
+/// True if `text` is UTF-8, with each character in its shortest form, and without halves of surrogate pairs.
+bool is_utf8(std::string_view text);
 
 /// Reads the value that `json` spells to `out`. Returns what keeps it from doing so, empty if nothing does: malformed text,
 /// invalid UTF-8, a key that stands twice, numbers beyond a double, and nesting deeper than `max_depth`.
@@ -99,49 +81,6 @@ Json parse_json(std::string_view json, std::string_view where, std::size_t max_d
   require<E>(problem.empty(), where, ": ", problem);
   return root;
 }
-
-/// Writes JSON from left to right: on one line, or indented by `indent` spaces.
-class JsonWriter {
- public:
-  explicit JsonWriter(int indent = -1) : indent_(indent) {}
-
-  void null() { literal("null"); }
-  void boolean(bool value) { literal(value ? "true" : "false"); }
-  void integer(long long value) { literal(gated::text(value)); }
-  void whole(unsigned long long value) { literal(gated::text(value)); }
-  void real(double value);  ///< finite
-  void string(std::string_view value);
-  void begin_object() { begin('{'); }
-  void end_object() { end('}'); }
-  void begin_array() { begin('['); }
-  void end_array() { end(']'); }
-  /// The key of the value that comes next.
-  void key(std::string_view name);
-  /// Values that were read, one or a list.
-  void value(const Json& value);
-  void array(std::span<const Json> values);
-
-  const std::string& text() const { return text_; }
-
-  /// What was written. Raises `E`, beginning with `where`, if a string in it is not UTF-8.
-  template <class E>
-  std::string finish(std::string_view where) {
-    require<E>(is_utf8_, where, ": a text is not valid UTF-8.");
-    return std::move(text_);
-  }
-
- private:
-  void literal(std::string_view spelt);
-  void begin(char bracket);
-  void end(char bracket);
-  void separate();
-  void break_line();
-  void quote(std::string_view value);
-
-  std::string text_;
-  int indent_, depth_ = 0;
-  bool is_first_ = true, follows_key_ = false, is_utf8_ = true;
-};
 
 }  // namespace gated::detail
 

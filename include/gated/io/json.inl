@@ -1,148 +1,23 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <charconv>
+#include <system_error>
 
 #include "gated/io/json.hpp"
 #include "gated/io/nearest_name.hpp"
+#include "gated/io/parse_number.hpp"
 
 namespace gated::detail {
-
-// --- Values ---
-
-GATED_INLINE Json::Json(std::string value) : kind_(Kind::string), value_{.text = new std::string(std::move(value))} {}
-
-GATED_INLINE Json Json::array() {
-  Json value;
-  value.value_.array = new Array;
-  value.kind_ = Kind::array;
-  return value;
-}
-
-GATED_INLINE Json Json::object() {
-  Json value;
-  value.value_.object = new Object;
-  value.kind_ = Kind::object;
-  return value;
-}
-
-GATED_INLINE Json::~Json() {  // as deep as the parser allowed
-  if (kind_ == Kind::string) {
-    delete value_.text;
-  } else if (kind_ == Kind::array) {
-    delete value_.array;
-  } else if (kind_ == Kind::object) {
-    delete value_.object;
-  }
-}
-
-GATED_INLINE double Json::number() const {
-  return kind_ == Kind::real ? value_.real
-         : is_whole()        ? static_cast<double>(value_.whole)
-                             : static_cast<double>(value_.integer);
-}
 
 GATED_INLINE const Json* Json::find(std::string_view key) const {
   if (!is_object()) {
     return nullptr;
   }
-  const auto found = value_.object->find(key);
-  return found == value_.object->end() ? nullptr : &found->second;
+  const auto found = entries().find(key);
+  return found == entries().end() ? nullptr : &found->second;
 }
 
-// --- Reading ---
-
-/// Builds a value from the parser's events and stops at the first that is not wanted: a second entry under one key, or nesting
-/// beyond a limit. The parser keeps no call stack, so text of any depth is refused without harm, and nothing throws.
-class StrictJsonBuilder {
- public:
-  StrictJsonBuilder(std::size_t max_depth, Json& root) : max_depth_(max_depth), root_(root) {}
-
-  std::string problem;
-
-  bool null() { return add(Json()) != nullptr; }
-  bool boolean(bool value) { return add(Json(value)) != nullptr; }
-  bool number_integer(std::int64_t value) { return add(Json(value)) != nullptr; }
-  bool number_unsigned(std::uint64_t value) { return add(Json(value)) != nullptr; }
-  bool number_float(double value, const std::string&) { return add(Json(value)) != nullptr; }
-  bool string(std::string& value) { return add(Json(std::move(value))) != nullptr; }
-  bool binary(nlohmann::json::binary_t&) { return false; }
-  bool start_object(std::size_t) { return open(Json::object()); }
-  bool start_array(std::size_t) { return open(Json::array()); }
-  bool end_object() { return close(); }
-  bool end_array() { return close(); }
-
-  bool key(std::string& name) {
-    const auto [entry, inserted] = open_.back()->entries().try_emplace(name);
-    if (!inserted) {
-      problem = text("duplicate key \"", printable(name), "\".");
-    }
-    slot_ = &entry->second;
-    return inserted;
-  }
-
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) {
-    std::string_view what = error.what();
-    const std::size_t tag = what.find("] ");  // "[json.exception.parse_error.101] parse error at line 1, column 2: …"
-    what.remove_prefix(tag == std::string_view::npos ? 0 : tag + 2);
-    problem = text("invalid JSON: ", printable(what), ".");
-    return false;
-  }
-
- private:
-  Json* add(Json value) {
-    Json* const place = open_.empty() ? &root_ : open_.back()->is_array() ? &open_.back()->elements().emplace_back() : slot_;
-    *place = std::move(value);
-    return place;
-  }
-
-  bool open(Json container) {
-    if (open_.size() == max_depth_) {
-      problem = text("JSON is nested more than ", max_depth_, " deep.");
-      return false;
-    }
-    open_.push_back(add(std::move(container)));
-    return true;
-  }
-
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  std::size_t max_depth_;
-  Json& root_;
-  std::vector<Json*> open_;  // from the root to the container that is being filled
-  Json* slot_ = nullptr;     // of the last key
-};
-
-GATED_INLINE std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out) {
-  const std::size_t zero = json.find('\0');  // which the parser would take for the end of the text
-  if (zero != std::string_view::npos) {
-    return text("invalid JSON: a zero byte at position ", zero, ".");
-  }
-  StrictJsonBuilder builder(max_depth, out);
-  // sax_parse() would do, but it compiles the readers of four binary formats too: a quarter of what loading a model costs.
-  using Text = decltype(nlohmann::detail::input_adapter(json.begin(), json.end()));
-  using Parser = nlohmann::detail::parser<nlohmann::json, Text>;
-  const bool done = Parser(nlohmann::detail::input_adapter(json.begin(), json.end())).sax_parse(&builder);
-  return done ? std::string() : std::move(builder.problem);
-}
-
-// --- Writing ---
-
-GATED_INLINE std::string shown_json(const Json& value) {
-  JsonWriter writer;
-  writer.value(value);
-  return printable(writer.text());
-}
-
-GATED_INLINE std::string shown_json(std::span<const Json> values) {
-  JsonWriter writer;
-  writer.array(values);
-  return printable(writer.text());
-}
-
-/// True if `text` is UTF-8, with each character in its shortest form, and without halves of surrogate pairs.
 GATED_INLINE bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = [&](std::size_t offset) { return i + offset < text.size() ? text[i + offset] & 0xFF : 0; };
@@ -166,110 +41,203 @@ GATED_INLINE bool is_utf8(std::string_view text) {
   return true;
 }
 
-GATED_INLINE void JsonWriter::real(double value) {
-  char buffer[64];
-  literal({buffer, static_cast<std::size_t>(nlohmann::detail::to_chars(buffer, buffer + sizeof(buffer), value) - buffer)});
-}
+/// Reads the JSON of RFC 8259 in one pass. Its functions return false at the first fault, which `problem` then states.
+class JsonReader {
+ public:
+  JsonReader(std::string_view json, std::size_t max_depth) : json_(json), max_depth_(max_depth) {}
 
-GATED_INLINE void JsonWriter::string(std::string_view value) {
-  separate();
-  quote(value);
-}
+  std::string problem;
 
-GATED_INLINE void JsonWriter::key(std::string_view name) {
-  separate();
-  quote(name);
-  text_ += indent_ < 0 ? ":" : ": ";
-  follows_key_ = true;
-}
+  bool read(Json& out) {
+    skip("\xEF\xBB\xBF");  // a byte order mark
+    return read_value(out, 0) && (next() == end_of_text || fault("expected the end of the text"));
+  }
 
-GATED_INLINE void JsonWriter::value(const Json& value) {
-  if (value.is_string()) {
-    string(value.text());
-  } else if (value.is_array()) {
-    array(value.elements());
-  } else if (value.is_object()) {
-    begin_object();
-    for (const auto& [name, entry] : value.entries()) {
-      key(name);
-      this->value(entry);
+ private:
+  static constexpr int end_of_text = -1;
+
+  bool read_value(Json& out, std::size_t depth) {
+    const int first = next();
+    if (first == '{' || first == '[') {
+      return read_container(out, depth);
     }
-    end_object();
-  } else if (value.is_whole()) {
-    whole(value.whole());
-  } else if (value.is_integer()) {
-    integer(value.integer());
-  } else if (value.is_number()) {
-    real(value.number());
-  } else if (value.is_boolean()) {
-    boolean(value.truth());
-  } else {
-    null();
+    if (first == '"') {
+      std::string value;
+      const bool done = read_string(value);
+      out = Json(std::move(value));
+      return done;
+    }
+    if (first == '-' || is_digit(first)) {
+      return read_number(out);
+    }
+    if (const bool truth = skip("true"); truth || skip("false")) {
+      out = Json(truth);
+      return true;
+    }
+    out = Json();
+    return skip("null") || fault("expected a value");
   }
-}
 
-GATED_INLINE void JsonWriter::array(std::span<const Json> values) {
-  begin_array();
-  for (const Json& element : values) {
-    value(element);
+  bool read_container(Json& out, std::size_t depth) {
+    if (depth == max_depth_) {
+      problem = text("JSON is nested more than ", max_depth_, " deep.");
+      return false;
+    }
+    const bool is_object = json_[at_++] == '{';
+    const char* const end = is_object ? "}" : "]";
+    out = is_object ? Json(Json::Object()) : Json(Json::Array());
+    if (next(); skip(end)) {
+      return true;
+    }
+    do {
+      Json* const place = is_object ? read_key(out.entries()) : &out.elements().emplace_back();
+      if (place == nullptr || !read_value(*place, depth + 1)) {
+        return false;
+      }
+      next();
+    } while (skip(","));
+    return skip(end) || fault(text("expected ',' or '", end, "'"));
   }
-  end_array();
-}
 
-GATED_INLINE void JsonWriter::literal(std::string_view spelt) {
-  separate();
-  text_ += spelt;
-}
-
-GATED_INLINE void JsonWriter::begin(char bracket) {
-  separate();
-  text_ += bracket;
-  ++depth_;
-  is_first_ = true;
-}
-
-GATED_INLINE void JsonWriter::end(char bracket) {
-  --depth_;
-  if (!is_first_) {
-    break_line();
+  /// Where the value of the key that comes next goes; nullptr for a fault.
+  Json* read_key(Json::Object& entries) {
+    std::string name;
+    if (next() != '"') {
+      fault("expected a key in double quotes");
+    } else if (read_string(name)) {
+      const auto [entry, is_new] = entries.try_emplace(std::move(name));
+      if (!is_new) {
+        problem = text("duplicate key \"", printable(entry->first), "\".");
+      } else if (next(); skip(":") || fault("expected ':'")) {
+        return &entry->second;
+      }
+    }
+    return nullptr;
   }
-  text_ += bracket;
-  is_first_ = false;
-}
 
-/// What stands between the value, or the key, that comes next and the one before.
-GATED_INLINE void JsonWriter::separate() {
-  if (!std::exchange(follows_key_, false) && depth_ > 0) {
-    text_ += is_first_ ? "" : ",";
-    break_line();
+  bool read_string(std::string& out) {
+    const std::size_t begin = at_++;
+    for (int byte = peek(); byte != '"'; byte = peek()) {
+      if (byte < 0x20) {
+        return fault(byte == end_of_text ? "the string does not end" : "a control character in a string, expected an escape");
+      }
+      if (byte != '\\') {
+        out += json_[at_++];
+      } else if (!read_escape(out)) {
+        return false;
+      }
+    }
+    ++at_;
+    if (!is_utf8(out)) {
+      at_ = begin;
+      return fault("ill-formed UTF-8 in the string");
+    }
+    return true;
   }
-  is_first_ = false;
-}
 
-GATED_INLINE void JsonWriter::break_line() {
-  if (indent_ >= 0) {
-    text_ += '\n';
-    text_.append(static_cast<std::size_t>(indent_ * depth_), ' ');
-  }
-}
-
-GATED_INLINE void JsonWriter::quote(std::string_view value) {
-  constexpr std::string_view special = "\"\\\b\t\n\f\r", letters = "\"\\btnfr", digits = "0123456789abcdef";
-  is_utf8_ = is_utf8_ && is_utf8(value);
-  text_ += '"';
-  for (const char c : value) {
-    if (const std::size_t found = special.find(c); found != std::string_view::npos) {
-      text_ += '\\';
-      text_ += letters[found];
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      text_ += "\\u00";
-      text_ += digits[static_cast<std::size_t>(c) / 16];
-      text_ += digits[static_cast<std::size_t>(c) % 16];
+  bool read_escape(std::string& out) {
+    constexpr std::string_view letters = "\"\\/bfnrt", meant = "\"\\/\b\f\n\r\t";
+    ++at_;
+    if (const auto found = letters.find(at_ < json_.size() ? json_[at_] : '\0'); found != std::string_view::npos) {
+      out += meant[found];
+      ++at_;
+      return true;
+    }
+    std::uint32_t code = 0, low = 0;
+    if (!skip("u") || !read_hexadecimal(code)) {
+      return fault("an unknown escape, expected one of \"\\/bfnrt, or u and four hexadecimal digits");
+    }
+    if (code >= 0xD800 && code < 0xE000) {
+      if (code >= 0xDC00 || !skip("\\u") || !read_hexadecimal(low) || low < 0xDC00 || low >= 0xE000) {
+        return fault("half of a surrogate pair");
+      }
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    if (code < 0x80) {
+      out += static_cast<char>(code);
     } else {
-      text_ += c;
+      const unsigned more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes after the first, of 6 bits each
+      out += static_cast<char>(0xF0U << (3 - more) | code >> 6 * more);
+      for (unsigned i = more; i-- > 0;) {
+        out += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
+      }
     }
+    return true;
   }
-  text_ += '"';
+
+  bool read_hexadecimal(std::uint32_t& out) {
+    const std::string_view digits = json_.substr(at_, 4);
+    const char* const end = digits.data() + digits.size();
+    at_ += digits.size();
+    return digits.size() == 4 && std::from_chars(digits.data(), end, out, 16).ptr == end;
+  }
+
+  bool read_number(Json& out) {
+    const char* const begin = json_.data() + at_;
+    const bool is_negative = skip("-");
+    bool is_valid = skip("0") || skip_digits(), is_whole = true;
+    if (is_valid && skip(".")) {
+      is_valid = skip_digits();
+      is_whole = false;
+    }
+    if (is_valid && (skip("e") || skip("E"))) {
+      is_valid = (skip("+") || skip("-"), skip_digits());
+      is_whole = false;
+    }
+    if (!is_valid) {
+      return fault("expected a digit");
+    }
+    const auto fits = [&]<class Number>(Number value) {
+      using std::from_chars, detail::from_chars;
+      const bool done = from_chars(begin, json_.data() + at_, value).ec == std::errc{};
+      out = done ? Json(value) : Json();
+      return done;
+    };
+    return (is_whole && (is_negative ? fits(std::int64_t{}) : fits(std::uint64_t{}))) || fits(double{}) ||
+           fault("a number beyond a double");
+  }
+
+  bool skip_digits() {
+    const std::size_t begin = at_;
+    while (is_digit(peek())) {
+      ++at_;
+    }
+    return at_ > begin;
+  }
+
+  static bool is_digit(int byte) { return byte >= '0' && byte <= '9'; }
+  int peek() const { return at_ < json_.size() ? static_cast<unsigned char>(json_[at_]) : end_of_text; }
+
+  /// The next byte that is no blank, which it goes to.
+  int next() {
+    while (peek() == ' ' || peek() == '\t' || peek() == '\n' || peek() == '\r') {
+      ++at_;
+    }
+    return peek();
+  }
+
+  bool skip(std::string_view expected) {
+    const bool found = json_.substr(at_, expected.size()) == expected;
+    at_ += found ? expected.size() : 0;
+    return found;
+  }
+
+  bool fault(std::string_view what) {
+    const std::string_view before = json_.substr(0, at_);
+    const std::size_t line = before.rfind('\n');  // npos + 1 is 0
+    problem = text("invalid JSON at line ", 1 + std::count(before.begin(), before.end(), '\n'), ", column ", at_ - line, ": ",
+                   what, ".");
+    return false;
+  }
+
+  std::string_view json_;
+  std::size_t max_depth_, at_ = 0;
+};
+
+GATED_INLINE std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out) {
+  JsonReader reader(json, max_depth);
+  reader.read(out);
+  return std::move(reader.problem);
 }
 
 }  // namespace gated::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/io/json.hpp"
+#include "gated/io/json_writer.hpp"
 #include "gated/io/labels.hpp"
 
 namespace gated {

@@ -183,14 +183,14 @@ class LoadReport {
                  ? ""
                  : text("\n  The file holds a ", printable(ours->second), " with gated's own names: pass none.");
     }
-    const std::string preset = std::string_view(origin->writer) == "timm" ? timm_preset_of(file_) : "";
+    const std::string preset = preset_of(file_);
     const bool other_names = names_.origin != origin->writer;
     if (!other_names && preset.empty()) {
       return {};
     }
     return text(
         "\n  ",
-        other_names ? text("These are ", origin->writer, "'s names: pass ", origin->names, " of ", origin->header, ".") : "",
+        other_names ? text("These are ", origin->writer, "'s names: pass ", names_call(*origin), " of ", origin->header, ".") : "",
         other_names && !preset.empty() ? " " : "", preset.empty() ? "" : text("The shapes are those of ", preset, "."));
   }
 

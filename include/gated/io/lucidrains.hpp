@@ -5,8 +5,7 @@
 
 #include "gated/io/name_map.hpp"
 #include "gated/io/safetensors.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 
 /// @file
 /// Checkpoints of lucidrains' g-mlp-pytorch: gMLP, gMLPVision, and their parts.

@@ -13,7 +13,7 @@
 #include "gated/io/checkpoint.hpp"
 #include "gated/io/config_json.hpp"
 #include "gated/io/nearest_name.hpp"
-#include "gated/io/origin_names.hpp"
+#include "gated/io/origin.hpp"
 #include "gated/io/timm.hpp"
 #include "gated/io/timm_config.hpp"
 

@@ -1,19 +1,27 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "gated/io/forecaster_names.hpp"
+#include "gated/io/hugging_face.hpp"
+#include "gated/io/junnyu.hpp"
+#include "gated/io/labml.hpp"
+#include "gated/io/lucidrains.hpp"
+#include "gated/io/lucidrains_flash.hpp"
+#include "gated/io/mmpose.hpp"
 #include "gated/io/origin.hpp"
+#include "gated/io/timm.hpp"
+#include "gated/io/timm_models.hpp"
 
 namespace gated {
 
 namespace detail {
 
 /// The first tensor whose name is `ending`, or ends with it after a dot, and that name; nullptr without one.
-GATED_INLINE std::pair<std::string_view, const TensorEntry*> named_ending(const SafetensorsFile& file,
-                                                                          std::string_view ending) {
+inline std::pair<std::string_view, const TensorEntry*> named_ending(const SafetensorsFile& file, std::string_view ending) {
   for (const auto& [name, entry] : file.tensors()) {
     const std::size_t before = name.size() - std::min(name.size(), ending.size());
     if (name.ends_with(ending) && (before == 0 || name[before - 1] == '.')) {
@@ -23,16 +31,196 @@ GATED_INLINE std::pair<std::string_view, const TensorEntry*> named_ending(const 
   return {"", nullptr};
 }
 
-GATED_INLINE bool has_plain_token_mlp(const SafetensorsFile& file) {
+/// Whether the token MLP of an image model returns from as many numbers as it goes to, or from half of them, which is a gMixer.
+inline bool has_plain_token_mlp(const SafetensorsFile& file) {
   const TensorEntry* const in = tensor_ending(file, "blocks.0.mlp_tokens.fc1.weight");
   const TensorEntry* const out = tensor_ending(file, "blocks.0.mlp_tokens.fc2.weight");
   return in != nullptr && out != nullptr && in->shape.size() == 2 && out->shape.size() == 2 && in->shape[0] == out->shape[1];
 }
 
-GATED_INLINE bool is_plain_forecaster(const SafetensorsFile& file) {
+/// Whether a forecaster is a TinyTimeMixer of the releases r1 and r2; r3 is another model, in which such a one is a part.
+inline bool is_plain_forecaster(const SafetensorsFile& file) {
   return std::none_of(file.tensors().begin(), file.tensors().end(),
                       [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });
 }
+
+template <NameMap (*names)()>
+NameMap made_by(const SafetensorsFile&, std::string_view) {
+  return names();
+}
+template <NameMap (*names)(const LucidrainsLayout&)>
+NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
+  return names(lucidrains_layout(file, prefix));
+}
+template <NameMap (*names)(const ForecasterLayout&)>
+NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
+  return names(forecaster_layout(file, prefix));
+}
+
+/// preset_of() for one kind of timm's models.
+template <class Config>
+std::string timm_preset(const SafetensorsFile& file) {
+  using Models = TimmModels<Config>;
+  const auto has = [&](const std::string& ending, const std::vector<Index>& shape) {
+    const TensorEntry* const tensor = tensor_ending(file, ending);
+    return tensor != nullptr && tensor->shape == shape;
+  };
+  const TensorEntry* const head = tensor_ending(file, "head.bias");
+  const TensorEntry* const tokens = tensor_ending(file, text("blocks.0.", Models::over_tokens, ".weight"));
+  const Index depth = count_blocks(file, "blocks.", ".mlp_channels.fc1.weight");
+  const Index classes = head == nullptr ? 0 : static_cast<Index>(head->count());
+  for (const auto& [name, preset] : Models::presets) {
+    Config config = preset(classes);
+    const Index channels = Models::channels(config);
+    if (tokens != nullptr && tokens->shape.size() == 2 && tokens->shape[1] == config.tokens() &&
+        has("stem.proj.weight", {channels, config.image_channels, config.patch.height, config.patch.width}) &&
+        has("blocks.0.mlp_channels.fc1.weight", {Models::hidden(config), channels}) && config.trunk.depth == depth) {
+      return classes == Config{}.classes ? text(name, "()") : text(name, "(", classes, ")");
+    }
+  }
+  return {};
+}
+
+inline constexpr auto origins = std::to_array<Origin>({
+    {"timm",
+     "gated/io/timm.hpp",
+     "timm_names",
+     "GmlpImageClassifier",
+     {"blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"},
+     made_by<timm_names>,
+     "",
+     nullptr,
+     timm_preset<GmlpImageClassifierConfig>},
+    {"timm",
+     "gated/io/timm.hpp",
+     "timm_mixer_names",
+     "MixerImageClassifier",
+     {"blocks.0.mlp_tokens.fc1.weight", "stem.proj.weight"},
+     made_by<timm_mixer_names>,
+     "",
+     has_plain_token_mlp,
+     timm_preset<MixerImageClassifierConfig>},
+    {"timm",
+     "gated/io/timm.hpp",
+     "timm_gmixer_names",
+     "GmixerImageClassifier",
+     {"blocks.0.mlp_tokens.fc1.weight", "stem.proj.weight"},
+     made_by<timm_gmixer_names>,
+     "",
+     nullptr,
+     timm_preset<GmixerImageClassifierConfig>},
+    {"timm",
+     "gated/io/timm.hpp",
+     "timm_resmlp_names",
+     "ResmlpImageClassifier",
+     {"blocks.0.linear_tokens.weight", "stem.proj.weight"},
+     made_by<timm_resmlp_names>,
+     "",
+     nullptr,
+     timm_preset<ResmlpImageClassifierConfig>},
+    {"Facebook",
+     "gated/io/timm.hpp",
+     "facebook_resmlp_names",
+     "ResmlpImageClassifier",
+     {"blocks.0.attn.weight", "blocks.0.gamma_1"},
+     made_by<facebook_resmlp_names>},
+    {"g-mlp-pytorch",
+     "gated/io/lucidrains.hpp",
+     "lucidrains_vision_names",
+     "GmlpImageClassifier",
+     {"to_patch_embed.1.weight", "proj_in.0.weight"},
+     made_by<lucidrains_vision_names>,
+     "lucidrains_layout"},
+    {"g-mlp-pytorch",
+     "gated/io/lucidrains.hpp",
+     "lucidrains_language_model_names",
+     "GmlpLanguageModel",
+     {"to_embed.weight", "proj_in.0.weight"},
+     made_by<lucidrains_language_model_names>,
+     "lucidrains_layout"},
+    {"g-mlp-pytorch",
+     "gated/io/lucidrains.hpp",
+     "lucidrains_trunk_names",
+     "Gmlp",
+     {"layers.0.fn.norm.weight", "proj_in.0.weight"},
+     made_by<lucidrains_trunk_names>,
+     "lucidrains_layout"},
+    {"FLASH-pytorch",
+     "gated/io/lucidrains_flash.hpp",
+     "lucidrains_flash_transformer_names",
+     "FlashLanguageModel",
+     {"token_emb.weight", "qk_offset_scale.gamma"},
+     made_by<lucidrains_flash_transformer_names>},
+    {"FLASH-pytorch",
+     "gated/io/lucidrains_flash.hpp",
+     "lucidrains_flash_names",
+     "MixedChunkAttention",
+     {"qk_offset_scale.gamma", "to_hidden.0.weight"},
+     made_by<lucidrains_flash_names>},
+    {"FLASH-pytorch",
+     "gated/io/lucidrains_flash.hpp",
+     "lucidrains_gau_names",
+     "GatedAttentionUnit",
+     {"offsetscale.gamma", "to_hidden.0.weight"},
+     made_by<lucidrains_gau_names>},
+    {"FLASHQuad_pytorch",
+     "gated/io/junnyu.hpp",
+     "flash_quad_names",
+     "GauEncoder",
+     {"embeddings.scaledsin_scalar", "uv.weight"},
+     made_by<flash_quad_names>},
+    {"FLASHQuad_pytorch",
+     "gated/io/junnyu.hpp",
+     "junnyu_flash_names",
+     "FlashLanguageModel",
+     {"embeddings.scale", "qk_offset_scale.weight"},
+     made_by<junnyu_flash_names>},
+    {"GAU-alpha-pytorch",
+     "gated/io/junnyu.hpp",
+     "gau_alpha_names",
+     "GauEncoder",
+     {"embeddings.word_embeddings.weight", "q_scaleoffset.weight"},
+     made_by<gau_alpha_names>},
+    {"mmpose",
+     "gated/io/mmpose.hpp",
+     "rtmcc_cross_names",
+     "GatedCrossAttention",
+     {"k_fc.weight", "uv.weight"},
+     made_by<rtmcc_cross_names>},
+    {"mmpose", "gated/io/mmpose.hpp", "rtmcc_names", "GatedAttentionUnit", {"ln.g", "uv.weight"}, made_by<rtmcc_names>},
+    {"labml",
+     "gated/io/labml.hpp",
+     "labml_block_names",
+     "GmlpBlock",
+     {"proj1.weight", "sgu.weight"},
+     made_by<labml_block_names>},
+    {"granite-tsfm",
+     "gated/io/forecaster_names.hpp",
+     "ttm_names",
+     "TinyTimeMixer",
+     {"backbone.encoder.patcher.weight", "head.base_forecast_block.weight"},
+     made_by<ttm_names>,
+     "forecaster_layout",
+     is_plain_forecaster},
+    {"transformers",
+     "gated/io/forecaster_names.hpp",
+     "patchtsmixer_names",
+     "TinyTimeMixer",
+     {"model.encoder.patcher.weight", "head.base_forecast_block.weight"},
+     made_by<patchtsmixer_names>},
+    {"transformers",
+     "gated/io/hugging_face.hpp",
+     "fnet_names",
+     "Fnet",
+     {"embeddings.projection.weight", "fourier.output.LayerNorm.weight"},
+     made_by<fnet_names>},
+    {"transformers",
+     "gated/io/hugging_face.hpp",
+     "fnet_encoder_names",
+     "FnetEncoder",
+     {"layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"},
+     made_by<fnet_encoder_names>},
+});
 
 }  // namespace detail
 
@@ -48,55 +236,36 @@ GATED_INLINE Index count_blocks(const SafetensorsFile& file, std::string_view be
   return count;
 }
 
+GATED_INLINE std::span<const Origin> known_origins() { return detail::origins; }
+
 GATED_INLINE const Origin* origin_of(const SafetensorsFile& file) {
-  const auto found = std::find_if(known_origins.begin(), known_origins.end(), [&](const Origin& origin) {
+  const auto found = std::find_if(detail::origins.begin(), detail::origins.end(), [&](const Origin& origin) {
     return std::all_of(origin.marks.begin(), origin.marks.end(),
                        [&](const char* mark) { return tensor_ending(file, mark) != nullptr; }) &&
            (origin.fits == nullptr || origin.fits(file));
   });
-  return found == known_origins.end() ? nullptr : &*found;
+  return found == detail::origins.end() ? nullptr : &*found;
 }
 
-GATED_INLINE std::string timm_preset_of(const SafetensorsFile& file) {
-  struct Published {
-    const char* name;
-    const char* mixer;  // of the tokens, in each block; its last axis is the patches
-    Index depth, channels, patch, hidden;
-  };
-  constexpr const char *gate = "mlp_channels.gate.proj", *mlp = "mlp_tokens.fc1", *linear = "linear_tokens";
-  // gMixers have the names of MLP-Mixers; the channels' hidden numbers tell them apart.
-  constexpr auto published = std::to_array<Published>({{"gmlp_ti16_224", gate, 30, 128, 16, 6 * 128},
-                                                       {"gmlp_s16_224", gate, 30, 256, 16, 6 * 256},
-                                                       {"gmlp_b16_224", gate, 30, 512, 16, 6 * 512},
-                                                       {"mixer_s32_224", mlp, 8, 512, 32, 4 * 512},
-                                                       {"mixer_s16_224", mlp, 8, 512, 16, 4 * 512},
-                                                       {"mixer_b32_224", mlp, 12, 768, 32, 4 * 768},
-                                                       {"mixer_b16_224", mlp, 12, 768, 16, 4 * 768},
-                                                       {"mixer_l32_224", mlp, 24, 1024, 32, 4 * 1024},
-                                                       {"mixer_l16_224", mlp, 24, 1024, 16, 4 * 1024},
-                                                       {"gmixer_12_224", mlp, 12, 384, 16, 4 * 384},
-                                                       {"gmixer_24_224", mlp, 24, 384, 16, 4 * 384},
-                                                       {"resmlp_12_224", linear, 12, 384, 16, 4 * 384},
-                                                       {"resmlp_24_224", linear, 24, 384, 16, 4 * 384},
-                                                       {"resmlp_36_224", linear, 36, 384, 16, 4 * 384},
-                                                       {"resmlp_big_24_224", linear, 24, 768, 8, 4 * 768}});
-  const auto has = [&](const std::string& ending, const std::vector<Index>& shape) {
-    const TensorEntry* const tensor = tensor_ending(file, ending);
-    return tensor != nullptr && tensor->shape == shape;
-  };
-  for (const Published& one : published) {
-    const TensorEntry* const mixer = tensor_ending(file, text("blocks.0.", one.mixer, ".weight"));
-    const Index side = 224 / one.patch;
-    if (mixer != nullptr && mixer->shape.size() == 2 && mixer->shape[1] == side * side &&
-        has("stem.proj.weight", {one.channels, 3, one.patch, one.patch}) &&
-        has("blocks.0.mlp_channels.fc1.weight", {one.hidden, one.channels}) &&
-        count_blocks(file, "blocks.", ".mlp_channels.fc1.weight") == one.depth) {
-      const TensorEntry* const head = tensor_ending(file, "head.bias");
-      const Index classes = head == nullptr ? 0 : static_cast<Index>(head->count());
-      return classes == 1000 ? text(one.name, "()") : text(one.name, "(", classes, ")");
-    }
-  }
-  return {};
+GATED_INLINE NameMap names_of(const SafetensorsFile& file, const Origin& origin) {
+  const std::string_view first = detail::named_ending(file, origin.marks[0]).first;
+  const std::string_view before = first.substr(0, first.size() - std::string_view(origin.marks[0]).size());
+  NameMap names = origin.map(file, before);
+  // A body is part of the map's own names.
+  const bool in_body = !names.body.empty() && before.ends_with(names.body);
+  names.prefix = before.substr(0, before.size() - (in_body ? names.body.size() : 0));
+  return names;
+}
+
+GATED_INLINE std::string names_call(const Origin& origin, std::string_view prefix) {
+  const bool has_layout = *origin.layout != '\0';
+  const std::string where = prefix.empty() ? "" : text(", \"", prefix, "\"");
+  return text(origin.names, "(", has_layout ? text(origin.layout, "(file", where, ")") : "", ")");
+}
+
+GATED_INLINE std::string preset_of(const SafetensorsFile& file) {
+  const Origin* const origin = origin_of(file);
+  return origin == nullptr || origin->preset == nullptr ? std::string() : origin->preset(file);
 }
 
 }  // namespace gated

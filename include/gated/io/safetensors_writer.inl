@@ -7,7 +7,7 @@
 
 #include "gated/core/shape.hpp"
 #include "gated/io/atomic_file.hpp"
-#include "gated/io/json.hpp"
+#include "gated/io/json_writer.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/safetensors_header.hpp"
 #include "gated/io/safetensors_writer.hpp"

@@ -57,15 +57,17 @@ struct TimmArguments {
 /// Reads what a file says of the images that a model was trained with. Returns false for a key that says nothing of them.
 template <class Config>
 bool read_timm_images(const Json& value, const std::string& key, const std::string& where, Config& config) {
+  const bool is_of_one_channel = value.is_array() && value.elements().size() == 1;  // [0.5]
+  const Json& per_channel = is_of_one_channel ? value.elements()[0] : value;
   if (key == "input_size") {
     require<ArgumentError>(value.is_array() && value.elements().size() == 3 && value.elements()[0].is_integer(), where, ": ",
                            key, " = ", shown_json(value), ", expected [channels, height, width].");
     config.image_channels = index_from(value.elements()[0], key, where);
     config.image = image_size_of(std::span(value.elements()).subspan(1), key, where);
   } else if (key == "mean") {
-    read_json(value, config.pixel_mean, key, where);
+    read_json(per_channel, config.pixel_mean, key, where);
   } else if (key == "std") {
-    read_json(value, config.pixel_deviation, key, where);
+    read_json(per_channel, config.pixel_deviation, key, where);
   } else if (key == "crop_pct") {
     read_json(value, config.crop_share, key, where);
   } else if (key == "interpolation") {

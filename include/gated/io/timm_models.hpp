@@ -14,6 +14,8 @@
 namespace gated::detail {
 
 /// What timm's file says of one kind of model: its published configurations, and how its arguments become ours.
+///
+/// hidden() is the rows of `mlp_channels.fc1`, and `over_tokens` the layer of each block whose inputs are the tokens.
 template <class Config>
 struct TimmModels;
 
@@ -21,7 +23,8 @@ struct TimmModels;
 template <class Config>
 struct TimmMixers {
   static Index& channels(Config& config) { return config.trunk.block.channels; }
-  static constexpr const char* norm = "LayerNorm";
+  static Index hidden(const Config& config) { return config.trunk.block.channel_mixer.hidden; }
+  static constexpr const char *norm = "LayerNorm", *over_tokens = "mlp_tokens.fc1";
   static void set_activation(Config& config, Activation activation) {
     if constexpr (requires { config.trunk.block.token_mixer.activation; }) {
       config.trunk.block.token_mixer.activation = activation;
@@ -36,7 +39,7 @@ using TimmPreset = std::pair<std::string_view, Config (*)(Index classes)>;
 template <>
 struct TimmModels<GmlpImageClassifierConfig> {
   using Config = GmlpImageClassifierConfig;
-  static constexpr const char *what = "gMLP", *norm = "LayerNorm";
+  static constexpr const char *what = "gMLP", *norm = "LayerNorm", *over_tokens = "mlp_channels.gate.proj";
   static constexpr auto presets = std::to_array<TimmPreset<Config>>(
       {{"gmlp_ti16_224", gmlp_ti16_224}, {"gmlp_s16_224", gmlp_s16_224}, {"gmlp_b16_224", gmlp_b16_224}});
   static constexpr std::array<double, 2> ratio{4, 4}, published_ratio{6, 6};
@@ -46,6 +49,7 @@ struct TimmModels<GmlpImageClassifierConfig> {
     return config;
   }
   static Index& channels(Config& config) { return config.trunk.channels; }
+  static Index hidden(const Config& config) { return config.trunk.hidden; }
   static void set_hidden(Config& config, Index, Index hidden) { config.trunk.hidden = hidden; }
   static void set_activation(Config& config, Activation activation) { config.trunk.activation = activation; }
 };
@@ -76,6 +80,7 @@ struct TimmModels<GmixerImageClassifierConfig> : TimmMixers<GmixerImageClassifie
       std::to_array<TimmPreset<Config>>({{"gmixer_12_224", gmixer_12_224}, {"gmixer_24_224", gmixer_24_224}});
   static constexpr std::array<double, 2> ratio{1, 4}, published_ratio = ratio;
   static Config defaults() { return timm_gmixer({.depth = 8, .channels = 512}); }
+  static Index hidden(const Config& config) { return 2 * config.trunk.block.channel_mixer.hidden; }
   static void set_hidden(Config& config, Index tokens, Index channels) {  // which count the gate too
     require<ArgumentError>(tokens % 2 == 0 && channels % 2 == 0, "timm configuration: embed_dim and mlp_ratio give ", tokens,
                            " and ", channels, " hidden numbers, expected even ones: half of them are gates.");
@@ -87,7 +92,7 @@ struct TimmModels<GmixerImageClassifierConfig> : TimmMixers<GmixerImageClassifie
 template <>
 struct TimmModels<ResmlpImageClassifierConfig> : TimmMixers<ResmlpImageClassifierConfig> {
   using Config = ResmlpImageClassifierConfig;
-  static constexpr const char *what = "ResMLP", *norm = "Affine";
+  static constexpr const char *what = "ResMLP", *norm = "Affine", *over_tokens = "linear_tokens";
   static constexpr auto presets = std::to_array<TimmPreset<Config>>({{"resmlp_12_224", resmlp_12_224},
                                                                      {"resmlp_24_224", resmlp_24_224},
                                                                      {"resmlp_36_224", resmlp_36_224},

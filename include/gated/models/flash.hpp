@@ -1,10 +1,11 @@
 #pragma once
 
 #include "gated/layers/mixed_chunk_attention.hpp"
+#include "gated/models/language_model.hpp"
 #include "gated/models/stack.hpp"
 
 /// @file
-/// The trunk of FLASH.
+/// FLASH: the trunk, and for text.
 
 namespace gated {
 
@@ -20,5 +21,17 @@ using FlashConfig = StackConfig<MixedChunkAttentionConfig>;
 /// E = 1024, S = 128, c = 256 a causal layer takes 491 MB, and 558 MB on two threads; N × N scores would be 4,295 MB.
 template <class T>
 using Flash = Stack<MixedChunkAttention<T>>;
+
+/// The options of a FLASH language model.
+using FlashLanguageModelConfig = LanguageModelConfig<FlashConfig>;
+
+/// Embedding + scaled sinusoid → FLASH layers → norm → logits (lucidrains' FLASHTransformer). A stream has no end, and its
+/// state does not grow. See LanguageModel.
+///
+///     FlashLanguageModel<float> model({.vocabulary = 256,
+///                                      .position = PositionForm::sinusoid,
+///                                      .trunk = {.block = flash_presets::lucidrains({.channels = 256})}}, random);
+template <class T>
+using FlashLanguageModel = LanguageModel<Flash<T>>;
 
 }  // namespace gated

@@ -1,15 +1,29 @@
 #pragma once
 
 #include "gated/layers/gmlp_block.hpp"
+#include "gated/models/image_classifier.hpp"
+#include "gated/models/language_model.hpp"
 #include "gated/models/stack.hpp"
 
 /// @file
-/// The trunk of gMLP and aMLP.
+/// gMLP and aMLP: the trunk, for images and for text (arXiv:2105.08050).
 
 namespace gated {
 
-/// A stack of gMLP (or aMLP) blocks, whose configuration says how many: see Stack (arXiv:2105.08050).
+/// A stack of gMLP (or aMLP) blocks, whose configuration says how many: see Stack.
 template <class T>
 using Gmlp = Stack<GmlpBlock<T>, GmlpConfig>;
+
+/// Patches → gMLP blocks → LayerNorm → mean → head (§3): see ImageClassifier.
+template <class T>
+using GmlpImageClassifier = ImageClassifier<Gmlp<T>>;
+/// Its options. `trunk.length` follows from image and patch and may be left 0.
+using GmlpImageClassifierConfig = ImageClassifierConfig<GmlpConfig>;
+
+/// Embedding → gMLP blocks → norm → logits (§4); the paper has no position embedding. See LanguageModel.
+template <class T>
+using GmlpLanguageModel = LanguageModel<Gmlp<T>>;
+/// Its options.
+using GmlpLanguageModelConfig = LanguageModelConfig<GmlpConfig>;
 
 }  // namespace gated

@@ -77,12 +77,26 @@ struct ImageClassifierConfig {
   }
 };
 
+namespace detail {
+
+/// Raises ArgumentError unless each channel has its mean and deviation.
+template <class TrunkConfig>
+void expect_pixel_scales(const char* where, const ImageClassifierConfig<TrunkConfig>& config) {
+  require<ArgumentError>(config.image_channels == 3 || (config.pixel_mean.is_uniform() && config.pixel_deviation.is_uniform()),
+                         where, ": pixel_mean and pixel_deviation have three values, but the images ", config.image_channels,
+                         config.image_channels == 1 ? " channel" : " channels",
+                         ". Set the values of the training: config.pixel_mean = 0.5, config.pixel_deviation = 0.5.");
+}
+
+}  // namespace detail
+
 /// Pixels in [0, 1] as a model takes them, in place: (p - mean) / deviation, channel by channel. `images` has one row per
 /// image.
-/// Errors: ShapeError.
+/// Errors: ShapeError; ArgumentError for three means where there is another number of channels.
 template <class T, class TrunkConfig>
 void scale_pixels(View<T> images, const ImageClassifierConfig<TrunkConfig>& config) {
   const Index area = config.image.area();
+  detail::expect_pixel_scales("scale_pixels", config);
   expect_columns<T>("scale_pixels", "images", images, "channels × height × width", config.image_channels * area);
   for (Index c = 0; c < config.image_channels; ++c) {
     auto channel = images.middleCols(c * area, area).array();
@@ -141,9 +155,6 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
                            ": pixel_deviation = 0, but pixels are divided by it.");
     require<ArgumentError>(c.crop_share > 0 && c.crop_share <= 1, name, ": crop_share = ", c.crop_share,
                            ", expected 0 < crop_share ≤ 1.");
-    require<ArgumentError>(c.image_channels == 3 || (c.pixel_mean.is_uniform() && c.pixel_deviation.is_uniform()), name,
-                           ": pixel_mean and pixel_deviation have three numbers, but the images ", c.image_channels,
-                           " channels. Give one number for all.");
     if (c.stem_norm) {
       stem_norm.emplace(channels, c.norm_eps, c.norm);
     }

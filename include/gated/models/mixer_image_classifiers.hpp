@@ -6,7 +6,7 @@
 #include "gated/layers/token_glu.hpp"
 #include "gated/layers/token_mlp.hpp"
 #include "gated/layers/token_projection.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
+#include "gated/models/gmlp.hpp"
 
 /// @file
 /// MLP-Mixer, gMixer and ResMLP for images: what gMLP is compared with. They differ in the mixers of their blocks.

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/models/mixer_image_classifiers.hpp"
 
 /// @file

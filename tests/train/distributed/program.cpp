@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "gated/io/model_file.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/train/distributed_mpi.hpp"
 #include "gated/train/loss.hpp"
 #include "gated/train/recording.hpp"

@@ -15,10 +15,5 @@ vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH share/cmake/gated)
 vcpkg_fixup_pkgconfig()
 
-if(NOT "io" IN_LIST FEATURES)
-    file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/include/gated/io")
-    file(REMOVE "${CURRENT_PACKAGES_DIR}/share/pkgconfig/gated-io.pc")
-endif()
-
 file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
 vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "gated/io/json.hpp"
+
+/// @file
+/// Writes JSON.
+
+namespace gated::detail {
+
+/// Writes JSON from left to right: on one line, or indented by `indent` spaces.
+class JsonWriter {
+ public:
+  explicit JsonWriter(int indent = -1) : indent_(indent) {}
+
+  void null() { literal("null"); }
+  void boolean(bool value) { literal(value ? "true" : "false"); }
+  void integer(long long value) { literal(gated::text(value)); }
+  void whole(unsigned long long value) { literal(gated::text(value)); }
+  void real(double value);  ///< finite
+  void string(std::string_view value);
+  void begin_object() { begin('{'); }
+  void end_object() { end('}'); }
+  void begin_array() { begin('['); }
+  void end_array() { end(']'); }
+  /// The key of the value that comes next.
+  void key(std::string_view name);
+  /// Values that were read, one or a list.
+  void value(const Json& value);
+  void array(std::span<const Json> values);
+
+  const std::string& text() const { return text_; }
+
+  /// What was written. Raises `E`, beginning with `where`, if a string in it is not UTF-8.
+  template <class E>
+  std::string finish(std::string_view where) {
+    require<E>(is_utf8_, where, ": a text is not valid UTF-8.");
+    return std::move(text_);
+  }
+
+ private:
+  void literal(std::string_view spelt);
+  void begin(char bracket);
+  void end(char bracket);
+  void separate();
+  void break_line();
+  void quote(std::string_view value);
+
+  std::string text_;
+  int indent_, depth_ = 0;
+  bool is_first_ = true, follows_key_ = false, is_utf8_ = true;
+};
+
+/// A value for a message.
+std::string shown_json(const Json& value);
+/// The list of some values for a message.
+std::string shown_json(std::span<const Json> values);
+
+}  // namespace gated::detail
+
+#if !defined(GATED_COMPILED)
+#include "gated/io/json_writer.inl"
+#endif
