@@ -98,7 +98,7 @@ nlohmann-json)." PARENT_SCOPE)
 
   elseif(component STREQUAL "compiled")  # a static library of what is in the headers, built where it is linked
     set(folder "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/compiled")
-    file(GLOB sources "${folder}/kernels_*.cpp" "${folder}/layers_*.cpp" "${folder}/models_*.cpp")
+    file(GLOB sources "${folder}/kernels.cpp" "${folder}/layers_*.cpp" "${folder}/models_*.cpp")
     if(TARGET gated::io)
       file(GLOB sources_of_io "${folder}/files_*.cpp")
     endif()

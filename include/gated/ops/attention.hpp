@@ -24,8 +24,9 @@ template <class T>
 void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
   const auto kernel = pointwise(scoring.kernel);
   for_each_block_of_rows(weights.rows(), workspace, [&](Index row, Index rows) {
-    GATED_KERNEL(scores_backward_rows<T>(scoring, kernel, first + row, rows, weights.cols(), &weights.coeffRef(row, 0),
-                                         weights.outerStride(), &gradient.coeffRef(row, 0), gradient.outerStride()));
+    kernels<DerivativeKernels<T>>().scores_backward_rows(scoring, kernel, first + row, rows, weights.cols(),
+                                                         &weights.coeffRef(row, 0), weights.outerStride(),
+                                                         &gradient.coeffRef(row, 0), gradient.outerStride());
   });
 }
 

@@ -21,10 +21,10 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   if (bf16_kernels<float>() == nullptr || a.diagonal >= 0 || a.upper >= 0) {
     return false;
   }
-  const Bf16Kernels& kernels = *bf16_kernels<float>();
-  const ProductKernels<float>& in_float = product_kernels<float>();
+  const Bf16Kernels& table = *bf16_kernels<float>();
+  const ProductKernels<float>& in_float = kernels<ProductKernels<float>>();
   Operand<float> b = second;
-  const Index panel_columns = in_float.panel_columns, tile_rows = kernels.tiles.front().rows, pairs = (b.rows + 1) / 2;
+  const Index panel_columns = in_float.panel_columns, tile_rows = table.tiles.front().rows, pairs = (b.rows + 1) / 2;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(a, b, workspace.threads());
   const PackedWeight<float> prepared = prepared_form(b, workspace);
@@ -32,7 +32,7 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
 
   MatrixMap<float> factors = workspace.matrix(a.rows, pairs);
   for_each_row(a.rows, workspace,
-               [&](Index row) { kernels.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
+               [&](Index row) { table.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
 
   // Of each thread: a panel in pairs, a tile, and a panel in float on its way from codes with scales.
   const Index packed_size = has_codes ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
@@ -43,14 +43,14 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
       return reinterpret_cast<const float*>(prepared.codes(column).codes);
     }
     if (!prepared) {
-      kernels.pack_panel(b, column, columns, packed);
+      table.pack_panel(b, column, columns, packed);
       return packed;
     }
     if (has_scales) {
       in_float.unpack_panel(b.rows, prepared.codes(column), numbers);
     }
     const float* const whole = has_scales ? numbers : prepared.numbers(column);
-    kernels.pack_panel(Operand<float>(whole, b.rows, panel_columns, panel_columns, 1), 0, panel_columns, packed);
+    table.pack_panel(Operand<float>(whole, b.rows, panel_columns, panel_columns, 1), 0, panel_columns, packed);
     return packed;
   };
 
@@ -66,7 +66,7 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
     }
     const float* const panel = pack(column, columns, packed, tile + tile_size);
     for (Index row = first; row < last;) {
-      const auto kernel = std::find_if(kernels.tiles.begin(), kernels.tiles.end(),
+      const auto kernel = std::find_if(table.tiles.begin(), table.tiles.end(),
                                        [&](const Bf16Kernels::Tile& t) { return t.rows <= last - row; });
       if (!is_unwanted(wanted, column, row + kernel->rows - 1)) {
         kernel->multiply(pairs, factors.row(row).data(), factors.outerStride(), panel, tile);

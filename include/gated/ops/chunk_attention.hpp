@@ -131,7 +131,7 @@ void hide_rows(Run& run, const typename Run::Rows& x, const T* visible) {
 /// thread.
 template <class T>
 Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) {
-  return attend_scratch<T>(chunk, threads) + (s + product_kernels<T>().tile_rows) * chunk + 2 * row_stride<T>(e) +
+  return attend_scratch<T>(chunk, threads) + (s + kernels<ProductKernels<T>>().tile_rows) * chunk + 2 * row_stride<T>(e) +
          gemm::thread_scratch<T>(s) * threads.count();
 }
 

@@ -121,10 +121,12 @@ void transform_tokens(const Sequences& sequences, const Rows<const T>& real, con
                             return (first == (direction == FourierDirection::forward) ? re : im)
                                 .block(offset, column, transform.length(), std::min(width, real.columns - column));
                           };
-                          GATED_KERNEL(fourier_load<T>(part(true, real, imaginary), part(false, real, imaginary), nullptr, x));
+                          kernels<FourierKernels<T>>().fourier_load(part(true, real, imaginary), part(false, real, imaginary),
+                                                                    nullptr, x);
                           transform(x);
-                          GATED_KERNEL(fourier_store<T>(x, transform.order(), nullptr, false, part(true, y_real, y_imaginary),
-                                                        part(false, y_real, y_imaginary)));
+                          kernels<FourierKernels<T>>().fourier_store(x, transform.order(), nullptr, false,
+                                                                     part(true, y_real, y_imaginary),
+                                                                     part(false, y_real, y_imaginary));
                         });
 }
 

@@ -62,20 +62,20 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
       engine != nullptr && engine->multiply(given, second, finish, workspace, wanted)) {
     return;
   }
-  const ProductKernels<T>& kernels = product_kernels<T>();
-  const Index tile_height = kernels.tile_rows, panel_columns = kernels.panel_columns;
+  const ProductKernels<T>& table = kernels<ProductKernels<T>>();
+  const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(given, second, workspace.threads());
   Operand<T> b = second;  // or, of a weight that lies in a file, where it lies
   const PackedWeight<T> prepared = prepared_form(b, workspace);
-  TileProduct<T> product{kernels, given, b, nullptr, prepared, wanted};
+  TileProduct<T> product{table, given, b, nullptr, prepared, wanted};
   Operand<T>& a = product.a;
 
   // The rows of a Toeplitz matrix overlap (its columns are one element apart, backwards): it is read where it lies.
   const bool pack_a = a.row_stride == 1 && a.column_stride > 1 && a.rows >= tile_height && b.columns > panel_columns;
   if (pack_a) {
     T* const tiles = workspace.take((a.rows + tile_height - 1) / tile_height * tile_height * a.columns);
-    pack_tiles(a, tiles, kernels, threads);
+    pack_tiles(a, tiles, table, threads);
     product.tiles = tiles;
   } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && b.columns > 3 * panel_columns) {
     a = spread_rows(a, workspace, threads);
@@ -86,7 +86,7 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared && !b.map;  // each panel is used once
   const bool single = in_place && a.rows == 1;
   const bool by_codes = prepared.is_small() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
-  const Index task_columns = (single ? kernels.row_panels : 1) * panel_columns;
+  const Index task_columns = (single ? table.row_panels : 1) * panel_columns;
   const Index packed_size = panel_columns * std::max<Index>(b.rows, 1), scratch_size = thread_scratch<T>(b.rows);
   T* const scratch = workspace.take(scratch_size * threads.count());
   parallel_for(threads, (b.columns + task_columns - 1) / task_columns, [&](Index task, Index worker) {
@@ -95,7 +95,7 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
     const Index begin = task * task_columns, end = std::min(begin + task_columns, b.columns);
     const bool whole = single && end - begin == task_columns;
     if (whole) {
-      kernels.row(a.depth(0), a.data, 0, a.column_stride, b.at(0, begin), b.row_stride, tile);
+      table.row(a.depth(0), a.data, 0, a.column_stride, b.at(0, begin), b.row_stride, tile);
     }
     for (Index column = begin; column < end; column += panel_columns) {
       const Index columns = product.columns(column);
@@ -104,7 +104,7 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
         continue;
       }
       if (by_codes) {
-        kernels.row_by_codes(b.rows, a.data, a.column_stride, prepared.codes(column), tile);
+        table.row_by_codes(b.rows, a.data, a.column_stride, prepared.codes(column), tile);
         finish(0, column, 1, columns, tile);
         continue;
       }

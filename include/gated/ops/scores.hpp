@@ -25,8 +25,8 @@ void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
            std::optional<Activation> activation, View<T> y, Workspace<T>& workspace) {
   expect_shape<T>("attend", "the scores", y, q.rows(), k.rows());
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
-    GATED_KERNEL(score_tile<T>(scoring, activation, first + row, column, rows, columns, tile, &y.coeffRef(row, column),
-                               y.outerStride()));
+    kernels<AttentionKernels<T>>().score_tile(scoring, activation, first + row, column, rows, columns, tile,
+                                              &y.coeffRef(row, column), y.outerStride());
   };
   gemm::multiply<T>(q, transposed(k), finish, workspace);
 }

@@ -24,8 +24,8 @@ void softmax_along(GateAxis axis, const Sequences& sequences, View<T> z, const W
     return softmax<T>(z, workspace);
   }
   parallel_for(z.rows() < 4 * rows_per_task ? Threads{1} : workspace.threads(), sequences.count(), [&](Index b, Index) {
-    GATED_KERNEL(
-        softmax_columns<T>(z.data() + sequences.offset(b) * z.outerStride(), z.outerStride(), sequences.length(b), z.cols()));
+    kernels<SoftmaxGateDerivatives<T>>().softmax_columns(z.data() + sequences.offset(b) * z.outerStride(), z.outerStride(),
+                                                         sequences.length(b), z.cols());
   });
 }
 
@@ -38,8 +38,9 @@ void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s
   }
   parallel_for(workspace.threads(), sequences.count(), [&](Index b, Index) {
     const Index first = sequences.offset(b);
-    GATED_KERNEL(softmax_columns_backward<T>(s.data() + first * s.outerStride(), s.outerStride(), sequences.length(b), s.cols(),
-                                             gradient.data() + first * gradient.outerStride(), gradient.outerStride()));
+    kernels<SoftmaxGateDerivatives<T>>().softmax_columns_backward(
+        s.data() + first * s.outerStride(), s.outerStride(), sequences.length(b), s.cols(),
+        gradient.data() + first * gradient.outerStride(), gradient.outerStride());
   });
 }
 
@@ -50,14 +51,14 @@ void gate_along(GateAxis axis, const Sequences& sequences, const Rows<T>& z, con
   const auto at = [](const auto& m, Index row) { return m.data == nullptr ? nullptr : m.data + row * m.stride; };
   if (axis == GateAxis::channels) {
     return for_each_block_of_rows(y.count, workspace, [&](Index row, Index rows) {
-      GATED_KERNEL(softmax_gate_rows<T>(rows, y.columns, at(z, row), z.stride, at(x, row), x.stride, at(residual, row),
-                                        residual.stride, at(y, row), y.stride));
+      kernels<SoftmaxGateKernels<T>>().softmax_gate_rows(rows, y.columns, at(z, row), z.stride, at(x, row), x.stride,
+                                                         at(residual, row), residual.stride, at(y, row), y.stride);
     });
   }
   parallel_for(y.count < 4 * rows_per_task ? Threads{1} : workspace.threads(), sequences.count(), [&](Index b, Index) {
     const Index row = sequences.offset(b);
-    GATED_KERNEL(softmax_gate_columns<T>(sequences.length(b), y.columns, at(z, row), z.stride, at(x, row), x.stride,
-                                         at(residual, row), residual.stride, at(y, row), y.stride));
+    kernels<SoftmaxGateKernels<T>>().softmax_gate_columns(sequences.length(b), y.columns, at(z, row), z.stride, at(x, row),
+                                                          x.stride, at(residual, row), residual.stride, at(y, row), y.stride);
   });
 }
 

@@ -76,7 +76,7 @@ void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Inde
   switch (weight.form) {
     case SpatialForm::dense: {
       T* const to = gradient(*weight.w, head * weight.outputs() + i, 0);
-      GATED_KERNEL(assign_rows<T>(per_channel<T>(row), 0, 1, visible, to, 0, true));
+      kernels<AssignKernels<T, terms::Read<T>>>().assign_rows(per_channel<T>(row), 0, 1, visible, to, 0, true);
       break;
     }
     case SpatialForm::toeplitz: {

@@ -139,28 +139,28 @@ void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Se
     for (Index b = 0; b < sequences.count(); ++b) {
       const Index offset = sequences.offset(b), n = sequences.length(b);
       const auto dy_pair = pair(slope.block(offset, column, n, columns)), v_pair = pair(from.block(offset, column, n, columns));
-      GATED_KERNEL(fourier_load<T>(dy_pair.left, dy_pair.right, row_scale, dz));
+      kernels<FourierKernels<T>>().fourier_load(dy_pair.left, dy_pair.right, row_scale, dz);
       circle.forward(n, dz);
       if (to_w != nullptr) {
-        GATED_KERNEL(fourier_load<T>(v_pair.left, v_pair.right, column_scale, z));
+        kernels<FourierKernels<T>>().fourier_load(v_pair.left, v_pair.right, column_scale, z);
         circle.forward(n, z);
-        GATED_KERNEL(fourier_add_correlation<T>(dz, z, bins, sum));
+        kernels<FourierDerivatives<T>>().fourier_add_correlation(dz, z, bins, sum);
         if (scaled) {
           circle.multiply(factors + head * bins, false, bins, z, z);
           circle.inverse(n, z);
-          GATED_KERNEL(fourier_add_dots<T>(dy_pair.left, dy_pair.right, z, &of_rows.coeffRef(task, 0)));
+          kernels<FourierDerivatives<T>>().fourier_add_dots(dy_pair.left, dy_pair.right, z, &of_rows.coeffRef(task, 0));
         }
       }
       circle.multiply(factors + head * bins, true, bins, dz, dz);
       circle.inverse(n, dz);
       if (to_w != nullptr && scaled) {
-        GATED_KERNEL(fourier_add_dots<T>(v_pair.left, v_pair.right, dz, &of_columns.coeffRef(task, 0)));
+        kernels<FourierDerivatives<T>>().fourier_add_dots(v_pair.left, v_pair.right, dz, &of_columns.coeffRef(task, 0));
       }
       const auto dv_pair = pair(dv.block(offset, column, n, columns));
-      GATED_KERNEL(fourier_store<T>(dz, nullptr, column_scale, !target.fresh, dv_pair.left, dv_pair.right));
+      kernels<FourierKernels<T>>().fourier_store(dz, nullptr, column_scale, !target.fresh, dv_pair.left, dv_pair.right);
     }
     if (to_w != nullptr) {
-      GATED_KERNEL(fourier_sum_lanes<T>(sum, bins, &of_w.coeffRef(task, 0)));
+      kernels<FourierDerivatives<T>>().fourier_sum_lanes(sum, bins, &of_w.coeffRef(task, 0));
     }
   });
 

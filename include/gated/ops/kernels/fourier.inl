@@ -274,3 +274,18 @@ EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirro
                 y.data + token * y.stride + column, y.stride);
   }
 }
+
+template <class T>
+inline constexpr FourierKernels<T> table<FourierKernels<T>> =
+    {.fourier_pass = &fourier_pass<T>, .fourier_load = &fourier_load<T>, .fourier_store = &fourier_store<T>,
+     .fourier_multiply = &fourier_multiply<T>, .fourier_add_product = &fourier_add_product<T>};
+
+template <class T>
+inline constexpr FourierMixingKernels<T> table<FourierMixingKernels<T>> =
+    {.fourier_split = &fourier_split<T>, .fourier_load_transposed = &fourier_load_transposed<T>,
+     .fourier_finish = &fourier_finish<T>};
+
+template <class T>
+inline constexpr FourierDerivatives<T> table<FourierDerivatives<T>> =
+    {.fourier_add_correlation = &fourier_add_correlation<T>, .fourier_add_dots = &fourier_add_dots<T>,
+     .fourier_sum_lanes = &fourier_sum_lanes<T>};

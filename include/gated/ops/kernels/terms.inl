@@ -137,3 +137,22 @@ EIGEN_DONT_INLINE void mean_of_rows(const T* x, Index stride, Index rows, Index 
     (sum.lanes() * factor).store(y + j, lanes);
   });
 }
+
+template <class T, class A>
+inline constexpr AssignKernels<T, A> table<AssignKernels<T, A>> = {.assign_rows = &assign_rows<T, A>};
+
+template <class T, class A>
+inline constexpr SumKernels<T, A> table<SumKernels<T, A>> = {.sum_columns = &sum_columns<T, A>};
+
+template <class T, class A>
+inline constexpr AssignAndSumKernels<T, A> table<AssignAndSumKernels<T, A>> =
+    {.assign_and_sum_columns = &assign_and_sum_columns<T, A>};
+
+template <class T>
+inline constexpr RowKernels<T> table<RowKernels<T>> =
+    {.activate_rows = &activate_rows<T>, .mean_of_rows = &mean_of_rows<T>, .rotate_rows = &rotate_rows<T>};
+
+template <class T>
+inline constexpr DerivativeKernels<T> table<DerivativeKernels<T>> =
+    {.activate_and_keep_slope = &activate_and_keep_slope<T>, .activation_backward_rows = &activation_backward_rows<T>,
+     .normalise_backward_rows = &normalise_backward_rows<T>, .scores_backward_rows = &scores_backward_rows<T>};
