@@ -134,8 +134,7 @@ struct FourierKernels {
   void (*fourier_pass)(Index radix, T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,
                        const FourierFactor<T>* turns);
   void (*fourier_load)(const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x);
-  void (*fourier_store)(const T* x, const Index* order, const T* scales, bool adds, const Rows<T>& real,
-                        const Rows<T>& imaginary);
+  void (*fourier_store)(const T* x, const T* scales, bool adds, const Rows<T>& real, const Rows<T>& imaginary);
   void (*fourier_multiply)(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds);
   void (*fourier_add_product)(const FourierFactor<T>* factors, Index rows, const T* x, T* sum);
 };

@@ -19,6 +19,15 @@ using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weight
 
 namespace detail {
 
+/// What watches one part for `watch`, if that is there.
+template <class T>
+WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
+  if (!watch) {
+    return {};
+  }
+  return [&watch, part](Index, const ConstView<T>& weights) { watch(part, weights); };
+}
+
 /// y = S, or with a pointwise `activation` the weights A before dropout, for queries from position `first` on.
 template <class T>
 void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring,

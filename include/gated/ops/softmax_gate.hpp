@@ -62,6 +62,23 @@ void gate_along(GateAxis axis, const Sequences& sequences, const Rows<T>& z, con
   });
 }
 
+/// The backward pass through softmax_gate(), which kept s.
+template <class Back, class Variable, class T>
+void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const Rows<T>& s, Variable residual, GateAxis axis,
+                           const Sequences& sequences) {
+  Workspace<T>& workspace = back.workspace();
+  const auto frame = workspace.frame();
+  const auto dy = reader<T>(back.gradient(y));
+  MatrixMap<T> slope = workspace.matrix(s.count, s.columns);
+  assign<T>(slope, workspace, dy * reader<T>(back[x]));
+  softmax_along_backward<T>(axis, sequences, s, slope, workspace);
+  add_gradient(back, x, dy * reader<T>(s));
+  add_gradient(back, z, reader<T>(slope));
+  if (residual) {
+    add_gradient(back, residual, dy);
+  }
+}
+
 }  // namespace detail
 
 /// What a softmax gate takes along.
@@ -112,17 +129,8 @@ typename Run::Rows softmax_gate(Run& run, const typename Run::Rows& x, const typ
       assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
     }
     run.push([x, z, y, s, residual, axis, kept = run.kept_sequences()](auto& back) {
-      Workspace<T>& workspace = back.workspace();
-      const auto frame = workspace.frame();
-      const auto dy = reader<T>(back.gradient(y));
-      MatrixMap<T> slope = workspace.matrix(s.count, s.columns);
-      assign<T>(slope, workspace, dy * reader<T>(back[x]));
-      detail::softmax_along_backward<T>(axis, back.sequences(kept), s, slope, workspace);
-      add_gradient(back, x, dy * reader<T>(s));
-      add_gradient(back, z, reader<T>(slope));
-      if (residual) {
-        add_gradient(back, residual, dy);
-      }
+      detail::softmax_gate_backward<decltype(back), typename Run::Rows, T>(back, x, z, y, s, residual, axis,
+                                                                           back.sequences(kept));
     });
   } else {
     detail::gate_along<T>(axis, run.sequences(), s, run[x], residual ? Rows<const T>(run[residual]) : Rows<const T>(), run[y],

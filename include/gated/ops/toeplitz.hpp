@@ -7,8 +7,8 @@
 #include "gated/ops/fourier_passes.hpp"
 
 /// @file
-/// Products with Toeplitz matrices by fast Fourier transform: the engine behind ops/long_convolution.hpp and transforms of any
-/// length.
+/// Products with Toeplitz matrices by fast Fourier transform: the engine behind Toeplitz forms of spatial weights and
+/// transforms of any length.
 ///
 /// A Toeplitz matrix T_ij = d_{i-j} with up to H rows and columns is a corner of a circulant matrix of 2H. Of its transform the
 /// even bins are those of a transform of H rows, and the odd ones those of H rows that are first turned by e^(-πit/H). So the

@@ -59,20 +59,19 @@ EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first
         parts[k] = Simd<T>(T{0});
       }
       for (const Index end = i + block < rows ? i + block : rows; i < end; ++i) {
+        const auto add = [&](Index k, Index lanes) {
+          const Simd<T> value = Evaluate<T>::of(term, i, first + k * width, lanes);
+          f(i, first + k * width, lanes, value);
+          parts[k] = parts[k] + value;
+        };
         if constexpr (decltype(all)::value) {
           GATED_UNROLL
-          for (unsigned k = 0; k < together; ++k) {
-            const Index j = first + static_cast<Index>(k) * width;
-            const Simd<T> value = Evaluate<T>::of(term, i, j, width);
-            f(i, j, width, value);
-            parts[k] = parts[k] + value;
+          for (Index k = 0; k < Index{together}; ++k) {
+            add(k, width);
           }
         } else {
           for (Index k = 0; k < vectors; ++k) {
-            const Index j = first + k * width, lanes = lanes_of(k);
-            const Simd<T> value = Evaluate<T>::of(term, i, j, lanes);
-            f(i, j, lanes, value);
-            parts[k] = parts[k] + value;
+            add(k, lanes_of(k));
           }
         }
       }
