@@ -90,7 +90,7 @@ function(gated_add_component component problem)
 
   elseif(component STREQUAL "compiled")  # a static library of what is in the headers, built where it is linked
     set(folder "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/compiled")
-    file(GLOB sources "${folder}/kernels_*.cpp" "${folder}/layers_*.cpp" "${folder}/models_*.cpp" "${folder}/files_*.cpp")
+    file(GLOB sources "${folder}/kernels.cpp" "${folder}/layers_*.cpp" "${folder}/models_*.cpp" "${folder}/files_*.cpp")
     add_library(gated_compiled STATIC EXCLUDE_FROM_ALL ${sources})
     add_library(gated::compiled ALIAS gated_compiled)
     target_link_libraries(gated_compiled PUBLIC gated::io)

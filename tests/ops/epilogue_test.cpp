@@ -36,7 +36,8 @@ enum Fields : unsigned {
 template <class T>
 class EpilogueOf : public ::testing::Test {
  protected:
-  const Index rows = 2 * product_kernels<T>().tile_rows + 3, columns = 2 * product_kernels<T>().panel_columns + 3;
+  const Index rows = 2 * kernels<ProductKernels<T>>().tile_rows + 3,
+              columns = 2 * kernels<ProductKernels<T>>().panel_columns + 3;
 
   Matrix<T> a = random_matrix<T>(rows, 7, 1), b = random_matrix<T>(7, columns, 2);
   Vector<T> biases = random_vector<T>(columns, 3), row_biases = random_vector<T>(rows, 4),
@@ -136,7 +137,7 @@ TYPED_TEST(EpilogueOf, KeepsTheSlopeInPlaceOfTheSumWhereItIsAskedFor) {
       this->z.setConstant(-7);
       Epilogue<T> epilogue = this->with(fields, act);
       const Matrix<T> plain = this->product(epilogue);
-      epilogue.slope_kernel = GATED_KERNEL(activate_and_keep_slope<T>);
+      epilogue.slope_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_slope;
       ASSERT_TRUE(same_bits(this->product(epilogue), plain)) << "fields " << fields;
       for (Index i = 0; i < this->rows; ++i) {
         for (Index j = 0; j < this->columns; ++j) {

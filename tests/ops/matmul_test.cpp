@@ -58,13 +58,13 @@ template <class T>
 /// The packed form of one weight, out × in, as prepare() makes it.
 template <class T>
 PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
-  const Index width = product_kernels<T>().panel_columns;
+  const Index width = kernels<ProductKernels<T>>().panel_columns;
   const Index panels = (weight.rows() + width - 1) / width;
   PreparedWeights<T> prepared;
   T* const packed = prepared.add(weight.data(), weight.rows(), weight.cols(), width);
   for (Index panel = 0; panel < panels; ++panel) {
-    product_kernels<T>().pack_panel(transposed(weight), panel * width, std::min(width, weight.rows() - panel * width),
-                                    packed + panel * width * weight.cols());
+    kernels<ProductKernels<T>>().pack_panel(transposed(weight), panel * width, std::min(width, weight.rows() - panel * width),
+                                            packed + panel * width * weight.cols());
   }
   return prepared;
 }
@@ -72,7 +72,7 @@ PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
 template <class T>
 class MatmulOf : public ::testing::Test {
  protected:
-  const Index panel_width = product_kernels<T>().panel_columns, tile_height = product_kernels<T>().tile_rows;
+  const Index panel_width = kernels<ProductKernels<T>>().panel_columns, tile_height = kernels<ProductKernels<T>>().tile_rows;
   Workspace<T> workspace;
 
   /// a · b into memory that held NaN.
@@ -425,7 +425,8 @@ TYPED_TEST(MatmulOf, RefusesShapesThatDoNotFit) {
 /// The codes of `weight`, packed for the kernels that run.
 PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedWeight& encoded) {
   PreparedWeights<float> prepared;
-  prepared.add(weight.data(), encoded.codes().format, weight.rows(), weight.cols(), product_kernels<float>().panel_columns)
+  prepared
+      .add(weight.data(), encoded.codes().format, weight.rows(), weight.cols(), kernels<ProductKernels<float>>().panel_columns)
       .fill(encoded.codes());
   return prepared;
 }
@@ -433,7 +434,7 @@ PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedW
 TEST(Matmul, CodesGiveTheBitsOfTheNumbersThatTheyStandForInEveryForm) {
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
-    const Index tile = product_kernels<float>().tile_rows, panel = product_kernels<float>().panel_columns;
+    const Index tile = kernels<ProductKernels<float>>().tile_rows, panel = kernels<ProductKernels<float>>().panel_columns;
     for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
       for (const Index depth : {Index{1}, Index{7}, Index{32}, Index{33}, Index{100}}) {
         for (const Index columns : {Index{1}, panel - 1, panel, 2 * panel + 3}) {

@@ -15,18 +15,18 @@ namespace detail {
 /// Packs a weight of out × in, row by row at `from`, as products read it. It is known by its address `weight` in the model.
 template <class T>
 void pack_weight(PreparedWeights<T>& prepared, const T* weight, const T* from, Index out, Index in) {
-  const ProductKernels<T>& kernels = product_kernels<T>();
-  const Index width = kernels.panel_columns;
+  const ProductKernels<T>& table = kernels<ProductKernels<T>>();
+  const Index width = table.panel_columns;
   T* const packed = prepared.add(weight, out, in, width);
   const Operand<T> transposed_weight(from, in, out, 1, in);
   for (Index first = 0; first < out; first += width) {
-    kernels.pack_panel(transposed_weight, first, std::min(width, out - first), packed + first * in);
+    table.pack_panel(transposed_weight, first, std::min(width, out - first), packed + first * in);
   }
 }
 
 /// The same for codes.
 inline void pack_codes(PreparedWeights<float>& prepared, const float* weight, const WeightCodes& codes) {
-  prepared.add(weight, codes.format, codes.rows, codes.columns, product_kernels<float>().panel_columns).fill(codes);
+  prepared.add(weight, codes.format, codes.rows, codes.columns, kernels<ProductKernels<float>>().panel_columns).fill(codes);
 }
 
 /// What layers prepare themselves, such as the transforms of long Toeplitz weights.

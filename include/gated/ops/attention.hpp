@@ -24,16 +24,54 @@ template <class T>
 void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
   const auto kernel = pointwise(scoring.kernel);
   for_each_block_of_rows(weights.rows(), workspace, [&](Index row, Index rows) {
-    GATED_KERNEL(scores_backward_rows<T>(scoring, kernel, first + row, rows, weights.cols(), &weights.coeffRef(row, 0),
-                                         weights.outerStride(), &gradient.coeffRef(row, 0), gradient.outerStride()));
+    kernels<DerivativeKernels<T>>().scores_backward_rows(scoring, kernel, first + row, rows, weights.cols(),
+                                                         &weights.coeffRef(row, 0), weights.outerStride(),
+                                                         &gradient.coeffRef(row, 0), gradient.outerStride());
   });
 }
 
-/// The rows of sequence b and the columns of one of several heads.
-template <class T>
-Rows<T> head_of(const Rows<T>& x, const Sequences& sequences, Index b, Index head, Index heads) {
-  const Index width = x.columns / heads;
-  return x.block(sequences.offset(b), head * width, sequences.length(b), width);
+/// One of several heads in sequence b: its share of the columns in the rows of the sequence.
+struct SequenceHead {
+  Index b, head, heads;
+
+  template <class T>
+  Rows<T> of(const Rows<T>& x, const Sequences& sequences) const {
+    const Index width = x.columns / heads;
+    return x.block(sequences.offset(b), head * width, sequences.length(b), width);
+  }
+  /// Of the epilogue of a result with `columns` columns.
+  template <class T>
+  Epilogue<T> of(const Epilogue<T>& epilogue, const Sequences& sequences, Index columns) const {
+    const Index width = columns / heads;
+    return epilogue.block(sequences.offset(b), head * width, sequences.length(b), width);
+  }
+  /// Its number among those of all sequences.
+  Index index() const { return b * heads + head; }
+};
+
+/// Calls `f(head)` for each head of each sequence.
+template <class F>
+void for_each_head(const Sequences& sequences, Index heads, const F& f) {
+  for (Index b = 0; b < sequences.count(); ++b) {
+    for (Index head = 0; head < heads; ++head) {
+      f(SequenceHead{b, head, heads});
+    }
+  }
+}
+
+/// Shows an observer, if there is one, the weights of a head under "weights.b", or with several heads "weights.b.head"; with
+/// `in_parts` the number of the part comes last.
+template <class Run, class T = typename Run::Scalar>
+WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = false) {
+  if constexpr (!Run::records) {
+    if (run.observed()) {
+      return [&run, at, in_parts](Index part, const ConstView<T>& weights) {
+        const Index last = in_parts ? part : -1;
+        run.show(input_rows<T>(weights), "weights", at.b, at.heads > 1 ? at.head : last, at.heads > 1 ? last : -1);
+      };
+    }
+  }
+  return {};
 }
 
 }  // namespace detail
@@ -88,13 +126,40 @@ struct AttentionInputs {
 
 namespace detail {
 
-/// What scores one of several heads, each of which has a relative bias of its own if there is one.
+/// What scores one of several heads, each of which has a relative bias of its own if there is one, and its own dropout.
 template <class T, class Run>
-Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, Index head) {
+Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, const SequenceHead& at, const DropoutMask<T>& dropout) {
   if (scoring.relative != nullptr) {
-    scoring.relative += head * in.relative_stride;
+    scoring.relative += at.head * in.relative_stride;
   }
+  scoring.dropout = dropout.at(at.index());
   return scoring;
+}
+
+/// y = attend() of all sequences and heads, to the rows k and v of `others`, for queries from position `first` on.
+template <class Run, class ScoringOf, class T = typename Run::Scalar>
+void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& others, Rows<T> k,
+                    Rows<T> v, Index first, const DropoutMask<T>& dropout, Rows<T> y, const Epilogue<T>& epilogue) {
+  const Sequences& queries = run.sequences();
+  const Rows<T> q = run[in.q];
+  for_each_head(queries, y.count > 0 ? in.heads : 0, [&](const SequenceHead& at) {
+    attend<T>(at.of(q, queries), at.of(k, others), at.of(v, others), first, of_head(scoring_of(others, at.b), in, at, dropout),
+              at.of(y, queries), run.workspace(), at.of(epilogue, queries, y.columns), watcher(run, at));
+  });
+}
+
+/// The backward pass through it, of whole sequences.
+template <class Back, class Run, class ScoringOf, class T = typename Back::Scalar>
+void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& queries,
+                             const Sequences& others, const DropoutMask<T>& dropout, Rows<T> dy) {
+  const Rows<T> q = back[in.q], k = back[in.k], v = back[in.v];
+  const Rows<T> dq = accumulator(back, in.q), dk = accumulator(back, in.k), dv = accumulator(back, in.v);
+  for_each_head(queries, in.heads, [&](const SequenceHead& at) {
+    T* const relative = in.relative_gradient == nullptr ? nullptr : in.relative_gradient + at.head * in.relative_stride;
+    attend_backward<T>(at.of(q, queries), at.of(k, others), at.of(v, others), at.of(dy, queries), 0,
+                       of_head(scoring_of(others, at.b), in, at, dropout),
+                       {at.of(dq, queries), at.of(dk, others), at.of(dv, others), relative}, back.workspace());
+  });
 }
 
 }  // namespace detail
@@ -113,65 +178,32 @@ typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const Scorin
                           const typename Run::Place& to) {
   const auto y = run.make(run.count(in.q), run.width(in.v), to);
   Epilogue<T> epilogue = epilogue_of(run, fused, y);
-  const Index heads = in.heads;
-  // y = attention of queries at `first` among the keys, for all sequences and heads
-  const auto forward = [&](const Sequences& queries, const Sequences& others, Rows<T> k, Rows<T> v, Index first,
-                           const DropoutMask<T>& dropout) {
-    const Rows<T> q = run[in.q], place = run[y];
-    for (Index b = 0; b < queries.count() && place.count > 0; ++b) {
-      for (Index head = 0; head < heads; ++head) {
-        Scoring<T> scoring = detail::of_head(scoring_of(others, b), in, head);
-        scoring.dropout = dropout.at(b * heads + head);
-        const Rows<T> out = detail::head_of(place, queries, b, head, heads);
-        WeightsWatcher<T> watch;
-        if constexpr (!Run::records) {
-          if (run.observed()) {
-            watch = [&run, b, head, heads](Index, const ConstView<T>& weights) {
-              run.show(input_rows<T>(weights), "weights", b, heads > 1 ? head : -1);
-            };
-          }
-        }
-        attend<T>(detail::head_of(q, queries, b, head, heads), detail::head_of(k, others, b, head, heads),
-                  detail::head_of(v, others, b, head, heads), first, scoring, out, run.workspace(),
-                  epilogue.block(queries.offset(b), head * out.columns, out.count, out.columns), watch);
-      }
-    }
+  const auto attend_to = [&](const Sequences& others, Rows<T> k, Rows<T> v, Index first, const DropoutMask<T>& dropout) {
+    detail::attend_by_head<Run>(run, in, scoring_of, others, k, v, first, dropout, Rows<T>(run[y]), epilogue);
   };
-  if constexpr (Run::records) {
-    const DropoutMask<T> dropout = run.attention_dropout();
-    const auto kept = fused.keeps() ? run.make(run.count(in.q), run.width(in.v)) : y;
-    if (fused.keeps()) {
-      epilogue.kept = run[kept];
-    }
-    const Index queries = run.kept_sequences(), others = in.others == nullptr ? queries : run.keep(*in.others);
-    forward(run.sequences(), in.others == nullptr ? run.sequences() : *in.others, run[in.k], run[in.v], 0, dropout);
-    run.push([in, y, kept, fused, scoring_of, dropout, queries, others](auto& back) {
-      const Rows<T> dz = backward_through(back, fused, y, kept), q = back[in.q], k = back[in.k], v = back[in.v];
-      const Rows<T> dq = accumulator(back, in.q), dk = accumulator(back, in.k), dv = accumulator(back, in.v);
-      const Sequences of_q = back.sequences(queries), of_k = back.sequences(others);
-      for (Index b = 0; b < of_q.count(); ++b) {
-        for (Index head = 0; head < in.heads; ++head) {
-          Scoring<T> scoring = detail::of_head(scoring_of(of_k, b), in, head);
-          T* const relative = in.relative_gradient == nullptr ? nullptr : in.relative_gradient + head * in.relative_stride;
-          scoring.dropout = dropout.at(b * in.heads + head);
-          const auto query = [&](const Rows<T>& x) { return detail::head_of(x, of_q, b, head, in.heads); };
-          const auto key = [&](const Rows<T>& x) { return detail::head_of(x, of_k, b, head, in.heads); };
-          attend_backward<T>(query(q), key(k), key(v), query(dz), 0, scoring, {query(dq), key(dk), key(dv), relative},
-                             back.workspace());
-        }
-      }
-    });
-  } else if constexpr (Run::streams) {
+  if constexpr (Run::streams) {
     const Index capacity = run.capacity(), first = run.position(), seen = first + run.count(in.q);
     Matrix<T>&keys = run.remember(capacity, run.width(in.k)), &values = run.remember(capacity, run.width(in.v));
     keys.middleRows(first, run.count(in.q)) = run[in.k];
     values.middleRows(first, run.count(in.q)) = run[in.v];
     run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()));
-    forward(run.sequences(), Sequences::single(seen), Rows<T>(keys).middle(0, seen), Rows<T>(values).middle(0, seen), first,
-            {});
-  } else {
-    forward(run.sequences(), in.others == nullptr ? run.sequences() : *in.others, in.k, in.v, 0, {});
+    attend_to(Sequences::single(seen), Rows<T>(keys).middle(0, seen), Rows<T>(values).middle(0, seen), first, {});
+    return y;
   }
+  DropoutMask<T> dropout;
+  if constexpr (Run::records) {
+    dropout = run.attention_dropout();
+    const auto kept = fused.keeps() ? run.make(run.count(in.q), run.width(in.v)) : y;
+    if (fused.keeps()) {
+      epilogue.kept = run[kept];
+    }
+    const Index queries = run.kept_sequences(), others = in.others == nullptr ? queries : run.keep(*in.others);
+    run.push([in, y, kept, fused, scoring_of, dropout, queries, others](auto& back) {
+      const Rows<T> dz = backward_through(back, fused, y, kept);
+      detail::attend_by_head_backward(back, in, scoring_of, back.sequences(queries), back.sequences(others), dropout, dz);
+    });
+  }
+  attend_to(in.others == nullptr ? run.sequences() : *in.others, run[in.k], run[in.v], 0, dropout);
   return y;
 }
 

@@ -14,6 +14,34 @@ namespace gated {
 
 namespace detail::gemm {
 
+/// The panels of b in pairs.
+struct Bf16Panels {
+  Operand<float> b;
+  PackedWeight<float> prepared;
+
+  bool has_codes() const { return prepared.format == WeightFormat::bf16; }
+  bool has_scales() const { return prepared.is_small() && !has_codes(); }
+
+  /// The panel from `column` on: where prepare() has put it, or in `packed`; codes with scales become `numbers` first.
+  const float* panel(Index column, float* packed, float* numbers) const {
+    const Index width = kernels<ProductKernels<float>>().panel_columns;
+    if (has_codes()) {
+      return reinterpret_cast<const float*>(prepared.codes(column).codes);
+    }
+    const Bf16Kernels& table = *bf16_kernels<float>();
+    if (!prepared) {
+      table.pack_panel(b, column, std::min(width, b.columns - column), packed);
+      return packed;
+    }
+    if (has_scales()) {
+      kernels<ProductKernels<float>>().unpack_panel(b.rows, prepared.codes(column), numbers);
+    }
+    const float* const whole = has_scales() ? numbers : prepared.numbers(column);
+    table.pack_panel(Operand<float>(whole, b.rows, width, width, 1), 0, width, packed);
+    return packed;
+  }
+};
+
 /// multiply() with factors in bf16, unless a is a triangle: what that hides would join in pairs.
 /// Cost: one pass over a besides; scratch of a in bf16 and, per thread, of a panel of b.
 inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
@@ -21,39 +49,23 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   if (bf16_kernels<float>() == nullptr || a.diagonal >= 0 || a.upper >= 0) {
     return false;
   }
-  const Bf16Kernels& kernels = *bf16_kernels<float>();
-  const ProductKernels<float>& in_float = product_kernels<float>();
+  const Bf16Kernels& table = *bf16_kernels<float>();
   Operand<float> b = second;
-  const Index panel_columns = in_float.panel_columns, tile_rows = kernels.tiles.front().rows, pairs = (b.rows + 1) / 2;
+  const Index panel_columns = kernels<ProductKernels<float>>().panel_columns, tile_rows = table.tiles.front().rows;
+  const Index pairs = (b.rows + 1) / 2;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(a, b, workspace.threads());
   const PackedWeight<float> prepared = prepared_form(b, workspace);
-  const bool has_codes = prepared.format == WeightFormat::bf16, has_scales = prepared.is_small() && !has_codes;
+  const Bf16Panels panels{b, prepared};
 
   MatrixMap<float> factors = workspace.matrix(a.rows, pairs);
   for_each_row(a.rows, workspace,
-               [&](Index row) { kernels.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
+               [&](Index row) { table.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
 
   // Of each thread: a panel in pairs, a tile, and a panel in float on its way from codes with scales.
-  const Index packed_size = has_codes ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
-  const Index scratch_size = packed_size + tile_size + (has_scales ? panel_columns * b.rows : 0);
+  const Index packed_size = panels.has_codes() ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
+  const Index scratch_size = packed_size + tile_size + (panels.has_scales() ? panel_columns * b.rows : 0);
   float* const scratch = workspace.take(scratch_size * threads.count());
-  const auto pack = [&](Index column, Index columns, float* packed, float* numbers) -> const float* {
-    if (has_codes) {
-      return reinterpret_cast<const float*>(prepared.codes(column).codes);
-    }
-    if (!prepared) {
-      kernels.pack_panel(b, column, columns, packed);
-      return packed;
-    }
-    if (has_scales) {
-      in_float.unpack_panel(b.rows, prepared.codes(column), numbers);
-    }
-    const float* const whole = has_scales ? numbers : prepared.numbers(column);
-    kernels.pack_panel(Operand<float>(whole, b.rows, panel_columns, panel_columns, 1), 0, panel_columns, packed);
-    return packed;
-  };
-
   const Index block_rows = rows_per_block(a.rows, tile_rows);
   const Index strips = (b.columns + panel_columns - 1) / panel_columns, blocks = (a.rows + block_rows - 1) / block_rows;
   parallel_for(threads, strips * blocks, [&](Index task, Index worker) {
@@ -64,9 +76,9 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
     if (is_unwanted(wanted, column, last - 1)) {
       return;
     }
-    const float* const panel = pack(column, columns, packed, tile + tile_size);
+    const float* const panel = panels.panel(column, packed, tile + tile_size);
     for (Index row = first; row < last;) {
-      const auto kernel = std::find_if(kernels.tiles.begin(), kernels.tiles.end(),
+      const auto kernel = std::find_if(table.tiles.begin(), table.tiles.end(),
                                        [&](const Bf16Kernels::Tile& t) { return t.rows <= last - row; });
       if (!is_unwanted(wanted, column, row + kernel->rows - 1)) {
         kernel->multiply(pairs, factors.row(row).data(), factors.outerStride(), panel, tile);

@@ -100,11 +100,11 @@ struct ChunkInputs {
   Index heads = 1;
   typename Run::Scalar* relative_gradient = nullptr;
 
-  /// Those of sequence b and one head, `matrix` giving the rows of each.
+  /// Those of one head, `matrix` giving the rows of each.
   template <class Matrix>
-  auto parts(const Sequences& sequences, Index b, Index head, const Matrix& matrix) const {
+  auto parts(const Sequences& sequences, const detail::SequenceHead& at, const Matrix& matrix) const {
     const auto part = [&](const typename Run::Rows& x) {
-      return View<typename Run::Scalar>(detail::head_of<typename Run::Scalar>(matrix(x), sequences, b, head, heads));
+      return View<typename Run::Scalar>(at.of(Rows<typename Run::Scalar>(matrix(x)), sequences));
     };
     return ChunkParts<typename Run::Scalar>{part(local_q), part(local_k), part(global_q), part(global_k), part(values)};
   }
@@ -131,7 +131,7 @@ void hide_rows(Run& run, const typename Run::Rows& x, const T* visible) {
 /// thread.
 template <class T>
 Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) {
-  return attend_scratch<T>(chunk, threads) + (s + product_kernels<T>().tile_rows) * chunk + 2 * row_stride<T>(e) +
+  return attend_scratch<T>(chunk, threads) + (s + kernels<ProductKernels<T>>().tile_rows) * chunk + 2 * row_stride<T>(e) +
          gemm::thread_scratch<T>(s) * threads.count();
 }
 
@@ -159,17 +159,12 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
       return x.block(first, head * (x.columns / heads), count, x.columns / heads);
     };
     for (Index head = 0; head < heads; ++head) {
-      WeightsWatcher<T> watch;
-      if (run.observed()) {
-        watch = [&](Index, const ConstView<T>& weights) {
-          run.show(input_rows<T>(weights), "weights", 0, heads > 1 ? head : finished, heads > 1 ? finished : -1);
-        };
-      }
+      const WeightsWatcher<T> watch = watcher(run, SequenceHead{0, head, heads}, true);
       const Rows<T> own_memory = Rows<T>(memory).middle(head * (s / heads), s / heads), out = head_of(y, head, done, rows);
       mix_chunk<T>(head_of(in.local_q, head, done, rows), head_of(in.global_q, head, done, rows),
                    head_of(local_keys, head, 0, seen), head_of(values, head, 0, seen), filled, mixing.local, own_memory,
                    memory_scale<T>(mixing.reduction, finished), out, workspace,
-                   epilogue.block(done, head * out.columns, rows, out.columns), watch);
+                   epilogue.block(done, head * out.columns, rows, out.columns), of_part(watch, finished));
       if (seen == c) {
         remember<T>(head_of(global_keys, head, 0, c), head_of(values, head, 0, c), T{1} / static_cast<T>(c),
                     finished == 0 ? Rows<const T>() : Rows<const T>(own_memory), own_memory, workspace);
@@ -178,6 +173,26 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
     position += rows;
     done += rows;
   }
+}
+
+/// How the chunks of sequence b mix: with its part of the mask, if there is one, and of the dropout.
+template <class T>
+ChunkMixing<T> of_sequence(ChunkMixing<T> mixing, const T* visible, Index offset, const DropoutMask<T>& dropout) {
+  mixing.local.visible_keys = visible == nullptr ? nullptr : visible + offset;
+  mixing.local.dropout = dropout;
+  return mixing;
+}
+
+/// The backward pass through all sequences and heads.
+template <class Back, class Run, class T = typename Back::Scalar>
+void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixing<T>& mixing, const T* visible,
+                         const DropoutMask<T>& dropout, const Sequences& sequences, Rows<T> dy) {
+  for_each_head(sequences, in.heads, [&](const SequenceHead& at) {
+    mix_sequence_backward<T>(in.parts(sequences, at, [&](auto x) { return back[x]; }),
+                             of_sequence(mixing, visible, sequences.offset(at.b), dropout.at(at.index())), at.of(dy, sequences),
+                             in.parts(sequences, at, [&](auto x) { return accumulator(back, x); }), in.relative_gradient,
+                             back.workspace());
+  });
 }
 
 }  // namespace detail
@@ -205,50 +220,25 @@ typename Run::Rows mix_chunks(Run& run, const ChunkInputs<Run>& in, const ChunkM
     detail::mix_stream<T>(run, in, mixing, epilogue, y);
     return y;
   }
-  const auto mixing_of = [mixing, visible](const Sequences& sequences, Index b, const DropoutMask<T>& dropped) {
-    ChunkMixing<T> own = mixing;
-    own.local.visible_keys = visible == nullptr ? nullptr : visible + sequences.offset(b);
-    own.local.dropout = dropped;
-    return own;
-  };
   if constexpr (Run::records) {
     dropout = run.attention_dropout();
     const auto kept = fused.keeps() ? run.make(run.count(in.values), run.width(in.values)) : y;
     if (fused.keeps()) {
       epilogue.kept = run[kept];
     }
-    run.push([in, y, kept, fused, mixing_of, dropout, sequences = run.kept_sequences()](auto& back) {
+    run.push([in, y, kept, fused, mixing, visible, dropout, sequences = run.kept_sequences()](auto& back) {
       const Rows<T> dz = backward_through(back, fused, y, kept);
-      const Sequences split = back.sequences(sequences);
-      for (Index b = 0; b < split.count(); ++b) {
-        for (Index head = 0; head < in.heads; ++head) {
-          mix_sequence_backward<T>(in.parts(split, b, head, [&](auto x) { return Rows<T>(back[x]); }),
-                                   mixing_of(split, b, dropout.at(b * in.heads + head)),
-                                   detail::head_of(dz, split, b, head, in.heads),
-                                   in.parts(split, b, head, [&](auto x) { return Rows<T>(accumulator(back, x)); }),
-                                   in.relative_gradient, back.workspace());
-        }
-      }
+      detail::mix_chunks_backward(back, in, mixing, visible, dropout, back.sequences(sequences), dz);
     });
   }
   const Sequences& sequences = run.sequences();
   const Rows<T> place = run[y];
-  for (Index b = 0; b < sequences.count() && place.count > 0; ++b) {
-    for (Index head = 0; head < in.heads; ++head) {
-      const Rows<T> out = detail::head_of(place, sequences, b, head, in.heads);
-      WeightsWatcher<T> watch;
-      if constexpr (!Run::records) {
-        if (run.observed()) {
-          watch = [&run, b, head, heads = in.heads](Index chunk, const ConstView<T>& weights) {
-            run.show(input_rows<T>(weights), "weights", b, heads > 1 ? head : chunk, heads > 1 ? chunk : -1);
-          };
-        }
-      }
-      mix_sequence<T>(in.parts(sequences, b, head, [&](auto x) { return Rows<T>(run[x]); }),
-                      mixing_of(sequences, b, dropout.at(b * in.heads + head)), out, run.workspace(),
-                      epilogue.block(sequences.offset(b), head * out.columns, out.count, out.columns), watch);
-    }
-  }
+  detail::for_each_head(sequences, place.count > 0 ? in.heads : 0, [&](const detail::SequenceHead& at) {
+    mix_sequence<T>(in.parts(sequences, at, [&](auto x) { return run[x]; }),
+                    detail::of_sequence(mixing, visible, sequences.offset(at.b), dropout.at(at.index())),
+                    at.of(place, sequences), run.workspace(), at.of(epilogue, sequences, place.columns),
+                    detail::watcher(run, at, true));
+  });
   return y;
 }
 

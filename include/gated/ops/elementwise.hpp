@@ -34,8 +34,8 @@ typename Run::Rows activate(Run& run, const typename Run::Rows& x, Activation ac
   const Rows<const T> from = run[x];
   const Rows<T> result = run[y];
   for_each_block_of_rows(result.count, run.workspace(), [&](Index first, Index rows) {
-    GATED_KERNEL(activate_rows<T>(activation, rows, result.columns, from.data + first * from.stride, from.stride,
-                                  result.data + first * result.stride, result.stride));
+    kernels<RowKernels<T>>().activate_rows(activation, rows, result.columns, from.data + first * from.stride, from.stride,
+                                           result.data + first * result.stride, result.stride);
   });
   if constexpr (Run::records) {
     run.push([activation, x, y](auto& back) {

@@ -22,7 +22,8 @@ class Table {
  public:
   Table(const Matrix<T>& weight, const Workspace<T>& workspace) : weight_(weight) {
     if (workspace.prepared() != nullptr && workspace.prepared()->holds(weight.data())) {
-      packed_ = workspace.prepared()->find(weight.data(), weight.rows(), weight.cols(), product_kernels<T>().panel_columns);
+      packed_ =
+          workspace.prepared()->find(weight.data(), weight.rows(), weight.cols(), kernels<ProductKernels<T>>().panel_columns);
     }
   }
 

@@ -98,7 +98,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const Rows<con
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows attend_to_memory(Run& run, const ExternalMemory<T>& memory, const typename Run::Rows& u, const T* visible) {
   expect_all_tokens(run, "a softmax over the tokens");
-  using detail::head_of;
+  using detail::SequenceHead;
   const auto y = run.make(run.count(u), run.width(u));
   const auto visible_in = [visible](const Sequences& sequences, Index b) {
     return visible == nullptr ? nullptr : visible + sequences.offset(b);
@@ -106,32 +106,19 @@ typename Run::Rows attend_to_memory(Run& run, const ExternalMemory<T>& memory, c
   const Sequences& sequences = run.sequences();
   const Rows<const T> from = run[u];
   const Rows<T> place = run[y];
-  for (Index b = 0; b < sequences.count() && place.count > 0; ++b) {
-    for (Index head = 0; head < memory.heads; ++head) {
-      WeightsWatcher<T> watch;
-      if constexpr (!Run::records) {
-        if (run.observed()) {
-          watch = [&run, b, head, heads = memory.heads](Index, const ConstView<T>& weights) {
-            run.show(input_rows<T>(weights), "weights", b, heads > 1 ? head : -1);
-          };
-        }
-      }
-      detail::external_memory::attend<T>(memory, head_of(from, sequences, b, head, memory.heads), visible_in(sequences, b),
-                                         head_of(place, sequences, b, head, memory.heads), run.workspace(), watch);
-    }
-  }
+  detail::for_each_head(sequences, place.count > 0 ? memory.heads : 0, [&](const SequenceHead& at) {
+    detail::external_memory::attend<T>(memory, at.of(from, sequences), visible_in(sequences, at.b), at.of(place, sequences),
+                                       run.workspace(), detail::watcher(run, at));
+  });
   if constexpr (Run::records) {
     run.push([memory, u, y, visible_in, kept = run.kept_sequences()](auto& back) {
       const Sequences split = back.sequences(kept);
       const Rows<const T> dy = back.gradient(y), values = back[u];
       const Rows<T> du = back.wants_gradient(u) ? Rows<T>(accumulator(back, u)) : Rows<T>();
-      for (Index b = 0; b < split.count(); ++b) {
-        for (Index head = 0; head < memory.heads; ++head) {
-          const auto part = [&](const auto& x) { return head_of(x, split, b, head, memory.heads); };
-          detail::external_memory::attend_backward<decltype(back), T>(back, memory, part(values), visible_in(split, b),
-                                                                      part(dy), part(du));
-        }
-      }
+      detail::for_each_head(split, memory.heads, [&](const SequenceHead& at) {
+        detail::external_memory::attend_backward<decltype(back), T>(back, memory, at.of(values, split), visible_in(split, at.b),
+                                                                    at.of(dy, split), at.of(du, split));
+      });
     });
   }
   return y;

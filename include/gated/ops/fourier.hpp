@@ -4,16 +4,12 @@
 #include <vector>
 
 #include "gated/core/sequences.hpp"
-#include "gated/core/stream.hpp"
-#include "gated/ops/gradients.hpp"
 #include "gated/ops/toeplitz.hpp"
 
 /// @file
-/// The discrete Fourier transform over the tokens of a sequence, of any length.
+/// The discrete Fourier transform of columns of any length: what FNet mixes by (ops/fourier_mixing.hpp).
 
-namespace gated {
-
-namespace detail::fourier {
+namespace gated::detail::fourier {
 
 /// A transform of any length: by passes, or, where a prime above 7 divides the length, by Bluestein's chirps, which make it a
 /// product with a Toeplitz matrix: e^(-2πijk/n) = a_j · a_k · ā_{k-j} with a_t = e^(-πit²/n).
@@ -93,83 +89,4 @@ void for_each_transform(const Sequences& sequences, Index columns, Index step, W
   });
 }
 
-}  // namespace detail::fourier
-
-/// A complex matrix in a run, or one without an imaginary part, which is then absent.
-template <class Run>
-struct ComplexRows {
-  typename Run::Rows real, imaginary = {};
-};
-
-/// Which way a Fourier transform goes. Neither is scaled: both, one after the other, give n times what was there.
-enum class FourierDirection {
-  forward,  ///< X_k = Σ_t x_t e^(-2πikt/n)
-  backward  ///< x_t = Σ_k X_k e^(2πikt/n)
-};
-
-namespace detail::fourier {
-
-/// y = the transform of x, sequence by sequence; imaginary parts of x may be absent. y may be x.
-template <class T>
-void transform_tokens(const Sequences& sequences, const Rows<const T>& real, const Rows<const T>& imaginary,
-                      FourierDirection direction, const Rows<T>& y_real, const Rows<T>& y_imaginary, Workspace<T>& workspace) {
-  const Index width = vector_width<T>();
-  for_each_transform<T>(sequences, real.columns, width, workspace,
-                        [&](const Transform<T>& transform, Index offset, Index column, T* x) {
-                          // Real and imaginary parts that change places, before and after, make the one direction the other.
-                          const auto part = [&](bool first, const auto& re, const auto& im) {
-                            return (first == (direction == FourierDirection::forward) ? re : im)
-                                .block(offset, column, transform.length(), std::min(width, real.columns - column));
-                          };
-                          GATED_KERNEL(fourier_load<T>(part(true, real, imaginary), part(false, real, imaginary), nullptr, x));
-                          transform(x);
-                          GATED_KERNEL(fourier_store<T>(x, transform.order(), nullptr, false, part(true, y_real, y_imaginary),
-                                                        part(false, y_real, y_imaginary)));
-                        });
-}
-
-}  // namespace detail::fourier
-
-/// The discrete Fourier transform of every column over the tokens of each sequence.
-///
-/// Any length: by radices 2, 3, 4, 5 and 7, and by Bluestein's chirps where another prime divides it. Backward: the transform
-/// of the other direction, which is the adjoint.
-/// Shapes: real and imaginary parts are N × C.
-/// Errors: ShapeError for parts of different shapes, ArgumentError in a stream.
-/// Cost: about 5·n·log₂ n flops per sequence and column, four to six times that with chirps; scratch of 2·n vectors per thread,
-/// or 8·n to 10·n. Tables of a length are made once in a program.
-template <class Run, class T = typename Run::Scalar>
-ComplexRows<Run> fourier_transform(Run& run, const ComplexRows<Run>& x,
-                                   FourierDirection direction = FourierDirection::forward) {
-  expect_all_tokens(run, "a Fourier transform over the tokens");
-  const bool is_complex = static_cast<bool>(x.imaginary);
-  if (is_complex) {
-    require<ShapeError>(run.count(x.real) == run.count(x.imaginary) && run.width(x.real) == run.width(x.imaginary),
-                        "fourier_transform: the real part is ", run.count(x.real), " × ", run.width(x.real),
-                        " and the imaginary part ", run.count(x.imaginary), " × ", run.width(x.imaginary),
-                        ", expected equal shapes.");
-  }
-  run.sequences().expect_total("fourier_transform", run.count(x.real));
-  const ComplexRows<Run> y = {run.make(run.count(x.real), run.width(x.real)), run.make(run.count(x.real), run.width(x.real))};
-  const Rows<const T> imaginary = is_complex ? Rows<const T>(run[x.imaginary]) : Rows<const T>();
-  detail::fourier::transform_tokens<T>(run.sequences(), run[x.real], imaginary, direction, run[y.real], run[y.imaginary],
-                                       run.workspace());
-  if constexpr (Run::records) {
-    const auto adjoint = direction == FourierDirection::forward ? FourierDirection::backward : FourierDirection::forward;
-    run.push([x, y, is_complex, adjoint, kept = run.kept_sequences()](auto& back) {
-      const ConstView<T> dy_real = back.gradient(y.real), dy_imaginary = back.gradient(y.imaginary);
-      const auto frame = back.workspace().frame();
-      MatrixMap<T> dx_real = back.workspace().matrix(dy_real.rows(), dy_real.cols());
-      MatrixMap<T> dx_imaginary = back.workspace().matrix(dy_real.rows(), dy_real.cols());
-      detail::fourier::transform_tokens<T>(back.sequences(kept), Rows<const T>(dy_real), Rows<const T>(dy_imaginary), adjoint,
-                                           Rows<T>(dx_real), Rows<T>(dx_imaginary), back.workspace());
-      add_gradient(back, x.real, ConstView<T>(dx_real));
-      if (is_complex) {
-        add_gradient(back, x.imaginary, ConstView<T>(dx_imaginary));
-      }
-    });
-  }
-  return y;
-}
-
-}  // namespace gated
+}  // namespace gated::detail::fourier

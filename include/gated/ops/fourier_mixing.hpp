@@ -31,7 +31,8 @@ void mix_group(const Sequences& sequences, const Rows<const T>& x, const Rows<T>
         load_pair<T>(x.block(offset, column, n, columns), nullptr, z);
         over_tokens(z);
         const Rows<T> re = real.block(offset, column, n, columns), im = imaginary.block(offset, column, n, columns);
-        GATED_KERNEL(fourier_split<T>(z, over_tokens.order(), n, re.data, re.stride, im.data, im.stride, columns));
+        kernels<FourierMixingKernels<T>>().fourier_split(z, over_tokens.order(), n, re.data, re.stride, im.data, im.stride,
+                                                         columns);
       });
 
   const Transform<T>& over_channels = Transform<T>::of(d);
@@ -45,13 +46,14 @@ void mix_group(const Sequences& sequences, const Rows<const T>& x, const Rows<T>
       return;
     }
     T* const z = scratch + thread * over_channels.scratch_size();
-    GATED_KERNEL(fourier_load_transposed<T>(real.middle(offset + first, rows), imaginary.middle(offset + first, rows), z));
+    kernels<FourierMixingKernels<T>>().fourier_load_transposed(real.middle(offset + first, rows),
+                                                               imaginary.middle(offset + first, rows), z);
     over_channels(z);
     // The tokens first + i, and of those whose mirror image is another one, n - first - i.
     const Index low = std::max<Index>(1 - first, 0), high = std::min(rows, (n + 1) / 2 - first);
     const Index* const order = over_channels.order();
-    GATED_KERNEL(fourier_finish<T>(z, order, false, offset + first, 0, rows, epilogue, y));
-    GATED_KERNEL(fourier_finish<T>(z, order, true, offset + n - first, low, high, epilogue, y));
+    kernels<FourierMixingKernels<T>>().fourier_finish(z, order, false, offset + first, 0, rows, epilogue, y);
+    kernels<FourierMixingKernels<T>>().fourier_finish(z, order, true, offset + n - first, low, high, epilogue, y);
   });
 }
 

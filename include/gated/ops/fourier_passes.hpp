@@ -149,7 +149,8 @@ class Passes {
   }
 
   void run(bool inverse, const Pass& p, T* x, Index groups) const {
-    GATED_KERNEL(fourier_pass<T>(p.radix, x, groups, p.m, inverse, factors_.data() + p.roots, factors_.data() + p.turns));
+    kernels<FourierKernels<T>>().fourier_pass(p.radix, x, groups, p.m, inverse, factors_.data() + p.roots,
+                                              factors_.data() + p.turns);
   }
 
   Index length_;
@@ -174,7 +175,7 @@ Pair<T> pair(const Rows<T>& rows) {
 template <class T>
 void load_pair(const Rows<const T>& rows, const T* scales, T* x) {
   const auto [left, right] = pair(rows);
-  GATED_KERNEL(fourier_load<T>(left, right, scales, x));
+  kernels<FourierKernels<T>>().fourier_load(left, right, scales, x);
 }
 
 }  // namespace gated::detail::fourier

@@ -60,7 +60,7 @@ Epilogue<T> epilogue_of(Run& run, const Fused<Run>& fused, const typename Run::R
   own.activation = fused.activation;
   if constexpr (Run::records) {
     if (fused.keeps_slope()) {
-      own.slope_kernel = GATED_KERNEL(activate_and_keep_slope<T>);
+      own.slope_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_slope;
     }
   }
   own.gate = rows("gate", fused.gate);

@@ -53,6 +53,52 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threa
   return result;
 }
 
+/// Computes `product` panel by panel, for a single row several at a time, and hands each tile to `finish`.
+template <class T>
+void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
+                     const Threads& threads) {
+  const Operand<T>&a = product.a, &b = product.b;
+  const ProductKernels<T>& table = product.kernels;
+  const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
+  const bool in_place =
+      b.column_stride == 1 && a.rows <= tile_height && !product.prepared && !b.map;  // each panel is used once
+  const bool single = in_place && a.rows == 1;
+  const bool by_codes = product.prepared.is_small() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
+  const Index task_columns = (single ? table.row_panels : 1) * panel_columns;
+  const Index packed_size = panel_columns * std::max<Index>(b.rows, 1), scratch_size = thread_scratch<T>(b.rows);
+  T* const scratch = workspace.take(scratch_size * threads.count());
+  parallel_for(threads, (b.columns + task_columns - 1) / task_columns, [&](Index task, Index worker) {
+    T* const packed = scratch + worker * scratch_size;
+    T* const tile = packed + packed_size;
+    const Index begin = task * task_columns, end = std::min(begin + task_columns, b.columns);
+    const bool whole = single && end - begin == task_columns;
+    if (whole) {
+      table.row(a.depth(0), a.data, 0, a.column_stride, b.at(0, begin), b.row_stride, tile);
+    }
+    for (Index column = begin; column < end; column += panel_columns) {
+      const Index columns = product.columns(column);
+      if (whole) {
+        finish(0, column, 1, columns, tile + (column - begin));
+        continue;
+      }
+      if (by_codes) {
+        table.row_by_codes(b.rows, a.data, a.column_stride, product.prepared.codes(column), tile);
+        finish(0, column, 1, columns, tile);
+        continue;
+      }
+      const Panel<T> panel =
+          in_place && columns == panel_columns ? Panel<T>{b.at(0, column), b.row_stride} : product.panel(column, packed);
+      for (Index row = 0, rows = 0; row < a.rows; row += rows) {
+        rows = product.tiles != nullptr ? std::min(tile_height, a.rows - row) : next_tile_rows(a.rows - row, tile_height);
+        if (product.wants(row, rows, column)) {
+          product.multiply(row, rows, panel, tile);
+          finish(row, column, rows, columns, tile);
+        }
+      }
+    }
+  });
+}
+
 /// Computes a · b and hands each tile to `finish`. With `wanted` ≥ 0 only the columns up to `wanted` + i of row i are asked
 /// for: tiles that lie beyond are neither computed nor handed on.
 template <class T>
@@ -62,20 +108,20 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
       engine != nullptr && engine->multiply(given, second, finish, workspace, wanted)) {
     return;
   }
-  const ProductKernels<T>& kernels = product_kernels<T>();
-  const Index tile_height = kernels.tile_rows, panel_columns = kernels.panel_columns;
+  const ProductKernels<T>& table = kernels<ProductKernels<T>>();
+  const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(given, second, workspace.threads());
   Operand<T> b = second;  // or, of a weight that lies in a file, where it lies
   const PackedWeight<T> prepared = prepared_form(b, workspace);
-  TileProduct<T> product{kernels, given, b, nullptr, prepared, wanted};
+  TileProduct<T> product{table, given, b, nullptr, prepared, wanted};
   Operand<T>& a = product.a;
 
   // The rows of a Toeplitz matrix overlap (its columns are one element apart, backwards): it is read where it lies.
   const bool pack_a = a.row_stride == 1 && a.column_stride > 1 && a.rows >= tile_height && b.columns > panel_columns;
   if (pack_a) {
     T* const tiles = workspace.take((a.rows + tile_height - 1) / tile_height * tile_height * a.columns);
-    pack_tiles(a, tiles, kernels, threads);
+    pack_tiles(a, tiles, table, threads);
     product.tiles = tiles;
   } else if (a.column_stride == 1 && crowds<T>(a.row_stride) && a.rows >= tile_height && b.columns > 3 * panel_columns) {
     a = spread_rows(a, workspace, threads);
@@ -83,42 +129,7 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   if (a.rows >= slab_rows(threads)) {
     return multiply_slabs(product, finish, workspace, threads);
   }
-  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !prepared && !b.map;  // each panel is used once
-  const bool single = in_place && a.rows == 1;
-  const bool by_codes = prepared.is_small() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
-  const Index task_columns = (single ? kernels.row_panels : 1) * panel_columns;
-  const Index packed_size = panel_columns * std::max<Index>(b.rows, 1), scratch_size = thread_scratch<T>(b.rows);
-  T* const scratch = workspace.take(scratch_size * threads.count());
-  parallel_for(threads, (b.columns + task_columns - 1) / task_columns, [&](Index task, Index worker) {
-    T* const packed = scratch + worker * scratch_size;
-    T* const tile = packed + packed_size;
-    const Index begin = task * task_columns, end = std::min(begin + task_columns, b.columns);
-    const bool whole = single && end - begin == task_columns;
-    if (whole) {
-      kernels.row(a.depth(0), a.data, 0, a.column_stride, b.at(0, begin), b.row_stride, tile);
-    }
-    for (Index column = begin; column < end; column += panel_columns) {
-      const Index columns = product.columns(column);
-      if (whole) {
-        finish(0, column, 1, columns, tile + (column - begin));
-        continue;
-      }
-      if (by_codes) {
-        kernels.row_by_codes(b.rows, a.data, a.column_stride, prepared.codes(column), tile);
-        finish(0, column, 1, columns, tile);
-        continue;
-      }
-      const Panel<T> panel =
-          in_place && columns == panel_columns ? Panel<T>{b.at(0, column), b.row_stride} : product.panel(column, packed);
-      for (Index row = 0, rows = 0; row < a.rows; row += rows) {
-        rows = pack_a ? std::min(tile_height, a.rows - row) : next_tile_rows(a.rows - row, tile_height);
-        if (product.wants(row, rows, column)) {
-          product.multiply(row, rows, panel, tile);
-          finish(row, column, rows, columns, tile);
-        }
-      }
-    }
-  });
+  multiply_strips(product, finish, workspace, threads);
 }
 
 }  // namespace detail::gemm

@@ -41,8 +41,8 @@ Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& ava
 /// Scratch of a thread in a product of `depth` multiply-adds: a panel and a tile.
 template <class T>
 Index thread_scratch(Index depth) {
-  const ProductKernels<T>& kernels = product_kernels<T>();
-  return kernels.panel_columns * (std::max<Index>(depth, 1) + std::max(kernels.tile_rows, kernels.row_panels));
+  const ProductKernels<T>& table = kernels<ProductKernels<T>>();
+  return table.panel_columns * (std::max<Index>(depth, 1) + std::max(table.tile_rows, table.row_panels));
 }
 
 /// With `wanted` ≥ 0 only the columns up to `wanted` + i of row i are asked for. True for a panel that begins beyond those of
@@ -55,7 +55,8 @@ PackedWeight<T> prepared_form(Operand<T>& b, const Workspace<T>& workspace) {
   if (workspace.prepared() == nullptr || b.row_stride != 1 || b.column_stride != b.rows) {
     return {};
   }
-  const PackedWeight<T> found = workspace.prepared()->find(b.data, b.columns, b.rows, product_kernels<T>().panel_columns);
+  const PackedWeight<T> found =
+      workspace.prepared()->find(b.data, b.columns, b.rows, kernels<ProductKernels<T>>().panel_columns);
   if (found && found.is_by_rows()) {
     b.data = found.numbers();
     return {};

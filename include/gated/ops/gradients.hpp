@@ -6,6 +6,7 @@
 #include "gated/ops/kernel_calls.hpp"
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/row_loops.hpp"
+#include "gated/ops/terms.hpp"
 
 /// @file
 /// How gradients receive their parts, for the backward pass that stands beside each op.
@@ -19,7 +20,8 @@ namespace gated {
 template <class T, Term A>
 void assign(View<T> y, const Workspace<T>& workspace, const A& term, bool adds = false) {
   for_each_block_of_rows(y.rows(), workspace, [&](Index first, Index rows) {
-    GATED_KERNEL(assign_rows<T>(term, first, rows, y.cols(), y.data() + first * y.outerStride(), y.outerStride(), adds));
+    kernels<AssignKernels<T, A>>().assign_rows(term, first, rows, y.cols(), y.data() + first * y.outerStride(), y.outerStride(),
+                                               adds);
   });
 }
 
@@ -62,8 +64,9 @@ Rows<const T> kept(const Run& run, const Rows<const T>& x) {
 /// Cost: one pass over ∂y, z and what is written; act(z) and act'(z) of each number.
 template <class T>
 void activation_backward(const ActivationBackward<T>& b, const Workspace<T>& workspace) {
-  for_each_block_of_rows(b.dy.count, workspace,
-                         [&](Index first, Index rows) { GATED_KERNEL(activation_backward_rows<T>(b, first, rows)); });
+  for_each_block_of_rows(b.dy.count, workspace, [&](Index first, Index rows) {
+    kernels<DerivativeKernels<T>>().activation_backward_rows(b, first, rows);
+  });
 }
 
 /// The gradient of x, zero where nothing reached it: for what adds to it piece by piece.
@@ -104,7 +107,7 @@ void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& works
   const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (columns + step - 1) / step;
   parallel_for(rows * columns < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
     const Index first = task * step;
-    GATED_KERNEL(sum_columns<T>(term, rows, first, std::min(columns - first, step), to));
+    kernels<SumKernels<T, A>>().sum_columns(term, rows, first, std::min(columns - first, step), to);
   });
 }
 
@@ -120,8 +123,8 @@ void assign_and_add_column_sums(View<T> y, const Workspace<T>& workspace, const 
   const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (y.cols() + step - 1) / step;
   parallel_for(y.size() < 1 << 14 ? Threads{1} : workspace.threads(), tasks, [&](Index task, Index) {
     const Index first = task * step;
-    GATED_KERNEL(
-        assign_and_sum_columns<T>(term, y.rows(), first, std::min(y.cols() - first, step), y.data(), y.outerStride(), to));
+    kernels<AssignAndSumKernels<T, A>>().assign_and_sum_columns(term, y.rows(), first, std::min(y.cols() - first, step),
+                                                                y.data(), y.outerStride(), to);
   });
 }
 

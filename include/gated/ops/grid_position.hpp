@@ -37,6 +37,29 @@ struct GridPositions {
   }
 };
 
+namespace detail {
+
+/// The backward pass through add_grid_positions(), other than to x.
+template <class Back, class T>
+void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Rows<const T>& dy, const Sequences& sequences) {
+  const Index tokens = positions.tokens(), channels = dy.columns;
+  const auto frame = back.workspace().frame();
+  MatrixMap<T> sum = back.workspace().matrix(tokens, channels);
+  sum.setZero();
+  for (Index b = 0; b < sequences.count(); ++b) {
+    assign<T>(sum, back.workspace(), reader<T>(dy.middle(sequences.offset(b), tokens)), true);
+  }
+  if (T* const to_class = back.gradient_of(positions.class_token->data()); to_class != nullptr && positions.others() > 0) {
+    Eigen::Map<Vector<T>>(to_class, channels) += sum.row(0).transpose();
+  }
+  if (T* const to_table = back.gradient_of(positions.table->data())) {
+    Eigen::Map<Matrix<T>> table(to_table, channels, positions.table->cols());
+    positions.for_each_share([&](Index token, Index cell, T share) { table.col(cell) += share * sum.row(token).transpose(); });
+  }
+}
+
+}  // namespace detail
+
 /// y_t = x_t + p_t in each sequence, with p_t the shares of the cells that the patch of t reads, patches row by row, and a
 /// vector of its own for a class token before them. ∂x = ∂y; each cell and the class token receive their shares of Σ ∂y over
 /// the sequences.
@@ -71,24 +94,10 @@ typename Run::Rows add_grid_positions(Run& run, const typename Run::Rows& x, con
     assign<T>(part(sums), workspace, reader<T>(part(from)) + reader<T>(added));
   }
   if constexpr (Run::records) {
-    run.push([x, y, positions, tokens, channels, kept = run.kept_sequences()](auto& back) {
+    run.push([x, y, positions, kept = run.kept_sequences()](auto& back) {
       const Rows<const T> dy = back.gradient(y);
       add_gradient(back, x, reader<T>(dy));
-      const auto scratch = back.workspace().frame();
-      MatrixMap<T> sum = back.workspace().matrix(tokens, channels);
-      sum.setZero();
-      const Sequences split = back.sequences(kept);
-      for (Index b = 0; b < split.count(); ++b) {
-        assign<T>(sum, back.workspace(), reader<T>(dy.middle(split.offset(b), tokens)), true);
-      }
-      if (T* const to_class = back.gradient_of(positions.class_token->data()); to_class != nullptr && positions.others() > 0) {
-        Eigen::Map<Vector<T>>(to_class, channels) += sum.row(0).transpose();
-      }
-      if (T* const to_table = back.gradient_of(positions.table->data())) {
-        Eigen::Map<Matrix<T>> table(to_table, channels, positions.table->cols());
-        positions.for_each_share(
-            [&](Index token, Index cell, T share) { table.col(cell) += share * sum.row(token).transpose(); });
-      }
+      detail::add_grid_gradients(back, positions, dy, back.sequences(kept));
     });
   }
   return y;

@@ -6,11 +6,9 @@
 /// @file
 /// The kernels, for those who call them.
 ///
-/// A program that links gated::compiled has only their declarations from here: where it has terms (ops/terms.hpp) or loops on
-/// vectors of its own, it includes ops/kernels.hpp, as training does.
+/// A program that links gated::compiled has only the types of their tables from here: where it has terms (ops/terms.hpp) or
+/// loops on vectors of its own, it includes ops/kernels.hpp, as training does.
 
-#if defined(GATED_COMPILED)
-#include "gated/compiled/kernels.inl"
-#else
+#if !defined(GATED_COMPILED) || !GATED_CHOOSES_FORM
 #include "gated/ops/kernels.hpp"
 #endif

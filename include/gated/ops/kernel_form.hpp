@@ -51,16 +51,6 @@
 #define GATED_HAS_BF16_KERNELS 0
 #endif
 
-#if GATED_CHOOSES_FORM
-/// Calls a kernel in the form that was chosen: GATED_KERNEL(f<T>(…)).
-#define GATED_KERNEL(...)                                                           \
-  (::gated::kernels() == ::gated::KernelForm::avx512 ? ::gated::avx512::__VA_ARGS__ \
-   : ::gated::kernels() == ::gated::KernelForm::avx2 ? ::gated::avx2::__VA_ARGS__   \
-                                                     : ::gated::sse2::__VA_ARGS__)
-#else
-#define GATED_KERNEL(...) (::gated::GATED_BASELINE::__VA_ARGS__)
-#endif
-
 namespace gated {
 
 /// The instruction sets that kernels are compiled for, from the least.

@@ -1,14 +1,20 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
-#include "gated/core/rows.hpp"
 #include "gated/core/weight_format.hpp"
-#include "gated/ops/activation.hpp"
+#include "gated/ops/epilogue.hpp"
+#include "gated/ops/fourier_factor.hpp"
+#include "gated/ops/norm_form.hpp"
 #include "gated/ops/operand.hpp"
+#include "gated/ops/scoring.hpp"
 
 /// @file
-/// What kernels take and are, whatever their form.
+/// The tables of kernels: `kernels<NormKernels<T>>().normalise_rows(…)` calls one in the chosen form.
+///
+/// Each form has such tables, filled beside the kernels in ops/kernels/. A program compiles the tables that it names, whole: so
+/// what only some programs need, derivatives above all, has a table of its own.
 
 namespace gated {
 
@@ -37,7 +43,11 @@ struct AdamWFactors {
   T kept, beta1, new1, beta2, new2, size, root, eps;
 };
 
-/// The kernels of a product in one form, and the shape of its tiles.
+/// The kernels of the chosen form, by the type of their table.
+template <class Table>
+const Table& kernels();
+
+/// The kernels of a product, and the shape of its tiles.
 template <class T>
 struct ProductKernels {
   using Tile = void (*)(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel, Index panel_stride,
@@ -53,6 +63,120 @@ struct ProductKernels {
   void (*pack_tile)(const Operand<T>& a, Index row, Index rows, Index first, Index last, T* to);
   void (*unpack_panel)(Index depth, const SmallPanel& codes, T* panel);
   void (*row_by_codes)(Index depth, const T* a, Index column_stride, const SmallPanel& codes, T* tile);
+  void (*finish_tile)(const Epilogue<T>& e, Index row, Index column, Index rows, Index columns, T* tile, T* to,
+                      Index to_stride);
+};
+
+/// The numbers of a vector in the chosen form: a panel is two vectors wide.
+template <class T>
+Index vector_width() {
+  return kernels<ProductKernels<T>>().panel_columns / 2;
+}
+
+/// Loops over rows that are quickly compiled.
+template <class T>
+struct RowKernels {
+  void (*activate_rows)(Activation activation, Index rows, Index columns, const T* x, Index x_stride, T* y, Index y_stride);
+  void (*mean_of_rows)(const T* x, Index stride, Index rows, Index columns, T* y);
+  void (*rotate_rows)(T* x, Index stride, Index rows, const T* table, Index table_stride, Index pairs, bool interleaved);
+};
+
+/// y = term, of each type of terms.
+template <class T, class A>
+struct AssignKernels {
+  void (*assign_rows)(const A& term, Index first, Index rows, Index columns, T* y, Index stride, bool adds);
+};
+
+/// Sums of the columns of a term.
+template <class T, class A>
+struct SumKernels {
+  void (*sum_columns)(const A& term, Index rows, Index first, Index columns, T* to);
+};
+
+/// Both at once.
+template <class T, class A>
+struct AssignAndSumKernels {
+  void (*assign_and_sum_columns)(const A& term, Index rows, Index first, Index columns, T* y, Index stride, T* to);
+};
+
+/// Normalisation.
+template <class T>
+struct NormKernels {
+  void (*normalise_rows)(const T* from, Index from_stride, Index rows, Index channels, const NormParameters<T>& norm, T* to,
+                         Index to_stride, RowMoments<T>* kept);
+};
+
+/// Attention weights.
+template <class T>
+struct AttentionKernels {
+  void (*score_tile)(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row, Index column,
+                     Index rows, Index columns, T* tile, T* to, Index to_stride);
+  void (*softmax_rows)(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys);
+};
+
+/// Gates by a softmax, and their derivatives.
+template <class T>
+struct SoftmaxGateKernels {
+  using Gate = void (*)(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride, const T* residual,
+                        Index residual_stride, T* to, Index to_stride);
+  Gate softmax_gate_rows, softmax_gate_columns;
+};
+template <class T>
+struct SoftmaxGateDerivatives {
+  void (*softmax_columns)(T* data, Index stride, Index rows, Index columns);
+  void (*softmax_columns_backward)(const T* weights, Index weights_stride, Index rows, Index columns, T* gradient,
+                                   Index gradient_stride);
+};
+
+/// Fourier transforms, what FNet does with them, and derivatives of convolutions by them.
+template <class T>
+struct FourierKernels {
+  void (*fourier_pass)(Index radix, T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,
+                       const FourierFactor<T>* turns);
+  void (*fourier_load)(const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x);
+  void (*fourier_store)(const T* x, const T* scales, bool adds, const Rows<T>& real, const Rows<T>& imaginary);
+  void (*fourier_multiply)(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds);
+  void (*fourier_add_product)(const FourierFactor<T>* factors, Index rows, const T* x, T* sum);
+};
+template <class T>
+struct FourierMixingKernels {
+  void (*fourier_split)(const T* x, const Index* order, Index n, T* real, Index real_stride, T* imaginary,
+                        Index imaginary_stride, Index columns);
+  void (*fourier_load_transposed)(const Rows<const T>& real, const Rows<const T>& imaginary, T* x);
+  void (*fourier_finish)(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,
+                         const Epilogue<T>& e, const Rows<T>& y);
+};
+template <class T>
+struct FourierDerivatives {
+  void (*fourier_add_correlation)(const T* a, const T* b, Index rows, T* sum);
+  void (*fourier_add_dots)(const Rows<const T>& real, const Rows<const T>& imaginary, const T* x, T* to);
+  void (*fourier_sum_lanes)(const T* x, Index rows, T* to);
+};
+
+/// The derivatives of activations, norms and attention weights.
+template <class T>
+struct DerivativeKernels {
+  SlopeKernel<T> activate_and_keep_slope;
+  void (*activation_backward_rows)(const ActivationBackward<T>& b, Index first, Index rows);
+  void (*normalise_backward_rows)(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows, Index channels,
+                                  const NormParameters<T>& norm, const RowMoments<T>* moments, T* dots, T* dx, Index dx_stride,
+                                  bool adds, T* sums);
+  void (*scores_backward_rows)(const Scoring<T>& scoring, const std::optional<Activation>& kernel, Index first, Index rows,
+                               Index columns, T* weights, Index weights_stride, T* gradient, Index gradient_stride);
+};
+
+/// Losses over classes.
+template <class T>
+struct LossKernels {
+  void (*log_sum_exp_of_row)(const T* row, Index count, T* largest, T* rest);
+  void (*softmax_difference)(const T* row, Index count, T largest, T rest, T everywhere, Index target, T more, T scale, T* to,
+                             bool adds);
+};
+
+/// Optimisers.
+template <class T>
+struct OptimizerKernels {
+  void (*adamw_step)(const AdamWFactors<T>& f, Index count, T* p, const T* g, T* m, T* v);
 };
 
 /// The kernels of a product of bf16 numbers, in pairs along K: see ops/kernels/bf16.inl.
@@ -67,18 +191,8 @@ struct Bf16Kernels {
   void (*pack_panel)(const Operand<float>& b, Index first, Index columns, float* panel);
 };
 
-/// The kernels of a product in the chosen form.
-template <class T>
-const ProductKernels<T>& product_kernels();
-
-/// Those of bf16 numbers, for float: beside AVX-512's, on a machine that multiplies bf16; elsewhere nullptr.
+/// The kernels of bf16 products, for float: beside AVX-512's, on a machine that multiplies bf16; elsewhere nullptr.
 template <class T>
 const Bf16Kernels* bf16_kernels();
-
-/// The numbers of a vector in the chosen form: a panel is two vectors wide.
-template <class T>
-Index vector_width() {
-  return product_kernels<T>().panel_columns / 2;
-}
 
 }  // namespace gated

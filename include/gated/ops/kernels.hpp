@@ -5,22 +5,12 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
-#include "gated/ops/epilogue.hpp"
-#include "gated/ops/fourier_factor.hpp"
 #include "gated/ops/kernel_form.hpp"
 #include "gated/ops/kernel_types.hpp"
-#include "gated/ops/norm_form.hpp"
-#include "gated/ops/operand.hpp"
-#include "gated/ops/scoring.hpp"
 #include "gated/ops/terms.hpp"
-
-#if defined(GATED_COMPILED)
-#include "gated/compiled/kernels.inl"
-#endif
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -52,10 +42,28 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
+// In a build without optimisation GCC optimises the kernels nevertheless, which would take a hundred times as long. Clang has
+// no such pragma.
+#if EIGEN_COMP_GNUC_STRICT
+#pragma GCC push_options
+#if !defined(__OPTIMIZE__)
+#pragma GCC optimize("O2")
+#endif
+#endif
+
+// Functions between these have more instructions; with GCC, up to the end of this file's kernels.
+#define GATED_PRAGMA(...) _Pragma(#__VA_ARGS__)
+#if EIGEN_COMP_CLANG
+#define GATED_BEGIN_FORM(instructions) \
+  GATED_PRAGMA(clang attribute push(__attribute__((target(instructions))), apply_to = function))
+#define GATED_END_FORM GATED_PRAGMA(clang attribute pop)
+#else
+#define GATED_BEGIN_FORM(instructions) GATED_PRAGMA(GCC target(instructions))
+#define GATED_END_FORM
+#endif
+
 // Registers come first.
 // clang-format off
-#include "gated/ops/kernels/begin.inl"
-
 #if GATED_CHOOSES_FORM
 
 namespace gated::sse2 {
@@ -63,32 +71,25 @@ namespace gated::sse2 {
 #include "gated/ops/kernels/every.inl"
 }  // namespace gated::sse2
 
-#include "gated/ops/kernels/begin_avx2.inl"
+GATED_BEGIN_FORM("avx2,fma")
 namespace gated::avx2 {
 #include "gated/ops/kernels/registers_avx2.inl"
 #include "gated/ops/kernels/every.inl"
 }  // namespace gated::avx2
-#include "gated/ops/kernels/end_form.inl"
+GATED_END_FORM
 
-#include "gated/ops/kernels/begin_avx512.inl"
+GATED_BEGIN_FORM("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
 namespace gated::avx512 {
 #include "gated/ops/kernels/registers_avx512.inl"
 #include "gated/ops/kernels/every.inl"
 }  // namespace gated::avx512
-#include "gated/ops/kernels/end_form.inl"
+GATED_END_FORM
 
-#if EIGEN_COMP_CLANG
-#pragma clang attribute push(__attribute__((target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"))), \
-                             apply_to = function)
-#else
-#pragma GCC target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
-#endif
+GATED_BEGIN_FORM("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
 namespace gated::avx512_bf16 {
 #include "gated/ops/kernels/bf16.inl"
 }  // namespace gated::avx512_bf16
-#if EIGEN_COMP_CLANG
-#pragma clang attribute pop
-#endif
+GATED_END_FORM
 
 #else
 
@@ -118,14 +119,21 @@ namespace gated::avx512_bf16 {
 
 #endif
 
-#include "gated/ops/kernels/end.inl"
 // clang-format on
+#if EIGEN_COMP_GNUC_STRICT
+#pragma GCC pop_options
+#endif
 
 namespace gated {
 
-template <class T>
-const ProductKernels<T>& product_kernels() {
-  return GATED_KERNEL(product_kernels<T>);
+template <class Table>
+const Table& kernels() {
+#if GATED_CHOOSES_FORM
+  const KernelForm form = kernels();
+  return form == KernelForm::avx512 ? avx512::table<Table> : form == KernelForm::avx2 ? avx2::table<Table> : sse2::table<Table>;
+#else
+  return GATED_BASELINE::table<Table>;
+#endif
 }
 
 template <class T>
@@ -165,4 +173,8 @@ decltype(auto) with_activation(Activation activation, F&& f) {
 
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC diagnostic pop
+#endif
+
+#if defined(GATED_COMPILED)
+#include "gated/compiled/kernels.inl"
 #endif

@@ -34,7 +34,8 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("residual", epilogue.residual);
   expect_joined("kept matrix", epilogue.kept);
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
-    GATED_KERNEL(finish_tile<T>(epilogue, row, column, rows, columns, tile, &y.coeffRef(row, column), y.outerStride()));
+    kernels<ProductKernels<T>>().finish_tile(epilogue, row, column, rows, columns, tile, &y.coeffRef(row, column),
+                                             y.outerStride());
   };
   detail::gemm::multiply<T>(a, b, finish, workspace, epilogue.wanted);
 }

@@ -129,20 +129,15 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
     if (own_chunk) {
       remember<T>(chunk.global_k, chunk.values, mixing.share(length), {}, own, scratch);
     }
-    WeightsWatcher<T> watch_chunk;
-    if (watch) {
-      watch_chunk = [&watch, h](Index, const ConstView<T>& weights) { watch(h, weights); };
-    }
     mix_chunk<T>(chunk.local_q, chunk.global_q, chunk.local_k, chunk.values, 0, mixing.local_of(h),
                  own_chunk ? ConstView<T>(own) : ConstView<T>(slot(h)), causal ? memory_scale<T>(mixing.reduction, h) : T{1},
-                 y.middleRows(h * c, rows), scratch, epilogue.block(h * c, 0, rows, e), watch_chunk);
+                 y.middleRows(h * c, rows), scratch, epilogue.block(h * c, 0, rows, e), detail::of_part(watch, h));
   };
   if (side_by_side) {
     for (Index h = 0; causal && h + 1 < chunks; ++h) {
       add_chunk(h);
     }
-    workspace.side_by_side(chunks, mix);
-    return;
+    return workspace.side_by_side(chunks, mix);
   }
   for (Index h = 0; h < chunks; ++h) {
     mix(h, workspace);

@@ -20,8 +20,9 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
     return;
   }
   for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {
-    GATED_KERNEL(normalise_rows<T>(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), norm,
-                                   y.data() + row * y.outerStride(), y.outerStride(), kept == nullptr ? nullptr : kept + row));
+    kernels<NormKernels<T>>().normalise_rows(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), norm,
+                                             y.data() + row * y.outerStride(), y.outerStride(),
+                                             kept == nullptr ? nullptr : kept + row);
   });
 }
 
@@ -52,10 +53,10 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   for_each_block_of_rows(rows, workspace, [&, adds = !target.fresh](Index first, Index count) {  // while they are in cache
     T* const own = sums_up ? &sums.coeffRef(first / rows_per_task, 0) : nullptr;
     std::fill_n(own, sums_up ? 2 * channels : 0, T{0});
-    GATED_KERNEL(normalise_backward_rows<T>(values.data() + first * values.outerStride(), values.outerStride(),
-                                            dy.data() + first * dy.outerStride(), dy.outerStride(), count, channels, norm,
-                                            moments + first, dots + first, wanted ? dx + first * stride : nullptr, stride, adds,
-                                            own));
+    kernels<DerivativeKernels<T>>().normalise_backward_rows(values.data() + first * values.outerStride(), values.outerStride(),
+                                                            dy.data() + first * dy.outerStride(), dy.outerStride(), count,
+                                                            channels, norm, moments + first, dots + first,
+                                                            wanted ? dx + first * stride : nullptr, stride, adds, own);
   });
   if (weight_gradient != nullptr) {
     add_column_sums<T>(sums.leftCols(channels), weight_gradient, workspace);

@@ -15,8 +15,8 @@ namespace gated {
 template <class T>
 void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T> y, const Workspace<T>& workspace) {
   parallel_for(workspace.threads(), sequences.count(), [&](Index b, Index) {
-    GATED_KERNEL(mean_of_rows<T>(x.data() + sequences.offset(b) * x.outerStride(), x.outerStride(), sequences.length(b),
-                                 x.cols(), &y.coeffRef(b, 0)));
+    kernels<RowKernels<T>>().mean_of_rows(x.data() + sequences.offset(b) * x.outerStride(), x.outerStride(),
+                                          sequences.length(b), x.cols(), &y.coeffRef(b, 0));
   });
 }
 

@@ -51,8 +51,8 @@ void rotary_table(const Vector<T>& frequencies, Index first, View<T> table) {
 /// Cost: one pass over x.
 template <class T>
 void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
-  GATED_KERNEL(rotate_rows<T>(x.data(), x.outerStride(), x.rows(), table.data(), table.outerStride(), table.cols() / 2,
-                              layout == Rotary::interleaved));
+  kernels<RowKernels<T>>().rotate_rows(x.data(), x.outerStride(), x.rows(), table.data(), table.outerStride(), table.cols() / 2,
+                                       layout == Rotary::interleaved);
 }
 
 namespace detail {

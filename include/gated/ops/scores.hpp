@@ -19,14 +19,23 @@ using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weight
 
 namespace detail {
 
+/// What watches one part for `watch`, if that is there.
+template <class T>
+WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
+  if (!watch) {
+    return {};
+  }
+  return [&watch, part](Index, const ConstView<T>& weights) { watch(part, weights); };
+}
+
 /// y = S, or with a pointwise `activation` the weights A before dropout, for queries from position `first` on.
 template <class T>
 void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring,
            std::optional<Activation> activation, View<T> y, Workspace<T>& workspace) {
   expect_shape<T>("attend", "the scores", y, q.rows(), k.rows());
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
-    GATED_KERNEL(score_tile<T>(scoring, activation, first + row, column, rows, columns, tile, &y.coeffRef(row, column),
-                               y.outerStride()));
+    kernels<AttentionKernels<T>>().score_tile(scoring, activation, first + row, column, rows, columns, tile,
+                                              &y.coeffRef(row, column), y.outerStride());
   };
   gemm::multiply<T>(q, transposed(k), finish, workspace);
 }

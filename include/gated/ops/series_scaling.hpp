@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "gated/core/mask.hpp"
 #include "gated/core/words.hpp"
@@ -112,6 +113,34 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
   }
 }
 
+/// μ and σ of series i.
+template <class T>
+std::pair<double, double> moments_of(const SeriesMoments<T>& moments, const ConstView<T>& values, Index i,
+                                     const Sequences& items) {
+  const auto counted = static_cast<double>(moments.counted(i));
+  if (moments.scaling == SeriesScaling::standard) {
+    const double count = std::max(counted, 1.0), mean = moments.sum(values, i, [](double v) { return v; }) / count;
+    const double squares = moments.sum(values, i, [mean](double v) { return (v - mean) * (v - mean); });
+    return {mean, std::sqrt(squares / count + series_variance_eps)};
+  }
+  if (moments.scaling != SeriesScaling::mean) {
+    return {0, 1};
+  }
+  const auto magnitude = [](double v) { return std::abs(v); };
+  double sum = 0, count = counted;
+  if (counted > 0) {
+    sum = moments.sum(values, i, magnitude);
+  } else {
+    for_each_same_series(items, i, [&](Index other) {
+      sum += moments.sum(values, other, magnitude);
+      count += static_cast<double>(moments.counted(other));
+    });
+    count = std::max(count, 1.0);
+  }
+  const double size = sum / count;
+  return {0, size < least_series_scale ? least_series_scale : size};  // a NaN stays one
+}
+
 }  // namespace detail
 
 /// Each row of x, a series, as (x - μ) / σ, with μ and σ of what `observed` marks by 1; all of it where it is empty.
@@ -133,28 +162,7 @@ ScaledSeries<typename Run::Rows> scale_series(Run& run, const typename Run::Rows
   View<T> scaled = run[y.x], location = run[y.location], scale = run[y.scale];
   const Sequences& items = run.sequences();
   for_each_row(rows, run.workspace(), [&](Index i) {
-    double mean = 0, deviation = 1;
-    const auto counted = static_cast<double>(moments.counted(i));
-    if (scaling == SeriesScaling::standard) {
-      const double count = std::max(counted, 1.0);
-      mean = moments.sum(values, i, [](double v) { return v; }) / count;
-      const double squares = moments.sum(values, i, [mean](double v) { return (v - mean) * (v - mean); });
-      deviation = std::sqrt(squares / count + detail::series_variance_eps);
-    } else if (scaling == SeriesScaling::mean) {
-      const auto magnitude = [](double v) { return std::abs(v); };
-      double sum = 0, count = counted;
-      if (counted > 0) {
-        sum = moments.sum(values, i, magnitude);
-      } else {
-        detail::for_each_same_series(items, i, [&](Index other) {
-          sum += moments.sum(values, other, magnitude);
-          count += static_cast<double>(moments.counted(other));
-        });
-        count = std::max(count, 1.0);
-      }
-      deviation = sum / count;
-      deviation = deviation < detail::least_series_scale ? detail::least_series_scale : deviation;  // a NaN stays one
-    }
+    const auto [mean, deviation] = detail::moments_of(moments, values, i, items);
     location(i, 0) = static_cast<T>(mean);
     scale(i, 0) = static_cast<T>(deviation);
     const double factor = 1 / deviation;

@@ -24,8 +24,8 @@ struct SoftmaxOptions {
 template <class T>
 void softmax(View<T> x, const Workspace<T>& workspace, const SoftmaxOptions<T>& options = {}) {
   for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {
-    GATED_KERNEL(softmax_rows<T>(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), options.first + row,
-                                 options.causal, options.visible_columns));
+    kernels<AttentionKernels<T>>().softmax_rows(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(),
+                                                options.first + row, options.causal, options.visible_columns);
   });
 }
 

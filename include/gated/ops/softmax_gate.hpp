@@ -24,8 +24,8 @@ void softmax_along(GateAxis axis, const Sequences& sequences, View<T> z, const W
     return softmax<T>(z, workspace);
   }
   parallel_for(z.rows() < 4 * rows_per_task ? Threads{1} : workspace.threads(), sequences.count(), [&](Index b, Index) {
-    GATED_KERNEL(
-        softmax_columns<T>(z.data() + sequences.offset(b) * z.outerStride(), z.outerStride(), sequences.length(b), z.cols()));
+    kernels<SoftmaxGateDerivatives<T>>().softmax_columns(z.data() + sequences.offset(b) * z.outerStride(), z.outerStride(),
+                                                         sequences.length(b), z.cols());
   });
 }
 
@@ -38,8 +38,9 @@ void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s
   }
   parallel_for(workspace.threads(), sequences.count(), [&](Index b, Index) {
     const Index first = sequences.offset(b);
-    GATED_KERNEL(softmax_columns_backward<T>(s.data() + first * s.outerStride(), s.outerStride(), sequences.length(b), s.cols(),
-                                             gradient.data() + first * gradient.outerStride(), gradient.outerStride()));
+    kernels<SoftmaxGateDerivatives<T>>().softmax_columns_backward(
+        s.data() + first * s.outerStride(), s.outerStride(), sequences.length(b), s.cols(),
+        gradient.data() + first * gradient.outerStride(), gradient.outerStride());
   });
 }
 
@@ -50,15 +51,32 @@ void gate_along(GateAxis axis, const Sequences& sequences, const Rows<T>& z, con
   const auto at = [](const auto& m, Index row) { return m.data == nullptr ? nullptr : m.data + row * m.stride; };
   if (axis == GateAxis::channels) {
     return for_each_block_of_rows(y.count, workspace, [&](Index row, Index rows) {
-      GATED_KERNEL(softmax_gate_rows<T>(rows, y.columns, at(z, row), z.stride, at(x, row), x.stride, at(residual, row),
-                                        residual.stride, at(y, row), y.stride));
+      kernels<SoftmaxGateKernels<T>>().softmax_gate_rows(rows, y.columns, at(z, row), z.stride, at(x, row), x.stride,
+                                                         at(residual, row), residual.stride, at(y, row), y.stride);
     });
   }
   parallel_for(y.count < 4 * rows_per_task ? Threads{1} : workspace.threads(), sequences.count(), [&](Index b, Index) {
     const Index row = sequences.offset(b);
-    GATED_KERNEL(softmax_gate_columns<T>(sequences.length(b), y.columns, at(z, row), z.stride, at(x, row), x.stride,
-                                         at(residual, row), residual.stride, at(y, row), y.stride));
+    kernels<SoftmaxGateKernels<T>>().softmax_gate_columns(sequences.length(b), y.columns, at(z, row), z.stride, at(x, row),
+                                                          x.stride, at(residual, row), residual.stride, at(y, row), y.stride);
   });
+}
+
+/// The backward pass through softmax_gate(), which kept s.
+template <class Back, class Variable, class T>
+void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const Rows<T>& s, Variable residual, GateAxis axis,
+                           const Sequences& sequences) {
+  Workspace<T>& workspace = back.workspace();
+  const auto frame = workspace.frame();
+  const auto dy = reader<T>(back.gradient(y));
+  MatrixMap<T> slope = workspace.matrix(s.count, s.columns);
+  assign<T>(slope, workspace, dy * reader<T>(back[x]));
+  softmax_along_backward<T>(axis, sequences, s, slope, workspace);
+  add_gradient(back, x, dy * reader<T>(s));
+  add_gradient(back, z, reader<T>(slope));
+  if (residual) {
+    add_gradient(back, residual, dy);
+  }
 }
 
 }  // namespace detail
@@ -111,17 +129,8 @@ typename Run::Rows softmax_gate(Run& run, const typename Run::Rows& x, const typ
       assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
     }
     run.push([x, z, y, s, residual, axis, kept = run.kept_sequences()](auto& back) {
-      Workspace<T>& workspace = back.workspace();
-      const auto frame = workspace.frame();
-      const auto dy = reader<T>(back.gradient(y));
-      MatrixMap<T> slope = workspace.matrix(s.count, s.columns);
-      assign<T>(slope, workspace, dy * reader<T>(back[x]));
-      detail::softmax_along_backward<T>(axis, back.sequences(kept), s, slope, workspace);
-      add_gradient(back, x, dy * reader<T>(s));
-      add_gradient(back, z, reader<T>(slope));
-      if (residual) {
-        add_gradient(back, residual, dy);
-      }
+      detail::softmax_gate_backward<decltype(back), typename Run::Rows, T>(back, x, z, y, s, residual, axis,
+                                                                           back.sequences(kept));
     });
   } else {
     detail::gate_along<T>(axis, run.sequences(), s, run[x], residual ? Rows<const T>(run[residual]) : Rows<const T>(), run[y],

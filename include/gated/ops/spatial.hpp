@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "gated/core/sequence_groups.hpp"
+#include "gated/core/stream.hpp"
 #include "gated/ops/fused.hpp"
 #include "gated/ops/spatial_fourier.hpp"
 #include "gated/ops/spatial_stream.hpp"
@@ -69,29 +71,29 @@ void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, cons
 /// gradients of the numbers that W is made of. Entries that the mask hides are left out.
 template <class Back, class T>
 void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Index i, Index count, const T* row) {
-  const Index n = weight.length, visible = weight.causal ? std::min(i + 1, count) : count;
+  const Index visible = weight.causal ? std::min(i + 1, count) : count;
   const auto gradient = [&](const Matrix<T>& parameter, Index r, Index c) {
     return back.gradient_of(parameter.data()) + r * parameter.cols() + c;
   };
   switch (weight.form) {
     case SpatialForm::dense: {
       T* const to = gradient(*weight.w, head * weight.outputs() + i, 0);
-      GATED_KERNEL(assign_rows<T>(per_channel<T>(row), 0, 1, visible, to, 0, true));
+      kernels<AssignKernels<T, terms::Read<T>>>().assign_rows(per_channel<T>(row), 0, 1, visible, to, 0, true);
       break;
     }
     case SpatialForm::toeplitz: {
-      T* const to = gradient(*weight.w, head, weight.origin() + i);
+      T* const to = gradient(*weight.w, head, weight.place(i));
       for (Index j = 0; j < visible; ++j) {
         to[-j] += row[j];
       }
       break;
     }
     case SpatialForm::scaled_toeplitz: {
-      T *const to = gradient(*weight.w, head, n - 1 - i), *const to_y = gradient(*weight.column_scale, head, 0);
+      T *const to = gradient(*weight.w, head, weight.place(i)), *const to_y = gradient(*weight.column_scale, head, 0);
       T& to_x = *gradient(*weight.row_scale, head, i);
       const T x = (*weight.row_scale)(head, i);
       for (Index j = 0; j < visible; ++j) {
-        const T w = (*weight.w)(head, n - 1 - (i - j)), y = (*weight.column_scale)(head, j);
+        const T w = (*weight.w)(head, weight.place(i - j)), y = (*weight.column_scale)(head, j);
         to[j] += row[j] * x * y;
         to_x += row[j] * w * y;
         to_y[j] += row[j] * w * x;
@@ -116,6 +118,38 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
+/// Calls `f(offset, length, rows, depth)` for each sequence that has rows in the block of W from row i on: `rows` of them,
+/// which see `depth` tokens. `offset` counts from `first`.
+template <class T, class F>
+void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, Index first, Index i, Index block, const F& f) {
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index length = sequences.length(b), rows = std::min(block, weight.outputs_of(length) - i);
+    if (rows > 0) {
+      f(first + sequences.offset(b), length, rows, weight.causal ? i + rows : length);
+    }
+  }
+}
+
+/// ∂W = ∂y vᵀ for the `rows` rows of a head from row i on, which see `depth` tokens, summed over the sequences.
+template <class Back, class T>
+void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, const ConstView<T>& v,
+                     const ConstView<T>& dy, Index head, Index i, Index rows, Index depth) {
+  Workspace<T>& workspace = back.workspace();
+  const auto frame = workspace.frame();
+  const Index width = v.cols() / weight.heads, column = head * width;
+  MatrixMap<T> dw = workspace.matrix(rows, depth);
+  dw.setZero();
+  for_each_part(weight, sequences, 0, i, rows, [&](Index offset, Index, Index count, Index seen) {
+    View<T> to = dw.topLeftCorner(count, seen);
+    matmul(ConstView<T>(dy.block(weight.outputs_of(offset) + i, column, count, width)),
+           transposed(ConstView<T>(v.block(offset, column, seen, width))), to, workspace,
+           {.added = to, .wanted = weight.causal ? i : -1});
+  });
+  for (Index row = 0; row < rows; ++row) {
+    add_weight_row<Back, T>(back, weight, head, i + row, depth, &dw.coeffRef(row, 0));
+  }
+}
+
 /// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over the sequences. Blocks of rows come last to first, so that the first block of each
 /// sequence reaches all the tokens that any block reaches.
 template <class Back, class Variable, class T = typename Back::Scalar>
@@ -127,26 +161,12 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
   const Index most_rows = weight.outputs_of(longest), block = weight.block(most_rows);
   auto target = back.target(v);
   const bool trained = back.gradient_of(weight.w->data()) != nullptr;
-
   for (Index head = 0; head < weight.heads; ++head) {
     const Index column = head * width;
     for (Index i = (most_rows - 1) / block * block; i >= 0 && most_rows > 0; i -= block) {
-      const auto frame = workspace.frame();
-      const Index all_rows = std::min(block, most_rows - i), all_depth = weight.causal ? i + all_rows : longest;
-      MatrixMap<T> dw = workspace.matrix(trained ? all_rows : 0, all_depth);
-      dw.setZero();
-      // Calls f(offset, length, rows, depth) for each sequence that has rows in this block, `offset` counting from `first`.
-      const auto for_each_part = [&](Index first, const Sequences& group, const auto& f) {
-        for (Index b = 0; b < group.count(); ++b) {
-          const Index length = group.length(b), rows = std::min(block, weight.outputs_of(length) - i);
-          if (rows > 0) {
-            f(first + group.offset(b), length, rows, weight.causal ? i + rows : length);
-          }
-        }
-      };
       for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
-        for_each_part(first, group, [&](Index offset, Index length, Index rows, Index depth) {
-          const auto inner = scratch.frame();
+        for_each_part(weight, group, first, i, block, [&](Index offset, Index length, Index rows, Index depth) {
+          const auto frame = scratch.frame();
           const View<T> dv_rows = target.view.block(offset, column, depth, width);
           const bool fresh = target.fresh && i + block >= weight.outputs_of(length);
           matmul(weight.rows(head, i, rows, depth, scratch).transposed(),
@@ -154,18 +174,60 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
                  {.added = fresh ? Rows<const T>() : Rows<const T>(dv_rows)});
         });
       });
-      for_each_part(0, sequences, [&](Index offset, Index, Index rows, Index depth) {
-        const ConstView<T> dy_rows = dy.block(weight.outputs_of(offset) + i, column, rows, width);
-        if (trained) {
-          const ConstView<T> seen = from.block(offset, column, depth, width);
-          View<T> dw_rows = dw.topLeftCorner(rows, depth);
-          matmul(dy_rows, transposed(seen), dw_rows, workspace, {.added = dw_rows, .wanted = weight.causal ? i : -1});
-        }
-      });
-      for (Index row = 0; row < dw.rows(); ++row) {
-        add_weight_row<Back, T>(back, weight, head, i + row, all_depth, &dw.coeffRef(row, 0));
+      if (trained) {
+        const Index rows = std::min(block, most_rows - i);
+        add_weight_rows<Back, T>(back, weight, sequences, from, dy, head, i, rows, weight.causal ? i + rows : longest);
       }
     }
+  }
+}
+
+/// The backward pass through all sequences: ∂z goes to v and to the numbers that W and b are made of.
+template <class Back, class Variable, class T = typename Back::Scalar>
+void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
+                      const ConstView<T>& dz) {
+  add_spatial_bias<Back, T>(back, weight, sequences, dz);
+  if (weight.is_transformed(sequences.longest())) {
+    fourier::mix_sequences_backward(back, weight, sequences, v, dz);
+  } else {
+    mix_tokens_backward(back, weight, sequences, v, dz);
+  }
+}
+
+/// Calls `mix(rows, epilogue)` for y, and before that, if an observer wants to see W v + b without what `fused` adds, for
+/// scratch.
+template <class Run, class Mix, class T = typename Run::Scalar>
+void show_and_mix(Run& run, const Fused<Run>& fused, const Rows<T>& y, const Epilogue<T>& epilogue, const Mix& mix) {
+  if (run.observed() && !fused.is_plain()) {
+    const auto frame = run.workspace().frame();
+    const Rows<T> alone = run.workspace().matrix(y.count, y.columns);
+    mix(alone, Epilogue<T>());
+    run.show(alone);
+  }
+  mix(y, epilogue);
+}
+
+/// The next tokens of a stream, which remembers v and what transforms have summed up.
+template <class T>
+void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<T>& v, const Fused<Stream<T>>& fused,
+                     const Rows<T>& y, const Epilogue<T>& epilogue) {
+  using Sums = fourier::StreamSums<T>;
+  Workspace<T>& workspace = run.workspace();
+  const Index capacity = std::min(run.capacity(), weight.length), first = run.position();
+  Matrix<T>& memory = run.remember(capacity, v.columns);
+  memory.middleRows(first, v.count) = run[v];
+  Matrix<T>& kept = run.remember(Sums::rows(weight, capacity), v.columns);
+  Matrix<T>& progress = run.remember(Sums::levels(weight, capacity), 4);
+  Sums sums(weight, capacity, kept, progress);
+  sums.rewind(first);
+  workspace.reserve(row_stride<T>(capacity) + gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
+                    Sums::scratch_size(weight, capacity, v.columns, workspace.threads()));
+  const Rows<const T> seen = Rows<T>(memory).middle(0, first + v.count);
+  show_and_mix(run, fused, y, epilogue, [&](const Rows<T>& out, const Epilogue<T>& joined) {
+    mix_rows<T>(weight, seen, first, out, joined, sums, workspace);
+  });
+  if (v.count > 0) {
+    sums.advance(seen, workspace);
   }
 }
 
@@ -188,20 +250,16 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
 /// doubling of its position beyond the tile, worked off before they are needed, two vectors of columns at a time if prepare()
 /// has kept the transforms, and all columns at once if not.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const typename Run::Rows& v, const Fused<Run>& given,
-                              const typename Run::Place& to) {
-  if constexpr (!Run::records && !Run::streams) {
-    if (given.map) {
-      require<ArgumentError>(!weight.is_transformed(run.sequences().longest()),
-                             "mix_tokens: map is given, expected none where a transform reads v.");
-      SpatialWeight<T> mapping = weight;
-      mapping.map = given.map;
-      Fused<Run> joined = given;
-      joined.map = {};
-      return mix_tokens(run, mapping, v, joined, to);
-    }
-  }
+typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& given_weight, const typename Run::Rows& v,
+                              const Fused<Run>& given, const typename Run::Place& to) {
+  SpatialWeight<T> weight = given_weight;
+  Fused<Run> wanted = given;
   typename Run::Place place = to;
+  if constexpr (!Run::records && !Run::streams) {
+    require<ArgumentError>(!given.map || !weight.is_transformed(run.sequences().longest()),
+                           "mix_tokens: map is given, expected none where a transform reads v.");
+    weight.map = std::exchange(wanted.map, {});
+  }
   if constexpr (!Run::records) {
     if (to.data == v.data) {
       place = {};  // the last row reads what the first would overwrite
@@ -210,64 +268,29 @@ typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& weight, const ty
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
       is_square ? run.sequences() : Sequences::uniform(run.count(v) / weight.length, weight.length);  // v's, not y's
-  return join_residual(run, given, [&](const Fused<Run>& fused) {
+  return join_residual(run, wanted, [&](const Fused<Run>& fused) {
     const Index rows = weight.outputs_of(run.count(v));
     const auto y = run.make(rows, run.width(v), place);
     Epilogue<T> epilogue = epilogue_of(run, fused, y);
-    Workspace<T>& workspace = run.workspace();
     if constexpr (Run::records) {
       const auto kept = fused.keeps() ? run.make(rows, run.width(v)) : y;
       if (fused.keeps()) {
         epilogue.kept = run[kept];
       }
-      detail::mix_tokens<T>(weight, sequences, run[v], run[y], epilogue, workspace);
+      detail::mix_tokens<T>(weight, sequences, run[v], run[y], epilogue, run.workspace());
       const Index split = is_square ? run.kept_sequences() : run.keep(sequences);
       run.push([weight, v, y, kept, fused, split](auto& back) {
         const View<T> dz = backward_through(back, fused, y, kept);
-        const Sequences lengths = back.sequences(split);
-        detail::add_spatial_bias<decltype(back), T>(back, weight, lengths, dz);
-        if (weight.is_transformed(lengths.longest())) {
-          detail::fourier::mix_sequences_backward(back, weight, lengths, v, ConstView<T>(dz));
-        } else {
-          detail::mix_tokens_backward(back, weight, lengths, v, ConstView<T>(dz));
-        }
+        detail::mix_all_backward(back, weight, back.sequences(split), v, ConstView<T>(dz));
       });
-      return y;
+    } else if constexpr (Run::streams) {
+      detail::mix_next_tokens<T>(run, weight, v, fused, y, epilogue);
     } else {
-      const auto show_and_join = [&](const auto& mix) {
-        if (run.observed() && !fused.is_plain()) {
-          const auto frame = workspace.frame();
-          const Rows<T> alone = workspace.matrix(rows, v.columns);
-          mix(alone, Epilogue<T>());
-          run.show(alone);
-        }
-        mix(y, epilogue);
-      };
-      if constexpr (Run::streams) {
-        using Sums = detail::fourier::StreamSums<T>;
-        const Index capacity = std::min(run.capacity(), weight.length), first = run.position();
-        Matrix<T>& memory = run.remember(capacity, v.columns);
-        memory.middleRows(first, v.count) = run[v];
-        Matrix<T>& kept = run.remember(Sums::rows(weight, capacity), v.columns);
-        Matrix<T>& progress = run.remember(Sums::levels(weight, capacity), 4);
-        Sums sums(weight, capacity, kept, progress);
-        sums.rewind(first);
-        workspace.reserve(row_stride<T>(capacity) + detail::gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
-                          Sums::scratch_size(weight, capacity, v.columns, workspace.threads()));
-        const Rows<const T> seen = Rows<T>(memory).middle(0, first + v.count);
-        show_and_join([&](const Rows<T>& out, const Epilogue<T>& joined) {
-          detail::mix_rows<T>(weight, seen, first, out, joined, sums, workspace);
-        });
-        if (v.count > 0) {
-          sums.advance(seen, workspace);
-        }
-      } else {
-        show_and_join([&](const Rows<T>& out, const Epilogue<T>& joined) {
-          detail::mix_tokens<T>(weight, sequences, v, out, joined, workspace);
-        });
-      }
-      return y;
+      detail::show_and_mix<Run>(run, fused, y, epilogue, [&](const Rows<T>& out, const Epilogue<T>& joined) {
+        detail::mix_tokens<T>(weight, sequences, v, out, joined, run.workspace());
+      });
     }
+    return y;
   });
 }
 

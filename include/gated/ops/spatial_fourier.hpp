@@ -99,100 +99,138 @@ void mix_sequence(const SpatialWeight<T>& weight, const Rows<const T>& v, const 
 
 /// ∂v = Wᵀ ∂y, and the gradients of the numbers that W is made of: one transform of the longest sequence's length for all, and
 /// one inverse transform for the heads that a vector has lanes for.
-template <class Back, class Variable, class T = typename Back::Scalar>
-void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
-                            const ConstView<T>& dy) {
-  const Index row = row_size<T>(), width = vector_width<T>();
-  Workspace<T>& workspace = back.workspace();
-  const auto frame = workspace.frame();
-  const Index longest = sequences.longest(), heads = weight.heads;
-  const Circle<T>& circle = Circle<T>::of(longest);
-  const Index size = circle.scratch_size(), bins = circle.bins();
-  const bool scaled = weight.form == SpatialForm::scaled_toeplitz;
-  T* const to_w = back.gradient_of(weight.w->data());
-  const Rows<const T> from = back[v], slope = dy;
-  auto target = back.target(v);
-  const Rows<T> dv = target.view;
-
-  auto* const factors = reinterpret_cast<Factor<T>*>(workspace.take(heads * bins * factor_size<T>));
-  {
-    const auto inner = workspace.frame();
-    transform_weight(circle, weight, 0, longest, factors, workspace.take(size));
+template <class T>
+class BackwardByTransform {
+ public:
+  /// With `trained`, W's gradients are asked for too. Takes memory of the caller's frame.
+  BackwardByTransform(const SpatialWeight<T>& weight, const Sequences& sequences, Index columns, bool trained,
+                      Workspace<T>& workspace)
+      : weight_(weight),
+        sequences_(sequences),
+        circle_(Circle<T>::of(sequences.longest())),
+        tasks_{weight.heads, columns},
+        scaled_(weight.form == SpatialForm::scaled_toeplitz),
+        factors_(reinterpret_cast<Factor<T>*>(workspace.take(weight.heads * circle_.bins() * factor_size<T>))),
+        of_w_(workspace.matrix(trained ? tasks_.count() : 0, 2 * circle_.bins())),
+        of_rows_(workspace.matrix(trained && scaled_ ? tasks_.count() : 0, sequences.longest())),
+        of_columns_(workspace.matrix(of_rows_.rows(), sequences.longest())) {
+    const auto frame = workspace.frame();
+    transform_weight(circle_, weight, 0, sequences.longest(), factors_, workspace.take(circle_.scratch_size()));
+    of_rows_.setZero();
+    of_columns_.setZero();
   }
-  const auto scales = [&](const Matrix<T>* numbers, Index head) {
-    return scaled ? of_head<T>(numbers->data(), head, weight.length) : nullptr;
-  };
 
-  // What each task gives to the gradients: of w, in the frequency domain, and of the scales.
-  const ColumnTasks<T> tasks{heads, from.columns};
-  const Index parts = tasks.per_head();
-  MatrixMap<T> of_w = workspace.matrix(to_w != nullptr ? tasks.count() : 0, 2 * bins);
-  MatrixMap<T> of_rows = workspace.matrix(to_w != nullptr && scaled ? tasks.count() : 0, longest);
-  MatrixMap<T> of_columns = workspace.matrix(of_rows.rows(), longest);
-  of_rows.setZero();
-  of_columns.setZero();
-  for_each_task<T>(tasks, 0, tasks.count(), from.count, 3 * size, workspace, [&](Index task, const Columns& c, T* x) {
-    const Index head = c.head, column = c.first, columns = c.count;
-    T *const z = x, *const dz = x + size, *const sum = x + 2 * size;
-    const T *const row_scale = scales(weight.row_scale, head), *const column_scale = scales(weight.column_scale, head);
-    std::fill_n(sum, to_w != nullptr ? size : 0, T{0});
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Index offset = sequences.offset(b), n = sequences.length(b);
-      const auto dy_pair = pair(slope.block(offset, column, n, columns)), v_pair = pair(from.block(offset, column, n, columns));
-      GATED_KERNEL(fourier_load<T>(dy_pair.left, dy_pair.right, row_scale, dz));
-      circle.forward(n, dz);
-      if (to_w != nullptr) {
-        GATED_KERNEL(fourier_load<T>(v_pair.left, v_pair.right, column_scale, z));
-        circle.forward(n, z);
-        GATED_KERNEL(fourier_add_correlation<T>(dz, z, bins, sum));
-        if (scaled) {
-          circle.multiply(factors + head * bins, false, bins, z, z);
-          circle.inverse(n, z);
-          GATED_KERNEL(fourier_add_dots<T>(dy_pair.left, dy_pair.right, z, &of_rows.coeffRef(task, 0)));
-        }
+  /// dv = Wᵀ dy, or with `adds` more by that.
+  void mix(const Rows<const T>& v, const Rows<const T>& dy, const Rows<T>& dv, bool adds, Workspace<T>& workspace) {
+    const Index size = circle_.scratch_size();
+    for_each_task<T>(tasks_, 0, tasks_.count(), v.count, 3 * size, workspace, [&](Index task, const Columns& c, T* x) {
+      T* const sum = x + 2 * size;
+      std::fill_n(sum, trained() ? size : 0, T{0});
+      for (Index b = 0; b < sequences_.count(); ++b) {
+        const auto part = [&](const auto& rows) {
+          return pair(rows.block(sequences_.offset(b), c.first, sequences_.length(b), c.count));
+        };
+        mix_pair(task, c.head, sequences_.length(b), part(v), part(dy), part(dv), adds, x);
       }
-      circle.multiply(factors + head * bins, true, bins, dz, dz);
-      circle.inverse(n, dz);
-      if (to_w != nullptr && scaled) {
-        GATED_KERNEL(fourier_add_dots<T>(v_pair.left, v_pair.right, dz, &of_columns.coeffRef(task, 0)));
-      }
-      const auto dv_pair = pair(dv.block(offset, column, n, columns));
-      GATED_KERNEL(fourier_store<T>(dz, nullptr, column_scale, !target.fresh, dv_pair.left, dv_pair.right));
-    }
-    if (to_w != nullptr) {
-      GATED_KERNEL(fourier_sum_lanes<T>(sum, bins, &of_w.coeffRef(task, 0)));
-    }
-  });
-
-  // Tasks are added up in their order. The real part of the correlation of two columns at once is the sum of both.
-  T* const lanes_of_heads = workspace.take(to_w != nullptr ? size : 0);
-  for (Index first = 0; to_w != nullptr && first < heads; first += width) {
-    const Index lanes = std::min(width, heads - first);
-    std::fill_n(lanes_of_heads, size, T{0});
-    for (Index task = first * parts; task < (first + lanes) * parts; ++task) {
-      T* const lane = lanes_of_heads + task / parts - first;
-      for (Index p = 0; p < bins; ++p) {
-        lane[p * row] += of_w(task, 2 * p);
-        lane[p * row + width] += of_w(task, 2 * p + 1);
-      }
-    }
-    circle.for_each_lag(longest, lanes_of_heads, [&](Index k, const T* sums, T scale) {
-      if (weight.causal && k < 0) {
-        return;
-      }
-      const Index place = weight.form == SpatialForm::toeplitz ? weight.origin() + k : weight.length - 1 - k;
-      for (Index lane = 0; lane < lanes; ++lane) {
-        to_w[(first + lane) * weight.w->cols() + place] += scale * sums[lane];
+      if (trained()) {
+        kernels<FourierDerivatives<T>>().fourier_sum_lanes(sum, circle_.bins(), &of_w_.coeffRef(task, 0));
       }
     });
   }
-  for (Index task = 0; task < of_rows.rows(); ++task) {
-    T* const to_rows = back.gradient_of(weight.row_scale->data()) + task / parts * weight.length;
-    T* const to_columns = back.gradient_of(weight.column_scale->data()) + task / parts * weight.length;
-    for (Index t = 0; t < longest; ++t) {
-      to_rows[t] += of_rows(task, t);
-      to_columns[t] += of_columns(task, t);
+
+  /// What the tasks have given to ∂w, in their order. The real part of the correlation of two columns at once is the sum of
+  /// both.
+  void add_weight(T* to, Workspace<T>& workspace) const {
+    const Index row = row_size<T>(), width = vector_width<T>(), parts = tasks_.per_head();
+    T* const x = workspace.take(trained() ? circle_.scratch_size() : 0);
+    for (Index first = 0; trained() && first < weight_.heads; first += width) {
+      const Index lanes = std::min(width, weight_.heads - first);
+      std::fill_n(x, circle_.scratch_size(), T{0});
+      for (Index task = first * parts; task < (first + lanes) * parts; ++task) {
+        T* const lane = x + task / parts - first;
+        for (Index p = 0; p < circle_.bins(); ++p) {
+          lane[p * row] += of_w_(task, 2 * p);
+          lane[p * row + width] += of_w_(task, 2 * p + 1);
+        }
+      }
+      circle_.for_each_lag(sequences_.longest(), x, [&](Index k, const T* sums, T scale) {
+        for (Index lane = 0; lane < lanes && !(weight_.causal && k < 0); ++lane) {
+          to[(first + lane) * weight_.w->cols() + weight_.place(k)] += scale * sums[lane];
+        }
+      });
     }
+  }
+
+  /// And to those of the scales, heads × N.
+  void add_scales(T* to_rows, T* to_columns) const {
+    for (Index task = 0; task < of_rows_.rows(); ++task) {
+      const Index first = task / tasks_.per_head() * weight_.length;
+      for (Index t = 0; t < sequences_.longest(); ++t) {
+        to_rows[first + t] += of_rows_(task, t);
+        to_columns[first + t] += of_columns_(task, t);
+      }
+    }
+  }
+
+ private:
+  bool trained() const { return of_w_.rows() > 0; }
+  const T* scales(const Matrix<T>* numbers, Index head) const {
+    return scaled_ ? of_head<T>(numbers->data(), head, weight_.length) : nullptr;
+  }
+
+  /// The columns of a task in a sequence of n tokens. Scratch holds a transform of v, one of dy, and the sum of their
+  /// correlations.
+  void mix_pair(Index task, Index head, Index n, const Pair<const T>& v, const Pair<const T>& dy, const Pair<T>& dv, bool adds,
+                T* z) {
+    const Index size = circle_.scratch_size(), bins = circle_.bins();
+    T *const dz = z + size, *const sum = z + 2 * size;
+    const Factor<T>* const factors = factors_ + head * bins;
+    const T *const row_scale = scales(weight_.row_scale, head), *const column_scale = scales(weight_.column_scale, head);
+    const FourierKernels<T>& fourier = kernels<FourierKernels<T>>();
+    fourier.fourier_load(dy.left, dy.right, row_scale, dz);
+    circle_.forward(n, dz);
+    if (trained()) {
+      const FourierDerivatives<T>& derivatives = kernels<FourierDerivatives<T>>();
+      fourier.fourier_load(v.left, v.right, column_scale, z);
+      circle_.forward(n, z);
+      derivatives.fourier_add_correlation(dz, z, bins, sum);
+      if (scaled_) {
+        circle_.multiply(factors, false, bins, z, z);
+        circle_.inverse(n, z);
+        derivatives.fourier_add_dots(dy.left, dy.right, z, &of_rows_.coeffRef(task, 0));
+      }
+    }
+    circle_.multiply(factors, true, bins, dz, dz);
+    circle_.inverse(n, dz);
+    if (trained() && scaled_) {
+      kernels<FourierDerivatives<T>>().fourier_add_dots(v.left, v.right, dz, &of_columns_.coeffRef(task, 0));
+    }
+    fourier.fourier_store(dz, column_scale, adds, dv.left, dv.right);
+  }
+
+  const SpatialWeight<T>& weight_;
+  const Sequences& sequences_;
+  const Circle<T>& circle_;
+  ColumnTasks<T> tasks_;
+  bool scaled_;
+  Factor<T>* factors_;
+  // What each task gives to the gradients: of w, in the frequency domain, and of the scales.
+  MatrixMap<T> of_w_, of_rows_, of_columns_;
+};
+
+/// That, for what `back` asks for.
+template <class Back, class Variable, class T = typename Back::Scalar>
+void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
+                            const ConstView<T>& dy) {
+  const auto frame = back.workspace().frame();
+  T* const to_w = back.gradient_of(weight.w->data());
+  const Rows<const T> from = back[v];
+  auto target = back.target(v);
+  BackwardByTransform<T> pass(weight, sequences, from.columns, to_w != nullptr, back.workspace());
+  pass.mix(from, dy, target.view, !target.fresh, back.workspace());
+  pass.add_weight(to_w, back.workspace());
+  if (weight.form == SpatialForm::scaled_toeplitz) {
+    pass.add_scales(back.gradient_of(weight.row_scale->data()), back.gradient_of(weight.column_scale->data()));
   }
 }
 

@@ -171,8 +171,8 @@ void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index head
     joined.row_bias = of_head(row_bias, c.head, row_stride);
     constexpr Index together = 16;
     for (Index t = 0; t < y.count; t += together) {
-      GATED_KERNEL(finish_tile<T>(joined, t, c.first, std::min(together, y.count - t), c.count, x + t * row,
-                                  y.data + t * y.stride + c.first, y.stride));
+      kernels<ProductKernels<T>>().finish_tile(joined, t, c.first, std::min(together, y.count - t), c.count, x + t * row,
+                                               y.data + t * y.stride + c.first, y.stride);
     }
   });
 }

@@ -169,7 +169,7 @@ class StreamSums {
       }
       circle.inverse(y.count, x);
       const auto [left, right] = pair(y.part(c.first, c.count));
-      GATED_KERNEL(fourier_store<T>(x, nullptr, scale_at(weight_.row_scale, c.head, begin), false, left, right));
+      kernels<FourierKernels<T>>().fourier_store(x, scale_at(weight_.row_scale, c.head, begin), false, left, right);
     });
   }
 

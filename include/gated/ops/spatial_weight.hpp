@@ -36,7 +36,7 @@ struct SpatialWeight {
   Index length;  ///< N
   Index heads;
   bool causal;         ///< token i sees the tokens j ≤ i
-  const Matrix<T>* w;  ///< dense: (heads·M) × N; toeplitz: heads × (2N-1), or × N if causal; scaled_toeplitz: heads × N
+  const Matrix<T>* w;  ///< dense: (heads·M) × N; toeplitz: heads × (2N-1); scaled_toeplitz: heads × N
   const Matrix<T>* row_scale;              ///< heads × N: x, of the scaled form
   const Matrix<T>* column_scale;           ///< heads × N: y
   const Matrix<T>* bias;                   ///< heads × M, or none
@@ -64,10 +64,10 @@ struct SpatialWeight {
     if ((causal && k < 0) || k >= length || k <= -length) {
       return T{0};
     }
-    return (*w)(head, form == SpatialForm::toeplitz ? origin() + k : length - 1 - k);
+    return (*w)(head, place(k));
   }
-  /// Where w_0 stands in a row of w of the Toeplitz form.
-  Index origin() const { return w->cols() == length ? 0 : length - 1; }
+  /// Where w_k stands in a row of w.
+  Index place(Index k) const { return length - 1 + (form == SpatialForm::toeplitz ? k : -k); }
 
   /// Rows of W that are computed together for a sequence of `rows` tokens.
   Index block(Index rows) const { return causal ? causal_block : std::max<Index>(rows, 1); }
@@ -80,13 +80,13 @@ struct SpatialWeight {
         std::copy_n(w->data() + (head * outputs() + i) * w->cols() + first, visible, row);
         break;
       case SpatialForm::toeplitz: {
-        const T* const end = w->data() + head * w->cols() + (origin() + i - first + 1);
+        const T* const end = w->data() + head * w->cols() + (place(i - first) + 1);
         std::reverse_copy(end - visible, end, row);
         break;
       }
       case SpatialForm::scaled_toeplitz:
         for (Index k = 0, j = first; k < visible; ++k, ++j) {
-          row[k] = (*w)(head, length - 1 - (i - j)) * (*row_scale)(head, i) * (*column_scale)(head, j);
+          row[k] = (*w)(head, place(i - j)) * (*row_scale)(head, i) * (*column_scale)(head, j);
         }
         break;
     }
@@ -101,7 +101,7 @@ struct SpatialWeight {
       return Operand<T>(&w->coeffRef(head * outputs() + i, first), count, depth, length, 1);
     }
     if (!causal && form == SpatialForm::toeplitz) {
-      return Operand<T>(&w->coeffRef(head, origin() + i - first), count, depth, 1, -1);
+      return Operand<T>(&w->coeffRef(head, place(i - first)), count, depth, 1, -1);
     }
     MatrixMap<T> expanded = workspace.matrix(count, depth);
     for (Index k = 0; k < count; ++k) {

@@ -111,6 +111,12 @@ void attend(const SynthesizedScores<T>& of, Index head, Index first, const Rows<
   });
 }
 
+/// The numbers of x in a run or on a tape, or nothing.
+template <class T, class Run, class Variable>
+Rows<const T> rows_of(Run& run, const Variable& x) {
+  return x ? Rows<const T>(run[x]) : Rows<const T>();
+}
+
 /// What a head's backward pass adds to.
 template <class T>
 struct Gradient {
@@ -118,53 +124,66 @@ struct Gradient {
   double own = 0, dot = 0;  ///< of the factors
 };
 
+/// The gradient of rows `row` … of a parameter, or nothing.
+template <class Back, class T>
+Rows<T> gradient_rows(Back& back, const Matrix<T>& parameter, Index row, Index count) {
+  T* const to = back.gradient_of(parameter.data());
+  return {to == nullptr ? nullptr : to + row * parameter.cols(), count, parameter.cols(), parameter.cols()};
+}
+
+/// to += a · b, if that is there.
+template <class T>
+void add_product(const Rows<T>& to, const Operand<T>& a, const Operand<T>& b, Workspace<T>& workspace) {
+  if (to) {
+    matmul(a, b, to, workspace, {.added = to});
+  }
+}
+
+/// The backward pass through S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b}): `slope` is ∂S.
+template <class Back, class T>
+void factored_backward(Back& back, const SynthesizedScores<T>& of, const Rows<const T>& h, const ConstView<T>& slope,
+                       const Rows<T>& dh, Workspace<T>& workspace) {
+  const auto frame = workspace.frame();
+  const Index rows = slope.rows(), seen = slope.cols(), width = of.inner->rows();
+  MatrixMap<T> outer = workspace.matrix(rows, of.outer->rows()), inner = workspace.matrix(rows, width);
+  MatrixMap<T> outer_slope = workspace.matrix(rows, outer.cols()), inner_slope = workspace.matrix(rows, width);
+  matmul(h, transposed(*of.outer), outer, workspace);
+  matmul(h, transposed(*of.inner), inner, workspace);
+  outer_slope.setZero();
+  inner_slope.setZero();
+  for (Index j = 0; j < seen; j += width) {
+    const Index count = std::min(width, seen - j), p = j / width;
+    for (Index i = 0; i < rows; ++i) {
+      outer_slope(i, p) = slope.row(i).segment(j, count).dot(inner.row(i).head(count));
+      inner_slope.row(i).head(count) += slope.row(i).segment(j, count) * outer(i, p);
+    }
+  }
+  add_product<T>(dh, outer_slope, *of.outer, workspace);
+  add_product<T>(dh, inner_slope, *of.inner, workspace);
+  add_product<T>(gradient_rows(back, *of.outer, 0, of.outer->rows()), transposed(outer_slope), h, workspace);
+  add_product<T>(gradient_rows(back, *of.inner, 0, width), transposed(inner_slope), h, workspace);
+}
+
 /// The backward pass through own_scores(): `slope` is ∂S.
 template <class Back, class T>
 void own_backward(Back& back, const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h,
                   const ConstView<T>& slope, const Rows<T>& dh, Workspace<T>& workspace) {
   const Index rows = slope.rows(), seen = slope.cols();
-  const auto gradient = [&](const Matrix<T>& parameter, Index row, Index count) {
-    T* const to = back.gradient_of(parameter.data());
-    return Rows<T>(to == nullptr ? nullptr : to + row * parameter.cols(), count, parameter.cols(), parameter.cols());
-  };
-  const auto add = [&](const Rows<T>& to, const auto& a, const auto& b) {
-    if (to) {
-      matmul(a, b, to, workspace, {.added = to});
-    }
-  };
   if (of.random != nullptr) {
-    if (const Rows<T> to = gradient(*of.random, head * of.length + first, rows)) {
+    if (const Rows<T> to = gradient_rows(back, *of.random, head * of.length + first, rows)) {
       View<T> all = to;
       all.leftCols(seen) += slope;
     }
   } else if (of.left != nullptr) {
     const ConstView<T> left = head_rows(*of.left, of, head, first, rows), right = head_rows(*of.right, of, head, 0, seen);
-    add(gradient(*of.left, head * of.length + first, rows), slope, right);
-    add(gradient(*of.right, head * of.length, seen), transposed(slope), left);
+    add_product<T>(gradient_rows(back, *of.left, head * of.length + first, rows), slope, right, workspace);
+    add_product<T>(gradient_rows(back, *of.right, head * of.length, seen), transposed(slope), left, workspace);
   } else if (of.dense != nullptr) {
     const ConstView<T> keys = of.dense->topRows(seen);
-    add(dh, slope, keys);
-    add(gradient(*of.dense, 0, seen), transposed(slope), h);
+    add_product<T>(dh, slope, keys, workspace);
+    add_product<T>(gradient_rows(back, *of.dense, 0, seen), transposed(slope), h, workspace);
   } else {
-    const auto frame = workspace.frame();
-    const Index width = of.inner->rows();
-    MatrixMap<T> outer = workspace.matrix(rows, of.outer->rows()), inner = workspace.matrix(rows, width);
-    MatrixMap<T> outer_slope = workspace.matrix(rows, outer.cols()), inner_slope = workspace.matrix(rows, width);
-    matmul(h, transposed(*of.outer), outer, workspace);
-    matmul(h, transposed(*of.inner), inner, workspace);
-    outer_slope.setZero();
-    inner_slope.setZero();
-    for (Index j = 0; j < seen; j += width) {
-      const Index count = std::min(width, seen - j), p = j / width;
-      for (Index i = 0; i < rows; ++i) {
-        outer_slope(i, p) = slope.row(i).segment(j, count).dot(inner.row(i).head(count));
-        inner_slope.row(i).head(count) += slope.row(i).segment(j, count) * outer(i, p);
-      }
-    }
-    add(dh, outer_slope, *of.outer);
-    add(dh, inner_slope, *of.inner);
-    add(gradient(*of.outer, 0, of.outer->rows()), transposed(outer_slope), h);
-    add(gradient(*of.inner, 0, width), transposed(inner_slope), h);
+    factored_backward<Back, T>(back, of, h, slope, dh, workspace);
   }
 }
 
@@ -208,6 +227,44 @@ Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads
   return attend_scratch<T>(capacity, threads) + 2 * factors + gemm::thread_scratch<T>(of.length) * threads.count();
 }
 
+/// y = attend() of all sequences and heads, to the rows k and v of `others`, for tokens from position `first` on.
+template <class Run, class T = typename Run::Scalar>
+void attend_by_head(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in, const Sequences& others,
+                    const Rows<const T>& k, const Rows<const T>& v, Index first, const Rows<T>& y) {
+  require<ShapeError>(others.longest() <= of.length, "synthesize: a sequence has ", others.longest(),
+                      " tokens, but there are scores for ", of.length, ".");
+  const Sequences& own = run.sequences();
+  const Rows<const T> h = rows_of<T>(run, in.h), q = rows_of<T>(run, in.q);
+  for_each_head(own, y.count > 0 ? of.heads : 0, [&](const SequenceHead& at) {
+    attend<T>(of, at.head, first, at.of(h, own), at.of(q, own), at.of(k, others), at.of(v, others), at.of(y, own),
+              run.workspace(), watcher(run, at));
+  });
+}
+
+/// The backward pass through it, of whole sequences.
+template <class Back, class Run, class T = typename Back::Scalar>
+void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in,
+                             const Sequences& sequences, const Rows<const T>& dy) {
+  using Variable = typename Run::Rows;
+  const auto target = [&back](const Variable& x) { return x ? Rows<T>(accumulator(back, x)) : Rows<T>(); };
+  const Rows<const T> v = rows_of<T>(back, in.v), h = rows_of<T>(back, in.h), q = rows_of<T>(back, in.q),
+                      k = rows_of<T>(back, in.k);
+  const Rows<T> dv = target(in.v), dh = target(in.h), dq = target(in.q), dk = target(in.k);
+  double own = 0, dot = 0;
+  for_each_head(sequences, of.heads, [&](const SequenceHead& at) {
+    const auto part = [&](const auto& x) { return at.of(x, sequences); };
+    Gradient<T> to{part(dv), part(dh), part(dq), part(dk)};
+    attend_backward<Back, T>(back, of, at.head, part(h), part(q), part(k), part(v), part(dy), to);
+    own += to.own;
+    dot += to.dot;
+  });
+  if (const T slope = of.own_factor(true); slope != T{0}) {
+    if (T* const to_share = back.gradient_of(of.share->data())) {
+      *to_share += slope * static_cast<T>(own - dot);
+    }
+  }
+}
+
 }  // namespace detail::synthesizer
 
 /// y = softmax(S) v for each sequence and head, S being synthesised (arXiv:2005.00743): learned numbers, a function of the
@@ -222,31 +279,8 @@ Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads
 /// backward; scratch of 256 rows of scores.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
-  using detail::head_of;
+  using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;
   const auto y = run.make(run.count(in.v), run.width(in.v));
-  const auto rows_of = [&run](const typename Run::Rows& x) { return x ? Rows<const T>(run[x]) : Rows<const T>(); };
-  const Rows<const T> h = rows_of(in.h), q = rows_of(in.q);
-  const auto forward = [&](const Sequences& sequences, const Sequences& others, const Rows<const T>& k, const Rows<const T>& v,
-                           Index first) {
-    require<ShapeError>(others.longest() <= of.length, "synthesize: a sequence has ", others.longest(),
-                        " tokens, but there are scores for ", of.length, ".");
-    const Rows<T> place = run[y];
-    for (Index b = 0; b < sequences.count() && place.count > 0; ++b) {
-      for (Index head = 0; head < of.heads; ++head) {
-        const auto part = [&](const auto& x, const Sequences& split) { return head_of(x, split, b, head, of.heads); };
-        WeightsWatcher<T> watch;
-        if constexpr (!Run::records) {
-          if (run.observed()) {
-            watch = [&run, b, head, heads = of.heads](Index, const ConstView<T>& weights) {
-              run.show(input_rows<T>(weights), "weights", b, heads > 1 ? head : -1);
-            };
-          }
-        }
-        detail::synthesizer::attend<T>(of, head, first, part(h, sequences), part(q, sequences), part(k, others),
-                                       part(v, others), part(place, sequences), run.workspace(), watch);
-      }
-    }
-  };
   if constexpr (Run::streams) {
     require<ArgumentError>(of.causal, run.where(),
                            ": the scores are not causal, so a token's output depends on later tokens and cannot be streamed. "
@@ -261,33 +295,15 @@ typename Run::Rows synthesize(Run& run, const SynthesizedScores<T>& of, const Sy
     };
     const Rows<const T> k = remember(in.k), v = remember(in.v);
     run.workspace().reserve(detail::synthesizer::step_scratch(of, capacity, run.workspace().threads()));
-    forward(run.sequences(), Sequences::single(seen), k, v, first);
+    attend_by_head<Run>(run, of, in, Sequences::single(seen), k, v, first, Rows<T>(run[y]));
   } else {
-    forward(run.sequences(), run.sequences(), rows_of(in.k), rows_of(in.v), 0);
+    attend_by_head<Run>(run, of, in, run.sequences(), rows_of<T>(run, in.k), rows_of<T>(run, in.v), 0, Rows<T>(run[y]));
   }
   if constexpr (Run::records) {
     run.push([in, of, y, kept = run.kept_sequences()](auto& back) {
-      const Sequences sequences = back.sequences(kept);
-      const Rows<const T> dy = back.gradient(y);
-      const auto values = [&back](const typename Run::Rows& x) { return x ? Rows<const T>(back[x]) : Rows<const T>(); };
-      const auto target = [&back](const typename Run::Rows& x) { return x ? Rows<T>(accumulator(back, x)) : Rows<T>(); };
-      const Rows<const T> v = values(in.v), hidden = values(in.h), queries = values(in.q), keys = values(in.k);
-      const Rows<T> dv = target(in.v), dh = target(in.h), dq = target(in.q), dk = target(in.k);
-      double own = 0, dot = 0;
-      for (Index b = 0; b < sequences.count(); ++b) {
-        for (Index head = 0; head < of.heads; ++head) {
-          const auto part = [&](const auto& x) { return head_of(x, sequences, b, head, of.heads); };
-          detail::synthesizer::Gradient<T> to{part(dv), part(dh), part(dq), part(dk)};
-          detail::synthesizer::attend_backward(back, of, head, part(hidden), part(queries), part(keys), part(v), part(dy), to);
-          own += to.own;
-          dot += to.dot;
-        }
-      }
-      if (const T slope = of.own_factor(true); slope != T{0}) {
-        if (T* const to_share = back.gradient_of(of.share->data())) {
-          *to_share += slope * static_cast<T>(own - dot);
-        }
-      }
+      using Back = std::remove_cvref_t<decltype(back)>;
+      detail::synthesizer::attend_by_head_backward<Back, Run>(back, of, in, back.sequences(kept),
+                                                              Rows<const T>(back.gradient(y)));
     });
   }
   return y;

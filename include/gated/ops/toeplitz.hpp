@@ -7,8 +7,8 @@
 #include "gated/ops/fourier_passes.hpp"
 
 /// @file
-/// Products with Toeplitz matrices by fast Fourier transform: the engine behind ops/long_convolution.hpp and transforms of any
-/// length.
+/// Products with Toeplitz matrices by fast Fourier transform: the engine behind Toeplitz forms of spatial weights and
+/// transforms of any length.
 ///
 /// A Toeplitz matrix T_ij = d_{i-j} with up to H rows and columns is a corner of a circulant matrix of 2H. Of its transform the
 /// even bins are those of a transform of H rows, and the odd ones those of H rows that are first turned by e^(-πit/H). So the
@@ -50,7 +50,7 @@ class Circle {
         diagonal(t - h, odd + t * row);
       }
     }
-    GATED_KERNEL(fourier_pass<T>(2, x, 1, h, false, nullptr, turns_.data()));
+    kernels<FourierKernels<T>>().fourier_pass(2, x, 1, h, false, nullptr, turns_.data());
     half_.forward(x);
     half_.forward(odd);
   }
@@ -78,7 +78,7 @@ class Circle {
   /// to ← factors ⊙ x, or their conjugates ⊙ x: in the frequency domain T or Tᵀ, if T is real. With `adds` it is added. `to`
   /// may be x.
   static void multiply(const Factor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds = false) {
-    GATED_KERNEL(fourier_multiply<T>(factors, conjugate, rows, x, to, adds));
+    kernels<FourierKernels<T>>().fourier_multiply(factors, conjugate, rows, x, to, adds);
   }
 
   /// The first `n` rows of the inverse transform, without its factor.
@@ -86,7 +86,7 @@ class Circle {
     T* const odd = x + rows() * row_size<T>();
     half_.inverse(x);
     half_.inverse(odd);
-    GATED_KERNEL(fourier_add_product<T>(turns_.data(), n, odd, x));
+    kernels<FourierKernels<T>>().fourier_add_product(turns_.data(), n, odd, x);
   }
 
   /// The inverse transform of what multiply() with conjugate factors sums up: calls `f(k, row, scale)` for each lag |k| < n
@@ -97,7 +97,7 @@ class Circle {
     T* const odd = x + h * row;
     half_.inverse(x);
     half_.inverse(odd);
-    GATED_KERNEL(fourier_pass<T>(2, x, 1, h, true, nullptr, turns_.data()));
+    kernels<FourierKernels<T>>().fourier_pass(2, x, 1, h, true, nullptr, turns_.data());
     const T scale = T{1} / static_cast<T>(bins());
     for (Index t = 0; t < h; ++t) {
       if (t < n) {

@@ -17,6 +17,71 @@ struct TokenNormParameters {
   const Vector<T>*weight, *bias;
 };
 
+namespace detail {
+
+/// The mean and the factor of each channel of each sequence, sequences × C.
+template <class T>
+struct TokenMoments {
+  T *means, *factors;
+  Index channels;
+
+  /// x̂ of sequence b.
+  template <Term A>
+  auto normed(const A& x, Index b) const {
+    return (x - per_channel<T>(means + b * channels)) * per_channel<T>(factors + b * channels);
+  }
+};
+
+/// The gradients of weight and bias, either of which may be absent: `given` is ∂y of a sequence, `normed` its x̂.
+template <class T, Term A>
+void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T* to_bias, Workspace<T>& workspace) {
+  const auto frame = workspace.frame();
+  MatrixMap<T> products = workspace.matrix(to_weight == nullptr ? 0 : given.rows(), given.cols());
+  assign<T>(products, workspace, reader<T>(given) * normed);
+  for (Index i = 0; i < products.rows(); ++i) {
+    to_weight[i] += products.row(i).sum();
+  }
+  for (Index i = 0; to_bias != nullptr && i < given.rows(); ++i) {
+    to_bias[i] += given.row(i).sum();
+  }
+}
+
+/// The backward pass through normalise_over_tokens().
+template <class Back, class Variable, class T = typename Back::Scalar>
+void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const TokenNormParameters<T>& norm,
+                                    const TokenMoments<T>& moments, const Sequences& sequences) {
+  Workspace<T>& workspace = back.workspace();
+  const auto frame = workspace.frame();
+  const Index tokens = norm.weight->size(), channels = moments.channels;
+  const Rows<const T> dy = back.gradient(y), values = back[x];
+  T *const to_weight = back.gradient_of(norm.weight->data()), *const to_bias = back.gradient_of(norm.bias->data());
+  const bool wanted = back.wants_gradient(x);
+  auto target = wanted ? back.target(x) : typename Back::Target{back[x], false};
+  const Rows<T> dx = target.view;
+  T *const slopes = workspace.take(channels), *const dots = workspace.take(channels);
+  const auto weight = per_row<T>(norm.weight->data());
+  const auto share = number(T{1} / static_cast<T>(tokens));
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const auto part = [first = sequences.offset(b), tokens](const auto& rows) { return rows.middle(first, tokens); };
+    const ConstView<T> given = part(dy);
+    const auto slope = reader<T>(given);
+    const auto own = moments.normed(reader<T>(part(values)), b);
+    add_token_sums<T>(given, own, to_weight, to_bias, workspace);
+    if (wanted) {
+      std::fill(slopes, slopes + channels, T{0});
+      std::fill(dots, dots + channels, T{0});
+      add_column_sums<T>(tokens, channels, slopes, workspace, slope * weight);
+      add_column_sums<T>(tokens, channels, dots, workspace, slope * weight * own);
+      assign<T>(part(dx), workspace,
+                (slope * weight - (per_channel<T>(slopes) + own * per_channel<T>(dots)) * share) *
+                    per_channel<T>(moments.factors + b * channels),
+                !target.fresh);
+    }
+  }
+}
+
+}  // namespace detail
+
 /// y_ic = (x_ic - mean_c) / √(var_c + eps) · weight_i + bias_i, with the mean and the variance of channel c over the tokens of
 /// its sequence: the LayerNorm of the transpose.
 ///
@@ -34,64 +99,22 @@ typename Run::Rows normalise_over_tokens(Run& run, const typename Run::Rows& x, 
   const Sequences& sequences = run.sequences();
   const Index count = sequences.count(), tokens = norm.weight->size(), channels = run.width(x);
   const auto y = run.make(run.count(x), channels, to);
-  T *const means = run.take(count * channels), *const factors = run.take(count * channels);
-  mean_over_tokens<T>(run[x], sequences, Eigen::Map<Matrix<T>>(means, count, channels), run.workspace());
-  std::fill(factors, factors + count * channels, T{0});
-  // x̂ of sequence b
-  const auto normed = [means, factors, channels](const auto& rows, Index b) {
-    return (rows - per_channel<T>(means + b * channels)) * per_channel<T>(factors + b * channels);
-  };
+  const detail::TokenMoments<T> moments{run.take(count * channels), run.take(count * channels), channels};
+  mean_over_tokens<T>(run[x], sequences, Eigen::Map<Matrix<T>>(moments.means, count, channels), run.workspace());
+  std::fill(moments.factors, moments.factors + count * channels, T{0});
   for (Index b = 0; b < count; ++b) {
     const auto rows = reader<T>(run[x].middleRows(sequences.offset(b), tokens));
-    const auto centred = rows - per_channel<T>(means + b * channels);
-    T* const factor = factors + b * channels;
+    const auto centred = rows - per_channel<T>(moments.means + b * channels);
+    T* const factor = moments.factors + b * channels;
     add_column_sums<T>(tokens, channels, factor, run.workspace(), centred * centred);
     std::transform(factor, factor + channels, factor,
                    [&](T sum) { return T{1} / std::sqrt(sum / static_cast<T>(tokens) + static_cast<T>(norm.eps)); });
     assign<T>(run[y].middleRows(sequences.offset(b), tokens), run.workspace(),
-              normed(rows, b) * per_row<T>(norm.weight->data()) + per_row<T>(norm.bias->data()));
+              moments.normed(rows, b) * per_row<T>(norm.weight->data()) + per_row<T>(norm.bias->data()));
   }
   if constexpr (Run::records) {
-    run.push([x, y, norm, factors, normed, tokens, channels, kept = run.kept_sequences()](auto& back) {
-      Workspace<T>& workspace = back.workspace();
-      const auto frame = workspace.frame();
-      const Sequences split = back.sequences(kept);
-      const Rows<const T> dy = back.gradient(y), values = back[x];
-      T *const to_weight = back.gradient_of(norm.weight->data()), *const to_bias = back.gradient_of(norm.bias->data());
-      const bool wanted = back.wants_gradient(x);
-      auto target = wanted ? back.target(x) : typename std::remove_cvref_t<decltype(back)>::Target{back[x], false};
-      const Rows<T> dx = target.view;
-      T *const slopes = workspace.take(channels), *const dots = workspace.take(channels);
-      MatrixMap<T> products = workspace.matrix(tokens, channels);
-      const auto weight = per_row<T>(norm.weight->data());
-      const auto share = number(T{1} / static_cast<T>(tokens));
-      for (Index b = 0; b < split.count(); ++b) {
-        const auto part = [first = split.offset(b), tokens](const auto& rows) { return rows.middle(first, tokens); };
-        const ConstView<T> given = part(dy);
-        const auto slope = reader<T>(given);
-        const auto own = normed(reader<T>(part(values)), b);
-        if (to_weight != nullptr || to_bias != nullptr) {
-          assign<T>(products, workspace, slope * own);
-          for (Index i = 0; i < tokens; ++i) {
-            if (to_weight != nullptr) {
-              to_weight[i] += products.row(i).sum();
-            }
-            if (to_bias != nullptr) {
-              to_bias[i] += given.row(i).sum();
-            }
-          }
-        }
-        if (wanted) {
-          std::fill(slopes, slopes + channels, T{0});
-          std::fill(dots, dots + channels, T{0});
-          add_column_sums<T>(tokens, channels, slopes, workspace, slope * weight);
-          add_column_sums<T>(tokens, channels, dots, workspace, slope * weight * own);
-          assign<T>(part(dx), workspace,
-                    (slope * weight - (per_channel<T>(slopes) + own * per_channel<T>(dots)) * share) *
-                        per_channel<T>(factors + b * channels),
-                    !target.fresh);
-        }
-      }
+    run.push([x, y, norm, moments, kept = run.kept_sequences()](auto& back) {
+      detail::normalise_over_tokens_backward(back, x, y, norm, moments, back.sequences(kept));
     });
   }
   return y;

@@ -206,8 +206,8 @@ struct AdamW {
           const auto count = static_cast<Index>(p.size());
           parallel_for(threads, (count + piece - 1) / piece, [&](Index task, Index) {
             const Index begin = task * piece;
-            GATED_KERNEL(adamw_step<Scalar>(step, std::min(piece, count - begin), p.data() + begin, g.data() + begin,
-                                            m.data() + begin, v.data() + begin));
+            kernels<OptimizerKernels<Scalar>>().adamw_step(step, std::min(piece, count - begin), p.data() + begin,
+                                                           g.data() + begin, m.data() + begin, v.data() + begin);
           });
         },
         model, gradient, first, second);

@@ -86,7 +86,7 @@ MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets,
     const Index target = targets[static_cast<std::size_t>(i)];
     if (target != options.ignored) {
       T largest, rest;
-      GATED_KERNEL(log_sum_exp_of_row<T>(&x.coeffRef(i, 0), x.cols(), &largest, &rest));
+      kernels<LossKernels<T>>().log_sum_exp_of_row(&x.coeffRef(i, 0), x.cols(), &largest, &rest);
       loss.mean += detail::row_loss(x, i, target, largest, rest, options.label_smoothing);
     }
   }
@@ -111,8 +111,9 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   // log Σ_j exp(x_j) of each row as the sum of two numbers, because one would lose the digits of the smaller.
   T* const largest = tape.take(rows);
   T* const rest = tape.take(rows);
-  for_each_row(rows, tape.workspace(),
-               [&](Index i) { GATED_KERNEL(log_sum_exp_of_row<T>(&x.coeffRef(i, 0), classes, largest + i, rest + i)); });
+  for_each_row(rows, tape.workspace(), [&](Index i) {
+    kernels<LossKernels<T>>().log_sum_exp_of_row(&x.coeffRef(i, 0), classes, largest + i, rest + i);
+  });
   double sum = 0;
   for (Index i = 0; i < rows; ++i) {
     const Index target = targets[static_cast<std::size_t>(i)];
@@ -136,8 +137,8 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
       const Index target = targets[static_cast<std::size_t>(i)];
       T* const row = &to.coeffRef(i, 0);
       if (target != ignored) {
-        GATED_KERNEL(softmax_difference<T>(&from.coeffRef(i, 0), classes, largest[i], rest[i], everywhere, target, more, scale,
-                                           row, adds));
+        kernels<LossKernels<T>>().softmax_difference(&from.coeffRef(i, 0), classes, largest[i], rest[i], everywhere, target,
+                                                     more, scale, row, adds);
       } else if (!adds) {
         std::fill_n(row, classes, T{0});
       }

@@ -39,7 +39,9 @@ void update_average(Model& average, const Model& model, double decay, const Thre
           T* const a = mean.data() + task * piece;
           const T* const p = values.data() + task * piece;
           const auto old = per_channel<T>(a), now = per_channel<T>(p);
-          GATED_KERNEL(assign_rows<T>(old + share * (now - old), 0, 1, std::min(piece, count - task * piece), a, 0, false));
+          auto next = old + share * (now - old);
+          kernels<AssignKernels<T, decltype(next)>>().assign_rows(next, 0, 1, std::min(piece, count - task * piece), a, 0,
+                                                                  false);
         });
       },
       average, model);

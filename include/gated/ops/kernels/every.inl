@@ -1,5 +1,9 @@
 // All kernels, from the register up. Included once per form by ops/kernels.hpp.
 
+/// The tables of this form: see ops/kernel_types.hpp. Each stands below the kernels that it names.
+template <class Table>
+extern const Table table;
+
 // Each needs those before it.
 // clang-format off
 #include "gated/ops/kernels/simd.inl"

@@ -135,32 +135,30 @@ void fourier_pass(Index radix, T* x, Index groups, Index m, bool inverse, const 
   }
 }
 
-/// x ← up to a vector of columns of real and of imaginary parts, times a number per row if `scales` is given. Absent ones are
-/// 0.
+/// x ← up to a vector of columns of real and of imaginary parts, times a number per row if `scales` is given. An absent
+/// imaginary part is 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load(const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x) {
-  const Index rows = real ? real.count : imaginary.count;
   const auto part = [](const Rows<const T>& from, Index t) {
     return from ? Simd<T>::load(from.data + t * from.stride, from.columns) : Simd<T>(T{0});
   };
-  for (Index t = 0; t < rows; ++t, x += fourier_row<T>) {
+  for (Index t = 0; t < real.count; ++t, x += fourier_row<T>) {
     const Simd<T> scale(scales == nullptr ? T{1} : scales[t]);
     Complex<T>{part(real, t) * scale, part(imaginary, t) * scale}.store(x);
   }
 }
 
-/// The reverse: row t of both ← row order[t] of x, or row t, times a number per row; with `adds` it is added.
+/// The reverse: row t of both ← row t of x, times a number per row; with `adds` it is added.
 template <class T>
-EIGEN_DONT_INLINE void fourier_store(const T* x, const Index* order, const T* scales, bool adds, const Rows<T>& real,
-                                     const Rows<T>& imaginary) {
+EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, const Rows<T>& real, const Rows<T>& imaginary) {
   const auto store = [adds](Simd<T> value, const Rows<T>& rows, Index t) {
     if (rows) {
       T* const to = rows.data + t * rows.stride;
       (adds ? Simd<T>::load(to, rows.columns) + value : value).store(to, rows.columns);
     }
   };
-  for (Index t = 0; t < real.count; ++t) {
-    const auto z = Complex<T>::load(x + (order == nullptr ? t : order[t]) * fourier_row<T>);
+  for (Index t = 0; t < real.count; ++t, x += fourier_row<T>) {
+    const auto z = Complex<T>::load(x);
     const Simd<T> scale(scales == nullptr ? T{1} : scales[t]);
     store(z.re * scale, real, t);
     store(z.im * scale, imaginary, t);
@@ -275,3 +273,18 @@ EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirro
                 y.data + token * y.stride + column, y.stride);
   }
 }
+
+template <class T>
+inline constexpr FourierKernels<T> table<FourierKernels<T>> =
+    {.fourier_pass = &fourier_pass<T>, .fourier_load = &fourier_load<T>, .fourier_store = &fourier_store<T>,
+     .fourier_multiply = &fourier_multiply<T>, .fourier_add_product = &fourier_add_product<T>};
+
+template <class T>
+inline constexpr FourierMixingKernels<T> table<FourierMixingKernels<T>> =
+    {.fourier_split = &fourier_split<T>, .fourier_load_transposed = &fourier_load_transposed<T>,
+     .fourier_finish = &fourier_finish<T>};
+
+template <class T>
+inline constexpr FourierDerivatives<T> table<FourierDerivatives<T>> =
+    {.fourier_add_correlation = &fourier_add_correlation<T>, .fourier_add_dots = &fourier_add_dots<T>,
+     .fourier_sum_lanes = &fourier_sum_lanes<T>};

@@ -144,9 +144,8 @@ constexpr Pointer if_float() {
   }
 }
 
-/// The kernels of this form.
 template <class T>
-inline constexpr ProductKernels<T> product_kernels = {
+inline constexpr ProductKernels<T> table<ProductKernels<T>> = {
     .panel_columns = panel_columns<T>,
     .tile_rows = Index{tile_rows},
     .row_panels = Index{row_panels},
@@ -156,4 +155,5 @@ inline constexpr ProductKernels<T> product_kernels = {
     .pack_panel = &pack_panel<T>,
     .pack_tile = &pack_tile<T>,
     .unpack_panel = if_float<T, &unpack_panel, decltype(ProductKernels<T>::unpack_panel)>(),
-    .row_by_codes = if_float<T, &row_by_codes, decltype(ProductKernels<T>::row_by_codes)>()};
+    .row_by_codes = if_float<T, &row_by_codes, decltype(ProductKernels<T>::row_by_codes)>(),
+    .finish_tile = &finish_tile<T>};

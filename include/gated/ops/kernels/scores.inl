@@ -51,3 +51,6 @@ EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional
   pass(to, to_stride,
        [&](Index i, Index j, Index lanes, Simd<T> value) { return visible_of(scoring, row + i, column + j, lanes, value); });
 }
+
+template <class T>
+inline constexpr AttentionKernels<T> table<AttentionKernels<T>> = {.score_tile = &score_tile<T>, .softmax_rows = &softmax_rows<T>};

@@ -146,3 +146,11 @@ EIGEN_DONT_INLINE void softmax_columns_backward(const T* weights, Index weights_
     }
   });
 }
+
+template <class T>
+inline constexpr SoftmaxGateKernels<T> table<SoftmaxGateKernels<T>> =
+    {.softmax_gate_rows = &softmax_gate_rows<T>, .softmax_gate_columns = &softmax_gate_columns<T>};
+
+template <class T>
+inline constexpr SoftmaxGateDerivatives<T> table<SoftmaxGateDerivatives<T>> =
+    {.softmax_columns = &softmax_columns<T>, .softmax_columns_backward = &softmax_columns_backward<T>};

@@ -59,20 +59,19 @@ EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first
         parts[k] = Simd<T>(T{0});
       }
       for (const Index end = i + block < rows ? i + block : rows; i < end; ++i) {
+        const auto add = [&](Index k, Index lanes) {
+          const Simd<T> value = Evaluate<T>::of(term, i, first + k * width, lanes);
+          f(i, first + k * width, lanes, value);
+          parts[k] = parts[k] + value;
+        };
         if constexpr (decltype(all)::value) {
           GATED_UNROLL
-          for (unsigned k = 0; k < together; ++k) {
-            const Index j = first + static_cast<Index>(k) * width;
-            const Simd<T> value = Evaluate<T>::of(term, i, j, width);
-            f(i, j, width, value);
-            parts[k] = parts[k] + value;
+          for (Index k = 0; k < Index{together}; ++k) {
+            add(k, width);
           }
         } else {
           for (Index k = 0; k < vectors; ++k) {
-            const Index j = first + k * width, lanes = lanes_of(k);
-            const Simd<T> value = Evaluate<T>::of(term, i, j, lanes);
-            f(i, j, lanes, value);
-            parts[k] = parts[k] + value;
+            add(k, lanes_of(k));
           }
         }
       }
@@ -137,3 +136,22 @@ EIGEN_DONT_INLINE void mean_of_rows(const T* x, Index stride, Index rows, Index 
     (sum.lanes() * factor).store(y + j, lanes);
   });
 }
+
+template <class T, class A>
+inline constexpr AssignKernels<T, A> table<AssignKernels<T, A>> = {.assign_rows = &assign_rows<T, A>};
+
+template <class T, class A>
+inline constexpr SumKernels<T, A> table<SumKernels<T, A>> = {.sum_columns = &sum_columns<T, A>};
+
+template <class T, class A>
+inline constexpr AssignAndSumKernels<T, A> table<AssignAndSumKernels<T, A>> =
+    {.assign_and_sum_columns = &assign_and_sum_columns<T, A>};
+
+template <class T>
+inline constexpr RowKernels<T> table<RowKernels<T>> =
+    {.activate_rows = &activate_rows<T>, .mean_of_rows = &mean_of_rows<T>, .rotate_rows = &rotate_rows<T>};
+
+template <class T>
+inline constexpr DerivativeKernels<T> table<DerivativeKernels<T>> =
+    {.activate_and_keep_slope = &activate_and_keep_slope<T>, .activation_backward_rows = &activation_backward_rows<T>,
+     .normalise_backward_rows = &normalise_backward_rows<T>, .scores_backward_rows = &scores_backward_rows<T>};

@@ -4,5 +4,6 @@
 #define GATED_HELD template
 
 namespace gated {
+GATED_HELD_KERNELS(float)
 GATED_HELD_KERNELS(double)
 }  // namespace gated
