@@ -136,7 +136,7 @@ class MpiWorld {
     MPI_Finalized(&over);
     if (over == 0) {
       if (!parted_ && std::uncaught_exceptions() == exceptions_) {  // else the others have an error already, or will
-        gather({Visit::leaves, static_cast<std::uint64_t>(steps_)});
+        gather({Visit::leaves, {static_cast<std::uint64_t>(steps_), 0}});
       }
       MPI_Comm_free(&communicator_);
     }
@@ -173,7 +173,7 @@ class MpiWorld {
     const Index count = parameter_count(gradient) + 2;
     require<ArgumentError>(count <= std::numeric_limits<int>::max(), "MpiWorld::all_reduce_mean: ", count - 2,
                            " parameters, expected at most 2^31 - 3, because MPI counts in int.");
-    meet("all_reduce_mean", {Visit::reduces, static_cast<std::uint64_t>(++steps_), static_cast<std::uint64_t>(count - 2)});
+    meet("all_reduce_mean", {Visit::reduces, {static_cast<std::uint64_t>(++steps_), static_cast<std::uint64_t>(count - 2)}});
     buffer.resize(static_cast<std::size_t>(count));
     const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // refused on all ranks, below
     const auto weighted = [w](T value) { return w == 0 ? T{0} : w * value; };
@@ -212,7 +212,7 @@ class MpiWorld {
   template <class Model>
   void expect_same(const Training<Model>& training) {
     const auto own = detail::fingerprint(training);
-    meet("expect_same", {Visit::compares, own[0], own[1]});
+    meet("expect_same", {Visit::compares, own});
     std::string list;
     for (int rank = 1; rank < size_; ++rank) {
       for (std::size_t i = 0; i < own.size(); ++i) {
