@@ -13,7 +13,6 @@
   GATED_HELD const Bf16Kernels* bf16_kernels<T>();                                                \
   GATED_HELD_TABLE(ProductKernels<T>)                                                             \
   GATED_HELD_TABLE(RowKernels<T>)                                                                 \
-  GATED_HELD_TABLE(NormKernels<T>)                                                                \
   GATED_HELD_TABLE(AttentionKernels<T>)                                                           \
   GATED_HELD_TABLE(SoftmaxGateKernels<T>)                                                         \
   GATED_HELD_TABLE(SoftmaxGateDerivatives<T>)                                                     \

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gated/ops/kernel_form.hpp"
-#include "gated/ops/kernel_types.hpp"
+#include "gated/ops/kernel_table.hpp"
 
 /// @file
 /// The kernels, for those who call them.

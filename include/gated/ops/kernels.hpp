@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "gated/ops/kernel_form.hpp"
-#include "gated/ops/kernel_types.hpp"
+#include "gated/ops/kernel_table.hpp"
 #include "gated/ops/terms.hpp"
 
 #if defined(__SSE2__)

@@ -20,9 +20,9 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
     return;
   }
   for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {
-    kernels<NormKernels<T>>().normalise_rows(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), norm,
-                                             y.data() + row * y.outerStride(), y.outerStride(),
-                                             kept == nullptr ? nullptr : kept + row);
+    kernels<RowKernels<T>>().normalise_rows(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), norm,
+                                            y.data() + row * y.outerStride(), y.outerStride(),
+                                            kept == nullptr ? nullptr : kept + row);
   });
 }
 

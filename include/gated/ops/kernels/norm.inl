@@ -164,6 +164,3 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
     });
   }
 }
-
-template <class T>
-inline constexpr NormKernels<T> table<NormKernels<T>> = {.normalise_rows = &normalise_rows<T>};

@@ -148,8 +148,10 @@ inline constexpr AssignAndSumKernels<T, A> table<AssignAndSumKernels<T, A>> =
     {.assign_and_sum_columns = &assign_and_sum_columns<T, A>};
 
 template <class T>
-inline constexpr RowKernels<T> table<RowKernels<T>> =
-    {.activate_rows = &activate_rows<T>, .mean_of_rows = &mean_of_rows<T>, .rotate_rows = &rotate_rows<T>};
+inline constexpr RowKernels<T> table<RowKernels<T>> = {.activate_rows = &activate_rows<T>,
+                                                       .mean_of_rows = &mean_of_rows<T>,
+                                                       .normalise_rows = &normalise_rows<T>,
+                                                       .rotate_rows = &rotate_rows<T>};
 
 template <class T>
 inline constexpr DerivativeKernels<T> table<DerivativeKernels<T>> =

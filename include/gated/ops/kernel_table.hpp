@@ -11,7 +11,7 @@
 #include "gated/ops/scoring.hpp"
 
 /// @file
-/// The tables of kernels: `kernels<NormKernels<T>>().normalise_rows(…)` calls one in the chosen form.
+/// The tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls one in the chosen form.
 ///
 /// Each form has such tables, filled beside the kernels in ops/kernels/. A program compiles the tables that it names, whole: so
 /// what only some programs need, derivatives above all, has a table of its own.
@@ -73,11 +73,13 @@ Index vector_width() {
   return kernels<ProductKernels<T>>().panel_columns / 2;
 }
 
-/// Loops over rows that are quickly compiled.
+/// Loops over rows, which almost all programs need.
 template <class T>
 struct RowKernels {
   void (*activate_rows)(Activation activation, Index rows, Index columns, const T* x, Index x_stride, T* y, Index y_stride);
   void (*mean_of_rows)(const T* x, Index stride, Index rows, Index columns, T* y);
+  void (*normalise_rows)(const T* from, Index from_stride, Index rows, Index channels, const NormParameters<T>& norm, T* to,
+                         Index to_stride, RowMoments<T>* kept);
   void (*rotate_rows)(T* x, Index stride, Index rows, const T* table, Index table_stride, Index pairs, bool interleaved);
 };
 
@@ -97,13 +99,6 @@ struct SumKernels {
 template <class T, class A>
 struct AssignAndSumKernels {
   void (*assign_and_sum_columns)(const A& term, Index rows, Index first, Index columns, T* y, Index stride, T* to);
-};
-
-/// Normalisation.
-template <class T>
-struct NormKernels {
-  void (*normalise_rows)(const T* from, Index from_stride, Index rows, Index channels, const NormParameters<T>& norm, T* to,
-                         Index to_stride, RowMoments<T>* kept);
 };
 
 /// Attention weights.

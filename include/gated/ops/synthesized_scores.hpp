@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cmath>
+
+#include "gated/ops/matmul.hpp"
+
+/// @file
+/// The scores of attention that are synthesised: learned numbers, or a function of the token that attends, with their
+/// derivatives.
+
+namespace gated {
+
+/// What the scores of all heads are made of, besides dot products: one of the forms. Refers to its numbers.
+template <class T>
+struct SynthesizedScores {
+  Index heads = 1;
+  Index length = 0;  ///< L, tokens that there are numbers for
+  bool causal = false;
+  const Matrix<T>* random = nullptr;                 ///< (heads·L) × L: S_ij
+  const Matrix<T>*left = nullptr, *right = nullptr;  ///< (heads·L) × k each: S = left rightᵀ
+  const Matrix<T>* dense = nullptr;                  ///< L × a, of all heads: S_ij = h_i · dense_j
+  const Matrix<T>*outer = nullptr, *inner = nullptr;  ///< c × a and b × a: S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b})
+  const Vector<T>* share = nullptr;                   ///< 1: σ of it is the share of S, the rest that of dot products
+
+  /// The factors of S and of dot products; with `slope` their derivatives in `share`.
+  T own_factor(bool slope = false) const {
+    if (share == nullptr || share->size() == 0) {
+      return slope ? T{0} : T{1};
+    }
+    const T s = T{1} / (T{1} + std::exp(-(*share)[0]));
+    return slope ? s * (T{1} - s) : s;
+  }
+  T dot_factor() const { return share == nullptr || share->size() == 0 ? T{1} : T{1} - own_factor(); }
+  /// Whether S depends on the tokens, through h.
+  bool is_dense() const { return dense != nullptr || outer != nullptr; }
+};
+
+namespace detail::synthesizer {
+
+/// Rows `first` … of a head's part of a matrix that holds L rows a head.
+template <class T>
+auto head_rows(const Matrix<T>& m, const SynthesizedScores<T>& of, Index head, Index first, Index count) {
+  return m.middleRows(head * of.length + first, count);
+}
+
+/// y = S of a head for the tokens from position `first` on, among as many as y has columns.
+template <class T>
+void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h, View<T> y,
+                Workspace<T>& workspace) {
+  const Index rows = y.rows(), seen = y.cols();
+  if (of.random != nullptr) {
+    y = head_rows(*of.random, of, head, first, rows).leftCols(seen);
+  } else if (of.left != nullptr) {
+    const ConstView<T> left = head_rows(*of.left, of, head, first, rows), right = head_rows(*of.right, of, head, 0, seen);
+    matmul(left, transposed(right), y, workspace);
+  } else if (of.dense != nullptr) {
+    const ConstView<T> keys = of.dense->topRows(seen);
+    matmul(h, transposed(keys), y, workspace);
+  } else {
+    const auto frame = workspace.frame();
+    MatrixMap<T> outer = workspace.matrix(rows, of.outer->rows()), inner = workspace.matrix(rows, of.inner->rows());
+    matmul(h, transposed(*of.outer), outer, workspace);
+    matmul(h, transposed(*of.inner), inner, workspace);
+    for (Index j = 0; j < seen; j += inner.cols()) {
+      const Index count = std::min(inner.cols(), seen - j);
+      for (Index i = 0; i < rows; ++i) {
+        y.row(i).segment(j, count) = inner.row(i).head(count) * outer(i, j / inner.cols());
+      }
+    }
+  }
+}
+
+/// All of it: the scores before the softmax, of which `own` keeps S if it is there.
+template <class T>
+void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h, const Rows<const T>& q,
+                const Rows<const T>& k, const Rows<T>& own, View<T> y, Workspace<T>& workspace) {
+  own_scores<T>(of, head, first, h, y, workspace);
+  if (own) {
+    View<T> kept = own;
+    kept = y;
+  }
+  if (q) {
+    y *= of.own_factor();
+    matmul(q, transposed(k), y, workspace, {.scale = of.dot_factor(), .added = y});
+  }
+}
+
+/// The gradient of rows `row` … of a parameter, or nothing.
+template <class Back, class T>
+Rows<T> gradient_rows(Back& back, const Matrix<T>& parameter, Index row, Index count) {
+  T* const to = back.gradient_of(parameter.data());
+  return {to == nullptr ? nullptr : to + row * parameter.cols(), count, parameter.cols(), parameter.cols()};
+}
+
+/// to += a · b, if that is there.
+template <class T>
+void add_product(const Rows<T>& to, const Operand<T>& a, const Operand<T>& b, Workspace<T>& workspace) {
+  if (to) {
+    matmul(a, b, to, workspace, {.added = to});
+  }
+}
+
+/// The backward pass through S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b}): `slope` is ∂S.
+template <class Back, class T>
+void factored_backward(Back& back, const SynthesizedScores<T>& of, const Rows<const T>& h, const ConstView<T>& slope,
+                       const Rows<T>& dh, Workspace<T>& workspace) {
+  const auto frame = workspace.frame();
+  const Index rows = slope.rows(), seen = slope.cols(), width = of.inner->rows();
+  MatrixMap<T> outer = workspace.matrix(rows, of.outer->rows()), inner = workspace.matrix(rows, width);
+  MatrixMap<T> outer_slope = workspace.matrix(rows, outer.cols()), inner_slope = workspace.matrix(rows, width);
+  matmul(h, transposed(*of.outer), outer, workspace);
+  matmul(h, transposed(*of.inner), inner, workspace);
+  outer_slope.setZero();
+  inner_slope.setZero();
+  for (Index j = 0; j < seen; j += width) {
+    const Index count = std::min(width, seen - j), p = j / width;
+    for (Index i = 0; i < rows; ++i) {
+      outer_slope(i, p) = slope.row(i).segment(j, count).dot(inner.row(i).head(count));
+      inner_slope.row(i).head(count) += slope.row(i).segment(j, count) * outer(i, p);
+    }
+  }
+  add_product<T>(dh, outer_slope, *of.outer, workspace);
+  add_product<T>(dh, inner_slope, *of.inner, workspace);
+  add_product<T>(gradient_rows(back, *of.outer, 0, of.outer->rows()), transposed(outer_slope), h, workspace);
+  add_product<T>(gradient_rows(back, *of.inner, 0, width), transposed(inner_slope), h, workspace);
+}
+
+/// The backward pass through own_scores(): `slope` is ∂S.
+template <class Back, class T>
+void own_backward(Back& back, const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h,
+                  const ConstView<T>& slope, const Rows<T>& dh, Workspace<T>& workspace) {
+  const Index rows = slope.rows(), seen = slope.cols();
+  if (of.random != nullptr) {
+    if (const Rows<T> to = gradient_rows(back, *of.random, head * of.length + first, rows)) {
+      View<T> all = to;
+      all.leftCols(seen) += slope;
+    }
+  } else if (of.left != nullptr) {
+    const ConstView<T> left = head_rows(*of.left, of, head, first, rows), right = head_rows(*of.right, of, head, 0, seen);
+    add_product<T>(gradient_rows(back, *of.left, head * of.length + first, rows), slope, right, workspace);
+    add_product<T>(gradient_rows(back, *of.right, head * of.length, seen), transposed(slope), left, workspace);
+  } else if (of.dense != nullptr) {
+    const ConstView<T> keys = of.dense->topRows(seen);
+    add_product<T>(dh, slope, keys, workspace);
+    add_product<T>(gradient_rows(back, *of.dense, 0, seen), transposed(slope), h, workspace);
+  } else {
+    factored_backward<Back, T>(back, of, h, slope, dh, workspace);
+  }
+}
+
+}  // namespace detail::synthesizer
+
+}  // namespace gated
