@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "gated/core/error.hpp"
+#include "gated/io/text_encoding.hpp"
 
 namespace text {
 
@@ -38,7 +39,10 @@ std::vector<fs::path> files_below(const fs::path& folder, const Wanted& wanted) 
   return files;
 }
 
-bool is_text(const fs::path& path) { return read(path).find('\0') == std::string::npos; }
+bool is_text(const fs::path& path) {
+  const std::string bytes = read(path);
+  return bytes.find('\0') == std::string::npos || gated::detail::is_utf16(bytes);  // a text, though none that can be read
+}
 
 bool is_source_or_document(const fs::path& path) {
   constexpr std::array<std::string_view, 6> endings{".hpp", ".cpp", ".md", ".cmake", ".sh", ".py"};
@@ -50,6 +54,7 @@ bool is_source_or_document(const fs::path& path) {
 Corpus::Corpus(const std::vector<fs::path>& files) {
   for (const fs::path& path : files) {
     Document document{path.string(), read(path), 0};
+    gated::detail::expect_utf8(document.bytes, document.name);
     for (const char c : document.bytes) {
       fingerprint_ = gated::random_bits_at(fingerprint_, static_cast<unsigned char>(c));
     }
