@@ -1,11 +1,11 @@
 #pragma once
 
+#include "gated/core/compiler.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
-#include "gated/core/compiler.hpp"
 
 /// @file
 /// CRC-32, the check sum of ZIP and PNG.

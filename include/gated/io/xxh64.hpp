@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gated/core/compiler.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,8 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-
-#include "gated/core/compiler.hpp"
 
 /// @file
 /// XXH64, a hash that tells damage and no forgery: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md

@@ -67,7 +67,7 @@ struct TinyTimeMixer {
     if (c.has_decoder) {
       decoder.emplace(c);
     }
-    head = Linear<T>(c.tokens() * c.width(), c.horizon);
+    head = Linear<T>((Count(c.tokens()) * c.width()).value(), c.horizon);
     if (c.forecast_mixing.enabled) {
       forecast_mixer.emplace(c);
     }
