@@ -30,7 +30,10 @@ std::vector<fs::path> files_below(const fs::path& folder, const Wanted& wanted) 
   return files;
 }
 
-bool is_text(const fs::path& path) { return examples::read_text_file(path).find('\0') == std::string::npos; }
+bool is_text(const fs::path& path) {
+  const std::string bytes = examples::read_text_file(path);
+  return bytes.find('\0') == std::string::npos;
+}
 
 bool is_source_or_document(const fs::path& path) {
   constexpr std::array<std::string_view, 6> endings{".hpp", ".cpp", ".md", ".cmake", ".sh", ".py"};

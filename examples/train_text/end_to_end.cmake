@@ -133,7 +133,7 @@ if(UNIX)
     execute_process(COMMAND sh -c "mkdir -p wide && printf '${bytes}' > wide/utf16" WORKING_DIRECTORY ${work}
       COMMAND_ERROR_IS_FATAL ANY)
     foreach(path IN ITEMS wide wide/utf16)
-      train(1 "^train_text: wide/utf16: is in UTF-16. Convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does.\n$" texts ${path})
+      train(1 "^train_text: wide/utf16: the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.\n$" texts ${path})
     endforeach()
   endforeach()
 

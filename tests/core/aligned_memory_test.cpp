@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <new>
 #include <utility>
 
 namespace gated::aligned_memory_test {
@@ -20,6 +22,14 @@ TEST(AlignedMemory, StartsACacheLineAndWhenLargeALargePage) {
 }
 
 TEST(AlignedMemory, MayBeEmpty) { EXPECT_EQ(AlignedMemory<float>(0).count(), 0u); }
+
+TEST(AlignedMemory, RefusesWhatTheSystemDoesNotGive) {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t count : {most / 128, most / 2, most}) {
+    EXPECT_EQ(AlignedMemory<double>(count, std::nothrow).data(), nullptr) << count;
+    EXPECT_THROW(AlignedMemory<double>{count}, MemoryError) << count;
+  }
+}
 
 TEST(AlignedMemory, MovesWithoutCopying) {
   AlignedMemory<double> first(1000), second(5);

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "tests/core/numbers.hpp"
+
 namespace gated::count_test {
 namespace {
 
@@ -31,6 +33,21 @@ TEST(Count, TakesSizesBelowZeroForZero) {
   EXPECT_EQ((Count(-5) + 2).value(), 2);
   EXPECT_EQ((Count(-5) * -5).value(), 0);
   EXPECT_EQ(Count(std::numeric_limits<Index>::min()).value(), 0);
+}
+
+TEST(ExpectMemory, RefusesWhatTheSystemDoesNotGive) {
+  EXPECT_NO_THROW(expect_memory<float>("x", 1000, 1000));
+  EXPECT_NO_THROW(expect_memory<double>("x", 0, most));
+  EXPECT_NO_THROW(expect_memory<double>("x", -5));
+  const Index large = most / 64;  // bytes, of which the system has fewer
+  EXPECT_EQ(test::message_of<MemoryError>([&] {
+              expect_memory<float>({"Layer", "call"}, large);
+            }),
+            text("Layer::call: ", large, " × 1 elements take ", 4 * large,
+                 " bytes, which the system does not give. Choose smaller sizes."));
+  EXPECT_EQ(test::message_of<MemoryError>([&] { expect_memory<double>("Layer", large, most); }),
+            text("Layer: ", large, " × ", most, " elements take more than ", most,
+                 " bytes, which the system does not give. Choose smaller sizes."));
 }
 
 }  // namespace

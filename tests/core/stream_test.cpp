@@ -246,7 +246,13 @@ TEST(Stream, SaysWhatToDoPastTheCapacity) {
   M y(2, 3);
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
             "Neighbours::extend: 2 tokens from position 6 on go past the 7 tokens that the state has room for. Rewind it, or "
-            "start anew with a larger capacity; resize_length() carries a gMLP to another length.");
+            "start anew with a larger capacity.");
+  state = s.layer.start(length);
+  s.go_on(state, length);
+  EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
+            text("Neighbours::extend: 2 tokens from position ", length, " on go past the ", length,
+                 " tokens that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
+                 "carries a gMLP to another length."));
 }
 
 TEST(Stream, RefusesAStateOfAnotherModelAndLeavesItUnchanged) {

@@ -7,6 +7,8 @@
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #endif
@@ -30,6 +32,60 @@ TEST(AtomicFile, AppearsWithAllItsPieces) {
   EXPECT_EQ(test::read_text(path), "one two");
   EXPECT_EQ(test::files_beside(path), 1u);
 }
+
+TEST(AtomicFile, RefusesAnEmptyPath) {
+  expect_error<FileError>([] { AtomicFile file(""); }, {"the path of the file to write is empty. Give it a name."});
+}
+
+#if defined(__unix__) || defined(__APPLE__)
+/// A process that dies while it writes to `path`.
+void kill_a_save(const std::filesystem::path& path) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(path);
+    file.write(bytes_of_text("half"));
+    ::_exit(0);  // no destructor runs
+  }
+  ASSERT_GT(child, 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
+TEST(AtomicFile, RemovesWhatAKilledSaveOfItsPathLeft) {
+  const auto path = temporary("file");
+  for (const char* const kept : {"file.tmp", "file.12x.tmp", "file..tmp", "file.12.tmp2", "other.12.tmp", "xfile.12.tmp"}) {
+    test::write_text(path.parent_path() / kept, "of somebody else");
+  }
+  std::filesystem::create_directory(path.parent_path() / "file.7.tmp");
+  kill_a_save(path);
+  kill_a_save(path);
+  EXPECT_EQ(test::files_beside(path), 8u) << "the first was removed by the second";
+  write_file_atomically(path, bytes_of_text("whole"));
+  EXPECT_EQ(test::files_beside(path), 8u) << "the file in the place of the second";
+  EXPECT_EQ(test::read_text(path), "whole");
+}
+
+TEST(AtomicFile, RemovesWhatWasLeftInTheCurrentFolder) {
+  const auto path = temporary("file"), before = std::filesystem::current_path();
+  std::filesystem::current_path(path.parent_path());
+  kill_a_save("file");
+  write_file_atomically("file", bytes_of_text("whole"));
+  std::filesystem::current_path(before);
+  EXPECT_EQ(test::files_beside(path), 1u);
+}
+
+TEST(AtomicFile, LeavesTheTemporaryFilesOfOthersThatWriteAlone) {
+  const auto path = temporary("file");
+  AtomicFile first(path), second(path);
+  first.write(bytes_of_text("first"));
+  second.write(bytes_of_text("second"));
+  EXPECT_EQ(test::files_beside(path), 2u);
+  second.commit();
+  EXPECT_EQ(test::read_text(path), "second");
+  first.commit();
+  EXPECT_EQ(test::read_text(path), "first");
+  EXPECT_EQ(test::files_beside(path), 1u);
+}
+#endif
 
 TEST(AtomicFile, LeavesTheOldFileUntouchedUnlessCommitted) {
   const auto path = temporary("file");

@@ -51,13 +51,43 @@ TEST(ImageReader, RefusesWhatIsNoPicture) {
   EXPECT_THROW(read_image(path), FileError);
 }
 
+TEST(ImageReader, RefusesEveryFlippedBitOfAPngFile) {
+  Image image{5, 3, 3};
+  for (int i = 0; i < 45; ++i) {
+    image.pixels.push_back(static_cast<std::uint8_t>(i * i));
+  }
+  auto png = encode_png(image);
+  EXPECT_EQ(largest_difference(decode_image(png), image), 0);
+  for (std::size_t bit = 0; bit < 8 * png.size(); ++bit) {
+    const std::byte before = png[bit / 8];
+    png[bit / 8] ^= std::byte{1} << bit % 8;
+    EXPECT_THROW(decode_image(png), FileError) << "bit " << bit % 8 << " of byte " << bit / 8;
+    png[bit / 8] = before;
+  }
+  png[8 + 25 + 10] ^= std::byte{4};  // in the first bytes of the pixels
+  test::expect_error<FileError>([&] { decode_image(png, "x.png"); },
+                                {"x.png: the file is damaged: its chunk \"IDAT\" does not have its check sum"});
+}
+
+TEST(ImageReader, ReadsAPngFileWithBytesAfterItsEnd) {
+  auto png = encode_png({1, 1, 1, {7}});
+  png.insert(png.end(), 40, std::byte{7});
+  EXPECT_EQ(decode_image(png).pixels.at(0), 7);
+}
+
 TEST(ImageReader, RefusesAPictureLargerThanMemoryBeforeDecodingIt) {
   auto png = encode_png({1, 1, 1, {7}});
   for (const std::size_t at : {18U, 22U}) {  // the last two bytes of width and height
     png[at] = std::byte{0x4E};
     png[at + 1] = std::byte{0x20};
   }
-  test::expect_error<FileError>([&] { decode_image(png, "bomb"); }, {"bomb: 20000 × 20000 pixels are too many"});
+  const std::uint32_t sum = detail::crc32(std::span(png).subspan(12, 17));  // of the header
+  for (std::size_t i = 0; i < 4; ++i) {
+    png[29 + i] = static_cast<std::byte>(sum >> (24 - 8 * i));
+  }
+  test::expect_error<FileError>([&] { decode_image(png, "bomb"); },
+                                {"bomb: the picture has 20000 × 20000 = 400000000 pixels, expected fewer than 268435456",
+                                 "Scale it down or cut it into parts first"});
 }
 
 /// A JPEG file with more than 256 codes in its first Huffman table.

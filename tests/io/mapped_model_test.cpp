@@ -124,6 +124,26 @@ TEST(MappedModel, ReadsTheFileItself) {
   }
 }
 
+TEST(MappedModel, FindsDamageOnRequestWhereOthersFindItInAnyCase) {
+  const auto path = temporary("text.safetensors");
+  save_model(text_model<float>(HeadForm::untied), path);
+  const Bytes file(path, 0);
+  const auto parsed = SafetensorsFile::parse(file.bytes, "text");
+  const auto tensor = parsed.tensor("embedding.weight").bytes;
+  EXPECT_NO_THROW(parsed.verify());
+  file.bytes[static_cast<std::size_t>(tensor.data() - file.bytes.data()) + 4] ^= std::byte{1};
+  EXPECT_NO_THROW((void)load_mapped<Text>(parsed)) << "which reads no more than it must";
+  for (const auto& message : {test::message_of<FileError>([&] { parsed.verify(); }),
+                              test::message_of<FileError>([&] { (void)load_model<Text>(parsed); }),
+                              test::message_of<FileError>([&] { (void)load_prepared<Text>(parsed); })}) {
+    EXPECT_TRUE(message.starts_with("text: the file is damaged: the check sum")) << message;
+  }
+  auto model = text_model<float>(HeadForm::untied);
+  const auto before = model;
+  EXPECT_THROW(load_parameters(model, parsed), FileError);
+  expect_bits_of(before, {model, {}});
+}
+
 TEST(MappedModel, PacksWhatItCannotReadInPlace) {
   const auto path = temporary("text.safetensors");
   save_model(text_model<float>(), path);

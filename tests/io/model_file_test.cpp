@@ -160,6 +160,60 @@ TEST(ModelFile, RefusesAnotherKindOfModel) {
                            "\"gated.ImageClassifier<gated.Stack<gated.GmlpBlock>>\""});
 }
 
+TEST(ModelFile, SaysThatAFileIsATrainingOfTheModelOrTheModelOfATraining) {
+  using Model = Gmlp<float>;
+  const Training<Model> training({.model = odd_trunk()}, Random(1));
+  const auto run = temporary("run.safetensors"), model = temporary("model.safetensors");
+  save_model(training, run);
+  save_model(training.model, model);
+  expect_error<FileError>([&] { load_model<Model>(run); },
+                          {run.string(), "It is a training of that model: load_model<Training<Model>>() opens it",
+                           "save_model(training.result(), path)"});
+  expect_error<FileError>([&] { load_model<Training<Model>>(model); },
+                          {model.string(), "It is the model alone: start a training from it"});
+  const std::string other = test::error_of<FileError>([&] { load_model<Flash<float>>(run); });
+  EXPECT_EQ(other.find("It is"), std::string::npos) << other;
+}
+
+TEST(ModelFile, RefusesTextsUnderItsOwnKeys) {
+  const auto model = random_model<Gmlp<float>>(odd_trunk());
+  const auto path = temporary("mine.safetensors");
+  for (const std::string key : {"config", "architecture", "gated.checksum"}) {
+    expect_error<ArgumentError>([&] { save_model(model, path, {{key, "mine"}}); }, {"the metadata have \"" + key + "\""});
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+}
+
+TEST(ModelFile, RefusesAnEmptyPath) {
+  expect_error<FileError>([] { save_model(random_model<Gmlp<float>>(odd_trunk()), ""); }, {"the path of the file", "is empty"});
+}
+
+TEST(ModelFile, RefusesEveryFlippedBit) {
+  const auto model = random_model<GmlpBlock<float>>({.length = 2, .channels = 2, .hidden = 4});
+  const auto path = temporary("whole.safetensors");
+  save_model(model, path, {{"note", "a text of the caller's"}});
+  std::string content = test::read_text(path);
+  const auto bytes = std::as_bytes(std::span(content));
+  load_model<GmlpBlock<float>>(SafetensorsFile::parse(bytes));
+  const std::size_t key = content.find("gated.checksum");
+  for (std::size_t bit = 0; bit < 8 * content.size(); ++bit) {
+    if (bit / 8 >= key && bit / 8 < key + std::string("gated.checksum").size()) {
+      continue;  // a text of another name, beside undamaged numbers
+    }
+    char& byte = content[bit / 8];
+    const char before = byte;
+    byte = static_cast<char>(byte ^ (1 << bit % 8));
+    bool refused = false;
+    try {
+      load_model<GmlpBlock<float>>(SafetensorsFile::parse(bytes));
+    } catch (const Error&) {
+      refused = true;
+    }
+    EXPECT_TRUE(refused) << "bit " << bit % 8 << " of byte " << bit / 8;
+    byte = before;
+  }
+}
+
 TEST(ModelFile, RefusesAFileWithoutAConfiguration) {
   const auto path = temporary("bare.safetensors");
   save_parameters(random_model<GmlpLanguageModel<float>>(odd_language_model()), path);

@@ -92,6 +92,35 @@ TEST(Safetensors, WritesScalarsAndTensorsOfSizeZero) {
   EXPECT_TRUE(SafetensorsFile(path).tensors().empty());
 }
 
+TEST(Safetensors, VerifiesWhatAFileHoldsHoweverItIsLaidOut) {
+  const std::string sum = "0831df26eff7b11a";  // by another program, from the formula beside checksum_of()
+  const std::string texts = R"({"note": "", "gated.checksum": ")" + sum + R"(", "who": "me"})";
+  const auto file_of = [](std::string header, std::string_view data) {
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    return std::string{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0} + header + std::string(data);
+  };
+  const auto verify = [](const std::string& file) { SafetensorsFile::parse(std::as_bytes(std::span(file)), "x").verify(); };
+  const std::string floats("\0\0\x80\x3F\0\0\0\xC0", 8), bytes("\x07\x08");
+  const std::string a = R"("a": {"dtype": "F32", "shape": [2, 1], "data_offsets": )",
+                    b = R"("b": {"dtype": "U8", "shape": [2], "data_offsets": )";
+  const std::string whole = file_of(R"({"__metadata__": )" + texts + ", " + a + "[0, 8]}, " + b + "[8, 10]}}", floats + bytes);
+  const std::string other = file_of("{" + b + "[0, 2]}, " + a + R"([2, 10]}, "__metadata__": )" + texts + "}", bytes + floats);
+  EXPECT_NO_THROW(verify(whole));
+  EXPECT_NO_THROW(verify(other));
+  const std::pair<std::string, std::string> changes[] = {{"me\"", "mi\""},     {"who", "whu"},       {"\"a\"", "\"c\""},
+                                                         {"[2, 1]", "[1, 2]"}, {"\"U8\"", "\"I8\""}, {"\x07", "\x17"},
+                                                         {"7b11a", "7b11b"}};
+  for (const auto& [from, to] : changes) {
+    std::string changed = whole;
+    changed.replace(changed.find(from), from.size(), to);
+    expect_error<FileError>([&] { verify(changed); },
+                            {"x: the file is damaged: the check sum of what it holds is ", "Copy or download"});
+  }
+  std::string foreign = whole;
+  foreign.replace(foreign.find("gated."), 6, "other.");
+  EXPECT_NO_THROW(verify(foreign)) << "a file without one";
+}
+
 TEST(Safetensors, KeepsTextsInAnyScript) {
   const std::vector<float> x{1};
   const auto path = temporary("x.safetensors");

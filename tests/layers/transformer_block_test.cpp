@@ -273,6 +273,8 @@ TEST(TransformerBlock, AStateHoldsKeysAndValuesOrSums) {
 TEST(TransformerBlock, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(refuses<ArgumentError>([] { SelfAttention<float>({.channels = 10, .heads = 3}); },
                                      "SelfAttention: heads = 3 does not divide channels = 10."));
+  EXPECT_TRUE(refuses<ArgumentError>([] { SelfAttention<float>({.channels = -4, .heads = 2}); },
+                                     "SelfAttention: channels = -4 and heads = 2 must be positive."));
   EXPECT_THROW(SelfAttention<float>({.channels = 12, .heads = 3, .chunk = 0}), ArgumentError);
   EXPECT_TRUE(refuses<ArgumentError>(
       [] { SelfAttention<float>({.channels = 12, .heads = 3, .reduction = LinearReduction::own_chunk, .causal = true}); },

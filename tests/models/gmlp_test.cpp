@@ -163,10 +163,9 @@ TEST(Gmlp, SaysWhatToDoPastItsLength) {
   auto state = model.start();
   Matrix<float> y(small_length, small_channels), one(1, small_channels);
   model.extend(x, state, y, workspace);
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { model.extend(x.topRows(1), state, one, workspace); }),
-      "Stack::extend: 1 tokens from position 12 on go past the 12 tokens that the state has room for. Rewind it, or start "
-      "anew with a larger capacity; resize_length() carries a gMLP to another length.");
+  EXPECT_EQ(message_of<ShapeError>([&] { model.extend(x.topRows(1), state, one, workspace); }),
+            "Stack::extend: 1 tokens from position 12 on go past the 12 tokens that the model can serve. Rewind the state, or "
+            "build the model for longer sequences; resize_length() carries a gMLP to another length.");
   EXPECT_EQ(state.position(), 12);
 }
 

@@ -1,5 +1,8 @@
 #include "gated/models/tiny_time_mixer.hpp"
 
+#include <limits>
+
+#include "gated/train/regression_loss.hpp"
 #include "tests/layers/literal.hpp"
 #include "tests/promises.hpp"
 
@@ -130,6 +133,56 @@ TEST(TinyTimeMixer, LooksAtTheMaskForScalingOnly) {
   const Matrix<double> before = forecast(some);
   x(0, 5) += 1;
   EXPECT_FALSE(same_bits(forecast(some).row(0), before.row(0))) << "what is missing is a part of its patch";
+}
+
+/// Forecasts and what a loss of them gives back.
+struct Learnt {
+  Matrix<double> y, dx;
+  Model gradient;
+};
+Learnt learn(const Model& model, const Matrix<double>& x, const std::vector<std::uint8_t>& observed) {
+  Learnt out{{}, {}, zeros_like(model)};
+  Tape<double> tape;
+  tape.begin(model, out.gradient);
+  const Variable input = tape.input(x);
+  const Variable y = record(tape, model, input, Sequences::uniform(2, 3), {}, {.observed = observed});
+  out.y = tape[y];
+  const Matrix<double> target = Matrix<double>::Zero(out.y.rows(), out.y.cols());
+  tape.backward(regression_loss<double>(tape, y, target));
+  out.dx = tape.gradient(input);
+  return out;
+}
+
+TEST(TinyTimeMixer, ReadsWhatIsNotObservedAsAbsentIfItIsNan) {
+  for (const SeriesScaling scaling : {SeriesScaling::standard, SeriesScaling::mean, SeriesScaling::none}) {
+    TinyTimeMixerConfig c = mixing();
+    c.scaling = scaling;
+    const auto model = random_model<Model>(c);
+    Matrix<double> zeros = random_matrix<double>(6, 21, 1);
+    std::vector<std::uint8_t> observed(126, 1);
+    for (const std::size_t gap : {0u, 19u, 20u, 30u, 62u, 125u}) {  // the last ones are seen by the forecast mixer too
+      observed[gap] = 0;
+      zeros.data()[gap] = 0;
+    }
+    std::fill_n(observed.begin() + 63, 21, std::uint8_t{0});  // all of a series
+    zeros.row(3).setZero();
+    Matrix<double> gaps = zeros;
+    for (std::size_t i = 0; i < observed.size(); ++i) {
+      gaps.data()[i] = observed[i] != 0 ? gaps.data()[i] : std::numeric_limits<double>::quiet_NaN();
+    }
+    const Learnt expected = learn(model, zeros, observed);
+    ASSERT_TRUE(expected.y.allFinite());
+    for (const auto& mask : {observed, std::vector<std::uint8_t>()}) {
+      const Learnt got = learn(model, gaps, mask);
+      EXPECT_TRUE(same_bits(got.y, expected.y));
+      for_each_parameter([](const ParameterInfo& info, auto a,
+                            auto b) { EXPECT_TRUE(std::ranges::equal(std::as_bytes(a), std::as_bytes(b))) << info.path(); },
+                         got.gradient, expected.gradient);
+      for (std::size_t i = 0; i < observed.size(); ++i) {
+        EXPECT_EQ(got.dx.data()[i], observed[i] != 0 ? expected.dx.data()[i] : 0) << i;
+      }
+    }
+  }
 }
 
 TinyTimeMixerConfig with_resolution() {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 
-#include "gated/core/matrix.hpp"
+#include "gated/core/count.hpp"
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -40,9 +42,11 @@ inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] 
 template <class T>
 class AlignedMemory {
  public:
-  explicit AlignedMemory(std::size_t count)
-      : data_(static_cast<T*>(::operator new(bytes(count), alignment(count))), Delete{alignment(count)}), count_(count) {
-    ask();
+  /// Errors: MemoryError.
+  explicit AlignedMemory(std::size_t count) : AlignedMemory(count, std::nothrow) {
+    if (data_ == nullptr) {
+      detail::refuse_memory("AlignedMemory", static_cast<Index>(std::min<std::size_t>(count, Count::most)), 1, sizeof(T));
+    }
   }
   /// Leaves data() null where there is no memory.
   AlignedMemory(std::size_t count, std::nothrow_t)
@@ -62,7 +66,11 @@ class AlignedMemory {
     void operator()(T* p) const { ::operator delete(p, alignment); }
   };
 
-  static std::size_t bytes(std::size_t count) { return count * sizeof(T); }
+  /// As many as there can be where so many cannot be counted.
+  static std::size_t bytes(std::size_t count) {
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
+    return count > most / sizeof(T) ? most : count * sizeof(T);
+  }
   static bool is_large(std::size_t count) { return bytes(count) >= 2 * large_page; }
   static std::align_val_t alignment(std::size_t count) {
     return std::align_val_t{is_large(count) ? large_page : static_cast<std::size_t>(cache_line_bytes)};

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <limits>
+#include <new>
 
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// How many, for untrusted sizes.
+/// How many, for untrusted sizes, and whether there is memory for them.
 
 namespace gated {
 
@@ -30,5 +32,31 @@ class Count {
  private:
   Index count_;
 };
+
+namespace detail {
+
+[[noreturn]] inline void refuse_memory(Where where, Count rows, Count columns, Index size) {
+  const Count bytes = rows * columns * size;
+  raise<MemoryError>(where, ": ", rows.value(), " × ", columns.value(), " elements take ",
+                     bytes == Count::most ? "more than " : "", bytes.value(),
+                     " bytes, which the system does not give. Choose smaller sizes.");
+}
+
+}  // namespace detail
+
+/// Raises MemoryError unless there is memory for rows × columns elements of `T`: before a container is made that would throw
+/// std::bad_alloc, or end a program without exceptions.
+/// Cost: an allocation, given back at once.
+template <class T>
+void expect_memory(Where where, Count rows, Count columns = 1) {
+  constexpr Index size = sizeof(T);
+  const Count bytes = rows * columns * size;
+  void* volatile memory =  // volatile: or the compiler may leave out both
+      bytes == Count::most ? nullptr : ::operator new(static_cast<std::size_t>(bytes.value()), std::nothrow);
+  if (memory == nullptr) {
+    detail::refuse_memory(where, rows, columns, size);
+  }
+  ::operator delete(memory);
+}
 
 }  // namespace gated

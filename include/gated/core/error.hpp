@@ -56,6 +56,12 @@ class ArgumentError : public Error {
   using Error::Error;
 };
 
+/// The system does not give the memory that a size asks for.
+class MemoryError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A file is missing, unreadable, malformed or does not fit the model.
 class FileError : public Error {
  public:

@@ -183,9 +183,11 @@ class Stream : public Inference<Stream<T>, T> {
 
   /// What this op keeps from call to call, `rows` × `columns`, zero at first. Ops meet their memories in the same order every
   /// time.
+  /// Errors: MemoryError while a state is made.
   Matrix<T>& remember(Index rows, Index columns, Memory kind = Memory::tokens) {
     if (starts_) {
       state_.rewinds_ = state_.rewinds_ && kind == Memory::tokens;
+      expect_memory<T>(where(), rows, columns);
       return state_.memory_.emplace_back(rows, columns);
     }
     expect_state(next_ < state_.memory_.size());
@@ -248,8 +250,10 @@ void run_stream(Where where, const L& layer, const In& x, const In& no_input, co
                 State<T>& state, View<T> y, Workspace<T>& workspace) {
   const auto hold = Stream<T>::hold(state);
   expect_positions(where, rows_of(x), state.position(), state.capacity(),
-                   "that the state has room for. Rewind it, or start anew with a larger capacity; resize_length() carries a "
-                   "gMLP to another length.");
+                   state.capacity() < longest_of(layer)
+                       ? "that the state has room for. Rewind it, or start anew with a larger capacity."
+                       : "that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
+                         "carries a gMLP to another length.");
   Stream<T>::check(where, layer, no_input, state);
   if (rows_of(x) == 0) {
     return;

@@ -4,7 +4,7 @@
 #include <string>
 #include <type_traits>
 
-#include "gated/core/matrix.hpp"
+#include "gated/core/aligned_memory.hpp"
 
 /// @file
 /// Weights that nobody has set yet.
@@ -70,18 +70,20 @@ bool is_elsewhere(const T& value) {
   return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::elsewhere_bits<T>;
 }
 
-/// Numbers that nobody has set.
+/// Numbers that nobody has set: a weight of `layer`.
+/// Errors: MemoryError.
 template <class T>
-Matrix<T> unset_weight(Index rows, Index columns) {
+Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_weight") {
+  expect_memory<T>(layer, rows, columns);
   const T unset = Eigen::numext::bit_cast<T>(detail::unset_bits<T>);
-  if (detail::HollowWeights::wanted() && rows * columns > 0) {
-    Matrix<T> hollow(rows, columns);
+  if (detail::HollowWeights::wanted() && rows * columns != 0) {
+    Matrix<T> hollow(rows.value(), columns.value());
     const Index size = hollow.size();
     hollow.data()[size / 2] = hollow.data()[size - 1] = T{0};  // by which PreparedWeights knows it again
     hollow.data()[0] = Eigen::numext::bit_cast<T>(detail::elsewhere_bits<T>);
     return hollow;
   }
-  return Matrix<T>::Constant(rows, columns, unset);
+  return Matrix<T>::Constant(rows.value(), columns.value(), unset);
 }
 
 /// Raises ArgumentError in the body of a layer that runs with a weight which nobody has set, or which is elsewhere: the layer's

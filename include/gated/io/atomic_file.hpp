@@ -20,8 +20,10 @@ namespace gated {
 ///     file.write(data);
 ///     file.commit();
 ///
-/// The bytes go to a temporary file in the same directory, which commit() flushes to the disk and renames. A file that is
-/// replaced passes on its permissions; a symbolic link is followed. Without commit() the temporary file is removed.
+/// The bytes go to a temporary file in the same directory, "NAME.DIGITS.tmp", which commit() flushes to the disk and renames. A
+/// file that is replaced passes on its permissions; a symbolic link is followed. Without commit() the temporary file is
+/// removed; what a killed process left, the next AtomicFile of that path removes. Any number of threads and processes may write
+/// to one path: each has a temporary file that it locks, and the last one wins.
 ///
 /// Errors: FileError, starting with the path, if the directory cannot be written, the disk is full, or the path names
 /// something else than a regular file.

@@ -11,6 +11,9 @@
 #include "gated/io/atomic_file.hpp"
 
 #if defined(__unix__) || defined(__APPLE__)
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #endif
 
@@ -23,10 +26,51 @@ inline std::uint64_t random_number() {
   return std::uint64_t{device()} << 32 | device();
 }
 
+/// Keeps remove_left_behind() from the temporary file `file`, until it is closed. False if it has removed it already.
+inline bool keep_from_removal([[maybe_unused]] std::FILE* file) {
+#if defined(__unix__) || defined(__APPLE__)
+  struct ::stat status {};
+  return ::flock(::fileno(file), LOCK_EX) != 0 || ::fstat(::fileno(file), &status) != 0 || status.st_nlink > 0;
+#else
+  return true;  // other systems do not remove an open file
+#endif
+}
+
+/// Removes `file` unless somebody writes to it.
+inline void remove_left_behind(const std::filesystem::path& file) {
+#if defined(__unix__) || defined(__APPLE__)
+  const int opened = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (opened >= 0) {
+    if (::flock(opened, LOCK_EX | LOCK_NB) == 0) {
+      ::unlink(file.c_str());
+    }
+    ::close(opened);
+  }
+#else
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);
+#endif
+}
+
+/// Removes the temporary files beside `path` that killed processes left.
+inline void remove_left_behind_of(const std::filesystem::path& path) {
+  const std::string start = path.filename().string() + ".", end = ".tmp";
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), last; !error && entry != last; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.size() > start.size() + end.size() && name.starts_with(start) && name.ends_with(end) &&
+        name.find_first_not_of("0123456789", start.size()) == name.size() - end.size()) {
+      remove_left_behind(entry->path());
+    }
+  }
+}
+
 }  // namespace detail
 
 GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   namespace fs = std::filesystem;
+  require<FileError>(!path_.empty(), "AtomicFile: the path of the file to write is empty. Give it a name.");
   std::error_code error;
   for (int links = 0; fs::is_symlink(path_, error); ++links) {
     require<FileError>(links < 40, path_.string(), ": too many symbolic links.");
@@ -37,12 +81,17 @@ GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::mov
     raise<FileError>(path_.string(), fs::is_directory(old) ? ": is a directory, cannot write a file there."
                                                            : ": is not a regular file and is not replaced.");
   }
+  detail::remove_left_behind_of(path_);
   int reason = EEXIST;
   for (int attempt = 0; attempt < 16 && file_ == nullptr && reason == EEXIST; ++attempt) {
     temporary_ = path_;
     temporary_ += text(".", detail::random_number(), ".tmp");
     file_ = std::fopen(temporary_.string().c_str(), "wbx");  // x: never an existing file
     reason = file_ == nullptr ? errno : 0;
+    if (file_ != nullptr && !detail::keep_from_removal(file_)) {
+      std::fclose(std::exchange(file_, nullptr));
+      reason = EEXIST;
+    }
   }
   if (file_ == nullptr) {
     temporary_.clear();

@@ -69,10 +69,12 @@ class ParametersToWrite {
 /// frequencies, are taken from files that store them and computed otherwise.
 /// Errors: one FileError of at most 12 lines that counts the missing, unexpected, mis-shaped and unconvertible tensors, shows
 /// the first of each, those that differ in the number of their block as one, and says by whom the file seems to be and which
-/// preset has its shapes. The model is unchanged then. ArgumentError if the map does not suit the model.
-/// Cost: one pass over the file; two where values might not fit (F64 to float).
+/// preset has its shapes. FileError also for a file that SafetensorsFile::verify() finds damaged. The model is unchanged then.
+/// ArgumentError if the map does not suit the model.
+/// Cost: one pass over the file, one for a check sum, and one where values might not fit (F64 to float).
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& map = {}) {
+  file.verify();
   const NameMap names = detail::as_in(file, map);
   detail::expect_fit(model, file, names);
   for_each_parameter([&](const ParameterInfo& info, auto values) { detail::read_parameter(file, names, info, values); }, model);
@@ -83,10 +85,12 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
 ///
 /// `dtype` is F64, F32, F16 or BF16; without it, the model's own. With a small format in `weights`, the matrices that it
 /// applies to are stored so instead (io/weight_tensors.hpp), in a half or a quarter of the bytes. `metadata` are texts of the
-/// caller's choice; those that load_model() needs, save_model() writes. The file is written completely or not at all.
-/// Errors: ArgumentError if a value is too large for `dtype` or, in a small format, not finite, if two parameters get one name,
-/// or if the model's weights are kept apart (load_prepared(), load_mapped()); FileError if the file cannot be written.
-/// Cost: nothing but the header is copied, unless a type differs from the model's.
+/// caller's choice; those that load_model() needs, save_model() writes. One more is a check sum, "gated.checksum", which
+/// loading compares. Equal models and texts give equal files. The file is written completely or not at all. Errors:
+/// ArgumentError if a value is too large for `dtype` or, in a small format, not finite, if two parameters get one name, if
+/// `metadata` have a check sum, or if the model's weights are kept apart (load_prepared(), load_mapped()); FileError if the
+/// file cannot be written.
+/// Cost: nothing but the header is copied, unless a type differs from the model's; one pass for the check sum.
 template <class Model>
 void save_parameters(const Model& model, const std::filesystem::path& path,
                      const std::map<std::string, std::string>& metadata = {}, const NameMap& names = {},

@@ -156,7 +156,15 @@ GATED_INLINE void ParametersToWrite::write(const std::filesystem::path& path,
       tensor.name.erase(names.prefix.size(), names.body.size());  // no larger model, so the body's own names
     }
   }
-  write_safetensors(path, std::move(tensors), metadata);
+  require<ArgumentError>(metadata.count(checksum_key) == 0, "save_parameters: the metadata have \"", checksum_key,
+                         "\", which it writes. Leave it out.");
+  SafetensorsContents contents{{metadata.begin(), metadata.end()}, {}};
+  for (const TensorToWrite& tensor : tensors) {
+    contents.tensors.insert({tensor.name, {tensor.dtype, tensor.shape, tensor.bytes}});
+  }
+  auto texts = metadata;
+  texts[checksum_key] = checksum_of(contents, [](std::span<const std::byte>) {});
+  write_safetensors(path, std::move(tensors), texts);
 }
 
 }  // namespace detail

@@ -21,8 +21,8 @@ struct CsvOptions {
 ///
 /// Lines end in LF or CRLF, the last one also without. Every line has as many fields as the first; a number is written as in C,
 /// with blanks around it if need be, and nan and inf are numbers. `name` stands for the text in messages.
-/// Errors: FileError with line and column (both from 1, the column counting fields) for empty text, empty lines, rows of
-/// another length, and fields that are no numbers or too large for `T`.
+/// Errors: FileError with line and column (both from 1, the column counting fields) for empty text, empty lines, lines that end
+/// in CR alone, rows of another length, and fields that are no numbers or too large for `T`; for a text in UTF-16.
 /// Cost: one pass, and one copy of the numbers.
 template <std::floating_point T>
 Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options = {});

@@ -1,17 +1,37 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "gated/io/csv.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/parse_number.hpp"
+#include "gated/io/text_encoding.hpp"
 
 namespace gated {
 
+namespace detail {
+
+/// What to do about a field that is no number; empty where it does not show.
+inline std::string remedy_for(std::string_view field, char separator) {
+  for (const char other : {';', '\t', '|', ','}) {
+    if (other == separator || field.find(other) == std::string_view::npos) {
+      continue;
+    }
+    const std::string shown = other == '\t' ? "a tab" : text("'", std::string_view(&other, 1), "'");
+    return text(" If ", shown, " separates the fields, set separator to it.",
+                other == ',' ? " If it is a decimal comma, write a point instead." : "");
+  }
+  return {};
+}
+
+}  // namespace detail
+
 template <std::floating_point T>
 Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options) {
+  detail::expect_utf8(csv, name);
   if (csv.starts_with("\xEF\xBB\xBF")) {
     csv.remove_prefix(3);  // the byte order mark that spreadsheets write
   }
@@ -24,6 +44,10 @@ Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOption
     if (line.ends_with('\r')) {
       line.remove_suffix(1);
     }
+    // A CR in a header does no harm, unless the header is the whole file.
+    require<FileError>(line.find('\r') == std::string_view::npos || (line_number <= options.header_lines && !csv.empty()), name,
+                       ": line ", line_number,
+                       " has a CR in it. If lines end in CR alone, as on old Macs, convert them to LF: ", "tr '\\r' '\\n'.");
     if (line_number <= options.header_lines) {
       continue;
     }
@@ -37,7 +61,8 @@ Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOption
       T value{};
       if (!parse_number(field, value)) {
         raise<FileError>(name, ": line ", line_number, ", column ", column, ": \"", printable(field), "\" is not a number",
-                         rows == 0 && options.header_lines == 0 ? " (is this a header? Then set header_lines)." : ".");
+                         rows == 0 && options.header_lines == 0 ? " (is this a header? Then set header_lines)." : ".",
+                         detail::remedy_for(field, options.separator));
       }
       values.push_back(value);
     }

@@ -11,8 +11,10 @@
 #include <string>
 #include <string_view>
 
+#include "gated/io/crc32.hpp"
 #include "gated/io/image_pixels.hpp"
 #include "gated/io/mapped_file.hpp"
+#include "gated/io/nearest_name.hpp"
 #include "gated/io/stb.hpp"
 
 /// @file
@@ -59,6 +61,31 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
   return false;
 }
 
+/// The type of the first chunk of the PNG file `bytes` whose check sum is wrong, which the decoder does not look at, or that
+/// goes past the end; empty if there is none.
+inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
+  const auto number = [&](std::size_t at) {
+    std::uint32_t value = 0;
+    for (const std::byte byte : bytes.subspan(at, 4)) {
+      value = value << 8 | std::to_integer<std::uint32_t>(byte);
+    }
+    return value;
+  };
+  constexpr std::size_t signature = 8, frame = 12;  // a chunk: its length, its type, the data, the sum of type and data
+  for (std::size_t at = signature; at + frame <= bytes.size();) {
+    const std::size_t length = number(at);
+    const std::string type(reinterpret_cast<const char*>(&bytes[at + 4]), 4);
+    if (length > bytes.size() - at - frame || crc32(bytes.subspan(at + 4, 4 + length)) != number(at + 8 + length)) {
+      return type;
+    }
+    if (type == "IEND") {
+      break;
+    }
+    at += frame + length;
+  }
+  return {};
+}
+
 }  // namespace detail
 
 /// The picture in `file`, the bytes of a JPEG or PNG file, with as many channels as the file has and 8 bits each.
@@ -66,8 +93,8 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
 /// PNG files give the pixels of any other reader, palettes and transparency included; of 16 bits the upper 8 stay. JPEG leaves
 /// a decoder some freedom: pixels differ from libjpeg's by a few levels. No picture is turned by what its EXIF data say. `name`
 /// stands for the file in messages.
-/// Errors: FileError for what is no such picture, is damaged, or has 1 GB and more or more pixels than a file of its size can
-/// hold.
+/// Errors: FileError for what is no such picture, is damaged (each chunk of a PNG file has a check sum), or has 2^28 pixels and
+/// more, or more than a file of its size can hold.
 /// Cost: one decompression, on one thread.
 inline Image decode_image(std::span<const std::byte> file, std::string_view name = "decode_image") {
   constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -82,14 +109,21 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   const bool png = file.size() > 1 && bytes[0] == 0x89 && bytes[1] == 'P';
   require<FileError>(png || !detail::has_oversized_huffman_table(file), name,
                      ": cannot be read as a JPEG picture: a Huffman table has more than 256 codes.");
+  const std::string damaged = png ? detail::damaged_png_chunk(file) : std::string();
+  require<FileError>(damaged.empty(), name, ": the file is damaged: its chunk \"", printable(damaged),
+                     "\" does not have its check sum. Copy or download it again.");
   if (detail::stb::stbi_info_from_memory(bytes, size, &width, &height, &channels) == 0) {
     refuse();
   }
-  const auto count = static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height) * 4U;
-  require<FileError>(count < (std::uint64_t{1} << 30), name, ": ", width, " × ", height, " pixels are too many.");
+  const auto count = static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height);
+  constexpr std::uint64_t most = std::uint64_t{1} << 28;  // four channels take 1 GB
+  require<FileError>(count < most, name, ": the picture has ", width, " × ", height, " = ", count,
+                     " pixels, expected fewer than ", most,
+                     ". Scale it down or cut it into parts first, for example with ImageMagick: convert PICTURE -resize ",
+                     "2048x2048 SMALL.png.");
   // A block of 64 pixels takes a JPEG file a bit at least; deflate makes a bit of 1032, which may be pixels of a PNG file.
   const std::uint64_t per_byte = png ? 8 * 1032 : 8 * 64;
-  require<FileError>(count / 4 <= per_byte * file.size(), name, ": ", width, " × ", height, " pixels are more than a file of ",
+  require<FileError>(count <= per_byte * file.size(), name, ": ", width, " × ", height, " pixels are more than a file of ",
                      file.size(), " bytes can hold.");
   const std::unique_ptr<unsigned char, decltype(&std::free)> pixels(
       detail::stb::stbi_load_from_memory(bytes, size, &width, &height, &channels, 0), &std::free);

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gated/core/count.hpp"
@@ -34,6 +36,13 @@ struct ModelFile {
 /// Errors: FileError for a configuration that is no JSON.
 std::string architecture_of(const SafetensorsFile& file);
 
+namespace detail {
+
+/// Raises FileError for a `file` whose metadata say `found`, where `expected` is asked for.
+[[noreturn]] void refuse_architecture(const SafetensorsFile& file, std::string_view found, std::string_view expected);
+
+}  // namespace detail
+
 /// Reads the configuration from the metadata of `file`: ours as save_model() and examples/convert write it, whose tensors may
 /// have the names of a known origin; or that of an origin which writes models of this kind: for image classifiers
 /// `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
@@ -55,9 +64,7 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
       return {timm_config(config->second, where), timm_names()};
     }
   }
-  raise<FileError>(file.name(), ": the file ",
-                   found.empty() ? "does not say in its metadata what it holds" : text("holds a \"", printable(found), "\""),
-                   ", expected \"", Model::architecture, "\" as \"architecture\", which save_model() writes.");
+  detail::refuse_architecture(file, found, Model::architecture);
 }
 
 /// Raises FileError if a model of `needed` values has so many more than `file` that it is not worth building: a configuration
@@ -131,14 +138,19 @@ void expect_whole(const Model& model, const typename Model::Config& config) {
 
 /// Writes `model` with its configuration, so that load_model() finds everything in one file. `metadata` may add texts.
 /// Errors: as save_parameters(); ArgumentError for a model without the parameters of its configuration, such as one that was
-/// moved from. The file is written completely or not at all.
+/// moved from, and if `metadata` have "architecture" or "config", which are the model's. The file is written completely or not
+/// at all.
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {},
                 WeightFormat weights = WeightFormat::float32) {
   decltype(auto) config = configuration_of(model);
   detail::expect_whole(model, config);
-  metadata["architecture"] = Model::architecture;
-  metadata["config"] = to_json(config);
+  const auto add = [&](const char* key, std::string value) {
+    require<ArgumentError>(metadata.emplace(key, std::move(value)).second, "save_model: the metadata have \"", key,
+                           "\", which save_model() writes itself. Give your text another key.");
+  };
+  add("architecture", Model::architecture);
+  add("config", to_json(config));
   save_parameters(model, path, metadata, {}, std::nullopt, weights);
 }
 

@@ -18,6 +18,25 @@ GATED_INLINE std::string architecture_of(const SafetensorsFile& file) {
   return named != nullptr && named->is_string() ? named->text() : "";
 }
 
+namespace detail {
+
+GATED_INLINE void refuse_architecture(const SafetensorsFile& file, std::string_view found, std::string_view expected) {
+  const auto training_of = [](std::string_view model) { return text("gated.Training<", model, ">"); };
+  const char* hint = "";
+  if (found == training_of(expected)) {
+    hint =
+        " It is a training of that model: load_model<Training<Model>>() opens it, and save_model(training.result(), path) "
+        "writes the model alone.";
+  } else if (expected == training_of(found)) {
+    hint = " It is the model alone: start a training from it with Training(config, load_model<Model>(path), random).";
+  }
+  raise<FileError>(file.name(), ": the file ",
+                   found.empty() ? "does not say in its metadata what it holds" : text("holds a \"", printable(found), "\""),
+                   ", expected \"", expected, "\" as \"architecture\", which save_model() writes.", hint);
+}
+
+}  // namespace detail
+
 GATED_INLINE void expect_affordable(const SafetensorsFile& file, Count needed) {
   Count held = 0;
   for (const auto& [name, tensor] : file.tensors()) {

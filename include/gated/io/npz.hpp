@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gated/io/crc32.hpp"
 #include "gated/io/npy.hpp"
 
 /// @file
@@ -18,26 +19,6 @@
 namespace gated {
 
 namespace detail {
-
-/// The check sum of ZIP (CRC-32, reversed, 0xEDB88320).
-inline std::uint32_t zip_checksum(std::span<const std::byte> bytes, std::uint32_t sum = 0) {
-  static constexpr auto table = [] {
-    std::array<std::uint32_t, 256> entries{};
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) {
-        value = (value >> 1) ^ (value % 2 == 1 ? 0xEDB88320u : 0u);
-      }
-      entries[i] = value;
-    }
-    return entries;
-  }();
-  sum = ~sum;
-  for (const std::byte byte : bytes) {
-    sum = (sum >> 8) ^ table[(sum ^ static_cast<std::uint32_t>(byte)) % 256];
-  }
-  return ~sum;
-}
 
 /// The files in a ZIP archive, as far as numpy.savez() makes use of the format.
 class ZipParser {
@@ -98,7 +79,7 @@ class ZipParser {
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
     expect(size <= file_.size() - held_, "the archive's files overlap.");  // or thousands could share their bytes
     held_ += size;
-    expect(zip_checksum(bytes) == number<4>(entry + 16), printable(name), " is damaged: its check sum is wrong.");
+    expect(crc32(bytes) == number<4>(entry + 16), printable(name), " is damaged: its check sum is wrong.");
     expect(files_.emplace(name, bytes).second, printable(name), " stands in the archive twice.");
     return entry + 46 + name_length + number<2>(entry + 30) + number<2>(entry + 32);
   }
@@ -185,7 +166,7 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, Ma
     append(common, 2, 0x0800);      // names are UTF-8
     append(common, 2, 0);           // stored
     append(common, 4, 0x00210000);  // 1 January 1980
-    append(common, 4, detail::zip_checksum(bytes, detail::zip_checksum(std::as_bytes(std::span(header)))));
+    append(common, 4, detail::crc32(bytes, detail::crc32(std::as_bytes(std::span(header)))));
     append(common, 4, size);
     append(common, 4, size);
     append(common, 2, entry.size());

@@ -67,6 +67,9 @@ namespace detail {
 template <ConfiguredModel Model>
 PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace place) {
   using T = typename Model::Scalar;
+  if (place == WeightPlace::packed) {
+    file.verify();
+  }
   const auto description = describe_model<Model>(file);
   expect_affordable(file, Model::value_count(description.config));
   const NameMap names = as_in(file, description.names);
@@ -130,7 +133,8 @@ PreparedModel<Model> load_prepared(const std::filesystem::path& path) {
 /// packed as load_prepared() does; spatial weights and vectors are read. As with load_prepared(), every run needs a workspace
 /// that uses `weights`, and the model cannot be trained or saved. The file must not be written to or shortened meanwhile
 /// (replacing it, as save_model() does, is safe: see MappedFile), and bytes of SafetensorsFile::parse() must stay.
-/// Errors: as load_model().
+/// Errors: as load_model(), except that no check sum is compared, because that reads the whole file: for a file that you do not
+/// trust, call SafetensorsFile::verify() first.
 /// Cost: what is read of the file; the rest when it is first used.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_mapped(const SafetensorsFile& file) {

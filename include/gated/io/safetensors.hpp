@@ -43,6 +43,11 @@ class SafetensorsFile {
   const std::map<std::string, std::string, std::less<>>& metadata() const { return contents_.metadata; }
   const std::map<std::string, TensorEntry, std::less<>>& tensors() const { return contents_.tensors; }
 
+  /// Raises FileError if the metadata have a check sum, as save_parameters() and save_model() write it, and the tensors and
+  /// other texts are not those it was made of: a bit was flipped on a disk or on the way.
+  /// Cost: one pass over the file.
+  void verify() const;
+
   bool contains(std::string_view name) const;
 
   /// The tensor called `name`.

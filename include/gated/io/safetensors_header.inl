@@ -9,6 +9,7 @@
 #include "gated/io/json_writer.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/safetensors_header.hpp"
+#include "gated/io/xxh64.hpp"
 
 namespace gated {
 
@@ -179,6 +180,38 @@ class SafetensorsParser {
 
 GATED_INLINE SafetensorsContents parse_safetensors(std::span<const std::byte> file, std::string_view name) {
   return detail::SafetensorsParser(file, name).parse();
+}
+
+GATED_INLINE std::string checksum_of(const SafetensorsContents& contents, FunctionRef<void(std::span<const std::byte>)> done) {
+  detail::Xxh64 hash;
+  const auto add_number = [&](std::uint64_t number) { hash.add(std::as_bytes(std::span(&number, 1))); };
+  const auto add = [&](std::span<const std::byte> bytes) {
+    add_number(bytes.size());
+    hash.add(bytes);
+  };
+  const auto add_text = [&](std::string_view text) { add(std::as_bytes(std::span(text))); };
+  add_number(contents.metadata.size() - contents.metadata.count(checksum_key));
+  for (const auto& [key, value] : contents.metadata) {
+    if (key != checksum_key) {
+      add_text(key);
+      add_text(value);
+    }
+  }
+  for (const auto& [name, tensor] : contents.tensors) {
+    add_text(name);
+    add_text(name_of(tensor.dtype));
+    add_number(tensor.shape.size());
+    for (const Index size : tensor.shape) {
+      add_number(static_cast<std::uint64_t>(size));
+    }
+    add(tensor.bytes);
+    done(tensor.bytes);
+  }
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    digits += "0123456789abcdef"[hash.value() >> shift & 15];
+  }
+  return digits;
 }
 
 }  // namespace gated

@@ -30,6 +30,7 @@ struct BatchNorm : TokenLayer<BatchNorm<T>, T> {
   explicit BatchNorm(Index channels, double eps_ = 1e-5) : eps(eps_) {
     require<ArgumentError>(channels > 0 && eps_ >= 0, "BatchNorm: channels = ", channels, " must be positive, and eps = ", eps_,
                            " not negative.");
+    expect_memory<T>(name, channels);
     weight = variance = Vector<T>::Ones(channels);
     bias = mean = Vector<T>::Zero(channels);
   }

@@ -27,7 +27,7 @@ struct Embedding {
   Embedding(Index vocabulary, Index channels) {
     require<ArgumentError>(vocabulary > 0 && channels > 0, "Embedding: vocabulary = ", vocabulary, " and channels = ", channels,
                            " must be positive.");
-    weight = unset_weight<T>(vocabulary, channels);
+    weight = unset_weight<T>(vocabulary, channels, name);
   }
   /// The values in one of these sizes.
   static Count value_count(Count vocabulary, Count channels) { return vocabulary * channels; }

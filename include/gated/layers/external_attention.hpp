@@ -70,9 +70,9 @@ struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
     require<ArgumentError>(c.hidden_channels() % c.heads == 0, name, ": heads = ", c.heads,
                            " does not divide hidden = ", c.hidden_channels(), ".");
     query = Linear<T>(c.channels, c.hidden_channels());
-    key = unset_weight<T>(c.memories, c.head_width());
+    key = unset_weight<T>(c.memories, c.head_width(), name);
     key_bias = Vector<T>::Zero(c.memory_bias ? c.memories : 0);
-    value = unset_weight<T>(c.head_width(), c.memories);
+    value = unset_weight<T>(c.head_width(), c.memories, name);
     value_bias = Vector<T>::Zero(c.memory_bias ? c.head_width() : 0);
     proj_out = Linear<T>(c.hidden_channels(), c.channels, c.out_bias);
   }

@@ -16,7 +16,7 @@ struct FeedForwardConfig {
   Activation activation = Activation::gelu;  ///< between the projections
   bool bias = true;                          ///< of both projections
 
-  Index hidden_channels() const { return hidden > 0 ? hidden : 4 * channels; }
+  Index hidden_channels() const { return hidden > 0 ? hidden : (4 * Count(channels)).value(); }
   Index out_channels() const { return out > 0 ? out : channels; }
 
   template <class C = FeedForwardConfig>

@@ -72,7 +72,7 @@ struct GatedCrossAttention {
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps, c.norm),
-        proj_in(c.channels, c.value + c.query_key, c.bias),
+        proj_in(c.channels, (Count(c.value) + c.query_key).value(), c.bias),
         proj_key(c.key_width(), c.query_key, c.bias),
         proj_value(c.value_width(), c.value, c.bias),
         proj_out(c.value, c.channels, c.bias),

@@ -48,7 +48,7 @@ struct GatedProjection {
     require<ArgumentError>(c.value >= 0 && c.query_key >= 0, "GatedProjection: value = ", c.value,
                            " and query_key = ", c.query_key, " must not be negative.");
     const bool fused = c.layout == ProjectionLayout::fused;
-    hidden = Linear<T>(c.channels, 2 * c.value + (fused ? c.query_key : 0), c.bias);
+    hidden = Linear<T>(c.channels, (2 * Count(c.value) + (fused ? c.query_key : 0)).value(), c.bias);
     if (!fused) {
       qk.emplace(c.channels, c.query_key, c.bias);
     }

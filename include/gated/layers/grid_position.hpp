@@ -31,6 +31,7 @@ struct GridPosition : SequenceLayer<GridPosition<T>, T> {
     require<ArgumentError>(channels > 0 && cells.height > 0 && cells.width > 0 && patches.height > 0 && patches.width > 0, name,
                            ": channels = ", channels, ", a grid of ", cells.height, " × ", cells.width,
                            " positions and one of ", patches.height, " × ", patches.width, " patches must all be positive.");
+    expect_memory<T>(name, channels, cells.area());
     weight = Matrix<T>::Zero(channels, cells.area());
     class_token = Vector<T>::Zero(with_class_token ? channels : 0);
   }

@@ -27,6 +27,7 @@ struct LearnedPosition : SequenceLayer<LearnedPosition<T>, T> {
   LearnedPosition(Index max_length, Index channels) {
     require<ArgumentError>(max_length > 0 && channels > 0, name, ": max_length = ", max_length, " and channels = ", channels,
                            " must be positive.");
+    expect_memory<T>(name, max_length, channels);
     weight = Matrix<T>::Zero(max_length, channels);
   }
   /// The values in one of these sizes.

@@ -32,7 +32,7 @@ struct Linear : TokenLayer<Linear<T>, T> {
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   Linear(Index in, Index out, bool with_bias = true) {
     require<ArgumentError>(in > 0 && out > 0, "Linear: in = ", in, " and out = ", out, " must be positive.");
-    weight = unset_weight<T>(out, in);
+    weight = unset_weight<T>(out, in, name);
     bias = Vector<T>::Zero(with_bias ? out : 0);
   }
   /// The values in one of these sizes.

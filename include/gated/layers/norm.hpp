@@ -32,6 +32,7 @@ struct Norm : TokenLayer<Norm<T>, T> {
   Norm(Index channels_, double eps_, NormForm form_ = NormForm::layer_norm) : form(form_), channels(channels_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " and eps = ", eps_,
                            " must be positive.");
+    expect_memory<T>(name, has_weight(form) ? channels : 0);
     weight = Vector<T>::Ones(has_weight(form) ? channels : 0);
     bias = Vector<T>::Zero(weight.size());
     gain = Vector<T>::Ones(has_gain(form) ? 1 : 0);

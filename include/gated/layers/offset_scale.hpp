@@ -34,7 +34,7 @@ struct OffsetScale {
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   OffsetScale(Index rows, Index width, bool with_bias) {
     require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: ", rows, " rows of ", width, " must not be negative.");
-    weight = unset_weight<T>(rows, width);
+    weight = unset_weight<T>(rows, width, name);
     bias = Matrix<T>::Zero(with_bias ? rows : 0, with_bias ? width : 0);
   }
   /// The values in one of these sizes.

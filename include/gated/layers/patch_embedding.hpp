@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "gated/core/count.hpp"
-#include "gated/core/settings.hpp"
 #include "gated/core/layer.hpp"
 #include "gated/core/random.hpp"
+#include "gated/core/settings.hpp"
 #include "gated/ops/gradients.hpp"
 
 /// @file
@@ -58,7 +58,7 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
                            patch.width, ". Resize or crop the image to multiples of the patch.");
     require<ArgumentError>(Count(channels) * image.height * image.width != Count::most, "PatchEmbedding: an image of ",
                            image.height, " × ", image.width, " pixels in ", channels, " channels is too large to be counted.");
-    weight = unset_weight<T>(out, channels * patch.area());
+    weight = unset_weight<T>(out, Count(channels) * patch.area(), name);
     bias = Vector<T>::Zero(out);
   }
   /// The values in one of these sizes.

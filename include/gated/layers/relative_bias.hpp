@@ -52,7 +52,9 @@ struct RelativeBias {
       : form(form_), causal(causal_), scale(scale_), heads(heads_) {
     require<ArgumentError>(form != RelativeBiasForm::toeplitz || max_length > 0, "RelativeBias: max_length = ", max_length,
                            ", expected the number of positions that the Toeplitz bias is to hold.");
-    weight = Vector<T>::Zero(value_count(form, max_length, heads).value());
+    const Count count = value_count(form, max_length, heads);
+    expect_memory<T>(name, count);
+    weight = Vector<T>::Zero(count.value());
   }
   /// The values in one of this form.
   static Count value_count(RelativeBiasForm form, Index max_length, Index heads = 1) {

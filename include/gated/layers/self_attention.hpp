@@ -80,8 +80,10 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
   SelfAttention() = default;
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit SelfAttention(const SelfAttentionConfig& c) : config(c) {
-    require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.channels % c.heads == 0, name, ": heads = ", c.heads,
-                           " does not divide channels = ", c.channels, ".");
+    require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
+                           " must be positive.");
+    require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
+                           ".");
     require<ArgumentError>(c.chunk > 0 && !(c.causal && c.reduction == LinearReduction::own_chunk), name, ": chunk = ", c.chunk,
                            " must be positive, and reduction = own_chunk needs causal = false.");
     require<ArgumentError>(c.rotary == Rotary::none || (c.form == AttentionForm::softmax && c.rotated() <= c.width()), name,
@@ -90,7 +92,7 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
     require<ArgumentError>(c.relative_bias == RelativeBiasForm::none || c.form == AttentionForm::softmax, name,
                            ": a relative bias joins the scores of a softmax; mixed-chunk attention has none. Set "
                            "form = softmax or relative_bias = none.");
-    qkv = Linear<T>(c.channels, 3 * c.channels);
+    qkv = Linear<T>(c.channels, (3 * Count(c.channels)).value());
     rotary = RotaryEmbedding<T>(c.rotary, c.rotated(), c.rotary_base);
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, T{1}, c.max_length, c.heads);
     if (c.form == AttentionForm::mixed_chunk) {

@@ -25,22 +25,22 @@ struct SeriesMixerBlockConfig {
 
   bool mixes_patches() const { return patches > 1 || mixes_single_patch; }
   SoftmaxGatedTokenMlpConfig series_mixer() const {
-    return {.channels = patches * channels,
+    return {.channels = (Count(patches) * channels).value(),
             .length = series,
-            .hidden = expansion * series,
+            .hidden = (Count(expansion) * series).value(),
             .gate = gated ? GatePlace::before : GatePlace::none,
             .dropout = dropout};
   }
   SoftmaxGatedTokenMlpConfig patch_mixer() const {
     return {.channels = channels,
             .length = patches,
-            .hidden = expansion * patches,
+            .hidden = (Count(expansion) * patches).value(),
             .gate = gated ? GatePlace::after : GatePlace::none,
             .dropout = dropout};
   }
   SoftmaxGatedFeedForwardConfig feature_mixer() const {
     return {.channels = channels,
-            .hidden = expansion * channels,
+            .hidden = (Count(expansion) * channels).value(),
             .gate = gated ? GatePlace::after : GatePlace::none,
             .dropout = dropout};
   }

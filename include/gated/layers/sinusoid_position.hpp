@@ -53,6 +53,7 @@ struct SinusoidPosition {
     if (form == PositionForm::sinusoid_table) {
       require<ArgumentError>(max_length > 0, "SinusoidPosition: max_length = ", max_length,
                              ", expected the number of rows of the table.");
+      expect_memory<T>(name, max_length, channels);
       table = Matrix<T>::Zero(max_length, channels);
       add_sinusoid<T>(frequencies, 0, T{1}, table);
       frequencies.resize(0);

@@ -73,7 +73,7 @@ struct SoftmaxGatedFeedForwardConfig {
   GatePlace gate = GatePlace::after;  ///< where the gate stands
   double dropout = 0;                 ///< training drops this share of the hidden numbers, and of what the MLP gives
 
-  Index hidden_channels() const { return hidden > 0 ? hidden : 2 * channels; }
+  Index hidden_channels() const { return hidden > 0 ? hidden : (2 * Count(channels)).value(); }
 
   template <class C = SoftmaxGatedFeedForwardConfig>
   static constexpr auto fields() {

@@ -62,7 +62,8 @@ struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
     require<ArgumentError>(c.channels > 0 && (c.form != GateForm::split || c.channels % 2 == 0),
                            "SpatialGatingUnit: channels = ", c.channels, ", expected a positive",
                            c.form == GateForm::split ? " even number: the input is split in halves." : " number.");
-    require<ArgumentError>(c.spatial.heads > 0 && out() % c.spatial.heads == 0, "SpatialGatingUnit: heads = ", c.spatial.heads,
+    require<ArgumentError>(c.spatial.heads > 0, "SpatialGatingUnit: heads = ", c.spatial.heads, " must be positive.");
+    require<ArgumentError>(out() % c.spatial.heads == 0, "SpatialGatingUnit: heads = ", c.spatial.heads,
                            " does not divide the ", out(), " gated channels.");
     if (!mixes_tokens()) {
       return;

@@ -72,8 +72,9 @@ struct SpatialProjection {
                            "SpatialProjection: outputs = ", c.outputs,
                            " needs a dense weight that is not causal. Leave it 0 for the others.");
     const bool scaled = c.form == SpatialForm::scaled_toeplitz;
-    weight = c.form == SpatialForm::dense ? unset_weight<T>(c.heads * c.rows(), c.length)
-                                          : unset_weight<T>(c.heads, scaled ? c.length : 2 * c.length - 1);
+    weight = c.form == SpatialForm::dense
+                 ? unset_weight<T>(Count(c.heads) * c.rows(), c.length, name)
+                 : unset_weight<T>(c.heads, scaled ? Count(c.length) : Count(c.length) + (c.length - 1), name);
     bias = Matrix<T>::Ones(c.heads, c.rows());
     position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
   }

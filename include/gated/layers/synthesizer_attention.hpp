@@ -95,7 +95,7 @@ struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
                            " must be positive, and head_width = ", c.head_width, " must not be negative.");
     require<ArgumentError>(c.head_width > 0 || c.channels % c.heads == 0, name, ": heads = ", c.heads,
                            " does not divide channels = ", c.channels, ". Set head_width.");
-    const Index a = c.width(), all = c.heads * a, rows = c.heads * c.max_length;
+    const Index a = c.width(), all = (Count(c.heads) * a).value(), rows = (Count(c.heads) * c.max_length).value();
     if (c.is_dense() || c.mixture != SynthesizerMixture::none) {
       query.emplace(c.channels, all, false);
     }
@@ -106,20 +106,23 @@ struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
     proj_out = Linear<T>(all, c.channels, false);
     switch (c.form) {
       case SynthesizerForm::random:
+        expect_memory<T>(name, rows, c.max_length);
         random = Matrix<T>::Zero(rows, c.max_length);
         break;
       case SynthesizerForm::factorized_random:
         require<ArgumentError>(c.rank > 0, name, ": rank = ", c.rank, " must be positive.");
+        expect_memory<T>(name, rows, c.rank);
         left = right = Matrix<T>::Zero(rows, c.rank);
         break;
       case SynthesizerForm::dense:
+        expect_memory<T>(name, c.max_length, a);
         dense = Matrix<T>::Zero(c.max_length, a);
         break;
       case SynthesizerForm::factorized_dense:
-        require<ArgumentError>(
-            c.factors[0] > 0 && c.factors[1] > 0 && c.factors[0] <= c.max_length && c.factors[0] * c.factors[1] == c.max_length,
-            name, ": factors = ", c.factors[0], " and ", c.factors[1], ", expected two whose product is ", c.max_length,
-            " = max_length.");
+        require<ArgumentError>(c.factors[0] > 0 && c.factors[1] > 0 && c.factors[0] <= c.max_length &&
+                                   Count(c.factors[0]) * c.factors[1] == c.max_length,
+                               name, ": factors = ", c.factors[0], " and ", c.factors[1], ", expected two whose product is ",
+                               c.max_length, " = max_length.");
         outer = Matrix<T>::Zero(c.factors[0], a);
         inner = Matrix<T>::Zero(c.factors[1], a);
         break;

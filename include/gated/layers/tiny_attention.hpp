@@ -38,7 +38,7 @@ struct TinyAttention : SequenceLayer<TinyAttention<T>, T> {
   TinyAttention() = default;
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit TinyAttention(const TinyAttentionConfig& c)
-      : config(c), qkv(c.channels, 3 * c.width, c.bias), proj_out(c.width, c.out) {}
+      : config(c), qkv(c.channels, (3 * Count(c.width)).value(), c.bias), proj_out(c.width, c.out) {}
   /// The values in one of this configuration.
   static Count value_count(const TinyAttentionConfig& c) {
     return Linear<T>::value_count(c.channels, 3 * Count(c.width), c.bias) + Linear<T>::value_count(c.width, c.out);
@@ -64,8 +64,9 @@ struct TinyAttention : SequenceLayer<TinyAttention<T>, T> {
         .q = run.columns(projected, 0, a), .k = run.columns(projected, a, a), .v = run.columns(projected, 2 * a, a)};
     const Scoring<T> scoring{
         .kernel = ScoreKernel::softmax, .scale = T{1} / std::sqrt(static_cast<T>(a)), .causal = config.causal};
-    const auto attended = attend(run, inputs, [scoring](const Sequences&, Index) { return scoring; }, Fused<Run>(), {});  // N × a
-    return run(proj_out, attended, {}, to);  // N × out
+    const auto attended =
+        attend(run, inputs, [scoring](const Sequences&, Index) { return scoring; }, Fused<Run>(), {});  // N × a
+    return run(proj_out, attended, {}, to);                                                             // N × out
   }
 };
 

@@ -28,6 +28,7 @@ struct TokenNorm : SequenceLayer<TokenNorm<T>, T> {
   TokenNorm(Index channels_, Index length, double eps_) : channels(channels_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && length > 0 && eps_ >= 0, name, ": channels = ", channels_, " and length = ", length,
                            " must be positive, and eps = ", eps_, " not negative.");
+    expect_memory<T>(name, length);
     weight = Vector<T>::Ones(length);
     bias = Vector<T>::Zero(length);
   }

@@ -55,8 +55,9 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
   TokenProjection() = default;
   /// Weights that nobody has set and biases of zero, for a checkpoint to be loaded into.
   explicit TokenProjection(const TokenProjectionConfig& c) : config(c), proj(c.spatial()) {
-    require<ArgumentError>(c.channels > 0 && c.channels % c.heads == 0, name, ": heads = ", c.heads,
-                           " does not divide channels = ", c.channels, ".");
+    require<ArgumentError>(c.channels > 0, name, ": channels = ", c.channels, " must be positive.");
+    require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
+                           ".");
     proj.bias.setZero();
   }
   /// With initial parameters, as initialize() draws them.

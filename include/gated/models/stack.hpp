@@ -84,6 +84,7 @@ struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit Stack(const Config& c) : config(c) {
     require<ArgumentError>(c.depth >= 0, "Stack: depth = ", c.depth, " must not be negative.");
+    expect_memory<Block>(name, c.depth);
     blocks.reserve(static_cast<std::size_t>(c.depth));
     for (Index i = 0; i < c.depth; ++i) {
       blocks.emplace_back(detail::block_of(c));

@@ -31,7 +31,8 @@ struct TinyTimeMixer {
   /// What the model is told besides the series.
   template <class Run>
   struct Options {
-    Mask observed = {};  ///< 0 or 1 for each number of x, row by row; empty where all are observed. Only scaling looks at it
+    Mask observed = {};  ///< 0 or 1 for each number of x, row by row; empty where all are observed. Only scaling looks at it,
+                         ///< and a NaN in x is a gap in any case, as in pandas: it counts as 0, as in the original's data sets
     Tokens resolution = {};   ///< a frequency token for each item, of a model that has them
     RowsOf<Run> future = {};  ///< of series known in the future, at the rows of x: rows × F or more; other rows are not read
   };
@@ -66,7 +67,7 @@ struct TinyTimeMixer {
     if (c.has_decoder) {
       decoder.emplace(c);
     }
-    head = Linear<T>(c.tokens() * c.width(), c.horizon);
+    head = Linear<T>((Count(c.tokens()) * c.width()).value(), c.horizon);
     if (c.forecast_mixing.enabled) {
       forecast_mixer.emplace(c);
     }
@@ -167,7 +168,7 @@ struct TinyTimeMixer {
       y = choose_series(run, y, 1, each, out());
     }
     if (forecast_mixer) {
-      y = run(*forecast_mixer, y, {.x = x, .future = options.future});
+      y = run(*forecast_mixer, y, {.x = fill_gaps(run, x, options.observed), .future = options.future});
     }
     return unscale_series(run, y, location, scale, to);
   }

@@ -94,9 +94,11 @@ struct TinyTimeMixerConfig {
   /// Features of a token before the head.
   Index width() const { return has_decoder ? decoder.channels : backbone.channels; }
   /// The series that are forecast, in ascending order, if not all are; those known in the future likewise.
+  /// Errors: MemoryError.
   std::vector<Index> sorted_predicted() const {
     std::vector<Index> sorted = predicted;
     const bool others = predicted.empty() && (!known.empty() || forecast_mixing.enabled);
+    expect_memory<Index>("TinyTimeMixer", others ? series : 0);
     for (Index m = 0; others && m < series; ++m) {
       if (std::count(known.begin(), known.end(), m) == 0) {
         sorted.push_back(m);

@@ -26,6 +26,7 @@ template <class T>
 Vector<T> rotary_frequencies(Index dimensions, double base = 10000.0) {
   require<ArgumentError>(dimensions > 0 && dimensions % 2 == 0, "rotary_frequencies: dimensions = ", dimensions,
                          ", expected a positive even number: channels are rotated in pairs.");
+  expect_memory<T>("rotary_frequencies", dimensions / 2);
   Vector<T> frequencies(dimensions / 2);
   for (Index k = 0; k < frequencies.size(); ++k) {
     frequencies[k] = static_cast<T>(std::pow(base, -2.0 * static_cast<double>(k) / static_cast<double>(dimensions)));

@@ -32,26 +32,36 @@ struct ScaledSeries {
 
 namespace detail {
 
-/// What the moments of a row are made of.
+/// Which numbers of series count. A NaN is a gap, whatever the mask says.
 template <class T>
-struct SeriesMoments {
-  SeriesScaling scaling;
-  const std::uint8_t* observed;  ///< rows × columns, or nullptr where all are
+struct ObservedSeries {
+  const std::uint8_t* mask;  ///< rows × columns, or nullptr where all are observed
   Index columns;
 
-  bool counts(Index row, Index column) const { return observed == nullptr || observed[row * columns + column] != 0; }
-  Index counted(Index row) const {
-    return observed == nullptr
-               ? columns
-               : columns - std::count(observed + row * columns, observed + (row + 1) * columns, std::uint8_t{0});
+  ObservedSeries(Mask observed, Index width) : mask(observed.empty() ? nullptr : observed.data()), columns(width) {}
+
+  bool counts(const ConstView<T>& x, Index row, Index column) const {
+    return (mask == nullptr || mask[row * columns + column] != 0) && !std::isnan(x(row, column));
+  }
+  /// Whether 0 takes the place of a number, so that what stands in a gap cannot spoil its series.
+  bool is_filled(const ConstView<T>& x, Index row, Index column) const {
+    return !std::isfinite(x(row, column)) && !counts(x, row, column);
+  }
+  T filled(const ConstView<T>& x, Index row, Index column) const { return is_filled(x, row, column) ? T{0} : x(row, column); }
+
+  Index counted(const ConstView<T>& x, Index row) const {
+    Index count = 0;
+    for (Index j = 0; j < columns; ++j) {
+      count += counts(x, row, j) ? 1 : 0;
+    }
+    return count;
   }
   /// Σ f(x) over what is observed.
   template <class F>
   double sum(const ConstView<T>& x, Index row, const F& f) const {
-    const T* const values = &x.coeffRef(row, 0);
     double sums[4] = {0, 0, 0, 0};  // none of which waits for another
     for (Index j = 0; j < columns; ++j) {
-      sums[j % 4] += counts(row, j) ? f(static_cast<double>(values[j])) : 0;
+      sums[j % 4] += counts(x, row, j) ? f(static_cast<double>(x(row, j))) : 0;
     }
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
@@ -72,8 +82,8 @@ void for_each_same_series(const Sequences& items, Index row, const F& f) {
 
 /// The backward pass through scale_series(). ∂σ/∂x = x̂ / c for the standard scaling, because Σ (x - μ) = 0.
 template <class Back, class Variable, class T = typename Back::Scalar>
-void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>& y, const SeriesMoments<T>& moments,
-                           const Sequences& items) {
+void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>& y, SeriesScaling scaling,
+                           const ObservedSeries<T>& observed, const Sequences& items) {
   const ConstView<T> values = back[x], scaled = back[y.x], scale = back[y.scale];
   const ConstView<T> d_scaled = back.gradient(y.x), d_location = back.gradient(y.location), d_scale = back.gradient(y.scale);
   View<T> dx = accumulator(back, x);
@@ -84,19 +94,19 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
       const double slope = static_cast<double>(d_scaled(i, j)) / sigma;
       through_location -= slope;
       through_scale -= slope * static_cast<double>(scaled(i, j));
-      dx(i, j) += static_cast<T>(slope);
+      dx(i, j) += observed.is_filled(values, i, j) ? T{0} : static_cast<T>(slope);
     }
-    const Index counted = moments.counted(i);
-    if (moments.scaling == SeriesScaling::standard) {
+    const Index counted = observed.counted(values, i);
+    if (scaling == SeriesScaling::standard) {
       const double count = std::max(static_cast<double>(counted), 1.0);
       for (Index j = 0; j < values.cols(); ++j) {
         const double share = (through_location + through_scale * static_cast<double>(scaled(i, j))) / count;
-        dx(i, j) += moments.counts(i, j) ? static_cast<T>(share) : T{0};
+        dx(i, j) += observed.counts(values, i, j) ? static_cast<T>(share) : T{0};
       }
-    } else if (moments.scaling == SeriesScaling::mean && sigma > detail::least_series_scale) {
+    } else if (scaling == SeriesScaling::mean && sigma > detail::least_series_scale) {
       const auto give = [&](Index row, double count) {
         for (Index j = 0; j < values.cols(); ++j) {
-          if (moments.counts(row, j) && values(row, j) != T{0}) {
+          if (observed.counts(values, row, j) && values(row, j) != T{0}) {
             const double share = through_scale / count;
             dx(row, j) += static_cast<T>(values(row, j) > T{0} ? share : -share);
           }
@@ -106,7 +116,7 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
         give(i, static_cast<double>(counted));
       } else {
         double count = 0;
-        detail::for_each_same_series(items, i, [&](Index other) { count += static_cast<double>(moments.counted(other)); });
+        detail::for_each_same_series(items, i, [&](Index other) { count += static_cast<double>(observed.counted(values, other)); });
         detail::for_each_same_series(items, i, [&](Index other) { give(other, std::max(count, 1.0)); });
       }
     }
@@ -115,25 +125,25 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
 
 /// μ and σ of series i.
 template <class T>
-std::pair<double, double> moments_of(const SeriesMoments<T>& moments, const ConstView<T>& values, Index i,
-                                     const Sequences& items) {
-  const auto counted = static_cast<double>(moments.counted(i));
-  if (moments.scaling == SeriesScaling::standard) {
-    const double count = std::max(counted, 1.0), mean = moments.sum(values, i, [](double v) { return v; }) / count;
-    const double squares = moments.sum(values, i, [mean](double v) { return (v - mean) * (v - mean); });
+std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesScaling scaling, const ConstView<T>& values,
+                                     Index i, const Sequences& items) {
+  const auto counted = static_cast<double>(observed.counted(values, i));
+  if (scaling == SeriesScaling::standard) {
+    const double count = std::max(counted, 1.0), mean = observed.sum(values, i, [](double v) { return v; }) / count;
+    const double squares = observed.sum(values, i, [mean](double v) { return (v - mean) * (v - mean); });
     return {mean, std::sqrt(squares / count + series_variance_eps)};
   }
-  if (moments.scaling != SeriesScaling::mean) {
+  if (scaling != SeriesScaling::mean) {
     return {0, 1};
   }
   const auto magnitude = [](double v) { return std::abs(v); };
   double sum = 0, count = counted;
   if (counted > 0) {
-    sum = moments.sum(values, i, magnitude);
+    sum = observed.sum(values, i, magnitude);
   } else {
     for_each_same_series(items, i, [&](Index other) {
-      sum += moments.sum(values, other, magnitude);
-      count += static_cast<double>(moments.counted(other));
+      sum += observed.sum(values, other, magnitude);
+      count += static_cast<double>(observed.counted(values, other));
     });
     count = std::max(count, 1.0);
   }
@@ -145,8 +155,9 @@ std::pair<double, double> moments_of(const SeriesMoments<T>& moments, const Cons
 
 /// Each row of x, a series, as (x - μ) / σ, with μ and σ of what `observed` marks by 1; all of it where it is empty.
 ///
-/// What is not observed is scaled too. The mean of a series of which nothing is observed is that of the same series in the
-/// other items, the run's sequences.
+/// What is not observed is scaled too. A NaN is never observed, whatever the mask says, and counts as 0, as the data sets of
+/// the original fill gaps; so does an infinity where the mask has 0. The mean of a series of which nothing is observed is that
+/// of the same series in the other items, the run's sequences.
 /// Shapes: x is rows × L, observed has rows · L entries; μ and σ are rows × 1.
 /// Errors: ShapeError.
 /// Cost: three passes over x; sums are in double.
@@ -157,23 +168,55 @@ ScaledSeries<typename Run::Rows> scale_series(Run& run, const typename Run::Rows
   require<ShapeError>(observed.empty() || static_cast<Index>(observed.size()) == rows * columns, "scale_series: the mask has ",
                       observed.size(), " entries, expected ", rows, " × ", columns, ", one for each number of x.");
   ScaledSeries<typename Run::Rows> y{run.make(rows, columns), run.make(rows, 1), run.make(rows, 1)};
-  const detail::SeriesMoments<T> moments{scaling, observed.empty() ? nullptr : observed.data(), columns};
+  const detail::ObservedSeries<T> seen(observed, columns);
   const ConstView<T> values = run[x];
   View<T> scaled = run[y.x], location = run[y.location], scale = run[y.scale];
   const Sequences& items = run.sequences();
   for_each_row(rows, run.workspace(), [&](Index i) {
-    const auto [mean, deviation] = detail::moments_of(moments, values, i, items);
+    const auto [mean, deviation] = detail::moments_of(seen, scaling, values, i, items);
     location(i, 0) = static_cast<T>(mean);
     scale(i, 0) = static_cast<T>(deviation);
     const double factor = 1 / deviation;
     for (Index j = 0; j < columns; ++j) {
-      scaled(i, j) = static_cast<T>((static_cast<double>(values(i, j)) - mean) * factor);
+      scaled(i, j) = static_cast<T>((static_cast<double>(seen.filled(values, i, j)) - mean) * factor);
     }
   });
   if constexpr (Run::records) {
-    run.push([x, y, moments, kept = run.kept_sequences()](auto& back) {
+    run.push([x, y, scaling, seen, kept = run.kept_sequences()](auto& back) {
       if (back.wants_gradient(x)) {
-        detail::scale_series_backward(back, x, y, moments, back.sequences(kept));
+        detail::scale_series_backward(back, x, y, scaling, seen, back.sequences(kept));
+      }
+    });
+  }
+  return y;
+}
+
+/// x with 0 in the gaps in which scale_series() reads it.
+/// Shapes: as scale_series().
+/// Cost: one copy.
+template <class Run, class T = typename Run::Scalar>
+typename Run::Rows fill_gaps(Run& run, const typename Run::Rows& x, Mask observed) {
+  observed = kept(run, observed);
+  const detail::ObservedSeries<T> seen(observed, run.width(x));
+  const auto y = run.make(run.count(x), run.width(x));
+  const ConstView<T> values = run[x];
+  View<T> filled = run[y];
+  for_each_row(values.rows(), run.workspace(), [&](Index i) {
+    for (Index j = 0; j < values.cols(); ++j) {
+      filled(i, j) = seen.filled(values, i, j);
+    }
+  });
+  if constexpr (Run::records) {
+    run.push([x, y, seen](auto& back) {
+      if (!back.wants_gradient(x)) {
+        return;
+      }
+      const ConstView<T> of = back[x], dy = back.gradient(y);
+      View<T> dx = accumulator(back, x);
+      for (Index i = 0; i < dy.rows(); ++i) {
+        for (Index j = 0; j < dy.cols(); ++j) {
+          dx(i, j) += seen.is_filled(of, i, j) ? T{0} : dy(i, j);
+        }
       }
     });
   }
