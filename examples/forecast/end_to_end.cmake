@@ -38,7 +38,7 @@ foreach(i RANGE 300)
   string(APPEND csv "${i},${load},${wind}\n")
 endforeach()
 file(WRITE ${FOLDER}/gaps.csv "${csv}")
-expect_run(0 "2 of 301 rows.*\\+1 to \\+7" ${FOLDER}/gaps.csv --model ${FOLDER}/one/model.safetensors --season 24
+expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv --model ${FOLDER}/one/model.safetensors --season 24
   --out ${FOLDER}/gaps)
 
 # A series that follows another one, whose future is known: 7 rows of it stand after the last of the others.
@@ -63,8 +63,12 @@ expect_run(0 "TinyTimeMixer +MSE 0" ${FOLDER}/known.csv --model ${FOLDER}/known/
 expect_run(1 "--known names 0 columns, but the model wants to know the future of 1." ${FOLDER}/known.csv
   --model ${FOLDER}/known/model.safetensors)
 expect_run(1 "no column is called \"winds\"; the nearest is \"wind\"." ${FOLDER}/known.csv --known winds)
-expect_run(1 "the column \"load\" ends [0-9]+ rows after the past, but the model needs 7 rows of its future" ${FOLDER}/known.csv
+expect_run(1 "the column \"load\" of --known has a gap in line 403. Fill it" ${FOLDER}/known.csv
   --model ${FOLDER}/known/model.safetensors --known load --out ${FOLDER}/known)
+string(REGEX REPLACE "405,.*" "" short "${csv}")
+file(WRITE ${FOLDER}/short.csv "${short}")
+expect_run(1 "the column \"wind\" goes on for 4 rows after the past, but the model needs 7 rows of its future" ${FOLDER}/short.csv
+  --model ${FOLDER}/known/model.safetensors --known wind --out ${FOLDER}/known)
 
 expect_run(1 "--frequency: this model takes no frequency token." --frequency 7)
 expect_run(1 "--quantile belongs to --loss quantile, but the loss is huber." ${DATA} --model ${FOLDER}/one/model.safetensors

@@ -58,8 +58,9 @@ int run(const Options& options) {
   gated::require<gated::ArgumentError>(!options.frequency || model.config.resolutions > 0,
                                        "--frequency: this model takes no frequency token. Leave the option out.");
   std::filesystem::create_directories(options.out);
-  std::printf("  series        %td of %td rows, %s to %s\n", table.series(), table.past, table.times.front().c_str(),
-              table.times[static_cast<std::size_t>(std::max<Index>(table.past, 1) - 1)].c_str());
+  std::printf("  series        %td of %td rows, %s to %s%s\n%s", table.series(), table.past, table.times.front().c_str(),
+              table.times[static_cast<std::size_t>(std::max<Index>(table.past, 1) - 1)].c_str(),
+              table.axis.known() ? (", " + table.axis.step() + " apart").c_str() : "", notes(table).c_str());
   std::printf("  model         %td parameters, sees %td rows and forecasts %td\n\n", gated::parameter_count(model),
               model.config.context, model.out());
   if (options.train || options.fine_tune) {
@@ -89,7 +90,7 @@ int run(const Options& options) {
   print("TinyTimeMixer", errors_of(model, series, tests, frequency, workspace));
 
   const Matrix<float> next = forecast_at(model, series, table.past, frequency, workspace);
-  write_forecast(options.out / "forecast.csv", table, next);
+  write_forecast(options.out / "forecast.csv", table, table.names, next);
   const Index held = table.past - model.out();  // the last forecast that can be compared with what came
   const Matrix<float> last = forecast_at(model, series, held, frequency, workspace);
   constexpr std::size_t most_panels = 12;

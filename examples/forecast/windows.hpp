@@ -110,9 +110,12 @@ struct Batch {
         }
       }
       for (const Index k : model.config.known) {
-        gated::require<gated::ShapeError>(row + given <= series.table.length(), "the column \"",
-                                          series.table.names[static_cast<std::size_t>(k)], "\" ends ",
-                                          series.table.length() - row, " rows after the past, but the model needs ", given,
+        Index rows = 0;
+        while (rows < given && row + rows < series.table.length() && series.seen(k, row + rows)) {
+          ++rows;
+        }
+        gated::require<gated::ShapeError>(rows == given, "the column \"", series.table.names[static_cast<std::size_t>(k)],
+                                          "\" goes on for ", rows, " rows after the past, but the model needs ", given,
                                           " rows of its future. Add rows in which only the columns of --known stand.");
         future.row(b * m + k) = series.values.row(k).segment(row, given);
       }
