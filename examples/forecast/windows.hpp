@@ -7,19 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "gated/io/tiny_time_mixer.hpp"
 #include "gated/train/regression_loss.hpp"
+#include "model_file.hpp"
 #include "table.hpp"
 
 namespace forecast {
 
 using gated::Index, gated::Matrix;
-using Model = gated::TinyTimeMixer<float>;
-
-/// A model that --train wrote, or a published one.
-inline Model load(const std::filesystem::path& path) {
-  return std::filesystem::is_directory(path) ? gated::load_ttm<float>(path) : gated::load_model<Model>(path);
-}
 
 /// The series that a model forecasts.
 inline std::vector<Index> forecast_series(const Model& model, const Table& table) {
