@@ -39,8 +39,8 @@ foreach(i RANGE 300)
   string(APPEND csv "${i},${load},${wind}\n")
 endforeach()
 file(WRITE ${FOLDER}/gaps.csv "${csv}")
-expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv --model ${FOLDER}/one/model.safetensors --season 24
-  --out ${FOLDER}/gaps)
+expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv
+  --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
 
 # A series that follows another one, whose future is known: 7 rows of it stand after the last of the others.
 set(csv "hour,load,wind\n")
@@ -80,7 +80,8 @@ expect_run(0 "loss +quantile.*before +validation MSE [0-9.]+   loss [0-9.]+.*epo
 
 # What was trained for a quantile says so: its loss is the default of the next training, and two of them are a band.
 set(one --model ${FOLDER}/one/model.safetensors)
-expect_run(0 "loss +quantile" ${DATA} --model ${FOLDER}/tuned/model.safetensors --fine-tune --epochs 1 --share 0.1 --out ${FOLDER}/again)
+expect_run(0 "loss +quantile" ${DATA} --model ${FOLDER}/tuned/model.safetensors --fine-tune --epochs 1 --share 0.1
+  --out ${FOLDER}/again)
 expect_run(0 "" ${DATA} ${one} --fine-tune --epochs 1 --loss quantile --quantile 0.1 --share 0.1 --out ${FOLDER}/low)
 set(band --band ${FOLDER}/tuned/model.safetensors --band ${FOLDER}/low/model.safetensors)
 expect_run(0 "between quantiles 0.1 and 0.9 +[1-9][0-9].[0-9] %" ${DATA} ${one} ${band} --out ${FOLDER}/band)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# hourly_load.sh > hourly.csv: 500 days of made-up hourly electricity load and the temperature that drives it, the same each time.
+# hourly_load.sh > hourly.csv: made-up electricity load of 500 days, hour by hour, and the temperature that drives it.
 #
 # load = day shape · (weekday or weekend) + heating below 15 °C + cooling above 22 °C + noise; temperature = year + day + weather,
 # which forgets 1 % an hour. Random numbers are Park and Miller's: x ← 16807 x mod (2³¹ - 1).
 
-awk 'BEGIN {
+LC_ALL=C awk 'BEGIN {
   pi = atan2(0, -1); seed = 1; weather = 0
   split("0 31 59 90 120 151 181 212 243 273 304 334", before_month)
   print "time,load,temperature"
@@ -20,7 +20,8 @@ awk 'BEGIN {
     month = 12
     leap = year == 2024 && of_year >= 59 ? 1 : 0     # 29 February
     while (month > 1 && of_year - leap < before_month[month]) --month
-    printf "%d-%02d-%02dT%02d:00Z,%.1f,%.1f\n", year, month, of_year + 1 - before_month[month] - (month > 2 ? leap : 0), clock, load, temperature
+    of_month = of_year + 1 - before_month[month] - (month > 2 ? leap : 0)
+    printf "%d-%02d-%02dT%02d:00Z,%.1f,%.1f\n", year, month, of_month, clock, load, temperature
   }
 }
 # Of mean 0 and variance 1: twelve uniform numbers, less 6.

@@ -71,13 +71,11 @@ std::string where(const Table& table, Index i) {
 
 /// Whether `header` is a row of the table.
 bool is_row(const std::vector<std::string>& header, const Table& table) {
-  constexpr TimeForm forms[] = {TimeForm::compact, TimeForm::year_first, TimeForm::day_first, TimeForm::month_first,
-                                TimeForm::number};
   const bool are_numbers = std::all_of(header.begin() + 1, header.end(), [&](const std::string& field) {
     float value = 0;
     return is_gap(field) || read_number(field, table.decimal_comma, value);
   });
-  return are_numbers && (!table.axis.known() || std::any_of(std::begin(forms), std::end(forms), [&](TimeForm form) {
+  return are_numbers && (!table.axis.known() || std::any_of(std::begin(time_forms), std::end(time_forms), [&](TimeForm form) {
            return read_time(header[0], form).has_value();
          }));
 }
@@ -203,8 +201,8 @@ void arrange(Table& table, const std::vector<Index>& known, const std::vector<In
     const auto begin = old.observed.begin() + column * old.length();
     const Index gap = std::find(begin, begin + table.past, 0) - begin;
     if (gap < table.past) {
-      raise<FileError>("the column \"", old.names[static_cast<std::size_t>(column)], "\" of --known has a gap ", where(old, gap),
-                       ". Fill it: the model takes no gaps in what is known.");
+      raise<FileError>("the column \"", old.names[static_cast<std::size_t>(column)], "\" of --known has a gap ",
+                       where(old, gap), ". Fill it: the model takes no gaps in what is known.");
     }
   }
 }

@@ -95,27 +95,19 @@ std::optional<Candidate> count(const std::vector<ReadTime>& times) {
   return best;
 }
 
-}  // namespace
+std::string quote(const std::string& text) { return "\"" + gated::printable(text) + "\""; }
 
-TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Index>& lines, const std::string& column)
-    : places_(texts.size()) {
-  std::iota(places_.begin(), places_.end(), Index{0});
-  const auto said = [&](std::size_t row) { return gated::text("\"", gated::printable(texts[row]), "\""); };
-
-  // The forms in which most of the texts are times.
+/// The column in the forms in which most texts are times; none if those are half of the texts or fewer.
+std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, const std::vector<Index>& lines,
+                                     const std::string& column) {
   std::map<TimeForm, std::vector<std::optional<ReadTime>>> forms;
-  std::map<TimeForm, std::ptrdiff_t> good;
-  std::ptrdiff_t most = 0;
-  for (const TimeForm form :
-       {TimeForm::compact, TimeForm::year_first, TimeForm::day_first, TimeForm::month_first, TimeForm::number}) {
-    auto& times = forms[form];
-    std::transform(texts.begin(), texts.end(), std::back_inserter(times),
-                   [form](const auto& text) { return read_time(text, form); });
-    good[form] = std::count_if(times.begin(), times.end(), [](const auto& time) { return time.has_value(); });
+  std::map<TimeForm, std::size_t> good;
+  std::size_t most = texts.size() / 2 + 1;
+  for (const TimeForm form : time_forms) {
+    for (const std::string& text : texts) {
+      good[form] += forms[form].emplace_back(read_time(text, form)) ? 1U : 0U;
+    }
     most = std::max(most, good[form]);
-  }
-  if (texts.size() < 2 || 2 * most <= static_cast<std::ptrdiff_t>(texts.size())) {
-    return;
   }
   std::vector<Candidate> candidates;
   for (const auto& [form, times] : forms) {
@@ -127,8 +119,8 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
     std::vector<ReadTime> all;
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (!times[i] || !times[i]->notation.goes_with(times[first]->notation)) {
-        raise<FileError>(column, ": line ", lines[i], ": ", said(i), " is no time written as ", said(first), " of line ",
-                         lines[first], " is. Correct it, or write all times alike.");
+        raise<FileError>(column, ": line ", lines[i], ": ", quote(texts[i]), " is no time written as ", quote(texts[first]),
+                         " of line ", lines[first], " is. Correct it, or write all times alike.");
       }
       all.push_back(*times[i]);
     }
@@ -136,17 +128,26 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
       candidates.push_back(*candidate);
     }
   }
+  return candidates;
+}
+
+}  // namespace
+
+TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Index>& lines, const std::string& column)
+    : places_(texts.size()) {
+  std::iota(places_.begin(), places_.end(), Index{0});
+  const auto candidates = texts.size() > 1 ? candidates_of(texts, lines, column) : std::vector<Candidate>();
   if (candidates.empty()) {
     return;
   }
-  const auto fewer = [](const Candidate& a, const Candidate& b) { return a.faults < b.faults; };
-  const auto best = std::min_element(candidates.begin(), candidates.end(), fewer);
-  const bool told = std::none_of(candidates.begin(), candidates.end(), [&](const Candidate& other) {
-    return other.notation.form == TimeForm::month_first && best->notation.form == TimeForm::day_first &&
-           other.notation.separator == '/' && other.faults == best->faults && other.counts != best->counts;
-  });
-  require<FileError>(told, column, ": line ", lines[0], ": ", said(0),
-                     " may be day/month or month/day, and no line tells. Write dates as 2014-12-31.");
+  const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                     [](const Candidate& a, const Candidate& b) { return a.faults < b.faults; });
+  for (const Candidate& other : candidates) {
+    const bool is_told = other.notation.form != TimeForm::month_first || best->notation.form != TimeForm::day_first ||
+                         other.notation.separator == '.' || other.faults > best->faults || other.counts == best->counts;
+    require<FileError>(is_told, column, ": line ", lines[0], ": ", quote(texts[0]),
+                       " may be day/month or month/day, and no line tells. Write dates as 2014-12-31.");
+  }
   known_ = true;
   notation_ = best->notation;
   calendar_ = best->calendar;
@@ -156,32 +157,31 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
   for (std::size_t i = 1; i < texts.size(); ++i) {
     const std::int64_t distance = best->counts[i] - best->counts[i - 1];
     if (distance == 0) {
-      raise<FileError>(column, ": line ", lines[i], " repeats the time of line ", lines[i - 1], ", ", said(i),
+      raise<FileError>(column, ": line ", lines[i], " repeats the time of line ", lines[i - 1], ", ", quote(texts[i]),
                        ". Keep one of them; where clocks are set back, write times in UTC.");
     }
     if (distance < 0) {
-      raise<FileError>(column, ": line ", lines[i], ", ", said(i), ", is before line ", lines[i - 1], ", ", said(i - 1),
-                       ". Sort the rows by time, the oldest first.");
+      raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is before line ", lines[i - 1], ", ",
+                       quote(texts[i - 1]), ". Sort the rows by time, the oldest first.");
     }
     if (distance % step_ != 0) {
-      raise<FileError>(column, ": line ", lines[i], ", ", said(i), ", is ", calendar_.spell(distance), " after line ",
+      raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ",
                        lines[i - 1], ", but most rows are ", step(), " apart. ",
                        best->offsets_vary ? "If their local times are, leave out the offsets from UTC."
                                           : "Bring the rows to an equal step.");
     }
     places_[i] = places_[i - 1] + static_cast<Index>(distance / step_);
     if (places_[i] >= 2 * static_cast<Index>(texts.size())) {
-      raise<FileError>(column, ": line ", lines[i], ", ", said(i), ", is ", calendar_.spell(distance), " after line ",
-                       lines[i - 1], ", ", said(i - 1), ", and more rows are missing than there are, ", step(),
+      raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ",
+                       lines[i - 1], ", ", quote(texts[i - 1]), ", and more rows are missing than there are, ", step(),
                        " apart. Correct the time, or give only rows without such a gap.");
     }
   }
 }
 
 std::string TimeAxis::at(Index place) const {
-  const std::int64_t count = first_ + place * step_;
-  const bool fits = place <= (2 * most_ticks - std::abs(first_)) / step_ && count < calendar_.end();
-  const std::int64_t ticks = fits ? calendar_.ticks_at(count) : 0, scale = power_of_ten(notation_.digits);
+  const bool fits = place <= (2 * most_ticks - std::abs(first_)) / step_ && first_ + place * step_ < calendar_.end();
+  const std::int64_t ticks = fits ? calendar_.ticks_at(first_ + place * step_) : 0, scale = power_of_ten(notation_.digits);
   const bool is_number = notation_.form == TimeForm::number;
   const std::int64_t whole = is_number ? ticks / scale : floor_divide(ticks, scale);
   require<FileError>(fits && (is_number || whole < end_of_dates),

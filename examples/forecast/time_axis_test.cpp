@@ -105,6 +105,7 @@ TEST(TimeAxis, LetsTheStepDecideBetweenDayAndMonth) {
   EXPECT_EQ(after({"02/10/2014", "02/11/2014", "02/12/2014", "02/13/2014"}, 1), (Texts{"02/14/2014"}));
   EXPECT_EQ(after({"10/01/2014", "11/01/2014", "12/01/2014", "01/01/2015"}, 1), (Texts{"02/01/2015"}));
   EXPECT_EQ(after({"01.02.2014", "02.02.2014"}, 1), (Texts{"03.02.2014"}));
+  EXPECT_NE(message_of({"01-02-2014", "02-02-2014"}), "no error");
   EXPECT_EQ(message_of({"01/02/2014", "02/02/2014", "03/02/2014"}),
             "t.csv: line 2: \"01/02/2014\" may be day/month or month/day, and no line tells. Write dates as 2014-12-31.");
 }

@@ -16,6 +16,8 @@ struct Stamp {
 
 /// In which order a text gives a date; or that it is a number: a count, a year, or an epoch.
 enum class TimeForm { compact, year_first, day_first, month_first, number };
+inline constexpr TimeForm time_forms[]{TimeForm::compact, TimeForm::year_first, TimeForm::day_first, TimeForm::month_first,
+                                       TimeForm::number};
 
 /// How a text writes a time: 2014-12-31T07:00:00.5+01:00, 2014-12, 20141231, 31.12.2014 7:00, 12/31/2014, 1419980400.
 struct TimeNotation {
