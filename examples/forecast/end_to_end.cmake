@@ -1,5 +1,6 @@
 # ctest runs this: the model that is shipped forecasts as well as the README says; training writes a model that forecasts and can
-# be fine-tuned, the same for any number of threads; gaps are taken; what makes no sense is refused.
+# be fine-tuned, the same for any number of threads, also to the quantiles of a band; gaps are taken; times are continued as they
+# are written; what makes no sense is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -38,8 +39,8 @@ foreach(i RANGE 300)
   string(APPEND csv "${i},${load},${wind}\n")
 endforeach()
 file(WRITE ${FOLDER}/gaps.csv "${csv}")
-expect_run(0 "2 of 301 rows.*\\+1 to \\+7" ${FOLDER}/gaps.csv --model ${FOLDER}/one/model.safetensors --season 24
-  --out ${FOLDER}/gaps)
+expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv
+  --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
 
 # A series that follows another one, whose future is known: 7 rows of it stand after the last of the others.
 set(csv "hour,load,wind\n")
@@ -63,8 +64,12 @@ expect_run(0 "TinyTimeMixer +MSE 0" ${FOLDER}/known.csv --model ${FOLDER}/known/
 expect_run(1 "--known names 0 columns, but the model wants to know the future of 1." ${FOLDER}/known.csv
   --model ${FOLDER}/known/model.safetensors)
 expect_run(1 "no column is called \"winds\"; the nearest is \"wind\"." ${FOLDER}/known.csv --known winds)
-expect_run(1 "the column \"load\" ends [0-9]+ rows after the past, but the model needs 7 rows of its future" ${FOLDER}/known.csv
+expect_run(1 "the column \"load\" of --known has a gap in line 403. Fill it" ${FOLDER}/known.csv
   --model ${FOLDER}/known/model.safetensors --known load --out ${FOLDER}/known)
+string(REGEX REPLACE "405,.*" "" short "${csv}")
+file(WRITE ${FOLDER}/short.csv "${short}")
+expect_run(1 "the column \"wind\" goes on for 4 rows after the past, but the model needs 7 rows of its future" ${FOLDER}/short.csv
+  --model ${FOLDER}/known/model.safetensors --known wind --out ${FOLDER}/known)
 
 expect_run(1 "--frequency: this model takes no frequency token." --frequency 7)
 expect_run(1 "--quantile belongs to --loss quantile, but the loss is huber." ${DATA} --model ${FOLDER}/one/model.safetensors
@@ -73,10 +78,105 @@ expect_run(1 "--quantile belongs to --loss quantile, but the loss is huber." ${D
 expect_run(0 "loss +quantile.*before +validation MSE [0-9.]+   loss [0-9.]+.*epoch   1 .*MSE [0-9.]+   loss [0-9.]+  best" ${DATA}
   --model ${FOLDER}/one/model.safetensors --fine-tune --epochs 1 --loss quantile --quantile 0.9 --share 0.1 --out ${FOLDER}/tuned)
 
-file(WRITE ${FOLDER}/word.csv "day,births\n1,5\n2,many\n")
-expect_run(1 "word.csv: line 3, column 2: \"many\" is not a number." ${FOLDER}/word.csv)
-file(WRITE ${FOLDER}/ragged.csv "day,births\n1,5\n2\n")
-expect_run(1 "ragged.csv: line 3 has 1 columns, the header has 2." ${FOLDER}/ragged.csv)
+# What was trained for a quantile says so: its loss is the default of the next training, and two of them are a band.
+set(one --model ${FOLDER}/one/model.safetensors)
+expect_run(0 "loss +quantile" ${DATA} --model ${FOLDER}/tuned/model.safetensors --fine-tune --epochs 1 --share 0.1
+  --out ${FOLDER}/again)
+expect_run(0 "" ${DATA} ${one} --fine-tune --epochs 1 --loss quantile --quantile 0.1 --share 0.1 --out ${FOLDER}/low)
+set(band --band ${FOLDER}/tuned/model.safetensors --band ${FOLDER}/low/model.safetensors)
+expect_run(0 "between quantiles 0.1 and 0.9 +[1-9][0-9].[0-9] %" ${DATA} ${one} ${band} --out ${FOLDER}/band)
+file(STRINGS ${FOLDER}/band/forecast.csv lines)
+if(NOT lines MATCHES "^date,births,births 0.1,births 0.9;2015-01-01,([0-9.]+),([0-9.]+),([0-9.]+);")
+  message(FATAL_ERROR "forecast.csv is wrong: ${lines}")
+endif()
+if(NOT CMAKE_MATCH_2 LESS CMAKE_MATCH_3)
+  message(FATAL_ERROR "the quantile 0.1 is not below 0.9: ${lines}")
+endif()
+file(SHA256 ${FOLDER}/gaps/forecast.png without)
+file(SHA256 ${FOLDER}/band/forecast.png with)
+if(without STREQUAL with)
+  message(FATAL_ERROR "the band is not drawn")
+endif()
+expect_run(1 "--band: .*one/model.safetensors was trained for the loss squared, expected quantile." ${DATA} ${one} --band
+  ${FOLDER}/one/model.safetensors --band ${FOLDER}/low/model.safetensors --out ${FOLDER}/band)
+expect_run(1 "--band: both models are for the quantile 0.1." ${DATA} ${one} --band ${FOLDER}/low/model.safetensors --band
+  ${FOLDER}/low/model.safetensors --out ${FOLDER}/band)
+expect_run(1 "--band: .*sees 28 rows and forecasts 7 or other series, but the model sees 364 and forecasts 28." ${band})
+expect_run(2 "--band is given 1 times; give it twice" --band ${FOLDER}/low/model.safetensors)
+
+# The README's hourly example.
+find_program(SH sh)
+if(SH)
+  execute_process(COMMAND ${SH} ${CMAKE_CURRENT_LIST_DIR}/hourly_load.sh OUTPUT_FILE ${FOLDER}/hourly.csv COMMAND_ERROR_IS_FATAL ANY)
+  expect_run(0 "2 of 12000 rows, 2023-01-01T00:00Z to 2024-05-14T23:00Z, 1 hour apart.*2024-05-15T00:00Z to 2024-05-15T06:00Z"
+    ${FOLDER}/hourly.csv ${one} --season 24 --out ${FOLDER}/hourly)
+endif()
+
+# expect_times(<name> <rows> <step> <next> <last> <separator> <header and rows>): 7 rows are forecast in the notation of the others.
+function(expect_times name rows step next last separator text)
+  file(WRITE ${FOLDER}/${name}.csv "${text}")
+  expect_run(0 "1 of ${rows} rows, [^,]*, ${step} apart.*forecast.csv  ${next} to ${last}" ${FOLDER}/${name}.csv ${one} --season 12
+    --out ${FOLDER}/times)
+  file(READ ${FOLDER}/times/forecast.csv forecast)
+  if(NOT forecast MATCHES "^time${separator}load\n\"?${next}\"?${separator}[-0-9.,]+\n.*\n\"?${last}\"?${separator}[-0-9.,]+\n$")
+    message(FATAL_ERROR "${name}: forecast.csv is wrong: ${forecast}")
+  endif()
+  set(forecast "${forecast}" PARENT_SCOPE)
+  set(said "${said}" PARENT_SCOPE)
+endfunction()
+set(months "time,load\n")
+set(american "time\tload\r\n")
+set(epochs "time,load\n")
+set(german "time;load\n")
+foreach(i RANGE 41)
+  math(EXPR load "(${i} * 37) % 24")
+  math(EXPR year "2010 + ${i} / 12")
+  math(EXPR month "101 + ${i} % 12")
+  string(SUBSTRING ${month} 1 2 month)
+  string(APPEND months "${year}-${month},${load}\n")
+  math(EXPR day "${i} % 31 + 1")
+  math(EXPR month "12 - 11 * (${i} / 31)")
+  math(EXPR year "2013 + ${i} / 31")
+  string(APPEND american "${month}/${day}/${year}\t${load}\r\n")
+  math(EXPR epoch "1419980400000 + 900000 * ${i}")
+  string(APPEND epochs "${epoch},${load}\n")
+  math(EXPR hour "100 + ${i} % 24")
+  math(EXPR day "125 + ${i} / 24")
+  string(SUBSTRING ${day} 1 2 day)
+  string(SUBSTRING ${hour} 1 2 hour)
+  if(i EQUAL 20)
+    set(load N/A)
+  else()
+    set(load "${load},25")
+  endif()
+  if(NOT i EQUAL 30)
+    string(APPEND german "\"${day}.02.2016 ${hour}:00\";${load}\n")
+  endif()
+endforeach()
+expect_times(months 42 "1 month" 2013-07 2014-01 "," "${months}")
+expect_times(american 42 "1 day" 1/12/2014 1/18/2014 "\t" "${american}")
+expect_times(epochs 42 "15 minutes" 1420018200000 1420023600000 "," "${epochs}")
+expect_times(german 42 "1 hour" "26.02.2016 18:00" "27.02.2016 00:00" "[;]" "${german}")
+if(NOT said MATCHES "gaps +1, the first in \"load\" in line 22.*missing +1 row, at 26.02.2016 06:00" OR forecast MATCHES "[.][0-9]*\n")
+  message(FATAL_ERROR "${said}${forecast}")
+endif()
+
+# expect_refusal(<what it says> <text of the file>)
+function(expect_refusal said text)
+  file(WRITE ${FOLDER}/bad.csv "${text}")
+  expect_run(1 "bad.csv${said}" ${FOLDER}/bad.csv)
+endfunction()
+expect_refusal(": line 3, column 2: \"many\" is not a number." "day,births\n1,5\n2,many\n")
+expect_refusal(": line 3 has 1 columns, the header has 2." "day,births\n1,5\n2\n")
+expect_refusal(": line 1 has numbers, expected names. Put a line before it" "2014-01-01,5\n2014-01-02,6\n2014-01-03,6\n")
+expect_refusal(": line 1: columns 2 and 3 are both called \"load\". Rename one of them." "day,load,load\n1,5,6\n2,5,6\n")
+expect_refusal(", column 1, \"day\": line 4 repeats the time of line 3, \"2014-01-02\". Keep one of them"
+  "day,load\n2014-01-01,5\n2014-01-02,6\n2014-01-02,6\n2014-01-03,6\n")
+expect_refusal(", column 1, \"day\": line 4, \"2014-01-01\", is before line 3, \"2014-01-03\". Sort the rows"
+  "day,load\n2014-01-02,5\n2014-01-03,6\n2014-01-01,6\n2014-01-04,6\n")
+expect_refusal(", column 1, \"time\": line 5, \"2014-01-01T02:37Z\", is 37 minutes after line 4, but most rows are 1 hour apart"
+  "time,load\n2014-01-01T00:00Z,5\n2014-01-01T01:00Z,6\n2014-01-01T02:00Z,6\n2014-01-01T02:37Z,6\n")
+expect_refusal(": line 2, column 2: \"1,234\" may have a decimal comma" "time,load\n1,\"1,234\"\n2,\"2,345\"\n")
 expect_run(1 "the series have 301 rows, but the model sees 364 and forecasts 28" ${FOLDER}/gaps.csv)
 expect_run(2 "neither --fine-tune nor --model goes with it" --train --fine-tune)
 expect_run(2 "--loss is an option of a training; add --train or --fine-tune." --loss huber)

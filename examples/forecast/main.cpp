@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "band.hpp"
 #include "common/run_main.hpp"
 #include "plot.hpp"
 #include "trainer.hpp"
@@ -26,6 +27,40 @@ Matrix<float> forecast_at(const Model& model, const Series& series, Index row, I
     const auto m = static_cast<std::size_t>(one);
     all.row(one) = (y.row(k).array() * static_cast<float>(series.deviation[m]) + static_cast<float>(series.mean[m])).matrix();
   }
+  return all;
+}
+
+/// What forecast.csv has: a row for each series, and after that of one with a band the rows of its edges.
+struct Forecasts {
+  std::vector<std::string> names;
+  std::vector<Index> rows;  ///< of each series
+  Matrix<float> values;
+};
+
+Forecasts forecasts_at(const Model& model, const std::vector<Edge>& band, const Series& series, Index row, Index frequency,
+                       gated::Workspace<float>& workspace) {
+  const Matrix<float> middle = forecast_at(model, series, row, frequency, workspace);
+  std::vector<Matrix<float>> edges;
+  for (const Edge& edge : band) {
+    edges.push_back(forecast_at(edge.model, series, row, frequency, workspace));
+  }
+  if (!edges.empty()) {
+    uncross(edges[0], edges[1]);
+  }
+  Forecasts all{{}, {}, Matrix<float>(middle.rows() * static_cast<Index>(1 + band.size()), middle.cols())};
+  const auto add = [&](const std::string& name, const auto& values) {
+    all.values.row(static_cast<Index>(all.names.size())) = values;
+    all.names.push_back(name);
+  };
+  for (Index m = 0; m < middle.rows(); ++m) {
+    const std::string& name = series.table.names[static_cast<std::size_t>(m)];
+    all.rows.push_back(static_cast<Index>(all.names.size()));
+    add(name, middle.row(m));
+    for (std::size_t i = 0; i < edges.size() && !std::isnan(middle(m, 0)); ++i) {
+      add(gated::text(name, " ", band[i].quantile), edges[i].row(m));
+    }
+  }
+  all.values.conservativeResize(static_cast<Index>(all.names.size()), Eigen::NoChange);
   return all;
 }
 
@@ -54,12 +89,14 @@ int run(const Options& options) {
   gated::require<gated::ArgumentError>(!model.config.fixes_series() || table.series() == model.config.series, "there are ",
                                        table.series(), " series, but the model is for ", model.config.series, ".");
   arrange(table, known, places);
+  const std::vector<Edge> band = load_band(options.band, model);
   const Series series(table, model.config.context, model.out());
   gated::require<gated::ArgumentError>(!options.frequency || model.config.resolutions > 0,
                                        "--frequency: this model takes no frequency token. Leave the option out.");
   std::filesystem::create_directories(options.out);
-  std::printf("  series        %td of %td rows, %s to %s\n", table.series(), table.past, table.times.front().c_str(),
-              table.times[static_cast<std::size_t>(std::max<Index>(table.past, 1) - 1)].c_str());
+  std::printf("  series        %td of %td rows, %s to %s%s\n%s", table.series(), table.past, table.times.front().c_str(),
+              table.times[static_cast<std::size_t>(std::max<Index>(table.past, 1) - 1)].c_str(),
+              table.axis.known() ? (", " + table.axis.step() + " apart").c_str() : "", notes(table).c_str());
   std::printf("  model         %td parameters, sees %td rows and forecasts %td\n\n", gated::parameter_count(model),
               model.config.context, model.out());
   if (options.train || options.fine_tune) {
@@ -69,7 +106,7 @@ int run(const Options& options) {
                                       " rows hold no window of ", series.context, " + ", series.horizon,
                                       " rows, or the 10 % after them no forecast.");
     model = trained(std::move(model), series, options);
-    gated::save_model(model, options.out / "model.safetensors");
+    save(model, loss_of(options), options.out / "model.safetensors");
     std::printf("\n");
     if (examples::stop_signal != 0) {
       std::printf("  stopped; the best model so far is %s\n\n", (options.out / "model.safetensors").string().c_str());
@@ -88,23 +125,30 @@ int run(const Options& options) {
   }
   print("TinyTimeMixer", errors_of(model, series, tests, frequency, workspace));
 
-  const Matrix<float> next = forecast_at(model, series, table.past, frequency, workspace);
-  write_forecast(options.out / "forecast.csv", table, next);
+  if (!band.empty()) {
+    std::printf("  between quantiles %g and %g        %.1f %% of the numbers\n", band[0].quantile, band[1].quantile,
+                100 * coverage(band, series, tests, frequency, workspace));
+  }
+
+  const Forecasts next = forecasts_at(model, band, series, table.past, frequency, workspace);
+  write_forecast(options.out / "forecast.csv", table, next.names, next.values);
   const Index held = table.past - model.out();  // the last forecast that can be compared with what came
-  const Matrix<float> last = forecast_at(model, series, held, frequency, workspace);
+  const Forecasts last = forecasts_at(model, band, series, held, frequency, workspace);
   constexpr std::size_t most_panels = 12;
   std::vector<Index> drawn = forecast_series(model, table);
   const std::size_t count = drawn.size();
   drawn.resize(std::min(count, most_panels));
   std::vector<Panel> panels;
   for (const Index one : drawn) {
+    const auto line = [&](Index row) {
+      const auto values = last.values.row(row).cast<double>();
+      return Line{held, {values.begin(), values.end()}};
+    };
+    const Index row = last.rows[static_cast<std::size_t>(one)];
     panels.push_back({table.names[static_cast<std::size_t>(one)],
                       part_of(table, one, std::max<Index>(0, held - 4 * model.out()), held),
-                      part_of(table, one, held, table.past),
-                      {held, {}}});
-    for (Index i = 0; i < last.cols(); ++i) {
-      panels.back().forecast.values.push_back(static_cast<double>(last(one, i)));
-    }
+                      part_of(table, one, held, table.past), line(row), band.empty() ? Line{} : line(row + 1),
+                      band.empty() ? Line{} : line(row + 2)});
   }
   gated::write_png(options.out / "forecast.png", draw_forecasts(panels));
   const auto times = times_after(table, model.out());

@@ -36,7 +36,9 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "--known", options.known, "COLUMN",
                      "a column whose future is known and stands in rows after the last\nof the others; may be given several "
                      "times, in the order in which\nthe model has them");
-  app.add_option("--loss", loss, "what training makes small (what the config.json of the model\nsays, or squared)")
+  examples::add_name(app, "--band", options.band, "PATH",
+                     "a model trained with --loss quantile, given twice: the forecasts\nbetween which the numbers should lie");
+  app.add_option("--loss", loss, "what training makes small (that of the model, or squared)")
       ->check(CLI::IsMember({"squared", "absolute", "huber", "quantile"}));
   examples::add_number(app, "--quantile", options.quantile, 1e-6, 1 - 1e-6, "of the loss quantile (0.5)");
   examples::add_number(app, "--delta", options.delta, 1e-9, 1e9, "of the loss huber (1)");
@@ -46,6 +48,8 @@ Options parse_options(int count, char** arguments) {
   examples::parse(app, count, arguments);
   gated::require<examples::UsageError>(!options.train || (!options.fine_tune && options.model.empty()),
                                        "--train starts a new model, so that neither --fine-tune nor --model goes with it.");
+  gated::require<examples::UsageError>(options.band.empty() || options.band.size() == 2, "--band is given ",
+                                       options.band.size(), " times; give it twice, for a lower and a higher quantile.");
   const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
   for (const char* const name : {"--loss", "--quantile", "--delta", "--epochs", "--batch", "--rate", "--share"}) {
     gated::require<examples::UsageError>(options.train || options.fine_tune || !given(name), name,

@@ -27,6 +27,7 @@ struct Options {
   std::vector<std::string> known;             ///< columns whose future is known
   std::optional<gated::RegressionForm> loss;  ///< what training makes small; without, what the model's file says
   std::optional<double> quantile, delta;      ///< of the losses quantile and huber
+  std::vector<std::filesystem::path> band;    ///< none, or the models of two quantiles
   std::uint64_t seed = 1;
   int threads = 1;
 };

@@ -17,10 +17,11 @@ namespace {
 constexpr Colour red{190, 40, 50};
 constexpr Index most_letters = 20;  // of a name
 
-void draw_panel(gated::Image& image, const Box& box, const Line& history, const Line& came, const Line& forecast) {
+void draw_panel(gated::Image& image, const Box& box, const Panel& panel) {
+  const auto& [name, history, came, forecast, low, high] = panel;
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   Index begin = history.first, end = begin;
-  for (const Line* const line : {&history, &came, &forecast}) {
+  for (const Line* const line : {&history, &came, &forecast, &low, &high}) {
     end = std::max(end, line->first + static_cast<Index>(line->values.size()));
     for (const double value : line->values) {
       lowest = std::isnan(value) ? lowest : std::min(lowest, value);
@@ -35,22 +36,32 @@ void draw_panel(gated::Image& image, const Box& box, const Line& history, const 
     return box.top + box.height - 5 -
            static_cast<Index>(std::lround((value - lowest) / range * static_cast<double>(box.height - 10)));
   };
-  const auto draw = [&](const Line& line, const Colour& colour, Index thickness) {
+  // Calls at(x, y, whether a piece of the line begins) for each column of a line.
+  const auto follow = [&](const Line& line, const auto& at) {
     for (std::size_t i = 1; i < line.values.size(); ++i) {
       const double from = line.values[i - 1], to = line.values[i];
-      if (std::isnan(from) || std::isnan(to)) {
-        continue;
-      }
       const Index left = column(line.first + static_cast<Index>(i) - 1), right = column(line.first + static_cast<Index>(i));
-      Index y = row(from);
-      for (Index x = left; x <= right; ++x) {
-        const Index next =
-            row(from + (to - from) * static_cast<double>(x - left) / static_cast<double>(std::max<Index>(right - left, 1)));
-        examples::fill(image, {x, std::min(y, next) - thickness / 2, thickness, std::abs(next - y) + thickness}, colour);
-        y = next;
+      for (Index x = left; x <= right && !std::isnan(from) && !std::isnan(to); ++x) {
+        at(x, row(from + (to - from) * static_cast<double>(x - left) / static_cast<double>(std::max<Index>(right - left, 1))),
+           x == left);
       }
     }
   };
+  const auto draw = [&](const Line& line, const Colour& colour, Index thickness) {
+    Index y = 0;
+    follow(line, [&](Index x, Index next, bool begins) {
+      y = begins ? next : y;
+      examples::fill(image, {x, std::min(y, next) - thickness / 2, thickness, std::abs(next - y) + thickness}, colour);
+      y = next;
+    });
+  };
+  std::vector<Index> tops;
+  std::size_t i = 0;
+  follow(high, [&](Index, Index y, bool) { tops.push_back(y); });
+  follow(low, [&](Index x, Index y, bool) {
+    const Index top = tops[i++];
+    examples::fill(image, {x, top, 1, std::max<Index>(y - top, 1)}, examples::pale(red, 0.25));
+  });
   for (const double value : {lowest, (lowest + highest) / 2, highest}) {
     const std::string label = gated::text(std::lround(value));
     examples::fill(image, {box.left, row(value), box.width, 1}, examples::pale(examples::grey, 0.4));
@@ -81,8 +92,7 @@ gated::Image draw_forecasts(const std::vector<Panel>& panels) {
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     examples::write(image, left + 100, top, name, examples::black);
     const Index title = alone ? 0 : 24;
-    draw_panel(image, {left + 100, top + title, width - 140, height - title - (alone ? 60 : 26)}, panels[i].history,
-               panels[i].came, panels[i].forecast);
+    draw_panel(image, {left + 100, top + title, width - 140, height - title - (alone ? 60 : 26)}, panels[i]);
   }
   return image;
 }

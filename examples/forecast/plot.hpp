@@ -13,14 +13,15 @@ struct Line {
   std::vector<double> values;  ///< NaN where there is a gap
 };
 
-/// One series: its past, what came after it, and what was forecast.
+/// One series: its past, what came after it, what was forecast, and between what it should lie.
 struct Panel {
   std::string name;
   Line history, came, forecast;
+  Line low = {}, high = {};  ///< both empty, or as long as the forecast
 };
 
-/// The panels, one in its full width or several in two columns: the history in grey, what came in black, the forecast in red,
-/// above each other; what begins where the forecast does stands right of a thin line.
+/// The panels, one in its full width or several in two columns: the history in grey, what came in black, the forecast in red
+/// on its band, above each other; what begins where the forecast does stands right of a thin line.
 gated::Image draw_forecasts(const std::vector<Panel>& panels);
 
 }  // namespace forecast

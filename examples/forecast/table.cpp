@@ -1,12 +1,13 @@
 #include "table.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
-#include <optional>
+#include <span>
 #include <string_view>
 
+#include "delimited_text.hpp"
 #include "gated/io/atomic_file.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/nearest_name.hpp"
@@ -18,71 +19,139 @@ using gated::FileError, gated::Index, gated::require, gated::raise;
 
 namespace {
 
-/// The fields of the first line of `text`, which is taken away.
-std::vector<std::string_view> take_line(std::string_view& text) {
-  const std::size_t newline = text.find('\n');
-  std::string_view line = text.substr(0, newline);
-  text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
-  if (line.ends_with('\r')) {
-    line.remove_suffix(1);
-  }
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
+bool is_gap(std::string field) {
+  std::transform(field.begin(), field.end(), field.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string_view words[] = {"", "na", "n/a", "#n/a", "nan", "null", "none"};
+  return std::find(std::begin(words), std::end(words), field) != std::end(words);
 }
 
-/// Days since 1970 of "2014-12-31".
-std::optional<std::chrono::sys_days> day_of(const std::string& text) {
-  int year = 0, end = 0;
-  unsigned month = 0, day = 0;
-  if (text.size() != 10 || std::sscanf(text.c_str(), "%4d-%2u-%2u%n", &year, &month, &day, &end) != 3 || end != 10) {
-    return std::nullopt;
+/// Reads a finite number.
+bool read_number(std::string field, bool decimal_comma, float& value) {
+  if (decimal_comma) {
+    std::replace(field.begin(), field.end(), ',', '.');
   }
-  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
-  return date.ok() ? std::optional(std::chrono::sys_days(date)) : std::nullopt;
+  return gated::parse_number(field, value) && std::isfinite(value);
+}
+
+/// Whether the numbers have decimal commas. Errors: FileError for commas that may be decimal or between thousands.
+bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
+  bool has_points = false, decides = false, doubtful = false;
+  std::string first;  // comma, where it is
+  for (std::size_t i = 1; i < text.rows.size(); ++i) {
+    for (std::size_t k = 1; k < text.rows[i].fields.size(); ++k) {
+      const std::string& field = text.rows[i].fields[k];
+      const std::size_t comma = field.find(',');
+      if (field.find_first_not_of("+-0123456789.,eE") != std::string::npos) {
+        continue;
+      }
+      has_points = has_points || field.find('.') != std::string::npos;
+      if (comma == std::string::npos) {
+        continue;
+      }
+      const std::size_t begin = field.find_first_not_of("+-"),
+                        end = std::min(field.find_first_not_of("0123456789", comma + 1), field.size());
+      const bool thousands = end - comma == 4 && comma - begin <= 3 && comma > begin && field[begin] != '0';
+      doubtful = doubtful || field.find(',', comma + 1) != std::string::npos;
+      decides = decides || !thousands;
+      if (first.empty()) {
+        first = gated::text(name, ": line ", text.rows[i].line, ", column ", k + 1, ": \"", field, "\"");
+      }
+    }
+  }
+  require<FileError>(first.empty() || (decides && !doubtful && !has_points), first,
+                     " may have a decimal comma, or one between thousands. Write numbers as 1234.5.");
+  return !first.empty();
+}
+
+/// Where row `i` is: "in line 12" or "at 2014-12-31".
+std::string where(const Table& table, Index i) {
+  const Index line = table.lines[static_cast<std::size_t>(i)];
+  return line > 0 ? gated::text("in line ", line) : gated::text("at ", table.times[static_cast<std::size_t>(i)]);
+}
+
+/// Whether `header` is a row of the table.
+bool is_row(const std::vector<std::string>& header, const Table& table) {
+  const bool are_numbers = std::all_of(header.begin() + 1, header.end(), [&](const std::string& field) {
+    float value = 0;
+    return is_gap(field) || read_number(field, table.decimal_comma, value);
+  });
+  return are_numbers && (!table.axis.known() || std::any_of(std::begin(time_forms), std::end(time_forms), [&](TimeForm form) {
+           return read_time(header[0], form).has_value();
+         }));
+}
+
+/// Raises FileError unless `fields`, the first line, names each column of numbers once.
+void expect_names(const std::vector<std::string>& fields, const Table& table, const std::string& name) {
+  require<FileError>(!is_row(fields, table), name,
+                     ": line 1 has numbers, expected names. Put a line before it, such as time,load.");
+  for (std::size_t k = 1; k < fields.size(); ++k) {
+    require<FileError>(!fields[k].empty(), name, ": line 1: column ", k + 1, " has no name. Name it, or leave it out.");
+    const auto same = static_cast<std::size_t>(std::find(fields.begin(), fields.end(), fields[k]) - fields.begin());
+    require<FileError>(same == k, name, ": line 1: columns ", same + 1, " and ", k + 1, " are both called \"",
+                       gated::printable(fields[k]), "\". Rename one of them.");
+  }
 }
 
 }  // namespace
 
 Table read_table(const std::filesystem::path& path) {
   const gated::MappedFile file(path);
-  std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   const std::string name = path.string();
-  if (text.starts_with("\xEF\xBB\xBF")) {
-    text.remove_prefix(3);  // the byte order mark that spreadsheets write
-  }
-  Table table;
-  const auto header = take_line(text);
+  const DelimitedText text = split({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, name);
+  const auto& rows = text.rows;
+  require<FileError>(rows.size() >= 2, name, ": there are ", rows.size(), " lines, expected a header and rows.");
+  const std::vector<std::string>& header = rows[0].fields;
   require<FileError>(header.size() >= 2, name, ": line 1 names ", header.size(),
                      " columns, expected one of times and one for each series.");
-  table.time_name = header.front();
-  table.names.assign(header.begin() + 1, header.end());
-  std::vector<float> numbers;  // time by time
-  for (Index line = 2; !text.empty(); ++line) {
-    const auto fields = take_line(text);
-    require<FileError>(fields.size() == header.size(), name, ": line ", line, " has ", fields.size(),
+  for (const auto& row : rows) {
+    require<FileError>(row.fields.size() == header.size(), name, ": line ", row.line, " has ", row.fields.size(),
                        " columns, the header has ", header.size(), ".");
-    table.times.emplace_back(fields.front());
-    for (std::size_t k = 1; k < fields.size(); ++k) {
-      float value = std::nanf("");
-      const bool gap = fields[k].find_first_not_of(" \t") == std::string_view::npos;
-      if (!gap && (!gated::parse_number(fields[k], value) || std::isinf(value))) {
-        raise<FileError>(name, ": line ", line, ", column ", k + 1, ": \"", gated::printable(fields[k]), "\" is not a number.");
+  }
+  Table table;
+  table.time_name = header[0];
+  table.names.assign(header.begin() + 1, header.end());
+  table.separator = text.separator;
+  table.decimal_comma = has_decimal_commas(text, name);
+  std::vector<std::string> times;
+  std::vector<Index> lines;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    times.push_back(rows[i].fields[0]);
+    lines.push_back(rows[i].line);
+  }
+  table.axis = TimeAxis(times, lines, name + ", column 1, \"" + gated::printable(header[0]) + "\"");
+  expect_names(header, table, name);
+  const std::vector<Index>& places = table.axis.places();
+  const auto series = static_cast<Index>(table.names.size()), length = places.back() + 1;
+  table.values.setZero(series, length);
+  table.observed.assign(static_cast<std::size_t>(series * length), 0);
+  table.lines.assign(static_cast<std::size_t>(length), 0);
+  table.times.resize(static_cast<std::size_t>(length));
+  table.past = length;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const Index place = places[i - 1];
+    table.times[static_cast<std::size_t>(place)] = times[i - 1];
+    table.lines[static_cast<std::size_t>(place)] = lines[i - 1];
+    for (Index k = 0; k < series; ++k) {
+      const std::string& field = rows[i].fields[static_cast<std::size_t>(k) + 1];
+      if (is_gap(field)) {
+        continue;
       }
-      numbers.push_back(value);
+      if (!read_number(field, table.decimal_comma, table.values(k, place))) {
+        raise<FileError>(name, ": line ", rows[i].line, ", column ", k + 2, ": \"", gated::printable(field),
+                         "\" is not a number. Write gaps as empty fields or NA.");
+      }
+      table.observed[static_cast<std::size_t>(k * length + place)] = 1;
     }
   }
-  const auto series = static_cast<Index>(table.names.size()), length = static_cast<Index>(table.times.size());
-  table.values = Eigen::Map<const gated::Matrix<float>>(numbers.data(), length, series).transpose();
-  for (float& value : table.values.reshaped<Eigen::RowMajor>()) {
-    table.observed.push_back(std::isnan(value) ? 0 : 1);
-    value = std::isnan(value) ? 0 : value;
+  for (Index i = 0; i < length; ++i) {
+    std::string& time = table.times[static_cast<std::size_t>(i)];
+    time = table.lines[static_cast<std::size_t>(i)] == 0 ? table.axis.at(i) : time;
   }
-  table.past = length;
+  for (Index k = 0; k < series; ++k) {
+    const auto begin = table.observed.begin() + k * length;
+    require<FileError>(std::count(begin, begin + length, 1) > 0, name, ": column ", k + 2, ", \"",
+                       gated::printable(table.names[static_cast<std::size_t>(k)]), "\", has no numbers. Leave it out.");
+  }
   return table;
 }
 
@@ -128,45 +197,79 @@ void arrange(Table& table, const std::vector<Index>& known, const std::vector<In
     }
   }
   table.past = known.empty() ? old.length() : past;
+  for (const Index column : known) {
+    const auto begin = old.observed.begin() + column * old.length();
+    const Index gap = std::find(begin, begin + table.past, 0) - begin;
+    if (gap < table.past) {
+      raise<FileError>("the column \"", old.names[static_cast<std::size_t>(column)], "\" of --known has a gap ",
+                       where(old, gap), ". Fill it: the model takes no gaps in what is known.");
+    }
+  }
+}
+
+std::string notes(const Table& table) {
+  Index gaps = 0, missing = 0, first_gap = 0, first_missing = 0, series = 0;
+  for (Index i = table.past - 1; i >= 0; --i) {
+    const bool is_missing = table.lines[static_cast<std::size_t>(i)] == 0;
+    missing += is_missing ? 1 : 0;
+    first_missing = is_missing ? i : first_missing;
+    for (Index k = table.series() - 1; k >= 0 && !is_missing; --k) {
+      if (table.observed[static_cast<std::size_t>(k * table.length() + i)] == 0) {
+        ++gaps;
+        first_gap = i;
+        series = k;
+      }
+    }
+  }
+  std::string out;
+  if (!table.axis.known()) {
+    out += gated::text("  times         \"", gated::printable(table.times[0]),
+                       "\" is in no notation known here, so order and step are not checked\n");
+  }
+  if (gaps > 0) {
+    out += gated::text("  gaps          ", gaps, ", the first in \"",
+                       gated::printable(table.names[static_cast<std::size_t>(series)]), "\" ", where(table, first_gap), "\n");
+  }
+  if (missing > 0) {
+    out += gated::text("  missing       ", missing, missing == 1 ? " row, " : " rows, the first ", where(table, first_missing),
+                       "; read as gaps\n");
+  }
+  return out;
 }
 
 std::vector<std::string> times_after(const Table& table, Index count) {
-  const std::size_t length = table.times.size();
-  std::vector<std::string> times(table.times.begin() + table.past, table.times.end());
-  times.resize(static_cast<std::size_t>(std::min<Index>(count, table.length() - table.past)));
-  const auto last = length > 1 ? day_of(table.times[length - 1]) : std::nullopt;
-  const auto before = length > 1 ? day_of(table.times[length - 2]) : std::nullopt;
-  for (Index i = 1; static_cast<Index>(times.size()) < count; ++i) {
-    if (last && before) {
-      const std::chrono::year_month_day date = *last + i * (*last - *before);
-      char text[64];
-      std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                    static_cast<unsigned>(date.day()));
-      times.emplace_back(text);
-    } else {
-      times.push_back(gated::text("+", static_cast<Index>(times.size()) + 1));
-    }
+  std::vector<std::string> times;
+  for (Index i = table.past; i < table.past + count; ++i) {
+    times.push_back(i < table.length()   ? table.times[static_cast<std::size_t>(i)]
+                    : table.axis.known() ? table.axis.at(i)
+                                         : gated::text("+", i - table.past + 1));
   }
   return times;
 }
 
-void write_forecast(const std::filesystem::path& path, const Table& table, const gated::Matrix<float>& values) {
-  std::FILE* const file = std::fopen(path.string().c_str(), "wb");
-  require<FileError>(file != nullptr, path.string(), ": cannot be written.");
-  const auto times = times_after(table, values.cols());
-  std::fprintf(file, "%s", table.time_name.c_str());
-  for (const std::string& name : table.names) {
-    std::fprintf(file, ",%s", name.c_str());
+void write_forecast(const std::filesystem::path& path, const Table& table, const std::vector<std::string>& names,
+                    const gated::Matrix<float>& values) {
+  std::string csv = as_field(table.time_name, table.separator);
+  for (const std::string& name : names) {
+    csv += table.separator + as_field(name, table.separator);
   }
+  const auto times = times_after(table, values.cols());
   for (Index t = 0; t < values.cols(); ++t) {
-    std::fprintf(file, "\n%s", times[static_cast<std::size_t>(t)].c_str());
+    csv += '\n' + as_field(times[static_cast<std::size_t>(t)], table.separator);
     for (Index m = 0; m < values.rows(); ++m) {
-      const auto value = static_cast<double>(values(m, t));
-      std::fprintf(file, std::isnan(value) ? "," : ",%.6g", value);
+      char number[32] = "";
+      if (!std::isnan(values(m, t))) {
+        std::snprintf(number, sizeof number, "%.6g", static_cast<double>(values(m, t)));
+      }
+      std::string field = number;
+      if (table.decimal_comma) {
+        std::replace(field.begin(), field.end(), '.', ',');
+      }
+      csv += table.separator + as_field(field, table.separator);
     }
   }
-  std::fputs("\n", file);
-  require<FileError>(std::fclose(file) == 0, path.string(), ": cannot be written.");
+  csv += '\n';
+  gated::write_file_atomically(path, std::as_bytes(std::span(csv)));
 }
 
 }  // namespace forecast

@@ -25,21 +25,9 @@ inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series
           .forecast_mixing = {.enabled = !known.empty()}};
 }
 
-/// The training loss: as the options say, otherwise as the model's `config.json` does.
+/// The training loss: as the options say, otherwise that of the model.
 inline gated::RegressionLossConfig loss_of(const Options& options) {
-  gated::RegressionLossConfig loss;
-  if (std::filesystem::is_directory(options.model)) {
-    const gated::MappedFile file(options.model / "config.json");
-    const auto stated = gated::forecaster_loss({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
-                                               (options.model / "config.json").string());
-    using Form = gated::RegressionForm;
-    loss = {.form = stated.name == "mae"       ? Form::absolute
-                    : stated.name == "huber"   ? Form::huber
-                    : stated.name == "pinball" ? Form::quantile
-                                               : Form::squared,
-            .delta = stated.delta,
-            .quantile = stated.quantile};
-  }
+  gated::RegressionLossConfig loss = options.model.empty() ? gated::RegressionLossConfig{} : loss_of(options.model);
   loss.form = options.loss.value_or(loss.form);
   loss.delta = options.delta.value_or(loss.delta);
   loss.quantile = options.quantile.value_or(loss.quantile);

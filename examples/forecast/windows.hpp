@@ -7,19 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "gated/io/tiny_time_mixer.hpp"
 #include "gated/train/regression_loss.hpp"
+#include "model_file.hpp"
 #include "table.hpp"
 
 namespace forecast {
 
 using gated::Index, gated::Matrix;
-using Model = gated::TinyTimeMixer<float>;
-
-/// A model that --train wrote, or a published one.
-inline Model load(const std::filesystem::path& path) {
-  return std::filesystem::is_directory(path) ? gated::load_ttm<float>(path) : gated::load_model<Model>(path);
-}
 
 /// The series that a model forecasts.
 inline std::vector<Index> forecast_series(const Model& model, const Table& table) {
@@ -110,9 +104,12 @@ struct Batch {
         }
       }
       for (const Index k : model.config.known) {
-        gated::require<gated::ShapeError>(row + given <= series.table.length(), "the column \"",
-                                          series.table.names[static_cast<std::size_t>(k)], "\" ends ",
-                                          series.table.length() - row, " rows after the past, but the model needs ", given,
+        Index rows = 0;
+        while (rows < given && row + rows < series.table.length() && series.seen(k, row + rows)) {
+          ++rows;
+        }
+        gated::require<gated::ShapeError>(rows == given, "the column \"", series.table.names[static_cast<std::size_t>(k)],
+                                          "\" goes on for ", rows, " rows after the past, but the model needs ", given,
                                           " rows of its future. Add rows in which only the columns of --known stand.");
         future.row(b * m + k) = series.values.row(k).segment(row, given);
       }

@@ -1,0 +1,229 @@
+#include "time_notation.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "calendar.hpp"
+
+namespace forecast {
+
+namespace {
+
+constexpr int most_digits = 9;  // after the point
+
+/// What is left of a text that is read from the left.
+struct Reader {
+  std::string_view rest;
+
+  bool at(std::string_view any) const { return !rest.empty() && any.find(rest.front()) != std::string_view::npos; }
+  char take() {
+    const char first = rest.front();
+    rest.remove_prefix(1);
+    return first;
+  }
+  /// The digits at the front, at least one.
+  std::optional<std::string_view> digits() {
+    const std::size_t count = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    const std::string_view taken = rest.substr(0, count);
+    rest.remove_prefix(count);
+    return count > 0 ? std::optional(taken) : std::nullopt;
+  }
+};
+
+std::optional<std::int64_t> whole_number(std::string_view digits) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return error == std::errc{} && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
+}
+
+/// ".25" as billionths; `read.notation.digits` counts them.
+bool read_fraction(Reader& reader, ReadTime& read) {
+  if (!reader.at(".")) {
+    return true;
+  }
+  reader.take();
+  const auto digits = reader.digits();
+  if (!digits || digits->size() > most_digits) {
+    return false;
+  }
+  read.notation.digits = static_cast<int>(digits->size());
+  read.stamp.billionth = *whole_number(*digits) * power_of_ten(most_digits - read.notation.digits);
+  return true;
+}
+
+std::optional<ReadTime> read_number(Reader reader) {
+  ReadTime read;
+  const bool negative = reader.at("-");
+  if (negative) {
+    reader.take();
+  }
+  const auto digits = reader.digits();
+  const auto whole = digits ? whole_number(*digits) : std::nullopt;
+  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // differences fit as well
+  if (!whole || *whole > largest || !read_fraction(reader, read) || !reader.rest.empty()) {
+    return std::nullopt;
+  }
+  read.notation.width = digits->size() > 1 && digits->front() == '0' ? static_cast<int>(digits->size()) : 0;
+  read.stamp.whole = negative ? -*whole : *whole;
+  read.stamp.billionth *= negative ? -1 : 1;
+  return read;
+}
+
+/// "2014-12-31", "2014-12", "31.12.2014", "20141231", "201412".
+bool read_date(Reader& reader, ReadTime& read) {
+  TimeNotation& notation = read.notation;
+  std::vector<std::string_view> parts;
+  do {
+    const auto digits = reader.digits();
+    if (!digits || parts.size() == 3) {
+      return false;
+    }
+    parts.push_back(*digits);
+    if (!reader.at(notation.separator != 0 ? std::string_view(&notation.separator, 1) : "-/.")) {
+      break;
+    }
+    notation.separator = reader.take();
+  } while (true);
+  if (notation.form == TimeForm::compact) {
+    if (parts.size() != 1 || (parts[0].size() != 8 && parts[0].size() != 6)) {
+      return false;
+    }
+    const std::string_view all = parts[0];
+    parts = {all.substr(0, 4), all.substr(4, 2)};
+    if (all.size() == 8) {
+      parts.push_back(all.substr(6));
+    }
+  } else if (parts.size() < 2) {
+    return false;
+  }
+  notation.has_day = parts.size() == 3;
+  if (notation.form == TimeForm::day_first || notation.form == TimeForm::month_first) {
+    std::reverse(parts.begin(), parts.end());
+    if (notation.form == TimeForm::month_first && notation.has_day) {
+      std::swap(parts[1], parts[2]);
+    }
+  }
+  const auto is_short = [](std::string_view part) { return part.size() <= 2; };
+  if (parts[0].size() != 4 || !std::all_of(parts.begin() + 1, parts.end(), is_short)) {
+    return false;
+  }
+  notation.pads_date = std::all_of(parts.begin() + 1, parts.end(), [](std::string_view part) { return part.size() == 2; });
+  const std::chrono::year_month_day date{
+      std::chrono::year(static_cast<int>(*whole_number(parts[0]))),
+      std::chrono::month(static_cast<unsigned>(*whole_number(parts[1]))),
+      std::chrono::day(notation.has_day ? static_cast<unsigned>(*whole_number(parts[2])) : 1)};
+  const bool likely =
+      notation.form != TimeForm::compact || (date.year() >= std::chrono::year(1800) && date.year() < std::chrono::year(2200));
+  read.stamp.whole = date.ok() ? std::chrono::sys_days(date).time_since_epoch().count() * std::int64_t{86400} : 0;
+  return date.ok() && likely;
+}
+
+/// "T07:00:00.5" or " 7:00".
+bool read_clock(Reader& reader, ReadTime& read) {
+  if (!reader.at("T ") || !read.notation.has_day) {
+    return reader.rest.empty();
+  }
+  read.notation.clock_mark = reader.take();
+  constexpr std::int64_t limit[] = {24, 60, 60}, seconds[] = {3600, 60, 1};
+  int& fields = read.notation.clock_fields;
+  do {
+    const auto digits = reader.digits();
+    if (!digits || digits->size() > 2 || (fields > 0 && digits->size() != 2) || *whole_number(*digits) >= limit[fields]) {
+      return false;
+    }
+    read.notation.pads_hour = read.notation.pads_hour && digits->size() == 2;
+    read.stamp.whole += *whole_number(*digits) * seconds[fields];
+    ++fields;
+  } while (fields < 3 && reader.at(":") && reader.take() == ':');
+  return fields < 3 || read_fraction(reader, read);
+}
+
+/// "Z", "+01:00", "+0100", "+01", " UTC", or nothing.
+bool read_zone(Reader& reader, ReadTime& read) {
+  read.notation.zone = std::string(reader.rest);
+  if (reader.rest.empty() || reader.rest == "Z" || reader.rest == " UTC") {
+    return true;
+  }
+  if (read.notation.clock_fields == 0 || !reader.at("+-")) {
+    return false;
+  }
+  const std::int64_t sign = reader.take() == '-' ? -1 : 1;
+  std::string digits(reader.rest);
+  if (digits.size() == 5 && digits[2] == ':') {
+    digits.erase(2, 1);
+  }
+  if ((digits.size() != 2 && digits.size() != 4) || digits.find_first_not_of("0123456789") != std::string::npos) {
+    return false;
+  }
+  digits.resize(4, '0');
+  const std::int64_t clock = *whole_number(digits);
+  read.stamp.offset = sign * (clock / 100 * 3600 + clock % 100 * 60);
+  return clock % 100 < 60 && clock / 100 < 24;
+}
+
+}  // namespace
+
+bool TimeNotation::goes_with(const TimeNotation& other) const {
+  TimeNotation alike = other;
+  alike.digits = digits;
+  alike.width = width;
+  alike.pads_date = pads_date;
+  alike.pads_hour = pads_hour;
+  alike.zone = zone.empty() == other.zone.empty() ? zone : other.zone;
+  return *this == alike;
+}
+
+std::string TimeNotation::write(std::int64_t whole, std::int64_t billionth) const {
+  const auto digits_of = [](std::int64_t value, int least) {
+    const std::string all = std::to_string(value);
+    return std::string(static_cast<std::size_t>(std::max(0, least - static_cast<int>(all.size()))), '0') + all;
+  };
+  const std::string fraction =
+      digits > 0 ? "." + digits_of(std::abs(billionth) / power_of_ten(most_digits - digits), digits) : std::string();
+  if (form == TimeForm::number) {
+    return (whole < 0 || billionth < 0 ? "-" : "") + digits_of(std::abs(whole), width) + fraction;
+  }
+  const auto day = std::chrono::floor<std::chrono::days>(std::chrono::sys_seconds(std::chrono::seconds(whole)));
+  const std::chrono::year_month_day date{day};
+  const auto clock = whole - day.time_since_epoch().count() * std::int64_t{86400};
+  const int pad = pads_date ? 2 : 1;
+  std::vector<std::string> parts{digits_of(static_cast<int>(date.year()), 4),
+                                 digits_of(static_cast<unsigned>(date.month()), pad)};
+  if (has_day) {
+    parts.push_back(digits_of(static_cast<unsigned>(date.day()), pad));
+  }
+  if (form == TimeForm::month_first && has_day) {
+    std::swap(parts[1], parts[2]);
+  }
+  if (form == TimeForm::day_first || form == TimeForm::month_first) {
+    std::reverse(parts.begin(), parts.end());
+  }
+  std::string out = parts[0];
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    out += (separator != 0 ? std::string(1, separator) : std::string()) + parts[i];
+  }
+  if (clock_fields > 0) {
+    const std::int64_t fields[] = {clock / 3600, clock / 60 % 60, clock % 60};
+    for (int i = 0; i < clock_fields; ++i) {
+      out += (i == 0 ? clock_mark : ':') + digits_of(fields[i], pads_hour || i > 0 ? 2 : 1);
+    }
+    out += fraction;
+  }
+  return out + zone;
+}
+
+std::optional<ReadTime> read_time(std::string_view text, TimeForm form) {
+  if (form == TimeForm::number) {
+    return read_number({text});
+  }
+  ReadTime read{.notation = {.form = form}};
+  Reader reader{text};
+  const bool good = read_date(reader, read) && (reader.rest.empty() || (read_clock(reader, read) && read_zone(reader, read)));
+  return good ? std::optional(read) : std::nullopt;
+}
+
+}  // namespace forecast

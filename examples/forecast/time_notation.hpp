@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace forecast {
+
+/// A time as a text shows it, in seconds since 1970, or a number.
+struct Stamp {
+  std::int64_t whole = 0;      ///< seconds of the local time; of a number its whole part
+  std::int64_t billionth = 0;  ///< what is left, with the sign of the number
+  std::int64_t offset = 0;     ///< seconds that the local time is ahead of UTC
+};
+
+/// In which order a text gives a date; or that it is a number: a count, a year, or an epoch.
+enum class TimeForm { compact, year_first, day_first, month_first, number };
+inline constexpr TimeForm time_forms[]{TimeForm::compact, TimeForm::year_first, TimeForm::day_first, TimeForm::month_first,
+                                       TimeForm::number};
+
+/// How a text writes a time: 2014-12-31T07:00:00.5+01:00, 2014-12, 20141231, 31.12.2014 7:00, 12/31/2014, 1419980400.
+struct TimeNotation {
+  TimeForm form = TimeForm::number;
+  char separator = 0;     ///< of the date: '-', '/' or '.'; 0 without
+  bool has_day = true;    ///< otherwise a month
+  char clock_mark = 0;    ///< before the clock: 'T' or a blank; 0 without
+  int clock_fields = 0;   ///< of hours, minutes and seconds
+  int digits = 0;         ///< after the point
+  int width = 0;          ///< of a number with leading zeros, otherwise 0
+  bool pads_date = true;  ///< 01 for 1 in days and months
+  bool pads_hour = true;  ///< 01 for 1 in hours
+  std::string zone = {};  ///< "Z", "+01:00", " UTC", or nothing
+  bool operator==(const TimeNotation&) const = default;
+
+  /// Whether a column may have both: they differ in nothing but digits, zone and padding.
+  bool goes_with(const TimeNotation& other) const;
+  /// The text of a local time up to the year 9999, or of a number; see Stamp.
+  std::string write(std::int64_t whole, std::int64_t billionth) const;
+};
+
+/// A text that was read.
+struct ReadTime {
+  TimeNotation notation;
+  Stamp stamp = {};
+};
+
+/// Reads `text` as a time of this form; nothing for a text of another form, and for a date that no calendar has.
+std::optional<ReadTime> read_time(std::string_view text, TimeForm form);
+
+}  // namespace forecast
