@@ -42,7 +42,7 @@
   each(T, normalise_backward_rows, const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows, Index channels,       \
        const NormParameters<T>& norm, const RowMoments<T>* moments, T* dots, T* dx, Index dx_stride, bool adds, T* sums)       \
   each(T, rotate_rows, T* x, Index stride, Index rows, const T* table, Index table_stride, Index pairs, bool interleaved)      \
-  each(T, fourier_pass, Index radix, T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,                 \
+  each(T, fourier_pass, Index radix, T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,    \
        const FourierFactor<T>* turns)                                                                                          \
   each(T, fourier_load, const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x)                      \
   each(T, fourier_load_transposed, const Rows<const T>& real, const Rows<const T>& imaginary, T* x)                            \
