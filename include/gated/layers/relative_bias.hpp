@@ -52,7 +52,10 @@ struct RelativeBias {
       : form(form_), causal(causal_), scale(scale_), heads(heads_) {
     require<ArgumentError>(form != RelativeBiasForm::toeplitz || max_length > 0, "RelativeBias: max_length = ", max_length,
                            ", expected the number of positions that the Toeplitz bias is to hold.");
-    weight = Vector<T>::Zero(value_count(form, max_length, heads).value());
+    const Index values = value_count(form, max_length, heads).value();
+    require<ArgumentError>(values <= Count::most / static_cast<Index>(sizeof(T)), "RelativeBias: max_length = ", max_length,
+                           ", of which no memory can hold the biases. Build it for fewer positions.");
+    weight = Vector<T>::Zero(values);
   }
   /// The values in one of this form.
   static Count value_count(RelativeBiasForm form, Index max_length, Index heads = 1) {
