@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gated/core/summary.hpp"
 #include "gmlps.hpp"
 
 // What is particular to gMLP as a language model. What any language model does is in language_model_test.cpp.
@@ -37,6 +38,11 @@ TEST(GmlpLanguageModel, IsByDefaultThePapersTiedAndWithoutPositions) {
   EXPECT_FALSE(model.head->dense);
   EXPECT_EQ(model.head->bias.size(), 0);
   EXPECT_EQ(model.head->norm.form, NormForm::layer_norm);
+}
+
+TEST(GmlpLanguageModel, SaysInItsSummaryThatItIsNotCausal) {
+  EXPECT_NE(summary(Model(small_models(false)[0])).find("\nnot causal: it cannot learn the next token"), std::string::npos);
+  EXPECT_EQ(summary(Model(small_models(true)[0])).find("causal"), std::string::npos);
 }
 
 TEST(GmlpLanguageModel, RefusesOtherLengthsBeforeWriting) {
