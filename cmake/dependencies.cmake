@@ -96,7 +96,10 @@ function(gated_add_component component problem)
     target_link_libraries(gated_compiled PUBLIC gated::io)
     # Eigen's alignment is fixed, so that programs with any -march link it.
     target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED EIGEN_MAX_ALIGN_BYTES=64)
-    set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_definitions(gated_compiled PRIVATE GATED_BUILDS_COMPILED)
+    # A shared library that links it does not export it.
+    set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+                                                    VISIBILITY_INLINES_HIDDEN ON)
     if(NOT MSVC)
       target_compile_options(gated_compiled PRIVATE -O2)  # in a Debug build too
     endif()

@@ -125,10 +125,12 @@ def streaming(table, plots):
     plot(os.path.join(plots, "streaming.png"), "position", "tokens per second",
          [(name, values, "o-") for name, values in rates])
     columns = [(f"{name}, tokens/s", values) for name, values in rates]
-    columns += [(f"{name}, slowest step, ms", q["slowest ms"]) for name, q in table.items() if "slowest ms" in q]
+    columns += [(f"{name}, slowest step, ms", q["slowest ms"]) for name, q in table.items()]
     columns += [(f"{name}, state MB", q["state MB"]) for name, q in table.items()]
     flash = table["FLASH 12 layers"]["tokens/s"]
     text = markdown("position", columns)
+    text += "\nThe slowest step, at most, in medians: " + ", ".join(
+        f"{name} {max(q['slowest of median'].values()):.1f}" for name, q in table.items()) + ".\n"
     if 1000 in flash and 65536 in flash:
         text += f"\nA step of FLASH at position 65,536 takes {flash[1000] / flash[65536]:.2f} times as long as at 1,000.\n"
     return text

@@ -32,7 +32,7 @@ endfunction()
 # Expects that `program` compiles, with `times` warnings of missing optimisation.
 function(expect_warnings times program)
   compile("${program}" ${ARGN})
-  string(REGEX MATCHALL "warning:[^\n]*gated is compiled without optimisation" warnings "${said}")
+  string(REGEX MATCHALL "(warning|note): [^\n]*gated is compiled without optimisation" warnings "${said}")
   list(LENGTH warnings count)
   if(NOT status EQUAL 0 OR NOT count EQUAL times)
     message(SEND_ERROR "${compiler} ${ARGN}\n${program}\nexpected ${times} warnings, got\n${said}")
@@ -73,6 +73,6 @@ foreach(compiler IN LISTS COMPILERS)
 
   set(two_headers "#include <gated/core/matrix.hpp>\n#include <gated/core/words.hpp>")
   expect_warnings(0 "${two_headers}" -O1 -std=c++20 -ffast-math -fno-fast-math)
-  expect_warnings(1 "${two_headers}" -O0 -std=c++20)
+  expect_warnings(1 "${two_headers}" -O0 -std=c++20 -Werror)  # which must not end a build
   expect_warnings(0 "${two_headers}" -O0 -std=c++20 -DGATED_ALLOW_UNOPTIMIZED)
 endforeach()

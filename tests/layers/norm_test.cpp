@@ -88,6 +88,14 @@ TEST(Norm, StartsAsThePureNormalisation) {
   EXPECT_EQ(Norm<float>(5, 1e-6, NormForm::scale_norm).gain[0], 1);
 }
 
+TEST(Norm, TakesItsDefaultsFromChannelsAlone) {
+  const Norm<float> norm(8);
+  EXPECT_EQ(norm.form, NormForm::layer_norm);
+  EXPECT_EQ(norm.eps, Norm<float>().eps);
+  EXPECT_EQ(norm.weight.size(), 8);
+  EXPECT_FALSE((std::is_convertible_v<Index, Norm<float>>)) << "a number is no norm";
+}
+
 TEST(Norm, HasTheParametersOfItsForm) {
   const Index expected[]{0, 26, 1, 1, 0, 26};
   for (std::size_t i = 0; i < std::size(forms); ++i) {

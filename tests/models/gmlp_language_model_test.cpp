@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gated/core/summary.hpp"
 #include "gmlps.hpp"
 
 // What is particular to gMLP as a language model. What any language model does is in language_model_test.cpp.
@@ -46,6 +47,11 @@ TEST(GmlpLanguageModel, RefusesToRunWhenItWasMovedFrom) {
   EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(text_of_12, Sequences::single(12), workspace); }),
             "LanguageModel::forward: the embedding is empty. One that was moved from is: use the model that it was moved to.");
   EXPECT_NO_THROW(moved.forward(text_of_12, Sequences::single(12), workspace));
+}
+
+TEST(GmlpLanguageModel, SaysInItsSummaryThatItIsNotCausal) {
+  EXPECT_NE(summary(Model(small_models(false)[0])).find("\nnot causal: it cannot learn the next token"), std::string::npos);
+  EXPECT_EQ(summary(Model(small_models(true)[0])).find("causal"), std::string::npos);
 }
 
 TEST(GmlpLanguageModel, RefusesOtherLengthsBeforeWriting) {

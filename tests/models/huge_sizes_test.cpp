@@ -13,11 +13,10 @@
 #include "gated/layers/gated_cross_attention.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/layers/transformer_block.hpp"
-#include "gated/models/flash_language_model.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_encoder.hpp"
-#include "gated/models/gmlp_image_classifier.hpp"
-#include "gated/models/gmlp_language_model.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "tests/core/numbers.hpp"
 

@@ -10,9 +10,11 @@
 #include "gated/io/image_reader.hpp"
 #include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
-#include "gated/models/top_k.hpp"
+#include "gated/train.hpp"
 
 namespace readme {
+
+inline const std::vector<unsigned char> text(1000);
 
 inline const auto model = [] {
   gated::Random random(1);

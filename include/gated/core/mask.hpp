@@ -25,7 +25,7 @@ inline Mask mask_part(Mask mask, Index offset, Index length) {
 /// The number of tokens that count among `length` from `offset` on.
 inline Index unmasked(Mask mask, Index offset, Index length) {
   const Mask part = mask_part(mask, offset, length);
-  return static_cast<Index>(part.size()) - static_cast<Index>(std::count(part.begin(), part.end(), std::uint8_t{0}));
+  return static_cast<Index>(part.size()) - std::count(part.begin(), part.end(), std::uint8_t{0});
 }
 
 /// What a layer asks of a mask.

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include "gated/core/alignment.hpp"
 #include "gated/core/error.hpp"
 
 /// @file
@@ -18,24 +19,6 @@
 /// a `ConstView` of a column-major Eigen matrix compiles, by copying it. Keep token matrices in `Matrix`.
 
 static_assert(EIGEN_VERSION_AT_LEAST(3, 4, 0), "gated needs Eigen 3.4 or newer (Debian: libeigen3-dev)");
-
-// Two units with different alignments of Eigen's would free each other's matrices wrongly. Each defines one symbol, in a section
-// whose name holds its alignment: linkers merge sections of the same name, and refuse two definitions.
-#if defined(__ELF__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
-#define GATED_TEXT_OF(x) #x
-#define GATED_TEXT(x) GATED_TEXT_OF(x)
-namespace gated::detail {
-template <int bytes>
-struct Alignment {
-  static const char tag;
-};
-template <int bytes>
-[[gnu::used]] const char Alignment<bytes>::tag = 0;
-template struct Alignment<EIGEN_MAX_ALIGN_BYTES>;
-}  // namespace gated::detail
-extern "C" [[gnu::used]] const char gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it
-    __attribute__((alias("_ZN5gated6detail9AlignmentILi" GATED_TEXT(EIGEN_MAX_ALIGN_BYTES) "EE3tagE")));
-#endif
 
 namespace gated {
 

@@ -155,7 +155,9 @@ class Team {
 
   void start(int wanted) {
     for (int worker = 1; worker <= wanted; ++worker) {
-      system_->threads.emplace_back([this, worker] { serve(worker); });
+      // A plain pointer: GCC lets shared libraries export what std::thread makes of a type that they hide.
+      constexpr auto serve_team = +[](void* team, int i) { static_cast<Team*>(team)->serve(i); };
+      system_->threads.emplace_back(serve_team, static_cast<void*>(this), worker);
     }
   }
 

@@ -16,7 +16,7 @@ namespace gated {
 
 /// What the scores q kᵀ are divided by. The originals disagree, and a checkpoint works with its own only.
 enum class ScoreScale {
-  length,      ///< n, the tokens of the sequence, masked ones included: lucidrains, the FLASH paper's pseudo-code
+  length,      ///< n, the tokens of the sequence, masked ones included, so that it cannot stream: lucidrains, the FLASH paper
   max_length,  ///< L, the longest sequence that the model is made for: JunnYu's FLASH-Quad
   sqrt_width,  ///< √s: GAU-α (with attention_scale), mmpose
   one          ///< nothing

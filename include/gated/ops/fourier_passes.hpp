@@ -76,21 +76,42 @@ class Passes {
       }
       blocks *= p.radix;
     }
+    divide(0, 0);
   }
 
   Index length() const { return length_; }
   /// The bin that forward() leaves in each row.
   const std::vector<Index>& order() const { return order_; }
 
-  void forward(T* x) const { descend(0, x); }
+  /// In pieces() pieces of about the same size, one after the other.
+  Index pieces() const { return static_cast<Index>(pieces_.size()); }
+  void forward(Index piece, T* x) const { run(false, pieces_[at(piece)], x); }
+  void inverse(Index piece, T* x) const { run(true, pieces_[at(pieces() - 1 - piece)], x); }
+
+  void forward(T* x) const {
+    for (Index k = 0; k < pieces(); ++k) {
+      forward(k, x);
+    }
+  }
   /// Without the factor 1/length.
-  void inverse(T* x) const { ascend(0, x); }
+  void inverse(T* x) const {
+    for (Index k = 0; k < pieces(); ++k) {
+      inverse(k, x);
+    }
+  }
 
  private:
   struct Pass {
     Index radix, m;
     std::size_t roots, turns;  // where they begin
   };
+
+  /// Passes over a block of rows that fits the cache, or a part of one pass: of each of its `radix` parts so many rows.
+  struct Piece {
+    std::size_t first, last;
+    Index row, from, count;
+  };
+  static constexpr Index piece_rows = 512;
 
   static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
   static Index cached_rows() { return (Index{1} << 15) / (row_size<T>() * static_cast<Index>(sizeof(T))); }
@@ -112,51 +133,41 @@ class Passes {
 
   Index block_rows(std::size_t level) const { return passes_[level].radix * passes_[level].m; }
 
-  void descend(std::size_t level, T* x) const {
+  /// The pieces of a block at `row` from a pass on. Inverse ones come in reverse.
+  void divide(std::size_t level, Index row) {
     if (level == passes_.size()) {
       return;
     }
-    const Index rows = block_rows(level);
-    if (rows <= cached_rows()) {
-      for (std::size_t k = level; k < passes_.size(); ++k) {
-        run(false, passes_[k], x, rows / block_rows(k));
-      }
+    const Pass& p = passes_[level];
+    if (block_rows(level) <= cached_rows()) {
+      pieces_.push_back({level, passes_.size(), row, 0, p.m});
       return;
     }
-    const Pass& p = passes_[level];
-    run(false, p, x, 1);
+    const Index most = std::max<Index>(piece_rows / p.radix, 1);
+    for (Index j = 0; j < p.m; j += most) {
+      pieces_.push_back({level, level + 1, row, j, std::min(most, p.m - j)});
+    }
     for (Index q = 0; q < p.radix; ++q) {
-      descend(level + 1, x + q * p.m * row_size<T>());
+      divide(level + 1, row + q * p.m);
     }
   }
 
-  void ascend(std::size_t level, T* x) const {
-    if (level == passes_.size()) {
-      return;
+  void run(bool inverse, const Piece& piece, T* x) const {
+    for (std::size_t k = piece.first; k < piece.last; ++k) {
+      const std::size_t level = inverse ? piece.first + piece.last - 1 - k : k;
+      const Pass& p = passes_[level];
+      const Index groups = block_rows(piece.first) / block_rows(level);
+      kernels<FourierKernels<T>>().fourier_pass(
+          p.radix, x + (piece.row + piece.from) * row_size<T>(), groups, p.m, level == piece.first ? piece.count : p.m, inverse,
+          factors_.data() + p.roots, factors_.data() + p.turns + static_cast<std::size_t>(piece.from * (p.radix - 1)));
     }
-    const Index rows = block_rows(level);
-    if (rows <= cached_rows()) {
-      for (std::size_t k = passes_.size(); k-- > level;) {
-        run(true, passes_[k], x, rows / block_rows(k));
-      }
-      return;
-    }
-    const Pass& p = passes_[level];
-    for (Index q = 0; q < p.radix; ++q) {
-      ascend(level + 1, x + q * p.m * row_size<T>());
-    }
-    run(true, p, x, 1);
-  }
-
-  void run(bool inverse, const Pass& p, T* x, Index groups) const {
-    kernels<FourierKernels<T>>().fourier_pass(p.radix, x, groups, p.m, inverse, factors_.data() + p.roots,
-                                              factors_.data() + p.turns);
   }
 
   Index length_;
   std::vector<Pass> passes_;  // forward
   std::vector<Factor<T>> factors_;
   std::vector<Index> order_;
+  std::vector<Piece> pieces_;
 };
 
 /// The columns of `rows`, at most two vectors, as those of real and those of imaginary parts: two real columns are one complex.

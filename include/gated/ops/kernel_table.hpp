@@ -126,7 +126,7 @@ struct SoftmaxGateDerivatives {
 /// Fourier transforms, what FNet does with them, and derivatives of convolutions by them.
 template <class T>
 struct FourierKernels {
-  void (*fourier_pass)(Index radix, T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,
+  void (*fourier_pass)(Index radix, T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                        const FourierFactor<T>* turns);
   void (*fourier_load)(const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x);
   void (*fourier_store)(const T* x, const T* scales, bool adds, const Rows<T>& real, const Rows<T>& imaginary);

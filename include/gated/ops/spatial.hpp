@@ -217,11 +217,12 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<
   Matrix<T>& memory = run.remember(capacity, v.columns);
   memory.middleRows(first, v.count) = run[v];
   Matrix<T>& kept = run.remember(Sums::rows(weight, capacity), v.columns);
-  Matrix<T>& progress = run.remember(Sums::levels(weight, capacity), 4);
-  Sums sums(weight, capacity, kept, progress);
+  Matrix<T>& progress = run.remember(Sums::levels(weight, capacity), 6);
+  Matrix<T>& scratch = run.remember(Sums::scratch_rows(weight, capacity), Sums::widest_row);
+  Sums sums(weight, capacity, kept, progress, scratch);
   sums.rewind(first);
   workspace.reserve(row_stride<T>(capacity) + gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
-                    Sums::scratch_size(weight, capacity, v.columns, workspace.threads()));
+                    Sums::scratch_size(weight, capacity, v.columns));
   const Rows<const T> seen = Rows<T>(memory).middle(0, first + v.count);
   show_and_mix(run, fused, y, epilogue, [&](const Rows<T>& out, const Epilogue<T>& joined) {
     mix_rows<T>(weight, seen, first, out, joined, sums, workspace);
@@ -237,18 +238,19 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<
 /// the product computes the map as it reads v.
 ///
 /// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
-/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums. There
-/// it is cut into other squares than a whole sequence: its rows are those of a batch within rounding, about 1e-6 of the largest
-/// in float, and the same bits however the tokens are divided into steps. Elsewhere its rows are a batch's to the bit. An
-/// observer sees W v + b alone. The numbers that `weight` refers to must stay until the backward pass is over.
+/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums, and
+/// up to 256 bytes per token for what is begun. There it is cut into other squares than a whole sequence: its rows are those
+/// of a batch within rounding, about 1e-6 of the largest in float, and the same bits however the tokens are divided into steps.
+/// Elsewhere its rows are a batch's to the bit. An observer sees W v + b alone. The numbers that `weight` refers to must stay
+/// until the backward pass is over.
 /// Shapes: v is rows × C, sequence after sequence, each head having C / heads columns; y is as v, or where W is M × N
 /// (sequences · M) × C of v's (sequences · N) × C.
 /// Errors: ShapeError for what `fused` holds; ArgumentError for a map where W is transformed.
 /// Cost: 2·N²·C flops per sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
 /// the tile; scratch of 8·N vectors per thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
-/// doubling of its position beyond the tile, worked off before they are needed, two vectors of columns at a time if prepare()
-/// has kept the transforms, and all columns at once if not.
+/// doubling of its position beyond the tile, worked off before they are needed: if prepare() has kept the transforms in pieces
+/// so small that no step takes more than a few times the median, and if not all columns of a block at once.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& given_weight, const typename Run::Rows& v,
                               const Fused<Run>& given, const typename Run::Place& to) {

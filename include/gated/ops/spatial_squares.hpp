@@ -89,18 +89,16 @@ struct Products {
   /// The factors that prepare() has kept, or nullptr.
   const Factor<T>* prepared(const Square& wanted, const Workspace<T>& workspace) const {
     const PreparedWeights<T>* const weights = workspace.prepared();
-    const PackedWeight<T> found =
-        weights == nullptr ? PackedWeight<T>() : weights->find(weight.w->data(), 1, prepared_size(), 1);
-    if (!found) {
+    if (weights == nullptr) {
       return nullptr;
     }
-    Index before = 0;
-    bool passed = false;
+    Index all = 0, before = 0;
     for_each([&](const Square& square) {
-      passed = passed || square == wanted;
-      before += passed ? 0 : size(square);
+      before = square == wanted ? all : before;
+      all += size(square);
     });
-    return reinterpret_cast<const Factor<T>*>(found.numbers() + before);
+    const PackedWeight<T> found = weights->find(weight.w->data(), 1, all, 1);
+    return found ? reinterpret_cast<const Factor<T>*>(found.numbers() + before) : nullptr;
   }
   /// The factors of a square, prepared or made now, in the frame of the caller.
   const Factor<T>* factors(const Square& square, Workspace<T>& workspace) const {

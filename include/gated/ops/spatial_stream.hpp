@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "gated/ops/spatial_squares.hpp"
 
@@ -11,13 +12,15 @@
 /// by token i + 1, so that some steps would wait for a whole large one. Here rows in blocks of U tokens, for U = B, 2B, 4B, …,
 /// meet only blocks of U that are not their neighbours: block m meets block m - 2, and for an odd m also m - 3. All nearer
 /// pairs meet in smaller blocks, those of the same and of neighbouring blocks of B in a plain product; so every pair j ≤ i
-/// meets once. What block m needs has come when block m - 1 begins, and is worked off while that one's tokens come, some
-/// columns with a step (after Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995).
+/// meets once. What block m needs has come when block m - 1 begins, and is worked off while that one's tokens come (after
+/// Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995): two vectors of columns at a time, in pieces of
+/// a few passes over some hundred rows, so that a step does a few pieces of each size. What is begun lies in the stream's
+/// memory.
 
 namespace gated::detail::fourier {
 
-/// The sums that tokens of a causal weight give to later ones in a stream. `sums` and `progress`, zeros at first, are what the
-/// stream remembers: see rows() and levels().
+/// The sums that tokens of a causal weight give to later ones in a stream. `sums`, `progress` and `scratch`, zeros at first,
+/// are what the stream remembers: rows() × columns, levels() × 6, scratch_rows() × widest_row.
 template <class T>
 class StreamSums {
  public:
@@ -37,23 +40,35 @@ class StreamSums {
     }
     return sum;
   }
+  /// Rows for the tasks that are begun, one of each size.
+  static Index scratch_rows(const SpatialWeight<T>& weight, Index capacity) {
+    return 2 * weight.stream_tile() * ((Index{1} << levels(weight, capacity)) - 1);
+  }
+  static constexpr Index widest_row = 2 * 64 / static_cast<Index>(sizeof(T));  ///< row_size() of the widest vectors
   /// Numbers that at() and advance() take from a workspace at most.
-  static Index scratch_size(const SpatialWeight<T>& weight, Index capacity, Index columns, const Threads& threads) {
+  static Index scratch_size(const SpatialWeight<T>& weight, Index capacity, Index columns) {
     const Index count = levels(weight, capacity);
     if (count == 0) {
       return 0;
     }
     const Products<T> products{weight};
     const Square largest{weight.stream_tile() << (count - 1), 0};
-    // Each piece is filled up to a whole cache line: the sums; of two squares the factors and scratch to make them; scratch of
-    // the tasks; and beside these a row of the weight and the panels of the plain product.
-    constexpr Index pieces = 1 + 2 * 2 + 1 + 2, line = cache_line_bytes;  // as many numbers as a line has bytes: enough for any type
-    return products.circle(largest).scratch_size() * (2 * threads.count() + 1) + 2 * products.size(largest) +
+    // Each piece is filled up to a whole cache line: the sums; of two squares the factors and scratch to make them; and beside
+    // these a row of the weight and the panels of the plain product.
+    constexpr Index pieces = 1 + 2 * 2 + 2,
+                    line = cache_line_bytes;  // as many numbers as a line has bytes: enough for any type
+    return 2 * (products.circle(largest).scratch_size() + products.size(largest)) +
            row_stride<T>(columns) * weight.stream_tile() + pieces * line;
   }
 
-  StreamSums(const SpatialWeight<T>& weight, Index capacity, const Rows<T>& sums, const Rows<T>& progress)
-      : weight_(weight), capacity_(capacity), levels_(levels(weight, capacity)), sums_(sums), progress_(progress) {}
+  StreamSums(const SpatialWeight<T>& weight, Index capacity, const Rows<T>& sums, const Rows<T>& progress,
+             const Rows<T>& scratch)
+      : weight_(weight),
+        capacity_(capacity),
+        levels_(levels(weight, capacity)),
+        sums_(sums),
+        progress_(progress),
+        scratch_(scratch) {}
 
   /// The first token that row i meets in a plain product: that of the block before its own.
   Index start(Index i) const {
@@ -79,7 +94,7 @@ class StreamSums {
     Rows<const T> before = added;
     for (Index level = 0; level < levels_ && i >= 2 * size(level); ++level) {
       const Index block = i / size(level);
-      work(level, block, tasks(v).count(), v, workspace);
+      finish(level, block, v, workspace);
       add_rows<T>(before, sums(level, block).middle(i % size(level), rows), sum, workspace);
       before = sum;
     }
@@ -88,43 +103,80 @@ class StreamSums {
 
   /// Works off what is due after `v.count` tokens, for blocks to come.
   void advance(const Rows<const T>& v, Workspace<T>& workspace) {
-    const Index all = tasks(v).count(), together = workspace.threads().count(), token = v.count - 1;
+    struct Due {
+      Index level, block, wanted;
+    } dues[std::numeric_limits<Index>::digits];  // one for each doubling
+    Index count = 0, pieces_due = 0;
+    const Index token = v.count - 1;
     for (Index level = 0; level < levels_ && token >= size(level); ++level) {
       const Index tokens = size(level), next = token / tokens + 1;
       if (next * tokens >= capacity_) {
         continue;
       }
-      // Half a task early, so that no two sizes are due at the same token.
+      // Half a piece early, so that sizes are seldom due at the same token; of small blocks, several small pieces at once.
+      const Index all = pieces(level, next, v), several = std::max<Index>(4 * chunk / tokens, 1);
       const Index due = (2 * (token % tokens + 1) * all + tokens) / (2 * tokens);
-      if (due <= done(level, next)) {
-        continue;
+      const Index wanted = due >= all ? all : due / several * several, missing = wanted - done(level, next);
+      if (missing > 0) {
+        dues[count++] = {level, next, wanted};
+        pieces_due += missing;
       }
-      // Factors that are made for each call are made for all columns at once.
-      const bool is_prepared = Products<T>{weight_}.prepared({tokens, 2 * tokens}, workspace) != nullptr;
-      work(level, next, is_prepared ? std::min((due + together - 1) / together * together, all) : all, v, workspace);
+    }
+    if (count == 0) {
+      return;
+    }
+    if (const Factor<T>* const kept = Products<T>{weight_}.prepared({size(0), 2 * size(0)}, workspace)) {
+      const Threads threads = pieces_due < 8 ? Threads{1} : workspace.threads();
+      parallel_for(threads, count, [&](Index k, Index) {
+        const auto& [level, block, wanted] = dues[k];
+        const Factor<T>* const near = kept + 4 * weight_.heads * (size(level) - size(0));  // those of smaller blocks come first
+        work(level, block, wanted, {near, near + 2 * weight_.heads * size(level)}, v);
+      });
+    } else {
+      for (Index k = 0; k < count; ++k) {  // factors that are made for each call are made once for all columns
+        finish(dues[k].level, dues[k].block, v, workspace);
+      }
     }
   }
 
  private:
+  struct Factors {
+    const Factor<T>*near, *far;
+  };
+  static constexpr Index chunk = 128;  // rows of a piece that touches each once
+
   static Index kept(const SpatialWeight<T>& weight, Index level, Index capacity) {
     const Index tokens = weight.stream_tile() << level;
     return std::min(tokens, capacity - 2 * tokens);
   }
   Index size(Index level) const { return weight_.stream_tile() << level; }
   ColumnTasks<T> tasks(const Rows<const T>& v) const { return {weight_.heads, v.columns}; }
+  /// The pieces of a task: for each half of the bins the products of the squares, the inverse transform and the sum.
+  Index pieces_of_task(Index level, Index block) const {
+    const Index parts = parts_of(level), passes = Products<T>::circle({size(level), 0}).half().pieces();
+    return 2 * (squares_of(block) * (2 * parts + passes) + passes + parts);
+  }
+  Index pieces(Index level, Index block, const Rows<const T>& v) const {
+    return tasks(v).count() * pieces_of_task(level, block);
+  }
+  Index parts_of(Index level) const { return (size(level) + chunk - 1) / chunk; }
+  /// Block m meets block m - 2, and if m is odd m - 3.
+  static Index squares_of(Index block) { return 1 + block % 2; }
 
   /// The block whose sums are there or begun.
-  Index block_of(Index level, Index parity) const { return static_cast<Index>(number(level, 2 * parity)); }
-  /// How many tasks of a block are done.
+  Index block_of(Index level, Index parity) const { return static_cast<Index>(number(level, parity, 0)); }
+  /// How many pieces of a block are done.
   Index done(Index level, Index block) const {
     const Index parity = block % 2;
-    return block_of(level, parity) == block ? static_cast<Index>(number(level, 2 * parity + 1)) : 0;
+    const bool is_known = block_of(level, parity) == block && static_cast<Index>(number(level, parity, 2)) == row_size<T>();
+    return is_known ? static_cast<Index>(number(level, parity, 1)) : 0;
   }
-  void set(Index level, Index parity, Index block, Index tasks_done) {
-    number(level, 2 * parity) = static_cast<T>(block);
-    number(level, 2 * parity + 1) = static_cast<T>(tasks_done);
+  void set(Index level, Index parity, Index block, Index pieces_done) const {
+    number(level, parity, 0) = static_cast<T>(block);
+    number(level, parity, 1) = static_cast<T>(pieces_done);
+    number(level, parity, 2) = static_cast<T>(row_size<T>());  // of another form of kernels, they are begun anew
   }
-  T& number(Index level, Index k) const { return progress_.data[level * progress_.stride + k]; }
+  T& number(Index level, Index parity, Index k) const { return progress_.data[level * progress_.stride + 3 * parity + k]; }
 
   Rows<T> sums(Index level, Index block) const {
     Index first = block % 2 * kept(weight_, level, capacity_);
@@ -134,48 +186,84 @@ class StreamSums {
     return sums_.middle(first, std::min(kept(weight_, level, capacity_), capacity_ - block * size(level)));
   }
 
-  /// Sees to it that so many tasks of a block are done.
-  void work(Index level, Index block, Index wanted, const Rows<const T>& v, Workspace<T>& workspace) {
-    if (const Index before = done(level, block); before < wanted) {
-      compute(level, block, before, wanted, v, workspace);
-      set(level, block % 2, block, wanted);
+  /// Sees to it that a block is done.
+  void finish(Index level, Index block, const Rows<const T>& v, Workspace<T>& workspace) {
+    if (const Index all = pieces(level, block, v); done(level, block) < all) {
+      const auto frame = workspace.frame();
+      const Products<T> products{weight_};
+      const Index tokens = size(level);
+      work(level, block, all,
+           {products.factors({tokens, 2 * tokens}, workspace),
+            squares_of(block) > 1 ? products.factors({tokens, 3 * tokens}, workspace) : nullptr},
+           v);
     }
   }
 
-  void compute(Index level, Index block, Index first, Index last, const Rows<const T>& v, Workspace<T>& workspace) const {
-    const auto frame = workspace.frame();
-    const Index tokens = size(level), begin = block * tokens;
-    const Products<T> products{weight_};
-    const Square near{tokens, 2 * tokens}, far{tokens, 3 * tokens};
-    const Circle<T>& circle = products.circle(near);
-    const Factor<T>* const near_factors = products.factors(near, workspace);
-    const Factor<T>* const far_factors = block % 2 != 0 ? products.factors(far, workspace) : nullptr;
+  /// Sees to it that so many pieces of a block are done. `factors` are those of its squares.
+  void work(Index level, Index block, Index wanted, const Factors& factors, const Rows<const T>& v) const {
+    const Index per_task = pieces_of_task(level, block), first = done(level, block);
+    for (Index task = first / per_task; task * per_task < wanted; ++task) {
+      compute(level, block, tasks(v).at(task), factors, std::max(first - task * per_task, Index{0}),
+              std::min(wanted - task * per_task, per_task), v);
+    }
+    set(level, block % 2, block, wanted);
+  }
+
+  /// The pieces `begin` … `end` - 1 of a task.
+  void compute(Index level, Index block, const Columns& c, const Factors& factors, Index begin, Index end,
+               const Rows<const T>& v) const {
+    const Index tokens = size(level), row = row_size<T>();
+    T* const x = scratch_.data + 2 * (tokens - size(0)) * scratch_.stride;
+    const Circle<T>& circle = Products<T>::circle({tokens, 0});
+    const Passes<T>& half = circle.half();
     const Rows<T> y = sums(level, block);
-    const auto scale_at = [&](const Matrix<T>* numbers, Index head, Index token) {
-      return weight_.form == SpatialForm::scaled_toeplitz ? &(*numbers)(head, token) : nullptr;
+    const auto scale_at = [&](const Matrix<T>* numbers, Index token) {
+      return weight_.form == SpatialForm::scaled_toeplitz ? &(*numbers)(c.head, token) : nullptr;
     };
-    for_each_task<T>(tasks(v), first, last, tokens, 2 * circle.scratch_size(), workspace, [&](Index, const Columns& c, T* x) {
-      const auto transform = [&](Index lag, T* to) {
-        load_pair<T>(v.block(begin - lag, c.first, tokens, c.count), scale_at(weight_.column_scale, c.head, begin - lag), to);
-        circle.forward(tokens, to);
-      };
-      const Index bins = circle.bins();
-      transform(near.lag, x);
-      circle.multiply(near_factors + c.head * bins, false, bins, x, x);
-      if (far_factors != nullptr) {
-        T* const z = x + circle.scratch_size();
-        transform(far.lag, z);
-        circle.multiply(far_factors + c.head * bins, false, bins, z, x, true);
+    Index piece = 0;
+    const auto each = [&](Index count, const auto& f) {  // f(i) for those of the next `count` pieces that are wanted
+      for (Index i = std::max(begin - piece, Index{0}); i < std::min(count, end - piece); ++i) {
+        f(i);
       }
-      circle.inverse(y.count, x);
-      const auto [left, right] = pair(y.part(c.first, c.count));
-      kernels<FourierKernels<T>>().fourier_store(x, scale_at(weight_.row_scale, c.head, begin), false, left, right);
-    });
+      piece += count;
+    };
+    const auto each_part = [&](const auto& f) {  // f(first row, rows)
+      each(parts_of(level), [&](Index i) { f(i * chunk, std::min(chunk, tokens - i * chunk)); });
+    };
+    for (const bool odd : {false, true}) {
+      for (Index k = 0; k < squares_of(block); ++k) {
+        T* const z = x + k * tokens * row;
+        each_part([&](Index t, Index rows) {
+          const Index token = (block - 2 - k) * tokens + t;
+          load_pair<T>(v.block(token, c.first, rows, c.count), scale_at(weight_.column_scale, token), z + t * row);
+          if (odd) {
+            circle.multiply(circle.turns() + t, false, rows, z + t * row, z + t * row);
+          }
+        });
+        each(half.pieces(), [&](Index i) { half.forward(i, z); });
+        each_part([&](Index p, Index rows) {
+          const Factor<T>* const w = (k == 0 ? factors.near : factors.far) + c.head * circle.bins() + (odd ? tokens : 0) + p;
+          circle.multiply(w, false, rows, z + p * row, x + p * row, k > 0);
+        });
+      }
+      each(half.pieces(), [&](Index i) { half.inverse(i, x); });
+      each_part([&](Index t, Index rows) {
+        const Index wanted = std::min(rows, y.count - t);  // the last block may be cut off
+        if (wanted <= 0) {
+          return;
+        }
+        if (odd) {
+          circle.multiply(circle.turns() + t, true, wanted, x + t * row, x + t * row);
+        }
+        const auto [left, right] = pair(y.block(t, c.first, wanted, c.count));
+        kernels<FourierKernels<T>>().fourier_store(x + t * row, scale_at(weight_.row_scale, block * tokens + t), odd, left, right);
+      });
+    }
   }
 
   const SpatialWeight<T>& weight_;
   Index capacity_, levels_;
-  Rows<T> sums_, progress_;
+  Rows<T> sums_, progress_, scratch_;
 };
 
 }  // namespace gated::detail::fourier

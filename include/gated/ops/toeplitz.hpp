@@ -31,6 +31,9 @@ class Circle {
   static const Circle& of(Index n) { return length_table<Circle>(Passes<T>::next(std::max<Index>(n, 1))); }
 
   Index rows() const { return half_.length(); }
+  /// The transforms of its halves, and what the rows of the odd one are turned by.
+  const Passes<T>& half() const { return half_; }
+  const Factor<T>* turns() const { return turns_.data(); }
   /// Numbers of scratch, and complex numbers of a matrix's transform.
   Index scratch_size() const { return 2 * rows() * row_size<T>(); }
   Index bins() const { return 2 * rows(); }
@@ -50,7 +53,7 @@ class Circle {
         diagonal(t - h, odd + t * row);
       }
     }
-    kernels<FourierKernels<T>>().fourier_pass(2, x, 1, h, false, nullptr, turns_.data());
+    kernels<FourierKernels<T>>().fourier_pass(2, x, 1, h, h, false, nullptr, turns_.data());
     half_.forward(x);
     half_.forward(odd);
   }
@@ -97,7 +100,7 @@ class Circle {
     T* const odd = x + h * row;
     half_.inverse(x);
     half_.inverse(odd);
-    kernels<FourierKernels<T>>().fourier_pass(2, x, 1, h, true, nullptr, turns_.data());
+    kernels<FourierKernels<T>>().fourier_pass(2, x, 1, h, h, true, nullptr, turns_.data());
     const T scale = T{1} / static_cast<T>(bins());
     for (Index t = 0; t < h; ++t) {
       if (t < n) {

@@ -17,7 +17,7 @@ EIGEN_ALWAYS_INLINE Simd<float> words(__m512i bits) { return Simd<float>::of(_mm
 
 /// `first` and `second` as 32 numbers of bf16, one after the other: rounded to nearest, ties to even.
 EIGEN_ALWAYS_INLINE __m512i rounded(Simd<float> first, Simd<float> second) {
-  return (__m512i)_mm512_cvtne2ps_pbh(second.v, first.v);
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.v, first.v));
 }
 
 /// The pairs of two rows of 16 numbers.
@@ -36,7 +36,7 @@ EIGEN_ALWAYS_INLINE Simd<float> pairs_along(const float* x, Index count) {
 EIGEN_ALWAYS_INLINE Simd<float> repeated(float pair) { return Simd<float>::of(_mm512_set1_ps(pair)); }
 
 EIGEN_ALWAYS_INLINE Simd<float> add_products(Simd<float> sums, Simd<float> a, Simd<float> b) {
-  return Simd<float>::of(_mm512_dpbf16_ps(sums.v, (__m512bh)a.v, (__m512bh)b.v));
+  return Simd<float>::of(_mm512_dpbf16_ps(sums.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v)));
 }
 
 /// The pairs of `depth` numbers, `stride` apart.

@@ -77,7 +77,7 @@ EIGEN_ALWAYS_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const Fo
 ///
 /// An inverse transform is a forward one of numbers whose real and imaginary parts have changed places, which they do here.
 template <unsigned R, class T>
-EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,
+EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                                      const FourierFactor<T>* turns) {
   constexpr Index row = fourier_row<T>;
   const Index step = m * row, re = inverse ? Simd<T>::width : 0, im = Simd<T>::width - re;
@@ -85,7 +85,7 @@ EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, bool inverse, 
   const Index turns_of_row = m > 1 ? R - 1 : 0;
   for (Index g = 0; g < groups; ++g) {
     const FourierFactor<T>* f = turns;
-    for (Index j = 0; j < m; ++j, x += row, f += turns_of_row) {
+    for (Index j = 0; j < count; ++j, x += row, f += turns_of_row) {
       Complex<T> z[R];
       GATED_UNROLL
       for (unsigned q = 0; q < R; ++q) {
@@ -112,26 +112,26 @@ EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, bool inverse, 
         z[q].im.store(to + im);
       }
     }
-    x += static_cast<Index>(R - 1) * step;
+    x += static_cast<Index>(R) * step - count * row;
   }
 }
 
-/// One pass over `groups` blocks of radix · m rows: `radix` rows that lie m apart at a time. `turns` holds e^(-2πijq/(radix·m))
-/// for q = 1 … radix - 1, j < m, and may be null if m = 1.
+/// One pass over `groups` blocks of radix · m rows: `radix` rows that lie m apart at a time, of each block the first `count`
+/// times. `turns` holds e^(-2πijq/(radix·m)) for q = 1 … radix - 1, j < m, and may be null if m = 1.
 template <class T>
-void fourier_pass(Index radix, T* x, Index groups, Index m, bool inverse, const FourierFactor<T>* roots,
+void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                   const FourierFactor<T>* turns) {
   switch (radix) {
     case 2:
-      return pass_of_radix<2>(x, groups, m, inverse, roots, turns);
+      return pass_of_radix<2>(x, groups, m, count, inverse, roots, turns);
     case 3:
-      return pass_of_radix<3>(x, groups, m, inverse, roots, turns);
+      return pass_of_radix<3>(x, groups, m, count, inverse, roots, turns);
     case 4:
-      return pass_of_radix<4>(x, groups, m, inverse, roots, turns);
+      return pass_of_radix<4>(x, groups, m, count, inverse, roots, turns);
     case 5:
-      return pass_of_radix<5>(x, groups, m, inverse, roots, turns);
+      return pass_of_radix<5>(x, groups, m, count, inverse, roots, turns);
     default:
-      return pass_of_radix<7>(x, groups, m, inverse, roots, turns);
+      return pass_of_radix<7>(x, groups, m, count, inverse, roots, turns);
   }
 }
 

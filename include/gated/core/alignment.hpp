@@ -1,0 +1,53 @@
+#pragma once
+
+#include "gated/core/compiler.hpp"
+
+#include <Eigen/Core>
+
+#include "gated/core/error.hpp"
+
+/// @file
+/// One alignment per program: code with another EIGEN_MAX_ALIGN_BYTES would free Eigen's matrices wrongly.
+///
+/// Each unit defines one symbol, in a section whose name holds its alignment: linkers merge sections of the same name, and refuse
+/// two definitions. Shared libraries that export it all see the first one's, and call the first one's functions of gated and
+/// Eigen: one with another alignment ends the program as it is loaded, with the error's text.
+
+#if defined(__ELF__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
+#define GATED_TEXT_OF(x) #x
+#define GATED_TEXT(x) GATED_TEXT_OF(x)
+
+namespace gated::detail {
+
+template <int bytes>
+struct Alignment {
+  static const int tag;
+};
+template <int bytes>
+[[gnu::used]] const int Alignment<bytes>::tag = bytes;
+template struct Alignment<EIGEN_MAX_ALIGN_BYTES>;
+
+}  // namespace gated::detail
+
+extern "C" [[gnu::used]] const int gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it
+#if defined(GATED_BUILDS_COMPILED)
+    __attribute__((visibility("default")))  // whether a library exports it is up to the units that link gated::compiled
+#endif
+    __attribute__((alias("_ZN5gated6detail9AlignmentILi" GATED_TEXT(EIGEN_MAX_ALIGN_BYTES) "EE3tagE")));
+
+#if defined(__PIC__) && !defined(__PIE__)  // may be part of a shared library
+namespace gated::detail {
+
+inline bool expect_alignment(int of_library, int of_program) noexcept {
+  require<ArgumentError>(of_library == of_program, "A shared library with EIGEN_MAX_ALIGN_BYTES = ", of_library,
+                         " shares functions of gated and Eigen that were compiled with ", of_program,
+                         ". Compile shared libraries with -fvisibility=hidden, or all with the same flags (-march sets it).");
+  return true;
+}
+
+[[maybe_unused]] static const bool has_one_alignment = expect_alignment(
+    EIGEN_MAX_ALIGN_BYTES, *static_cast<const volatile int*>(&gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it));
+
+}  // namespace gated::detail
+#endif
+#endif

@@ -1,0 +1,39 @@
+# cmake -DPROGRAM=… -DHIDDEN=A;B -DEXPORTED=C;D -DCOMPILED=… -DNM=… -P shared_libraries.cmake
+#
+# Two shared libraries with different alignments in one program, in either order of loading and of running: they do not meet if
+# they hide their symbols or are loaded locally, and otherwise the second one is refused. One that links gated::compiled exports
+# nothing of it; COMPILED is empty where a sanitizer exports what is hidden.
+
+cmake_minimum_required(VERSION 3.21)
+
+function(expect_run words scope libraries)
+  foreach(order IN ITEMS first last)
+    execute_process(COMMAND ${PROGRAM} ${scope} ${libraries} ${order} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
+    if(NOT said MATCHES "${words}")
+      message(SEND_ERROR "${scope} ${libraries} ${order}: expected '${words}', got ${status}:\n${said}")
+    endif()
+  endforeach()
+endfunction()
+
+set(refused "EIGEN_MAX_ALIGN_BYTES = (16|64) shares functions .* -fvisibility=hidden")
+foreach(turn RANGE 1)
+  expect_run("all is well" global "${HIDDEN}")
+  expect_run("all is well" local "${HIDDEN}")
+  expect_run("all is well" local "${EXPORTED}")
+  expect_run("${refused}" global "${EXPORTED}")
+  list(GET HIDDEN 0 hidden)
+  list(GET EXPORTED 1 exported)
+  expect_run("all is well" global "${hidden};${exported}")
+  list(REVERSE HIDDEN)
+  list(REVERSE EXPORTED)
+endforeach()
+
+if(NOT COMPILED)
+  return()
+endif()
+execute_process(COMMAND ${NM} -DC --defined-only ${COMPILED} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]*(gated|Eigen)[^\n]*" exports "${symbols}")
+if(exports OR NOT symbols MATCHES " T run")
+  list(JOIN exports "\n" exports)
+  message(SEND_ERROR "${COMPILED} exports\n${exports}")
+endif()
