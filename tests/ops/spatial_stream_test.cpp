@@ -24,7 +24,7 @@ struct Numbers {
       : form(form_),
         heads(heads_),
         length(length_),
-        w(random_matrix<T>(heads, length, 1)),
+        w(random_matrix<T>(heads, form == SpatialForm::scaled_toeplitz ? length : 2 * length - 1, 1)),
         x(random_matrix<T>(heads, length, 2)),
         y(random_matrix<T>(heads, length, 3)),
         bias(random_matrix<T>(heads, length, 4)) {}
