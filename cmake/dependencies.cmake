@@ -103,6 +103,9 @@ function(gated_add_component component problem)
     if(NOT MSVC)
       target_compile_options(gated_compiled PRIVATE -O2)  # in a Debug build too
     endif()
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialised constants although they are to be hidden
+      target_link_options(gated_compiled INTERFACE "LINKER:--exclude-libs,libgated_compiled.a")
+    endif()
 
   else()
     list(JOIN GATED_COMPONENTS ", " known)

@@ -15,8 +15,9 @@ if(NOT said MATCHES "int8 [^\n]*0.00e\\+00 +0.00e\\+00 +100.00 %")
 endif()
 file(SIZE ${EXAMPLES}/generate_text/bible.int8.safetensors before)
 file(SIZE ${file} after)
-if(NOT before EQUAL after)
-  message(FATAL_ERROR "${after} bytes, expected ${before}")
+math(EXPR most "${before} + 64")  # a check sum, which the older file lacks
+if(after LESS before OR after GREATER most)
+  message(FATAL_ERROR "${after} bytes, expected ${before} to ${most}")
 endif()
 file(REMOVE ${file})
 
