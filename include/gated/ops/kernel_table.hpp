@@ -109,13 +109,14 @@ struct AttentionKernels {
   void (*softmax_rows)(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys);
 };
 
-/// Gates by a softmax, and their derivatives.
+/// Gates by a softmax.
 template <class T>
 struct SoftmaxGateKernels {
   using Gate = void (*)(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride, const T* residual,
                         Index residual_stride, T* to, Index to_stride);
   Gate softmax_gate_rows, softmax_gate_columns;
 };
+/// The kernels behind softmax_gate() in backward passes.
 template <class T>
 struct SoftmaxGateDerivatives {
   void (*softmax_columns)(T* data, Index stride, Index rows, Index columns);
@@ -123,7 +124,7 @@ struct SoftmaxGateDerivatives {
                                    Index gradient_stride);
 };
 
-/// Fourier transforms, what FNet does with them, and derivatives of convolutions by them.
+/// Fourier transforms.
 template <class T>
 struct FourierKernels {
   void (*fourier_pass)(Index radix, T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
@@ -133,6 +134,7 @@ struct FourierKernels {
   void (*fourier_multiply)(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds);
   void (*fourier_add_product)(const FourierFactor<T>* factors, Index rows, const T* x, T* sum);
 };
+/// The kernels of Fourier mixing, beside FourierKernels.
 template <class T>
 struct FourierMixingKernels {
   void (*fourier_split)(const T* x, const Index* order, Index n, T* real, Index real_stride, T* imaginary,
@@ -141,6 +143,7 @@ struct FourierMixingKernels {
   void (*fourier_finish)(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,
                          const Epilogue<T>& e, const Rows<T>& y);
 };
+/// The kernels of long convolutions in backward passes.
 template <class T>
 struct FourierDerivatives {
   void (*fourier_add_correlation)(const T* a, const T* b, Index rows, T* sum);
