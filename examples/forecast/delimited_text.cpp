@@ -46,9 +46,6 @@ char separator_of(std::string_view text) {
 }  // namespace
 
 DelimitedText split(std::string_view text, const std::string& name) {
-  require<FileError>(
-      text.find('\0') == std::string_view::npos && !text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), name,
-      ": this is UTF-16, or no text, expected UTF-8. Save it as CSV in UTF-8.");
   if (text.starts_with("\xEF\xBB\xBF")) {
     text.remove_prefix(3);  // the byte order mark that spreadsheets write
   }

@@ -22,7 +22,7 @@ struct DelimitedText {
 ///
 /// Lines end in LF, CR or both; empty ones at the end do not count. A field may be quoted, as RFC 4180 has it: "a ""b"", c".
 /// Blanks around fields are left out. `name` stands for the text in messages.
-/// Errors: FileError for UTF-16, and with the line for a quote that is not closed, and for text after one that is.
+/// Errors: FileError with the line for a quote that is not closed, and for text after one that is.
 DelimitedText split(std::string_view text, const std::string& name);
 
 /// `field`, quoted if it needs to be.

@@ -7,9 +7,9 @@
 #include <span>
 #include <string_view>
 
+#include "common/text_file.hpp"
 #include "delimited_text.hpp"
 #include "gated/io/atomic_file.hpp"
-#include "gated/io/mapped_file.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/parse_number.hpp"
 
@@ -95,9 +95,8 @@ void expect_names(const std::vector<std::string>& fields, const Table& table, co
 }  // namespace
 
 Table read_table(const std::filesystem::path& path) {
-  const gated::MappedFile file(path);
   const std::string name = path.string();
-  const DelimitedText text = split({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, name);
+  const DelimitedText text = split(examples::read_text_file(path), name);
   const auto& rows = text.rows;
   require<FileError>(rows.size() >= 2, name, ": there are ", rows.size(), " lines, expected a header and rows.");
   const std::vector<std::string>& header = rows[0].fields;

@@ -31,7 +31,7 @@ struct Table {
 /// none and nan are gaps, and so are rows that are missing between two times. Decimal commas are read where they cannot be
 /// anything else.
 /// Errors: FileError with line and column for what is no number or may be two, for lines of another length, for a first line
-/// without names or with one name twice, for a column without numbers; and those of split() and TimeAxis.
+/// without names or with one name twice, for a column without numbers, for UTF-16; and those of split() and TimeAxis.
 Table read_table(const std::filesystem::path& path);
 
 /// The numbers of the columns of those names, in their order.
