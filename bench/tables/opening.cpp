@@ -147,8 +147,6 @@ void table_of_openings(const TableOptions& options) {
 
 #else
 
-void bench::table_of_openings(const TableOptions&) {
-  std::cerr << "opening is left out: it needs a system with fork().\n";
-}
+void bench::table_of_openings(const TableOptions&) { std::cerr << "opening is left out: it needs a system with fork().\n"; }
 
 #endif

@@ -16,7 +16,7 @@ std::string read_text_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
   require<FileError>(file.good(), name, ": cannot be read.");
-  gated::detail::expect_utf8(bytes, name);
+  gated::expect_utf8(bytes, name);
   return bytes;
 }
 

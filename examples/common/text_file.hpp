@@ -6,8 +6,7 @@
 namespace examples {
 
 /// The bytes of a text file.
-/// Errors: FileError, naming the file, if it is missing, a folder or unreadable, and for UTF-16, in which every other byte of a
-/// text is 0.
+/// Errors: FileError, naming the file, if it is missing, a folder or unreadable, and for UTF-16.
 std::string read_text_file(const std::filesystem::path& path);
 
 }  // namespace examples

@@ -25,8 +25,8 @@ bool ends_month(Day day) { return date_of(day + 1).day() == std::chrono::day(1);
 /// 0 on Mondays.
 std::int64_t weekday_of(Day day) { return day + 3 - 7 * floor_divide(day + 3, 7); }
 
-/// The calendar of numbers that are equal steps apart but for rounding, if they are. Where a whole number is so many of the
-/// steps, as a year is of months, they are that long.
+/// The calendar of equally spaced numbers that were rounded, such as 0.33, 0.67, 1.00; none for others. If a whole number of
+/// steps makes 1, as 12 months make a year, the step is exactly that fraction.
 std::optional<Calendar> rounded_steps(const std::vector<std::int64_t>& ticks, double scale) {
   const double rows = static_cast<double>(ticks.size() - 1);
   Calendar calendar{.unit = Calendar::Unit::row, .first = static_cast<double>(ticks.front()), .tick = 1 / scale};

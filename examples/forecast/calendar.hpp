@@ -7,8 +7,8 @@
 
 namespace forecast {
 
-/// How the distance of two times is counted. A time is a number of ticks since 1970; of numbers that are no times, a tick is a
-/// unit of their last digit.
+/// The unit in which steps between times are equal. A time is a number of ticks since 1970; for plain numbers, a tick is one
+/// unit of the last digit.
 struct Calendar {
   enum class Unit {
     tick,     ///< durations, and differences of numbers
@@ -18,11 +18,11 @@ struct Calendar {
   };
 
   Unit unit = Unit::tick;
-  std::int64_t per_second = 0;  ///< ticks of a second; 0 of numbers that are no times
-  std::int64_t clock = 0;       ///< of months and weekdays: ticks since midnight
-  unsigned month_day = 1;       ///< of months: the day, 0 for the last
-  double first = 0, slope = 1;  ///< of rows: ticks of row 0, and from one to the next
-  double tick = 1;              ///< of numbers: what a tick is worth
+  std::int64_t per_second = 0;  ///< ticks per second; 0 for plain numbers
+  std::int64_t clock = 0;       ///< months and weekdays: ticks since midnight
+  unsigned month_day = 1;       ///< months: the day, 0 for the last
+  double first = 0, slope = 1;  ///< rows: ticks of row 0, and between rows
+  double tick = 1;              ///< plain numbers: the value of a tick
 
   /// The calendar of this unit that counts all of these times, two or more, if there is one. `scale` ticks are 1 in numbers.
   static std::optional<Calendar> of(Unit unit, const std::vector<std::int64_t>& ticks, std::int64_t per_second,
@@ -30,7 +30,7 @@ struct Calendar {
 
   std::int64_t count_of(std::int64_t ticks) const;
   std::int64_t ticks_at(std::int64_t count) const;
-  /// Counts from here on are of times that no date writes; those of ticks are the caller's affair.
+  /// The first count past the last date that can be written; for ticks, the caller checks.
   std::int64_t end() const;
   /// "3 months", "1 hour", "0.25 seconds"; of numbers, "5".
   std::string spell(std::int64_t count) const;

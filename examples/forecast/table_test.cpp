@@ -118,7 +118,7 @@ TEST(Table, RefusesWhatIsNoTable) {
             ": line 1: there is text after a quote that is closed. Double the quotes inside of quotes.");
   EXPECT_EQ(message_of("t,a\n"), ": there are 1 lines, expected a header and rows.");
   EXPECT_EQ(message_of(""), ": there are 0 lines, expected a header and rows.");
-  const std::string utf16 = ": is in UTF-16. Convert it to UTF-8, as iconv -f UTF-16 -t UTF-8 does.";
+  const std::string utf16 = ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
   EXPECT_EQ(message_of(std::string("\xFF\xFEt\0,\0a\0", 8)), utf16);
   EXPECT_EQ(message_of(std::string("\0t\0,\0a", 6)), utf16);
 }

@@ -107,7 +107,7 @@ void read_table(const Options& options, const std::string& name, Data& data) {
   data.held_out = images_of(table, file, config, options.max_pixel.value_or(largest), Part::held_out);
 }
 
-/// A number that differs, but for one case in 2⁶⁴, for images that differ anywhere.
+/// A 64-bit hash of pixels and labels.
 std::uint64_t fingerprint(const Data& data) {
   std::uint64_t bits = 0;
   for (const LabelledImages* const part : {&data.images, &data.held_out}) {

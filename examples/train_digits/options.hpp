@@ -18,7 +18,7 @@ struct Options {
   std::uint64_t seed = 1;
   int threads = 1;
   std::string mixer = "gmlp";        ///< one of mixers.hpp
-  std::filesystem::path data = {};   ///< a folder or a CSV of one's own images
+  std::filesystem::path data = {};   ///< a folder or CSV of the user's images
   std::optional<gated::Index> size;  ///< of the sides of images from a folder, in pixels
   std::optional<float> max_pixel;    ///< of a CSV; none: the largest in it
   std::filesystem::path mnist = {};  ///< the folder of MNIST's files; empty, as is `data`, for the scanned digits

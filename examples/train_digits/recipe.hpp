@@ -67,8 +67,9 @@ inline const Recipe mnist{
     .least_shown = 95,
     .decimals = 2};
 
-/// For `count` images of one's own, square ones of `side` pixels: a model like MNIST's, in patches of which 4 to 16 make a
-/// side. A small set is seen more often. Errors: ArgumentError for a side that has no such patches.
+/// The recipe for `count` user images of side × side pixels: MNIST's model with 4 to 16 patches per side, and more epochs for
+/// small sets.
+/// Errors: ArgumentError for a side that has no such patches.
 inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Index channels, gated::Index classes,
                          gated::Index count) {
   using gated::Index;

@@ -40,9 +40,9 @@ class Corpus {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// The files of `texts` in a fixed order: a file is itself, and a folder all files in it and below that are text (they hold no
-/// byte 0), but for hidden ones and links. Errors: FileError for what does not exist,
-/// a folder without text, and a file in UTF-16.
+/// The files of `texts` in a fixed order: a file is itself, and a folder all text files (no byte 0) in and below it, except
+/// hidden ones and links.
+/// Errors: FileError for a missing path, a folder without text, and a file in UTF-16.
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
 
 /// The sources and documents of the project, and the licences in /usr/share/common-licenses where that exists.

@@ -24,7 +24,7 @@ int main(int, char** files) {
   double loss = 0;
   while (training.steps_done() < 140) {
     loss = training.step([&](const Model& model, Model& gradient) {  // a gradient is a model
-      for (gated::Index i = 0; i < 128; ++i) {  // drawn with the training's generator, which a file keeps: the order resumes too
+      for (gated::Index i = 0; i < 128; ++i) {  // drawn with the training's generator, which is saved: the order resumes too
         const auto row = static_cast<gated::Index>(training.random.uniform() * 1797);
         batch.row(i) = images.row(row);
         answers[i] = labels[row];

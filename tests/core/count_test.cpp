@@ -44,10 +44,10 @@ TEST(ExpectMemory, RefusesWhatTheSystemDoesNotGive) {
               expect_memory<float>({"Layer", "call"}, large);
             }),
             text("Layer::call: ", large, " × 1 elements take ", 4 * large,
-                 " bytes, which the system does not give. Choose smaller sizes."));
+                 " bytes, which cannot be allocated. Choose smaller sizes."));
   EXPECT_EQ(test::message_of<MemoryError>([&] { expect_memory<double>("Layer", large, most); }),
             text("Layer: ", large, " × ", most, " elements take more than ", most,
-                 " bytes, which the system does not give. Choose smaller sizes."));
+                 " bytes, which cannot be allocated. Choose smaller sizes."));
 }
 
 }  // namespace

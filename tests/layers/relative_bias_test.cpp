@@ -58,8 +58,8 @@ TEST(RelativeBias, RefusesMorePositionsThanAToeplitzBiasHolds) {
   EXPECT_NO_THROW(RelativeBias<float>(RelativeBiasForm::t5, false, 1, 0).expect_length("f", 1000000));
   EXPECT_TRUE(refuses<ArgumentError>([] { RelativeBias<float>(RelativeBiasForm::toeplitz, false, 1, 0); }, "max_length = 0"));
   for (const Index positions : {Count::most, Count::most / 2, Count::most / 4}) {
-    EXPECT_TRUE(refuses<MemoryError>([&] { RelativeBias<float>(RelativeBiasForm::toeplitz, false, 1, positions); },
-                                     "RelativeBias: "));
+    EXPECT_TRUE(
+        refuses<MemoryError>([&] { RelativeBias<float>(RelativeBiasForm::toeplitz, false, 1, positions); }, "RelativeBias: "));
   }
 }
 

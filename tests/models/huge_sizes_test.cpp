@@ -131,7 +131,7 @@ TEST(HugeSizes, AreRefusedWithTheirBytes) {
   constexpr Index huge = Index{1} << (bits - 13);  // 2^50 on 64 bits
   const auto expect = [](const std::string& message, std::string_view start) {
     EXPECT_TRUE(message.starts_with(start)) << message;
-    EXPECT_TRUE(message.ends_with(" bytes, which the system does not give. Choose smaller sizes.")) << message;
+    EXPECT_TRUE(message.ends_with(" bytes, which cannot be allocated. Choose smaller sizes.")) << message;
   };
   expect(test::message_of<MemoryError>([] { Linear<float>(4, huge); }), text("Linear: ", huge, " × 4 elements take "));
   expect(test::message_of<MemoryError>([] { Linear<double>(huge, huge); }),
@@ -150,7 +150,7 @@ TEST(HugeSizes, OfAStateAreRefusedWithTheirBytes) {
     for (const auto& message : {test::message_of<MemoryError>([&] { (void)gau.start(capacity); }),
                                 test::message_of<MemoryError>([&] { (void)attention.start(capacity); })}) {
       EXPECT_NE(message.find(text("start: ", capacity, " × ")), std::string::npos) << message;
-      EXPECT_TRUE(message.ends_with(" bytes, which the system does not give. Choose smaller sizes.")) << message;
+      EXPECT_TRUE(message.ends_with(" bytes, which cannot be allocated. Choose smaller sizes.")) << message;
     }
   }
 }

@@ -9,20 +9,14 @@
 #include "gated/models/gmlp.hpp"
 #include "gated/models/prepare.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/ops/restores_kernels.hpp"
 
 namespace gated::kernel_form_test {
 namespace {
 
 using detail::word_of;
 
-/// Sets the form back at the end of a test.
-class KernelFormTest : public ::testing::Test {
- protected:
-  ~KernelFormTest() override { use_kernels(before_); }
-
- private:
-  KernelForm before_ = kernels();
-};
+class KernelFormTest : public test::RestoresKernels {};
 
 TEST_F(KernelFormTest, IsTheBestThatThereIsUnlessTheEnvironmentAsksForALowerOne) {
   const auto forms = available_kernels();

@@ -4,6 +4,7 @@
 
 #include "gated/ops/spatial.hpp"
 #include "tests/ops/op.hpp"
+#include "tests/ops/restores_kernels.hpp"
 
 namespace gated::spatial_stream_test {
 namespace {
@@ -44,14 +45,7 @@ PreparedWeights<T> prepared(const Numbers<T>& numbers) {
   return weights;
 }
 
-/// Sets the form of the kernels back at the end of a test.
-class SpatialStream : public ::testing::Test {
- protected:
-  ~SpatialStream() override { use_kernels(before_); }
-
- private:
-  KernelForm before_ = kernels();
-};
+class SpatialStream : public test::RestoresKernels {};
 
 TEST_F(SpatialStream, NoStepDoesMoreThanAFewPieces) {
   constexpr Index length = 4200, columns = 5;  // blocks of up to 2,048 tokens

@@ -66,7 +66,7 @@ class AlignedMemory {
     void operator()(T* p) const { ::operator delete(p, alignment); }
   };
 
-  /// As many as there can be where so many cannot be counted.
+  /// Saturates instead of overflowing.
   static std::size_t bytes(std::size_t count) {
     constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
     return count > most / sizeof(T) ? most : count * sizeof(T);

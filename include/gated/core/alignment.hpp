@@ -9,9 +9,9 @@
 /// @file
 /// One alignment per program: code with another EIGEN_MAX_ALIGN_BYTES would free Eigen's matrices wrongly.
 ///
-/// Each unit defines one symbol, in a section whose name holds its alignment: linkers merge sections of the same name, and refuse
-/// two definitions. Shared libraries that export it all see the first one's, and call the first one's functions of gated and
-/// Eigen: one with another alignment ends the program as it is loaded, with the error's text.
+/// Each unit defines one symbol, in a section whose name holds its alignment: linkers merge sections of the same name, and
+/// refuse two definitions. Shared libraries that export it all see the first one's, and call the first one's functions of gated
+/// and Eigen: one with another alignment ends the program as it is loaded, with the error's text.
 
 #if defined(__ELF__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
 #define GATED_TEXT_OF(x) #x
@@ -45,8 +45,9 @@ inline bool expect_alignment(int of_library, int of_program) noexcept {
   return true;
 }
 
-[[maybe_unused]] static const bool has_one_alignment = expect_alignment(
-    EIGEN_MAX_ALIGN_BYTES, *static_cast<const volatile int*>(&gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it));
+[[maybe_unused]] static const bool has_one_alignment =
+    expect_alignment(EIGEN_MAX_ALIGN_BYTES,
+                     *static_cast<const volatile int*>(&gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it));
 
 }  // namespace gated::detail
 #endif

@@ -7,7 +7,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// How many, for untrusted sizes, and whether there is memory for them.
+/// Element counts from untrusted sizes, and whether they fit in memory.
 
 namespace gated {
 
@@ -39,14 +39,14 @@ namespace detail {
   const Count bytes = rows * columns * size;
   raise<MemoryError>(where, ": ", rows.value(), " × ", columns.value(), " elements take ",
                      bytes == Count::most ? "more than " : "", bytes.value(),
-                     " bytes, which the system does not give. Choose smaller sizes.");
+                     " bytes, which cannot be allocated. Choose smaller sizes.");
 }
 
 }  // namespace detail
 
-/// Raises MemoryError unless there is memory for rows × columns elements of `T`: before a container is made that would throw
+/// Raises MemoryError unless rows × columns elements of `T` can be allocated. Call it before a container would throw
 /// std::bad_alloc, or end a program without exceptions.
-/// Cost: an allocation, given back at once.
+/// Cost: one allocation, freed at once.
 template <class T>
 void expect_memory(Where where, Count rows, Count columns = 1) {
   constexpr Index size = sizeof(T);

@@ -56,7 +56,7 @@ class ArgumentError : public Error {
   using Error::Error;
 };
 
-/// The system does not give the memory that a size asks for.
+/// An allocation of the requested size failed.
 class MemoryError : public Error {
  public:
   using Error::Error;

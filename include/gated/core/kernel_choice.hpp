@@ -3,13 +3,13 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// One form of kernels for a whole run, on all of its threads, whatever use_kernels() does meanwhile.
+/// Fixes the form of kernels for a whole run, on all of its threads: use_kernels() affects later runs only.
 ///
-/// Here a form is a number; ops/kernel_form.hpp names it.
+/// A form is a number here; ops/kernel_form.hpp names it.
 
 namespace gated::detail {
 
-/// No form: outside of runs.
+/// No form: the thread is in no run.
 inline constexpr int no_kernels = -1;
 
 /// The form for a run that begins, or an error. ops/kernel_form.hpp sets it; nullptr in a program without kernels.
@@ -26,7 +26,7 @@ inline int& kernels_of_run() {
   return form;
 }
 
-/// While it lives, this thread is in a run. One inside another keeps the form of the outer one.
+/// Scope of a run on this thread. A nested one keeps the outer form.
 class KernelChoice {
  public:
   /// A new run, unless this thread is in one.
@@ -35,7 +35,7 @@ class KernelChoice {
       kernels_of_run() = kernels_for_new_run();
     }
   }
-  /// A share in a run of another thread, whose form is `form`.
+  /// Joins a run of another thread, whose form is `form`.
   explicit KernelChoice(int form) : before_(kernels_of_run()) { kernels_of_run() = form; }
   ~KernelChoice() { kernels_of_run() = before_; }
   KernelChoice(const KernelChoice&) = delete;

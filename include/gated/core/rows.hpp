@@ -62,7 +62,7 @@ struct Rows {
   }
   /// `rows` × `number` of them from (row, column) on; absent ones stay absent.
   Rows block(Index row, Index column, Index rows, Index number) const {
-    return data == nullptr ? *this : Rows(data + row * stride + column, rows, number, stride, scratch);
+    return {detail::shifted(data, row * stride + column), rows, number, stride, scratch};
   }
 
   /// Sets all numbers to `value`.

@@ -5,7 +5,7 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// Objects that one thread at a time may use.
+/// Objects for one thread at a time.
 
 namespace gated::detail {
 
@@ -19,23 +19,23 @@ inline const void* this_thread() {
   return &mark;
 }
 
-/// The thread that uses an object while a Hold lives. A second thread gets an error where it would race. Copies start unused.
+/// Guards an object against concurrent use: a second thread gets an error instead of a data race. Copies start unowned.
 class SingleThreadUse {
  public:
   SingleThreadUse() = default;
   SingleThreadUse(const SingleThreadUse&) {}
   SingleThreadUse& operator=(const SingleThreadUse&) { return *this; }
 
-  /// The object is this thread's until its outermost Hold ends.
-  /// Errors: ArgumentError with the text of `refusal` while another thread has one.
+  /// Claims the object for this thread until the outermost Hold ends.
+  /// Errors: ArgumentError with the text `refusal` if another thread holds it.
   /// Cost: one atomic exchange for the outermost, one load for those inside.
   class [[nodiscard]] Hold {
    public:
     Hold(SingleThreadUse& use, const char* refusal) : owner_(use.owner_) {
       const void* const self = this_thread();
       if (owner_.load(std::memory_order_relaxed) != self) {
-        const void* nobody = nullptr;
-        is_outermost_ = owner_.compare_exchange_strong(nobody, self, std::memory_order_acquire, std::memory_order_relaxed);
+        const void* unowned = nullptr;
+        is_outermost_ = owner_.compare_exchange_strong(unowned, self, std::memory_order_acquire, std::memory_order_relaxed);
         require<ArgumentError>(is_outermost_, refusal);
       }
     }

@@ -70,7 +70,7 @@ bool is_elsewhere(const T& value) {
   return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::elsewhere_bits<T>;
 }
 
-/// Numbers that nobody has set: a weight of `layer`.
+/// An uninitialised weight of `layer`.
 /// Errors: MemoryError.
 template <class T>
 Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_weight") {

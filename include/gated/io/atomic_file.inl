@@ -26,7 +26,7 @@ inline std::uint64_t random_number() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-/// Keeps remove_left_behind() from the temporary file `file`, until it is closed. False if it has removed it already.
+/// Locks the temporary file against remove_left_behind() until it is closed. False if it is already removed.
 inline bool keep_from_removal([[maybe_unused]] std::FILE* file) {
 #if defined(__unix__) || defined(__APPLE__)
   struct ::stat status {};
@@ -36,7 +36,7 @@ inline bool keep_from_removal([[maybe_unused]] std::FILE* file) {
 #endif
 }
 
-/// Removes `file` unless somebody writes to it.
+/// Removes `file` unless a process has it open for writing.
 inline void remove_left_behind(const std::filesystem::path& file) {
 #if defined(__unix__) || defined(__APPLE__)
   const int opened = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -52,7 +52,7 @@ inline void remove_left_behind(const std::filesystem::path& file) {
 #endif
 }
 
-/// Removes the temporary files beside `path` that killed processes left.
+/// Removes temporary files of `path` left behind by killed processes.
 inline void remove_left_behind_of(const std::filesystem::path& path) {
   const std::string start = path.filename().string() + ".", end = ".tmp";
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");

@@ -86,9 +86,9 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
 /// `dtype` is F64, F32, F16 or BF16; without it, the model's own. With a small format in `weights`, the matrices that it
 /// applies to are stored so instead (io/weight_tensors.hpp), in a half or a quarter of the bytes. `metadata` are texts of the
 /// caller's choice; those that load_model() needs, save_model() writes. One more is a check sum, "gated.checksum", which
-/// loading compares. Equal models and texts give equal files. The file is written completely or not at all. Errors:
-/// ArgumentError if a value is too large for `dtype` or, in a small format, not finite, if two parameters get one name, if
-/// `metadata` have a check sum, or if the model's weights are kept apart (load_prepared(), load_mapped()); FileError if the
+/// loading compares. Equal models and texts give equal files. The file is written completely or not at all.
+/// Errors: ArgumentError if a value is too large for `dtype` or, in a small format, not finite, if two parameters get one name,
+/// if `metadata` have a check sum, or if the model's weights are kept apart (load_prepared(), load_mapped()); FileError if the
 /// file cannot be written.
 /// Cost: nothing but the header is copied, unless a type differs from the model's; one pass for the check sum.
 template <class Model>

@@ -14,7 +14,7 @@ namespace gated {
 
 namespace detail {
 
-/// What to do about a field that is no number; empty where it does not show.
+/// The remedy for a field that is not a number; empty if the field gives no hint.
 inline std::string remedy_for(std::string_view field, char separator) {
   for (const char other : {';', '\t', '|', ','}) {
     if (other == separator || field.find(other) == std::string_view::npos) {
@@ -31,7 +31,7 @@ inline std::string remedy_for(std::string_view field, char separator) {
 
 template <std::floating_point T>
 Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options) {
-  detail::expect_utf8(csv, name);
+  expect_utf8(csv, name);
   if (csv.starts_with("\xEF\xBB\xBF")) {
     csv.remove_prefix(3);  // the byte order mark that spreadsheets write
   }

@@ -6,14 +6,13 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// How a text file is encoded.
+/// The encoding of text files.
 
 namespace gated {
 
 namespace detail {
 
-/// Whether `text` is in UTF-16 (or 32): it begins with a byte order mark, or with two Latin letters or more, each
-/// beside a zero byte.
+/// Whether `text` is UTF-16: it begins with a byte order mark, or with pairs of an ASCII character and a zero byte.
 inline bool is_utf16(std::string_view text) {
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     return true;
@@ -31,11 +30,11 @@ inline bool is_utf16(std::string_view text) {
   return all_pairs(0) || all_pairs(1);
 }
 
-/// Raises FileError for a text in UTF-16.
-inline void expect_utf8(std::string_view text, std::string_view name) {
-  require<FileError>(!is_utf16(text), name, ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.");
-}
-
 }  // namespace detail
+
+/// Raises FileError if `text`, which errors call `name`, is UTF-16.
+inline void expect_utf8(std::string_view text, std::string_view name) {
+  require<FileError>(!detail::is_utf16(text), name, ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.");
+}
 
 }  // namespace gated

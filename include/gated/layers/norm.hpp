@@ -29,7 +29,8 @@ struct Norm : TokenLayer<Norm<T>, T> {
 
   Norm() = default;
   /// Weights and gain of 1, a bias of 0.
-  explicit Norm(Index channels_, double eps_ = 1e-5, NormForm form_ = NormForm::layer_norm) : form(form_), channels(channels_), eps(eps_) {
+  explicit Norm(Index channels_, double eps_ = 1e-5, NormForm form_ = NormForm::layer_norm)
+      : form(form_), channels(channels_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " and eps = ", eps_,
                            " must be positive.");
     expect_memory<T>(name, has_weight(form) ? channels : 0);

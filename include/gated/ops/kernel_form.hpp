@@ -90,8 +90,8 @@ inline KernelForm best_form() {
   return KernelForm::GATED_BASELINE;
 }
 
-/// The form for new runs before anybody calls use_kernels(): the best, or the one that `name` names, if that is a lower one;
-/// no_kernels for a name that is none.
+/// The form of new runs until use_kernels() is called: the one called `name` if the machine supports it, else the best one;
+/// no_kernels for an unknown name.
 inline int form_named([[maybe_unused]] const char* name) {
   const KernelForm best = best_form();
 #if GATED_CHOOSES_FORM

@@ -13,12 +13,12 @@
 /// @file
 /// The tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls one in the chosen form.
 ///
-/// Each form has such tables, filled beside the kernels in ops/kernels/. A program compiles the tables that it names, whole: so
-/// what only some programs need, derivatives above all, has a table of its own.
+/// Each form fills its tables in ops/kernels/. A program compiles every kernel of each table it names, so what only some
+/// programs need, above all derivatives, has its own table.
 
 namespace gated {
 
-/// Vectors side by side that sum_columns() takes at a time, so that memory is read in runs of some cache lines.
+/// Vectors that sum_columns() reads side by side: runs of a few cache lines.
 inline constexpr unsigned vectors_together = 8;
 
 /// The backward pass through y = act(z) ⊙ factor:
@@ -37,7 +37,7 @@ struct ActivationBackward {
   bool adds_to_factor = false;  ///< … or has it added
 };
 
-/// What a step of AdamW multiplies with: see train/adamw.hpp.
+/// The factors of an AdamW step: see train/adamw.hpp.
 template <class T>
 struct AdamWFactors {
   T kept, beta1, new1, beta2, new2, size, root, eps;

@@ -32,7 +32,7 @@ struct ScaledSeries {
 
 namespace detail {
 
-/// Which numbers of series count. A NaN is a gap, whatever the mask says.
+/// The observed values of series. A NaN is a gap, whatever the mask says.
 template <class T>
 struct ObservedSeries {
   const std::uint8_t* mask;  ///< rows × columns, or nullptr where all are observed
@@ -43,7 +43,7 @@ struct ObservedSeries {
   bool counts(const ConstView<T>& x, Index row, Index column) const {
     return (mask == nullptr || mask[row * columns + column] != 0) && !std::isnan(x(row, column));
   }
-  /// Whether 0 takes the place of a number, so that what stands in a gap cannot spoil its series.
+  /// Whether a value is read as 0: a non-finite one in a gap.
   bool is_filled(const ConstView<T>& x, Index row, Index column) const {
     return !std::isfinite(x(row, column)) && !counts(x, row, column);
   }
@@ -116,7 +116,8 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
         give(i, static_cast<double>(counted));
       } else {
         double count = 0;
-        detail::for_each_same_series(items, i, [&](Index other) { count += static_cast<double>(observed.counted(values, other)); });
+        detail::for_each_same_series(items, i,
+                                     [&](Index other) { count += static_cast<double>(observed.counted(values, other)); });
         detail::for_each_same_series(items, i, [&](Index other) { give(other, std::max(count, 1.0)); });
       }
     }

@@ -48,7 +48,7 @@ void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s
 template <class T>
 void gate_along(GateAxis axis, const Sequences& sequences, const Rows<T>& z, const Rows<const T>& x,
                 const Rows<const T>& residual, const Rows<T>& y, const Workspace<T>& workspace) {
-  const auto at = [](const auto& m, Index row) { return m.data == nullptr ? nullptr : m.data + row * m.stride; };
+  const auto at = [](const auto& m, Index row) { return detail::shifted(m.data, row * m.stride); };
   if (axis == GateAxis::channels) {
     return for_each_block_of_rows(y.count, workspace, [&](Index row, Index rows) {
       kernels<SoftmaxGateKernels<T>>().softmax_gate_rows(rows, y.columns, at(z, row), z.stride, at(x, row), x.stride,

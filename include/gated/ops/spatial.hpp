@@ -182,7 +182,7 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
   }
 }
 
-/// The backward pass through all sequences: ∂z goes to v and to the numbers that W and b are made of.
+/// The backward pass through all sequences: ∂z goes to v and to the parameters of W and b.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                       const ConstView<T>& dz) {
@@ -194,8 +194,7 @@ void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// Calls `mix(rows, epilogue)` for y, and before that, if an observer wants to see W v + b without what `fused` adds, for
-/// scratch.
+/// Calls `mix(y, epilogue)`, and if a run is observed, first `mix(scratch, {})`: an observer sees W v + b alone.
 template <class Run, class Mix, class T = typename Run::Scalar>
 void show_and_mix(Run& run, const Fused<Run>& fused, const Rows<T>& y, const Epilogue<T>& epilogue, const Mix& mix) {
   if (run.observed() && !fused.is_plain()) {
@@ -207,7 +206,7 @@ void show_and_mix(Run& run, const Fused<Run>& fused, const Rows<T>& y, const Epi
   mix(y, epilogue);
 }
 
-/// The next tokens of a stream, which remembers v and what transforms have summed up.
+/// The next tokens of a stream, which keeps v and partial sums.
 template <class T>
 void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<T>& v, const Fused<Stream<T>>& fused,
                      const Rows<T>& y, const Epilogue<T>& epilogue) {
@@ -239,18 +238,18 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<
 ///
 /// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
 /// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums, and
-/// up to 256 bytes per token for what is begun. There it is cut into other squares than a whole sequence: its rows are those
-/// of a batch within rounding, about 1e-6 of the largest in float, and the same bits however the tokens are divided into steps.
-/// Elsewhere its rows are a batch's to the bit. An observer sees W v + b alone. The numbers that `weight` refers to must stay
-/// until the backward pass is over.
+/// up to 256 bytes per token for unfinished transforms. There it is cut into other squares than a whole sequence: its rows are
+/// those of a batch within rounding, about 1e-6 of the largest in float, and the same bits however the tokens are divided into
+/// steps. Elsewhere its rows are a batch's to the bit. An observer sees W v + b alone. The numbers that `weight` refers to must
+/// stay until the backward pass is over.
 /// Shapes: v is rows × C, sequence after sequence, each head having C / heads columns; y is as v, or where W is M × N
 /// (sequences · M) × C of v's (sequences · N) × C.
 /// Errors: ShapeError for what `fused` holds; ArgumentError for a map where W is transformed.
 /// Cost: 2·N²·C flops per sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
 /// the tile; scratch of 8·N vectors per thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
-/// doubling of its position beyond the tile, worked off before they are needed: if prepare() has kept the transforms in pieces
-/// so small that no step takes more than a few times the median, and if not all columns of a block at once.
+/// doubling of its position beyond the tile, computed ahead. With weights from prepare() the work is spread evenly over the
+/// steps; without, a block's transforms are made in one step.
 template <class Run, class T = typename Run::Scalar>
 typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& given_weight, const typename Run::Rows& v,
                               const Fused<Run>& given, const typename Run::Place& to) {

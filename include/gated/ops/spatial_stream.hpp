@@ -14,8 +14,7 @@
 /// pairs meet in smaller blocks, those of the same and of neighbouring blocks of B in a plain product; so every pair j ≤ i
 /// meets once. What block m needs has come when block m - 1 begins, and is worked off while that one's tokens come (after
 /// Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995): two vectors of columns at a time, in pieces of
-/// a few passes over some hundred rows, so that a step does a few pieces of each size. What is begun lies in the stream's
-/// memory.
+/// a few passes over some hundred rows. A step does a few pieces of each size; unfinished ones stay in the stream's memory.
 
 namespace gated::detail::fourier {
 
@@ -113,7 +112,7 @@ class StreamSums {
       if (next * tokens >= capacity_) {
         continue;
       }
-      // Half a piece early, so that sizes are seldom due at the same token; of small blocks, several small pieces at once.
+      // Half a piece early, to stagger the sizes; small blocks do several pieces at once.
       const Index all = pieces(level, next, v), several = std::max<Index>(4 * chunk / tokens, 1);
       const Index due = (2 * (token % tokens + 1) * all + tokens) / (2 * tokens);
       const Index wanted = due >= all ? all : due / several * several, missing = wanted - done(level, next);
@@ -256,7 +255,8 @@ class StreamSums {
           circle.multiply(circle.turns() + t, true, wanted, x + t * row, x + t * row);
         }
         const auto [left, right] = pair(y.block(t, c.first, wanted, c.count));
-        kernels<FourierKernels<T>>().fourier_store(x + t * row, scale_at(weight_.row_scale, block * tokens + t), odd, left, right);
+        kernels<FourierKernels<T>>().fourier_store(x + t * row, scale_at(weight_.row_scale, block * tokens + t), odd, left,
+                                                   right);
       });
     }
   }

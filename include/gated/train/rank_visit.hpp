@@ -10,11 +10,11 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// What the ranks of a distributed training tell each other before they exchange anything else.
+/// The handshake of ranks before each collective operation.
 
 namespace gated::detail {
 
-/// What a rank has come for. Trivial, so that it can be sent as bytes.
+/// The operation a rank is about to enter. Trivially copyable: it is sent as bytes.
 struct RankVisit {
   enum Kind : std::uint64_t { reduces, compares, leaves } kind;
   std::array<std::uint64_t, 2> numbers;  ///< reduces: step and parameters; compares: fingerprint; leaves: steps done

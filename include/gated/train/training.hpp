@@ -216,12 +216,12 @@ struct Training {
     return at_start(std::move(config));
   }
 
-  /// Sets the gradient to -0, which no sum but that of nothing leaves as it is.
+  /// Sets the gradient to -0.0: adding anything, even 0.0, changes it.
   void clear_gradient() {
     for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), -Scalar{0}); },
                        gradient_);
   }
-  /// False if nothing was added to it since.
+  /// Whether anything was added since clear_gradient().
   bool has_gradient() const {
     bool found = false;
     for_each_parameter(

@@ -6,13 +6,13 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// The name of a matrix in a training step.
+/// Handles of matrices on a Tape.
 
 namespace gated {
 
 namespace detail {
 
-/// A number for a training step that no other step of the program has.
+/// A step number, unique in the program.
 inline std::size_t next_step() {
   static constinit std::atomic<std::size_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -20,7 +20,7 @@ inline std::size_t next_step() {
 
 }  // namespace detail
 
-/// A matrix on a Tape, named by its place there; absent by default. Valid until the tape begins anew, and refused afterwards.
+/// A handle of a matrix on a Tape; absent by default. Valid until the next begin(), and refused afterwards.
 struct Variable {
   Index index = -1;
   std::size_t step = 0;  ///< the step that made it
