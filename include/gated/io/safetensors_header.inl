@@ -189,7 +189,7 @@ GATED_INLINE std::string checksum_of(const SafetensorsContents& contents, Functi
     add_number(bytes.size());
     hash.add(bytes);
   };
-  const auto add_text = [&](std::string_view text) { add(std::as_bytes(std::span(text))); };
+  const auto add_text = [&](std::string_view text) { add(std::as_bytes(std::span(text.data(), text.size()))); };
   add_number(contents.metadata.size() - contents.metadata.count(checksum_key));
   for (const auto& [key, value] : contents.metadata) {
     if (key != checksum_key) {
