@@ -39,6 +39,9 @@ TEST(ExpectMemory, RefusesWhatTheSystemDoesNotGive) {
   EXPECT_NO_THROW(expect_memory<float>("x", 1000, 1000));
   EXPECT_NO_THROW(expect_memory<double>("x", 0, most));
   EXPECT_NO_THROW(expect_memory<double>("x", -5));
+  if (sizeof(void*) < 8) {
+    GTEST_SKIP() << "a process of 32 bits may get all the bytes that an Index counts";
+  }
   const Index large = most / 64;  // bytes, of which the system has fewer
   EXPECT_EQ(test::message_of<MemoryError>([&] {
               expect_memory<float>({"Layer", "call"}, large);
