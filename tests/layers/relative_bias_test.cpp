@@ -39,9 +39,6 @@ TEST(RelativeBias, HoldsTheNumbersOfItsForm) {
   EXPECT_EQ(parameter_count(RelativeBias<float>(RelativeBiasForm::none, false, 1, 9)), 0);
   EXPECT_EQ(parameter_count(RelativeBias<float>(RelativeBiasForm::t5, false, 1, 9)), 32);
   EXPECT_EQ(parameter_count(RelativeBias<float>(RelativeBiasForm::toeplitz, false, 1, 9)), 17);
-  for (const RelativeBiasForm form : {RelativeBiasForm::none, RelativeBiasForm::t5, RelativeBiasForm::toeplitz}) {
-    EXPECT_EQ(RelativeBias<float>::value_count(form, 9), Count(parameter_count(RelativeBias<float>(form, false, 1, 9))));
-  }
   Workspace<float> workspace;
   const auto frame = workspace.frame();
   EXPECT_EQ(RelativeBias<float>(RelativeBiasForm::none, false, 1, 9).for_length(4, workspace), nullptr);

@@ -51,7 +51,7 @@ class EpilogueOf : public ::testing::Test {
 
   Epilogue<T> with(unsigned fields, Activation act = Activation::gelu) {
     Epilogue<T> e;
-    e.scale = fields & scale ? T(-0.3) : T{1};
+    e.factor = fields & scale ? T(-0.3) : T{1};
     e.bias = fields & bias ? biases.data() : nullptr;
     e.row_bias = fields & row_bias ? row_biases.data() : nullptr;
     e.added = fields & added ? of(addend) : Rows<const T>();
@@ -176,7 +176,7 @@ TYPED_TEST(EpilogueOf, WithNothingInItIsThePlainProduct) {
 TYPED_TEST(EpilogueOf, KeepsTheSignOfZero) {
   this->a.setZero();
   for (const Activation act : {Activation::identity, Activation::tanh}) {
-    const Matrix<TypeParam> y = this->product({.scale = -1, .activation = act});
+    const Matrix<TypeParam> y = this->product({.factor = -1, .activation = act});
     EXPECT_TRUE(same_bits(y, Matrix<TypeParam>::Constant(y.rows(), y.cols(), TypeParam(-0.0)))) << name_of(act);
   }
 }

@@ -228,7 +228,7 @@ TYPED_TEST(NormaliseOf, IsTheSameAsAnOpOfARun) {
     TestedNorm<T> gradient = norm;
     tape.begin(norm, gradient);
     Recording<T> recording(tape, Sequences::single(5));
-    const Variable recorded = normalise(recording, tape.input(x), norm.parameters(), {});
+    const Variable recorded = normalise(recording, tape.input(x), norm.parameters());
     EXPECT_TRUE(same_bits(tape[recorded], normalised<T>(x, norm))) << name_of(form);
     EXPECT_TRUE(form == NormForm::none || same_bits(y, tape[recorded])) << name_of(form);
   }
@@ -242,8 +242,8 @@ TEST(NormaliseBackward, GradientsAreThoseOfEveryForm) {
         test::expect_gradients(TestedNorm<double>(form, channels, 0.1), random_matrix<double>(7, channels, 1, deviation),
                                [](Tape<double>& tape, const TestedNorm<double>& norm, Variable x) {
                                  Recording<double> run(tape, Sequences::single(tape.rows(x)));
-                                 const Variable y = normalise(run, x, norm.parameters(), {});
-                                 return normalise(run, add(run, y, x), norm.parameters(), {});  // x is read twice
+                                 const Variable y = normalise(run, x, norm.parameters());
+                                 return normalise(run, add(run, y, x), norm.parameters());  // x is read twice
                                });
       }
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "gated/train/recording.hpp"
@@ -22,12 +23,10 @@ struct NoParameters {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// An op f(run, parameters, x, to) as a layer, so that everything that runs layers runs it.
+/// An op f(run, parameters, x) as a layer, so that everything that runs layers runs it.
 template <class Parameters, class F>
-struct Op : SequenceLayer<Op<Parameters, F>, typename Parameters::Scalar> {
-  using Scalar = typename Parameters::Scalar;
+struct Op : Layer<Op<Parameters, F>, typename Parameters::Scalar> {
   static constexpr const char* name = "Op";
-  static constexpr bool takes_mask = true;
 
   Parameters parameters;
   F f;
@@ -36,12 +35,11 @@ struct Op : SequenceLayer<Op<Parameters, F>, typename Parameters::Scalar> {
   Op(const Parameters& parameters_, const F& f_, Index channels_, Index width_)
       : parameters(parameters_), f(f_), channels(channels_), width(width_) {}
   static constexpr auto fields() { return std::tuple{field("parameters", &Op::parameters)}; }
-  Index in() const { return channels; }
-  Index out() const { return width; }
+  Contract contract() const { return {.in = channels, .out = width, .sees = Sees::past, .takes_mask = true}; }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return f(run, parameters, x, to);
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    return f(run, parameters, std::move(x));
   }
 };
 
@@ -116,7 +114,7 @@ void expect_op(const Options& options, const F& f, const OpCase& c) {
 template <class F>
 void expect_op(const F& f, const OpCase& c) {
   expect_op<NoParameters>(
-      0, [f](auto& run, const auto&, const auto& x, const auto& to) { return f(run, x, to); }, c);
+      0, [f](auto& run, const auto&, auto x) { return f(run, std::move(x)); }, c);
 }
 
 }  // namespace gated::test

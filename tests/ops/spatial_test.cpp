@@ -92,8 +92,8 @@ struct Numbers {
   }
 };
 
-const auto mixed = [](auto& run, const auto& p, const auto& v, const auto& to) {
-  return mix_tokens(run, p.weight(), v, Fused<std::remove_cvref_t<decltype(run)>>(), to);
+const auto mixed = [](auto& run, const auto& p, auto v) {
+  return mix_tokens(run, p.weight(), v, Epilogue<std::remove_cvref_t<decltype(run)>>());
 };
 using Mixed = decltype(mixed);
 
@@ -170,15 +170,15 @@ TEST(Spatial, TakesAlongWhatIsFused) {
   for (const bool causal : {false, true}) {
     for (int fields = 0; fields < 32; ++fields) {
       SCOPED_TRACE(testing::Message() << fields << ", causal " << causal);
-      const auto joined = [fields](auto& run, const auto& p, const auto& x, const auto& to) {
+      const auto joined = [fields](auto& run, const auto& p, auto x) {
         using X = std::remove_cvref_t<decltype(x)>;
-        Fused<std::remove_cvref_t<decltype(run)>> fused;
+        Epilogue<std::remove_cvref_t<decltype(run)>> fused;
         fused.added = fields & 1 ? run.columns(x, 6, 6) : X();
         fused.activation = fields & 2 ? Activation::tanh : Activation::identity;
         fused.gate = fields & 4 ? run.columns(x, 12, 6) : X();
         fused.residual = fields & 8 ? run.columns(x, 18, 6) : X();
-        fused.residual_scale = &p.scale;
-        return mix_tokens(run, p.weight(), run.columns(x, 0, 6), fused, to);
+        fused.residual_scale = p.scale.data();
+        return mix_tokens(run, p.weight(), run.columns(x, 0, 6), fused);
       };
       const Config config{.causal = causal, .heads = 2, .scaled = (fields & 16) != 0};
       expect_op<Numbers>(config, joined, {.in = 24, .out = 6, .streams = causal});
@@ -193,13 +193,8 @@ TEST(Spatial, TakesAlongWhatIsFused) {
         expected += fields & 16 ? Matrix<double>(x.rightCols(6) * numbers.scale.asDiagonal()) : Matrix<double>(x.rightCols(6));
       }
       Workspace<double> workspace;
-      std::vector<Matrix<double>> seen;
-      workspace.observe([&](const std::string&, ConstView<double> output) { seen.emplace_back(output); });
       const Matrix<double> y = Op(numbers, joined, 24, 6).forward(x, Sequences::single(12), workspace);
       EXPECT_LE((y - expected).cwiseAbs().maxCoeff(), 1e-12);
-      ASSERT_EQ(seen.size(), fields & 15 ? 2u : 1u) << "the sum alone, and the layer";
-      EXPECT_LE((seen[0] - numbers.literal(x.leftCols(6))).cwiseAbs().maxCoeff(), 1e-12);
-      EXPECT_TRUE(same_bits(seen.back(), y));
     }
   }
 }

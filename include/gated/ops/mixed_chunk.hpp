@@ -67,7 +67,7 @@ T memory_scale(LinearReduction reduction, Index finished) {
 template <class T>
 void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Rows<const T>& previous, View<T> memory,
               Workspace<T>& workspace) {
-  matmul(transposed(k), v, memory, workspace, {.scale = scale, .added = previous});
+  matmul(transposed(k), v, memory, workspace, {.factor = scale, .added = previous});
 }
 
 /// y = A v + q M · scale, joined by `epilogue` with neither scale nor added matrix, for tokens that stand from `first` on in a
@@ -86,7 +86,7 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
   const auto frame = workspace.frame();
   MatrixMap<T> own = workspace.matrix(y.rows(), y.cols());
   attend<T>(local_q, k, v, first, local, own, workspace, {}, watch);
-  epilogue.scale = scale;
+  epilogue.factor = scale;
   epilogue.added = own;
   matmul(global_q, memory, y, workspace, epilogue);
 }
