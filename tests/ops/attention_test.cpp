@@ -18,9 +18,9 @@ using test::same_bits;
 
 constexpr Index width = 4, value = 6;  // of queries and keys, and of values, of all heads together
 
-/// Attention of the columns q, k, v of one matrix. Whatever the mask hides is not attended to.
-auto attention(ScoreKernel kernel, bool causal, Index heads) {
-  return [=](auto& run, const auto& x) {
+/// Attention of the columns q, k, v of one matrix, joined by an epilogue. Whatever the mask hides is not attended to.
+auto joined_attention(ScoreKernel kernel, bool causal, Index heads) {
+  return [=](auto& run, const auto& x, auto epilogue) {
     using R = std::remove_cvref_t<decltype(run)>;
     using T = typename R::Scalar;
     const AttentionInputs<R> inputs{.q = run.columns(x, 0, width),
@@ -35,7 +35,12 @@ auto attention(ScoreKernel kernel, bool causal, Index heads) {
           own.visible_keys = keys == nullptr ? nullptr : keys + sequences.offset(b);
           return own;
         },
-        Epilogue<R>());
+        std::move(epilogue));
+  };
+}
+auto attention(ScoreKernel kernel, bool causal, Index heads) {
+  return [joined = joined_attention(kernel, causal, heads)](auto& run, const auto& x) {
+    return joined(run, x, Epilogue<std::remove_cvref_t<decltype(run)>>());
   };
 }
 
@@ -117,17 +122,12 @@ TEST(Attention, TakesAnEpilogueAlong) {
     const auto plain = attention(ScoreKernel::relu2, causal, 2);
     const auto joined = [=](auto& run, const auto& x) {
       using R = std::remove_cvref_t<decltype(run)>;
-      using T = typename R::Scalar;
       const Index first = 2 * width + value;
-      const Epilogue<R> epilogue{.added = run.columns(x, first, value),
-                                 .activation = Activation::tanh,
-                                 .gate = run.columns(x, first + value, value),
-                                 .residual = run.columns(x, first + 2 * value, value)};
-      const AttentionInputs<R> inputs{
-          .q = run.columns(x, 0, width), .k = run.columns(x, width, width), .v = run.columns(x, 2 * width, value), .heads = 2};
-      const Scoring<T> scoring{.kernel = ScoreKernel::relu2, .scale = T(0.3), .causal = causal};
-      return attend(
-          run, inputs, [scoring](const Sequences&, Index) { return scoring; }, epilogue);
+      return joined_attention(ScoreKernel::relu2, causal, 2)(run, x,
+                                                             Epilogue<R>{.added = run.columns(x, first, value),
+                                                                         .activation = Activation::tanh,
+                                                                         .gate = run.columns(x, first + value, value),
+                                                                         .residual = run.columns(x, first + 2 * value, value)});
     };
     expect_op(joined, {.in = 2 * width + 4 * value, .out = value, .streams = causal});
     const auto x = random_matrix<double>(9, 2 * width + 4 * value, 1);
@@ -139,6 +139,18 @@ TEST(Attention, TakesAnEpilogueAlong) {
     const Matrix<double> expected =
         (sum.array().tanh() * x.middleCols(2 * width + 2 * value, value).array() + x.rightCols(value).array()).matrix();
     EXPECT_LE((run[joined(run, input)] - expected).cwiseAbs().maxCoeff(), 1e-13);
+  }
+}
+
+TEST(Attention, TakesAnEpilogueAlongAsJoinDoesIt) {
+  for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << ", causal " << causal);
+      test::expect_bits_of_join(joined_attention(kernel, causal, 2), {.in = 2 * width + value,
+                                                                      .out = value,
+                                                                      .lengths = {300, 0, 7},  // blocks of queries
+                                                                      .streams = causal});
+    }
   }
 }
 

@@ -154,6 +154,29 @@ TEST(Rotary, IsAnOpInPlaceByThePositionInEachSequence) {
   }
 }
 
+TEST(Rotary, TurnsWhatIsMovedInWhereItLiesAndACopyOfTheRest) {
+  const auto x = random_matrix<double>(9, 6, 1), before = x;
+  const Vector<double> frequencies = rotary_frequencies<double>(4, 50);
+  Matrix<double> expected = x, table(9, 4);
+  rotary_table<double>(frequencies, 0, table);
+  rotate<double>(expected, table, Rotary::half);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::single(9));
+  RunMatrix<double> callers(input_rows<double>(x)), kept = run.owned(callers), own = run.owned(callers);
+  const double* const place = own.data;
+  const auto [first, second, third] =
+      rotate(run, Rotary::half, frequencies, std::array{std::move(callers), kept, std::move(own)});
+  for (const auto& part : {first, second, third}) {
+    EXPECT_TRUE(same_bits(run[part], expected));
+  }
+  EXPECT_TRUE(same_bits(x, before)) << "a caller's";
+  EXPECT_TRUE(same_bits(run[kept], before)) << "it was not moved";
+  EXPECT_EQ(third.data, place);
+  const auto same = rotate(run, Rotary::half, frequencies, std::array{kept, kept});
+  EXPECT_TRUE(same_bits(run[same[0]], expected) && same_bits(run[same[1]], expected)) << "one matrix twice";
+}
+
 TEST(Rotary, RefusesRowsThatTheSequencesDoNotCoverAndTooFewChannels) {
   Matrix<double> x = random_matrix<double>(9, 3, 1);
   const Matrix<double> before = x;
@@ -164,9 +187,10 @@ TEST(Rotary, RefusesRowsThatTheSequencesDoNotCoverAndTooFewChannels) {
   EXPECT_EQ(message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(2), std::array{given}); }),
             "RotaryEmbedding: x has 9 rows, but the sequences cover 1 sequence × 8 tokens. Every row belongs to exactly one "
             "sequence.");
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(4), std::array{given.sharing(given.middle(0, 8))}); }),
-      "RotaryEmbedding: x has 3 columns, expected at least the 4 that are rotated.");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              rotate(run, Rotary::half, rotary_frequencies<double>(4), std::array{given.sharing(given.middle(0, 8))});
+            }),
+            "RotaryEmbedding: x has 3 columns, expected at least the 4 that are rotated.");
   EXPECT_TRUE(same_bits(x, before));
 }
 

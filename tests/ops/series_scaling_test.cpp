@@ -169,6 +169,9 @@ TEST(UnscaleSeries, UndoesScaling) {
     const auto y = scale_series(run, RunMatrix<double>(input_rows<double>(x)), scaling, {});
     const Matrix<double> back = run[unscale_series(run, y.x, y.location, y.scale)];
     EXPECT_TRUE(back.isApprox(x, 1e-14));
+    RunMatrix<double> own = run.owned(y.x);
+    const double* const place = own.data;
+    EXPECT_EQ(unscale_series(run, std::move(own), y.location, y.scale).data, place);
   }
 }
 

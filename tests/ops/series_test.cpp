@@ -71,8 +71,9 @@ TEST(CutWindows, RefusesWindowsPastTheEnd) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(3));
-  EXPECT_EQ(test::message_of<ShapeError>(
-                [&] { cut_windows(run, RunMatrix<double>(input_rows<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3}); }),
+  EXPECT_EQ(test::message_of<ShapeError>([&] {
+              cut_windows(run, RunMatrix<double>(input_rows<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
+            }),
             "cut_windows: 3 windows of 4 numbers from 2 on, 3 apart, do not fit in x, which is 3 × 11.");
 }
 
@@ -162,6 +163,11 @@ TEST(Reread, CopiesWhereRowsDoNotFollowEachOther) {
   EXPECT_TRUE(test::same_bits(Matrix<double>(run[reread(run, RunMatrix<double>(input_rows<double>(part)), 8)]),
                               Eigen::Map<const Matrix<double>>(x.data(), 3, 8)));
   EXPECT_EQ(reread(run, RunMatrix<double>(input_rows<double>(x)), 8).data, x.data()) << "where they do, nothing is copied";
+  RunMatrix<double> own = run.make_contiguous(6, 4);
+  const double* const place = own.data;
+  const RunMatrix<double> wide = reread(run, std::move(own), 8);
+  EXPECT_EQ(wide.data, place);
+  EXPECT_TRUE(wide.is_owned()) << "and may be overwritten as before";
   EXPECT_EQ(test::message_of<ShapeError>([&] { reread(run, RunMatrix<double>(input_rows<double>(x)), 5); }),
             "reread: x is 6 × 4, which makes no whole number of rows of 5.");
 }

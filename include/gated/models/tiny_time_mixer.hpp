@@ -26,6 +26,7 @@ namespace gated {
 /// Cost: 7.8 M multiply-adds per series for ttm_512_96(); no allocation when warm.
 template <class T>
 struct TinyTimeMixer {
+  using Scalar = T;
   using Config = TinyTimeMixerConfig;
   /// What the model is told besides the series.
   template <class Run>
