@@ -99,9 +99,10 @@ TEST(Branch, AsksWhatItsMixerAsks) {
   EXPECT_EQ(exact.longest(), 9);
   EXPECT_FALSE(exact.is_causal());
   EXPECT_FALSE(exact.contract().takes_mask);
-  EXPECT_EQ(message_of<ShapeError>([&] { exact.forward(Matrix<float>::Zero(4, channels), Sequences::single(4)); }),
-            "Branch::forward: sequence 0 of 1 sequence × 4 tokens has 4 tokens, expected 9. Set length_policy = slice to use the "
-            "top-left corner of its weight, or resize it.");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { exact.forward(Matrix<float>::Zero(4, channels), Sequences::single(4)); }),
+      "Branch::forward: sequence 0 of 1 sequence × 4 tokens has 4 tokens, expected 9. Set length_policy = slice to use the "
+      "top-left corner of its weight, or resize it.");
   const Branch<GatedAttentionUnit<float>> attending({.channels = channels}, attention);
   EXPECT_TRUE(attending.is_causal());
   EXPECT_TRUE(attending.contract().takes_mask);
@@ -113,10 +114,12 @@ TEST(Branch, RefusesAMixerOfAnotherWidthAndOptionsThatMakeNoSense) {
   const auto refusal = [](const BranchOptions& options, const FeedForwardConfig& mixer) {
     return message_of<ArgumentError>([&] { Feeding(options, mixer); });
   };
-  EXPECT_EQ(refusal({.channels = 6}, {.channels = 6, .out = 5}),
-            "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
-  EXPECT_EQ(refusal({.channels = 6}, {.channels = 5, .out = 6}),
-            "Branch: a FeedForward that makes 6 channels of 5 cannot join the 6 of its input. Build it with as many in and out.");
+  EXPECT_EQ(
+      refusal({.channels = 6}, {.channels = 6, .out = 5}),
+      "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
+  EXPECT_EQ(
+      refusal({.channels = 6}, {.channels = 5, .out = 6}),
+      "Branch: a FeedForward that makes 6 channels of 5 cannot join the 6 of its input. Build it with as many in and out.");
   EXPECT_EQ(refusal({.channels = 6, .layer_scale = -1}, {.channels = 6}), "Branch: layer_scale = -1 must not be negative.");
   EXPECT_EQ(refusal({.channels = 6, .survival = 0}, {.channels = 6}), "Branch: survival = 0, expected 0 < survival ≤ 1.");
   EXPECT_EQ(refusal({.channels = 6, .survival = 1.5}, {.channels = 6}), "Branch: survival = 1.5, expected 0 < survival ≤ 1.");
@@ -138,8 +141,7 @@ void expect_stochastic_depth(const typename Mixer::Config& config) {
   const Matrix<double> y = tape[record(tape, branch, tape.input(x), sequences)];
   Index dropped = 0;
   for (Index b = 0; b < sequences.count(); ++b) {
-    const Matrix<double> before = x.middleRows(sequences.offset(b), length),
-                         after = y.middleRows(sequences.offset(b), length),
+    const Matrix<double> before = x.middleRows(sequences.offset(b), length), after = y.middleRows(sequences.offset(b), length),
                          kept = whole.middleRows(sequences.offset(b), length);
     if (after == before) {
       ++dropped;

@@ -86,8 +86,8 @@ TEST(LanguageModelHead, HasTheParametersOfItsOptions) {
   for (const LanguageModelHeadConfig& config : configs()) {
     const Index of_norm = config.norm == NormForm::none ? 0 : config.norm == NormForm::layer_norm ? 2 * width : 1;
     EXPECT_EQ(parameter_count(LanguageModelHead<float>(config, width, vocabulary)),
-              (config.dense ? width * width + width : 0) + of_norm + (config.form == HeadForm::untied ? vocabulary * width : 0) +
-                  (config.bias ? vocabulary : 0))
+              (config.dense ? width * width + width : 0) + of_norm +
+                  (config.form == HeadForm::untied ? vocabulary * width : 0) + (config.bias ? vocabulary : 0))
         << test::settings_of(config);
   }
 }

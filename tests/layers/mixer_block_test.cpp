@@ -124,9 +124,8 @@ TEST(MixerBlock, EqualsItsFormulaInEveryForm) {
     SCOPED_TRACE(test::settings_of(config));
     const auto block = random_layer<Gated<double>>(config);
     const auto tokens = [&](const Matrix<double>& in) {
-      return literal_branch(config, block.tokens, in, [&](const Matrix<double>& z) {
-        return literal::spatial(block.tokens.mixer.proj, z, sequences);
-      });
+      return literal_branch(config, block.tokens, in,
+                            [&](const Matrix<double>& z) { return literal::spatial(block.tokens.mixer.proj, z, sequences); });
     };
     const auto mixed = [&](const Matrix<double>& in) {
       return literal_branch(config, block.channels, in, [&](const Matrix<double>& z) {
@@ -167,9 +166,10 @@ TEST(MixerBlock, FillsInTheChannelsOfItsMixers) {
 TEST(MixerBlock, RefusesMixersOfOtherWidths) {
   EXPECT_EQ(message_of<ArgumentError>([] { Projected<float>({.channels = 6, .token_mixer = {.channels = 5, .length = 9}}); }),
             "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it 0 to have it filled in.");
-  EXPECT_EQ(message_of<ArgumentError>(
-                [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
-            "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
+  EXPECT_EQ(
+      message_of<ArgumentError>(
+          [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
+      "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .survival = 0}); }),
             "Branch: survival = 0, expected 0 < survival ≤ 1.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .layer_scale = -1}); }),

@@ -26,13 +26,9 @@ TEST(SeriesMixerBlock, KeepsItsPromises) {
 TEST(SeriesMixerBlock, KeepsItsPromisesInEveryFormOfItsBranches) {
   for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
     for (const double layer_scale : {0.0, 0.1}) {
-      test::expect_promises<SeriesMixerBlock>({.channels = 6,
-                                               .patches = 4,
-                                               .series = 2,
-                                               .norm_position = position,
-                                               .layer_scale = layer_scale,
-                                               .survival = 0.5},
-                                              {.lengths = {8, 0, 16}});
+      test::expect_promises<SeriesMixerBlock>(
+          {.channels = 6, .patches = 4, .series = 2, .norm_position = position, .layer_scale = layer_scale, .survival = 0.5},
+          {.lengths = {8, 0, 16}});
     }
   }
   test::expect_promises<SeriesMixerBlock>({.channels = 5,
@@ -56,7 +52,8 @@ TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
 
   Matrix<double> z = block.series->norm.forward(h, workspace), column(series, 1);
   SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // one feature of one patch
-  alone.mlp = block.series->mixer.tokens.mlp;
+  alone.mlp.proj_in = block.series->mixer.tokens.mlp.proj_in;
+  alone.mlp.proj_out = block.series->mixer.tokens.mlp.proj_out;
   alone.gate = block.series->mixer.tokens.gate;
   alone.config.gate = GatePlace::before;
   for (Index b = 0; b < items; ++b) {

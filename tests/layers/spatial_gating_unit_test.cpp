@@ -107,8 +107,8 @@ TEST(SpatialGatingUnit, LeavesWhatALayerAroundItStillNeeds) {
   for (const bool causal : {false, true}) {
     const SpatialProjectionConfig config{.length = 9, .causal = causal};
     const Sequences sequences = causal ? Sequences::of_lengths({7, 0, 9, 1}) : Sequences::uniform(2, 9);
-    test::expect_promises<Skipping>(config, {.lengths = causal ? std::vector<Index>{7, 0, 9, 1} : std::vector<Index>{9, 9},
-                                             .causal = causal});
+    test::expect_promises<Skipping>(
+        config, {.lengths = causal ? std::vector<Index>{7, 0, 9, 1} : std::vector<Index>{9, 9}, .causal = causal});
     Skipping<double> layer(config);
     test::randomize(layer, 1);
     const auto x = random_matrix<double>(sequences.total(), layer.channels, 2);
@@ -258,9 +258,10 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
   Workspace<float> workspace;
   Matrix<float> y = Matrix<float>::Constant(196, 4, 7), longer = Matrix<float>::Constant(197, 4, 7);
   const auto x = [](Index rows, Index columns) { return Matrix<float>::Zero(rows, columns); };
-  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
-            "SpatialGatingUnit::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196. Set length_policy = "
-            "slice to use the top-left corner of its weight, or resize it.");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
+      "SpatialGatingUnit::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196. Set length_policy = "
+      "slice to use the top-left corner of its weight, or resize it.");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),
             "SpatialGatingUnit::forward: x has 9 columns, expected in = 8 (a matrix is tokens × channels, one row per token).");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(195, 8), Sequences::single(196), y, workspace); }),

@@ -402,9 +402,10 @@ TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
     EXPECT_TRUE((y.array() == 7).all()) << "nothing is written";
     return message;
   };
-  EXPECT_EQ(refusal(Sequences::single(197)),
-            "SpatialProjection::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196. Set length_policy = "
-            "slice to use the top-left corner of its weight, or resize it.");
+  EXPECT_EQ(
+      refusal(Sequences::single(197)),
+      "SpatialProjection::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196. Set length_policy = "
+      "slice to use the top-left corner of its weight, or resize it.");
   EXPECT_EQ(refusal(Sequences::single(64)),
             "SpatialProjection::forward: sequence 0 of 1 sequence × 64 tokens has 64 tokens, expected 196. Set length_policy = "
             "slice to use the top-left corner of its weight, or resize it.");
@@ -412,9 +413,10 @@ TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
             "SpatialProjection::forward: sequence 1 of 2 sequences, 208 tokens in all has 12 tokens, expected 196. Set "
             "length_policy = slice to use the top-left corner of its weight, or resize it.");
   layer.config.length_policy = LengthPolicy::slice;
-  EXPECT_EQ(refusal(Sequences::single(197)),
-            "SpatialProjection::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196 at most. Resize the "
-            "spatial weight to the longer length first.");
+  EXPECT_EQ(
+      refusal(Sequences::single(197)),
+      "SpatialProjection::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196 at most. Resize the "
+      "spatial weight to the longer length first.");
   layer.config = {.length = 196, .causal = true};
   EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
 }
