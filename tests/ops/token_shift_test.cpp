@@ -116,7 +116,7 @@ TEST(TokenShift, IsAnOpThatStreamsWhenCausal) {
 
 /// A shift of tokens as a layer.
 auto shift_layer(const TokenShift& shift) {
-  const auto f = [shift](auto& run, const auto&, const auto& x, const auto&) { return token_shift(run, x, shift); };
+  const auto f = [shift](auto& run, const auto&, const auto& x) { return token_shift(run, x, shift); };
   return test::Op(test::NoParameters<double>(0), f, 13, 13);
 }
 
@@ -128,7 +128,7 @@ TEST(TokenShift, ThatIsNotCausalDoesNotStream) {
 }
 
 TEST(ShiftFirstHalf, MovesTheFirstHalfOneTokenOnAndStreams) {
-  const auto op = [](auto& run, const auto& x, const auto&) { return shift_first_half(run, x); };
+  const auto op = [](auto& run, const auto& x) { return shift_first_half(run, x); };
   test::expect_op(op, {.in = 13, .out = 13});
   test::expect_op(op, {.in = 1, .out = 1});
   Matrix<double> expected(4, 3);
