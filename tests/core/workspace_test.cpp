@@ -40,6 +40,21 @@ TEST(Workspace, HasRoomForWhatIsReserved) {
             0);
 }
 
+TEST(Workspace, ReservesForPiecesThatEndWithinACacheLine) {
+  Workspace<float> workspace;
+  {
+    const auto frame = workspace.frame();
+    workspace.reserve(16 * 313);
+  }
+  const auto frame = workspace.frame();
+  EXPECT_EQ(test::allocations_during([&] {
+              for (int piece = 0; piece < 16; ++piece) {
+                workspace.take(313);
+              }
+            }),
+            0);
+}
+
 TEST(Workspace, ShowsItsObserverWhatItIsGiven) {
   Workspace<float> workspace;
   std::vector<std::string> paths;

@@ -94,10 +94,11 @@ class Workspace {
   [[nodiscard]] Frame frame() { return Frame(*this); }
   T* take(Index count) { return arena_.take(count); }
   MatrixMap<T> matrix(Index rows, Index columns) { return arena_.matrix(rows, columns); }
-  /// Has room for `count` scalars from here on: what a later step of a stream will take, so that it allocates nothing.
+  /// Has room for `count` scalars from here on, in up to 16 pieces: what a later step of a stream will take, so that it
+  /// allocates nothing.
   void reserve(Index count) {
     const auto frame = arena_.frame();
-    arena_.take(count);
+    arena_.take(count + 16 * cache_line_bytes / static_cast<Index>(sizeof(T)));  // each piece is filled up to a whole line
   }
 
   /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads, `scratch` being a workspace of the thread's

@@ -220,8 +220,7 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<
   Matrix<T>& scratch = run.remember(Sums::scratch_rows(weight, capacity), Sums::widest_row);
   Sums sums(weight, capacity, kept, progress, scratch);
   sums.rewind(first);
-  constexpr Index pieces = 4 * cache_line_bytes;  // each of which is filled up to a whole cache line
-  workspace.reserve(row_stride<T>(capacity) + gemm::thread_scratch<T>(capacity) * workspace.threads().count() + pieces +
+  workspace.reserve(row_stride<T>(capacity) + gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
                     Sums::scratch_size(weight, capacity, v.columns));
   const Rows<const T> seen = Rows<T>(memory).middle(0, first + v.count);
   show_and_mix(run, fused, y, epilogue, [&](const Rows<T>& out, const Epilogue<T>& joined) {

@@ -52,12 +52,9 @@ class StreamSums {
     }
     const Products<T> products{weight};
     const Square largest{weight.stream_tile() << (count - 1), 0};
-    // Each piece is filled up to a whole cache line: the sums; of two squares the factors and scratch to make them; and beside
-    // these a row of the weight and the panels of the plain product.
-    constexpr Index pieces = 1 + 2 * 2 + 2,
-                    line = cache_line_bytes;  // as many numbers as a line has bytes: enough for any type
+    // Of two squares the factors and scratch to make them, and the sums: five pieces.
     return 2 * (products.circle(largest).scratch_size() + products.size(largest)) +
-           row_stride<T>(columns) * weight.stream_tile() + pieces * line;
+           row_stride<T>(columns) * weight.stream_tile();
   }
 
   StreamSums(const SpatialWeight<T>& weight, Index capacity, const Rows<T>& sums, const Rows<T>& progress,
