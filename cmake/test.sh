@@ -32,6 +32,7 @@ lacks() {
   for need in ${needs#*preset}; do
     case $need in
       machine=*) [ "$(uname -m)" = "${need#machine=}" ] || { echo "this machine is no ${need#machine=}"; return; } ;;
+      runs=*) "${need#runs=}" --version > /dev/null 2>&1 || { echo "this machine cannot run ${need#runs=}"; return; } ;;
       *) command -v "$need" > /dev/null 2>&1 || { echo "$need is not installed"; return; } ;;
     esac
   done
