@@ -81,7 +81,7 @@ inline double mixing_flops(const gated::TokenProjection<float>& layer, Index len
 
 template <class TokenMixer, class ChannelMixer>
 double mixing_flops(const gated::MixerBlock<TokenMixer, ChannelMixer>& block, Index length) {
-  return mixing_flops(block.token_mixer, length);
+  return mixing_flops(block.tokens.mixer, length);
 }
 
 template <class Block, class Config>

@@ -13,14 +13,12 @@ namespace {
 
 /// A layer that adds up what it has seen: its state fits no other.
 template <class T>
-struct Stranger : SequenceLayer<Stranger<T>, T> {
-  using Scalar = T;
+struct Stranger : Layer<Stranger<T>> {
   static constexpr const char* name = "Stranger";
   static constexpr auto fields() { return std::tuple{}; }
-  Index in() const { return 1; }
-  Index out() const { return 1; }
+  Contract contract() const { return {.in = 1, .out = 1, .sees = Sees::past}; }
   template <class Run>
-  RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     if constexpr (Run::streams) {
       run.remember(1, 1);
     }
@@ -34,6 +32,7 @@ class PromiseChecks {
  public:
   PromiseChecks(Subject<T>& subject, const Promises& promises) : subject_(subject), promises_(promises) {
     if (!subject.mixes) {  // each token is a sequence
+      promises_.causal = true;
       Index total = 0;
       for (const Index length : promises.lengths) {
         total += length;
@@ -46,16 +45,16 @@ class PromiseChecks {
   }
 
   void all() {
-    const bool streams = subject_.starts && promises_.causal && promises_.streams;
+    const bool streams = promises_.causal && promises_.streams;
     promise("each sequence of a batch has the bits that it has alone", &PromiseChecks::sequences_are_alone);
     promise("y may be x, and both may be parts of larger matrices", &PromiseChecks::views_are_enough);
     promise("nothing is made of nothing", &PromiseChecks::nothing_is_made_of_nothing);
+    promise("x + layer(x) has the same bits where x is scratch of the run", &PromiseChecks::inputs_stay);
     promise("any number of threads gives the same bits", &PromiseChecks::threads_change_nothing);
     promise("a NaN or an infinity stays where it may be seen", &PromiseChecks::bad_numbers_stay);
     promise("record() gives the bits of forward()", &PromiseChecks::training_is_forward);
     promise("nothing is allocated when warm", &PromiseChecks::nothing_is_allocated);
     promise("an observer sees each layer once and changes nothing", &PromiseChecks::observers_see_all);
-    promise("value_count() is right", &PromiseChecks::values_are_counted);
     promise("a file holds all of a model", &PromiseChecks::files_hold_all);
     promise("weights in a small format give the bits of the float layer that holds the rounded ones",
             &PromiseChecks::small_weights_are_rounded_ones);
@@ -169,6 +168,19 @@ class PromiseChecks {
       subject_.begin(tape, nullptr);
       tape.backward(subject_.record(tape, tape.input(x), sequences, {}), y);
       EXPECT_TRUE(subject_.gradient().isZero(0));
+    }
+  }
+
+  void inputs_stay() {
+    for (const Mask mask : masks_of(batch_)) {
+      EXPECT_TRUE(same_bits(subject_.forward_beside(true, batch_.x, batch_.sequences, mask),
+                            subject_.forward_beside(false, batch_.x, batch_.sequences, mask)));
+      EXPECT_TRUE(same_bits(subject_.record_beside(true, batch_.x, batch_.sequences, mask),
+                            subject_.forward_beside(false, batch_.x, batch_.sequences, mask)))
+          << "recorded";
+    }
+    if (promises_.causal && promises_.streams) {
+      EXPECT_TRUE(same_bits(subject_.stream_beside(true, x_), subject_.stream_beside(false, x_))) << "streamed";
     }
   }
 
@@ -501,8 +513,6 @@ class PromiseChecks {
 
   // --- Files ---
 
-  void values_are_counted() { subject_.expect_counted(); }
-
   void files_hold_all() {
     subject_.expect_saved([this](const Subject<T>& subject) { return forward(subject, batch_.x, batch_.sequences); });
   }
@@ -539,7 +549,7 @@ class PromiseChecks {
     };
     const Sequences& sequences = batch_.sequences;
     refused(numbers(total, subject_.in + 1, 1), sequences, rows, subject_.out);
-    refused(batch_.x, sequences, subject_.rows(total + 1), subject_.out);
+    refused(batch_.x, sequences, rows + 1, subject_.out);
     refused(batch_.x, sequences, rows, subject_.out + 1);
     if (subject_.mixes) {
       refused(numbers(total + 1, subject_.in, 1), sequences, rows, subject_.out);

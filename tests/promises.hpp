@@ -40,6 +40,7 @@ struct Promises {
 ///
 /// * each sequence of a batch has the bits that it has alone; y may be x; both may be parts of larger matrices, or empty;
 /// * 1, 2 and 3 threads give the same bits, forward and backward;
+/// * x + layer(x) has the same bits whether x is a caller's or scratch of the run: a layer overwrites what is moved in, no more;
 /// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no token before its own: in forward(),
 ///   record() and extend();
 /// * if it is causal, streams of any steps give the same bits, those of forward() unless it says otherwise, copies branch,
@@ -48,13 +49,13 @@ struct Promises {
 /// * a warm forward(), step of a stream and training step allocate nothing;
 /// * a masked token reaches no other, and a mask of ones changes nothing;
 /// * an observer sees each layer once and changes nothing;
-/// * a model that a file can hold is the same when read again, and value_count() is right;
+/// * a model that a file can hold is the same when read again;
 /// * weights that nobody has set are refused, each by its name; zeros that somebody has set are not;
 /// * weights in bf16 and int8 give the bits of the float layer that holds the rounded numbers;
 /// * what has another shape is refused by an error that names the layer, and nothing is written.
 ///
-/// Sequence layers are those of core/layer.hpp, or any with `forward(x, sequences, y, workspace)`; layers of single tokens have
-/// `forward(x, y, workspace)`. Streams, masks and files are tried where the layer has start(), takes_mask and `architecture`.
+/// Layers are those of layers/layer.hpp, or any with contract() and `forward(x, sequences, y, workspace)`. Streams, masks and files
+/// are tried where the layer has start(), its contract takes a mask, and it has an `architecture`.
 template <template <class> class Layer>
 void expect_promises(const typename Layer<float>::Config& config, const Promises& promises = {});
 

@@ -100,7 +100,7 @@ std::vector<Row> train(const Setup& setup, const std::string& table, const std::
     return rows;
   }
   const auto print = [&](const Row& row) { print_row(table, form, rows.emplace_back(row)); };
-  print({0, 0, "parameters", static_cast<double>(Model::value_count(config).value())});
+  print({0, 0, "parameters", static_cast<double>(gated::parameter_count(Model(config)))});
   for (int seed = 1; seed <= setup.seeds; ++seed) {
     auto training = new_training<Model>(config, setup.steps, seed);
     if (change) {

@@ -14,7 +14,7 @@ double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences&
   const double start = seconds();
   for (std::size_t i = 0; i < model.blocks.size(); i += step) {
     const auto& gate = model.blocks[i].gate;
-    run(gate, z, {}, z.part(0, gate.out()));
+    run.into(z.part(0, gate.out()), gate, z);
   }
   return static_cast<double>(step) * (seconds() - start);
 }
@@ -41,7 +41,7 @@ void measure(const TableOptions& options, Index length) {
   const auto frame = gate_workspace.frame();
   gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // lies as a block's does
   memory.setRandom();
-  const auto z = gated::Rows<float>(memory).as_scratch();
+  const gated::Rows<float> z = memory;
 
   const auto forward = [&](Index fourier_from) {
     return [&, fourier_from, time = time_of(options, [&] { model.forward(x, sequences, y, workspace); })] {

@@ -53,11 +53,7 @@ Result<T> run_layer(const CaseFile& file, Layer& layer, const gated::NameMap& na
   const auto x = file.matrix<T>("input");
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
-  if constexpr (requires { layer.forward(x, sequences, workspace, mask); }) {
-    result.output = layer.forward(x, sequences, workspace, mask);
-  } else {
-    result.output = layer.forward(x, sequences, workspace);
-  }
+  result.output = layer.forward(x, sequences, workspace, mask);
   add_gradients<T>(result, file, layer, names,
                    [&](auto& tape, auto& input) { return record(tape, layer, input("input", x), sequences, mask); });
   return result;
@@ -74,11 +70,7 @@ Result<T> run_model(const CaseFile& file, Model& model, const gated::NameMap& na
   const auto tokens = ids_of(file, "input");
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
-  if constexpr (requires { model.forward(tokens, sequences, workspace, gated::Mask(mask), types); }) {
-    result.output = model.forward(tokens, sequences, workspace, mask, types);
-  } else {
-    result.output = model.forward(tokens, sequences, workspace, types);
-  }
+  result.output = model.forward(tokens, sequences, workspace, mask, types);
   add_gradients<T>(result, file, model, names,
                    [&](auto& tape, auto&) { return record(tape, model, tokens, sequences, mask, types); });
   return result;
@@ -97,7 +89,7 @@ Result<T> run_classifier(const CaseFile& file, Model& model, const gated::NameMa
   add_gradients<T>(result, file, model, names, [&](auto& tape, auto& input) {
     const gated::Variable pixels = input("input", images);
     gated::Recording<T> run(tape, Sequences::uniform(images.rows(), model.tokens_per_image()));
-    return features ? model.apply_features(run, pixels, {}) : record(tape, model, pixels);
+    return features ? model.apply_features(run, pixels) : record(tape, model, pixels);
   });
   return result;
 }

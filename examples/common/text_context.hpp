@@ -18,10 +18,10 @@ class Context {
  public:
   /// `tokens` bounds the text, if that is known, and with it the memory of a model that keeps every token.
   Context(const Model& model, const gated::PreparedWeights<float>& weights, int threads,
-          gated::Index tokens = Model::State::unlimited)
+          gated::Index tokens = gated::State<float>::unlimited)
       : model_(model),
         workspace_(gated::Threads{threads}),
-        capacity_(slides() ? std::min(model.longest(), tokens) : Model::State::unlimited),
+        capacity_(slides() ? std::min(model.longest(), tokens) : gated::State<float>::unlimited),
         state_(model.start(capacity_)),
         logits_(1, 256) {
     workspace_.use(weights);
@@ -51,12 +51,12 @@ class Context {
  private:
   static constexpr std::size_t piece = 1024;  // of a long prompt: bounds the scratch memory
 
-  bool slides() const { return model_.longest() != Model::State::unlimited; }
+  bool slides() const { return model_.longest() != gated::State<float>::unlimited; }
 
   const Model& model_;
   gated::Workspace<float> workspace_;
   gated::Index capacity_;
-  typename Model::State state_;
+  gated::State<float> state_;
   gated::Matrix<float> logits_;
   std::vector<gated::Index> recent_;  // what the state holds, if it may have to be made anew
   int restarts_ = 0;

@@ -9,8 +9,7 @@
 
 namespace speech {
 
-using gated::ConstView, gated::Index, gated::Matrix, gated::MatrixMap, gated::PlaceOf, gated::Rows, gated::RowsOf;
-using gated::Sequences, gated::Vector, gated::View, gated::Workspace;
+using namespace gated;
 
 /// The options of a cgMLP.
 struct ConvolutionalGatingConfig {
@@ -18,27 +17,24 @@ struct ConvolutionalGatingConfig {
   Index hidden = 0;     ///< F, after the first projection; the gate halves it
   Index kernel = 31;    ///< K, in tokens; odd unless causal
   bool causal = false;  ///< tokens see the K - 1 before them and no later ones, so that the model streams
-  gated::Activation gate_activation = gated::Activation::identity;
+  Activation gate_activation = Activation::identity;
   double norm_eps = 1e-5;  ///< wenet's; ESPnet has 1e-12
 
   template <class C = ConvolutionalGatingConfig>
   static constexpr auto fields() {
-    return std::tuple{gated::setting("channels", &C::channels), gated::setting("hidden", &C::hidden),
-                      gated::setting("kernel", &C::kernel),     gated::setting("causal", &C::causal),
-                      gated::setting("norm_eps", &C::norm_eps), gated::setting("gate_activation", &C::gate_activation)};
+    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("kernel", &C::kernel),
+                      setting("causal", &C::causal), setting("norm_eps", &C::norm_eps),
+                      setting("gate_activation", &C::gate_activation));
   }
 };
 
 /// y[t, c] = b[c] + Σ_k w[c, k] · x[t + k - before, c], zero outside the token's own sequence: PyTorch's Conv1d(C, C, K,
-/// groups=C), with as many tokens after a token as before it, or with all before it.
+/// groups=C), with as many tokens after a token as before it, or with all before it. A stream remembers the last K - 1 tokens.
 ///
-/// A stream remembers the last K - 1 tokens.
-/// Shapes: x and y are N × C and must not overlap.
-/// Errors: ArgumentError when built, and for a stream that is not causal.
-/// Cost: 2·N·C·K flops, twice that backward; scratch K × C.
+/// Shapes: x and y are N × C.
+/// Cost: 2·N·C·K flops, twice that backward; scratch (K + the longest sequence) × C.
 template <class T>
-struct DepthwiseConvolution {
-  using Scalar = T;
+struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
   static constexpr const char* name = "DepthwiseConvolution";
 
   bool causal = false;
@@ -47,219 +43,154 @@ struct DepthwiseConvolution {
 
   DepthwiseConvolution() = default;
   DepthwiseConvolution(Index channels, Index kernel, bool causal_) : causal(causal_) {
-    gated::require<gated::ArgumentError>(kernel > 0 && (causal || kernel % 2 == 1), name, ": kernel = ", kernel,
-                                         ", expected an odd number, so that it has a middle, or a causal one.");
-    weight = gated::unset_weight<T>(channels, kernel);
+    require<ArgumentError>(kernel > 0 && (causal || kernel % 2 == 1), name, ": kernel = ", kernel,
+                           ", expected an odd number, so that it has a middle, or a causal one.");
+    weight = unset_weight<T>(channels, kernel, name);
     bias = Vector<T>::Ones(channels);
   }
 
   static constexpr auto fields() {
-    using D = DepthwiseConvolution;
-    return std::tuple{gated::field("weight", &D::weight, gated::Role::spatial, &D::weight_shape),
-                      gated::field("bias", &D::bias, gated::Role::spatial)};
+    return std::tuple(field("weight", &DepthwiseConvolution::weight, Role::spatial, &DepthwiseConvolution::weight_shape),
+                      field("bias", &DepthwiseConvolution::bias, Role::spatial));
   }
   /// As Conv1d stores it.
-  gated::Shape weight_shape() const { return {weight.rows(), 1, weight.cols()}; }
+  Shape weight_shape() const { return {weight.rows(), 1, weight.cols()}; }
 
-  /// The body: a stream goes on with what it remembers, other runs have whole sequences, and training pushes the derivative.
+  /// ESPnet's start: near zero and one, so that a gate passes on what it multiplies.
+  void initialize(Random& random) {
+    fill_normal(weight, 1e-6, random);
+    bias.setOnes();
+  }
+
+  Contract contract() const { return {.in = bias.size(), .out = bias.size(), .sees = causal ? Sees::past : Sees::all}; }
+
+  /// The body. A stream remembers the tokens before its next ones, and training pushes the derivative: ∂w[c, k] = Σ_t ∂y[t, c]
+  /// · x[t + k - before, c], ∂b = Σ_t ∂y, and ∂x[t + k - before, c] receives ∂y[t, c] · w[c, k].
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    gated::expect_set(run, "weight", weight);
-    const auto y = run.make(run.count(x), run.width(x), to);
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    expect_set(run, "weight", weight);
+    const Index channels = weight.rows(), taps = weight.cols();
+    T* const kernels = run.take(weight.size());  // tap by tap, because vectors run along the channels
+    Eigen::Map<Matrix<T>>(kernels, taps, channels) = weight.transpose();
+    const auto kernel = [kernels, channels](Index k) { return per_channel(kernels + k * channels); };
+    auto tokens = x;
     if constexpr (Run::streams) {
-      convolve_next(run, x, y);
-    } else {
-      convolve_all(run[x], run.sequences(), false, run[y], run.workspace());
+      Matrix<T>& last = run.remember(taps - 1, channels, Run::Memory::sums);
+      tokens = run.make(last.rows() + x.count, channels);
+      tokens.middle(0, last.rows()).assign(last);
+      tokens.middle(last.rows(), x.count).assign(x);
+      last = View<T>(tokens.middle(x.count, last.rows()));
     }
+    const auto y = run.make(run.count(x), channels);
+    run[y].rowwise() = bias.transpose();
+    for_each_tap<T, T>(run[tokens], run[y], run.sequences(), [&](Index k, const auto& taken, const auto& sums) {
+      assign<T>(sums, run.workspace(), reader<T>(taken) * kernel(k), true);
+    });
     if constexpr (Run::records) {
-      run.push([this, x, y, kept = run.kept_sequences()](auto& back) { this->backward(back, x, y, back.sequences(kept)); });
+      run.push([this, x, y, kernel, kept = run.kept_sequences()](auto& back) {
+        Workspace<T>& workspace = back.workspace();
+        const Sequences& sequences = back.sequences(kept);
+        const ConstView<T> dy = back.gradient(y);
+        if (T* const to = back.gradient_of(weight.data())) {
+          const auto frame = workspace.frame();
+          MatrixMap<T> dw = workspace.matrix(weight.cols(), weight.rows());
+          dw.setZero();
+          for_each_tap<T, const T>(back[x], dy, sequences, [&](Index k, const auto& taken, const auto& slopes) {
+            add_column_sums<T>(taken.count, taken.columns, &dw(k, 0), workspace, reader<T>(taken) * reader<T>(slopes));
+          });
+          Eigen::Map<Matrix<T>>(to, weight.rows(), weight.cols()) += dw.transpose();
+        }
+        if (T* const to = back.gradient_of(bias.data())) {
+          add_column_sums<T>(dy, to, workspace);
+        }
+        if (back.wants_gradient(x)) {
+          for_each_tap<T, const T>(accumulator(back, x), dy, sequences, [&](Index k, const auto& taken, const auto& slopes) {
+            assign<T>(taken, workspace, reader<T>(slopes) * kernel(k), true);
+          });
+        }
+      });
     }
     return y;
   }
 
  private:
-  /// Backward: ∂x is the convolution of ∂y with the kernels reversed, ∂w[c, k] = Σ_t ∂y[t, c] · x[t + k - before, c] and
-  /// ∂b = Σ_t ∂y.
-  template <class Back, class Variable>
-  void backward(Back& back, Variable x, Variable y, const Sequences& sequences) const {
-    Workspace<T>& workspace = back.workspace();
-    const auto frame = workspace.frame();
-    const ConstView<T> values = back[x], dy = back.gradient(y);
-    if (back.wants_gradient(x)) {
-      MatrixMap<T> dx = workspace.matrix(dy.rows(), dy.cols());
-      convolve_all(dy, sequences, true, dx, workspace);
-      gated::add_gradient(back, x, ConstView<T>(dx));
-    }
-    if (T* const to = back.gradient_of(weight.data())) {
-      MatrixMap<T> sums = workspace.matrix(weight.cols(), weight.rows());
-      gated::parallel_for(workspace.threads(), weight.cols(), [&](Index k, Index) {  // each tap adds up the tokens in order
-        const Index shift = k - before(false);
-        sums.row(k).setZero();
-        for (Index b = 0; b < sequences.count(); ++b) {
-          const Index first = sequences.offset(b), length = sequences.length(b);
-          for (Index t = std::max<Index>(-shift, 0); t < std::min(length, length - shift); ++t) {
-            sums.row(k) += dy.row(first + t).cwiseProduct(values.row(first + t + shift));
-          }
-        }
-      });
-      Eigen::Map<Matrix<T>>(to, weight.rows(), weight.cols()) += sums.transpose();
-    }
-    if (T* const to = back.gradient_of(bias.data())) {
-      gated::add_column_sums<T>(dy, to, workspace);
-    }
-  }
-
-  /// y ← the next tokens of a stream, which remembers the K - 1 before them. These cannot be taken back.
-  template <class Run>
-  void convolve_next(Run& run, const Rows<T>& x, const Rows<T>& y) const {
-    gated::require<gated::ArgumentError>(causal, run.where(),
-                                         ": the convolution looks at later tokens. Build it with causal = true to stream.");
-    const Index past = weight.cols() - 1, known = std::min(run.position(), past);
-    Matrix<T>& last = run.remember(past, x.columns, Run::Memory::sums);
-    const Rows<T> all = run.make(past + x.count, x.columns);
-    View<T>(all.middle(0, past)) = last;
-    View<T>(all.middle(past, x.count)) = View<T>(x);
-    convolve(all.middle(past - known, known + x.count), known, false, y, run.workspace());
-    last = View<T>(all.middle(x.count, past));
-  }
-
-  /// y ← x, each sequence convolved.
-  void convolve_all(const ConstView<T>& x, const Sequences& sequences, bool reversed, View<T> y,
-                    Workspace<T>& workspace) const {
+  /// Calls f(k, rows of x, rows of y) for each sequence and tap: the tokens that the tap takes, and those that it takes them
+  /// for. What x has more rows than y are the tokens before.
+  template <class X, class Y, class F>
+  void for_each_tap(const Rows<X>& x, const Rows<Y>& y, const Sequences& sequences, const F& f) const {
+    const Index taps = weight.cols(), before = causal ? taps - 1 : taps / 2, known = x.count - y.count, zero = 0;
     for (Index b = 0; b < sequences.count(); ++b) {
-      const Index first = sequences.offset(b), length = sequences.length(b);
-      convolve(x.middleRows(first, length), 0, reversed, y.middleRows(first, length), workspace);
-    }
-  }
-
-  /// The tokens before its own that a kernel, or a reversed one, begins with.
-  Index before(bool reversed) const {
-    const Index taps = weight.cols();
-    return !causal ? (taps - 1) / 2 : reversed ? 0 : taps - 1;
-  }
-
-  /// y ← the tokens `first`, `first` + 1, … of one sequence x; with `reversed` the transpose, without the bias.
-  void convolve(const ConstView<T>& x, Index first, bool reversed, View<T> y, Workspace<T>& workspace) const {
-    const Index taps = weight.cols(), channels = weight.rows(), lead = before(reversed);
-    const auto frame = workspace.frame();
-    MatrixMap<T> kernels = workspace.matrix(taps, channels);  // tap by tap, because vectors run along the channels
-    for (Index k = 0; k < taps; ++k) {
-      kernels.row(k) = weight.col(reversed ? taps - 1 - k : k).transpose();
-    }
-    // Tasks of 32 rows, whatever the number of threads; the taps are added in their order.
-    gated::for_each_block_of_rows(y.rows(), workspace, [&](Index row, Index count) {
-      const Index t = first + row - lead;  // the token that the first tap of the first row takes
-      View<T> sums = y.middleRows(row, count);
-      if (reversed) {
-        sums.setZero();
-      } else {
-        sums.rowwise() = bias.transpose();
-      }
       for (Index k = 0; k < taps; ++k) {
-        const Index from = std::max<Index>(-t - k, 0), rows = std::min(count, x.rows() - t - k) - from;
-        if (rows > 0) {
-          gated::assign<T>(sums.middleRows(from, rows), workspace,
-                           gated::reader<T>(sums.middleRows(from, rows)) +
-                               gated::reader<T>(x.middleRows(t + k + from, rows)) * gated::per_channel(&kernels(k, 0)));
+        const Index ahead = k - before, first = std::max(-ahead - known, zero);
+        const Index offset = sequences.offset(b) + first, count = sequences.length(b) - std::max(ahead, zero) - first;
+        if (count > 0) {
+          f(k, x.middle(offset + known + ahead, count), y.middle(offset, count));
         }
       }
-    });
+    }
   }
 };
 
 /// y = u ⊙ act(conv(LN(v))), where (u, v) are the halves of x: the Convolutional Spatial Gating Unit.
-///
 /// Shapes: x is N × F, y is N × F/2.
-/// Errors: ArgumentError when built, ShapeError when run.
-/// Cost: N·F·K flops.
 template <class T>
-struct ConvolutionalGatingUnit : gated::SequenceLayer<ConvolutionalGatingUnit<T>, T> {
-  using Scalar = T;
+struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
   using Config = ConvolutionalGatingConfig;
   static constexpr const char* name = "ConvolutionalGatingUnit";
 
-  gated::Activation activation = gated::Activation::identity;
-  gated::Norm<T> norm;
+  Activation activation = Activation::identity;
+  Norm<T> norm;
   DepthwiseConvolution<T> conv;
 
   ConvolutionalGatingUnit() = default;
-  explicit ConvolutionalGatingUnit(const ConvolutionalGatingConfig& c) : activation(c.gate_activation) {
-    gated::require<gated::ArgumentError>(c.hidden > 0 && c.hidden % 2 == 0, name, ": hidden = ", c.hidden,
-                                         ", expected a positive even number: the input is split in halves.");
-    norm = gated::Norm<T>(c.hidden / 2, c.norm_eps);
-    conv = DepthwiseConvolution<T>(c.hidden / 2, c.kernel, c.causal);
+  explicit ConvolutionalGatingUnit(const Config& c)
+      : activation(c.gate_activation), norm(c.hidden / 2, c.norm_eps), conv(c.hidden / 2, c.kernel, c.causal) {
+    require<ArgumentError>(c.hidden % 2 == 0, name, ": hidden = ", c.hidden, ", expected an even number, to be halved.");
   }
 
   static constexpr auto fields() {
-    using U = ConvolutionalGatingUnit;
-    return std::tuple{gated::field("norm", &U::norm), gated::field("conv", &U::conv)};
+    return std::tuple(field("norm", &ConvolutionalGatingUnit::norm), field("conv", &ConvolutionalGatingUnit::conv));
   }
 
-  Index in() const { return 2 * out(); }
-  Index out() const { return conv.bias.size(); }
+  Contract contract() const { return {.in = 2 * conv.in(), .out = conv.out(), .sees = conv.contract().sees}; }
 
-  /// ESPnet's start: kernels near zero and biases of one, so that the unit passes u on.
-  void initialize(gated::Random& random) {
-    gated::fill_normal(conv.weight, 1e-6, random);
-    conv.bias.setOnes();
-  }
-
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto u = run.columns(x, 0, out()), v = run.columns(x, out(), out());
-    const auto gate = run(conv, run(norm, v));
-    return multiply(run, u, activate(run, gate, activation, run.over(gate)), to);
+  auto apply(auto& run, auto x) const {
+    auto [u, v] = run.split(std::move(x), conv.in(), conv.in());
+    auto gate = activate(run, run(conv, run(norm, std::move(v))), activation);
+    return multiply(run, std::move(u), std::move(gate));
   }
 };
 
 /// y = W₂ csgu(GELU(W₁ x + b₁)) + b₂.
-///
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError when built, ShapeError when run.
 /// Cost: 3·N·C·F + N·F·K flops.
 template <class T>
-struct ConvolutionalGatingMlp : gated::SequenceLayer<ConvolutionalGatingMlp<T>, T> {
-  using Scalar = T;
+struct ConvolutionalGatingMlp : Layer<ConvolutionalGatingMlp<T>> {
   using Config = ConvolutionalGatingConfig;
   static constexpr const char* name = "ConvolutionalGatingMlp";
   static constexpr const char* architecture = "speech.ConvolutionalGatingMlp";
 
-  ConvolutionalGatingConfig config;
-  gated::Linear<T> channel_proj1;
+  Config config;
+  Linear<T> channel_proj1;
   ConvolutionalGatingUnit<T> csgu;
-  gated::Linear<T> channel_proj2;
+  Linear<T> channel_proj2;
 
   ConvolutionalGatingMlp() = default;
-  explicit ConvolutionalGatingMlp(const ConvolutionalGatingConfig& c)
+  explicit ConvolutionalGatingMlp(const Config& c)
       : config(c), channel_proj1(c.channels, c.hidden), csgu(c), channel_proj2(c.hidden / 2, c.channels) {}
-  ConvolutionalGatingMlp(const ConvolutionalGatingConfig& c, gated::Random& random) : ConvolutionalGatingMlp(c) {
-    initialize(random);
-  }
-  static gated::Count value_count(const ConvolutionalGatingConfig& c) {
-    const gated::Count gated_channels = c.hidden / 2;
-    return gated::Linear<T>::value_count(c.channels, c.hidden) + gated::Norm<T>::value_count(gated_channels) +
-           gated_channels * c.kernel + gated_channels + gated::Linear<T>::value_count(gated_channels, c.channels);
-  }
+  ConvolutionalGatingMlp(const Config& c, Random& random) : ConvolutionalGatingMlp(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using M = ConvolutionalGatingMlp;
-    return std::tuple{gated::field("channel_proj1", &M::channel_proj1), gated::field("csgu", &M::csgu),
-                      gated::field("channel_proj2", &M::channel_proj2)};
+    return std::tuple(field("channel_proj1", &M::channel_proj1), field("csgu", &M::csgu),
+                      field("channel_proj2", &M::channel_proj2));
   }
 
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
+  Contract contract() const { return channel_proj1.contract().then(csgu.contract()).then(channel_proj2.contract()); }
 
-  void initialize(gated::Random& random) {
-    channel_proj1.initialize(random);
-    csgu.initialize(random);
-    channel_proj2.initialize(random);
-  }
-
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto hidden = run(channel_proj1, x, {.activation = gated::Activation::gelu});  // N × F
-    return run(channel_proj2, run(csgu, hidden), {}, to);                                // N × C
+  auto apply(auto& run, auto x, auto then) const {
+    auto hidden = run(channel_proj1, std::move(x), {.activation = Activation::gelu});  // N × F
+    return run(channel_proj2, run(csgu, std::move(hidden)), std::move(then));          // N × C
   }
 };
 

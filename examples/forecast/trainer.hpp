@@ -99,7 +99,8 @@ inline Model trained(Model start, const Series& series, const Options& options) 
         if (batch.future.size() > 0) {
           given.future = tape.constant(batch.future);
         }
-        const gated::Variable y = record(tape, model, tape.constant(batch.x), batch.items, {}, given);
+        gated::Recording<float> run(tape, batch.items);
+        const gated::Variable y = run(model, tape.constant(batch.x), given);
         return tape.backward(gated::regression_loss<float>(tape, y, batch.target, loss, batch.target_observed));
       });
       if (progress.on_terminal() && step % 8 == 0) {

@@ -39,7 +39,7 @@ int generate(const gated::PreparedModel<Model>& opened, const text::Options& opt
   if (prompt.empty()) {
     prompt.push_back('\n');
   }
-  constexpr Index unlimited = Model::State::unlimited;
+  constexpr Index unlimited = gated::State<float>::unlimited;
   const auto read = static_cast<Index>(prompt.size());
   text::Context context(model, opened.weights, options.threads,
                         options.tokens == 0 || options.tokens > unlimited - read ? unlimited : read + options.tokens);

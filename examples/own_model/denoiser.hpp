@@ -8,11 +8,9 @@
 
 namespace denoise {
 
-using gated::Index, gated::PlaceOf, gated::RowsOf;
-
 /// The options of a denoiser. The trunk must be causal for the model to stream.
 struct DenoiserConfig {
-  Index frame = 0;            ///< samples that come in together
+  gated::Index frame = 0;     ///< samples that come in together
   gated::GmlpConfig trunk{};  ///< of the blocks between the two projections
 
   template <class C = DenoiserConfig>
@@ -23,8 +21,7 @@ struct DenoiserConfig {
 
 /// y = x + decode(trunk(encode(x))): frames in, cleaner frames out.
 template <class T>
-struct Denoiser : gated::SequenceLayer<Denoiser<T>, T> {
-  using Scalar = T;
+struct Denoiser : gated::Layer<Denoiser<T>> {
   using Config = DenoiserConfig;
   static constexpr const char* name = "Denoiser";
   static constexpr const char* architecture = "example.Denoiser";
@@ -36,27 +33,15 @@ struct Denoiser : gated::SequenceLayer<Denoiser<T>, T> {
   explicit Denoiser(const DenoiserConfig& c)
       : config(c), encode(c.frame, c.trunk.channels), decode(c.trunk.channels, c.frame), trunk(c.trunk) {}
   Denoiser(const DenoiserConfig& c, gated::Random& random) : Denoiser(c) { this->initialize(random); }
-  static gated::Count value_count(const DenoiserConfig& c) {
-    return gated::Linear<T>::value_count(c.frame, c.trunk.channels) + gated::Gmlp<T>::value_count(c.trunk) +
-           gated::Linear<T>::value_count(c.trunk.channels, c.frame);
-  }
 
   static constexpr auto fields() {
     return std::tuple{gated::field("encode", &Denoiser::encode), gated::field("trunk", &Denoiser::trunk),
                       gated::field("decode", &Denoiser::decode)};
   }
-  Index in() const { return config.frame; }
-  Index out() const { return config.frame; }
-  Index longest() const { return trunk.longest(); }
-  void check(gated::Where where, const gated::Sequences& sequences, gated::Mask mask) const {
-    trunk.check(where, sequences, mask);
-  }
+  gated::Contract contract() const { return encode.contract().then(trunk.contract()).then(decode.contract()); }
 
   /// The body: written once, it runs over batches, streams and trains.
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return run(decode, run(trunk, run(encode, x)), {.residual = x}, to);
-  }
+  auto apply(auto& run, auto x) const { return run(decode, run(trunk, run(encode, x)), {.residual = x}); }
 };
 
 }  // namespace denoise

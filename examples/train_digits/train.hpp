@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <numeric>
@@ -194,15 +195,17 @@ int train(const Options& options, const Data& data, const typename Model::Config
   return 0;
 }
 
-/// `config` as wide between its projections as the parameters of the gMLP allow; set(config, width) sets that width.
+/// `config` as wide between its projections as the parameters of the gMLP allow; set(config, width) sets that width, with which
+/// they grow linearly.
 template <class Model, class Set>
 typename Model::Config widest(const Data& data, typename Model::Config config, const Set& set) {
-  const Index most = gated::GmlpImageClassifier<float>::value_count(data.recipe.described()).value();
-  Index width = 1;
-  set(config, width);
-  for (auto wider = config; set(wider, width + 1), Model::value_count(wider).value() <= most; ++width) {
-    config = wider;
-  }
+  const auto parameters = [&](Index width) {
+    set(config, width);
+    return gated::parameter_count(Model(config));
+  };
+  const Index most = gated::parameter_count(gated::GmlpImageClassifier<float>(data.recipe.described()));
+  const Index narrowest = parameters(1), growth = parameters(2) - narrowest;
+  set(config, 1 + std::max<Index>(most - narrowest, 0) / growth);
   return config;
 }
 

@@ -15,8 +15,8 @@ using gated::ArgumentError, gated::Index;
 /// linearly with the width.
 template <class Model, class ConfigOf>
 Index fitting_width(Index wanted, const ConfigOf& config_of, Index step = 16) {
-  const Index narrowest = Model::value_count(config_of(step)).value();
-  const Index growth = Model::value_count(config_of(2 * step)).value() - narrowest;
+  const Index narrowest = gated::parameter_count(Model(config_of(step)));
+  const Index growth = gated::parameter_count(Model(config_of(2 * step))) - narrowest;
   gated::require<ArgumentError>(wanted >= narrowest, "--parameters ", wanted, ": expected at least ", narrowest,
                                 ", which the narrowest model of these --channels, --depth and --length has.");
   return step * (1 + (wanted - narrowest + growth / 2) / growth);

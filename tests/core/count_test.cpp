@@ -4,8 +4,6 @@
 
 #include <limits>
 
-#include "tests/core/numbers.hpp"
-
 namespace gated::count_test {
 namespace {
 
@@ -33,24 +31,6 @@ TEST(Count, TakesSizesBelowZeroForZero) {
   EXPECT_EQ((Count(-5) + 2).value(), 2);
   EXPECT_EQ((Count(-5) * -5).value(), 0);
   EXPECT_EQ(Count(std::numeric_limits<Index>::min()).value(), 0);
-}
-
-TEST(ExpectMemory, RefusesWhatTheSystemDoesNotGive) {
-  EXPECT_NO_THROW(expect_memory<float>("x", 1000, 1000));
-  EXPECT_NO_THROW(expect_memory<double>("x", 0, most));
-  EXPECT_NO_THROW(expect_memory<double>("x", -5));
-  if (sizeof(void*) < 8) {
-    GTEST_SKIP() << "a process of 32 bits may get all the bytes that an Index counts";
-  }
-  const Index large = most / 64;  // bytes, of which the system has fewer
-  EXPECT_EQ(test::message_of<MemoryError>([&] {
-              expect_memory<float>({"Layer", "call"}, large);
-            }),
-            text("Layer::call: ", large, " × 1 elements take ", 4 * large,
-                 " bytes, which cannot be allocated. Choose smaller sizes."));
-  EXPECT_EQ(test::message_of<MemoryError>([&] { expect_memory<double>("Layer", large, most); }),
-            text("Layer: ", large, " × ", most, " elements take more than ", most,
-                 " bytes, which cannot be allocated. Choose smaller sizes."));
 }
 
 }  // namespace

@@ -46,7 +46,6 @@ TEST(Rows, ReferToMatricesMapsViewsAndBlocksWhereTheyLie) {
     EXPECT_EQ(rows.count, count);
     EXPECT_EQ(rows.columns, columns);
     EXPECT_EQ(rows.stride, stride);
-    EXPECT_FALSE(rows.scratch);
   };
   expect(Rows<double>(x), x.data(), 5, 7, 7);
   expect(Rows<const double>(read_only), x.data(), 5, 7, 7);
@@ -95,16 +94,6 @@ TEST(Rows, HavePartsThatAreWhereTheyWere) {
   expect(rows.block(1, 2, 3, 4), 1, 2, 3, 4);
   expect(rows.middle(2, 3).part(3, 4).block(1, 1, 1, 2), 3, 4, 1, 2);
   EXPECT_FALSE(Rows<float>().block(1, 2, 3, 4)) << "a block of nothing is absent";
-}
-
-TEST(Rows, MayBeOverwrittenWhenTheyAreScratchAndSoMayTheirParts) {
-  Matrix<float> x(6, 8);
-  const Rows<float> rows(x), scratch = rows.as_scratch();
-  EXPECT_FALSE(rows.part(0, 1).scratch || rows.middle(0, 1).scratch || rows.block(0, 0, 1, 1).scratch);
-  EXPECT_TRUE(scratch.scratch);
-  EXPECT_EQ(scratch.data, x.data());
-  EXPECT_TRUE(scratch.part(0, 1).scratch && scratch.middle(0, 1).scratch && scratch.block(0, 0, 1, 1).scratch);
-  EXPECT_TRUE(Rows<const float>(scratch).scratch);
 }
 
 /// Whether two blocks of one 12 × 10 matrix share a number, the second read with another stride.

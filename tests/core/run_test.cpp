@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy_layers.hpp"
 
 namespace gated::run_test {
 namespace {
 
+using test::message_of;
 using test::Neighbours;
 using test::Pair;
 using test::random_matrix;
@@ -16,7 +19,7 @@ using test::Times;
 using test::Totals;
 using test::Tower;
 using Whole = Batch<double>;
-using R = Rows<double>;
+using R = RunMatrix<double>;
 using M = Matrix<double>;
 
 /// A run over some rows, in a frame of its own.
@@ -25,7 +28,7 @@ struct Running {
   Workspace<double> workspace;
   Workspace<double>::Frame frame = workspace.frame();
   Whole run;
-  R input = input_rows<double>(x);
+  R input{input_rows<double>(x)};
 
   explicit Running(const Sequences& sequences = Sequences::single(5), Mask mask = {})
       : x(random_matrix<double>(sequences.total(), 3, 1)), run(workspace, sequences, mask) {}
@@ -42,74 +45,128 @@ TEST(Run, OfALayerIsItsBody) {
   EXPECT_EQ(r.run.width(columns), 2);
 }
 
-TEST(Run, PassesOnOptions) {
+TEST(Run, HandsOnWhatALayerTakesBesidesAMatrix) {
   Running r;
   const Neighbours layer(3, 5);
-  const M plain = r.run[r.run(layer, r.input)], added = r.run[r.run(layer, r.input, {.added = r.input})];
-  EXPECT_TRUE(same_bits(added, M(plain + r.x)));
-  EXPECT_TRUE((std::is_same_v<OptionsOf<Neighbours, Whole>, Neighbours::Options<Whole>>));
-  EXPECT_TRUE((std::is_same_v<OptionsOf<const Times&, Whole>, NoOptions>));
+  const M plain = r.run[r.run(layer, r.input)];
+  EXPECT_TRUE(same_bits(r.run[r.run(layer, r.input, r.input)], M(plain + r.x)));
+  M y(5, 3);
+  r.run.into(Rows<double>(y), layer, r.input, r.input);
+  EXPECT_TRUE(same_bits(y, M(plain + r.x)));
+}
+
+/// y = 3 · x, and what joins it: counts the epilogues that it is handed.
+struct Joining : Layer<Joining, double> {
+  static constexpr const char* name = "Joining";
+  Times times{3, 3};
+  mutable int epilogues = 0;
+  static constexpr auto fields() { return std::tuple{field("times", &Joining::times)}; }
+  Contract contract() const { return times.contract(); }
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
+    epilogues += then.is_plain() ? 0 : 1;
+    return join(run, run(times, std::move(x)), std::move(then));
+  }
+};
+
+TEST(Run, HandsAnEpilogueToABodyThatTakesOneAndJoinsItToTheResultsOfOthers) {
+  Running r;
+  const Joining joining;
+  const Vector<double> factors = test::random_vector<double>(3, 2);
+  const M expected = (3 * r.x).cwiseMax(0) * factors.asDiagonal() + r.x;
+  const auto joined = [&](const auto& layer) {
+    return M(r.run[r.run(layer, r.input, {.activation = Activation::relu, .scale = factors.data(), .residual = r.input})]);
+  };
+  EXPECT_LE((joined(Times(3, 3)) - expected).cwiseAbs().maxCoeff(), 1e-14);
+  EXPECT_TRUE(same_bits(joined(joining), joined(Times(3, 3))));
+  EXPECT_EQ(joining.epilogues, 1);
+  r.run(joining, r.input);
+  EXPECT_EQ(joining.epilogues, 1);
 }
 
 /// A body whose result is its input.
 struct Same {
   static constexpr const char* name = "Same";
   static constexpr auto fields() { return std::tuple{}; }
-  template <class Run>
-  auto apply(Run&, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
-    return x;
-  }
+  Contract contract() const { return {}; }
+  auto apply(auto&, auto x) const { return x; }
 };
 
 TEST(Run, PutsAResultWhereItIsWantedWhateverTheBodyDoes) {
   Running r;
   M place = M::Zero(7, 9);
   auto block = place.block(1, 2, 5, 3);
-  EXPECT_EQ(r.run(Times(3, 3), r.input, {}, block).data, &place(1, 2));
+  r.run.into(Rows<double>(block), Times(3, 3), r.input);
   EXPECT_TRUE(same_bits(block, M(r.x * 3)));
-  EXPECT_EQ(r.run(Same(), r.input, {}, block).data, &place(1, 2));
+  r.run.into(Rows<double>(block), Pair(3, 3), Rows<double>(block));
+  EXPECT_FALSE(same_bits(block, M(r.x * 3))) << "over itself";
+  EXPECT_TRUE(same_bits(block, Pair(3, 3).forward(M(r.x * 3))));
+  r.run.into(Rows<double>(block), Same(), r.input);
   EXPECT_TRUE(same_bits(block, r.x));
   EXPECT_EQ(r.run(Same(), r.input).data, r.x.data()) << "and copies nothing where nobody asks";
   place.block(1, 2, 5, 3).setZero();
   EXPECT_TRUE(place.isZero(0)) << "something around the place was written";
 }
 
-TEST(Run, OverwritesItsOwnRowsAndNeverTheCallers) {
+TEST(Run, OverwritesWhatWasMovedInAndNeverWhatWasNotOrIsTheCallers) {
   Running r;
-  EXPECT_FALSE(Whole::over(r.input));
-  EXPECT_FALSE(Whole::over(r.input, 0, 2));
-  const R own = r.run(Times(2, 3), r.input);
-  EXPECT_EQ(Whole::over(own).data, own.data);
-  EXPECT_EQ(Whole::over(own, 1, 2).data, own.data + 1);
-  EXPECT_EQ(Whole::over(own, 1, 2).columns, 2);
   const M before = r.x;
-  const R again = r.run(Pair(2, 3), own, {}, Whole::over(own)), other = r.run(Pair(2, 3), r.input);
-  EXPECT_EQ(again.data, own.data);
-  EXPECT_NE(other.data, r.x.data());
-  EXPECT_TRUE(same_bits(r.x, before));
-  EXPECT_FALSE(same_bits(r.run[again], r.run[other])) << "one is of 2 x";
+  R own = r.run(Times(2, 3), r.input);
+  const double* const place = own.data;
+  const R other = r.run(Pair(2, 3), own);
+  EXPECT_NE(other.data, place);
+  EXPECT_TRUE(same_bits(r.run[own], M(2 * before))) << "it was not moved";
+  std::optional<R> second = own;
+  EXPECT_NE(r.run(Pair(2, 3), std::move(*second)).data, place);
+  EXPECT_TRUE(same_bits(r.run[own], M(2 * before))) << "somebody else needs it";
+  second.reset();
+  const R again = r.run(Pair(2, 3), std::move(own));
+  EXPECT_EQ(again.data, place);
+  EXPECT_FALSE(own) << "it was handed on";
+  EXPECT_TRUE(same_bits(r.run[again], r.run[other]));
+  EXPECT_NE(r.run(Pair(2, 3), std::move(r.input)).data, r.x.data());
+  EXPECT_TRUE(same_bits(r.x, before)) << "the caller's";
 }
 
-TEST(Run, CopiesToAPlaceUnlessItIsThere) {
+TEST(Run, CopiesOnlyWhatItMayNotOverwrite) {
   Running r;
-  M place(5, 3);
-  const R copied = Whole::copy(r.input, R(place));
-  EXPECT_TRUE(same_bits(place, r.x));
-  EXPECT_TRUE(copied.scratch);
-  EXPECT_EQ(Whole::copy(copied, R(place)).data, place.data());
-  EXPECT_EQ(r.run.reserve(R(place), 5, 3).data, place.data());
-  EXPECT_EQ(r.run.reserve({}, 4, 2).count, 4);
+  R own = r.run.owned(r.input);
+  EXPECT_NE(own.data, r.x.data());
+  EXPECT_TRUE(same_bits(r.run[own], r.x));
+  EXPECT_TRUE(own.is_owned());
+  const double* const place = own.data;
+  EXPECT_NE(r.run.owned(own).data, place);
+  EXPECT_EQ(r.run.reuse(own).data, place);
+  EXPECT_NE(r.run.reuse(r.input).data, r.x.data());
+  EXPECT_EQ(r.run.owned(std::move(own)).data, place);
+}
+
+TEST(Run, MakesRoomForAnEpiloguesResultOverAMatrixOfItThatNobodyElseNeeds) {
+  Running r;
+  const auto place_of = [&](const Epilogue<Whole>& epilogue) { return r.run.make(5, 3, epilogue).data; };
+  for (R Epilogue<Whole>::*const member : {&Epilogue<Whole>::residual, &Epilogue<Whole>::gate, &Epilogue<Whole>::added}) {
+    Epilogue<Whole> epilogue;
+    epilogue.*member = r.input;
+    EXPECT_NE(place_of(epilogue), r.x.data()) << "the caller's";
+    epilogue.*member = r.run.make(5, 3);
+    const double* const own = (epilogue.*member).data;
+    EXPECT_EQ(place_of(epilogue), own);
+    const R other = epilogue.*member;
+    EXPECT_NE(place_of(epilogue), own) << "somebody else needs it";
+  }
+  EXPECT_EQ(r.run.make(4, 2).count, 4);
+  EXPECT_EQ(r.run.make(4, 2, {.residual = r.run.make(5, 3)}).columns, 2) << "of another shape";
 }
 
 /// Works with 1000 numbers of scratch, and leaves some in its result.
 struct Scratchy {
   static constexpr const char* name = "Scratchy";
   static constexpr auto fields() { return std::tuple{}; }
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+  Contract contract() const { return {}; }
+  auto apply(auto& run, auto x) const {
     const auto scratch = run.make(run.count(x), 200);
     run[scratch].setConstant(7);
-    const auto y = run.make(run.count(x), run.width(x), to);
+    const auto y = run.make(run.count(x), run.width(x));
     run[y] = run[x] + run[scratch].leftCols(run.width(x));
     return y;
   }
@@ -125,14 +182,62 @@ TEST(Run, GivesBackTheScratchOfALayerAndKeepsItsResult) {
       const R first = run(Scratchy(), input_rows<double>(x));
       R y = first;
       for (int i = 1; i < layers; ++i) {
-        y = run(Scratchy(), y, {}, i == 1 ? R() : y);
+        y = run(Scratchy(), std::move(y));
       }
       EXPECT_TRUE(same_bits(run[first], M(x.array() + 7)));
+      M expected = x;
+      for (int i = 0; i < layers; ++i) {
+        expected.array() += 7;
+      }
+      EXPECT_TRUE(same_bits(run[y], expected));
     }
     return workspace.bytes();
   };
-  const std::size_t two = bytes_of(2);
-  EXPECT_EQ(bytes_of(20), two);
+  const std::size_t three = bytes_of(3);  // of which the last is handed rows of the run's own
+  EXPECT_EQ(bytes_of(20), three);
+}
+
+/// A body whose result lies in a part of what it made, or of its input.
+struct Cutting {
+  static constexpr const char* name = "Cutting";
+  bool of_own = false;
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return {.in = 3, .out = 2}; }
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    if (of_own) {
+      x = run(Times(2, 3), x);
+    }
+    return run.columns(x, 1, 2);
+  }
+};
+
+TEST(Run, KeepsAPartOfARunsMatrixWhereItLiesIfThatOutlivesTheBody) {
+  Running r;
+  const R own = r.run(Times(2, 3), r.input);
+  const R part = r.run(Cutting(), own);
+  EXPECT_EQ(part.data, own.data + 1) << "nothing is copied";
+  EXPECT_EQ(r.run(Cutting(), r.input).data, r.x.data() + 1);
+  const R made = r.run(Cutting{true}, r.input);
+  r.run(Scratchy(), r.input);  // where the body had its memory
+  EXPECT_TRUE(same_bits(r.run[part], M(2 * r.x.rightCols(2))));
+  EXPECT_TRUE(same_bits(r.run[made], M(2 * r.x.rightCols(2))));
+}
+
+/// Makes what its contract does not say.
+struct Liar {
+  static constexpr const char* name = "Liar";
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return {.in = 3, .out = 2}; }
+  auto apply(auto&, auto x) const { return x; }
+};
+
+TEST(Run, RefusesWhatAContractDoesNotSay) {
+  Running r;
+  EXPECT_EQ(message_of<ShapeError>([&] { r.run(Liar(), r.input); }),
+            "Liar: its body made 5 × 3, but its contract says 5 × 2. Correct `in`, `out`, `rows` or `of_rows` in contract().");
+  EXPECT_EQ(message_of<ShapeError>([&] { r.run(Times(2, 4), r.input); }),
+            "Times: x has 3 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
 }
 
 /// What an observer of `run` sees, in order.
@@ -177,10 +282,8 @@ struct Skipper {
   static constexpr const char* name = "Skipper";
   Pair pair{2, 3};
   static constexpr auto fields() { return std::tuple{field("pair", &Skipper::pair)}; }
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
-    return run(pair.times, x);
-  }
+  Contract contract() const { return pair.times.contract(); }
+  auto apply(auto& run, auto x) const { return run(pair.times, std::move(x)); }
 };
 
 TEST(Run, ShowsALayerOfALayerUnderBothNames) {
@@ -209,8 +312,9 @@ struct Borrower {
   const Pair* own = nullptr;
   std::vector<Borrower> parts;
   static constexpr auto fields() { return std::tuple{field("parts", &Borrower::parts)}; }
+  Contract contract() const { return {}; }
   template <class Run>
-  RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     if (own == nullptr) {
       return run(parts[0], x);
     }
@@ -233,10 +337,9 @@ TEST(Run, ShowsALayerThatIsNoFieldUnderItsName) {
 /// A layer that shows what it does by itself, and how it shows parts.
 struct Shower {
   static constexpr const char* name = "Shower";
-  static constexpr bool shows_itself = true;
   static constexpr auto fields() { return std::tuple{}; }
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
+  Contract contract() const { return {.shows_itself = true}; }
+  auto apply(auto& run, auto x) const {
     run.show(x, "weights", 3);
     run.show(x, "weights", 0, 1, 2);
     run.show(x, nullptr, 4);
@@ -248,10 +351,8 @@ struct Showers {
   static constexpr const char* name = "Showers";
   Shower shower;
   static constexpr auto fields() { return std::tuple{field("shower", &Showers::shower)}; }
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
-    return run(shower, x);
-  }
+  Contract contract() const { return {}; }
+  auto apply(auto& run, auto x) const { return run(shower, std::move(x)); }
 };
 
 TEST(Run, ShowsPartsUnderNumbersAndLeavesTheRestToLayersThatShowThemselves) {
@@ -266,26 +367,39 @@ TEST(Run, ShowsPartsUnderNumbersAndLeavesTheRestToLayersThatShowThemselves) {
   EXPECT_EQ(run_layer(Shower()), (Names{"weights.3", "weights.0.1.2", "4", ""}));
 }
 
-TEST(Run, LeavesItToTheOpToShowALayerWithWhatIsFused) {
-  const M x = M::Ones(5, 3);
-  const auto run_with = [&](bool added) {
-    return paths([&](auto& workspace) {
+TEST(Run, ShowsTheOwnResultOfALayerAndNotWhatAnEpilogueJoins) {
+  const M x = random_matrix<double>(5, 3, 1), rest = random_matrix<double>(5, 3, 2);
+  const auto expect = [&](const auto& layer, const Names& names) {
+    M joined;
+    const auto run_joined = [&](Workspace<double>& workspace) {
       Whole run(workspace, Sequences::single(5));
-      run(Neighbours(3, 5), input_rows<double>(x), {.added = added ? input_rows<double>(x) : R()});
-    });
+      joined =
+          run[run(layer, input_rows<double>(x), {.activation = Activation::gelu, .residual = R(input_rows<double>(rest))})];
+    };
+    const auto seen = shown(run_joined);
+    const M observed = joined;
+    EXPECT_EQ(paths(run_joined), names);
+    ASSERT_FALSE(seen.empty());
+    Workspace<double> workspace;
+    EXPECT_TRUE(same_bits(seen.back().second, layer.forward(x, workspace)));
+    const auto frame = workspace.frame();
+    run_joined(workspace);
+    EXPECT_TRUE(same_bits(observed, joined));
   };
-  EXPECT_EQ(run_with(false), Names{""});
-  EXPECT_EQ(run_with(true), Names{});
+  expect(Neighbours(3, 5), {""});
+  expect(Joining(), {"times", ""});
 }
 
 TEST(Run, ForgetsThePathOfALayerThatThrew) {
   const M x = M::Ones(5, 3);
+  Pair pair(2, 3);
+  pair.totals.channels = 4;
   EXPECT_EQ(paths([&](auto& workspace) {
               Whole run(workspace, Sequences::single(5));
-              EXPECT_THROW(run(Pair(2, 4), input_rows<double>(x)), ShapeError);
+              EXPECT_THROW(run(pair, input_rows<double>(x)), ShapeError);
               run(Times(2, 3), input_rows<double>(x));
             }),
-            Names{""});
+            (Names{"times", ""}));
 }
 
 TEST(Batch, MayGoOnWithOtherSequencesOrAnotherMask) {
@@ -296,6 +410,24 @@ TEST(Batch, MayGoOnWithOtherSequencesOrAnotherMask) {
   EXPECT_EQ(r.run.with(Mask(other)).mask().data(), other.data());
   EXPECT_EQ(r.run.with(Mask(other)).sequences().count(), 1);
   EXPECT_EQ(r.run.mask().data(), mask.data());
+}
+
+TEST(Batch, RunsBlocksOverWhatWasMovedInAndNeverOverWhatWasNot) {
+  const std::vector<Index> lengths(100, 7);  // several groups
+  Running r(Sequences::of_lengths(lengths));
+  const M before = r.x;
+  const std::vector<Pair> blocks{Pair(2, 3), Pair(3, 3)};
+  R own = r.run.owned(r.input);
+  const double* const place = own.data;
+  const R other = r.run.blocks(blocks, own), callers = r.run.blocks(blocks, std::move(r.input));
+  EXPECT_TRUE(same_bits(r.run[own], before));
+  EXPECT_TRUE(same_bits(r.x, before));
+  const R again = r.run.blocks(blocks, std::move(own));
+  EXPECT_EQ(again.data, place);
+  EXPECT_TRUE(same_bits(r.run[again], r.run[other]));
+  EXPECT_TRUE(same_bits(r.run[again], r.run[callers]));
+  EXPECT_TRUE(same_bits(r.run[again], r.run[r.run(blocks[1], r.run(blocks[0], input_rows<double>(before)))]));
+  EXPECT_EQ(r.run.blocks(std::vector<Pair>(), again).data, place) << "none do nothing";
 }
 
 TEST(Batch, TakesSequencesInGroupsEachWithItsMask) {

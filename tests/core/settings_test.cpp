@@ -59,20 +59,20 @@ TEST(HasSettings, TellsConfigurationsFromOtherTypes) {
 struct Model {
   using Config = settings_test::Config;
   static constexpr const char* architecture = "Model";
-  static Count value_count(const Config&) { return 6; }
+  explicit Model(const Config&) {}
 };
-struct Uncounted {
+struct Unbuildable {
   using Config = settings_test::Config;
-  static constexpr const char* architecture = "Uncounted";
+  static constexpr const char* architecture = "Unbuildable";
 };
 struct Nameless {
   using Config = settings_test::Config;
-  static Count value_count(const Config&) { return 6; }
+  explicit Nameless(const Config&) {}
 };
 
-TEST(ConfiguredModel, HasAConfigurationACountAndAWord) {
+TEST(ConfiguredModel, IsMadeOfAConfigurationAndHasAWord) {
   EXPECT_TRUE(ConfiguredModel<Model>);
-  EXPECT_FALSE(ConfiguredModel<Uncounted>);
+  EXPECT_FALSE(ConfiguredModel<Unbuildable>);
   EXPECT_FALSE(ConfiguredModel<Nameless>);
   EXPECT_FALSE(ConfiguredModel<Config>);
 }

@@ -15,6 +15,7 @@ using test::Neighbours;
 using test::Pair;
 using test::random_matrix;
 using test::same_bits;
+using test::Times;
 using test::Totals;
 using test::Tower;
 using M = Matrix<double>;
@@ -139,6 +140,37 @@ TEST(State, HasRoomForAsManyTokensAsAreAskedForOrTheLayerCanServe) {
   EXPECT_EQ(message_of<ShapeError>([] { Neighbours(3, length).start(13); }),
             "Neighbours::start: capacity = 13, but the model can serve 12 tokens at most.");
   EXPECT_EQ(message_of<ArgumentError>([] { Totals(3).start(-1); }), "Totals::start: capacity = -1 must not be negative.");
+}
+
+/// Promises what it is told to.
+struct Lookahead : Layer<Lookahead, double> {
+  static constexpr const char* name = "Lookahead";
+
+  Contract promised;
+
+  explicit Lookahead(const Contract& promised_) : promised(promised_) {}
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return promised; }
+  auto apply(auto&, auto x) const { return x; }
+};
+
+TEST(State, IsNotMadeForALayerThatSeesLaterTokens) {
+  EXPECT_EQ(
+      message_of<ArgumentError>([] { Lookahead({.in = 3, .out = 3}).start(); }),
+      "Lookahead::start: an output depends on later tokens, so that nothing can be streamed. Build it with causal = true, "
+      "or use forward() on whole sequences.");
+  EXPECT_EQ(message_of<ArgumentError>([] { Lookahead({.sees = Sees::past, .unstreamable = "It forgets."}).start(); }),
+            "Lookahead::start: It forgets.");
+}
+
+TEST(State, OfALayerOfSingleTokensRemembersNothing) {
+  Streamed s(Times(2, 3));
+  State<double> state = s.layer.start();
+  EXPECT_EQ(state.bytes(), 0u);
+  EXPECT_EQ(state.capacity(), State<double>::unlimited);
+  EXPECT_TRUE(same_bits(s.go_on(state, 5), s.whole.topRows(5)));
+  state.rewind(2);
+  EXPECT_TRUE(same_bits(s.go_on(state, 10), s.whole.bottomRows(10)));
 }
 
 TEST(State, NeedsACapacityWhereEveryTokenIsRemembered) {
@@ -281,25 +313,16 @@ TEST(Stream, RefusesAStateOfAnotherModelAndLeavesItUnchanged) {
 }
 
 /// Pairs, one after the other, which all remember the same.
-struct Row : SequenceLayer<Row, double> {
-  using Scalar = double;
+struct Row : Layer<Row, double> {
   static constexpr const char* name = "Row";
 
   std::vector<Pair> blocks;
 
   explicit Row(std::size_t depth) : blocks(depth, Pair(2, 3)) {}
   static constexpr auto fields() { return std::tuple{field("blocks", &Row::blocks)}; }
-  Index in() const { return 3; }
-  Index out() const { return 3; }
+  Contract contract() const { return blocks.front().contract(); }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    auto y = run(blocks[0], x, {}, to);
-    for (std::size_t i = 1; i < blocks.size(); ++i) {
-      y = run(blocks[i], y, {}, run.over(y));
-    }
-    return y;
-  }
+  auto apply(auto& run, auto x) const { return run.blocks(blocks, std::move(x)); }
 };
 
 TEST(Stream, NoticesAnotherModelInThePlaceOfTheOneThatItWasCheckedAgainst) {

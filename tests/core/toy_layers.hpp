@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 
 /// Layers with bodies of a few lines, for the tests of what runs them.
 
 namespace gated::test {
 
 /// y = factor · x.
-struct Times : TokenLayer<Times, double> {
-  using Scalar = double;
+struct Times : Layer<Times, double> {
   static constexpr const char* name = "Times";
 
   Index channels;
@@ -21,13 +21,11 @@ struct Times : TokenLayer<Times, double> {
 
   Times(double factor_, Index channels_) : channels(channels_), factor(Vector<double>::Constant(1, factor_)) {}
   static constexpr auto fields() { return std::tuple{field("factor", &Times::factor, Role::weight)}; }
-  Index in() const { return channels; }
-  Index out() const { return channels; }
+  Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::itself}; }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    expect_columns<double>(name, "x", run[x], "channels", channels);
-    const auto y = run.make(run.count(x), run.width(x), to);
+  auto apply(Run& run, MatrixOf<Run> x) const {
+    const auto y = run.reuse(x);
     View<double> product = run[y];
     product = run[x] * factor[0];
     return y;
@@ -35,31 +33,22 @@ struct Times : TokenLayer<Times, double> {
 };
 
 /// y_t = x_t + x_{t-1}, and an addition. A stream remembers the tokens.
-struct Neighbours : SequenceLayer<Neighbours, double> {
-  using Scalar = double;
-  template <class Run>
-  struct Options {
-    RowsOf<Run> added = {};
-    bool is_plain() const { return !added; }
-  };
+struct Neighbours : Layer<Neighbours, double> {
   static constexpr const char* name = "Neighbours";
 
   Index channels, length;
 
   Neighbours(Index channels_, Index length_) : channels(channels_), length(length_) {}
   static constexpr auto fields() { return std::tuple{}; }
-  Index in() const { return channels; }
-  Index out() const { return channels; }
-  Index longest() const { return length; }
-  void check(Where where, const Sequences& sequences, Mask) const {
-    require<ShapeError>(sequences.longest() <= length, where, ": a sequence is too long.");
+  Contract contract() const {
+    return {.in = channels, .out = channels, .sees = Sees::past, .longest = length, .remedy = " Cut it."};
   }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    const auto y = run.make(run.count(x), run.width(x), to);
+  auto apply(Run& run, MatrixOf<Run> x, MatrixOf<Run> added = {}) const {
+    const auto y = run.make(run.count(x), run.width(x));
     View<double> sum = run[y];
-    const Matrix<double> own = run[x];  // y may be x
+    const View<double> own = run[x];
     sum = own;
     if constexpr (Run::streams) {
       Matrix<double>& seen = run.remember(std::min(run.capacity(), length), channels);
@@ -75,30 +64,26 @@ struct Neighbours : SequenceLayer<Neighbours, double> {
         }
       }
     }
-    if (options.added) {
-      sum += run[options.added];
+    if (added) {
+      sum += run[added];
     }
     return y;
   }
 };
 
 /// y_t = x_0 + … + x_t, without tokens that the mask hides. A stream remembers the sum.
-struct Totals : SequenceLayer<Totals, double> {
-  using Scalar = double;
+struct Totals : Layer<Totals, double> {
   static constexpr const char* name = "Totals";
-  static constexpr bool takes_mask = true;
 
   Index channels;
 
   explicit Totals(Index channels_) : channels(channels_) {}
   static constexpr auto fields() { return std::tuple{}; }
-  Index in() const { return channels; }
-  Index out() const { return channels; }
-  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences); }
+  Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::past, .takes_mask = true}; }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto y = run.make(run.count(x), run.width(x), to);
+  auto apply(Run& run, MatrixOf<Run> x) const {
+    const auto y = run.reuse(x);
     const View<double> from = run[x];
     View<double> out = run[y];
     Matrix<double> none = Matrix<double>::Zero(1, channels), *total = &none;
@@ -121,30 +106,22 @@ struct Totals : SequenceLayer<Totals, double> {
 };
 
 /// y = totals(times(x)), in place where it may be.
-struct Pair : SequenceLayer<Pair, double> {
-  using Scalar = double;
+struct Pair : Layer<Pair, double> {
   static constexpr const char* name = "Pair";
-  static constexpr bool takes_mask = true;
 
   Times times;
   Totals totals;
 
   Pair(double factor, Index channels) : times(factor, channels), totals(channels) {}
   static constexpr auto fields() { return std::tuple{field("times", &Pair::times), field("totals", &Pair::totals)}; }
-  Index in() const { return times.in(); }
-  Index out() const { return times.out(); }
+  Contract contract() const { return times.contract().then(totals.contract()); }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return run(totals, run(times, x, {}, run.over(x)), {}, to);
-  }
+  auto apply(auto& run, auto x) const { return run(totals, run(times, std::move(x))); }
 };
 
 /// Layers in every kind of field, one after the other.
-struct Tower : SequenceLayer<Tower, double> {
-  using Scalar = double;
+struct Tower : Layer<Tower, double> {
   static constexpr const char* name = "Tower";
-  static constexpr bool takes_mask = true;
 
   std::vector<Pair> blocks;
   std::optional<Times> head;
@@ -159,20 +136,15 @@ struct Tower : SequenceLayer<Tower, double> {
   static constexpr auto fields() {
     return std::tuple{field("blocks", &Tower::blocks), field("head", &Tower::head), field("inner.last", &Tower::last)};
   }
-  Index in() const { return last.in(); }
-  Index out() const { return last.out(); }
-  Index longest() const { return last.longest(); }
+  Contract contract() const {
+    Contract contract = last.contract();
+    contract.takes_mask = true;
+    return contract;
+  }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    auto y = run.in_groups(run.copy(x, to), [this](auto& group, auto rows) {
-      for (const Pair& block : blocks) {
-        rows = group.block(block, rows);
-      }
-      return rows;
-    });
-    y = head ? run(*head, y, {}, run.over(y)) : y;
-    return run(last, y, {}, to);
+  auto apply(auto& run, auto x) const {
+    auto y = run.blocks(blocks, std::move(x));
+    return run(last, head ? run(*head, std::move(y)) : std::move(y));
   }
 };
 

@@ -332,8 +332,8 @@ TEST(TimmNames, AFileOfPackedGatesIsWrittenAndReadBack) {
       [](const ParameterInfo& info, auto a, auto b) { EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin())) << info.path(); },
       model, read);
   const auto packed = file.read<float>("blocks.1.mlp_tokens.fc1.weight");
-  EXPECT_EQ(packed.front(), model.trunk.blocks[1].token_mixer.up.weight(0, 0)) << "the gate is the second half";
-  EXPECT_EQ(packed.back(), model.trunk.blocks[1].token_mixer.gate.weight(2, 5));
+  EXPECT_EQ(packed.front(), model.trunk.blocks[1].tokens.mixer.up.weight(0, 0)) << "the gate is the second half";
+  EXPECT_EQ(packed.back(), model.trunk.blocks[1].tokens.mixer.gate.weight(2, 5));
 }
 
 TEST(TimmNames, CoverEveryParameterOfAClassifier) {

@@ -171,7 +171,7 @@ TEST(LoadTtm, OpensAPublishedFolder) {
 TEST(LoadTtm, KnowsPatchTsMixerByItsModelType) {
   const auto model = load_ttm<float>(folder_of("patchtsmixer_mix_channel", {{"model_type", "patchtsmixer"}}));
   EXPECT_FALSE(model.decoder.has_value());
-  EXPECT_TRUE(model.backbone.trunk.levels.front().blocks.front().series_mixer.has_value());
+  EXPECT_TRUE(model.backbone.trunk.levels.front().blocks.front().series.has_value());
   const auto message = message_of<ArgumentError>([] {
     load_ttm<float>(folder_of("patchtsmixer_mix_channel",
                               {{"model_type", "patchtsmixer"}, {"architectures", {"PatchTSMixerForPretraining"}}}));

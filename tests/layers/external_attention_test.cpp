@@ -154,8 +154,8 @@ TEST(ExternalAttentionHead, EqualsItsFormula) {
 
 TEST(ExternalAttention, CountsWhatTheOriginalsHave) {
   const Index d = 384, e = d / 12;  // EAMLP's 12 heads
-  EXPECT_EQ(ExternalAttention<float>::value_count(eamlp_attention(d, 12)),
-            Count(4 * d * d + 4 * d + 64 * e + 64 + 64 * e + e + 4 * d * d + d));
+  EXPECT_EQ(parameter_count(ExternalAttention<float>(eamlp_attention(d, 12))),
+            4 * d * d + 4 * d + 64 * e + 64 + 64 * e + e + 4 * d * d + d);
   EXPECT_EQ(parameter_count(ExternalAttentionHead<float>({.channels = 512})), 2 * 512 * 512 + 512 + 128 * 512 + 2 * 512);
 }
 
@@ -181,8 +181,8 @@ TEST(ExternalAttention, RefusesWhatDoesNotFit) {
   const ExternalAttention<float> layer({.channels = 6});
   EXPECT_EQ(
       message_of<ArgumentError>([&] { layer.start(); }),
-      "ExternalAttention::start: a softmax over the tokens takes all of them, so a token's output depends on later tokens "
-      "and cannot be streamed. Use forward() on whole sequences.");
+      "ExternalAttention::start: an output depends on later tokens, so that nothing can be streamed. Its softmax runs over "
+      "all tokens of a sequence.");
 }
 
 }  // namespace

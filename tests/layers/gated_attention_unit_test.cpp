@@ -374,7 +374,7 @@ TEST(GatedAttentionUnit, RefusesStatesOfOtherUnits) {
   auto state = unit.start(14);
   EXPECT_TRUE(refuses<ArgumentError>(
       [&] { random_layer<GatedAttentionUnit<float>>(both_ways).extend(Matrix<float>::Ones(1, c), state, y, workspace); },
-      "GatedAttentionUnit::extend: the unit is not causal"));
+      "GatedAttentionUnit::extend: an output depends on later tokens"));
   EXPECT_TRUE(is_untouched(y));
 }
 
@@ -388,7 +388,10 @@ TEST(GatedAttentionUnit, RefusesBadInputBeforeWriting) {
         [&] { unit.forward(random_matrix<float>(sequences.total(), c, 1), sequences, y, workspace, mask); }, part));
     EXPECT_TRUE(is_untouched(y)) << part;
   };
-  refuse(Sequences::single(9), {}, "a sequence has 9 tokens, but the Toeplitz bias holds 8 positions");
+  refuse(
+      Sequences::single(9), {},
+      "GatedAttentionUnit::forward: sequence 0 of 1 sequence × 9 tokens has 9 tokens, expected 8 at most. Build the Toeplitz "
+      "bias with a larger max_length, or choose relative_bias = t5 or none.");
   refuse(Sequences::single(6), {1, 1, 1, 1, 1}, "the mask has 5 entries, expected 6");
   Matrix<float> y = untouched<float>(6, c);
   EXPECT_TRUE(refuses<ShapeError>(

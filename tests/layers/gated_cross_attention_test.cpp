@@ -18,9 +18,6 @@ using test::wide;
 
 constexpr Index c = 6, e = 10, s = 8, key_width = 5, value_width = 7;
 
-template <class T>
-using Layer = GatedCrossAttention<T>;
-
 std::vector<GatedCrossAttentionConfig> configs() {
   const GatedCrossAttentionConfig plain{
       .channels = c, .key_channels = key_width, .value_channels = value_width, .value = e, .query_key = s};
@@ -41,32 +38,35 @@ std::vector<GatedCrossAttentionConfig> configs() {
 
 /// The attention of tokens to others that stand beside them in the same rows, where a mask hides those.
 template <class T>
-struct Beside : SequenceLayer<Beside<T>, T> {
-  using Scalar = T;
+struct Beside : Layer<Beside<T>> {
   using Config = GatedCrossAttentionConfig;
   static constexpr const char* name = "Beside";
-  static constexpr bool takes_mask = true;
 
   GatedCrossAttention<T> attention;
 
   explicit Beside(const Config& config) : attention(config) {}
   static constexpr auto fields() { return std::tuple{field("attention", &Beside::attention)}; }
-  Index in() const { return out() + attention.config.key_width() + attention.config.value_width(); }
-  Index out() const { return attention.config.channels; }
-  void check(Where where, const Sequences& sequences, Mask mask) const {
-    expect_mask(where, mask, sequences, {.softmax = is_softmax(attention.config.kernel)});
+  Contract contract() const {
+    const Config& config = attention.config;
+    return {.in = config.channels + config.key_width() + config.value_width(),
+            .out = config.channels,
+            .takes_mask = true,
+            .mask = {.softmax = is_softmax(config.kernel)}};
   }
-  void start(Index) const = delete;  // it does not stream
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const Index own = out(), keys = attention.config.key_width(), values = attention.config.value_width();
-    return run(attention, run.columns(x, 0, own),
-               {.key = run.columns(x, own, keys),
-                .value = run.columns(x, own + keys, values),
-                .others = &run.sequences(),
-                .mask = run.mask()},
-               to);
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    if constexpr (Run::streams) {  // which it refuses: it sees all tokens
+      return x;
+    } else {
+      const Index own = attention.config.channels, keys = attention.config.key_width(), values = attention.config.value_width();
+      using Others = typename GatedCrossAttention<T>::template Others<Run>;
+      return run(attention, run.columns(x, 0, own),
+                 Others{.key = run.columns(x, own, keys),
+                        .value = run.columns(x, own + keys, values),
+                        .sequences = &run.sequences(),
+                        .mask = run.mask()});
+    }
   }
 };
 
@@ -81,11 +81,10 @@ TEST(GatedCrossAttention, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
                                 {.lengths = {300, 3, 170}, .trains = false});
 }
 
-TEST(GatedCrossAttention, CountsItsValues) {
-  for (const GatedCrossAttentionConfig& config : configs()) {
-    EXPECT_EQ(GatedCrossAttention<float>::value_count(config), Count(parameter_count(GatedCrossAttention<float>(config))))
-        << settings_of(config);
-  }
+TEST(GatedCrossAttention, HasTheParametersOfItsParts) {
+  const Index weights = (e + s) * c + s * key_width + e * value_width + c * e, norm_and_residual = 1 + c;
+  EXPECT_EQ(parameter_count(GatedCrossAttention<float>(configs()[0])), weights + norm_and_residual);
+  EXPECT_EQ(parameter_count(GatedCrossAttention<float>(configs()[1])), weights + norm_and_residual + (e + s) + s + e + c);
 }
 
 template <class T>
@@ -100,7 +99,7 @@ TYPED_TEST(GatedCrossAttentionOf, EqualsTheLiteralFormulaForRaggedQueriesAndKeys
              value = random_matrix<T>(19, value_width, 4);
   const auto mask = test::random_mask(others, 5);
   for (const auto& config : configs()) {
-    const auto layer = random_layer<Layer<T>>(config);
+    const auto layer = random_layer<GatedCrossAttention<T>>(config);
     Workspace<T> workspace, several(Threads{3});
     Matrix<T> y(145, c), again(145, c);
     layer.forward(x, queries, key, value, others, y, workspace);
@@ -120,7 +119,7 @@ TYPED_TEST(GatedCrossAttentionOf, ARaggedBatchEqualsItsSequencesOneByOne) {
   const auto x = random_matrix<T>(11, c, 2), key = random_matrix<T>(14, key_width, 3),
              value = random_matrix<T>(14, value_width, 4);
   for (const auto& config : configs()) {
-    const auto layer = random_layer<Layer<T>>(config);
+    const auto layer = random_layer<GatedCrossAttention<T>>(config);
     Workspace<T> workspace;
     Matrix<T> y(11, c);
     layer.forward(x, queries, key, value, others, y, workspace);
@@ -138,7 +137,7 @@ TYPED_TEST(GatedCrossAttentionOf, QueriesWithoutKeysKeepTheResidualAlone) {
   using T = TypeParam;
   const auto x = random_matrix<T>(3, c, 2);
   for (const auto& config : configs()) {
-    auto layer = random_layer<Layer<T>>(config);
+    auto layer = random_layer<GatedCrossAttention<T>>(config);
     layer.proj_out.bias.setZero();
     Workspace<T> workspace;
     Matrix<T> y(3, c);
@@ -157,7 +156,7 @@ TYPED_TEST(GatedCrossAttentionOf, AttendsToNothingWhereAMaskHidesAllUnlessByASof
              value = random_matrix<T>(6, value_width, 4);
   const std::vector<std::uint8_t> mask{1, 0, 1, 1, 0, 0};
   for (const auto& config : configs()) {
-    const auto layer = random_layer<Layer<T>>(config);
+    const auto layer = random_layer<GatedCrossAttention<T>>(config);
     Workspace<T> workspace;
     Matrix<T> y = untouched<T>(5, c);
     const auto forward = [&] { layer.forward(x, queries, key, value, others, y, workspace, mask); };
@@ -176,7 +175,7 @@ TYPED_TEST(GatedCrossAttentionOf, AttendsToNothingWhereAMaskHidesAllUnlessByASof
 }
 
 TEST(GatedCrossAttention, RefusesBadInputBeforeWriting) {
-  const auto layer = random_layer<Layer<float>>(configs()[6]);  // a softmax
+  const auto layer = random_layer<GatedCrossAttention<float>>(configs()[6]);  // a softmax
   Workspace<float> workspace;
   struct Sizes {
     Index x_columns = c, key_rows = 9, key_columns = key_width, value_rows = 9, value_columns = value_width, y_rows = 6,

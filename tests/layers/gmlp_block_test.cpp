@@ -51,23 +51,16 @@ GmlpBlock<T> random_block(const GmlpConfig& config) {
 
 /// A block without its norm and residual.
 template <class T>
-struct Branch : SequenceLayer<Branch<T>, T> {
-  using Scalar = T;
-  static constexpr const char* name = "Branch";
+struct Bare : Layer<Bare<T>> {
+  static constexpr const char* name = "Bare";
 
   GmlpBlock<T> block;
 
-  explicit Branch(const GmlpConfig& config) : block(config) {}
-  static constexpr auto fields() { return std::tuple{field("block", &Branch::block)}; }
-  Index in() const { return block.in(); }
-  Index out() const { return block.out(); }
-  Index longest() const { return block.longest(); }
-  void check(Where where, const Sequences& sequences, Mask mask) const { block.check(where, sequences, mask); }
+  explicit Bare(const GmlpConfig& config) : block(config) {}
+  static constexpr auto fields() { return std::tuple{field("block", &Bare::block)}; }
+  Contract contract() const { return block.contract(); }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return block.branch(run, x, {}, to);
-  }
+  auto apply(auto& run, auto x) const { return block.branch(run, std::move(x), {}); }
 };
 
 TEST(GmlpBlock, KeepsItsPromises) {
@@ -99,10 +92,10 @@ TYPED_TEST(GmlpBlockOf, EqualsItsFormulaWithEveryOption) {
   Workspace<T> workspace;
   for (const GmlpConfig& config : all_options()) {
     SCOPED_TRACE(test::settings_of(config));
-    Branch<T> branch(config);
-    test::randomize(branch, 1);
-    EXPECT_TRUE(near(branch.block.forward(x, sequences, workspace), literal::block(branch.block, wide(x), sequences)));
-    EXPECT_TRUE(near(branch.forward(x, sequences, workspace), literal::branch(branch.block, wide(x), sequences))) << "branch";
+    Bare<T> bare(config);
+    test::randomize(bare, 1);
+    EXPECT_TRUE(near(bare.block.forward(x, sequences, workspace), literal::block(bare.block, wide(x), sequences)));
+    EXPECT_TRUE(near(bare.forward(x, sequences, workspace), literal::branch(bare.block, wide(x), sequences))) << "branch";
   }
 }
 
@@ -137,8 +130,7 @@ TEST(GmlpBlock, RefusesLongerSequencesBeforeWriting) {
     Matrix<float> y = Matrix<float>::Constant(length + 1, channels, 7);
     const std::string message = message_of<ShapeError>(
         [&] { block.forward(Matrix<float>::Zero(length + 1, channels), Sequences::single(length + 1), y, workspace); });
-    EXPECT_NE(message.find("GmlpBlock::forward: x has 12 rows = 1 sequence × 12 tokens, but the layer was built for 11"),
-              std::string::npos)
+    EXPECT_TRUE(message.starts_with("GmlpBlock::forward: sequence 0 of 1 sequence × 12 tokens has 12 tokens, expected 11"))
         << message;
     EXPECT_TRUE((y.array() == 7).all());
   }

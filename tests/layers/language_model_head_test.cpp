@@ -15,8 +15,7 @@ constexpr Index width = 6, vocabulary = 11;
 
 /// A head beside the embedding that it may share.
 template <class T>
-struct Reading : TokenLayer<Reading<T>, T> {
-  using Scalar = T;
+struct Reading : Layer<Reading<T>> {
   static constexpr const char* name = "Reading";
 
   Matrix<T> embedding = Matrix<T>::Zero(vocabulary, width);
@@ -26,13 +25,9 @@ struct Reading : TokenLayer<Reading<T>, T> {
   static constexpr auto fields() {
     return std::tuple{field("embedding", &Reading::embedding, Role::embedding), field("head", &Reading::head)};
   }
-  Index in() const { return width; }
-  Index out() const { return vocabulary; }
+  Contract contract() const { return {.in = width, .out = vocabulary, .sees = Sees::itself}; }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return run(head, x, {.embedding = &embedding}, to);
-  }
+  auto apply(auto& run, auto x) const { return run(head, std::move(x), embedding); }
 };
 
 /// Each with every option on and off.
@@ -87,13 +82,14 @@ TYPED_TEST(LanguageModelHeadOf, EqualsItsFormulaWithEveryOption) {
   }
 }
 
-TEST(LanguageModelHead, CountsItsValues) {
+TEST(LanguageModelHead, HasTheParametersOfItsOptions) {
   for (const LanguageModelHeadConfig& config : configs()) {
-    EXPECT_EQ(LanguageModelHead<float>::value_count(config, width, vocabulary),
-              Count(parameter_count(LanguageModelHead<float>(config, width, vocabulary))))
+    const Index of_norm = config.norm == NormForm::none ? 0 : config.norm == NormForm::layer_norm ? 2 * width : 1;
+    EXPECT_EQ(parameter_count(LanguageModelHead<float>(config, width, vocabulary)),
+              (config.dense ? width * width + width : 0) + of_norm +
+                  (config.form == HeadForm::untied ? vocabulary * width : 0) + (config.bias ? vocabulary : 0))
         << test::settings_of(config);
   }
-  EXPECT_EQ(LanguageModelHead<float>::value_count({.form = HeadForm::none}, width, vocabulary), Count(0));
 }
 
 TEST(LanguageModelHead, RefusesANegativeVocabulary) {

@@ -54,8 +54,7 @@ TYPED_TEST(LinearOf, EqualsTheLiteralSumAtAnySize) {
 
 /// y = activation(x Wᵀ + b + a) ⊙ g + r ⊙ s, with everything that a projection can take along.
 template <class T>
-struct Fusing : TokenLayer<Fusing<T>, T> {
-  using Scalar = T;
+struct Fusing : Layer<Fusing<T>> {
   static constexpr const char* name = "Fusing";
 
   Linear<T> linear{5, 9}, to_added{5, 9}, to_gate{5, 9}, to_residual{5, 9};
@@ -66,18 +65,15 @@ struct Fusing : TokenLayer<Fusing<T>, T> {
                       field("to_gate", &Fusing::to_gate), field("to_residual", &Fusing::to_residual),
                       field("residual_scale", &Fusing::residual_scale, Role::norm)};
   }
-  Index in() const { return 5; }
-  Index out() const { return 9; }
+  Contract contract() const { return {.in = 5, .out = 9, .sees = Sees::itself}; }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+  auto apply(auto& run, auto x) const {
     return run(linear, x,
                {.added = run(to_added, x),
                 .activation = Activation::silu,
                 .gate = run(to_gate, x),
                 .residual = run(to_residual, x),
-                .residual_scale = &residual_scale},
-               to);
+                .residual_scale = residual_scale.data()});
   }
 };
 
@@ -118,8 +114,6 @@ TEST(Linear, HasAnEmptyBiasIfAskedForNone) {
   EXPECT_EQ(layer.bias.size(), 0);
   EXPECT_EQ(parameter_count(layer), 12);
   EXPECT_EQ(parameter_count(Linear<float>(4, 3)), 15);
-  EXPECT_EQ(Linear<float>::value_count(4, 3, false), Count(12));
-  EXPECT_EQ(Linear<float>::value_count(4, 3), Count(15));
 }
 
 TEST(Linear, StartsXavierUniform) {

@@ -29,8 +29,7 @@ struct ShiftMixerConfig {
 
 /// y = shift(x) ⊙ gain: a mixer that takes no residual along.
 template <class T>
-struct ShiftMixer : SequenceLayer<ShiftMixer<T>, T> {
-  using Scalar = T;
+struct ShiftMixer : Layer<ShiftMixer<T>> {
   using Config = ShiftMixerConfig;
   static constexpr const char* name = "ShiftMixer";
   static constexpr const char* architecture = "test.ShiftMixer";
@@ -40,14 +39,13 @@ struct ShiftMixer : SequenceLayer<ShiftMixer<T>, T> {
 
   ShiftMixer() = default;
   explicit ShiftMixer(const Config& c) : config(c), norm(c.channels, 1e-5, NormForm::affine) {}
-  static Count value_count(const Config& c) { return Norm<T>::value_count(c.channels, NormForm::affine); }
   static constexpr auto fields() { return std::tuple{field("norm", &ShiftMixer::norm)}; }
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
+  Contract contract() const {
+    return {.in = config.channels, .out = config.channels, .sees = config.causal ? Sees::past : Sees::all};
+  }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return run(norm, token_shift(run, x, {.amount = 1, .causal = config.causal}), {}, to);
+  auto apply(auto& run, auto x) const {
+    return run(norm, token_shift(run, std::move(x), {.amount = 1, .causal = config.causal}));
   }
 };
 
@@ -85,30 +83,13 @@ TEST(MixerBlock, KeepsItsPromisesAroundALinearTokenMixer) {
   expect_promises_of_forms<Projected>({.token_mixer = {.length = length}}, {.lengths = {length, length}});
 }
 
-TEST(MixerBlock, KeepsItsPromisesWhereATransformReadsWhatAnAffineMapGives) {
+TEST(MixerBlock, KeepsItsPromisesWhereATransformReadsWhatAnAffineNormGives) {
   test::expect_promises<Projected>({.channels = 4,
                                     .token_norm = NormForm::affine,
                                     .layer_scale = 0.3,
                                     .token_mixer = {.length = length, .form = SpatialForm::toeplitz, .fourier_from = 8},
                                     .channel_mixer = {.hidden = 5}},
                                    {.lengths = {length, length}});
-}
-
-TEST(MixerBlock, AMapIsRefusedByWhatCannotTakeIt) {
-  const Vector<float> ones = Vector<float>::Ones(4);
-  const auto x = random_matrix<float>(length, 4, 1);
-  Workspace<float> workspace;
-  const auto frame = workspace.frame();
-  Batch<float> run(workspace, Sequences::single(length));
-  const Fused<Batch<float>> fused{.map = {ones.data(), ones.data()}};
-  SpatialProjection<float> transformed({.length = length, .form = SpatialForm::toeplitz, .fourier_from = 8});
-  Linear<float> linear(4, 4);
-  transformed.weight.setOnes();
-  linear.weight.setOnes();
-  EXPECT_EQ(message_of<ArgumentError>([&] { run(transformed, input_rows<float>(x), fused); }),
-            "mix_tokens: map is given, expected none where a transform reads v.");
-  EXPECT_EQ(message_of<ArgumentError>([&] { run(linear, input_rows<float>(x), fused); }),
-            "Fused: map is given, expected none: only products over the tokens of a batch take it.");
 }
 
 TEST(MixerBlock, KeepsItsPromisesAroundACausalOne) {
@@ -124,16 +105,15 @@ TEST(MixerBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
 }
 
 /// norm and mixer of one branch, by the formula.
-template <class Config, class Mix>
-Matrix<double> literal_branch(const Config& c, const Norm<double>& norm, const Vector<double>& scale, const Matrix<double>& x,
-                              const Mix& mix) {
+template <class Config, class Mixer, class Mix>
+Matrix<double> literal_branch(const Config& c, const Branch<Mixer>& branch, const Matrix<double>& x, const Mix& mix) {
   const bool post = c.norm_position == NormPosition::post;
-  Matrix<double> y = mix(post ? x : literal::norm(norm, x));
+  Matrix<double> y = mix(post ? x : literal::norm(branch.norm, x));
   if (c.layer_scale > 0) {
-    y = y * scale.asDiagonal();
+    y = y * branch.scale.asDiagonal();
   }
   y += x;
-  return post ? literal::norm(norm, y) : y;
+  return post ? literal::norm(branch.norm, y) : y;
 }
 
 TEST(MixerBlock, EqualsItsFormulaInEveryForm) {
@@ -144,12 +124,12 @@ TEST(MixerBlock, EqualsItsFormulaInEveryForm) {
     SCOPED_TRACE(test::settings_of(config));
     const auto block = random_layer<Gated<double>>(config);
     const auto tokens = [&](const Matrix<double>& in) {
-      return literal_branch(config, block.token_norm, block.token_scale, in,
-                            [&](const Matrix<double>& z) { return literal::spatial(block.token_mixer.proj, z, sequences); });
+      return literal_branch(config, block.tokens, in,
+                            [&](const Matrix<double>& z) { return literal::spatial(block.tokens.mixer.proj, z, sequences); });
     };
     const auto mixed = [&](const Matrix<double>& in) {
-      return literal_branch(config, block.channel_norm, block.channel_scale, in, [&](const Matrix<double>& z) {
-        const auto& glu = block.channel_mixer;
+      return literal_branch(config, block.channels, in, [&](const Matrix<double>& z) {
+        const auto& glu = block.channels.mixer;
         const Matrix<double> gate = literal::activate(glu.config.activation, literal::linear(glu.gate, z));
         return literal::linear(glu.proj_out, gate.cwiseProduct(literal::linear(glu.up, z)));
       });
@@ -163,12 +143,13 @@ TEST(MixerBlock, AddsTheResidualToWhatTakesNoneAlong) {
   const auto x = random_matrix<double>(8, channels, 2);
   Workspace<double> workspace;
   const auto block = random_layer<Shifted<double>>({.channels = channels, .layer_scale = 0.3, .channel_mixer = {.hidden = 4}});
-  const Matrix<double> normed = literal::norm(block.token_norm, x);
-  const Matrix<double> shifted = literal::norm(block.token_mixer.norm, literal::token_shift(normed, sequences, 1, true));
-  const Matrix<double> h = x + shifted * block.token_scale.asDiagonal();
+  const Matrix<double> normed = literal::norm(block.tokens.norm, x);
+  const Matrix<double> shifted = literal::norm(block.tokens.mixer.norm, literal::token_shift(normed, sequences, 1, true));
+  const Matrix<double> h = x + shifted * block.tokens.scale.asDiagonal();
+  const auto& feed_forward = block.channels.mixer;
   const Matrix<double> hidden =
-      literal::activate(Activation::gelu, literal::linear(block.channel_mixer.proj_in, literal::norm(block.channel_norm, h)));
-  const Matrix<double> y = h + literal::linear(block.channel_mixer.proj_out, hidden) * block.channel_scale.asDiagonal();
+      literal::activate(Activation::gelu, literal::linear(feed_forward.proj_in, literal::norm(block.channels.norm, h)));
+  const Matrix<double> y = h + literal::linear(feed_forward.proj_out, hidden) * block.channels.scale.asDiagonal();
   EXPECT_TRUE(near(block.forward(x, sequences, workspace), y));
 }
 
@@ -177,7 +158,7 @@ TEST(MixerBlock, FillsInTheChannelsOfItsMixers) {
   EXPECT_EQ(block.config.token_mixer.channels, 6);
   EXPECT_EQ(block.config.channel_mixer.channels, 6);
   EXPECT_EQ(block.longest(), 9);
-  EXPECT_EQ(block.token_scale, Vector<float>::Constant(6, 0.5f));
+  EXPECT_EQ(block.tokens.scale, Vector<float>::Constant(6, 0.5f));
   EXPECT_EQ(Shifted<float>({.channels = 6}).longest(), State<float>::unlimited);
   EXPECT_STREQ(Gated<float>::architecture, "gated.MixerBlock<gated.TokenProjection,gated.GluFeedForward>");
 }
@@ -185,14 +166,14 @@ TEST(MixerBlock, FillsInTheChannelsOfItsMixers) {
 TEST(MixerBlock, RefusesMixersOfOtherWidths) {
   EXPECT_EQ(message_of<ArgumentError>([] { Projected<float>({.channels = 6, .token_mixer = {.channels = 5, .length = 9}}); }),
             "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it 0 to have it filled in.");
-  EXPECT_EQ(message_of<ArgumentError>(
-                [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
-            "MixerBlock: a FeedForward that makes 5 channels of 6 cannot join the 6 of the block. Build it with as many in and "
-            "out.");
+  EXPECT_EQ(
+      message_of<ArgumentError>(
+          [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
+      "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .survival = 0}); }),
-            "MixerBlock: survival = 0, expected 0 < survival ≤ 1.");
+            "Branch: survival = 0, expected 0 < survival ≤ 1.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .layer_scale = -1}); }),
-            "MixerBlock: layer_scale = -1 must not be negative.");
+            "Branch: layer_scale = -1 must not be negative.");
 }
 
 TEST(MixerBlock, StochasticDepthDropsBranchesOfWholeSequences) {

@@ -17,20 +17,17 @@ TYPED_TEST_SUITE(OffsetScaleOf, Scalars, );
 
 /// The rows of an offset-scale side by side.
 template <class T>
-struct AllRows : TokenLayer<AllRows<T>, T> {
-  using Scalar = T;
+struct AllRows : Layer<AllRows<T>> {
   static constexpr const char* name = "AllRows";
 
   OffsetScale<T> offset_scale;
 
   static constexpr auto fields() { return std::tuple{field("offset_scale", &AllRows::offset_scale)}; }
-  Index in() const { return offset_scale.in(); }
-  Index out() const { return offset_scale.out(); }
+  Contract contract() const { return {.in = offset_scale.in(), .out = offset_scale.out(), .sees = Sees::itself}; }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto first = run(offset_scale, x, {.row = 0});
-    return multiply(run, first, run(offset_scale, x, {.row = 2}), to);
+  auto apply(auto& run, auto x) const {
+    auto first = run(offset_scale, x, Index{0});
+    return multiply(run, std::move(first), run(offset_scale, std::move(x), Index{2}));
   }
 };
 

@@ -88,9 +88,8 @@ TEST(PatchEmbedding, StatesItsWeightAsAConvolutionKernel) {
   EXPECT_EQ(layer.kernel_shape(), (Shape{5, 3, 4, 6}));
   EXPECT_EQ(layer.grid(), (ImageSize{2, 2}));
   EXPECT_EQ(layer.pixels(), 288);
-  EXPECT_EQ(layer.output_rows(3), 12);
+  EXPECT_EQ(layer.contract().output_rows(3), 12);
   EXPECT_EQ(parameter_count(layer), 5 * 72 + 5);
-  EXPECT_EQ(PatchEmbedding<float>::value_count(3, {4, 6}, 5), Count(5 * 72 + 5));
 }
 
 TEST(PatchEmbedding, StartsLecunNormal) {
@@ -105,9 +104,10 @@ TEST(PatchEmbedding, RefusesImagesOfAnotherSizeBeforeWriting) {
   const PatchEmbedding<float> layer(3, {8, 8}, {4, 4}, 5);
   Workspace<float> workspace;
   Matrix<float> tokens = Matrix<float>::Constant(8, 5, 7);
-  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
-            "PatchEmbedding: images has 191 columns, expected channels × height × width = 3 × 8 × 8 = 192 (one row per "
-            "image; resize or crop it first, or carry the model to its size with resize_grid()).");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
+      "PatchEmbedding::forward: x has 191 columns, expected in = 192 (channels × height × width, one row per image; resize "
+      "or crop it first, or carry the model to its size with resize_grid()).");
   EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 192), tokens, workspace), ShapeError);
   EXPECT_TRUE((tokens.array() == 7).all());
 }

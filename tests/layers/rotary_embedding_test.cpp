@@ -19,8 +19,7 @@ TYPED_TEST_SUITE(RotaryEmbeddingOf, Scalars, );
 
 /// Two projections, both turned.
 template <class T>
-struct Turning : SequenceLayer<Turning<T>, T> {
-  using Scalar = T;
+struct Turning : Layer<Turning<T>> {
   static constexpr const char* name = "Turning";
 
   Linear<T> q, k;
@@ -30,14 +29,11 @@ struct Turning : SequenceLayer<Turning<T>, T> {
   static constexpr auto fields() {
     return std::tuple{field("q", &Turning::q), field("k", &Turning::k), field("rotary", &Turning::rotary)};
   }
-  Index in() const { return 7; }
-  Index out() const { return 7; }
+  Contract contract() const { return {.in = 7, .out = 7, .sees = Sees::past}; }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto a = run(q, x), b = run(k, x);
-    rotary.rotate(run, a, b);
-    return multiply(run, a, b, to);
+  auto apply(auto& run, auto x) const {
+    auto [a, b] = rotary.rotate(run, run(q, x), run(k, x));
+    return multiply(run, std::move(a), std::move(b));
   }
 };
 
@@ -48,13 +44,15 @@ TEST(RotaryEmbedding, KeepsItsPromisesInALayer) {
   }
 }
 
-/// x and z in place, from position 0 of each sequence on.
-template <class T, class... Parts>
-void turn(const RotaryEmbedding<T>& rotary, const Sequences& sequences, Parts&... parts) {
+/// `parts`, turned from position 0 of each sequence on.
+template <class T, std::same_as<Matrix<T>>... Parts>
+std::array<Matrix<T>, sizeof...(Parts)> turned(const RotaryEmbedding<T>& rotary, const Sequences& sequences,
+                                               const Parts&... parts) {
   Workspace<T> workspace;
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences);
-  rotary.rotate(run, Rows<T>(parts)...);
+  return std::apply([&](const auto&... part) { return std::array{Matrix<T>(run[part])...}; },
+                    rotary.rotate(run, RunMatrix<T>(input_rows<T>(parts))...));
 }
 
 TYPED_TEST(RotaryEmbeddingOf, TurnsEachPairByItsPositionInTheSequence) {
@@ -75,11 +73,30 @@ TYPED_TEST(RotaryEmbeddingOf, TurnsEachPairByItsPositionInTheSequence) {
         }
       }
     }
-    Matrix<T> y = x, z = x;
-    turn(RotaryEmbedding<T>(layout, 6, 100.0), sequences, y, z);
+    const auto [y, z] = turned(RotaryEmbedding<T>(layout, 6, 100.0), sequences, x, x);
     EXPECT_TRUE(near(y, expected)) << name_of(layout);
     EXPECT_TRUE(same_bits(z, y)) << name_of(layout);
   }
+}
+
+TYPED_TEST(RotaryEmbeddingOf, TurnsInPlaceWhatIsMovedInAndNothingElse) {
+  using T = TypeParam;
+  const auto before = random_matrix<T>(8, 7, 1);
+  const Matrix<T> x = before;
+  const RotaryEmbedding<T> rotary(Rotary::half, 6, 100.0);
+  Workspace<T> workspace;
+  const auto frame = workspace.frame();
+  Batch<T> run(workspace, Sequences::single(8));
+  auto own = run.owned(RunMatrix<T>(input_rows<T>(x)));
+  const auto shared = run.owned(RunMatrix<T>(input_rows<T>(x)));
+  const T* const memory = own.data;
+  const auto [y, z, w] = rotary.rotate(run, std::move(own), shared, RunMatrix<T>(input_rows<T>(x)));
+  EXPECT_EQ(y.data, memory);
+  EXPECT_TRUE(same_bits(run[z], run[y]));
+  EXPECT_TRUE(same_bits(run[w], run[y]));
+  EXPECT_FALSE(same_bits(run[y], before));
+  EXPECT_TRUE(same_bits(run[shared], before)) << "somebody may need it";
+  EXPECT_TRUE(same_bits(x, before)) << "the caller's";
 }
 
 TYPED_TEST(RotaryEmbeddingOf, TurnsGradientsBack) {
@@ -93,8 +110,8 @@ TYPED_TEST(RotaryEmbeddingOf, TurnsGradientsBack) {
   auto gradient = zeros_like(identity);
   tape.begin(identity, gradient);
   Recording<T> run(tape, sequences);
-  const Variable input = tape.input(x), output = run(identity, input);
-  rotary.rotate(run, output);
+  const Variable input = tape.input(x);
+  const auto [output] = rotary.rotate(run, run(identity, input));
   const Matrix<T> y = tape[output];
   EXPECT_FALSE(near(y, wide(x)));
   tape.backward(output, y);
@@ -104,15 +121,12 @@ TYPED_TEST(RotaryEmbeddingOf, TurnsGradientsBack) {
 TYPED_TEST(RotaryEmbeddingOf, LeavesAllAsItIsInTheFormNone) {
   using T = TypeParam;
   const auto x = random_matrix<T>(4, 5, 1);
-  Matrix<T> y = x;
-  turn(RotaryEmbedding<T>(Rotary::none, 0, 0.0), Sequences::single(4), y);
-  EXPECT_TRUE(same_bits(y, x));
+  EXPECT_TRUE(same_bits(turned(RotaryEmbedding<T>(Rotary::none, 0, 0.0), Sequences::single(4), x)[0], x));
 }
 
 TEST(RotaryEmbedding, HoldsHalfAsManyFrequenciesAsItTurnsChannels) {
   EXPECT_EQ(RotaryEmbedding<float>(Rotary::half, 6, 100.0).frequencies.size(), 3);
-  EXPECT_EQ(RotaryEmbedding<float>::value_count(Rotary::half, 6), Count(3));
-  EXPECT_EQ(RotaryEmbedding<float>::value_count(Rotary::none, 6), Count(0));
+  EXPECT_EQ(RotaryEmbedding<float>(Rotary::none, 6, 100.0).frequencies.size(), 0);
   EXPECT_EQ(parameter_count(RotaryEmbedding<float>(Rotary::half, 6, 100.0)), 0) << "constants";
 }
 
@@ -121,13 +135,17 @@ TEST(RotaryEmbedding, RefusesWhatDoesNotFit) {
                                      "5 dimensions, expected a positive even number"));
   EXPECT_TRUE(refuses<ArgumentError>([] { RotaryEmbedding<float>(Rotary::half, 4, 0.0); }, "base = 0"));
   const RotaryEmbedding<float> rotary(Rotary::half, 4, 10000.0);
-  const Matrix<float> before = random_matrix<float>(6, 4, 1);
-  Matrix<float> x = before, narrow = random_matrix<float>(6, 3, 1);
-  EXPECT_TRUE(refuses<ShapeError>([&] { turn(rotary, Sequences::single(7), x); },
+  const Matrix<float> x = random_matrix<float>(6, 4, 1), narrow = random_matrix<float>(6, 3, 1);
+  EXPECT_TRUE(refuses<ShapeError>([&] { turned(rotary, Sequences::single(7), x); },
                                   "x has 6 rows, but the sequences cover 1 sequence × 7 tokens"));
-  EXPECT_TRUE(refuses<ShapeError>([&] { turn(rotary, Sequences::single(6), x, narrow); },
+  Workspace<float> workspace;
+  const auto frame = workspace.frame();
+  Batch<float> run(workspace, Sequences::single(6));
+  auto own = run.owned(RunMatrix<float>(input_rows<float>(x)));
+  const Rows<float> memory = own;
+  EXPECT_TRUE(refuses<ShapeError>([&] { rotary.rotate(run, std::move(own), RunMatrix<float>(input_rows<float>(narrow))); },
                                   "x has 3 columns, expected at least the 4 that are rotated"));
-  EXPECT_TRUE(same_bits(x, before)) << "nothing is turned where a part does not fit";
+  EXPECT_TRUE(same_bits(View<float>(memory), x)) << "nothing is turned where a part does not fit";
 }
 
 }  // namespace

@@ -23,6 +23,24 @@ TEST(SeriesMixerBlock, KeepsItsPromises) {
   test::expect_promises<SeriesMixerBlock>({.channels = 6, .patches = 4, .series = 2, .dropout = 0.2}, {.lengths = {8, 8}});
 }
 
+TEST(SeriesMixerBlock, KeepsItsPromisesInEveryFormOfItsBranches) {
+  for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
+    for (const double layer_scale : {0.0, 0.1}) {
+      test::expect_promises<SeriesMixerBlock>(
+          {.channels = 6, .patches = 4, .series = 2, .norm_position = position, .layer_scale = layer_scale, .survival = 0.5},
+          {.lengths = {8, 0, 16}});
+    }
+  }
+  test::expect_promises<SeriesMixerBlock>({.channels = 5,
+                                           .patches = 3,
+                                           .gated = false,
+                                           .dropout = 0.2,
+                                           .norm_position = NormPosition::post,
+                                           .layer_scale = 1e-4,
+                                           .survival = 0.8},
+                                          {.lengths = {6, 3}});
+}
+
 /// Its three steps, by the layers that it is made of, on matrices that are laid out anew for each.
 TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   constexpr Index items = 2, series = 3, patches = 4, channels = 5;
@@ -32,10 +50,11 @@ TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   Workspace<double> workspace;
   const Matrix<double> y = block.forward(h, Sequences::uniform(items, series * patches), workspace);
 
-  Matrix<double> z = block.series_norm->forward(h, workspace), column(series, 1);
+  Matrix<double> z = block.series->norm.forward(h, workspace), column(series, 1);
   SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // one feature of one patch
-  alone.mlp = block.series_mixer->mlp;
-  alone.gate = block.series_mixer->gate;
+  alone.mlp.proj_in = block.series->mixer.tokens.mlp.proj_in;
+  alone.mlp.proj_out = block.series->mixer.tokens.mlp.proj_out;
+  alone.gate = block.series->mixer.tokens.gate;
   alone.config.gate = GatePlace::before;
   for (Index b = 0; b < items; ++b) {
     for (Index i = 0; i < patches; ++i) {
@@ -51,19 +70,25 @@ TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
       }
     }
   }
-  z = block.patch_norm->forward(h, workspace);
-  h += block.patch_mixer->forward(z, Sequences::uniform(items * series, patches), workspace);
-  z = block.feature_norm.forward(h, workspace);
-  h += block.feature_mixer.forward(z, workspace);
+  z = block.patches->norm.forward(h, workspace);
+  h += block.patches->mixer.forward(z, Sequences::uniform(items * series, patches), workspace);
+  z = block.features.norm.forward(h, workspace);
+  h += block.features.mixer.forward(z, workspace);
   EXPECT_TRUE(near(y, h));
 }
 
 TEST(SeriesMixerBlock, HasOnlyTheMixersThatItNeeds) {
   const SeriesMixerBlock<float> one({.channels = 4, .patches = 1, .mixes_single_patch = false});
-  EXPECT_FALSE(one.patch_mixer || one.patch_norm || one.series_mixer || one.series_norm);
+  EXPECT_FALSE(one.patches || one.series);
   EXPECT_EQ(parameter_count(SeriesMixerBlock<float>({.channels = 12, .patches = 7})),
             5 * 49 + 4 * 7 + 5 * 144 + 4 * 12 + 4 * 12);
   EXPECT_EQ(parameter_count(one), 5 * 16 + 4 * 4 + 2 * 4);
+}
+
+TEST(SeriesMixerBlock, TakesSeveralItemsInASequence) {
+  const auto block = random_layer<SeriesMixerBlock<double>>({.channels = 4, .patches = 3, .series = 2});
+  const auto x = random_matrix<double>(18, 4, 1);
+  EXPECT_TRUE(test::same_bits(block.forward(x, Sequences::of_lengths({12, 6})), block.forward(x, Sequences::uniform(3, 6))));
 }
 
 TEST(SeriesMixerBlock, RefusesOtherNumbersOfPatches) {
@@ -72,8 +97,10 @@ TEST(SeriesMixerBlock, RefusesOtherNumbersOfPatches) {
   const auto message = [&](const SeriesMixerBlock<float>& block, Index rows) {
     return message_of<ShapeError>([&] { block.forward(Matrix<float>::Zero(rows, 4), Sequences::single(rows), workspace); });
   };
-  EXPECT_EQ(message(alone, 7), "SeriesMixerBlock::forward: sequence 0 has 7 rows, expected a multiple of patches = 3.");
-  EXPECT_EQ(message(mixed, 12), "SeriesMixerBlock::forward: sequence 0 has 12 rows, expected series × patches = 6.");
+  EXPECT_EQ(message(alone, 7),
+            "SeriesMixerBlock::forward: sequence 0 has 7 rows, expected a multiple of 3. A series has as many patches.");
+  EXPECT_EQ(message(mixed, 9),
+            "SeriesMixerBlock::forward: sequence 0 has 9 rows, expected a multiple of 6. An item is series × patches rows.");
   EXPECT_EQ(message_of<ArgumentError>([] { SeriesMixerBlock<float>({.channels = 4, .patches = 0}); }),
             "SeriesMixerBlock: channels = 4, patches = 0 and expansion = 2 must be positive, and series = 0 not negative.");
 }

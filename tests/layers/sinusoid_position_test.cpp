@@ -17,24 +17,23 @@ class SinusoidPositionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SinusoidPositionOf, Scalars, );
 
-/// Positions as a layer of their own.
+/// Positions in a layer that may see earlier tokens, so that it is tried on sequences.
 template <class T>
-struct Placing : SequenceLayer<Placing<T>, T> {
-  using Scalar = T;
+struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";
 
   SinusoidPosition<T> position;
 
   explicit Placing(const SinusoidPosition<T>& p) : position(p) {}
   static constexpr auto fields() { return std::tuple{field("position", &Placing::position)}; }
-  Index in() const { return position.in(); }
-  Index out() const { return position.out(); }
-  Index longest() const { return position.longest(); }
-
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return run(position, x, {}, to);
+  Contract contract() const {
+    Contract contract = position.contract();
+    contract.in = contract.out = position.channels;
+    contract.sees = Sees::past;
+    return contract;
   }
+
+  auto apply(auto& run, auto x) const { return run(position, std::move(x)); }
 };
 
 TEST(SinusoidPosition, KeepsItsPromisesInALayer) {
@@ -127,17 +126,19 @@ TEST(SinusoidPosition, AddsOnlyToWhatFits) {
   EXPECT_TRUE(refuses<ShapeError>([&] { table.add_to(x, 2, 1.0F); }, "a sequence has 6 tokens"));
   EXPECT_TRUE(same_bits(x, before));
   Matrix<float> longer = Matrix<float>::Zero(6, 6);
-  EXPECT_TRUE(refuses<ShapeError>([&] { Placing<float>(table).forward(longer, Sequences::single(6), longer, workspace); },
-                                  "a sequence has 6 tokens"));
+  EXPECT_TRUE(
+      refuses<ShapeError>([&] { Placing<float>(table).forward(longer, Sequences::single(6), longer, workspace); },
+                          "sequence 0 of 1 sequence × 6 tokens has 6 tokens, expected 5 at most. Build the model with a "
+                          "larger max_length, or with position = sinusoid."));
   EXPECT_TRUE(longer.isZero(0));
 }
 
 TEST(SinusoidPosition, TrainsItsScaleOnly) {
   EXPECT_EQ(parameter_count(SinusoidPosition<float>(PositionForm::sinusoid, 6, 0, 1.0F)), 1);
   EXPECT_EQ(parameter_count(SinusoidPosition<float>(PositionForm::sinusoid_table, 6, 9, 1.0F)), 1);
-  EXPECT_EQ(SinusoidPosition<float>::value_count(PositionForm::sinusoid, 6, 0), Count(4)) << "with its frequencies";
-  EXPECT_EQ(SinusoidPosition<float>::value_count(PositionForm::sinusoid_table, 6, 9), Count(55));
-  EXPECT_EQ(SinusoidPosition<float>::value_count(PositionForm::none, 6, 9), Count(0));
+  EXPECT_EQ(SinusoidPosition<float>(PositionForm::sinusoid, 6, 0, 1.0F).frequencies.size(), 3);
+  EXPECT_EQ(SinusoidPosition<float>(PositionForm::sinusoid_table, 6, 9, 1.0F).table.size(), 54);
+  EXPECT_EQ(parameter_count(SinusoidPosition<float>(PositionForm::none, 6, 9, 1.0F)), 0);
 }
 
 }  // namespace

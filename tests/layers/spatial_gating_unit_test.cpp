@@ -37,8 +37,7 @@ Matrix<T> pass(const SpatialGatingUnit<T>& gate, const Matrix<T>& x, const Seque
 
 /// A gate with an addition of its own, as aMLP's tiny attention is one.
 template <class T>
-struct Adding : SequenceLayer<Adding<T>, T> {
-  using Scalar = T;
+struct Adding : Layer<Adding<T>> {
   static constexpr const char* name = "Adding";
 
   SpatialGatingUnit<T> gate;
@@ -46,14 +45,36 @@ struct Adding : SequenceLayer<Adding<T>, T> {
 
   explicit Adding(const SpatialGatingUnitConfig& config) : gate(config), addition(config.channels, config.out()) {}
   static constexpr auto fields() { return std::tuple{field("gate", &Adding::gate), field("addition", &Adding::addition)}; }
-  Index in() const { return gate.in(); }
-  Index out() const { return gate.out(); }
-  Index longest() const { return gate.longest(); }
-  void check(Where where, const Sequences& sequences, Mask mask) const { gate.check(where, sequences, mask); }
+  Contract contract() const { return gate.contract(); }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return run(gate, x, {.added = run(addition, x)}, to);
+  auto apply(auto& run, auto x) const {
+    auto added = run(addition, x);
+    return run(gate, std::move(x), std::move(added));
+  }
+};
+
+/// What a user may write: a projection and a gate, with half of what is gated as the residual.
+template <class T>
+struct Skipping : Layer<Skipping<T>> {
+  using Config = SpatialProjectionConfig;
+  static constexpr const char* name = "Skipping";
+  static constexpr Index channels = 6;
+
+  Linear<T> proj_in{channels, 2 * channels};
+  SpatialGatingUnit<T> gate;
+  Linear<T> proj_out{channels, channels};
+
+  explicit Skipping(const Config& config) : gate({.channels = 2 * channels, .spatial = config}) {}
+  static constexpr auto fields() {
+    return std::tuple{field("proj_in", &Skipping::proj_in), field("gate", &Skipping::gate),
+                      field("proj_out", &Skipping::proj_out)};
+  }
+  Contract contract() const { return proj_in.contract().then(gate.contract()).then(proj_out.contract()); }
+
+  auto apply(auto& run, auto x) const {
+    const auto h = run(proj_in, x);
+    const auto g = run(gate, h);
+    return run(proj_out, g, {.residual = run.columns(h, channels, channels)});
   }
 };
 
@@ -79,6 +100,21 @@ TEST(SpatialGatingUnit, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
     test::expect_promises<SpatialGatingUnit>(
         SpatialGatingUnitConfig{.channels = 64, .spatial = {.length = 260, .causal = true, .form = form}},
         {.lengths = {260, 3, 129}, .causal = true, .trains = form == SpatialForm::dense});
+  }
+}
+
+TEST(SpatialGatingUnit, LeavesWhatALayerAroundItStillNeeds) {
+  for (const bool causal : {false, true}) {
+    const SpatialProjectionConfig config{.length = 9, .causal = causal};
+    const Sequences sequences = causal ? Sequences::of_lengths({7, 0, 9, 1}) : Sequences::uniform(2, 9);
+    test::expect_promises<Skipping>(
+        config, {.lengths = causal ? std::vector<Index>{7, 0, 9, 1} : std::vector<Index>{9, 9}, .causal = causal});
+    Skipping<double> layer(config);
+    test::randomize(layer, 1);
+    const auto x = random_matrix<double>(sequences.total(), layer.channels, 2);
+    const Matrix<double> h = layer.proj_in.forward(x), g = layer.gate.forward(h, sequences);
+    EXPECT_TRUE(near<double>(layer.forward(x, sequences), layer.proj_out.forward(g) + h.rightCols(layer.channels), 1e-12))
+        << (causal ? "causal" : "");
   }
 }
 
@@ -127,20 +163,21 @@ TYPED_TEST(SpatialGatingUnitOf, EqualsItsFormulaInEveryForm) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, GivesTheSameBitsInTheMemoryOfItsInput) {
+TYPED_TEST(SpatialGatingUnitOf, GivesTheSameBitsInTheMemoryOfAnInputThatIsMovedIn) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({13, 20, 1, 0});
   const auto gate = random_gate<T>({.channels = 36, .spatial = {.length = 20, .heads = 3, .causal = true}});
   const auto x = random_matrix<T>(sequences.total(), 36, 2), addition = random_matrix<T>(sequences.total(), 18, 3);
   Workspace<T> workspace(Threads{2});
-  for (const Rows<T> added : {Rows<T>(), input_rows<T>(addition)}) {
+  for (const RunMatrix<T>& added : {RunMatrix<T>(), RunMatrix<T>(input_rows<T>(addition))}) {
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences);
-    const Matrix<T> y = run[run(gate, input_rows<T>(x), {.added = added})];
-    Matrix<T> z = x;
-    const Rows<T> scratch = Rows<T>(z).as_scratch();
-    run(gate, scratch, {.added = added}, run.over(scratch, 0, 18));  // as a block runs it: y in place of u, the norm of v
-    EXPECT_TRUE(test::same_bits(z.leftCols(18), y)) << (added ? "with an addition" : "alone");
+    const Matrix<T> y = run[run(gate, RunMatrix<T>(input_rows<T>(x)), added)];
+    auto z = run.owned(RunMatrix<T>(input_rows<T>(x)));
+    const T* const u = z.data;
+    const auto moved = run(gate, std::move(z), added);  // as a block runs it: y in place of u, the norm of v
+    EXPECT_EQ(moved.data, u);
+    EXPECT_TRUE(test::same_bits(run[moved], y)) << (added ? "with an addition" : "alone");
   }
 }
 
@@ -189,7 +226,6 @@ TYPED_TEST(SpatialGatingUnitOf, WithoutMixingHasNoParametersAndTakesAnyLength) {
   const SpatialGatingUnitConfig config{.channels = 6, .form = GateForm::identity, .spatial = {.length = 3}};
   const SpatialGatingUnit<T> gate(config);
   EXPECT_EQ(parameter_count(gate), 0);
-  EXPECT_EQ(SpatialGatingUnit<T>::value_count(config).value(), 0);
   EXPECT_TRUE(gate.is_causal());
   const auto x = random_matrix<T>(40, 6, 2);
   EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::of_lengths({37, 1, 2})), x));
@@ -222,12 +258,12 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
   Workspace<float> workspace;
   Matrix<float> y = Matrix<float>::Constant(196, 4, 7), longer = Matrix<float>::Constant(197, 4, 7);
   const auto x = [](Index rows, Index columns) { return Matrix<float>::Zero(rows, columns); };
-  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
-            "SpatialGatingUnit::forward: x has 197 rows = 1 sequence × 197 tokens, but the layer was built for 196 tokens. "
-            "Resize the spatial weight to the longer length first.");
   EXPECT_EQ(
-      message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),
-      "SpatialGatingUnit::forward: x has 9 columns, expected channels = 8 (a matrix is tokens × channels, one row per token).");
+      message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
+      "SpatialGatingUnit::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196. Set length_policy = "
+      "slice to use the top-left corner of its weight, or resize it.");
+  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),
+            "SpatialGatingUnit::forward: x has 9 columns, expected in = 8 (a matrix is tokens × channels, one row per token).");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(195, 8), Sequences::single(196), y, workspace); }),
             "SpatialGatingUnit::forward: x has 195 rows, but the sequences cover 1 sequence × 196 tokens. Every row belongs to "
             "exactly one sequence.");
@@ -237,7 +273,7 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
   const auto frame = workspace.frame();
   Batch<float> run(workspace, Sequences::single(196));
   const std::string message =
-      message_of<ShapeError>([&] { run(gate, input_rows<float>(good), {.added = input_rows<float>(narrow)}, Rows<float>(y)); });
+      message_of<ShapeError>([&] { run(gate, input_rows<float>(good), RunMatrix<float>(input_rows<float>(narrow))); });
   EXPECT_NE(message.find("added is 196 × 5, expected 196 × 4"), std::string::npos) << message;
   EXPECT_TRUE((y.array() == 7).all());
   EXPECT_TRUE((longer.array() == 7).all());

@@ -213,8 +213,7 @@ TEST(SpatialProjection, TransformsByTheLengthAlone) {
 
 /// A projection alone, or with all that it can take along.
 template <class T>
-struct Mixing : SequenceLayer<Mixing<T>, T> {
-  using Scalar = T;
+struct Mixing : Layer<Mixing<T>> {
   static constexpr const char* name = "Mixing";
 
   SpatialProjection<T> proj;
@@ -228,13 +227,13 @@ struct Mixing : SequenceLayer<Mixing<T>, T> {
     }
   }
   static constexpr auto fields() { return std::tuple{field("proj", &Mixing::proj), field("others", &Mixing::others)}; }
-  Index in() const { return channels; }
-  Index out() const { return channels; }
-  Index longest() const { return proj.config.length; }
-  void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
+  Contract contract() const {
+    Contract contract = proj.contract();
+    contract.in = contract.out = channels;
+    return contract;
+  }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>&) const {
+  auto apply(auto& run, auto x) const {
     if (!others) {
       return run(proj, x);
     }
@@ -362,9 +361,7 @@ TYPED_TEST(SpatialProjectionOf, IsShownWithoutWhatIsFused) {
 TEST(SpatialProjection, HoldsOnlyTheNumbersOfItsForm) {
   const auto count = [](SpatialForm form, Index heads) {
     const SpatialProjectionConfig config{.length = 512, .heads = heads, .form = form};
-    const Index held = parameter_count(SpatialProjection<float>(config));
-    EXPECT_EQ(SpatialProjection<float>::value_count(config), Count(held));
-    return held;
+    return parameter_count(SpatialProjection<float>(config));
   };
   EXPECT_EQ(count(SpatialForm::dense, 1), 512 * 512 + 512);
   EXPECT_EQ(count(SpatialForm::dense, 4), 4 * (512 * 512 + 512));
@@ -405,18 +402,21 @@ TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
     EXPECT_TRUE((y.array() == 7).all()) << "nothing is written";
     return message;
   };
-  EXPECT_EQ(refusal(Sequences::single(197)),
-            "SpatialProjection::forward: x has 197 rows = 1 sequence × 197 tokens, but the layer was built for 196 tokens. "
-            "Resize the spatial weight to the longer length first.");
-  EXPECT_EQ(refusal(Sequences::single(64)),
-            "SpatialProjection::forward: x has 64 rows = 1 sequence × 64 tokens, but the layer was built for 196 tokens. Set "
-            "length_policy = slice to use the top-left corner of its weight, or resize it.");
   EXPECT_EQ(
-      refusal(Sequences::of_lengths({196, 12})),
-      "SpatialProjection::forward: x has 208 rows = 2 sequences, 208 tokens in all, but sequence 1 has 12 tokens and the "
-      "layer was built for 196 tokens. Set length_policy = slice to use the top-left corner of its weight, or resize it.");
+      refusal(Sequences::single(197)),
+      "SpatialProjection::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196. Set length_policy = "
+      "slice to use the top-left corner of its weight, or resize it.");
+  EXPECT_EQ(refusal(Sequences::single(64)),
+            "SpatialProjection::forward: sequence 0 of 1 sequence × 64 tokens has 64 tokens, expected 196. Set length_policy = "
+            "slice to use the top-left corner of its weight, or resize it.");
+  EXPECT_EQ(refusal(Sequences::of_lengths({196, 12})),
+            "SpatialProjection::forward: sequence 1 of 2 sequences, 208 tokens in all has 12 tokens, expected 196. Set "
+            "length_policy = slice to use the top-left corner of its weight, or resize it.");
   layer.config.length_policy = LengthPolicy::slice;
-  EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
+  EXPECT_EQ(
+      refusal(Sequences::single(197)),
+      "SpatialProjection::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196 at most. Resize the "
+      "spatial weight to the longer length first.");
   layer.config = {.length = 196, .causal = true};
   EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
 }

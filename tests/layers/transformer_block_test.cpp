@@ -79,16 +79,15 @@ TEST(GluTransformerBlock, IsATransformerBlockWithAnotherFeedForward) {
   const auto glu = random_layer<GluTransformerBlock<double>>(
       {.channels = channels, .token_mixer = {.heads = heads}, .channel_mixer = {.hidden = 9, .bias = false}});
   TransformerBlock<double> plain(configs()[0]);
-  plain.token_norm = glu.token_norm;
-  plain.token_mixer = glu.token_mixer;
-  plain.channel_mixer.proj_out.weight.setZero();  // so that h is left
-  plain.channel_mixer.proj_in.weight.setZero();
+  plain.tokens = glu.tokens;
+  plain.channels.mixer.proj_out.weight.setZero();  // so that h is left
+  plain.channels.mixer.proj_in.weight.setZero();
   const auto x = random_matrix<double>(13, channels, 2);
   const auto sequences = Sequences::of_lengths({7, 6});
   const Matrix<double> h = run(plain, x, sequences);
   Workspace<double> workspace;
   EXPECT_TRUE(near(run(glu, x, sequences),
-                   Matrix<double>(h + glu.channel_mixer.forward(glu.channel_norm.forward(h, workspace), workspace))));
+                   Matrix<double>(h + glu.channels.mixer.forward(glu.channels.norm.forward(h, workspace), workspace))));
 }
 
 TEST(TransformerBlock, KnowsWhetherItIsCausal) {
@@ -126,10 +125,10 @@ double literal_bias(const SelfAttention<T>& attention, Index head, Index i, Inde
 template <class T>
 Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible& mask = {}) {
-  const SelfAttention<T>& attention = block.token_mixer;
+  const SelfAttention<T>& attention = block.tokens.mixer;
   const SelfAttentionConfig& c = attention.config;
   const Index w = c.channels / c.heads;
-  Matrix<double> qkv = literal::linear(attention.qkv, literal::layer_norm(block.token_norm, x));
+  Matrix<double> qkv = literal::linear(attention.qkv, literal::layer_norm(block.tokens.norm, x));
   for (Index first = 0; c.rotary != Rotary::none && first < 2 * c.channels; first += w) {  // heads of q, then of k
     qkv.middleCols(first, w) = literal::rotate(qkv.middleCols(first, w), sequences, c.rotary,
                                                c.rotary_dimensions > 0 ? c.rotary_dimensions : w, c.rotary_base);
@@ -184,9 +183,9 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
     }
   }
   const Matrix<double> h = x + literal::linear(attention.proj_out, attended);
-  const FeedForward<T>& feed_forward = block.channel_mixer;
+  const FeedForward<T>& feed_forward = block.channels.mixer;
   const Matrix<double> hidden = literal::activate(
-      feed_forward.config.activation, literal::linear(feed_forward.proj_in, literal::layer_norm(block.channel_norm, h)));
+      feed_forward.config.activation, literal::linear(feed_forward.proj_in, literal::layer_norm(block.channels.norm, h)));
   return h + literal::linear(feed_forward.proj_out, hidden);
 }
 
@@ -227,7 +226,7 @@ TYPED_TEST(TransformerBlockOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftma
     const Matrix<T> y = run(block, x, sequences, mask);
     EXPECT_TRUE(near(y, literal_block(block, wide(x), sequences, mask)));
     auto without = block;  // attention that gives its bias alone
-    without.token_mixer.proj_out.weight.setZero();
+    without.tokens.mixer.proj_out.weight.setZero();
     EXPECT_TRUE(near<T>(y.bottomRows(6), literal_block(without, wide(x), sequences).bottomRows(6)));
   }
 }
@@ -249,8 +248,10 @@ TEST(TransformerBlock, HasARelativeBiasForEachHead) {
       random);
   EXPECT_EQ(toeplitz.longest(), 9);
   EXPECT_EQ(toeplitz.start().capacity(), 9);
-  EXPECT_TRUE(refuses<ShapeError>([&] { run(toeplitz, random_matrix<float>(10, channels, 2), Sequences::single(10)); },
-                                  "a sequence has 10 tokens, but the Toeplitz bias holds 9 positions"));
+  EXPECT_TRUE(
+      refuses<ShapeError>([&] { run(toeplitz, random_matrix<float>(10, channels, 2), Sequences::single(10)); },
+                          "MixerBlock::forward: sequence 0 of 1 sequence × 10 tokens has 10 tokens, expected 9 at most. "
+                          "Build the Toeplitz bias with a larger max_length"));
 }
 
 TEST(TransformerBlock, OfBertBaseHasItsParameters) {
@@ -259,8 +260,8 @@ TEST(TransformerBlock, OfBertBaseHasItsParameters) {
 
 TEST(TransformerBlock, StartsWithGlobalQueriesAndKeysThatAreTheLocalOnes) {
   const TransformerBlock<float> block(configs()[2]);
-  EXPECT_TRUE((block.token_mixer.global_qk.weight.array() == 1).all());
-  EXPECT_TRUE(block.token_mixer.global_qk.bias.isZero(0));
+  EXPECT_TRUE((block.tokens.mixer.global_qk.weight.array() == 1).all());
+  EXPECT_TRUE(block.tokens.mixer.global_qk.bias.isZero(0));
 }
 
 TEST(TransformerBlock, AStateHoldsKeysAndValuesOrSums) {

@@ -51,7 +51,7 @@ TEST(Allocations, AWarmClassifierNeedsNone) {
                                              .trunk = {.channels = 48, .hidden = 96, .depth = 2, .heads = 2, .token_shift = 1}},
                                             random);
     const auto images = random_matrix<double>(3, 3 * 32 * 48, 1);
-    Matrix<double> y(model.output_rows(3), 10);
+    Matrix<double> y(model.contract().output_rows(3), 10);
     for (const int threads : {1, 2}) {
       Workspace<double> workspace(Threads{threads});
       EXPECT_EQ(when_warm([&] { model.forward(images, y, workspace); }), 0) << name_of(readout) << ", " << threads;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "gated/core/parameter_budget.hpp"
 #include "gated/models/gmlp.hpp"
 #include "tests/layers/literal.hpp"
 
@@ -51,6 +52,21 @@ Index counted_values(const Model& model) {
   Index count = 0;
   for_each_parameter([&](const ParameterInfo&, auto values) { count += static_cast<Index>(values.size()); }, model);
   return count;
+}
+
+/// Expects that building a model takes about as much from a budget as it then holds: not so much that the file of the model
+/// cannot afford it, nor so little that a file may ask for far more than it holds. The biases beside a weight are free.
+template <class Model>
+void expect_fair_spending(const typename Model::Config& config) {
+  const Index values = counted_values(Model(config));
+  const auto build = [&](Index most) {
+    const ParameterBudget budget(most, "too many values");
+    Model model(config);
+  };
+  EXPECT_NO_THROW(build(2 * values)) << values << " values";
+  if (values > 0) {
+    EXPECT_EQ(message_of<FileError>([&] { build(values / 4); }), "too many values") << values << " values";
+  }
 }
 
 /// A matrix that shows every write.

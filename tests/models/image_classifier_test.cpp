@@ -131,7 +131,7 @@ TYPED_TEST(ImageClassifierOf, ABatchEqualsItsImagesOneByOneToTheBit) {
   TestFixture::for_each_model([](const auto& model) {
     const auto images = random_matrix<T>(7, 96, 2);
     const Matrix<T> y = TestFixture::run(model, images);
-    const Index rows = model.output_rows(1);
+    const Index rows = model.contract().output_rows(1);
     for (Index b = 0; b < 7; ++b) {
       EXPECT_TRUE(same_bits(y.middleRows(b * rows, rows), TestFixture::run(model, images.row(b)))) << b;
     }
@@ -174,7 +174,7 @@ TYPED_TEST(ImageClassifierOf, KeepsABadImageToItself) {
   TestFixture::for_each_model([](const auto& model) {
     Matrix<T> images = random_matrix<T>(3, 96, 2);
     const Matrix<T> clean = TestFixture::run(model, images);
-    const Index rows = model.output_rows(1);
+    const Index rows = model.contract().output_rows(1);
     for (const T bad : {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity()}) {
       images(1, 50) = bad;
       const Matrix<T> y = TestFixture::run(model, images);
@@ -198,7 +198,7 @@ TYPED_TEST(ImageClassifierOf, AWarmCallAllocatesNothing) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model([](const auto& model) {
     const auto images = random_matrix<T>(4, 96, 2);
-    Matrix<T> y(model.output_rows(4), model.out());
+    Matrix<T> y(model.contract().output_rows(4), model.out());
     for (const int threads : {1, 2}) {
       Workspace<T> workspace(Threads{threads});
       const auto forward = [&] { model.forward(images, y, workspace); };
@@ -208,19 +208,17 @@ TYPED_TEST(ImageClassifierOf, AWarmCallAllocatesNothing) {
   });
 }
 
-TYPED_TEST(ImageClassifierOf, SaysHowManyValuesItWillHaveWithoutTakingMemory) {
+TYPED_TEST(ImageClassifierOf, TakesOfABudgetWhatItHolds) {
   using Model = typename TypeParam::Model;
   for (auto config : configs_of<TypeParam>()) {
+    SCOPED_TRACE(name_of(config.readout));
     for (const Index classes : {0, 7}) {
       config.classes = classes;
-      Count count = 0;
-      EXPECT_EQ(allocations_during([&] { count = Model::value_count(config); }), 0);
-      EXPECT_EQ(count.value(), test::counted_values(Model(config))) << name_of(config.readout) << ", " << classes;
+      test::expect_fair_spending<Model>(config);
     }
     config.classes = Count::most;
-    EXPECT_EQ(Model::value_count(config), Count::most) << "and stays there";
-    config.patch = {0, 0};  // which no constructor takes
-    EXPECT_NO_THROW(Model::value_count(config));
+    const ParameterBudget budget(1 << 20, "too many values");
+    EXPECT_EQ(message_of<FileError>([&] { Model{config}; }), "too many values");
   }
 }
 
@@ -243,8 +241,10 @@ TYPED_TEST(ImageClassifierOf, RefusesOtherShapesBeforeWriting) {
       EXPECT_NE(said.find(part), std::string::npos) << said;
       EXPECT_TRUE(test::is_untouched(y));
     };
-    const Index rows = model.output_rows(2), out = model.out();
-    refuse(2, 95, rows, out, "images has 95 columns, expected channels × height × width = 2 × 6 × 8 = 96");
+    const Index rows = model.contract().output_rows(2), out = model.out();
+    refuse(2, 95, rows, out,
+           "ImageClassifier::forward: x has 95 columns, expected in = 96 (channels × height × width, one row per image; resize "
+           "or crop it first, or carry the model to its size with resize_grid()).");
     refuse(2, 96, rows + 1, out,
            text("ImageClassifier::forward: y is ", rows + 1, " × ", out, ", expected ", rows, " × ", out));
     refuse(2, 96, rows, out + 1,
@@ -269,6 +269,7 @@ TYPED_TEST(ImageClassifierOf, RefusesToBeBuiltFromConfigurationsThatMakeNoSense)
   refused([](auto& c) { c.classes = -1; });
   refused([](auto& c) { c.patch.width = 3; });
   refused([](auto& c) { c.patch = {0, 2}; });
+  refused([](auto& c) { c.patch = {0, 0}; });
   refused([](auto& c) { c.image = {0, 0}; });
   refused([](auto& c) { c.norm_eps = -1; });
   refused([](auto& c) { c.pixel_deviation = 0; });
@@ -332,7 +333,6 @@ TEST(MixerImageClassifier, ComputesTheLengthOfItsTokenMixersWhateverTheyAre) {
     config.patch = {3, 2};
     EXPECT_EQ(Model(config).config.trunk.block.token_mixer.length, 8);
     EXPECT_EQ(Model(config).trunk.longest(), 8);
-    EXPECT_EQ(Model::value_count(config).value(), parameter_count(Model(config)));
     config.trunk.block.token_mixer.length = 7;
     EXPECT_EQ(message_of<ArgumentError>([&] { Model{config}; }),
               "ImageClassifier: the trunk's length = 7, but image and patch give 8 tokens. Leave it 0 to have it computed.");
@@ -357,7 +357,7 @@ TEST(ResmlpImageClassifier, HasAffineNormsOnly) {
   EXPECT_EQ(model.stem_norm->form, NormForm::affine);
 }
 
-TEST(GmlpImageClassifier, SaysHowManyValuesItWillHave) {
+TEST(GmlpImageClassifier, TakesOfABudgetWhatItHolds) {
   using Model = GmlpImageClassifier<float>;
   for (const Readout readout : {Readout::mean, Readout::class_token, Readout::tokens}) {
     for (const Index classes : {0, 7}) {
@@ -369,7 +369,8 @@ TEST(GmlpImageClassifier, SaysHowManyValuesItWillHave) {
                                              .stem_norm = classes == 0,
                                              .pre_logits = classes > 0,
                                              .trunk = {.channels = 3, .hidden = 4, .depth = 2, .attention = 5}};
-      EXPECT_EQ(Model::value_count(config).value(), test::counted_values(Model(config))) << name_of(readout) << ' ' << classes;
+      SCOPED_TRACE(text(name_of(readout), ", ", classes));
+      test::expect_fair_spending<Model>(config);
     }
   }
 }

@@ -84,7 +84,7 @@ class LanguageModelOf : public ::testing::Test {
  protected:
   using M = typename C::Model;
   using S = typename C::T;
-  static constexpr bool masks = C::Kind::template Trunk<S>::takes_mask;
+  static constexpr bool masks = C::Kind::takes_mask;
 
   /// Calls `f(model)` with a random model of each configuration.
   template <class F>
@@ -99,11 +99,7 @@ class LanguageModelOf : public ::testing::Test {
   /// forward(), with a mask where the trunk takes one.
   static void forward(const M& model, const Ids& tokens, const Sequences& sequences, View<S> y, Workspace<S>& workspace,
                       Mask mask = {}, Tokens types = {}) {
-    if constexpr (masks) {
-      model.forward(tokens, sequences, y, workspace, mask, types);
-    } else {
-      model.forward(tokens, sequences, y, workspace, types);
-    }
+    model.forward(tokens, sequences, y, workspace, masks ? mask : Mask(), types);
   }
   static Matrix<S> run(const M& model, const Ids& tokens, const Sequences& sequences, int threads = 1, Mask mask = {},
                        Tokens types = {}) {
@@ -256,21 +252,20 @@ TYPED_TEST(LanguageModelOf, GivesNothingForAnEmptyBatch) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, SaysHowManyValuesItWillHaveWithoutTakingMemory) {
+TYPED_TEST(LanguageModelOf, TakesOfABudgetWhatItHolds) {
   using Model = typename TypeParam::Model;
   for (auto config : configs_of<TypeParam>(true)) {
     for (const auto form : {HeadForm::none, HeadForm::tied, HeadForm::untied}) {
       for (const bool option : {false, true}) {
         config.head = {
             .form = form, .dense = option, .norm = option ? NormForm::scale_norm : NormForm::layer_norm, .bias = !option};
-        Count count = 0;
-        EXPECT_EQ(allocations_during([&] { count = Model::value_count(config); }), 0);
-        EXPECT_EQ(count.value(), test::counted_values(Model(config))) << name_of(form);
+        SCOPED_TRACE(name_of(form));
+        test::expect_fair_spending<Model>(config);
       }
     }
     config.vocabulary = Count::most;
-    config.token_types = Count::most;
-    EXPECT_EQ(Model::value_count(config), Count::most) << "and stays there";
+    const ParameterBudget budget(1 << 20, "too many values");
+    EXPECT_EQ(message_of<FileError>([&] { Model{config}; }), "too many values");
   }
 }
 
@@ -311,8 +306,15 @@ TYPED_TEST(LanguageModelOf, RefusesBadInputBeforeWriting) {
     refuse({1, 2, 3}, Sequences::single(2), 3, out, "sequences cover");
     refuse({1, 2, 3}, three, 2, out, text("output is 2 × ", out, ", expected 3 × ", out));
     refuse({1, 2, 3}, three, 3, out + 1, text("output is 3 × ", out + 1, ", expected 3 × ", out));
+    EXPECT_EQ(model.contract().takes_mask, TestFixture::masks);
     if constexpr (TestFixture::masks) {
       refuse({1, 2, 3}, three, 3, out, "the mask has 2 entries, expected 3", {1, 1});
+    } else {
+      Matrix<T> y = untouched<T>(3, out);
+      const std::vector<std::uint8_t> all(3, 1);
+      EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(Ids{1, 2, 3}, three, y, workspace, all); }),
+                "LanguageModel::forward: it takes no mask.");
+      EXPECT_TRUE(is_untouched(y));
     }
     const Index types = model.config.token_types;
     if (types > 0) {
@@ -322,8 +324,10 @@ TYPED_TEST(LanguageModelOf, RefusesBadInputBeforeWriting) {
       refuse({1, 2, 3}, three, 3, out, "types has 3 ids, expected 0", {}, {0, 0, 0});
     }
     if (model.config.position == PositionForm::sinusoid_table) {
+      const std::string remedy =
+          model.trunk.longest() > 12 ? " Build the model with a larger max_length, or with position = sinusoid." : "";
       refuse(Ids(13, 1), Sequences::single(13), 13, out,
-             "a sequence has 13 tokens, but the position table holds 12. Build the model with a larger max_length");
+             "sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 12 at most." + remedy);
     }
   });
 }

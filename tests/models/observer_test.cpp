@@ -26,7 +26,7 @@ void add_layers(const L& layer, const std::string& path, Names& all);
 template <class M>
 void add_member(const M& member, const std::string& path, Names& all) {
   if constexpr (detail::HasFields<M>) {
-    if constexpr (std::is_same_v<M, OffsetScale<typename M::Scalar>>) {
+    if constexpr (std::is_same_v<M, OffsetScale<float>>) {
       for (Index row = 0; row < member.weight.rows(); ++row) {
         all.insert(text(path, ".", row));
       }
@@ -226,7 +226,7 @@ TEST(ObserverOfWeights, SeesThemBySequenceAndChunk) {
 
 TEST(ObserverOfWeights, SeesThemBySequenceHeadAndChunk) {
   expect_weights<test::OfChunkedTransformerBlocks>({"0.0.0", "0.0.1", "0.1.0", "0.1.1", "1.0.0", "1.1.0"},  // chunks of 4
-                                                   {"0.0.0", "0.0.1", "0.0.2", "0.1.0", "0.1.1", "0.1.2"}, "token_mixer.");
+                                                   {"0.0.0", "0.0.1", "0.0.2", "0.1.0", "0.1.1", "0.1.2"}, "tokens.mixer.");
 }
 
 TEST(ObserverOfWeights, SeesThemBySequenceAndHead) {
@@ -236,7 +236,7 @@ TEST(ObserverOfWeights, SeesThemBySequenceAndHead) {
   const auto x = random_matrix<float>(9, test::small_channels, 2);
   const Seen seen = observed([&](auto& workspace) { trunk.forward(x, Sequences::of_lengths({6, 3}), workspace); });
   for (const auto& [path, tokens] : std::map<std::string, Index>{{"0.0", 6}, {"0.1", 6}, {"1.0", 3}, {"1.1", 3}}) {
-    const Matrix<float>& weights = seen.at("blocks.0.token_mixer.weights." + path);
+    const Matrix<float>& weights = seen.at("blocks.0.tokens.mixer.weights." + path);
     EXPECT_EQ(weights.rows(), tokens);
     EXPECT_EQ(weights.cols(), tokens);
     EXPECT_TRUE(weights.rowwise().sum().isOnes(1e-5F)) << "a softmax";
@@ -248,8 +248,8 @@ TEST(ObserverOfWeights, SeesThemBySequenceAndHead) {
   Matrix<float> before(8, test::small_channels);
   trunk.extend(x.topRows(8), state, before, workspace);
   const Seen step = observed([&](auto& watched) { trunk.extend(x.bottomRows(1), state, y, watched); });
-  EXPECT_EQ(step.at("blocks.0.token_mixer.weights.0.1").rows(), 1) << "the token's own row";
-  EXPECT_EQ(step.at("blocks.0.token_mixer.weights.0.1").cols(), 9);
+  EXPECT_EQ(step.at("blocks.0.tokens.mixer.weights.0.1").rows(), 1) << "the token's own row";
+  EXPECT_EQ(step.at("blocks.0.tokens.mixer.weights.0.1").cols(), 9);
 }
 
 TEST(ObserverOfWeights, SeesThoseOfTinyAttention) {

@@ -477,7 +477,7 @@ void expect_resized_runs(typename Model::Config config) {
   Workspace<T> workspace;
   EXPECT_TRUE(resized.forward(test::random_matrix<T>(2, 3 * 80, 7), workspace).allFinite());
   EXPECT_TRUE(same_bits(resized.head->weight, model.head->weight));
-  EXPECT_TRUE(same_parameters(resized.trunk.blocks[1].channel_mixer, model.trunk.blocks[1].channel_mixer));
+  EXPECT_TRUE(same_parameters(resized.trunk.blocks[1].channels, model.trunk.blocks[1].channels));
   EXPECT_TRUE(same_parameters(resize_grid(model, {6, 4}, GridResize::bilinear), model));
   if (model.position) {
     EXPECT_TRUE(same_bits(resized.position->weight, model.position->weight));

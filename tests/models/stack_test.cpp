@@ -51,11 +51,7 @@ class StackOf : public ::testing::Test {
   /// forward(), with a mask where the trunk takes one.
   static void forward(const M& model, const Matrix<S>& x, const Sequences& sequences, View<S> y, Workspace<S>& workspace,
                       Mask mask = {}) {
-    if constexpr (M::takes_mask) {
-      model.forward(x, sequences, y, workspace, mask);
-    } else {
-      model.forward(x, sequences, y, workspace);
-    }
+    model.forward(x, sequences, y, workspace, C::Kind::takes_mask ? mask : Mask());
   }
   static Matrix<S> run(const M& model, const Matrix<S>& x, const Sequences& sequences, int threads = 1, Mask mask = {}) {
     Workspace<S> workspace(Threads{threads});
@@ -98,7 +94,7 @@ TYPED_TEST(StackOf, RefusesToRunWhenItWasMovedFrom) {
 }
 
 TYPED_TEST(StackOf, IsItsBlocksOneAfterTheOther) {
-  using Model = typename TypeParam::Model;
+  using Kind = typename TypeParam::Kind;
   using T = typename TypeParam::T;
   const auto sequences = Sequences::of_lengths({7, 12, 0, 1});
   for (const bool causal : {false, true}) {
@@ -110,11 +106,7 @@ TYPED_TEST(StackOf, IsItsBlocksOneAfterTheOther) {
       Workspace<T> workspace;
       for (const auto& block : model.blocks) {
         expected = test::literal_block(block, expected, sequences, mask);
-        if constexpr (Model::takes_mask) {
-          block.forward(x, sequences, x, workspace, mask);
-        } else {
-          block.forward(x, sequences, x, workspace);
-        }
+        block.forward(x, sequences, x, workspace, Kind::takes_mask ? Mask(mask) : Mask());
       }
       EXPECT_TRUE(same_bits(y, x));
       EXPECT_TRUE(test::near(y, expected));
@@ -311,7 +303,6 @@ TYPED_TEST(StackOf, AWarmCallAllocatesNothing) {
 }
 
 TYPED_TEST(StackOf, RefusesOtherShapesBeforeWriting) {
-  using Model = typename TypeParam::Model;
   using T = typename TypeParam::T;
   TestFixture::for_each_model(false, [&](const auto& model) {
     Workspace<T> workspace;
@@ -324,12 +315,20 @@ TYPED_TEST(StackOf, RefusesOtherShapesBeforeWriting) {
       EXPECT_NE(said.find(part), std::string::npos) << said;
       EXPECT_TRUE(test::is_untouched(y));
     };
-    refuse(11, Sequences::single(12), 12, 10, "x has 11 columns, expected channels = 10");
+    refuse(11, Sequences::single(12), 12, 10, "x has 11 columns, expected in = 10 (a matrix is tokens × channels");
     refuse(10, Sequences::single(11), 12, 10, "x has 12 rows, but the sequences cover 1 sequence × 11 tokens");
     refuse(10, Sequences::single(12), 11, 10, "y is 11 × 10, expected 12 × 10");
     refuse(10, Sequences::single(12), 12, 11, "y is 12 × 11, expected 12 × 10");
-    if constexpr (Model::takes_mask) {
+    if constexpr (TypeParam::Kind::takes_mask) {
       refuse(10, Sequences::single(12), 12, 10, "the mask has 1 entries, expected 12, one per token.", {1});
+    } else {
+      Matrix<T> y = test::untouched<T>(12, 10);
+      const std::vector<std::uint8_t> all(12, 1);
+      EXPECT_EQ(message_of<ArgumentError>([&] {
+                  model.forward(Matrix<T>::Zero(12, 10).eval(), Sequences::single(12), y, workspace, all);
+                }),
+                "Stack::forward: it takes no mask.");
+      EXPECT_TRUE(test::is_untouched(y));
     }
   });
 }
@@ -344,23 +343,24 @@ TYPED_TEST(StackOf, SaysWhatItIsMadeOf) {
   EXPECT_EQ(model.out(), small_channels);
   EXPECT_EQ(model.blocks.size(), static_cast<std::size_t>(config.depth));
   EXPECT_EQ(model.config.depth, config.depth);
+  EXPECT_EQ(model.contract().takes_mask, Kind::takes_mask);
 }
 
-TYPED_TEST(StackOf, SaysHowManyValuesItWillHaveWithoutTakingMemory) {
+TYPED_TEST(StackOf, TakesOfABudgetWhatItHolds) {
   using Kind = typename TypeParam::Kind;
   using Model = typename TypeParam::Model;
   for (const bool causal : {false, true}) {
     for (auto config : Kind::configs(causal)) {
       for (const Index depth : {0, 1, 3}) {
         config.depth = depth;
-        Count count = 0;
-        EXPECT_EQ(allocations_during([&] { count = Model::value_count(config); }), 0);
-        EXPECT_EQ(count.value(), test::counted_values(Model(config)));
+        test::expect_fair_spending<Model>(config);
       }
       config.depth = Count::most;
-      EXPECT_EQ(Model::value_count(config), Count::most) << "and stays there";
+      {
+        const ParameterBudget budget(1 << 20, "too many values");
+        EXPECT_EQ(message_of<FileError>([&] { Model{config}; }), "too many values");
+      }
       config.depth = -1;
-      EXPECT_EQ(Model::value_count(config), Count(0));
       EXPECT_EQ(message_of<ArgumentError>([&] { Model{config}; }), "Stack: depth = -1 must not be negative.");
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "gated/layers/glu_feed_forward.hpp"
@@ -30,8 +31,7 @@ struct PlainBlockConfig {
 
 /// y = x + tanh(shift(x) Wᵀ + b): a block with no more than a stack asks for.
 template <class T>
-struct PlainBlock : SequenceLayer<PlainBlock<T>, T> {
-  using Scalar = T;
+struct PlainBlock : Layer<PlainBlock<T>> {
   using Config = PlainBlockConfig;
   static constexpr const char* name = "PlainBlock";
   static constexpr const char* architecture = "test.PlainBlock";
@@ -41,28 +41,26 @@ struct PlainBlock : SequenceLayer<PlainBlock<T>, T> {
 
   PlainBlock() = default;
   explicit PlainBlock(const PlainBlockConfig& c) : config(c), proj(c.channels, c.channels) {}
-  static Count value_count(const PlainBlockConfig& c) { return Linear<T>::value_count(c.channels, c.channels); }
   static constexpr auto fields() { return std::tuple{field("proj", &PlainBlock::proj)}; }
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-  void initialize(Random& random) { proj.initialize(random); }
+  Contract contract() const {
+    return {.in = config.channels, .out = config.channels, .sees = config.causal ? Sees::past : Sees::all};
+  }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto shifted = token_shift(run, x, {.amount = 1, .causal = config.causal});
-    return run(proj, shifted, {.activation = Activation::tanh, .residual = x}, to);
+  auto apply(auto& run, auto x) const {
+    auto shifted = token_shift(run, x, {.amount = 1, .causal = config.causal});
+    return run(proj, std::move(shifted), {.activation = Activation::tanh, .residual = std::move(x)});
   }
 };
 
 // One kind of trunk each: `Trunk<T>`, and small configurations of it, causal or not, that take any length up to `length`. They
-// are `small_channels` wide, and differ in what their kind knows. `remembers_tokens` if a stream keeps something of each token,
-// so that it must know how many there may be, and can be rewound.
+// are `small_channels` wide, and differ in what their kind knows. `takes_mask` if tokens may be hidden from it. `remembers_tokens`
+// if a stream keeps something of each token, so that it must know how many there may be, and can be rewound.
 
 struct OfGmlpBlocks {
   template <class T>
   using Trunk = Gmlp<T>;
   static constexpr const char* architecture = "gated.Stack<gated.GmlpBlock>";
-  static constexpr bool remembers_tokens = true;
+  static constexpr bool takes_mask = false, remembers_tokens = true;
   static std::vector<GmlpConfig> configs(bool causal, Index length = small_length) {
     std::vector<GmlpConfig> all = small_gmlps(causal);
     for (GmlpConfig& config : all) {
@@ -77,7 +75,7 @@ struct OfMixedChunkAttention {
   template <class T>
   using Trunk = Flash<T>;
   static constexpr const char* architecture = "gated.Stack<gated.MixedChunkAttention>";
-  static constexpr bool remembers_tokens = false;
+  static constexpr bool takes_mask = true, remembers_tokens = false;
   static std::vector<FlashConfig> configs(bool causal, Index = small_length) {
     const flash_presets::Sizes sizes{.channels = small_channels, .query_key = 8, .chunk = 5, .causal = causal};
     std::vector<FlashConfig> all{{.depth = 2, .block = flash_presets::lucidrains(sizes)},
@@ -93,7 +91,7 @@ struct OfGatedAttentionUnits {
   template <class T>
   using Trunk = Stack<GatedAttentionUnit<T>>;
   static constexpr const char* architecture = "gated.Stack<gated.GatedAttentionUnit>";
-  static constexpr bool remembers_tokens = true;
+  static constexpr bool takes_mask = true, remembers_tokens = true;
   static std::vector<StackConfig<GatedAttentionUnitConfig>> configs(bool causal, Index length = small_length) {
     const gau_presets::Sizes sizes{.channels = small_channels, .max_length = length, .query_key = 8};
     std::vector<GatedAttentionUnitConfig> units{gau_presets::flash_quad_junnyu(sizes), gau_presets::gau_alpha(sizes),
@@ -118,7 +116,7 @@ struct OfTransformerBlocks {
   template <class T>
   using Trunk = Stack<TransformerBlock<T>>;
   static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.FeedForward>>";
-  static constexpr bool remembers_tokens = true;
+  static constexpr bool takes_mask = true, remembers_tokens = true;
   static std::vector<StackConfig<TransformerBlockConfig>> configs(bool causal, Index = small_length) {
     const SelfAttentionConfig two_heads{.heads = 2, .causal = causal},
         one_head{.heads = 1, .causal = causal, .rotary = Rotary::half};
@@ -131,7 +129,7 @@ struct OfChunkedTransformerBlocks {
   template <class T>
   using Trunk = Stack<TransformerBlock<T>>;
   static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.FeedForward>>";
-  static constexpr bool remembers_tokens = false;
+  static constexpr bool takes_mask = true, remembers_tokens = false;
   static std::vector<StackConfig<TransformerBlockConfig>> configs(bool causal, Index = small_length) {
     const SelfAttentionConfig attention{.heads = 2,
                                         .form = AttentionForm::mixed_chunk,
@@ -146,7 +144,7 @@ struct OfMixerBlocks {
   template <class T>
   using Trunk = Stack<MixerBlock<TokenProjection<T>, GluFeedForward<T>>>;
   static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.TokenProjection,gated.GluFeedForward>>";
-  static constexpr bool remembers_tokens = true;
+  static constexpr bool takes_mask = false, remembers_tokens = true;
   static std::vector<Trunk<float>::Config> configs(bool causal, Index length = small_length) {
     Trunk<float>::Config pre{
         .depth = 2,
@@ -166,7 +164,7 @@ struct OfPlainBlocks {
   template <class T>
   using Trunk = Stack<PlainBlock<T>>;
   static constexpr const char* architecture = "gated.Stack<test.PlainBlock>";
-  static constexpr bool remembers_tokens = true;
+  static constexpr bool takes_mask = false, remembers_tokens = true;
   static std::vector<StackConfig<PlainBlockConfig>> configs(bool causal, Index = small_length) {
     return {{.depth = 3, .block = {.channels = small_channels, .causal = causal}}};
   }

@@ -18,9 +18,9 @@ using test::same_bits;
 
 constexpr Index width = 4, value = 6;  // of queries and keys, and of values, of all heads together
 
-/// Attention of the columns q, k, v of one matrix. Whatever the mask hides is not attended to.
-auto attention(ScoreKernel kernel, bool causal, Index heads) {
-  return [=](auto& run, const auto& x, const auto& to) {
+/// Attention of the columns q, k, v of one matrix, joined by an epilogue. Whatever the mask hides is not attended to.
+auto joined_attention(ScoreKernel kernel, bool causal, Index heads) {
+  return [=](auto& run, const auto& x, auto epilogue) {
     using R = std::remove_cvref_t<decltype(run)>;
     using T = typename R::Scalar;
     const AttentionInputs<R> inputs{.q = run.columns(x, 0, width),
@@ -35,7 +35,12 @@ auto attention(ScoreKernel kernel, bool causal, Index heads) {
           own.visible_keys = keys == nullptr ? nullptr : keys + sequences.offset(b);
           return own;
         },
-        Fused<R>(), to);
+        std::move(epilogue));
+  };
+}
+auto attention(ScoreKernel kernel, bool causal, Index heads) {
+  return [joined = joined_attention(kernel, causal, heads)](auto& run, const auto& x) {
+    return joined(run, x, Epilogue<std::remove_cvref_t<decltype(run)>>());
   };
 }
 
@@ -44,8 +49,7 @@ template <class T>
 auto layer_of(ScoreKernel kernel, bool causal, Index heads) {
   const auto f = attention(kernel, causal, heads);
   return Op(
-      NoParameters<T>(0), [f](auto& run, const auto&, const auto& x, const auto& to) { return f(run, x, to); },
-      2 * width + value, value);
+      NoParameters<T>(0), [f](auto& run, const auto&, auto x) { return f(run, std::move(x)); }, 2 * width + value, value);
 }
 
 const std::vector<std::uint8_t> mask{1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1};
@@ -100,9 +104,10 @@ TEST(Attention, MayBeToTheTokensOfOtherSequences) {
     asked.push_back(b);
     return scoring;
   };
-  const Rows<double> y =
-      attend(run, {.q = input_rows<double>(q), .k = input_rows<double>(k), .v = input_rows<double>(v), .others = &others},
-             scoring_of, Fused<Batch<double>>(), {});
+  using R = RunMatrix<double>;
+  const R y = attend(
+      run, {.q = R(input_rows<double>(q)), .k = R(input_rows<double>(k)), .v = R(input_rows<double>(v)), .others = &others},
+      scoring_of, Epilogue<Batch<double>>());
   EXPECT_EQ(asked, (std::vector<Index>{0, 1, 2}));
   for (Index b = 0; b < 3; ++b) {
     Matrix<double> alone(queries.length(b), 3);
@@ -112,32 +117,40 @@ TEST(Attention, MayBeToTheTokensOfOtherSequences) {
   }
 }
 
-TEST(Attention, TakesAlongWhatIsFused) {
+TEST(Attention, TakesAnEpilogueAlong) {
   for (const bool causal : {false, true}) {
     const auto plain = attention(ScoreKernel::relu2, causal, 2);
-    const auto joined = [=](auto& run, const auto& x, const auto& to) {
+    const auto joined = [=](auto& run, const auto& x) {
       using R = std::remove_cvref_t<decltype(run)>;
-      using T = typename R::Scalar;
       const Index first = 2 * width + value;
-      const Fused<R> fused{.added = run.columns(x, first, value),
-                           .activation = Activation::tanh,
-                           .gate = run.columns(x, first + value, value),
-                           .residual = run.columns(x, first + 2 * value, value)};
-      const AttentionInputs<R> inputs{
-          .q = run.columns(x, 0, width), .k = run.columns(x, width, width), .v = run.columns(x, 2 * width, value), .heads = 2};
-      const Scoring<T> scoring{.kernel = ScoreKernel::relu2, .scale = T(0.3), .causal = causal};
-      return attend(
-          run, inputs, [scoring](const Sequences&, Index) { return scoring; }, fused, to);
+      return joined_attention(ScoreKernel::relu2, causal, 2)(run, x,
+                                                             Epilogue<R>{.added = run.columns(x, first, value),
+                                                                         .activation = Activation::tanh,
+                                                                         .gate = run.columns(x, first + value, value),
+                                                                         .residual = run.columns(x, first + 2 * value, value)});
     };
     expect_op(joined, {.in = 2 * width + 4 * value, .out = value, .streams = causal});
     const auto x = random_matrix<double>(9, 2 * width + 4 * value, 1);
     Workspace<double> workspace;
     const auto frame = workspace.frame();
     Batch<double> run(workspace, Sequences::single(9));
-    const Matrix<double> sum = run[plain(run, input_rows<double>(x), Rows<double>())] + x.middleCols(2 * width + value, value);
+    const RunMatrix<double> input(input_rows<double>(x));
+    const Matrix<double> sum = run[plain(run, input)] + x.middleCols(2 * width + value, value);
     const Matrix<double> expected =
         (sum.array().tanh() * x.middleCols(2 * width + 2 * value, value).array() + x.rightCols(value).array()).matrix();
-    EXPECT_LE((run[joined(run, input_rows<double>(x), Rows<double>())] - expected).cwiseAbs().maxCoeff(), 1e-13);
+    EXPECT_LE((run[joined(run, input)] - expected).cwiseAbs().maxCoeff(), 1e-13);
+  }
+}
+
+TEST(Attention, TakesAnEpilogueAlongAsJoinDoesIt) {
+  for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << ", causal " << causal);
+      test::expect_bits_of_join(joined_attention(kernel, causal, 2), {.in = 2 * width + value,
+                                                                      .out = value,
+                                                                      .lengths = {300, 0, 7},  // blocks of queries
+                                                                      .streams = causal});
+    }
   }
 }
 

@@ -14,7 +14,6 @@ namespace gated::bf16_products_test {
 namespace {
 
 using test::random_matrix;
-using test::random_vector;
 using test::same_bits;
 
 Matrix<float> rounded(const Matrix<float>& x) {
@@ -126,14 +125,6 @@ TEST_F(Bf16Product, ReadsPreparedWeightsOfEveryFormat) {
       }
     }
   }
-}
-
-TEST_F(Bf16Product, MapsColumnsBeforeTheyAreRounded) {
-  const Matrix<float> a = random_matrix<float>(9, 37, 1), b = random_matrix<float>(37, 45, 2);
-  const auto weight = random_vector<float>(45, 3), bias = random_vector<float>(45, 4);
-  Matrix<float> map(37, 45);
-  normalise<float>(b, {NormForm::affine, 0, weight.data(), bias.data()}, map, workspace);
-  EXPECT_TRUE(same_bits(product(a, mapped<float>(b, {weight.data(), bias.data()})), product(a, map)));
 }
 
 TEST_F(Bf16Product, LeavesOutWhatIsNotWanted) {

@@ -29,9 +29,9 @@ const std::vector<Form> forms{{true, LinearReduction::sum},          {true, Line
                               {false, LinearReduction::own_chunk},   {true, LinearReduction::sum, 2},
                               {false, LinearReduction::own_chunk, 2}};
 
-/// The columns of x: local q and k, global q and k, values, and with `fused` what joins.
-auto mixing_of(const Form& form, bool fused = false) {
-  return [=](auto& run, const auto& x, const auto& to) {
+/// Mixing of the columns of x, local q and k, global q and k, and values, joined by an epilogue.
+auto joined_mixing_of(const Form& form) {
+  return [=](auto& run, const auto& x, auto epilogue) {
     using R = std::remove_cvref_t<decltype(run)>;
     using T = typename R::Scalar;
     const ChunkInputs<R> inputs{.local_q = run.columns(x, 0, width),
@@ -41,13 +41,19 @@ auto mixing_of(const Form& form, bool fused = false) {
                                 .values = run.columns(x, 4 * width, value),
                                 .heads = form.heads};
     const ChunkMixing<T> mixing{.chunk = chunk, .reduction = form.reduction, .local = {.scale = T(0.5), .causal = form.causal}};
-    Fused<R> joined;
-    if (fused) {
-      joined = {.activation = Activation::tanh,
-                .gate = run.columns(x, columns, value),
-                .residual = run.columns(x, columns + value, value)};
+    return mix_chunks(run, inputs, mixing, std::move(epilogue));
+  };
+}
+/// The same, and if `joined` with more columns that join.
+auto mixing_of(const Form& form, bool joined = false) {
+  return [joined, mixing = joined_mixing_of(form)](auto& run, const auto& x) {
+    Epilogue<std::remove_cvref_t<decltype(run)>> epilogue;
+    if (joined) {
+      epilogue = {.activation = Activation::tanh,
+                  .gate = run.columns(x, columns, value),
+                  .residual = run.columns(x, columns + value, value)};
     }
-    return mix_chunks(run, inputs, mixing, joined, to);
+    return mixing(run, x, std::move(epilogue));
   };
 }
 
@@ -55,7 +61,7 @@ template <class T>
 auto layer_of(const Form& form) {
   const auto f = mixing_of(form);
   return Op(
-      NoParameters<T>(0), [f](auto& run, const auto&, const auto& x, const auto& to) { return f(run, x, to); }, columns, value);
+      NoParameters<T>(0), [f](auto& run, const auto&, auto x) { return f(run, std::move(x)); }, columns, value);
 }
 
 std::string describe(const Form& f) { return text(name_of(f.reduction), f.causal ? ", causal" : "", ", heads ", f.heads); }
@@ -68,6 +74,13 @@ TEST(ChunkAttention, IsAnOpInEveryForm) {
     expect_op(mixing_of(form), {.in = columns, .out = value, .streams = form.causal});
     expect_op(mixing_of(form), {.in = columns, .out = value, .streams = false, .mask = mask});
     expect_op(mixing_of(form, true), {.in = columns + 2 * value, .out = value, .streams = form.causal});
+  }
+}
+
+TEST(ChunkAttention, TakesAnEpilogueAlongAsJoinDoesIt) {
+  for (const Form& form : forms) {
+    SCOPED_TRACE(describe(form));
+    test::expect_bits_of_join(joined_mixing_of(form), {.in = columns, .out = value, .streams = form.causal});
   }
 }
 

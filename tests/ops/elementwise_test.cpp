@@ -16,6 +16,8 @@ using test::message_of;
 using test::random_matrix;
 using test::same_bits;
 
+using R = RunMatrix<double>;
+
 /// A run over four rows of eleven columns, which are given to `f` with two other matrices.
 template <class F>
 void in_a_batch(const F& f) {
@@ -26,26 +28,36 @@ void in_a_batch(const F& f) {
   f(run, a, b);
 }
 
-/// Expects of op(run, to) that it gives y, at a place where it is wanted, and writes nothing around it.
+/// Expects of op(x) that it gives y, over an x that is moved in and the run's own, and never over one that is not, or a
+/// caller's.
 template <class Op>
-void expect_result(Batch<double>& run, const Matrix<double>& y, const Op& op) {
-  EXPECT_TRUE(same_bits(run[op(Rows<double>())], y));
-  Matrix<double> larger = Matrix<double>::Constant(7, 15, -7);
-  const Rows<double> place = larger.block(1, 2, 4, 11);
-  EXPECT_EQ(op(place).data, place.data);
-  EXPECT_TRUE(same_bits(run[place], y));
-  run[place].setConstant(-7);
-  EXPECT_TRUE((larger.array() == -7).all());
+void expect_result(Batch<double>& run, const Matrix<double>& x, const Matrix<double>& y, const Op& op) {
+  const Matrix<double> before = x;
+  R callers(input_rows<double>(x));
+  EXPECT_TRUE(same_bits(run[op(callers)], y));
+  EXPECT_TRUE(same_bits(run[op(std::move(callers))], y));
+  EXPECT_TRUE(same_bits(x, before)) << "a caller's";
+  R own = run.columns(run.make(6, 15), 2, 11);  // something is around it
+  own = own.sharing(own.middle(1, 4));
+  own.assign(x);
+  const double* const place = own.data;
+  EXPECT_TRUE(same_bits(run[op(own)], y));
+  EXPECT_TRUE(same_bits(run[own], before)) << "it was not moved";
+  const R result = op(std::move(own));
+  EXPECT_EQ(result.data, place);
+  EXPECT_TRUE(same_bits(run[result], y));
 }
 
-TEST(Elementwise, OpsAreTheirFormulas) {
+TEST(Elementwise, OpsAreTheirFormulasAndTakeTheMemoryOfWhatIsMovedIn) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
-    const auto x = input_rows<double>(a), other = input_rows<double>(b);
+    const R x(input_rows<double>(a)), other(input_rows<double>(b));
     const Vector<double> factors = test::random_vector<double>(11, 3);
-    expect_result(run, a.cwiseMax(0), [&](Rows<double> to) { return activate(run, x, Activation::relu, to); });
-    expect_result(run, a.cwiseProduct(b), [&](Rows<double> to) { return multiply(run, x, other, to); });
-    expect_result(run, a + b, [&](Rows<double> to) { return add(run, x, other, nullptr, to); });
-    expect_result(run, 2 * a, [&](Rows<double> to) { return scale(run, x, number(2.0), to); });
+    expect_result(run, a, a.cwiseMax(0), [&](R from) { return activate(run, std::move(from), Activation::relu); });
+    expect_result(run, a, a.cwiseProduct(b), [&](R from) { return multiply(run, std::move(from), other); });
+    expect_result(run, b, a.cwiseProduct(b), [&](R from) { return multiply(run, x, std::move(from)); });
+    expect_result(run, a, a + b, [&](R from) { return add(run, std::move(from), other); });
+    expect_result(run, b, a + b, [&](R from) { return add(run, x, std::move(from)); });
+    expect_result(run, a, 2 * a, [&](R from) { return scale(run, std::move(from), number(2.0)); });
     const Matrix<double> sum = run[add(run, x, other, factors.data())];
     EXPECT_LE((sum - a - b * factors.asDiagonal()).cwiseAbs().maxCoeff(), 1e-14);
   });
@@ -53,24 +65,36 @@ TEST(Elementwise, OpsAreTheirFormulas) {
 
 TEST(Elementwise, TheIdentityCopiesNothing) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>&) {
-    EXPECT_EQ(activate(run, input_rows<double>(a), Activation::identity).data, a.data());
+    EXPECT_EQ(activate(run, R(input_rows<double>(a)), Activation::identity).data, a.data());
   });
 }
 
-TEST(Elementwise, MayBeReadAndWrittenInOnePlace) {
-  in_a_batch([](Batch<double>& run, Matrix<double> a, const Matrix<double>& b) {
-    const Matrix<double> product = a.cwiseProduct(b);
-    const Rows<double> x(a);
-    multiply(run, x, input_rows<double>(b), x);
-    EXPECT_TRUE(same_bits(a, product));
-    activate(run, x, Activation::relu, x);
-    EXPECT_TRUE(same_bits(a, Matrix<double>(product.cwiseMax(0))));
+TEST(Elementwise, WriteNothingAroundWhatTheyOverwrite) {
+  in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
+    const R larger = run.make(7, 15), other(input_rows<double>(b));
+    larger.fill(-7);
+    MatrixUse use;  // of a part
+    const Rows<double> place = larger.block(1, 2, 4, 11);
+    const auto expect = [&](const Matrix<double>& y, const auto& op) {
+      place.assign(a);
+      EXPECT_EQ(op(R(place, &use)).data, place.data);
+      EXPECT_TRUE(same_bits(ConstView<double>(place), y));
+      place.fill(-7);
+      EXPECT_TRUE((run[larger].array() == -7).all());
+    };
+    expect(a.cwiseMax(0), [&](R x) { return activate(run, std::move(x), Activation::relu); });
+    expect(a.cwiseProduct(b), [&](R x) { return multiply(run, std::move(x), other); });
+    expect(a + b, [&](R x) { return add(run, std::move(x), other); });
+    expect(2 * a, [&](R x) { return scale(run, std::move(x), number(2.0)); });
+    const R x = run.owned(R(input_rows<double>(a))), square = multiply(run, x, x);
+    EXPECT_NE(square.data, x.data) << "both factors are somebody's";
+    EXPECT_TRUE(same_bits(run[square], Matrix<double>(a.cwiseProduct(a))));
   });
 }
 
 TEST(Elementwise, RefusesDifferentShapes) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
-    const auto x = input_rows<double>(a), narrow = input_rows<double>(b.leftCols(3)), low = input_rows<double>(b.topRows(2));
+    const R x(input_rows<double>(a)), narrow(input_rows<double>(b.leftCols(3))), low(input_rows<double>(b.topRows(2)));
     EXPECT_EQ(message_of<ShapeError>([&] { add(run, x, narrow); }), "add: a is 4 × 11 and b is 4 × 3, expected equal shapes.");
     EXPECT_EQ(message_of<ShapeError>([&] { multiply(run, low, x); }),
               "multiply: a is 2 × 11 and b is 4 × 11, expected equal shapes.");
@@ -84,7 +108,9 @@ TEST(Elementwise, ActivatesRowsOfAnyWidth) {
     Workspace<float> workspace;
     const auto frame = workspace.frame();
     Batch<float> run(workspace, Sequences::single(37));
-    activate(run, input_rows<float>(x), Activation::relu2, Rows<float>(larger.block(1, 2, 37, columns)));
+    MatrixUse use;
+    larger.block(1, 2, 37, columns) = x;
+    activate(run, RunMatrix<float>(larger.block(1, 2, 37, columns), &use), Activation::relu2);
     const Matrix<float> positive = x.cwiseMax(0);
     EXPECT_TRUE(same_bits(Matrix<float>(larger.block(1, 2, 37, columns)), Matrix<float>(positive.cwiseProduct(positive))))
         << columns;
@@ -96,8 +122,7 @@ TEST(Elementwise, ActivatesRowsOfAnyWidth) {
 TEST(Elementwise, EveryActivationIsAnOp) {
   for (const auto& [activation, name] : names_of(Activation{})) {
     SCOPED_TRACE(name);
-    expect_op([act = activation](auto& run, const auto& x, const auto& to) { return activate(run, x, act, to); },
-              {.in = 11, .out = 11});
+    expect_op([act = activation](auto& run, auto x) { return activate(run, std::move(x), act); }, {.in = 11, .out = 11});
   }
 }
 
@@ -111,30 +136,26 @@ struct Factors {
 };
 
 TEST(Elementwise, GatingSumsAndScalesAreOps) {
-  const auto gate = [](auto& run, const auto& x, const auto& to) {
-    return multiply(run, run.columns(x, 0, 5), run.columns(x, 5, 5), to);
-  };
-  const auto square = [](auto& run, const auto& x, const auto& to) { return multiply(run, x, x, to); };
-  const auto sum = [](auto& run, const auto& x, const auto& to) {
-    return add(run, run.columns(x, 0, 5), run.columns(x, 5, 5), nullptr, to);
-  };
+  const auto gate = [](auto& run, const auto& x) { return multiply(run, run.columns(x, 0, 5), run.columns(x, 5, 5)); };
+  const auto square = [](auto& run, const auto& x) { return multiply(run, x, x); };
+  const auto sum = [](auto& run, const auto& x) { return add(run, run.columns(x, 0, 5), run.columns(x, 5, 5)); };
   expect_op(gate, {.in = 10, .out = 5});
   expect_op(square, {.in = 10, .out = 10});
   expect_op(sum, {.in = 10, .out = 5});
   expect_op<Factors>(5,
-                     [](auto& run, const auto& p, const auto& x, const auto& to) {
-                       return add(run, run.columns(x, 0, 5), run.columns(x, 5, 5), p.factors.data(), to);
+                     [](auto& run, const auto& p, const auto& x) {
+                       return add(run, run.columns(x, 0, 5), run.columns(x, 5, 5), p.factors.data());
                      },
                      {.in = 10, .out = 5});
   expect_op(
-      [](auto& run, const auto& x, const auto& to) {
+      [](auto& run, const auto& x) {
         using T = typename std::remove_cvref_t<decltype(run)>::Scalar;
         static const auto factors = [] {
           std::array<T, 10> numbers{};
           std::iota(numbers.begin(), numbers.end(), T{2});
           return numbers;
         }();
-        return scale(run, x, per_channel(factors.data()), to);
+        return scale(run, x, per_channel(factors.data()));
       },
       {.in = 10, .out = 10});
 }

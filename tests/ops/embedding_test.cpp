@@ -26,37 +26,42 @@ TEST(Embed, TakesRowsOfATable) {
   Workspace<float> workspace;
   const auto frame = workspace.frame();
   Batch<float> run(workspace, Sequences::single(4));
-  const Rows<float> y = embed(run, table.weight, ids, {});
+  const RunMatrix<float> y = embed(run, table.weight, ids);
   for (Index t = 0; t < 4; ++t) {
     EXPECT_TRUE(same_bits(run[y].row(t), table.weight.row(ids[static_cast<std::size_t>(t)])));
   }
-  EXPECT_EQ(run.count(embed(run, table.weight, Tokens(), {})), 0);
+  EXPECT_EQ(run.count(embed(run, table.weight, Tokens())), 0);
 }
 
 TEST(Embed, GivesEachRowTheGradientsOfAllItsTokens) {
   expect_gradients(Table<double>(0), Matrix<double>(4, 0), [](Tape<double>& tape, const Table<double>& table, Variable) {
     Recording<double> run(tape, Sequences::single(4));
-    return embed(run, table.weight, ids, {});
+    return embed(run, table.weight, ids);
   });
 }
 
 TEST(AddEmbedding, AddsARowOfATableOrTheFirstWhereThereAreNoIds) {
   const Table<double> table(0);
-  const auto x = random_matrix<double>(4, 3, 2);
+  const auto x = random_matrix<double>(4, 3, 2), before = x;
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(4));
   for (const Tokens& used : {Tokens(ids), Tokens()}) {
-    Matrix<double> expected = x, y = x;
+    Matrix<double> expected = x;
     for (Index t = 0; t < 4; ++t) {
       expected.row(t) += table.weight.row(used.empty() ? 0 : used[static_cast<std::size_t>(t)]);
     }
-    EXPECT_TRUE(same_bits(run[add_embedding(run, input_rows<double>(x), table.weight, used, {})], expected));
-    add_embedding(run, Rows<double>(y), table.weight, used, Rows<double>(y));
-    EXPECT_TRUE(same_bits(y, expected)) << "in place";
-    expect_gradients(table, x, [used](Tape<double>& tape, const Table<double>& model, Variable input) {
+    RunMatrix<double> input(input_rows<double>(x)), own = run.owned(input);
+    const double* const place = own.data;
+    EXPECT_TRUE(same_bits(run[add_embedding(run, std::move(input), table.weight, used)], expected));
+    EXPECT_TRUE(same_bits(x, before)) << "a caller's";
+    EXPECT_NE(add_embedding(run, own, table.weight, used).data, place) << "it was not moved";
+    const RunMatrix<double> y = add_embedding(run, std::move(own), table.weight, used);
+    EXPECT_EQ(y.data, place);
+    EXPECT_TRUE(same_bits(run[y], expected)) << "in place";
+    expect_gradients(table, x, [used](Tape<double>& tape, const Table<double>& model, Variable recorded) {
       Recording<double> recording(tape, Sequences::single(4));
-      return add_embedding(recording, input, model.weight, used, {});
+      return add_embedding(recording, recorded, model.weight, used);
     });
   }
 }

@@ -20,7 +20,7 @@ using test::same_bits;
 
 /// The fields of an epilogue, one bit each.
 enum Fields : unsigned {
-  scale = 1,
+  factor = 1,
   bias = 2,
   row_bias = 4,
   added = 8,
@@ -29,8 +29,20 @@ enum Fields : unsigned {
   residual = 64,
   residual_scale = 128,
   kept = 256,
-  all = 511
+  all = 511,
+  scale = 512  // in the place of a gate
 };
+
+/// Every combination, with a gate, a scale in its place, or neither.
+std::vector<unsigned> combinations() {
+  std::vector<unsigned> found;
+  for (unsigned fields = 0; fields <= (all | scale); ++fields) {
+    if ((fields & gate) == 0 || (fields & scale) == 0) {
+      found.push_back(fields);
+    }
+  }
+  return found;
+}
 
 /// A product of sizes that leave remainders in every direction, and what may join it. What joins lies in larger matrices.
 template <class T>
@@ -41,7 +53,7 @@ class EpilogueOf : public ::testing::Test {
 
   Matrix<T> a = random_matrix<T>(rows, 7, 1), b = random_matrix<T>(7, columns, 2);
   Vector<T> biases = random_vector<T>(columns, 3), row_biases = random_vector<T>(rows, 4),
-            scales = random_vector<T>(columns, 5);
+            scales = random_vector<T>(columns, 5), factors = random_vector<T>(columns, 9);
   Matrix<T> addend = random_matrix<T>(rows + 2, columns + 5, 6), gates = random_matrix<T>(rows + 2, columns + 6, 7),
             residuals = random_matrix<T>(rows + 2, columns + 7, 8), z = sentinel(rows + 2, columns + 4);
   Workspace<T> workspace;
@@ -51,12 +63,13 @@ class EpilogueOf : public ::testing::Test {
 
   Epilogue<T> with(unsigned fields, Activation act = Activation::gelu) {
     Epilogue<T> e;
-    e.scale = fields & scale ? T(-0.3) : T{1};
+    e.factor = fields & factor ? T(-0.3) : T{1};
     e.bias = fields & bias ? biases.data() : nullptr;
     e.row_bias = fields & row_bias ? row_biases.data() : nullptr;
     e.added = fields & added ? of(addend) : Rows<const T>();
     e.activation = fields & activation ? act : Activation::identity;
     e.gate = fields & gate ? of(gates) : Rows<const T>();
+    e.scale = fields & scale ? factors.data() : nullptr;
     e.residual = fields & residual ? of(residuals) : Rows<const T>();
     e.residual_scale = fields & residual_scale ? scales.data() : nullptr;
     e.kept = fields & kept ? Rows<T>(z.block(1, 2, rows, columns)) : Rows<T>();
@@ -83,16 +96,16 @@ class EpilogueOf : public ::testing::Test {
       e.z += static_cast<double>(x);
       e.size += std::abs(static_cast<double>(x));
     };
-    e.z *= fields & scale ? static_cast<double>(T(-0.3)) : 1;
+    e.z *= fields & factor ? static_cast<double>(T(-0.3)) : 1;
     add(fields & bias ? biases[j] : T{0});
     add(fields & row_bias ? row_biases[i] : T{0});
     add(fields & added ? addend(i + 1, j + 2) : T{0});
     e.y = fields & activation
               ? with_activation(act, [&](auto f) { return test::on_scalar([&](auto v) { return f.value(v); }, e.z); })
               : e.z;
-    const double factor = fields & gate ? static_cast<double>(gates(i + 1, j + 2)) : 1;
-    e.y *= factor;
-    e.size = (1 + e.size) * (1 + std::abs(factor));
+    const auto multiplier = static_cast<double>(fields & gate ? gates(i + 1, j + 2) : fields & scale ? factors[j] : T{1});
+    e.y *= multiplier;
+    e.size = (1 + e.size) * (1 + std::abs(multiplier));
     if (fields & residual) {
       const double x =
           static_cast<double>(residuals(i + 1, j + 2)) * (fields & residual_scale ? static_cast<double>(scales[j]) : 1);
@@ -120,11 +133,23 @@ using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(EpilogueOf, Scalars, );
 
 TYPED_TEST(EpilogueOf, EveryCombinationOfItsFieldsIsTheFormula) {
-  for (unsigned fields = 0; fields <= all; ++fields) {
+  for (const unsigned fields : combinations()) {
     this->z.setConstant(-7);
     this->expect_formula(this->product(this->with(fields)), fields);
     this->z.block(1, 2, this->rows, this->columns).setConstant(-7);
     ASSERT_TRUE((this->z.array() == -7).all()) << "something around the kept matrix was written, fields " << fields;
+  }
+}
+
+TYPED_TEST(EpilogueOf, AScalePerColumnIsAGateOfEqualRows) {
+  using T = TypeParam;
+  const Matrix<T> repeated = this->factors.transpose().replicate(this->rows, 1);
+  for (unsigned fields = 0; fields <= all; ++fields) {
+    if ((fields & gate) == 0) {
+      Epilogue<T> by_gate = this->with(fields);
+      by_gate.gate = repeated;
+      ASSERT_TRUE(same_bits(this->product(this->with(fields | scale)), this->product(by_gate))) << "fields " << fields;
+    }
   }
 }
 
@@ -156,7 +181,8 @@ TYPED_TEST(EpilogueOf, KeepsTheSlopeInPlaceOfTheSumWhereItIsAskedFor) {
 
 TYPED_TEST(EpilogueOf, EveryActivationIsAppliedToTheSumAndNotToWhatComesAfter) {
   for (const auto& [act, name] : names_of(Activation{})) {
-    for (const unsigned fields : {activation + 0U, activation | bias, activation | bias | gate, all + 0U}) {
+    for (const unsigned fields :
+         {activation + 0U, activation | bias, activation | bias | gate, activation | bias | scale, all + 0U}) {
       this->expect_formula(this->product(this->with(fields, act)), fields, act);
     }
   }
@@ -176,7 +202,7 @@ TYPED_TEST(EpilogueOf, WithNothingInItIsThePlainProduct) {
 TYPED_TEST(EpilogueOf, KeepsTheSignOfZero) {
   this->a.setZero();
   for (const Activation act : {Activation::identity, Activation::tanh}) {
-    const Matrix<TypeParam> y = this->product({.scale = -1, .activation = act});
+    const Matrix<TypeParam> y = this->product({.factor = -1, .activation = act});
     EXPECT_TRUE(same_bits(y, Matrix<TypeParam>::Constant(y.rows(), y.cols(), TypeParam(-0.0)))) << name_of(act);
   }
 }
@@ -184,7 +210,8 @@ TYPED_TEST(EpilogueOf, KeepsTheSignOfZero) {
 /// Each number has the bits that it has in the whole product, whichever tile it falls into.
 TYPED_TEST(EpilogueOf, FillsTilesOfEveryWidthAndHeightAndNothingAroundThem) {
   using T = TypeParam;
-  for (const unsigned fields : {bias | activation, bias | activation | kept, all & ~activation, all + 0U}) {
+  for (const unsigned fields :
+       {bias | activation, bias | activation | kept, all & ~activation, all + 0U, (all & ~gate) | scale}) {
     const Matrix<T> whole = this->product(this->with(fields)), whole_z = this->z.block(1, 2, this->rows, this->columns);
     const auto expect_part = [&](Index row, Index column, Index height, Index width) {
       this->z.setConstant(-7);
@@ -223,7 +250,7 @@ TYPED_TEST(EpilogueOf, MayLieInTheMemoryThatYTakes) {
     matmul(this->a, this->b, y, this->workspace, e);
     ASSERT_TRUE(same_bits(y, expected)) << "fields " << fields;
   };
-  for (unsigned fields = 0; fields <= all; ++fields) {
+  for (const unsigned fields : combinations()) {
     if (fields & added) {
       in_place(fields, &Epilogue<T>::added, this->addend);
     }
@@ -240,7 +267,7 @@ TYPED_TEST(EpilogueOf, MayLieInTheMemoryThatYTakes) {
 TYPED_TEST(EpilogueOf, MayAskForTheColumnsUpToADiagonalAlone) {
   using T = TypeParam;
   Index left = 0;
-  for (const unsigned fields : {0U, bias | activation, all + 0U}) {
+  for (const unsigned fields : {0U, bias | activation, all + 0U, (all & ~gate) | scale}) {
     const Matrix<T> whole = this->product(this->with(fields));
     for (Index height = 1; height <= this->rows; ++height) {
       for (const Index wanted : {0, 1, 5, 17, 100}) {
@@ -266,12 +293,13 @@ TYPED_TEST(EpilogueOf, ReachesABlockOfTheProductByItsPlace) {
   using T = TypeParam;
   const Epilogue<T> absent = Epilogue<T>().block(2, 3, 4, 5);
   EXPECT_FALSE(absent.bias || absent.row_bias || absent.added || absent.gate || absent.residual || absent.residual_scale ||
-               absent.kept);
+               absent.scale || absent.kept);
   Epilogue<T> whole = this->with(all);
   whole.wanted = 2;
   const Epilogue<T> block = whole.block(2, 3, 4, 5);
   EXPECT_LT(block.wanted, 0) << "asks for all of it";
-  EXPECT_EQ(block.scale, T(-0.3));
+  EXPECT_EQ(block.factor, T(-0.3));
+  EXPECT_EQ(this->with(scale).block(2, 3, 4, 5).scale, &this->factors[3]);
   EXPECT_EQ(block.activation, Activation::gelu);
   EXPECT_EQ(block.bias, &this->biases[3]);
   EXPECT_EQ(block.row_bias, &this->row_biases[2]);
@@ -286,13 +314,13 @@ TYPED_TEST(EpilogueOf, ReachesABlockOfTheProductByItsPlace) {
 TYPED_TEST(EpilogueOf, RefusesMatricesOfAnotherShapeThanY) {
   using T = TypeParam;
   Matrix<T> x(2, 3), wide(2, 4), y = this->sentinel(2, 2);
-  const Matrix<T> factor(3, 2);
+  const Matrix<T> other(3, 2);
   const auto refusal = [&](const Epilogue<T>& e) {
-    return test::message_of<ShapeError>([&] { matmul(x, factor, y, this->workspace, e); });
+    return test::message_of<ShapeError>([&] { matmul(x, other, y, this->workspace, e); });
   };
   EXPECT_EQ(refusal({.added = wide}), "matmul: the added matrix is 2 × 4, expected 2 × 2 as y.");
   EXPECT_EQ(refusal({.gate = x}), "matmul: the gate is 2 × 3, expected 2 × 2 as y.");
-  EXPECT_EQ(refusal({.residual = factor}), "matmul: the residual is 3 × 2, expected 2 × 2 as y.");
+  EXPECT_EQ(refusal({.residual = other}), "matmul: the residual is 3 × 2, expected 2 × 2 as y.");
   EXPECT_EQ(refusal({.kept = wide}), "matmul: the kept matrix is 2 × 4, expected 2 × 2 as y.");
   EXPECT_TRUE((y.array() == -7).all());
 }

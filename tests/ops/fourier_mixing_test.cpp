@@ -40,7 +40,7 @@ Matrix<T> mixed(const Matrix<T>& x, const Sequences& sequences) {
   Workspace<T> workspace;
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences);
-  return run[mix_by_fourier<Batch<T>>(run, input_rows<T>(x), {}, {})];
+  return run[mix_by_fourier<Batch<T>>(run, RunMatrix<T>(input_rows<T>(x)), {})];
 }
 
 template <class T>
@@ -75,17 +75,17 @@ TYPED_TEST(FourierMixingOf, IsItsOwnInverseUpToTheSizeWhereTheInputIsSymmetric) 
 /// Mixing joined by a gate, an activation and a residual, which are columns of x.
 struct Joined {
   template <class Run>
-  auto operator()(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+  auto operator()(Run& run, const MatrixOf<Run>& x) const {
     const Index d = run.width(x) / 4;
     const auto part = [&](Index k) { return run.columns(x, k * d, d); };
     return mix_by_fourier(
-        run, part(0), Fused<Run>{.added = part(1), .activation = Activation::gelu, .gate = part(2), .residual = part(3)}, to);
+        run, part(0), Epilogue<Run>{.added = part(1), .activation = Activation::gelu, .gate = part(2), .residual = part(3)});
   }
 };
 struct Plain {
   template <class Run>
-  auto operator()(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return mix_by_fourier(run, x, Fused<Run>{}, to);
+  auto operator()(Run& run, const MatrixOf<Run>& x) const {
+    return mix_by_fourier(run, x, Epilogue<Run>{});
   }
 };
 
@@ -96,15 +96,20 @@ TEST(FourierMixing, IsTheSameInEveryRunAndHasItsDerivative) {
   test::expect_op(Plain{}, {.in = 12, .out = 12, .lengths = {200, 100, 90, 200, 190}, .streams = false});
 }
 
+TEST(FourierMixing, TakesAnEpilogueAlongAsJoinDoesIt) {
+  test::expect_bits_of_join([](auto& run, const auto& x, auto epilogue) { return mix_by_fourier(run, x, std::move(epilogue)); },
+                            {.in = 19, .out = 19, .lengths = {7, 0, 1, 12, 31, 290}, .streams = false});
+}
+
 TEST(FourierMixing, AllocatesNothingWhenWarm) {
-  auto x = random_matrix<float>(600, 40, 1);
+  const auto x = random_matrix<float>(600, 40, 1);
   const auto sequences = Sequences::of_lengths({61, 64, 475});
   for (const int threads : {1, 2}) {
     Workspace<float> workspace(Threads{threads});
     const auto call = [&] {
       const auto frame = workspace.frame();
       Batch<float> run(workspace, sequences);
-      mix_by_fourier<Batch<float>>(run, input_rows<float>(x), {}, Rows<float>(x));
+      mix_by_fourier<Batch<float>>(run, RunMatrix<float>(input_rows<float>(x)), {});
     };
     call();
     EXPECT_EQ(test::allocations_during(call), 0);

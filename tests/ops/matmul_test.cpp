@@ -362,27 +362,6 @@ TYPED_TEST(MatmulOf, OfATransposedLowerTriangleEqualsTheProductWithItsZeros) {
   });
 }
 
-TYPED_TEST(MatmulOf, OfMappedColumnsEqualsTheProductOfTheirMap) {
-  using T = TypeParam;
-  for (const Index rows : {Index{1}, this->tile_height, 2 * this->tile_height + 3}) {
-    for (const Index columns : {Index{1}, this->panel_width / 2 + 1, this->panel_width, 2 * this->panel_width + 3}) {
-      const Matrix<T> a = random_matrix<T>(rows, 37, 1), b = random_matrix<T>(37, columns, 2);
-      const Vector<T> weight = random_vector<T>(columns, 3), bias = random_vector<T>(columns, 4);
-      Matrix<T> map(b.rows(), columns);
-      normalise<T>(b, {NormForm::affine, 0, weight.data(), bias.data()}, map, this->workspace);
-      const Matrix<T> y = this->product(a, mapped<T>(b, {weight.data(), bias.data()}));
-      ASSERT_TRUE(same_bits(y, this->product(a, map))) << rows << " × " << columns;
-    }
-  }
-}
-
-TYPED_TEST(MatmulOf, RefusesAMapOfATransposedMatrix) {
-  using T = TypeParam;
-  const Matrix<T> a = random_matrix<T>(3, 4, 1), b = random_matrix<T>(5, 4, 2);
-  const Vector<T> ones = Vector<T>::Ones(5);
-  EXPECT_THROW(this->product(a, mapped<T>(transposed(b), {ones.data(), ones.data()})), ArgumentError);
-}
-
 TYPED_TEST(MatmulOf, LetsNaNAndInfinityIntoTheirRowAndColumnOnly) {
   using T = TypeParam;
   Matrix<T> a = random_matrix<T>(this->tile_height + 1, 6, 15), b = random_matrix<T>(6, this->panel_width + 5, 16);

@@ -217,20 +217,29 @@ TYPED_TEST(NormaliseOf, IsTheSameAsAnOpOfARun) {
   const Matrix<T> x = random_matrix<T>(5, 27, 1);
   for (const NormForm form : {NormForm::none, forms[0], forms[1], forms[2], forms[3]}) {
     const TestedNorm<T> norm(form, 27);
-    Matrix<T> y(5, 27);
+    const Matrix<T> expected = normalised<T>(x, norm), before = x;
     Workspace<T> workspace;
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(5));
-    EXPECT_EQ(normalise(run, input_rows<T>(x), norm.parameters(), Rows<T>(y)).data,
-              form == NormForm::none ? x.data() : y.data())
-        << "none copies nothing";
+    RunMatrix<T> callers(input_rows<T>(x)), own = run.owned(callers);
+    const T* const place = own.data;
+    const RunMatrix<T> other = normalise(run, own, norm.parameters());
+    EXPECT_EQ(other.data == place, form == NormForm::none) << "none copies nothing";
+    EXPECT_TRUE(same_bits(run[other], expected)) << name_of(form);
+    EXPECT_TRUE(same_bits(run[own], before)) << "it was not moved";
+    EXPECT_TRUE(same_bits(run[normalise(run, std::move(callers), norm.parameters())], expected)) << name_of(form);
+    EXPECT_TRUE(same_bits(x, before)) << "a caller's";
+    own = run.owned(RunMatrix<T>(input_rows<T>(x)));
+    const T* const moved = own.data;
+    const RunMatrix<T> y = normalise(run, std::move(own), norm.parameters());
+    EXPECT_EQ(y.data, moved);
+    EXPECT_TRUE(same_bits(run[y], expected)) << name_of(form);
     Tape<T> tape;
     TestedNorm<T> gradient = norm;
     tape.begin(norm, gradient);
     Recording<T> recording(tape, Sequences::single(5));
-    const Variable recorded = normalise(recording, tape.input(x), norm.parameters(), {});
-    EXPECT_TRUE(same_bits(tape[recorded], normalised<T>(x, norm))) << name_of(form);
-    EXPECT_TRUE(form == NormForm::none || same_bits(y, tape[recorded])) << name_of(form);
+    const Variable recorded = normalise(recording, tape.input(x), norm.parameters());
+    EXPECT_TRUE(same_bits(tape[recorded], expected)) << name_of(form);
   }
 }
 
@@ -242,8 +251,8 @@ TEST(NormaliseBackward, GradientsAreThoseOfEveryForm) {
         test::expect_gradients(TestedNorm<double>(form, channels, 0.1), random_matrix<double>(7, channels, 1, deviation),
                                [](Tape<double>& tape, const TestedNorm<double>& norm, Variable x) {
                                  Recording<double> run(tape, Sequences::single(tape.rows(x)));
-                                 const Variable y = normalise(run, x, norm.parameters(), {});
-                                 return normalise(run, add(run, y, x), norm.parameters(), {});  // x is read twice
+                                 const Variable y = normalise(run, x, norm.parameters());
+                                 return normalise(run, add(run, y, x), norm.parameters());  // x is read twice
                                });
       }
     }

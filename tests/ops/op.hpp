@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "gated/ops/join.hpp"
 #include "gated/train/recording.hpp"
 #include "tests/core/numbers.hpp"
 #include "tests/ops/fourier_numbers.hpp"
@@ -22,12 +24,10 @@ struct NoParameters {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// An op f(run, parameters, x, to) as a layer, so that everything that runs layers runs it.
+/// An op f(run, parameters, x) as a layer, so that everything that runs layers runs it.
 template <class Parameters, class F>
-struct Op : SequenceLayer<Op<Parameters, F>, typename Parameters::Scalar> {
-  using Scalar = typename Parameters::Scalar;
+struct Op : Layer<Op<Parameters, F>, typename Parameters::Scalar> {
   static constexpr const char* name = "Op";
-  static constexpr bool takes_mask = true;
 
   Parameters parameters;
   F f;
@@ -36,12 +36,11 @@ struct Op : SequenceLayer<Op<Parameters, F>, typename Parameters::Scalar> {
   Op(const Parameters& parameters_, const F& f_, Index channels_, Index width_)
       : parameters(parameters_), f(f_), channels(channels_), width(width_) {}
   static constexpr auto fields() { return std::tuple{field("parameters", &Op::parameters)}; }
-  Index in() const { return channels; }
-  Index out() const { return width; }
+  Contract contract() const { return {.in = channels, .out = width, .sees = Sees::past, .takes_mask = true}; }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return f(run, parameters, x, to);
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    return f(run, parameters, std::move(x));
   }
 };
 
@@ -116,7 +115,85 @@ void expect_op(const Options& options, const F& f, const OpCase& c) {
 template <class F>
 void expect_op(const F& f, const OpCase& c) {
   expect_op<NoParameters>(
-      0, [f](auto& run, const auto&, const auto& x, const auto& to) { return f(run, x, to); }, c);
+      0, [f](auto& run, const auto&, auto x) { return f(run, std::move(x)); }, c);
+}
+
+namespace detail {
+
+/// How an epilogue meets an op.
+enum class Meeting {
+  along,      ///< the op takes it along
+  moved,      ///< the same, its matrices being the run's own, so that the result may lie over them
+  afterwards  ///< join() of the op's plain result
+};
+
+/// What `fields` name, one bit each: `out` columns of x after the first `in` for each matrix.
+template <class Run>
+Epilogue<Run> epilogue_of_columns(Run& run, unsigned fields, const MatrixOf<Run>& x, Index in, Index out, bool owned) {
+  const auto part = [&](unsigned bit, Index k) {
+    MatrixOf<Run> matrix = fields & bit ? run.columns(x, in + k * out, out) : MatrixOf<Run>();
+    if constexpr (!Run::records) {
+      matrix = matrix && owned ? run.owned(std::move(matrix)) : std::move(matrix);
+    }
+    return matrix;
+  };
+  return {.added = part(1, 0),
+          .activation = fields & 2 ? Activation::tanh : Activation::identity,
+          .gate = part(4, 1),
+          .residual = part(8, 2)};
+}
+
+template <class Parameters, class F>
+void expect_bits_of_join(const Parameters& parameters, const F& f, const OpCase& c) {
+  using T = typename Parameters::Scalar;
+  const Sequences sequences = Sequences::of_lengths(c.lengths);
+  const auto x = random_matrix<T>(sequences.total(), c.in + 3 * c.out, 1);
+  for (unsigned fields = 0; fields < 16; ++fields) {
+    const auto results = [&](Meeting meeting) {
+      const auto op = [&f, fields, meeting, in = c.in, out = c.out](auto& run, const auto& p, auto given) {
+        using Run = std::remove_cvref_t<decltype(run)>;
+        const auto input = run.columns(given, 0, in);
+        auto epilogue = epilogue_of_columns(run, fields, given, in, out, meeting == Meeting::moved);
+        return meeting == Meeting::afterwards ? join(run, f(run, p, input, Epilogue<Run>()), std::move(epilogue))
+                                              : f(run, p, input, std::move(epilogue));
+      };
+      const Op<Parameters, decltype(op)> layer(parameters, op, c.in + 3 * c.out, c.out);
+      Workspace<T> workspace;
+      std::vector<Matrix<T>> found{layer.forward(x, sequences, workspace)};
+      if (c.streams) {
+        const Index length = sequences.length(0);
+        State<T> state = layer.start(length);
+        found.emplace_back(length, c.out);
+        layer.extend(x.topRows(length), state, found.back(), workspace);
+      }
+      return found;
+    };
+    const auto expected = results(Meeting::afterwards);
+    for (const Meeting meeting : {Meeting::along, Meeting::moved}) {
+      const auto found = results(meeting);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_TRUE(same_bits(found[i], expected[i]))
+            << "fields " << fields << (meeting == Meeting::moved ? ", moved" : "") << (i == 0 ? "" : ", in a stream");
+      }
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Expects that f(run, parameters, x, epilogue) is to the bit what join() makes of its plain result, as an observed run does
+/// it, in both precisions, and also where the result lies over what is moved in.
+template <template <class> class Parameters, class Options, class F>
+void expect_bits_of_join(const Options& options, const F& f, const OpCase& c) {
+  detail::expect_bits_of_join(Parameters<float>(options), f, c);
+  detail::expect_bits_of_join(Parameters<double>(options), f, c);
+}
+
+/// For an op without parameters.
+template <class F>
+void expect_bits_of_join(const F& f, const OpCase& c) {
+  expect_bits_of_join<NoParameters>(
+      0, [f](auto& run, const auto&, const auto& x, auto epilogue) { return f(run, x, std::move(epilogue)); }, c);
 }
 
 }  // namespace gated::test

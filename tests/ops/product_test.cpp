@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "gated/core/layer.hpp"
+#include <string>
+#include <vector>
+
+#include "gated/layers/layer.hpp"
 #include "tests/core/numbers.hpp"
 
 namespace gated::product_test {
@@ -18,12 +21,25 @@ class ProductOf : public ::testing::Test {
   Vector<T> bias = test::random_vector<T>(13, 4), none;
   Workspace<T> workspace;
 
-  Matrix<T> of(const Fused<Batch<T>>& fused, const Vector<T>& b) {
+  Matrix<T> of(const Epilogue<Batch<T>>& epilogue, const Vector<T>& b) {
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(20));
-    return run[product(run, input_rows<T>(input), weight, b, fused, {})];
+    return run[product(run, RunMatrix<T>(input_rows<T>(input)), weight, b, epilogue)];
   }
 };
+
+/// A product in the body of a layer, which is what an observer sees.
+template <class T>
+struct Projection : Layer<Projection<T>> {
+  static constexpr const char* name = "Projection";
+  const Matrix<T>* weight;
+  const Vector<T>* bias;
+  Projection(const Matrix<T>& weight_, const Vector<T>& bias_) : weight(&weight_), bias(&bias_) {}
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return {.in = weight->cols(), .out = weight->rows(), .sees = Sees::itself}; }
+  auto apply(auto& run, auto x, auto then) const { return product(run, x, *weight, *bias, std::move(then)); }
+};
+
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ProductOf, Scalars, );
 
@@ -36,21 +52,30 @@ TYPED_TEST(ProductOf, IsThatOfATransposedWeightWithABiasOrWithout) {
   EXPECT_TRUE(same_bits(this->of({}, this->none), expected));
 }
 
-TYPED_TEST(ProductOf, IsShownAloneAndStaysTheSameBits) {
+TYPED_TEST(ProductOf, IsShownAloneByItsLayerAndStaysTheSameBits) {
   using T = TypeParam;
-  const auto other = input_rows<T>(this->joined);
+  const RunMatrix<T> other(input_rows<T>(this->joined));
   const Matrix<T> plain = this->of({}, this->bias);
   const Vector<T> scale = test::random_vector<T>(13, 5);
-  using F = Fused<Batch<T>>;
-  for (const F& fused : {F{}, F{.added = other}, F{.activation = Activation::gelu}, F{.gate = other}, F{.residual = other},
-                         F{.activation = Activation::silu, .gate = other, .residual = other, .residual_scale = &scale}}) {
-    const Matrix<T> expected = this->of(fused, this->bias);
+  using E = Epilogue<Batch<T>>;
+  for (const E& epilogue :
+       {E{}, E{.added = other}, E{.activation = Activation::gelu}, E{.gate = other}, E{.scale = scale.data()},
+        E{.residual = other},
+        E{.activation = Activation::silu, .gate = other, .residual = other, .residual_scale = scale.data()}}) {
+    const Matrix<T> expected = this->of(epilogue, this->bias);
     std::vector<Matrix<T>> seen;
     this->workspace.observe([&](const std::string&, ConstView<T> output) { seen.emplace_back(output); });
-    EXPECT_TRUE(same_bits(this->of(fused, this->bias), expected));
+    EXPECT_TRUE(same_bits(this->of(epilogue, this->bias), expected));
+    EXPECT_TRUE(seen.empty()) << "it is its layer's to show";
+    {
+      const auto frame = this->workspace.frame();
+      Batch<T> run(this->workspace, Sequences::single(20));
+      const Projection<T> layer(this->weight, this->bias);
+      EXPECT_TRUE(same_bits(run[run(layer, input_rows<T>(this->input), epilogue)], expected));
+    }
     this->workspace.observe(nullptr);
-    ASSERT_EQ(seen.size(), fused.is_plain() ? 0u : 1u) << "a plain one is its layer's to show";
-    EXPECT_TRUE(seen.empty() || same_bits(seen[0], plain));
+    ASSERT_EQ(seen.size(), 1u);
+    EXPECT_TRUE(same_bits(seen[0], plain));
   }
 }
 
@@ -59,16 +84,21 @@ TYPED_TEST(ProductOf, IsNotWrittenOverItsOwnFactor) {
   const Matrix<T> square = random_matrix<T>(7, 7, 6), expected = this->input * square.transpose();
   const auto frame = this->workspace.frame();
   Batch<T> run(this->workspace, Sequences::single(20));
-  const Rows<T> x(this->input), y = product(run, x, square, this->none, {}, x);
-  EXPECT_NE(y.data, x.data);
+  RunMatrix<T> x = run.owned(RunMatrix<T>(input_rows<T>(this->input)));
+  const T* const place = x.data;
+  const auto with_itself = product(run, x, square, this->none, {.residual = x});
+  EXPECT_NE(with_itself.data, place);
+  EXPECT_LE((run[with_itself] - expected - this->input).cwiseAbs().maxCoeff(), T(1e-5));
+  const auto y = product(run, std::move(x), square, this->none, {});
+  EXPECT_NE(y.data, place);
   EXPECT_LE((run[y] - expected).cwiseAbs().maxCoeff(), T(1e-5));
 }
 
 TYPED_TEST(ProductOf, RefusesSizesThatDoNotFit) {
   using T = TypeParam;
   const Matrix<T> narrow = this->joined.leftCols(12);
-  EXPECT_EQ(test::message_of<ShapeError>([&] { this->of({.gate = input_rows<T>(narrow)}, this->bias); }),
-            "Fused: gate is 20 × 12, expected 20 × 13, the shape of the result.");
+  EXPECT_EQ(test::message_of<ShapeError>([&] { this->of({.gate = RunMatrix<T>(input_rows<T>(narrow))}, this->bias); }),
+            "Epilogue: gate is 20 × 12, expected 20 × 13, the shape of the result.");
   this->weight = random_matrix<T>(13, 8, 2);
   EXPECT_EQ(test::message_of<ShapeError>([&] { this->of({}, this->bias); }),
             "matmul: a is 20 × 7 and b is 8 × 13, expected as many columns of a as rows of b.");

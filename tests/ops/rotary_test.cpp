@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gated/core/settings.hpp"
+#include "gated/ops/series.hpp"
 #include "tests/ops/op.hpp"
 
 namespace gated::rotary_test {
@@ -118,10 +119,20 @@ struct Frequencies {
 TEST(Rotary, IsAnOpInPlaceByThePositionInEachSequence) {
   for (const Rotary layout : {Rotary::none, Rotary::interleaved, Rotary::half}) {
     for (const Index dimensions : {2, 6}) {
-      const auto rotated_parts = [layout](auto& run, const auto& p, const auto& x, const auto&) {
-        const auto z = multiply(run, x, x);  // what is rotated in place, nobody may have read before
-        rotate(run, layout, p.values, run.columns(z, 0, 6), run.columns(z, 6, 7));
-        return z;
+      const auto rotated_parts = [layout](auto& run, const auto& p, auto x) {
+        auto z = multiply(run, x, x);  // what is rotated in place, nobody may have read before
+        auto [left, right] = run.split(std::move(z), Index{6}, Index{7});
+        const auto parts = rotate(run, layout, p.values, std::array{std::move(left), std::move(right)});
+        const auto y = run.make(run.count(x), 13);
+        for (const auto& [part, column] : {std::pair(parts[0], Index{0}), std::pair(parts[1], Index{6})}) {
+          const Index rows = run.count(x), columns = run.width(part);
+          detail::move_numbers(run, part, y, [rows, columns, at = column](const auto& visit) {
+            for (Index i = 0; i < rows; ++i) {
+              visit(i, 0, i, at, columns);
+            }
+          });
+        }
+        return y;
       };
       SCOPED_TRACE(testing::Message() << name_of(layout) << ", " << dimensions);
       test::expect_op<Frequencies>(dimensions, rotated_parts, {.in = 13, .out = 13});
@@ -143,17 +154,43 @@ TEST(Rotary, IsAnOpInPlaceByThePositionInEachSequence) {
   }
 }
 
+TEST(Rotary, TurnsWhatIsMovedInWhereItLiesAndACopyOfTheRest) {
+  const auto x = random_matrix<double>(9, 6, 1), before = x;
+  const Vector<double> frequencies = rotary_frequencies<double>(4, 50);
+  Matrix<double> expected = x, table(9, 4);
+  rotary_table<double>(frequencies, 0, table);
+  rotate<double>(expected, table, Rotary::half);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::single(9));
+  RunMatrix<double> callers(input_rows<double>(x)), kept = run.owned(callers), own = run.owned(callers);
+  const double* const place = own.data;
+  const auto [first, second, third] =
+      rotate(run, Rotary::half, frequencies, std::array{std::move(callers), kept, std::move(own)});
+  for (const auto& part : {first, second, third}) {
+    EXPECT_TRUE(same_bits(run[part], expected));
+  }
+  EXPECT_TRUE(same_bits(x, before)) << "a caller's";
+  EXPECT_TRUE(same_bits(run[kept], before)) << "it was not moved";
+  EXPECT_EQ(third.data, place);
+  const auto same = rotate(run, Rotary::half, frequencies, std::array{kept, kept});
+  EXPECT_TRUE(same_bits(run[same[0]], expected) && same_bits(run[same[1]], expected)) << "one matrix twice";
+}
+
 TEST(Rotary, RefusesRowsThatTheSequencesDoNotCoverAndTooFewChannels) {
   Matrix<double> x = random_matrix<double>(9, 3, 1);
   const Matrix<double> before = x;
   Workspace<double> workspace;
+  const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(8));
-  EXPECT_EQ(message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(2), Rows<double>(x)); }),
+  const RunMatrix<double> given{Rows<double>(x)};
+  EXPECT_EQ(message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(2), std::array{given}); }),
             "RotaryEmbedding: x has 9 rows, but the sequences cover 1 sequence × 8 tokens. Every row belongs to exactly one "
             "sequence.");
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(4), Rows<double>(x).middle(0, 8)); }),
-      "RotaryEmbedding: x has 3 columns, expected at least the 4 that are rotated.");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              rotate(run, Rotary::half, rotary_frequencies<double>(4), std::array{given.sharing(given.middle(0, 8))});
+            }),
+            "RotaryEmbedding: x has 3 columns, expected at least the 4 that are rotated.");
   EXPECT_TRUE(same_bits(x, before));
 }
 

@@ -24,7 +24,7 @@ void expect_moved(const Sequences& items, const Matrix<double>& x, const Matrix<
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, items);
-  EXPECT_TRUE(test::same_bits(Matrix<double>(run[f(run, input_rows<double>(x))]), y));
+  EXPECT_TRUE(test::same_bits(Matrix<double>(run[f(run, RunMatrix<double>(input_rows<double>(x)))]), y));
   Tape<double> tape;
   Nothing model, gradient;
   tape.begin(model, gradient);
@@ -71,8 +71,9 @@ TEST(CutWindows, RefusesWindowsPastTheEnd) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(3));
-  EXPECT_EQ(test::message_of<ShapeError>(
-                [&] { cut_windows(run, input_rows<double>(x), {.first = 2, .length = 4, .stride = 3, .count = 3}); }),
+  EXPECT_EQ(test::message_of<ShapeError>([&] {
+              cut_windows(run, RunMatrix<double>(input_rows<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
+            }),
             "cut_windows: 3 windows of 4 numbers from 2 on, 3 apart, do not fit in x, which is 3 × 11.");
 }
 
@@ -98,7 +99,7 @@ const auto fixed = [](auto& run, const Matrix<double>& matrix) {
   if constexpr (std::remove_cvref_t<decltype(run)>::records) {
     return run.tape().constant(matrix);
   } else {
-    return input_rows<double>(matrix);
+    return RunMatrix<double>(input_rows<double>(matrix));
   }
 };
 
@@ -159,16 +160,15 @@ TEST(Reread, CopiesWhereRowsDoNotFollowEachOther) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(6));
   const ConstView<double> part = around.block(0, 2, 6, 4);
-  EXPECT_TRUE(test::same_bits(Matrix<double>(run[reread(run, input_rows<double>(part), 8)]),
+  EXPECT_TRUE(test::same_bits(Matrix<double>(run[reread(run, RunMatrix<double>(input_rows<double>(part)), 8)]),
                               Eigen::Map<const Matrix<double>>(x.data(), 3, 8)));
-  EXPECT_EQ(reread(run, input_rows<double>(x), 8).data, x.data()) << "where they do, nothing is copied";
-  Matrix<double> place = Matrix<double>::Constant(5, 11, 7);
-  auto block = place.block(1, 2, 3, 8);
-  reread(run, input_rows<double>(x), 8, Rows<double>(block));
-  EXPECT_TRUE(test::same_bits(block, Eigen::Map<const Matrix<double>>(x.data(), 3, 8)));
-  block.setConstant(7);
-  EXPECT_TRUE((place.array() == 7).all());
-  EXPECT_EQ(test::message_of<ShapeError>([&] { reread(run, input_rows<double>(x), 5); }),
+  EXPECT_EQ(reread(run, RunMatrix<double>(input_rows<double>(x)), 8).data, x.data()) << "where they do, nothing is copied";
+  RunMatrix<double> own = run.make_contiguous(6, 4);
+  const double* const place = own.data;
+  const RunMatrix<double> wide = reread(run, std::move(own), 8);
+  EXPECT_EQ(wide.data, place);
+  EXPECT_TRUE(wide.is_owned()) << "and may be overwritten as before";
+  EXPECT_EQ(test::message_of<ShapeError>([&] { reread(run, RunMatrix<double>(input_rows<double>(x)), 5); }),
             "reread: x is 6 × 4, which makes no whole number of rows of 5.");
 }
 

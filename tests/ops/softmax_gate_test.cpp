@@ -19,7 +19,7 @@ class SoftmaxGateOf : public ::testing::Test {
     Workspace<T> workspace;
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences);
-    return run[softmax_gate(run, input_rows<T>(x), input_rows<T>(z), axis)];
+    return run[softmax_gate(run, RunMatrix<T>(input_rows<T>(x)), RunMatrix<T>(input_rows<T>(z)), axis)];
   }
 };
 using Scalars = ::testing::Types<float, double>;
@@ -78,9 +78,9 @@ TEST(SoftmaxGate, IsTheSameInEveryRunAndTakesGradientsBack) {
   for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
     for (const Index channels : {1, 5, 40}) {
       test::expect_op(
-          [axis](auto& run, const auto& x, const auto& to) {
+          [axis](auto& run, auto x) {
             using T = typename std::remove_cvref_t<decltype(run)>::Scalar;
-            return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis, {}, to);
+            return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis);
           },
           {.in = channels, .out = channels, .streams = axis == GateAxis::channels});
     }
@@ -91,25 +91,35 @@ TEST(SoftmaxGate, TakesAResidualAlong) {
   for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
     for (const Index channels : {1, 5, 40}) {
       test::expect_op(
-          [axis](auto& run, const auto& x, const auto& to) {
+          [axis](auto& run, auto x) {
             using T = typename std::remove_cvref_t<decltype(run)>::Scalar;
             const auto residual = scale(run, x, number<T>(T(0.7)));
-            return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis, {.residual = residual}, to);
+            return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis, {.residual = residual});
           },
           {.in = channels, .out = channels, .streams = axis == GateAxis::channels});
     }
     const auto x = random_matrix<double>(6, 21, 1), z = random_matrix<double>(6, 21, 2), r = random_matrix<double>(6, 21, 3);
     Workspace<double> workspace;
-    Matrix<double> shown;
-    workspace.observe([&](const std::string&, ConstView<double> output) { shown = output; });
     const auto frame = workspace.frame();
     Batch<double> run(workspace, Sequences::of_lengths({4, 2}));
-    const auto gate = [&](const SoftmaxGateOptions<Batch<double>>& options) -> Matrix<double> {
-      return run[softmax_gate(run, input_rows<double>(x), input_rows<double>(z), axis, options)];
+    const auto gate = [&](const Epilogue<Batch<double>>& options) -> Matrix<double> {
+      return run[softmax_gate(run, RunMatrix<double>(input_rows<double>(x)), RunMatrix<double>(input_rows<double>(z)), axis,
+                              options)];
     };
-    const Matrix<double> plain = gate({}), joined = gate({.residual = input_rows<double>(r)});
+    const Matrix<double> plain = gate({}), joined = gate({.residual = RunMatrix<double>(input_rows<double>(r))});
     EXPECT_LT((joined - plain - r).cwiseAbs().maxCoeff(), 1e-14);
-    EXPECT_TRUE(test::same_bits(shown, plain)) << "an observer sees what the residual joins";
+    EXPECT_TRUE(test::same_bits(joined, Matrix<double>(plain + r))) << "rounded as where nothing is fused";
+  }
+}
+
+TEST(SoftmaxGate, TakesAnEpilogueAlongAsJoinDoesIt) {
+  for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
+    test::expect_bits_of_join(
+        [axis](auto& run, const auto& x, auto epilogue) {
+          using T = typename std::remove_cvref_t<decltype(run)>::Scalar;
+          return softmax_gate(run, x, scale(run, x, number<T>(T(-1.3))), axis, std::move(epilogue));
+        },
+        {.in = 21, .out = 21, .streams = axis == GateAxis::channels});
   }
 }
 
@@ -119,8 +129,17 @@ TEST(SoftmaxGate, LeavesScoresThatItMayNotOverwrite) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(6));
-  softmax_gate(run, input_rows<double>(x), input_rows<double>(z), GateAxis::tokens);
-  EXPECT_TRUE(test::same_bits(z, before));
+  using R = RunMatrix<double>;
+  const R factor(input_rows<double>(x));
+  R scores = run.owned(R(input_rows<double>(z))), own = run.owned(factor);
+  const Matrix<double> y = run[softmax_gate(run, factor, R(input_rows<double>(z)), GateAxis::tokens)];
+  EXPECT_TRUE(test::same_bits(z, before)) << "a caller's";
+  EXPECT_TRUE(test::same_bits(run[softmax_gate(run, factor, scores, GateAxis::tokens)], y));
+  EXPECT_TRUE(test::same_bits(run[scores], before)) << "they were not moved";
+  const double* const place = own.data;
+  const R result = softmax_gate(run, std::move(own), std::move(scores), GateAxis::tokens);
+  EXPECT_EQ(result.data, place);
+  EXPECT_TRUE(test::same_bits(run[result], y));
 }
 
 TEST(SoftmaxGate, RefusesOtherShapes) {
@@ -128,14 +147,16 @@ TEST(SoftmaxGate, RefusesOtherShapes) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(6));
-  EXPECT_EQ(test::message_of<ShapeError>(
-                [&] { softmax_gate(run, input_rows<double>(x), input_rows<double>(z), GateAxis::channels); }),
+  EXPECT_EQ(test::message_of<ShapeError>([&] {
+              softmax_gate(run, RunMatrix<double>(input_rows<double>(x)), RunMatrix<double>(input_rows<double>(z)),
+                           GateAxis::channels);
+            }),
             "softmax_gate: x is 6 × 5 and z is 6 × 4, expected equal shapes.");
   EXPECT_EQ(test::message_of<ShapeError>([&] {
-              softmax_gate(run, input_rows<double>(x), input_rows<double>(x), GateAxis::channels,
-                           {.residual = input_rows<double>(z)});
+              softmax_gate(run, RunMatrix<double>(input_rows<double>(x)), RunMatrix<double>(input_rows<double>(x)),
+                           GateAxis::channels, {.residual = RunMatrix<double>(input_rows<double>(z))});
             }),
-            "softmax_gate: x is 6 × 5 and the residual is 6 × 4, expected equal shapes.");
+            "Epilogue: residual is 6 × 4, expected 6 × 5, the shape of the result.");
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ struct Numbers {
   SpatialWeight<T> weight() const { return {form, length, heads, true, &w, &x, &y, &bias}; }
 };
 
-const auto mixed = [](auto& run, const auto& p, const auto& v, const auto& to) {
-  return mix_tokens(run, p.weight(), v, Fused<std::remove_cvref_t<decltype(run)>>(), to);
+const auto mixed = [](auto& run, const auto& p, auto v) {
+  return mix_tokens(run, p.weight(), v, Epilogue<std::remove_cvref_t<decltype(run)>>());
 };
 
 template <class T>

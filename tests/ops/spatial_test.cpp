@@ -92,8 +92,8 @@ struct Numbers {
   }
 };
 
-const auto mixed = [](auto& run, const auto& p, const auto& v, const auto& to) {
-  return mix_tokens(run, p.weight(), v, Fused<std::remove_cvref_t<decltype(run)>>(), to);
+const auto mixed = [](auto& run, const auto& p, auto v) {
+  return mix_tokens(run, p.weight(), v, Epilogue<std::remove_cvref_t<decltype(run)>>());
 };
 using Mixed = decltype(mixed);
 
@@ -166,19 +166,30 @@ TYPED_TEST(SpatialOf, IsTheSameInEveryRunAcrossBlocks) {
   }
 }
 
-TEST(Spatial, TakesAlongWhatIsFused) {
+/// A layer of mixing, as observers see one.
+struct Mixing : Layer<Mixing, double> {
+  static constexpr const char* name = "Mixing";
+  const Numbers<double>* numbers;
+  explicit Mixing(const Numbers<double>& numbers_) : numbers(&numbers_) {}
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return {}; }
+  auto apply(auto& run, auto v, auto then) const { return mix_tokens(run, numbers->weight(), v, std::move(then)); }
+};
+
+TEST(Spatial, TakesAnEpilogueAlong) {
   for (const bool causal : {false, true}) {
     for (int fields = 0; fields < 32; ++fields) {
       SCOPED_TRACE(testing::Message() << fields << ", causal " << causal);
-      const auto joined = [fields](auto& run, const auto& p, const auto& x, const auto& to) {
+      const auto epilogue_for = [fields](auto& run, const auto& p, const auto& x) {
         using X = std::remove_cvref_t<decltype(x)>;
-        Fused<std::remove_cvref_t<decltype(run)>> fused;
-        fused.added = fields & 1 ? run.columns(x, 6, 6) : X();
-        fused.activation = fields & 2 ? Activation::tanh : Activation::identity;
-        fused.gate = fields & 4 ? run.columns(x, 12, 6) : X();
-        fused.residual = fields & 8 ? run.columns(x, 18, 6) : X();
-        fused.residual_scale = &p.scale;
-        return mix_tokens(run, p.weight(), run.columns(x, 0, 6), fused, to);
+        return Epilogue<std::remove_cvref_t<decltype(run)>>{.added = fields & 1 ? run.columns(x, 6, 6) : X(),
+                                                            .activation = fields & 2 ? Activation::tanh : Activation::identity,
+                                                            .gate = fields & 4 ? run.columns(x, 12, 6) : X(),
+                                                            .residual = fields & 8 ? run.columns(x, 18, 6) : X(),
+                                                            .residual_scale = p.scale.data()};
+      };
+      const auto joined = [epilogue_for](auto& run, const auto& p, const auto& x) {
+        return mix_tokens(run, p.weight(), run.columns(x, 0, 6), epilogue_for(run, p, x));
       };
       const Config config{.causal = causal, .heads = 2, .scaled = (fields & 16) != 0};
       expect_op<Numbers>(config, joined, {.in = 24, .out = 6, .streams = causal});
@@ -193,14 +204,29 @@ TEST(Spatial, TakesAlongWhatIsFused) {
         expected += fields & 16 ? Matrix<double>(x.rightCols(6) * numbers.scale.asDiagonal()) : Matrix<double>(x.rightCols(6));
       }
       Workspace<double> workspace;
-      std::vector<Matrix<double>> seen;
-      workspace.observe([&](const std::string&, ConstView<double> output) { seen.emplace_back(output); });
       const Matrix<double> y = Op(numbers, joined, 24, 6).forward(x, Sequences::single(12), workspace);
       EXPECT_LE((y - expected).cwiseAbs().maxCoeff(), 1e-12);
-      ASSERT_EQ(seen.size(), fields & 15 ? 2u : 1u) << "the sum alone, and the layer";
+      std::vector<Matrix<double>> seen;
+      workspace.observe([&](const std::string&, ConstView<double> output) { seen.emplace_back(output); });
+      const auto frame = workspace.frame();
+      Batch<double> run(workspace, Sequences::single(12));
+      const RunMatrix<double> input(input_rows<double>(x));
+      const auto observed = run(Mixing(numbers), run.columns(input, 0, 6), epilogue_for(run, numbers, input));
+      EXPECT_TRUE(same_bits(run[observed], y));
+      ASSERT_EQ(seen.size(), 1u) << "the sum alone";
       EXPECT_LE((seen[0] - numbers.literal(x.leftCols(6))).cwiseAbs().maxCoeff(), 1e-12);
-      EXPECT_TRUE(same_bits(seen.back(), y));
     }
+  }
+}
+
+TEST(Spatial, TakesAnEpilogueAlongAsJoinDoesIt) {
+  for (const Config& config : all_forms(300)) {
+    SCOPED_TRACE(config.describe());
+    test::expect_bits_of_join<Numbers>(config,
+                                       [](auto& run, const auto& p, const auto& x, auto epilogue) {
+                                         return mix_tokens(run, p.weight(), x, std::move(epilogue));
+                                       },
+                                       {.in = 12, .out = 12, .lengths = {300, 3, 0, 131}, .streams = config.causal});
   }
 }
 

@@ -100,14 +100,14 @@ TEST(TokenShift, IsAnOpThatStreamsWhenCausal) {
     for (const Index amount : {0, 1, 2, 5}) {
       const TokenShift shift{.amount = amount, .causal = causal};
       SCOPED_TRACE(testing::Message() << amount << ", causal " << causal);
-      const auto op = [shift](auto& run, const auto& x, const auto&) { return token_shift(run, x, shift); };
+      const auto op = [shift](auto& run, auto x) { return token_shift(run, x, shift); };
       test::expect_op(op, {.in = 13, .out = 13, .streams = causal});
       const Sequences sequences = Sequences::of_lengths({3, 0, 6});
       const Matrix<double> x = numbered(9, 13);
       Workspace<double> workspace;
       const auto frame = workspace.frame();
       Batch<double> run(workspace, sequences);
-      const Rows<double> y = token_shift(run, input_rows<double>(x), shift);
+      const auto y = token_shift(run, RunMatrix<double>(input_rows<double>(x)), shift);
       EXPECT_EQ(Matrix<double>(run[y]), shifted(x, sequences, amount, causal));
       EXPECT_EQ(y.data == x.data(), amount == 0) << "a shift by nothing copies nothing";
     }
@@ -116,7 +116,7 @@ TEST(TokenShift, IsAnOpThatStreamsWhenCausal) {
 
 /// A shift of tokens as a layer.
 auto shift_layer(const TokenShift& shift) {
-  const auto f = [shift](auto& run, const auto&, const auto& x, const auto&) { return token_shift(run, x, shift); };
+  const auto f = [shift](auto& run, const auto&, const auto& x) { return token_shift(run, x, shift); };
   return test::Op(test::NoParameters<double>(0), f, 13, 13);
 }
 
@@ -128,7 +128,7 @@ TEST(TokenShift, ThatIsNotCausalDoesNotStream) {
 }
 
 TEST(ShiftFirstHalf, MovesTheFirstHalfOneTokenOnAndStreams) {
-  const auto op = [](auto& run, const auto& x, const auto&) { return shift_first_half(run, x); };
+  const auto op = [](auto& run, const auto& x) { return shift_first_half(run, x); };
   test::expect_op(op, {.in = 13, .out = 13});
   test::expect_op(op, {.in = 1, .out = 1});
   Matrix<double> expected(4, 3);
@@ -140,7 +140,7 @@ TEST(ShiftFirstHalf, MovesTheFirstHalfOneTokenOnAndStreams) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::of_lengths({2, 0, 2}));
-  EXPECT_EQ(Matrix<double>(run[shift_first_half(run, input_rows<double>(x))]), expected);
+  EXPECT_EQ(Matrix<double>(run[shift_first_half(run, RunMatrix<double>(input_rows<double>(x)))]), expected);
 }
 
 }  // namespace

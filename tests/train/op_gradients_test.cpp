@@ -60,7 +60,7 @@ class Attention {
       scoring.visible_queries = options_.queries ? queries_.data() + offset : nullptr;
       return scoring;
     };
-    return attend(run, inputs, scoring_of, Fused<Recording<double>>(), {});
+    return attend(run, inputs, scoring_of, Epilogue<Recording<double>>());
   }
 
  private:

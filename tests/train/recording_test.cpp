@@ -181,11 +181,19 @@ TEST(Recording, GradientsWhereAMaskHidesAWholeSequence) {
 
 // --- Gradients of what a layer takes besides its input ---
 
+/// layer(x, more…), recorded.
+template <class L, class... More>
+Variable record_with(Tape<double>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask,
+                     const More&... more) {
+  Recording<double> run(tape, sequences, mask);
+  return run(layer, x, more...);
+}
+
 TEST(Recording, GradientsOfABranchAlone) {
   const GmlpBlock<double> block = shaken<Gmlp<double>>(gmlp(true, 3, 1)).blocks[0];
   const auto branch = [](Tape<double>& tape, const GmlpBlock<double>& layer, Variable x) {
     Recording<double> run(tape, two_sequences);
-    return layer.branch(run, x, {}, {});
+    return layer.branch(run, x, {});
   };
   expect_gradients(block, random_matrix<double>(10, 7, 6), branch);
 }
@@ -198,7 +206,7 @@ TEST(Recording, GradientsOfAnAdditionToAGate) {
                      [&](Tape<double>& tape, const SpatialGatingUnit<double>& layer, Variable x) {
                        Recording<double> run(tape, sequences);
                        const Variable input = activate(run, tape.columns(x, 6, 12), Activation::tanh);
-                       return record(tape, layer, input, sequences, {}, {.added = tape.columns(x, 0, 6)});
+                       return run(layer, input, tape.columns(x, 0, 6));
                      });
   });
 }
@@ -214,12 +222,13 @@ TEST(Recording, GradientsWithAScoreBiasOfTheCaller) {
     config.bias_inside_scale = inside;
     expect_gradients(shaken<GatedAttentionUnit<double>>(config), random_matrix<double>(13, 5, 4),
                      [&](Tape<double>& tape, const auto& layer, Variable x) {
-                       return record(tape, layer, x, short_text.sequences, short_text.mask, {.score_bias = bias});
+                       return record_with(tape, layer, x, short_text.sequences, short_text.mask, Rows<const double>(bias));
                      });
   }
 }
 
 using Cross = GatedCrossAttention<double>;
+using Others = Cross::Others<Recording<double>>;
 
 /// Queries of 11 tokens for others of 13.
 const Sequences queries = Sequences::of_lengths({4, 1, 0, 6}), others = Sequences::of_lengths({3, 7, 2, 1});
@@ -233,8 +242,9 @@ void expect_query_gradients(const GatedCrossAttentionConfig& config, const Seque
   const auto key = random_matrix<double>(split.total(), 3, 4), value = random_matrix<double>(split.total(), 4, 5);
   expect_gradients(shaken<Cross>(config), random_matrix<double>(11, 5, 6),
                    [&](Tape<double>& tape, const Cross& layer, Variable x) {
-                     return record(tape, layer, x, queries, {},
-                                   {.key = tape.constant(key), .value = tape.constant(value), .others = &split, .mask = mask});
+                     return record_with(
+                         tape, layer, x, queries, {},
+                         Others{.key = tape.constant(key), .value = tape.constant(value), .sequences = &split, .mask = mask});
                    });
 }
 
@@ -244,7 +254,8 @@ void expect_key_value_gradients(const GatedCrossAttentionConfig& config) {
   expect_gradients(shaken<Cross>(config), random_matrix<double>(13, 7, 4),
                    [&](Tape<double>& tape, const Cross& layer, Variable input) {
                      const Variable key = tape.columns(input, 0, 3), value = tape.columns(input, 3, 4);
-                     return record(tape, layer, tape.constant(x), queries, {}, {.key = key, .value = value, .others = &others});
+                     return record_with(tape, layer, tape.constant(x), queries, {},
+                                        Others{.key = key, .value = value, .sequences = &others});
                    });
 }
 
@@ -275,7 +286,7 @@ TEST(Recording, KeyValueAndQueryMayBeOneAndTheSame) {
   config.key_channels = config.value_channels = 5;
   expect_gradients(shaken<Cross>(config), random_matrix<double>(13, 5, 6),
                    [](Tape<double>& tape, const Cross& layer, Variable x) {
-                     return record(tape, layer, x, others, {}, {.key = x, .value = x, .others = &others});
+                     return record_with(tape, layer, x, others, {}, Others{.key = x, .value = x, .sequences = &others});
                    });
 }
 
@@ -299,8 +310,8 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
 /// attention, a rotation or mask in place.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
-  return layer == "proj_out" || layer == "token_mixer" || layer == "channel_mixer" || path.ends_with("gate.proj") ||
-         around.ends_with("offset_scale") || around.ends_with("global_qk");
+  return layer == "proj_out" || layer == "mixer" || path.ends_with("gate.proj") || around.ends_with("offset_scale") ||
+         around.ends_with("global_qk");
 }
 
 /// Whether `kept` is what one of the activations makes of `values`: a tape keeps that and the slope, and not the sum in it.
@@ -310,10 +321,10 @@ bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   }
   for (const auto act : {Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::relu, Activation::relu2,
                          Activation::laplace, Activation::tanh, Activation::sigmoid}) {
-    Matrix<float> activated(values.rows(), values.cols());
     Workspace<float> workspace;
+    const auto frame = workspace.frame();
     Batch<float> run(workspace, Sequences::single(values.rows()));
-    activate(run, input_rows<float>(values), act, Rows<float>(activated));
+    const Matrix<float> activated = run[activate(run, RunMatrix<float>(input_rows<float>(values)), act)];
     if (test::same_bits(kept, activated)) {
       return true;
     }
@@ -565,9 +576,9 @@ TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
   const auto expect = [](const auto& layer) {
     const std::string where = std::string(layer.name) + "::record: ";
     EXPECT_EQ(refusal(layer, narrow, short_text.sequences),
-              where + "x has 5 columns, expected channels = 6 (a matrix is tokens × channels, one row per token).");
+              where + "x has 5 columns, expected in = 6 (a matrix is tokens × channels, one row per token).");
     EXPECT_TRUE(refusal(layer, good, Sequences::single(12)).starts_with(where));
-    if constexpr (detail::takes_mask<std::remove_cvref_t<decltype(layer)>>()) {
+    if (layer.contract().takes_mask) {
       EXPECT_EQ(refusal(layer, good, short_text.sequences, Mask(short_mask)),
                 where + "the mask has 4 entries, expected 13, one per token.");
     } else {
@@ -591,9 +602,13 @@ TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
                   .starts_with("GatedAttentionUnit::record: the mask leaves no token of sequence 0"));
   const std::string past =
       refusal(shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block), good, Sequences::single(13));
-  EXPECT_TRUE(past.starts_with("GatedAttentionUnit::record: a sequence has 13 tokens")) << past;
+  EXPECT_EQ(past,
+            "GatedAttentionUnit::record: sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 9 at most. Build the "
+            "Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none.");
   const std::string long_one = refusal(shaken<Gmlp<double>>(test::small_gmlp(9).trunk), good, Sequences::single(13));
-  EXPECT_TRUE(long_one.starts_with("Stack::record: ")) << long_one;
+  EXPECT_EQ(long_one,
+            "Stack::record: sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 9 at most. Resize the spatial weight "
+            "to the longer length first.");
   EXPECT_EQ(refusal(Linear<double>(7, 2), good),
             "Linear::record: x has 6 columns, expected in = 7 (a matrix is tokens × channels, one row per token).");
 }
@@ -604,13 +619,13 @@ TEST(Recording, RefusesOptionsOfOtherShapes) {
   auto gate_gradient = gate;
   Tape<double> tape;
   tape.begin(gate, gate_gradient);
-  EXPECT_THROW(record(tape, gate, tape.input(good), short_text.sequences, {}, {.added = tape.input(good)}), ShapeError);
+  EXPECT_THROW(record_with(tape, gate, tape.input(good), short_text.sequences, {}, tape.input(good)), ShapeError);
 
   const auto unit = shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block);
   auto unit_gradient = zeros_like(unit);
   tape.begin(unit, unit_gradient);
   const auto low = random_matrix<double>(6, 9, 1);
-  EXPECT_THROW(record(tape, unit, tape.input(good), short_text.sequences, {}, {.score_bias = low}), ShapeError);
+  EXPECT_THROW(record_with(tape, unit, tape.input(good), short_text.sequences, {}, Rows<const double>(low)), ShapeError);
 }
 
 TEST(Recording, RefusesWhatTheForwardOfCrossAttentionRefuses) {
@@ -622,8 +637,8 @@ TEST(Recording, RefusesWhatTheForwardOfCrossAttentionRefuses) {
              value = random_matrix<double>(13, 4, 1);
   const auto expect_refusal = [&](const Matrix<double>& a, const Sequences& of_a, const Matrix<double>& k,
                                   const Matrix<double>& v, const Sequences& of_k, Mask mask = {}) {
-    EXPECT_THROW(record(tape, layer, tape.input(a), of_a, {},
-                        {.key = tape.input(k), .value = tape.input(v), .others = &of_k, .mask = mask}),
+    EXPECT_THROW(record_with(tape, layer, tape.input(a), of_a, {},
+                             Others{.key = tape.input(k), .value = tape.input(v), .sequences = &of_k, .mask = mask}),
                  ShapeError);
   };
   expect_refusal(key, queries, key, value, others);
@@ -634,7 +649,7 @@ TEST(Recording, RefusesWhatTheForwardOfCrossAttentionRefuses) {
   expect_refusal(x, queries, value, value, others);
   expect_refusal(x, queries, key, value, Sequences::of_lengths({6, 7}));
   expect_refusal(x, queries, key, value, others, short_mask);
-  EXPECT_THROW(record(tape, layer, tape.input(x), queries), ArgumentError) << "no key";
+  EXPECT_THROW(record_with(tape, layer, tape.input(x), queries, {}, Others{.sequences = &others}), ArgumentError) << "no key";
 }
 
 TEST(Recording, RefusesWhatTheForwardOfAModelRefuses) {
@@ -650,7 +665,7 @@ TEST(Recording, RefusesWhatTheForwardOfAModelRefuses) {
     if (model.type_embedding) {
       EXPECT_THROW(record(tape, model, tokens, sequences, Mask(), unknown), ArgumentError);
     }
-    if (model.takes_mask) {
+    if (model.contract().takes_mask) {
       EXPECT_THROW(record(tape, model, tokens, sequences, short_mask), ShapeError);
     } else {
       EXPECT_THROW(record(tape, model, tokens, sequences, mask), ArgumentError);
@@ -661,8 +676,8 @@ TEST(Recording, RefusesWhatTheForwardOfAModelRefuses) {
   Tape<double> tape;
   tape.begin(model, gradient);
   EXPECT_EQ(test::message_of<ShapeError>([&] { record(tape, model, short_text.tokens, Sequences::single(13)); }),
-            "LanguageModel::record: a sequence has 13 tokens, but the position table holds 9. Build the model with a larger "
-            "max_length, or with position = sinusoid.");
+            "LanguageModel::record: sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 9 at most. Build the Toeplitz "
+            "bias with a larger max_length, or choose relative_bias = t5 or none.");
 }
 
 TEST(Recording, RefusesImagesOfAnotherSize) {
@@ -705,7 +720,7 @@ TEST(Recording, CopiesTokensTypesMasksRowsAndTargets) {
   for_each_text_model<double>(short_text, [](const auto& model, const OnText&) {
     for (const bool masks : {false, true}) {
       for (const bool recompute : {false, true}) {
-        if (!masks || model.takes_mask) {
+        if (!masks || model.contract().takes_mask) {
           const auto kept = gradient_of_text(model, false, masks, recompute);
           const auto changed = gradient_of_text(model, true, masks, recompute);
           for_each_parameter(
@@ -733,17 +748,17 @@ TEST(Recording, CopiesWhatOptionsReferTo) {
     Tape<double> tape;
     tape.begin(unit, of_unit);
     const Matrix<double> x = random_matrix<double>(13, 6, 2);
-    Variable y = record(tape, unit, tape.constant(x), short_text.sequences, {}, {.score_bias = bias});
+    Variable y = record_with(tape, unit, tape.constant(x), short_text.sequences, {}, Rows<const double>(bias));
     if (changes) {
       bias.setRandom();
     }
     tape.backward(y, random_matrix<double>(13, unit.out(), 3));
     tape.begin(attention, of_attention);
-    y = record(tape, attention, tape.constant(random_matrix<double>(11, 5, 1)), queries, {},
-               {.key = tape.constant(random_matrix<double>(13, 3, 1)),
-                .value = tape.constant(random_matrix<double>(13, 4, 1)),
-                .others = &others,
-                .mask = mask});
+    y = record_with(tape, attention, tape.constant(random_matrix<double>(11, 5, 1)), queries, {},
+                    Others{.key = tape.constant(random_matrix<double>(13, 3, 1)),
+                           .value = tape.constant(random_matrix<double>(13, 4, 1)),
+                           .sequences = &others,
+                           .mask = mask});
     if (changes) {
       std::fill(mask.begin(), mask.end(), std::uint8_t{1});
     }

@@ -35,7 +35,6 @@ struct Regression {
 
   explicit Regression(const RegressionConfig& c) : config(c), layer(c.in, c.out, c.bias) {}
   Regression(const RegressionConfig& c, Random& random) : Regression(c) { layer.initialize(random); }
-  static Count value_count(const RegressionConfig& c) { return Linear<T>::value_count(c.in, c.out, c.bias); }
 
   static constexpr auto fields() { return std::tuple{field("layer", &Regression::layer)}; }
 };

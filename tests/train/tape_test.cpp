@@ -19,6 +19,7 @@ using test::expect_gradients;
 using test::random_matrix;
 
 struct Two {
+  static constexpr const char* name = "Two";
   Linear<double> first, second;
   static constexpr auto fields() { return std::tuple{field("first", &Two::first), field("second", &Two::second)}; }
 };
@@ -64,6 +65,15 @@ TEST(Tape, PartsAndTheirWholeMayBothBeRead) {
       });
     }
   }
+}
+
+TEST(Tape, ColumnsThatOverlapInARunAreCopiesWithGradients) {
+  expect_gradients(two(6), random_matrix<double>(3, 6, 2), [](Tape<double>& tape, const Two& model, Variable x) {
+    auto run = run_over(tape, x);
+    const Variable z = run(model.first, x), left = run.columns(z, 0, 4), right = run.columns(z, 2, 4);
+    EXPECT_TRUE(test::same_bits(Matrix<double>(tape[right]), Matrix<double>(tape[z].rightCols(4))));
+    return multiply(run, left, right);
+  });
 }
 
 TEST(Tape, GoesBackOnceForEachStep) {
@@ -234,6 +244,7 @@ TEST(Tape, RefusesWhatWouldGiveWrongGradients) {
     EXPECT_THROW(tape.input(x), ArgumentError) << "begin() has failed";
     tape.begin(model, gradient);
     const Variable input = tape.input(x), left = tape.columns(input, 1, 3);
+    EXPECT_EQ(tape.columns(input, 1, 3).index, left.index) << "the same part";
     EXPECT_THROW(tape.columns(input, 3, 2), ArgumentError) << "overlaps";
     EXPECT_THROW(tape.columns(input, 4, 3), ArgumentError) << "beyond";
     EXPECT_THROW(tape.columns(input, -1, 2), ArgumentError);

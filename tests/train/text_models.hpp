@@ -51,11 +51,7 @@ struct OnText {
   }
   template <class T, class Model>
   Matrix<T> forward(const Model& model, Workspace<T>& workspace) const {
-    if constexpr (requires { model.forward(text->tokens, text->sequences, workspace, Mask(), Tokens()); }) {
-      return model.forward(text->tokens, text->sequences, workspace, mask(), type_ids());
-    } else {
-      return model.forward(text->tokens, text->sequences, workspace, type_ids());
-    }
+    return model.forward(text->tokens, text->sequences, workspace, mask(), type_ids());
   }
   template <class T>
   Matrix<T> no_input() const {

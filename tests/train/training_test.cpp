@@ -55,14 +55,20 @@ TEST(Training, LearnsARegression) {
   EXPECT_NEAR(training.model.layer.bias(0), 0.5, 1e-3);
 }
 
-TEST(Training, CountsItsValuesBeforeItIsBuilt) {
+TEST(Training, HasTheModelTwoMomentsAndPerhapsAnAverage) {
   using T = Training<test::Regression<float>>;
   for (const double decay : {0.0, 0.9}) {
     const T::Config config{.model = {.in = 5, .out = 4}, .average_decay = decay};
-    EXPECT_EQ(T::value_count(config), Count(parameter_count(T(config))));
-    EXPECT_EQ(T::value_count(config), Count((decay > 0 ? 4 : 3) * 24));
+    EXPECT_EQ(parameter_count(T(config)), (decay > 0 ? 4 : 3) * 24);
   }
-  EXPECT_EQ(T::value_count(T::Config{.model = {.in = Count::most, .out = 4}}), Count(Count::most));
+}
+
+TEST(Training, IsRefusedBeforeItIsBuiltIfItsModelIsTooLarge) {
+  using T = Training<test::Regression<float>>;
+  EXPECT_THROW(T(T::Config{.model = {.in = Count::most, .out = 4}}), MemoryError);
+  const ParameterBudget budget(20, "too many values");
+  EXPECT_NO_THROW(T(T::Config{.model = {.in = 5, .out = 4}}));
+  EXPECT_THROW(T(T::Config{.model = {.in = 5, .out = 4}}), FileError) << "the budget is used up";
 }
 
 TEST(Training, StartsWhereTheModelAndTheGeneratorAre) {

@@ -51,12 +51,13 @@ Matrix<T> normalised(const CaseFile& file, const std::string& name) {
 
 template <class T>
 Matrix<T> rotated(const CaseFile& file, const std::string& name, gated::Rotary layout, Index dimensions) {
-  Matrix<T> y = file.matrix<T>(name + ".input");
+  Matrix<T> x = file.matrix<T>(name + ".input");
   const auto sequences = sequences_of(file, (name + ".input").c_str());
   gated::Workspace<T> workspace;
+  const auto frame = workspace.frame();
   gated::Batch<T> run(workspace, sequences);
-  gated::RotaryEmbedding<T>(layout, dimensions, 10000.0).rotate(run, gated::Rows<T>(y));
-  return y;
+  const auto [turned] = gated::RotaryEmbedding<T>(layout, dimensions, 10000.0).rotate(run, gated::RunMatrix<T>(x));
+  return run[turned];
 }
 
 template <class T>

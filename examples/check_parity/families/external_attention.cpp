@@ -45,12 +45,12 @@ Result<T> run_block(const CaseFile& file) {
   Block<T> block({.channels = attention.channels,
                   .token_mixer = attention,
                   .channel_mixer = {.hidden = static_cast<Index>(static_cast<double>(attention.channels) * ratio)}});
-  gated::NameMap all = names("token_mixer.", "attn.");
+  gated::NameMap all = names("tokens.mixer.", "attn.");
   all.add("", "",
-          {{"token_norm", "norm1"},
-           {"channel_norm", "norm2"},
-           {"channel_mixer.proj_in", "mlp.fc1"},
-           {"channel_mixer.proj_out", "mlp.fc2"}});
+          {{"tokens.norm", "norm1"},
+           {"channels.norm", "norm2"},
+           {"channels.mixer.proj_in", "mlp.fc1"},
+           {"channels.mixer.proj_out", "mlp.fc2"}});
   return run_layer<T>(file, block, all);
 }
 

@@ -42,7 +42,8 @@ Result<T> run_gau(const CaseFile& file) {
   Result<T> result{y, {}};
   if (biases.rows() == sequences.longest() && biases.cols() == biases.rows()) {  // the same for every sequence
     add_gradients<T>(result, file, layer, names, [&](auto& tape, auto& input) {
-      return record(tape, layer, input("input", x), sequences, mask, {.score_bias = biases});
+      gated::Recording<T> recording(tape, sequences, mask);
+      return recording(layer, input("input", x), gated::Rows<const T>(biases));
     });
   }
   return result;

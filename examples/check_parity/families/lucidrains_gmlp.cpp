@@ -68,10 +68,11 @@ Result<T> run_gate(const CaseFile& file) {
   gated::Workspace<T> workspace;
   const auto frame = workspace.frame();
   gated::Batch<T> run(workspace, sequences);
-  run(gate, gated::input_rows<T>(x), {.added = gated::input_rows<T>(gate_res)}, gated::Rows<T>(result.output));
+  run.into(gated::Rows<T>(result.output), gate, gated::input_rows<T>(x), gated::RunMatrix<T>(gated::input_rows<T>(gate_res)));
   add_gradients<T>(result, file, gate, names, [&](auto& tape, auto& input) {
     const auto added = file.has("gate_res") ? input("gate_res", gate_res) : gated::Variable();
-    return record(tape, gate, input("input", x), sequences, {}, {.added = added});
+    gated::Recording<T> recording(tape, sequences);
+    return recording(gate, input("input", x), added);
   });
   return result;
 }
@@ -86,15 +87,14 @@ Result<T> run_block(const CaseFile& file) {
   file.load(block, names);
   const auto x = file.matrix<T>("input");
   Result<T> result;
-  result.output.resize(x.rows(), x.cols());
   gated::Workspace<T> workspace;
   const auto frame = workspace.frame();
   const auto sequences = sequences_of(file);
   gated::Batch<T> run(workspace, sequences);
-  block.branch(run, gated::input_rows<T>(x), {}, gated::Rows<T>(result.output));
+  result.output = run[block.branch(run, gated::RunMatrix<T>(gated::input_rows<T>(x)), {})];
   add_gradients<T>(result, file, block, names, [&](auto& tape, auto& input) {
     gated::Recording<T> recording(tape, sequences);
-    return block.branch(recording, input("input", x), {}, {});
+    return block.branch(recording, input("input", x), {});
   });
   return result;
 }

@@ -6,6 +6,10 @@ namespace parity {
 
 namespace {
 
+/// What a recorded cross-attention is given besides its queries.
+template <class T>
+using OthersOf = typename gated::GatedCrossAttention<T>::template Others<gated::Recording<T>>;
+
 template <class T>
 Result<T> run_cross(const CaseFile& file) {
   const auto& a = file.arguments();
@@ -27,8 +31,9 @@ Result<T> run_cross(const CaseFile& file) {
   layer.forward(x, queries, key, value, others, y, workspace);
   Result<T> result{y, {}};
   add_gradients<T>(result, file, layer, names, [&](auto& tape, auto& input) {
-    return record(tape, layer, input("input", x), queries, {},
-                  {.key = input("key", key), .value = input("value", value), .others = &others});
+    gated::Recording<T> recording(tape, queries);
+    const OthersOf<T> given{.key = input("key", key), .value = input("value", value), .sequences = &others};
+    return recording(layer, input("input", x), given);
   });
   return result;
 }

@@ -26,6 +26,10 @@ std::vector<std::uint8_t> mask_by_series(const CaseFile& file) {
   return {mask.data(), mask.data() + mask.size()};
 }
 
+/// What a forecaster is told besides the series.
+template <class Run>
+using OptionsIn = typename gated::TinyTimeMixer<typename Run::Scalar>::template Options<Run>;
+
 template <class T>
 Result<T> run_forecaster(const CaseFile& file, const gated::TinyTimeMixerConfig& config, const gated::NameMap& names) {
   gated::TinyTimeMixer<T> model(config);
@@ -48,9 +52,8 @@ Result<T> run_forecaster(const CaseFile& file, const gated::TinyTimeMixerConfig&
     }
     return options;
   };
-  using Model = gated::TinyTimeMixer<T>;
-  const Matrix<T> y = model.forward(x, sequences, workspace,
-                                    with_future(gated::OptionsOf<Model, gated::Batch<T>>(), gated::input_rows<T>(future)));
+  const gated::RunMatrix<T> future_rows(gated::input_rows<T>(future));
+  const Matrix<T> y = model.forward(x, sequences, workspace, with_future(OptionsIn<gated::Batch<T>>(), future_rows));
   result.output = by_series(y, items);
 
   // Gradients: of frozen parameters there are none, and the file has none.
@@ -61,11 +64,11 @@ Result<T> run_forecaster(const CaseFile& file, const gated::TinyTimeMixerConfig&
         const auto variable = input("input", whole);
         const Index rest = whole.cols() - config.context;
         const auto last = rest > 0 ? tape.columns(variable, rest, config.context) : variable;
-        gated::OptionsOf<Model, gated::Recording<T>> options;
         const auto known = future.size() > 0 ? input("future_values", future) : gated::Variable();
-        return record(tape, model, last, sequences, {}, with_future(options, known));
+        gated::Recording<T> recording(tape, sequences);
+        return recording(model, last, with_future(OptionsIn<gated::Recording<T>>(), known));
       },
-      [&](const Matrix<T>& matrix) { return by_series(matrix, items); }, [](Model&) {}, frozen);
+      [&](const Matrix<T>& matrix) { return by_series(matrix, items); }, [](auto&) {}, frozen);
   return result;
 }
 

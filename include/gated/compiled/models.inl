@@ -11,21 +11,21 @@
   GATED_HELD void attend<T>(const ConstView<T>&, const ConstView<T>&, const ConstView<T>&, Index, const Scoring<T>&, View<T>, \
                             Workspace<T>&, const Epilogue<T>&, const WeightsWatcher<T>&);
 
-#define GATED_HELD_LAYERS(T)                                                       \
-  GATED_HELD_LAYER(TokenLayer, T, Linear<T>)                                       \
-  GATED_HELD_LAYER(TokenLayer, T, Norm<T>)                                         \
-  GATED_HELD_LAYER(TokenLayer, T, FeedForward<T>)                                  \
-  GATED_HELD_LAYER(TokenLayer, T, GluFeedForward<T>)                               \
-  GATED_HELD_LAYER(TokenLayer, T, PatchEmbedding<T>)                               \
-  GATED_HELD_LAYER(SequenceLayer, T, SpatialGatingUnit<T>)                         \
-  GATED_HELD_LAYER(SequenceLayer, T, TinyAttention<T>)                             \
-  GATED_HELD_LAYER(SequenceLayer, T, GmlpBlock<T>)                                 \
-  GATED_HELD_LAYER(SequenceLayer, T, GatedAttentionUnit<T>)                        \
-  GATED_HELD_LAYER(SequenceLayer, T, MixedChunkAttention<T>)                       \
-  GATED_HELD_LAYER(SequenceLayer, T, SelfAttention<T>)                             \
-  GATED_HELD_LAYER(SequenceLayer, T, MixerBlock<SelfAttention<T>, FeedForward<T>>) \
-  GATED_HELD_LAYER(SequenceLayer, T, ExternalAttention<T>)                         \
-  GATED_HELD_LAYER(SequenceLayer, T, SynthesizerAttention<T>)
+#define GATED_HELD_LAYERS(T)                                               \
+  GATED_HELD_LAYER(Layer, T, Linear<T>)                                    \
+  GATED_HELD_LAYER(Layer, T, Norm<T>)                                      \
+  GATED_HELD_LAYER(Layer, T, Mlp<T, FeedForwardConfig>)                    \
+  GATED_HELD_LAYER(Layer, T, Glu<T, GluFeedForwardConfig>)                 \
+  GATED_HELD_LAYER(Layer, T, PatchEmbedding<T>)                            \
+  GATED_HELD_LAYER(Layer, T, SpatialGatingUnit<T>)                         \
+  GATED_HELD_LAYER(Layer, T, TinyAttention<T>)                             \
+  GATED_HELD_LAYER(Layer, T, GmlpBlock<T>)                                 \
+  GATED_HELD_LAYER(Layer, T, GatedAttentionUnit<T>)                        \
+  GATED_HELD_LAYER(Layer, T, MixedChunkAttention<T>)                       \
+  GATED_HELD_LAYER(Layer, T, SelfAttention<T>)                             \
+  GATED_HELD_LAYER(Layer, T, MixerBlock<SelfAttention<T>, FeedForward<T>>) \
+  GATED_HELD_LAYER(Layer, T, ExternalAttention<T>)                         \
+  GATED_HELD_LAYER(Layer, T, SynthesizerAttention<T>)
 
 /// The walk over the parameters of one model.
 #define GATED_HELD_WALK(T, ...)                                                                                          \
@@ -46,16 +46,16 @@
   GATED_HELD_WALK(T, TinyTimeMixer<T>)
 
 #define GATED_HELD_MODELS(T)                                                  \
-  GATED_HELD_LAYER(SequenceLayer, T, Stack<GmlpBlock<T>, GmlpConfig>)         \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<Gmlp<T>>)                   \
+  GATED_HELD_LAYER(Layer, T, Stack<GmlpBlock<T>, GmlpConfig>)                 \
+  GATED_HELD_LAYER(Layer, T, ImageClassifier<Gmlp<T>>)                        \
   GATED_HELD_LAYER(TextModel, T, LanguageModel<Gmlp<T>>)                      \
-  GATED_HELD_LAYER(SequenceLayer, T, Stack<MixedChunkAttention<T>>)           \
+  GATED_HELD_LAYER(Layer, T, Stack<MixedChunkAttention<T>>)                   \
   GATED_HELD_LAYER(TextModel, T, LanguageModel<Flash<T>>)                     \
   GATED_HELD_LAYER(TextModel, T, LanguageModel<Stack<GatedAttentionUnit<T>>>) \
   GATED_HELD_LAYER(TextModel, T, LanguageModel<FnetEncoder<T>>)               \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<MlpMixer<T>>)               \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<GMixer<T>>)                 \
-  GATED_HELD_LAYER(TokenLayer, T, ImageClassifier<ResMlp<T>>)                 \
+  GATED_HELD_LAYER(Layer, T, ImageClassifier<MlpMixer<T>>)                    \
+  GATED_HELD_LAYER(Layer, T, ImageClassifier<GMixer<T>>)                      \
+  GATED_HELD_LAYER(Layer, T, ImageClassifier<ResMlp<T>>)                      \
   GATED_HELD struct TinyTimeMixer<T>;                                         \
   GATED_HELD_WALKS(T)
 

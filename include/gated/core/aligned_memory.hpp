@@ -7,7 +7,7 @@
 #include <memory>
 #include <new>
 
-#include "gated/core/count.hpp"
+#include "gated/core/parameter_budget.hpp"
 
 #ifdef __linux__
 #include <sys/mman.h>

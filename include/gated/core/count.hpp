@@ -1,13 +1,11 @@
 #pragma once
 
-#include <cstddef>
 #include <limits>
-#include <new>
 
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Element counts from untrusted sizes, and whether they fit in memory.
+/// Element counts from untrusted sizes.
 
 namespace gated {
 
@@ -32,31 +30,5 @@ class Count {
  private:
   Index count_;
 };
-
-namespace detail {
-
-[[noreturn]] inline void refuse_memory(Where where, Count rows, Count columns, Index size) {
-  const Count bytes = rows * columns * size;
-  raise<MemoryError>(where, ": ", rows.value(), " × ", columns.value(), " elements take ",
-                     bytes == Count::most ? "more than " : "", bytes.value(),
-                     " bytes, which cannot be allocated. Choose smaller sizes.");
-}
-
-}  // namespace detail
-
-/// Raises MemoryError unless rows × columns elements of `T` can be allocated. Call it before a container would throw
-/// std::bad_alloc, or end a program without exceptions.
-/// Cost: one allocation, freed at once.
-template <class T>
-void expect_memory(Where where, Count rows, Count columns = 1) {
-  constexpr Index size = sizeof(T);
-  const Count bytes = rows * columns * size;
-  void* volatile memory =  // volatile: or the compiler may leave out both
-      bytes == Count::most ? nullptr : ::operator new(static_cast<std::size_t>(bytes.value()), std::nothrow);
-  if (memory == nullptr) {
-    detail::refuse_memory(where, rows, columns, size);
-  }
-  ::operator delete(memory);
-}
 
 }  // namespace gated

@@ -33,11 +33,10 @@ struct Rows {
   T* data = nullptr;
   Index count = 0, columns = 0;  ///< count × columns
   Index stride = 0;              ///< elements from one row to the next
-  bool scratch = false;          ///< the run's own, so that who reads it last may overwrite it
 
   Rows() = default;
-  Rows(T* data_, Index count_, Index columns_, Index stride_, bool scratch_ = false)
-      : data(data_), count(count_), columns(columns_), stride(stride_), scratch(scratch_) {}
+  Rows(T* data_, Index count_, Index columns_, Index stride_)
+      : data(data_), count(count_), columns(columns_), stride(stride_) {}
   /// Of a row-major Eigen matrix, map or block.
   template <class M>
   requires std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> Rows(M&& x)
@@ -48,21 +47,19 @@ struct Rows {
   /// Of rows that may be written.
   template <class U>
   requires(std::is_const_v<T>&& std::same_as<U, Scalar>) Rows(const Rows<U>& x)
-      : Rows(x.data, x.count, x.columns, x.stride, x.scratch) {}
+      : Rows(x.data, x.count, x.columns, x.stride) {}
 
   explicit operator bool() const { return data != nullptr; }
 
-  /// The same rows, which may be overwritten.
-  Rows as_scratch() const { return {data, count, columns, stride, true}; }
   /// The columns `first` … `first` + `number` - 1.
-  Rows part(Index first, Index number) const { return {detail::shifted(data, first), count, number, stride, scratch}; }
+  Rows part(Index first, Index number) const { return {detail::shifted(data, first), count, number, stride}; }
   /// The rows `first` … `first` + `number` - 1.
   Rows middle(Index first, Index number) const {
-    return {detail::shifted(data, first * stride), number, columns, stride, scratch};
+    return {detail::shifted(data, first * stride), number, columns, stride};
   }
   /// `rows` × `number` of them from (row, column) on; absent ones stay absent.
   Rows block(Index row, Index column, Index rows, Index number) const {
-    return {detail::shifted(data, row * stride + column), rows, number, stride, scratch};
+    return {detail::shifted(data, row * stride + column), rows, number, stride};
   }
 
   /// Sets all numbers to `value`.
@@ -117,7 +114,7 @@ void expect_apart(Where where, const ConstView<T>& x, const View<T>& y) {
       ", without being it, so that it would be written over what is still to be read. Give y memory of its own.");
 }
 
-/// Rows of a caller, which are read only, as what a run hands on. Nothing writes to rows that are not scratch.
+/// Rows of a caller, which are read only, as what a run hands on: nothing writes to what is not the run's own.
 template <class T>
 Rows<T> input_rows(const ConstView<T>& x) {
   return {const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()};

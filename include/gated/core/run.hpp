@@ -1,11 +1,18 @@
 #pragma once
 
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "gated/core/contract.hpp"
 #include "gated/core/mask.hpp"
-#include "gated/core/rows.hpp"
+#include "gated/core/run_matrix.hpp"
 #include "gated/core/sequence_groups.hpp"
 #include "gated/core/sublayers.hpp"
 #include "gated/core/workspace.hpp"
@@ -17,31 +24,27 @@
 /// Stream (core/stream.hpp) the next tokens of one, Recording (train/recording.hpp) whole sequences whose gradients are wanted.
 /// All three offer
 ///
-///     run(layer, x)                       layer(x); also run(layer, x, options), run(layer, x, options, to)
+///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), see Epilogue, and run(layer, x, more…)
+///     run(layer, std::move(x))            the same; x may be overwritten, as nothing is that was not moved
+///     run.blocks(layers, std::move(x))    one layer after the other, a few sequences at a time
 ///     run[x]                              the numbers of x
 ///     run.count(x), run.width(x)          its rows and columns
 ///     run.columns(x, first, count)        some of its columns, in place
-///     run.over(x)                         x as the place for a result, if it may be overwritten
+///     run.split(std::move(x), n, m, …)    all of its columns, as parts to be moved one by one
 ///     run.sequences(), run.mask()         how the rows split, and which tokens count
 ///
-/// so that a composite layer knows nothing of the way in which it runs. Only ops tell them apart.
+/// so that a composite layer knows nothing of the way in which it runs, nor where its result goes. Only ops tell them apart.
 
 namespace gated {
 
-/// What a layer takes besides its input, unless it says otherwise by a member template Options.
-struct NoOptions {};
+template <class Of>
+struct Epilogue;  // ops/epilogue.hpp
+
+/// A matrix in a run: RunMatrix<T>, or a Variable on a tape.
+template <class Run>
+using MatrixOf = typename Run::Matrix;
 
 namespace detail {
-
-template <class L, class Run>
-struct OptionsTrait {
-  using type = NoOptions;
-};
-template <class L, class Run>
-requires requires { typename L::template Options<Run>; }
-struct OptionsTrait<L, Run> {
-  using type = typename L::template Options<Run>;
-};
 
 template <class T>
 Index rows_of(const Rows<T>& x) {
@@ -51,51 +54,23 @@ template <class Id>
 Index rows_of(std::span<const Id> ids) {
   return static_cast<Index>(ids.size());
 }
-
-/// The rows that a layer makes of `rows`: as many, unless it says otherwise.
-template <class L>
-Index output_rows(const L& layer, Index rows) {
-  if constexpr (requires { layer.output_rows(rows); }) {
-    return layer.output_rows(rows);
-  } else {
-    return rows;
-  }
+template <class T>
+Index columns_of(const Rows<T>& x) {
+  return x.columns;
+}
+template <class Id>
+Index columns_of(std::span<const Id>) {
+  return 0;
 }
 
-/// The columns of its output: as many as x has, unless it says otherwise.
-template <class L, class In>
-Index output_columns(const L& layer, const In& x) {
-  if constexpr (requires { layer.out(); }) {
-    return layer.out();
-  } else {
-    return x.columns;
-  }
-}
-
-/// Whether a layer takes a mask: if it says so.
-template <class L>
-constexpr bool takes_mask() {
-  if constexpr (requires { L::takes_mask; }) {
-    return L::takes_mask;
-  } else {
-    return false;
-  }
-}
-
-template <class L>
-constexpr const char* name_of_layer() {
-  if constexpr (requires { L::name; }) {
-    return L::name;
-  } else {
-    return "layer";
-  }
-}
+/// A layer whose body is `apply(run, x, more…, epilogue)`, and makes the epilogue's part of its own last product. To the result
+/// of others it is applied afterwards.
+template <class L, class Run, class In, class... More>
+concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epilogue, More... more) {
+  layer.apply(run, std::move(x), std::forward<More>(more)..., std::move(epilogue));
+};
 
 }  // namespace detail
-
-/// The options of layer `L` in a run: what stands between x and the place of the result.
-template <class L, class Run>
-using OptionsOf = typename detail::OptionsTrait<std::remove_cvref_t<L>, Run>::type;
 
 /// A layer that is running and those around it: a chain on the call stack, from which names follow when somebody asks.
 struct RunningLayer {
@@ -110,7 +85,7 @@ struct RunningLayer {
       : outer(outer_),
         layer(&layer_),
         tag(&type_tag<L>),
-        name(detail::name_of_layer<L>()),
+        name(L::name),
         write_path([](const void* whole, const void* sublayer, const char* wanted, std::string& out) {
           return detail::write_path_of(*static_cast<const L*>(whole), nullptr, sublayer, wanted, out);
         }) {}
@@ -141,69 +116,105 @@ template <class Derived, class T>
 class Inference {
  public:
   using Scalar = T;
-  using Rows = gated::Rows<T>;
-  using Place = gated::Rows<T>;  ///< where a result goes; absent for new memory
+  using Matrix = RunMatrix<T>;
   static constexpr bool records = false;
 
   Workspace<T>& workspace() const { return workspace_; }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
 
-  static Index count(const Rows& x) { return x.count; }
-  static Index width(const Rows& x) { return x.columns; }
-  View<T> operator[](const Rows& x) const { return x; }
-  static Rows columns(const Rows& x, Index first, Index number) { return x.part(first, number); }
+  static Index count(const Matrix& x) { return x.count; }
+  static Index width(const Matrix& x) { return x.columns; }
+  View<T> operator[](const Matrix& x) const { return x; }
+  static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.part(first, number)); }
 
-  /// Uninitialised rows: at `to`, or in the run's own memory, until the layer that runs is done.
-  Rows make(Index rows, Index columns, const Place& to = {}) const {
-    return to ? to.as_scratch() : Rows(workspace_.matrix(rows, columns)).as_scratch();
+  /// All columns of x, as parts of these widths. If x is moved in, they may be overwritten one by one.
+  template <std::same_as<Index>... Widths>
+  std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
+    Index first = 0;
+    const bool is_owned = x.is_owned();  // asked before its parts share it
+    const auto part = [&](Index width) {
+      const Rows<T> rows = x.part(std::exchange(first, first + width), width);
+      if (!is_owned) {
+        return x.sharing(rows);
+      }
+      ++x.use()->count;
+      return Matrix(rows, new_use(workspace_.take(use_size), x.use()));
+    };
+    return {part(widths)...};
   }
-  /// `to`, or new rows that will be it.
-  Place reserve(const Place& to, Index rows, Index columns) const { return make(rows, columns, to); }
+
+  /// Uninitialised rows in the run's memory, until the layer that runs is done: where its result goes, if they may become that.
+  Matrix make(Index rows, Index columns) {
+    if (place_.use != nullptr && place_.use->count == 0 && place_.rows.count == rows && place_.rows.columns == columns) {
+      return Matrix(place_.rows, place_.use);
+    }
+    const Index stride = row_stride<T>(columns);
+    T* const memory = workspace_.take(rows * stride + use_size);
+    return Matrix(Rows<T>(memory, rows, columns, stride), new_use(memory + rows * stride));
+  }
+  /// The same, for the result of an epilogue: over one of its matrices that nobody else needs.
+  Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
+    for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
+      if (x->is_owned() && x->count == rows && x->columns == columns) {
+        return x->sharing(*x);
+      }
+    }
+    return make(rows, columns);
+  }
+  /// Rows of the shape of x: x itself, if nobody else needs it.
+  Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.count, x.columns); }
+  /// Rows of x's own numbers that are the run's to be overwritten: x itself, or a copy.
+  Matrix owned(Matrix x) {
+    if (x.is_owned()) {
+      return x;
+    }
+    const Matrix copy = make(x.count, x.columns);
+    copy.assign(x);
+    return copy;
+  }
   /// Scalars that last as long.
   T* take(Index number) const { return workspace_.take(number); }
-
-  /// x, or some of its columns, as the place for a result, if nobody else needs it.
-  static Place over(const Rows& x) { return x.scratch ? x : Place(); }
-  static Place over(const Rows& x, Index first, Index number) { return x.scratch ? x.part(first, number) : Place(); }
-
-  /// A copy of x at `to`, which layers may then work on in place.
-  static Rows copy(const Rows& x, const Place& to) {
-    if (to.data != x.data) {
-      to.assign(x);
-    }
-    return to.as_scratch();
+  /// Contiguous rows that last as long.
+  Matrix make_contiguous(Index rows, Index columns) {
+    T* const memory = workspace_.take(rows * columns + use_size);
+    return Matrix(Rows<T>(memory, rows, columns, columns), new_use(memory + rows * columns));
   }
 
-  /// layer(x), at `to` if that is given.
+  /// layer(x), joined by `epilogue`.
   template <class L, class In>
-  Rows operator()(const L& layer, const In& x, const OptionsOf<L, Derived>& options = {}, const Place& to = {}) {
-    const RunningLayer running(running_, layer);
-    const auto restored = enter(running);
-    const Rows place = make(detail::output_rows(layer, detail::rows_of(x)), detail::output_columns(layer, x), to);
-    const Rows y = apply(layer, x, options, place);
-    if constexpr (requires { options.is_plain(); }) {
-      if (options.is_plain()) {
-        show(y);  // otherwise the op has shown it without what is fused
-      }
-    } else if constexpr (!requires { L::shows_itself; }) {
-      show(y);
+  Matrix operator()(const L& layer, In&& x, Epilogue<Derived> epilogue = {}) {
+    auto own = detail::in_run(std::forward<In>(x));
+    if (!epilogue.is_plain() && (observed() || !detail::JoinsItself<L, Derived, decltype(own)>)) [[unlikely]] {
+      return join(self(), call(layer, std::move(own), Epilogue<Derived>()), std::move(epilogue));
     }
-    return to && y.data != to.data ? copy(y, to) : y;
+    return call(layer, std::move(own), std::move(epilogue));
+  }
+  /// layer(x, more…), for a layer that takes more than a matrix.
+  template <class L, class In, class More, class... Others>
+  requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>>) Matrix
+  operator()(const L& layer, In&& x, More&& more, Others&&... others) {
+    return call(layer, detail::in_run(std::forward<In>(x)), Epilogue<Derived>(), std::forward<More>(more),
+                std::forward<Others>(others)...);
   }
 
-  /// One of a stack's blocks, in place.
-  template <class Block>
-  Rows block(const Block& layer, const Rows& x) {
-    return (*this)(layer, x, {}, over(x));
+  /// y = layer(x, more…), y being a caller's; it may be x.
+  template <class L, class In, class... More>
+  void into(const Rows<T>& y, const L& layer, const In& x, More&&... more) {
+    expect_columns(L::name, layer.contract(), detail::columns_of(x));
+    MatrixUse use{.depth = depth_ - 1};
+    if constexpr (std::is_convertible_v<const In&, Rows<T>>) {
+      const Rows<T> rows = x;
+      body(layer, rows.data == y.data ? Matrix(rows, &use) : Matrix(rows), Epilogue<Derived>(), {y, &use}, false,
+           std::forward<More>(more)...);
+    } else {
+      body(layer, In(x), Epilogue<Derived>(), {y, &use}, false, std::forward<More>(more)...);
+    }
   }
 
   // Nothing is dropped but in training.
-  static Rows embedding_dropout(const Rows& x) { return x; }
-  static Rows dropout(const Rows& x, double) { return x; }
-  static auto draw_blocks(double, Index) {
-    return [](std::size_t) { return true; };
-  }
+  static Matrix embedding_dropout(Matrix x) { return x; }
+  static Matrix dropout(Matrix x, double) { return x; }
 
   /// The path of the layer that runs, for messages and observers, and the name of the layer around all others.
   std::string path() const {
@@ -217,7 +228,7 @@ class Inference {
 
   bool observed() const { return workspace_.observed(); }
   /// Shows `output` under the path of the layer that runs, or one of several parts of it: "weights.0" or, for 3, "3".
-  void show(const Rows& output, const char* part = nullptr, Index index = -1, Index inner = -1, Index innermost = -1) const {
+  void show(const Rows<T>& output, const char* part = nullptr, Index index = -1, Index inner = -1, Index innermost = -1) const {
     if (!observed()) [[likely]] {
       return;
     }
@@ -235,34 +246,113 @@ class Inference {
   }
 
  protected:
+  /// Where a result goes: rows that are free while `use` counts nobody.
+  struct Place {
+    Rows<T> rows = {};
+    MatrixUse* use = nullptr;
+  };
+
   Inference(Workspace<T>& workspace, const Sequences& sequences, Mask mask, const RunningLayer* running)
       : workspace_(workspace), sequences_(sequences), mask_(mask), running_(running) {}
+  /// In the same layer as `around`.
+  Inference(const Inference& around, const Sequences& sequences, Mask mask) : Inference(around) {
+    sequences_ = sequences;
+    mask_ = mask;
+  }
 
   const RunningLayer* running() const { return running_; }
+  Derived& self() { return static_cast<Derived&>(*this); }
 
  private:
-  /// Back to the layer around when the result ends.
-  struct Restored {
-    const RunningLayer*& current;
-    const RunningLayer* outer;
-    ~Restored() { current = outer; }
-  };
-  [[nodiscard]] Restored enter(const RunningLayer& layer) { return {running_, std::exchange(running_, &layer)}; }
+  /// Numbers of the memory of a MatrixUse, wherever it begins.
+  static constexpr Index use_size = static_cast<Index>((sizeof(MatrixUse) + alignof(MatrixUse)) / sizeof(T));
 
-  template <class L, class In>
-  Rows apply(const L& layer, const In& x, const OptionsOf<L, Derived>& options, const Place& to) {
-    const auto frame = workspace_.frame();
-    if constexpr (std::is_same_v<OptionsOf<L, Derived>, NoOptions>) {
-      return layer.apply(static_cast<Derived&>(*this), x, to);
-    } else {
-      return layer.apply(static_cast<Derived&>(*this), x, options, to);
+  /// That of new rows, or of a part of others.
+  MatrixUse* new_use(T* memory, MatrixUse* whole = nullptr) const {
+    const std::size_t behind = reinterpret_cast<std::uintptr_t>(memory) % alignof(MatrixUse);
+    auto* const bytes = reinterpret_cast<std::byte*>(memory) + (behind == 0 ? 0 : alignof(MatrixUse) - behind);
+    return ::new (static_cast<void*>(bytes)) MatrixUse{.depth = depth_, .whole = whole};
+  }
+
+  /// In the body of a layer while it lives.
+  class Inside {
+   public:
+    Inside(Inference& run, const RunningLayer& layer, const Place& place)
+        : run_(run),
+          running_(std::exchange(run.running_, &layer)),
+          place_(std::exchange(run.place_, place)),
+          frame_(run.workspace_.inner_frame()) {
+      ++run.depth_;
     }
+    ~Inside() {
+      --run_.depth_;
+      run_.place_ = place_;
+      run_.running_ = running_;
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Inference& run_;
+    const RunningLayer* running_;
+    Place place_;
+    typename Arena<T>::Frame frame_;
+  };
+
+  template <class L, class In, class... More>
+  Matrix call(const L& layer, In&& x, Epilogue<Derived>&& epilogue, More&&... more) {
+    const Contract contract = layer.contract();
+    const Index columns = detail::columns_of(x), width = contract.output_columns(columns);
+    expect_columns(L::name, contract, columns);
+    if (!contract.takes_any_length()) {
+      self().expect_lengths(L::name, contract);
+    }
+    const Index rows = contract.output_rows(detail::rows_of(x));
+    if constexpr (std::same_as<In, Matrix>) {
+      if (x.is_owned() && x.count == rows && columns == width) {
+        const Place place{x, x.use()};
+        return body(layer, std::move(x), std::move(epilogue), place, true, std::forward<More>(more)...);
+      }
+    }
+    Matrix made = make(rows, width);
+    MatrixUse use{.depth = depth_};
+    Matrix y = body(layer, std::move(x), std::move(epilogue), {made, &use}, true, std::forward<More>(more)...);
+    return y.use() == &use ? made : y;
+  }
+
+  /// What the body makes: at `place`, or where it has made it, if it outlives the body and `stays`.
+  template <class L, class In, class... More>
+  Matrix body(const L& layer, In&& x, Epilogue<Derived>&& epilogue, const Place& place, bool stays, More&&... more) {
+    const RunningLayer running(running_, layer);
+    const Inside inside(*this, running, place);
+    Matrix y;
+    if constexpr (detail::JoinsItself<L, Derived, In, More...>) {
+      y = layer.apply(self(), std::move(x), std::forward<More>(more)..., std::move(epilogue));
+    } else {
+      y = layer.apply(self(), std::move(x), std::forward<More>(more)...);
+    }
+    require<ShapeError>(y.count == place.rows.count && y.columns == place.rows.columns, L::name, ": its body made ", y.count,
+                        " × ", y.columns, ", but its contract says ", place.rows.count, " × ", place.rows.columns,
+                        ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
+    if (observed() && !layer.contract().shows_itself) {
+      show(y);
+    }
+    if (y.data == place.rows.data && y.stride == place.rows.stride) {
+      return Matrix(place.rows, place.use);
+    }
+    if (stays && y.outlive(depth_)) {
+      return y;
+    }
+    place.rows.assign(y);
+    return Matrix(place.rows, place.use);
   }
 
   Workspace<T>& workspace_;
   Sequences sequences_;
   Mask mask_;
   const RunningLayer* running_;
+  Place place_ = {};
+  Index depth_ = 1;  // of layers in layers, from 1 on; what callers own has 0
 };
 
 /// A run over whole sequences.
@@ -271,26 +361,42 @@ class Batch : public Inference<Batch<T>, T> {
   using Base = Inference<Batch<T>, T>;
 
  public:
-  using typename Base::Rows;
+  using typename Base::Matrix;
   static constexpr bool streams = false;
 
   Batch(Workspace<T>& workspace, const Sequences& sequences, Mask mask = {}, const RunningLayer* running = nullptr)
       : Base(workspace, sequences, mask, running) {}
 
   /// The same run with other sequences or another mask, for what stands inside the layer that runs.
-  Batch with(const Sequences& sequences) const { return Batch(this->workspace(), sequences, {}, this->running()); }
-  Batch with(Mask mask) const { return Batch(this->workspace(), this->sequences(), mask, this->running()); }
+  Batch with(const Sequences& sequences) const { return Batch(*this, sequences, {}); }
+  Batch with(Mask mask) const { return Batch(*this, this->sequences(), mask); }
 
-  /// Calls `f(run, rows)` for groups of sequences that stay in cache from layer to layer; see for_each_group(). Returns x,
-  /// which `f` works on in place.
-  template <class F>
-  Rows in_groups(const Rows& x, const F& f) {
-    for_each_group(this->sequences(), this->workspace(), [&](Index first, const Sequences& group, Workspace<T>& scratch) {
-      Batch part(scratch, group, mask_part(this->mask(), first, group.total()), this->running());
-      f(part, x.middle(first, group.total()));
-    });
-    return x;
+  void expect_lengths(Where where, const Contract& contract) const {
+    gated::expect_lengths(where, contract, this->sequences());
   }
+
+  /// The last of `layers` of … of the first of x, in groups of sequences that stay in cache from layer to layer: see
+  /// for_each_group().
+  template <class L>
+  Matrix blocks(const std::vector<L>& layers, Matrix x, double = 1) {
+    if (layers.empty()) {
+      return x;
+    }
+    const Matrix y = this->reuse(x);
+    for_each_group(this->sequences(), this->workspace(), [&](Index first, const Sequences& group, Workspace<T>& scratch) {
+      const auto frame = scratch.frame();
+      Batch part(scratch, group, mask_part(this->mask(), first, group.total()), this->running());
+      const Rows<T> rows = y.middle(first, group.total());
+      part.into(rows, layers.front(), x.middle(first, group.total()));
+      for (std::size_t i = 1; i < layers.size(); ++i) {
+        part.into(rows, layers[i], rows);
+      }
+    });
+    return y;
+  }
+
+ private:
+  Batch(const Batch& around, const Sequences& sequences, Mask mask) : Base(around, sequences, mask) {}
 };
 
 }  // namespace gated

@@ -69,12 +69,11 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 
 }  // namespace detail
 
-/// A model that a file or a Training can build again: it is made from a Config of named settings, says how many values one of a
-/// configuration has (before any memory is taken: a file may ask for more than there is), and has a word for what it is. All of
-/// models/ are, and the layers that can be a whole network; examples/custom_layer makes one.
+/// A model that a file or a Training can build again: it is made from a Config of named settings, and has a word for what it is.
+/// All of models/ are, and the layers that can be a whole network; examples/custom_layer makes one.
 template <class Model>
 concept ConfiguredModel = requires(const typename Model::Config& config) {
-  { Model::value_count(config) } -> std::same_as<Count>;
+  Model(config);
   std::string_view(Model::architecture);
 };
 

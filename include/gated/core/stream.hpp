@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "gated/core/aligned_memory.hpp"
 #include "gated/core/run.hpp"
@@ -87,20 +89,6 @@ class State {
   detail::SingleThreadUse use_;  // of the thread that runs
 };
 
-namespace detail {
-
-/// The longest sequence that a layer can serve.
-template <class L>
-Index longest_of(const L& layer) {
-  if constexpr (requires { layer.longest(); }) {
-    return layer.longest();
-  } else {
-    return std::numeric_limits<Index>::max();
-  }
-}
-
-}  // namespace detail
-
 /// A run over the next tokens of the one sequence that a state remembers; they join it.
 ///
 /// Over no tokens it is how a state is made: each op that must remember something makes room for it. Over no tokens with a
@@ -110,7 +98,7 @@ class Stream : public Inference<Stream<T>, T> {
   using Base = Inference<Stream<T>, T>;
 
  public:
-  using typename Base::Rows;
+  using typename Base::Matrix;
   static constexpr bool streams = true;
 
   /// What an op remembers.
@@ -123,11 +111,19 @@ class Stream : public Inference<Stream<T>, T> {
   Stream(Workspace<T>& workspace, State<T>& state, Index tokens, Where checked = "extend")
       : Base(workspace, Sequences::single(tokens), {}, nullptr), state_(state), checked_(checked) {}
 
-  /// The state of an empty sequence of up to `capacity` tokens, for `layer`, by a run over `no_input`.
+  /// The state of an empty sequence, for `layer`, by a run over `no_input`: of up to `wanted` tokens, or as many as the layer
+  /// can serve.
+  /// Errors: ArgumentError for a layer that cannot stream, ShapeError for more than it can serve.
   template <class L, class In>
-  static State<T> start(const L& layer, const In& no_input, Index capacity) {
+  static State<T> start(const L& layer, const In& no_input, Index wanted) {
+    const Where where(L::name, "start");
+    const Contract contract = layer.contract();
+    expect_streaming(where, contract);
+    require<ArgumentError>(wanted >= 0, where, ": capacity = ", wanted, " must not be negative.");
+    require<ShapeError>(wanted <= contract.longest || wanted == State<T>::unlimited, where, ": capacity = ", wanted,
+                        ", but the model can serve ", contract.longest, " tokens at most.");
     State<T> state;
-    state.capacity_ = capacity;
+    state.capacity_ = std::min(wanted, contract.longest);
     Workspace<T> workspace;
     const auto frame = workspace.frame();
     Stream run(workspace, state, 0);
@@ -137,32 +133,32 @@ class Stream : public Inference<Stream<T>, T> {
     return state;
   }
 
-  /// Raises ArgumentError unless start() of a layer of this configuration made `state`.
-  template <class L, class In>
-  static void check(Where where, const L& layer, const In& no_input, State<T>& state) {
-    require_state(where, state.capacity_ <= detail::longest_of(layer));
-    if (state.model_ == &layer) {
+  /// y = the next rows of layer(x, more…), after all has been checked.
+  template <class L, class In, class... More>
+  static void extend(Where where, const L& layer, const In& x, const In& no_input, State<T>& state, const Rows<T>& y,
+                     Workspace<T>& workspace, More&&... more) {
+    const detail::SingleThreadUse::Hold hold(
+        state.use_, "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it.");
+    const Contract contract = layer.contract();
+    expect_streaming(where, contract);
+    const Index tokens = detail::rows_of(x), longest = contract.longest;
+    expect_positions(where, tokens, state.position(), state.capacity(),
+                     state.capacity() < longest
+                         ? "that the state has room for. Rewind it, or start anew with a larger capacity."
+                         : "that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
+                           "carries a gMLP to another length.");
+    require_state(where, state.capacity_ <= longest);
+    if (state.model_ != &layer) {
+      check(where, layer, no_input, state);
+    }
+    if (tokens == 0) {
       return;
     }
-    Workspace<T> workspace;  // without an observer
     const auto frame = workspace.frame();
-    Stream run(workspace, state, 0, where);
-    run(layer, no_input);
-    run.expect_state(run.next_ == state.memory_.size());
-    state.model_ = &layer;
-  }
-
-  /// The tokens join the sequence, after a run over them.
-  /// Errors: ArgumentError if the model has fewer memories than the state: another one, where the one that was checked lay.
-  void advance() {
-    expect_state(next_ == state_.memory_.size());
-    state_.position_ += this->sequences().total();
-  }
-
-  /// Makes `state` this thread's until the result ends.
-  /// Errors: ArgumentError while another thread extends it.
-  static detail::SingleThreadUse::Hold hold(State<T>& state) {
-    return {state.use_, "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it."};
+    Stream run(workspace, state, tokens, where);
+    run.into(y, layer, x, std::forward<More>(more)...);
+    run.expect_state(run.next_ == state.memory_.size());  // else another model lies where the one that was checked lay
+    state.position_ += tokens;
   }
 
   /// The tokens before these.
@@ -184,32 +180,54 @@ class Stream : public Inference<Stream<T>, T> {
   /// What this op keeps from call to call, `rows` × `columns`, zero at first. Ops meet their memories in the same order every
   /// time.
   /// Errors: MemoryError while a state is made.
-  Matrix<T>& remember(Index rows, Index columns, Memory kind = Memory::tokens) {
+  gated::Matrix<T>& remember(Index rows, Index columns, Memory kind = Memory::tokens) {
     if (starts_) {
       state_.rewinds_ = state_.rewinds_ && kind == Memory::tokens;
       expect_memory<T>(where(), rows, columns);
       return state_.memory_.emplace_back(rows, columns);
     }
     expect_state(next_ < state_.memory_.size());
-    Matrix<T>& memory = state_.memory_[next_++];
+    gated::Matrix<T>& memory = state_.memory_[next_++];
     expect_state(memory.rows() == rows && memory.cols() == columns);
     return memory;
   }
 
   /// The last rows of x.
-  static Rows last_rows(const Rows& x, Index number) { return x.middle(x.count - number, number); }
+  static Matrix last_rows(const Matrix& x, Index number) { return x.sharing(x.middle(x.count - number, number)); }
 
   /// The layer that runs, for messages.
   Where where() const { return {this->running() == nullptr ? "Stream" : this->running()->name, starts_ ? "start" : "extend"}; }
 
-  /// One group of one sequence.
-  template <class F>
-  Rows in_groups(const Rows& x, const F& f) {
-    f(*this, x);
+  /// Raises ArgumentError: what runs over other sequences inside of a layer needs all tokens.
+  [[noreturn]] Stream with(const Sequences&) const {
+    raise<ArgumentError>(where(), ": it looks at other sequences than the one that is streamed. Use forward().");
+  }
+
+  void expect_lengths(Where where, const Contract& contract) const {
+    expect_positions(where, this->sequences().total(), position(), contract.longest, "that it can serve.");
+  }
+
+  /// The last of `layers` of … of the first of x.
+  template <class L>
+  Matrix blocks(const std::vector<L>& layers, Matrix x, double = 1) {
+    for (const L& layer : layers) {
+      x = (*this)(layer, std::move(x));
+    }
     return x;
   }
 
  private:
+  /// Raises ArgumentError unless start() of a layer of this configuration made `state`.
+  template <class L, class In>
+  static void check(Where where, const L& layer, const In& no_input, State<T>& state) {
+    Workspace<T> workspace;  // without an observer
+    const auto frame = workspace.frame();
+    Stream run(workspace, state, 0, where);
+    run(layer, no_input);
+    run.expect_state(run.next_ == state.memory_.size());
+    state.model_ = &layer;
+  }
+
   void expect_state(bool fits) const { require_state(checked_, fits); }
   static void require_state(Where where, bool fits) {
     require<ArgumentError>(fits, where, ": the state is of another configuration. Make it with start() of this model.");
@@ -231,39 +249,5 @@ void expect_all_tokens(const Run& run, const char* what) {
         "on whole sequences.");
   }
 }
-
-namespace detail {
-
-/// The room that a state gets: `wanted`, or as much as the layer can serve.
-template <class L>
-Index checked_capacity(Where where, const L& layer, Index wanted) {
-  const Index longest = longest_of(layer);
-  require<ArgumentError>(wanted >= 0, where, ": capacity = ", wanted, " must not be negative.");
-  require<ShapeError>(wanted <= longest || wanted == State<float>::unlimited, where, ": capacity = ", wanted,
-                      ", but the model can serve ", longest, " tokens at most.");
-  return std::min(wanted, longest);
-}
-
-/// y = the next rows of layer(x), after all has been checked.
-template <class T, class L, class In>
-void run_stream(Where where, const L& layer, const In& x, const In& no_input, const OptionsOf<L, Stream<T>>& options,
-                State<T>& state, View<T> y, Workspace<T>& workspace) {
-  const auto hold = Stream<T>::hold(state);
-  expect_positions(where, rows_of(x), state.position(), state.capacity(),
-                   state.capacity() < longest_of(layer)
-                       ? "that the state has room for. Rewind it, or start anew with a larger capacity."
-                       : "that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
-                         "carries a gMLP to another length.");
-  Stream<T>::check(where, layer, no_input, state);
-  if (rows_of(x) == 0) {
-    return;
-  }
-  const auto frame = workspace.frame();
-  Stream<T> run(workspace, state, rows_of(x), where);
-  run(layer, x, options, Rows<T>(y));
-  run.advance();
-}
-
-}  // namespace detail
 
 }  // namespace gated

@@ -92,6 +92,8 @@ class Workspace {
 
   /// Errors: ArgumentError while another thread has a frame.
   [[nodiscard]] Frame frame() { return Frame(*this); }
+  /// One inside of another of this thread, which has seen to the rest.
+  [[nodiscard]] typename Arena<T>::Frame inner_frame() { return arena_.frame(); }
   T* take(Index count) { return arena_.take(count); }
   MatrixMap<T> matrix(Index rows, Index columns) { return arena_.matrix(rows, columns); }
   /// Has room for `count` scalars from here on, in up to 16 pieces: what a later step of a stream will take, so that it

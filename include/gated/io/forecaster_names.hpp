@@ -38,13 +38,14 @@ namespace detail {
 /// The rules for the blocks at `ours`.
 inline void add_series_blocks(NameMap& names, const std::string& ours, const std::string& theirs) {
   for (const auto& [own, their, form] : {std::tuple("series", "channel_feature_mixer", ShapeForm::drop_leading_one),
-                                         std::tuple("patch", "patch_mixer", ShapeForm::drop_leading_one),
-                                         std::tuple("feature", "feature_mixer", ShapeForm::same)}) {
-    names.add(ours + own, theirs + their,
-              {{"_norm", ".norm.norm"},
-               {"_mixer.mlp.proj_in", ".mlp.fc1", form},
-               {"_mixer.mlp.proj_out", ".mlp.fc2", form},
-               {"_mixer.gate", ".gating_block.attn_layer", form}});
+                                         std::tuple("patches", "patch_mixer", ShapeForm::drop_leading_one),
+                                         std::tuple("features", "feature_mixer", ShapeForm::same)}) {
+    const std::string mixer = own == std::string("series") ? "mixer.tokens." : "mixer.";
+    names.add(ours + own + ".", theirs + their,
+              {{"norm", ".norm.norm"},
+               {mixer + "mlp.proj_in", ".mlp.fc1", form},
+               {mixer + "mlp.proj_out", ".mlp.fc2", form},
+               {mixer + "gate", ".gating_block.attn_layer", form}});
   }
 }
 

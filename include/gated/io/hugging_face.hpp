@@ -11,10 +11,10 @@ namespace detail {
 
 inline void add_fnet_blocks(NameMap& names, const std::string& ours, const std::string& theirs) {
   names.add(ours, theirs,
-            {{"token_norm", "fourier.output.LayerNorm"},
-             {"channel_mixer.proj_in", "intermediate.dense"},
-             {"channel_mixer.proj_out", "output.dense"},
-             {"channel_norm", "output.LayerNorm"}});
+            {{"tokens.norm", "fourier.output.LayerNorm"},
+             {"channels.mixer.proj_in", "intermediate.dense"},
+             {"channels.mixer.proj_out", "output.dense"},
+             {"channels.norm", "output.LayerNorm"}});
 }
 
 }  // namespace detail

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/shape.hpp"
 #include "gated/io/name_map.hpp"
 #include "gated/io/safetensors.hpp"

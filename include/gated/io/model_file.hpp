@@ -67,21 +67,23 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   detail::refuse_architecture(file, found, Model::architecture);
 }
 
-/// Raises FileError if a model of `needed` values has so many more than `file` that it is not worth building: a configuration
-/// in a file is untrusted, and it must not take more memory than a file of that size can account for. Smaller differences are
-/// left to load_parameters(), which says where they are; among them are constants, which a file need not store.
-void expect_affordable(const SafetensorsFile& file, Count needed);
+/// While it lives, a model that is so much larger than `file` that it is not worth building is refused: a configuration in a
+/// file is untrusted, and it must not take more memory than a file of that size can account for. Smaller differences are left to
+/// load_parameters(), which says where they are; among them are constants, which a file need not store.
+ParameterBudget budget_of(const SafetensorsFile& file);
 
 /// The model in `file`, built from the configuration in its metadata.
 ///
-/// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. FileError also, before any of it is
-/// built, for a model that is far larger than the file.
+/// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. FileError also, before its memory is
+/// touched, for a model that is far larger than the file.
 /// Cost: one pass over the file. Memory for the model and, while it loads, for one tensor of the mapped file.
 template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);
-  expect_affordable(file, Model::value_count(description.config));
-  Model model(description.config);
+  Model model = [&] {
+    const ParameterBudget budget = budget_of(file);
+    return Model(description.config);
+  }();
   load_parameters(model, file, description.names);
   return model;
 }
@@ -117,14 +119,9 @@ std::vector<std::string> parameter_shapes(const Model& model) {
 }
 
 /// Raises ArgumentError unless `model` has the parameters of `config`: one that was moved from does not.
-/// Cost: a model of `config` where their number differs, otherwise none.
+/// Cost: a model of `config` whose weights are not touched.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
-  Count held = 0;
-  for_each_parameter([&](const ParameterInfo&, auto values) { held += static_cast<Index>(values.size()); }, model);
-  if (held == Model::value_count(config)) {
-    return;
-  }
   const HollowWeights hollow;
   const auto wanted = parameter_shapes(Model(config)), found = parameter_shapes(model);
   const auto [want, have] = std::mismatch(wanted.begin(), wanted.end(), found.begin(), found.end());

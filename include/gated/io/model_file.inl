@@ -37,15 +37,14 @@ GATED_INLINE void refuse_architecture(const SafetensorsFile& file, std::string_v
 
 }  // namespace detail
 
-GATED_INLINE void expect_affordable(const SafetensorsFile& file, Count needed) {
+GATED_INLINE ParameterBudget budget_of(const SafetensorsFile& file) {
   Count held = 0;
   for (const auto& [name, tensor] : file.tensors()) {
     held += static_cast<Index>(tensor.count());
   }
-  const Count affordable = 2 * held + (Index{1} << 20);
-  require<FileError>(needed.value() <= affordable.value(), file.name(), ": the configuration in the metadata asks for ",
-                     needed == Count::most ? "more than " : "", needed.value(), " values, but the file holds ", held.value(),
-                     ". Nothing was built.");
+  return {2 * held + (Index{1} << 20),
+          text(file.name(), ": the configuration in the metadata asks for far more values than the file holds, which are ",
+               held.value(), ". Nothing was built.")};
 }
 
 }  // namespace gated

@@ -71,9 +71,9 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace plac
     file.verify();
   }
   const auto description = describe_model<Model>(file);
-  expect_affordable(file, Model::value_count(description.config));
   const NameMap names = as_in(file, description.names);
   PreparedModel<Model> opened = [&] {
+    const ParameterBudget budget = budget_of(file);
     const HollowWeights hollow;
     return PreparedModel<Model>{Model(description.config), {}};
   }();

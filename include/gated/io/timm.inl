@@ -26,12 +26,12 @@ GATED_INLINE NameMap timm_mixer_names() {
   names.add("", "",
             {{"patch_embedding", "stem.proj"},
              {"stem_norm", "stem.norm"},
-             {"trunk.blocks.*.token_norm", "blocks.*.norm1"},
-             {"trunk.blocks.*.token_mixer.proj_in", "blocks.*.mlp_tokens.fc1", ShapeForm::drop_leading_one},
-             {"trunk.blocks.*.token_mixer.proj_out", "blocks.*.mlp_tokens.fc2", ShapeForm::drop_leading_one},
-             {"trunk.blocks.*.channel_norm", "blocks.*.norm2"},
-             {"trunk.blocks.*.channel_mixer.proj_in", "blocks.*.mlp_channels.fc1"},
-             {"trunk.blocks.*.channel_mixer.proj_out", "blocks.*.mlp_channels.fc2"}});
+             {"trunk.blocks.*.tokens.norm", "blocks.*.norm1"},
+             {"trunk.blocks.*.tokens.mixer.proj_in", "blocks.*.mlp_tokens.fc1", ShapeForm::drop_leading_one},
+             {"trunk.blocks.*.tokens.mixer.proj_out", "blocks.*.mlp_tokens.fc2", ShapeForm::drop_leading_one},
+             {"trunk.blocks.*.channels.norm", "blocks.*.norm2"},
+             {"trunk.blocks.*.channels.mixer.proj_in", "blocks.*.mlp_channels.fc1"},
+             {"trunk.blocks.*.channels.mixer.proj_out", "blocks.*.mlp_channels.fc2"}});
   return names;
 }
 
@@ -40,11 +40,11 @@ GATED_INLINE NameMap timm_gmixer_names() {
   names.add("", "",
             {{"patch_embedding", "stem.proj"},
              {"stem_norm", "stem.norm"},
-             {"trunk.blocks.*.token_norm", "blocks.*.norm1"},
-             {"trunk.blocks.*.channel_norm", "blocks.*.norm2"}});
-  names.add("trunk.blocks.*.token_mixer.", "blocks.*.mlp_tokens.",
+             {"trunk.blocks.*.tokens.norm", "blocks.*.norm1"},
+             {"trunk.blocks.*.channels.norm", "blocks.*.norm2"}});
+  names.add("trunk.blocks.*.tokens.mixer.", "blocks.*.mlp_tokens.",
             packed_glu_rules(GluLayout::gate_last, ShapeForm::drop_leading_one));
-  names.add("trunk.blocks.*.channel_mixer.", "blocks.*.mlp_channels.", packed_glu_rules(GluLayout::gate_last));
+  names.add("trunk.blocks.*.channels.mixer.", "blocks.*.mlp_channels.", packed_glu_rules(GluLayout::gate_last));
   return names;
 }
 
@@ -63,13 +63,13 @@ inline NameMap resmlp_names(const ResmlpWords& words) {
   };
   const std::string block = "blocks.*.";
   norm("stem_norm.", text(words.stem, ".norm."));
-  norm("trunk.blocks.*.token_norm.", "blocks.*.norm1.");
-  norm("trunk.blocks.*.channel_norm.", "blocks.*.norm2.");
+  norm("trunk.blocks.*.tokens.norm.", "blocks.*.norm1.");
+  norm("trunk.blocks.*.channels.norm.", "blocks.*.norm2.");
   norm("norm.", "norm.");
   names.add("", words.stem, {{"patch_embedding", ".proj"}});
-  names.add("trunk.blocks.*.token_mixer.", block + words.tokens, {{"proj", "", ShapeForm::drop_leading_one}});
-  names.add("trunk.blocks.*.", block + words.scale, {{"token_scale", "1"}, {"channel_scale", "2"}});
-  names.add("trunk.blocks.*.channel_mixer.", block + words.channels, {{"proj_in", ".fc1"}, {"proj_out", ".fc2"}});
+  names.add("trunk.blocks.*.tokens.mixer.", block + words.tokens, {{"proj", "", ShapeForm::drop_leading_one}});
+  names.add("trunk.blocks.*.", block + words.scale, {{"tokens.scale", "1"}, {"channels.scale", "2"}});
+  names.add("trunk.blocks.*.channels.mixer.", block + words.channels, {{"proj_in", ".fc1"}, {"proj_out", ".fc2"}});
   return names;
 }
 

@@ -242,8 +242,10 @@ TinyTimeMixer<T> load_ttm(const std::filesystem::path& folder) {
   const bool is_patchtsmixer = fields.get("model_type", std::string("tinytimemixer")) == "patchtsmixer";
   const TinyTimeMixerConfig config = is_patchtsmixer ? patchtsmixer_config(json, where) : ttm_config(json, where);
   const SafetensorsFile file(folder / "model.safetensors");
-  expect_affordable(file, TinyTimeMixer<T>::value_count(config));
-  TinyTimeMixer<T> model(config);
+  TinyTimeMixer<T> model = [&] {
+    const ParameterBudget budget = budget_of(file);
+    return TinyTimeMixer<T>(config);
+  }();
   load_parameters(model, file, is_patchtsmixer ? patchtsmixer_names() : ttm_names(config));
   return model;
 }

@@ -12,18 +12,18 @@ namespace detail {
 inline NameMap vit_ff_names(const std::string& ours, const std::string& theirs) {
   NameMap names{.origin = "do-you-even-need-attention"};
   names.add(ours, theirs,
-            {{"channel_norm", "norm1"},
-             {"channel_mixer.proj_in", "mlp1.fc1"},
-             {"channel_mixer.proj_out", "mlp1.fc2"},
-             {"token_mixer.norm", "norm2"},
-             {"token_mixer.proj_in", "mlp2.fc1", ShapeForm::drop_leading_one},
-             {"token_mixer.proj_out", "mlp2.fc2", ShapeForm::drop_leading_one}});
+            {{"channels.norm", "norm1"},
+             {"channels.mixer.proj_in", "mlp1.fc1"},
+             {"channels.mixer.proj_out", "mlp1.fc2"},
+             {"tokens.mixer.norm", "norm2"},
+             {"tokens.mixer.proj_in", "mlp2.fc1", ShapeForm::drop_leading_one},
+             {"tokens.mixer.proj_out", "mlp2.fc2", ShapeForm::drop_leading_one}});
   return names;
 }
 
 }  // namespace detail
 
-/// LinearBlock as a block of MlpMixer with channels_first, no token_norm and token_mixer.norm.
+/// LinearBlock as a block of MlpMixer with channels_first, no tokens.norm and tokens.mixer.norm.
 inline NameMap vit_ff_block_names() { return detail::vit_ff_names("", ""); }
 
 /// LinearVisionTransformer as MixerImageClassifier with vit_ff().

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/core/parameter_budget.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/batch_norm.hpp"
 
 /// @file
@@ -17,8 +17,7 @@ namespace gated {
 /// Errors: ShapeError.
 /// Cost: one pass over x.
 template <class T>
-struct BatchNorm : TokenLayer<BatchNorm<T>, T> {
-  using Scalar = T;
+struct BatchNorm : Layer<BatchNorm<T>> {
   static constexpr const char* name = "BatchNorm";
 
   double eps = 1e-5;
@@ -34,22 +33,18 @@ struct BatchNorm : TokenLayer<BatchNorm<T>, T> {
     weight = variance = Vector<T>::Ones(channels);
     bias = mean = Vector<T>::Zero(channels);
   }
-  /// The values in one of this size.
-  static Count value_count(Count channels) { return 4 * channels; }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &BatchNorm::weight, Role::norm), field("bias", &BatchNorm::bias, Role::norm),
                       field("mean", &BatchNorm::mean, Role::constant), field("variance", &BatchNorm::variance, Role::constant)};
   }
 
-  Index in() const { return weight.size(); }
-  Index out() const { return weight.size(); }
+  Contract contract() const { return {.in = weight.size(), .out = weight.size(), .sees = Sees::itself}; }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    expect_columns<T>(name, "x", run[x], "channels", weight.size());
-    return batch_normalise<Run, T>(run, x, {eps, &weight, &bias, &mean, &variance}, to);
-  }
+  auto apply(auto& run, auto x) const { return batch_normalise(run, std::move(x), parameters()); }
+
+ private:
+  BatchNormParameters<T> parameters() const { return {eps, &weight, &bias, &mean, &variance}; }
 };
 
 }  // namespace gated

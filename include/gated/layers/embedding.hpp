@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/ops/embedding.hpp"
 
@@ -10,13 +10,19 @@
 
 namespace gated {
 
+/// What a model for text is told besides the tokens.
+struct TextInputs {
+  Tokens types = {};  ///< of segments, one for each token; empty where all are 0
+  Tokens rows = {};   ///< the tokens that are read out, by their positions in the batch; empty for all
+  Index outputs = 0;  ///< of a stream: how many of the last rows are read out
+};
+
 /// y_t = weight[id_t]: a learned vector per token id.
 ///
 /// Shapes: tokens has N ids, y is N × C.
 /// Errors: ArgumentError for an id outside the vocabulary, before anything is written.
 template <class T>
-struct Embedding {
-  using Scalar = T;
+struct Embedding : Layer<Embedding<T>> {
   static constexpr const char* name = "Embedding";
   static constexpr double initial_deviation = 0.02;
 
@@ -29,13 +35,10 @@ struct Embedding {
                            " must be positive.");
     weight = unset_weight<T>(vocabulary, channels, name);
   }
-  /// The values in one of these sizes.
-  static Count value_count(Count vocabulary, Count channels) { return vocabulary * channels; }
 
   static constexpr auto fields() { return std::tuple{field("weight", &Embedding::weight, Role::embedding)}; }
 
   Index vocabulary() const { return weight.rows(); }
-  Index out() const { return weight.cols(); }
 
   /// N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, initial_deviation, random); }
@@ -55,14 +58,15 @@ struct Embedding {
     expect_shape<T>("Embedding::forward", "y", y, static_cast<Index>(tokens.size()), weight.cols());
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(y.rows()));
-    run(*this, tokens, {}, Rows<T>(y));
+    run.into(Rows<T>(y), *this, tokens);
   }
 
-  template <class Run>
-  auto apply(Run& run, Tokens tokens, const PlaceOf<Run>& to) const {
+  Contract contract() const { return {.out = weight.cols(), .sees = Sees::itself}; }
+
+  auto apply(auto& run, Tokens tokens) const {
     expect_known(name, tokens);
     expect_set(run, "weight", weight);
-    return embed(run, weight, tokens, to);
+    return embed(run, weight, tokens);
   }
 };
 

@@ -38,20 +38,15 @@ inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
 /// Algorithm 2 for several heads): see attend_to_memory(). Linear in the number of tokens.
 ///
 /// Both normalisations run over the tokens, so that a token's output depends on all of them and on their number. A mask holds a
-/// 0 or 1 per row: masked tokens are not counted. The biases of W_q and of the keys cancel in the softmax; files have them. In
-/// a body, run(layer, x, {.residual = …}): see Fused.
+/// 0 or 1 per row: masked tokens are not counted. The biases of W_q and of the keys cancel in the softmax; files have them.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built and for a stream, ShapeError when run.
 /// Cost: 4·rows·H·(C + K) flops; scratch of K numbers per token of the longest sequence.
 template <class T>
-struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
-  using Scalar = T;
+struct ExternalAttention : Layer<ExternalAttention<T>> {
   using Config = ExternalAttentionConfig;
-  template <class Run>
-  using Options = Fused<Run>;
   static constexpr const char* name = "ExternalAttention";
   static constexpr const char* architecture = "gated.ExternalAttention";
-  static constexpr bool takes_mask = true;
 
   ExternalAttentionConfig config;
   Linear<T> query;       ///< W_q: H × C
@@ -77,14 +72,7 @@ struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
     proj_out = Linear<T>(c.hidden_channels(), c.channels, c.out_bias);
   }
   /// With initial parameters, as initialize() draws them.
-  ExternalAttention(const ExternalAttentionConfig& c, Random& random) : ExternalAttention(c) { initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const ExternalAttentionConfig& c) {
-    const Count width = c.head_width();
-    return Linear<T>::value_count(c.channels, c.hidden_channels()) + 2 * width * c.memories +
-           (c.memory_bias ? Count(c.memories) + width : 0) +
-           Linear<T>::value_count(c.hidden_channels(), c.channels, c.out_bias);
-  }
+  ExternalAttention(const ExternalAttentionConfig& c, Random& random) : ExternalAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using A = ExternalAttention;
@@ -92,11 +80,6 @@ struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
                       field("key_bias", &A::key_bias, Role::bias), field("value", &A::value, Role::memory),
                       field("value_bias", &A::value_bias, Role::bias), field("proj_out", &A::proj_out));
   }
-
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-  bool is_causal() const { return false; }
-  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences); }
 
   /// The authors' start: weights of N(0, 0.02²), M_v the transpose of M_k, biases of 0.
   void initialize(Random& random) {
@@ -106,13 +89,19 @@ struct ExternalAttention : SequenceLayer<ExternalAttention<T>, T> {
     fill_normal(proj_out.weight, 0.02, random);
   }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+  Contract contract() const {
+    return {.in = config.channels,
+            .out = config.channels,
+            .unstreamable = "Its softmax runs over all tokens of a sequence.",
+            .takes_mask = true};
+  }
+
+  auto apply(auto& run, auto x, auto then) const {
     expect_set(run, "key", key);
     expect_set(run, "value", value);
-    const auto u = run(query, x);  // N × H
+    const auto u = run(query, std::move(x));  // N × H
     const ExternalMemory<T> memory{config.heads, &key, &key_bias, &value, &value_bias};
-    return run(proj_out, attend_to_memory(run, memory, u, mask_values<T>(run.mask(), run)), fused, to);  // N × C
+    return run(proj_out, attend_to_memory(run, memory, u, mask_values<T>(run.mask(), run)), std::move(then));  // N × C
   }
 };
 

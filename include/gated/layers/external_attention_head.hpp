@@ -36,12 +36,10 @@ struct ExternalAttentionHeadConfig {
 /// Errors: ArgumentError when built and for a stream, ShapeError when run.
 /// Cost: that of ExternalAttention.
 template <class T>
-struct ExternalAttentionHead : SequenceLayer<ExternalAttentionHead<T>, T> {
-  using Scalar = T;
+struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   using Config = ExternalAttentionHeadConfig;
   static constexpr const char* name = "ExternalAttentionHead";
   static constexpr const char* architecture = "gated.ExternalAttentionHead";
-  static constexpr bool takes_mask = true;
 
   ExternalAttentionHeadConfig config;
   ExternalAttention<T> attention;
@@ -52,19 +50,11 @@ struct ExternalAttentionHead : SequenceLayer<ExternalAttentionHead<T>, T> {
   explicit ExternalAttentionHead(const ExternalAttentionHeadConfig& c)
       : config(c), attention(c.attention()), norm(c.channels, c.norm_eps) {}
   /// With initial parameters, as initialize() draws them.
-  ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) { initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const ExternalAttentionHeadConfig& c) {
-    return ExternalAttention<T>::value_count(c.attention()) + BatchNorm<T>::value_count(c.channels);
-  }
+  ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
   }
-
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-  void check(Where where, const Sequences& sequences, Mask mask) const { attention.check(where, sequences, mask); }
 
   /// The authors' start: N(0, 2 / outputs) for every convolution, M_v the transpose of M_k, a batch norm that changes nothing.
   void initialize(Random& random) {
@@ -77,12 +67,12 @@ struct ExternalAttentionHead : SequenceLayer<ExternalAttentionHead<T>, T> {
     fill(attention.proj_out.weight);
   }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto attended = run(attention, x);                          // N × C
-    const auto normed = run(norm, attended, {}, run.over(attended));  // N × C
-    const auto sum = add(run, x, normed, nullptr, run.over(normed));  // N × C
-    return activate(run, sum, Activation::relu, to);                  // N × C
+  Contract contract() const { return attention.contract(); }
+
+  auto apply(auto& run, auto x) const {
+    auto normed = run(norm, run(attention, x));                     // N × C
+    auto sum = add(run, std::move(x), std::move(normed));           // N × C
+    return activate(run, std::move(sum), Activation::relu);         // N × C
   }
 };
 

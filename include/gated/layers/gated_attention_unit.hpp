@@ -13,24 +13,17 @@ namespace gated {
 /// A = relu²(q kᵀ / n + B) or another kernel (arXiv:2202.10447, eq. 3 to 6).
 ///
 /// Sequences may differ in length; n is each one's own. A mask holds a 0 or 1 per row; a sequence that it hides whole attends
-/// to nothing, so that y = x + W_o's bias there, but with a softmax it is refused. In a body, run(unit, x, {.score_bias = …}).
+/// to nothing, so that y = x + W_o's bias there, but with a softmax it is refused. In a body, run(unit, x, score_bias).
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError when built; ShapeError for wrong sizes, a mask of another length, or more positions than a Toeplitz
 /// bias holds.
 /// Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops per sequence, the second half of which halves when causal; scratch
 /// rows × (C + 2E + 3S) + 256·N. A stream's state has capacity × (S + E) numbers.
 template <class T>
-struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
-  using Scalar = T;
+struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   using Config = GatedAttentionUnitConfig;
-  /// What it takes besides x.
-  template <class Run>
-  struct Options {
-    Rows<const T> score_bias = {};  ///< n × n, n the longest sequence: a constant that is added to the scores of each
-  };
   static constexpr const char* name = "GatedAttentionUnit";
   static constexpr const char* architecture = "gated.GatedAttentionUnit";
-  static constexpr bool takes_mask = true;
 
   GatedAttentionUnitConfig config;
   Norm<T> norm;
@@ -66,14 +59,6 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
   /// With initial parameters, as initialize() draws them.
   GatedAttentionUnit(const GatedAttentionUnitConfig& c, Random& random) : GatedAttentionUnit(c) { this->initialize(random); }
 
-  /// The values in one of this configuration.
-  static Count value_count(const GatedAttentionUnitConfig& c) {
-    return Norm<T>::value_count(c.normed(), c.norm) + GatedProjection<T>::value_count(c.projections()) +
-           OffsetScale<T>::value_count(2, c.query_key, c.offset_bias) + RotaryEmbedding<T>::value_count(c.rotary, c.rotated()) +
-           RelativeBias<T>::value_count(c.relative_bias, c.max_length) + Linear<T>::value_count(c.value, c.output(), c.bias) +
-           (c.residual == Residual::scaled ? c.output() : 0);
-  }
-
   static constexpr auto fields() {
     using G = GatedAttentionUnit;
     return std::tuple(field("norm", &G::norm), field("projection", &G::projection), field("offset_scale", &G::offset_scale),
@@ -81,24 +66,41 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
                       field("residual_scale", &G::residual_scale, Role::norm));
   }
 
-  Index in() const { return config.channels; }
-  Index out() const { return config.output(); }
-  /// True if no output depends on a later token.
-  bool is_causal() const { return config.causal; }
-  Index longest() const { return relative_bias.longest(); }
+  Contract contract() const {
+    const char* unstreamable = nullptr;
+    if (config.score_scale == ScoreScale::length) {
+      unstreamable =
+          "the scores are divided by the length of the whole sequence, which streaming does not know. Set score_scale = max_length "
+          "or sqrt_width.";
+    } else if (config.divide_by_keys || config.kernel == ScoreKernel::softmax_plus) {
+      unstreamable =
+          "the weights depend on the number of all keys, which streaming does not know. Set divide_by_keys = false and another "
+          "kernel than softmax_plus.";
+    }
+    return {.in = config.channels,
+            .out = config.output(),
+            .sees = config.causal ? Sees::past : Sees::all,
+            .longest = relative_bias.longest(),
+            .remedy = RelativeBias<T>::remedy,
+            .unstreamable = config.causal ? unstreamable : nullptr,
+            .takes_mask = true,
+            .mask = {.softmax = is_softmax(config.kernel)}};
+  }
 
-  using SequenceLayer<GatedAttentionUnit, T>::forward;
+  using Layer<GatedAttentionUnit>::forward;
   /// With `bias` (n × n, n the longest sequence) added to the scores of every sequence, beside the relative bias.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> bias, View<T> y, Workspace<T>& workspace,
                Mask mask = {}) const {
-    check_bias({name, "forward"}, bias, sequences);
-    this->run_forward(x, sequences, mask, y, workspace, Options<Batch<T>>{.score_bias = bias});
+    constexpr Where where(name, "forward");
+    expect_input(where, contract(), x.rows(), x.cols(), sequences, mask);
+    check_bias(where, bias, sequences);
+    expect_shape<T>(where, "y", y, x.rows(), config.output());
+    expect_apart<T>(where, x, y);
+    const auto frame = workspace.frame();
+    Batch<T> run(workspace, sequences, mask);
+    run.into(Rows<T>(y), *this, input_rows<T>(x), Rows<const T>(bias));
   }
 
-  void check(Where where, const Sequences& sequences, Mask mask) const {
-    relative_bias.expect_length(where, sequences.longest());
-    expect_mask(where, mask, sequences, {.softmax = is_softmax(config.kernel)});
-  }
   /// Raises ShapeError unless `bias` covers the scores of every sequence.
   static void check_bias(Where where, const ConstView<T>& bias, const Sequences& sequences) {
     const Index n = sequences.longest();
@@ -106,30 +108,26 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
                         ", expected at least ", n, " × ", n, " (query × key).");
   }
 
+  /// With score_bias: n × n, n the longest sequence, a constant that is added to the scores of each.
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    if constexpr (Run::streams) {
-      expect_streaming(run.where());
-    }
-    if (options.score_bias) {
-      check_bias(name, options.score_bias, run.sequences());
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, const Rows<const T>& score_bias = {}) const {
+    if (score_bias) {
+      check_bias(name, score_bias, run.sequences());
     }
     const bool pre = config.norm_position == NormPosition::pre;
-    const auto input = pre ? run(norm, x) : x;              // N × C
-    const auto parts = projection.apply(run, input);        // u, v: N × E; z: N × S
-    const auto q = run(offset_scale, parts.z, {.row = 0});  // N × S
-    const auto k = run(offset_scale, parts.z, {.row = 1});  // N × S
-    rotary.rotate(run, q, k);
+    auto parts = projection.project(run, pre ? run(norm, x) : x);                                    // u, v: N × E; z: N × S
+    auto query = run(offset_scale, parts.z, Index{0}), key = run(offset_scale, parts.z, Index{1});
+    const auto [q, k] = rotary.rotate(run, std::move(query), std::move(key));  // N × S
     const RelativeBiasTerms<T> relative = relative_bias.terms(run);
     const ScoreTerms terms{.mask = run.mask(),
                            .visible = mask_values<T>(run.mask(), run),
                            .relative = relative.values,
-                           .bias = kept(run, options.score_bias)};
+                           .bias = kept(run, score_bias)};
     const AttentionInputs<Run> inputs{.q = q, .k = k, .v = parts.v, .relative_gradient = relative.gradient};
     const auto scoring_of = [this, terms](const Sequences& sequences, Index b) { return scoring(sequences, b, terms); };
-    const auto gated = attend(run, inputs, scoring_of, Fused<Run>{.gate = parts.u}, run.over(parts.u));  // N × E
-    const auto y = run(proj_out, gated, with_residual<Run>(config.residual, x, residual_scale), to);     // N × out
-    return pre ? y : run(norm, y, {}, run.over(y));
+    const auto gated = attend(run, inputs, scoring_of, Epilogue<Run>{.gate = std::move(parts.u)});   // N × E
+    auto y = run(proj_out, gated, with_residual<Run>(config.residual, std::move(x), residual_scale));  // N × out
+    return pre ? y : run(norm, std::move(y));
   }
 
  private:
@@ -171,19 +169,6 @@ struct GatedAttentionUnit : SequenceLayer<GatedAttentionUnit<T>, T> {
     scoring.visible_keys = terms.visible == nullptr ? nullptr : terms.visible + offset;
     scoring.visible_queries = config.mask_mode == MaskMode::keys_and_queries ? scoring.visible_keys : nullptr;
     return scoring;
-  }
-
-  /// Raises ArgumentError where streaming is impossible.
-  void expect_streaming(Where where) const {
-    require<ArgumentError>(config.causal, where,
-                           ": the unit is not causal, so a token's output depends on later "
-                           "tokens. Build it with causal = true to stream.");
-    require<ArgumentError>(config.score_scale != ScoreScale::length, where,
-                           ": the scores are divided by the length of the whole sequence, which streaming does not know. Set "
-                           "score_scale = max_length or sqrt_width.");
-    require<ArgumentError>(!config.divide_by_keys && config.kernel != ScoreKernel::softmax_plus, where,
-                           ": the weights depend on the number of all keys, which streaming does not know. "
-                           "Set divide_by_keys = false and another kernel than softmax_plus.");
   }
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "gated/core/settings.hpp"
 #include "gated/layers/linear.hpp"
 #include "gated/layers/norm.hpp"
@@ -42,21 +44,20 @@ struct GatedCrossAttentionConfig {
 /// y = x ⊙ r + (u ⊙ A v) W_o with (u, q) = act(norm(x) W), k = key W_k, v = value W_v, A = kernel(q kᵀ / √S): mmpose's cross
 /// form.
 ///
-/// In a body, run(attention, x, {.key = …, .value = …, .others = &sequences, .mask = …}).
+/// In a body, run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
 /// Shapes: x and y are rows × C; key and value have a row for each token of the other sequences, of which there are as many.
 /// Errors: ShapeError.
 /// Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops per sequence, and the projections,
 /// 2·N·C·(2E + S) + 2·M·(key channels·S + value channels·E).
 template <class T>
-struct GatedCrossAttention {
-  using Scalar = T;
+struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   using Config = GatedCrossAttentionConfig;
-  /// What it takes besides x.
+  /// The other sequences.
   template <class Run>
-  struct Options {
-    RowsOf<Run> key = {}, value = {};
-    const Sequences* others = nullptr;  ///< how their rows split
-    Mask mask = {};                     ///< of their rows: keys that are not attended to
+  struct Others {
+    MatrixOf<Run> key = {}, value = {};
+    const Sequences* sequences = nullptr;  ///< how their rows split
+    Mask mask = {};                        ///< of their rows: keys that are not attended to
   };
   static constexpr const char* name = "GatedCrossAttention";
   static constexpr const char* architecture = "gated.GatedCrossAttention";
@@ -78,14 +79,7 @@ struct GatedCrossAttention {
         proj_out(c.value, c.channels, c.bias),
         residual_scale(Vector<T>::Ones(c.residual == Residual::scaled ? c.channels : 0)) {}
   /// With initial parameters, as initialize() draws them.
-  GatedCrossAttention(const GatedCrossAttentionConfig& c, Random& random) : GatedCrossAttention(c) { initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const GatedCrossAttentionConfig& c) {
-    return Norm<T>::value_count(c.channels, c.norm) + Linear<T>::value_count(c.channels, Count(c.value) + c.query_key, c.bias) +
-           Linear<T>::value_count(c.key_width(), c.query_key, c.bias) +
-           Linear<T>::value_count(c.value_width(), c.value, c.bias) + Linear<T>::value_count(c.value, c.channels, c.bias) +
-           (c.residual == Residual::scaled ? c.channels : 0);
-  }
+  GatedCrossAttention(const GatedCrossAttentionConfig& c, Random& random) : GatedCrossAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using G = GatedCrossAttention;
@@ -94,26 +88,26 @@ struct GatedCrossAttention {
                       field("residual_scale", &G::residual_scale, Role::norm));
   }
 
-  void initialize(Random& random) { initialize_sublayers(*this, random); }
-
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-
   /// `queries` splits the rows of x, `others` those of key and value; `mask` takes keys away.
   void forward(ConstView<T> x, const Sequences& queries, ConstView<T> key, ConstView<T> value, const Sequences& others,
                View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     check(x, queries, key, value, others, mask);
     expect_shape<T>({name, "forward"}, "y", y, x.rows(), config.channels);
+    require<ArgumentError>(!overlap<T>(key, y) && !overlap<T>(value, y), name,
+                           "::forward: y overlaps key or value, which it would be written over. Give y memory of its own.");
     const auto frame = workspace.frame();
     Batch<T> run(workspace, queries);
-    run(*this, input_rows<T>(x), {.key = input_rows<T>(key), .value = input_rows<T>(value), .others = &others, .mask = mask},
-        Rows<T>(y));
+    const auto handle = [](const ConstView<T>& rows) { return RunMatrix<T>(input_rows<T>(rows)); };
+    run.into(Rows<T>(y), *this, input_rows<T>(x),
+             Others<Batch<T>>{.key = handle(key), .value = handle(value), .sequences = &others, .mask = mask});
   }
 
   /// Raises ShapeError unless forward() takes these inputs.
   void check(const ConstView<T>& x, const Sequences& queries, const ConstView<T>& key, const ConstView<T>& value,
              const Sequences& others, Mask mask, Where where = {name, "forward"}) const {
     expect_columns<T>(where, "x", x, "channels", config.channels);
+    expect_columns<T>(where, "key", key, "key_channels", config.key_width());
+    expect_columns<T>(where, "value", value, "value_channels", config.value_width());
     queries.expect_total(where, x.rows());
     others.expect_total(where, key.rows());
     require<ShapeError>(key.rows() == value.rows(), where, ": key has ", key.rows(), " rows and value ", value.rows(),
@@ -123,27 +117,29 @@ struct GatedCrossAttention {
     expect_mask(where, mask, others, {.softmax = is_softmax(config.kernel)});
   }
 
+  Contract contract() const { return {.in = config.channels, .out = config.channels}; }
+
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    static_assert(!Run::streams, "the keys of another sequence are not streamed");
-    bool given = options.others != nullptr;
+  auto apply(Run& run, MatrixOf<Run> x, const Others<Run>& given) const {
+    expect_all_tokens(run, "attention to another sequence");
+    bool is_given = given.sequences != nullptr;
     if constexpr (Run::records) {  // elsewhere a key without rows is none
-      given = given && options.key && options.value;
+      is_given = is_given && given.key && given.value;
     }
-    require<ArgumentError>(given, name, ": give it a key, a value and the split of their rows, others.");
-    check(run[x], run.sequences(), run[options.key], run[options.value], *options.others, options.mask, name);
-    const Fused<Run> of_keys{.activation = config.key_value_activation};
-    const auto uq = run(proj_in, run(norm, x), {.activation = config.activation});  // N × (E + S)
-    const auto u = run.columns(uq, 0, config.value), q = run.columns(uq, config.value, config.query_key);
-    const auto k = run(proj_key, options.key, of_keys);      // M × S
-    const auto v = run(proj_value, options.value, of_keys);  // M × E
-    const T* const visible = mask_values<T>(options.mask, run);
-    const auto scoring_of = [this, mask = kept(run, options.mask), visible](const Sequences& others, Index b) {
-      return scoring(others, b, mask, visible);
+    require<ArgumentError>(is_given, name, ": give it a key, a value and the split of their rows, sequences.");
+    const Sequences& others = *given.sequences;
+    check(run[x], run.sequences(), run[given.key], run[given.value], others, given.mask, name);
+    const Epilogue<Run> of_keys{.activation = config.key_value_activation};
+    auto [u, q] = run.split(run(proj_in, run(norm, x), {.activation = config.activation}), config.value, config.query_key);
+    const auto k = run(proj_key, given.key, of_keys);      // M × S
+    const auto v = run(proj_value, given.value, of_keys);  // M × E
+    const T* const visible = mask_values<T>(given.mask, run);
+    const auto scoring_of = [this, mask = kept(run, given.mask), visible](const Sequences& all, Index b) {
+      return scoring(all, b, mask, visible);
     };
-    const AttentionInputs<Run> inputs{.q = q, .k = k, .v = v, .others = options.others};
-    const auto gated = attend(run, inputs, scoring_of, Fused<Run>{.gate = u}, run.over(u));   // N × E
-    return run(proj_out, gated, with_residual<Run>(config.residual, x, residual_scale), to);  // N × C
+    const AttentionInputs<Run> inputs{.q = q, .k = k, .v = v, .others = &others};
+    const auto gated = attend(run, inputs, scoring_of, Epilogue<Run>{.gate = std::move(u)});           // N × E
+    return run(proj_out, gated, with_residual<Run>(config.residual, std::move(x), residual_scale));  // N × C
   }
 
  private:

@@ -35,7 +35,6 @@ struct GatedProjectionConfig {
 /// Cost: 2·N·C·(2E + S) flops.
 template <class T>
 struct GatedProjection {
-  using Scalar = T;
   static constexpr const char* name = "GatedProjection";
 
   GatedProjectionConfig config;
@@ -53,10 +52,6 @@ struct GatedProjection {
       qk.emplace(c.channels, c.query_key, c.bias);
     }
   }
-  /// The values in one of this configuration: as many in one matrix as in two.
-  static Count value_count(const GatedProjectionConfig& c) {
-    return Linear<T>::value_count(c.channels, 2 * Count(c.value) + c.query_key, c.bias);
-  }
 
   static constexpr auto fields() {
     return std::tuple{field("hidden", &GatedProjection::hidden), field("qk", &GatedProjection::qk)};
@@ -67,19 +62,19 @@ struct GatedProjection {
   /// The gate, the values, and what queries and keys share.
   template <class Run>
   struct Parts {
-    RowsOf<Run> u, v, z;
+    MatrixOf<Run> u, v, z;
   };
 
   template <class Run>
-  Parts<Run> apply(Run& run, const RowsOf<Run>& x) const {
+  Parts<Run> project(Run& run, MatrixOf<Run> x) const {
     const Index e = config.value;
-    const Fused<Run> fused{.activation = config.activation};
-    const auto all = run(hidden, x, fused);  // N × (2E + S), or N × 2E
-    const auto first = run.columns(all, 0, e), second = run.columns(all, e, e);
+    const Epilogue<Run> activated{.activation = config.activation};
     if (config.layout == ProjectionLayout::fused) {
-      return {first, second, run.columns(all, 2 * e, config.query_key)};
+      auto [u, v, z] = run.split(run(hidden, std::move(x), activated), e, e, config.query_key);
+      return {std::move(u), std::move(v), std::move(z)};
     }
-    return {second, first, run(*qk, x, fused)};
+    auto [v, u] = run.split(run(hidden, x, activated), e, e);
+    return {std::move(u), std::move(v), run(*qk, std::move(x), activated)};
   }
 };
 

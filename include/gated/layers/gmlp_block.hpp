@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "gated/core/settings.hpp"
 #include "gated/layers/linear.hpp"
@@ -80,8 +82,7 @@ struct GmlpConfig {
 /// A stream's state has N × (gated channels + 2a + C with token shift) numbers, and where a long Toeplitz weight is transformed
 /// the gated channels again.
 template <class T>
-struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
-  using Scalar = T;
+struct GmlpBlock : Layer<GmlpBlock<T>> {
   using Config = GmlpConfig;
   static constexpr const char* name = "GmlpBlock";
   static constexpr const char* architecture = "gated.GmlpBlock";
@@ -100,7 +101,7 @@ struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
         norm(c.channels, c.norm_eps),
         proj_in(c.channels, c.hidden),
         gate(c.gating()),
-        proj_out(gate.out(), c.channels) {
+        proj_out(c.gating().out(), c.channels) {
     require<ArgumentError>(c.attention >= 0 && c.token_shift >= 0, "GmlpBlock: attention = ", c.attention,
                            " and token_shift = ", c.token_shift, " must not be negative.");
     require<ArgumentError>(c.token_shift <= c.channels, "GmlpBlock: token_shift = ", c.token_shift, ", expected at most the ",
@@ -111,12 +112,6 @@ struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
       attention.emplace(c.tiny_attention());
     }
   }
-  /// The values in one of this configuration.
-  static Count value_count(const GmlpConfig& c) {
-    return Norm<T>::value_count(c.channels) + Linear<T>::value_count(c.channels, c.hidden) +
-           (c.attention > 0 ? TinyAttention<T>::value_count(c.tiny_attention()) : 0) +
-           SpatialGatingUnit<T>::value_count(c.gating()) + Linear<T>::value_count(c.gating().out(), c.channels);
-  }
 
   static constexpr auto fields() {
     return std::tuple(field("norm", &GmlpBlock::norm), field("proj_in", &GmlpBlock::proj_in),
@@ -124,29 +119,33 @@ struct GmlpBlock : SequenceLayer<GmlpBlock<T>, T> {
                       field("proj_out", &GmlpBlock::proj_out));
   }
 
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-  Index longest() const { return config.length; }
-  /// True if no output depends on a later token.
-  bool is_causal() const { return config.causal || (gate.is_causal() && !attention && config.token_shift == 0); }
-  void check(Where where, const Sequences& sequences, Mask mask) const { gate.check(where, sequences, mask); }
-
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return with_norm(run, norm, config.norm_position, x, to, [&](const auto& z, const auto& place) {
-      return branch(run, z, {.residual = x, .survival = config.survival}, place);
-    });  // N × C
+  Contract contract() const {
+    Contract contract = gate.contract();
+    contract.in = contract.out = config.channels;
+    if (!config.causal && (attention || config.token_shift > 0)) {
+      contract.sees = Sees::all;
+    } else if (attention || config.token_shift > 0) {
+      contract.sees = std::max(contract.sees, Sees::past);
+    }
+    return contract;
   }
 
-  /// V s(σ(U x)), the block without its norm, joined by `fused`.
+  auto apply(auto& run, auto x) const {
+    if (config.norm_position == NormPosition::post) {
+      auto sum = branch(run, x, {.residual = x, .survival = config.survival});  // N × C
+      return run(norm, std::move(sum));
+    }
+    auto normed = run(norm, x);  // N × C
+    return branch(run, std::move(normed), {.residual = std::move(x), .survival = config.survival});
+  }
+
+  /// V s(σ(U x)), the block without its norm, joined by `then`.
   template <class Run>
-  auto branch(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
-    const auto input = token_shift(run, x, {.amount = config.token_shift, .causal = config.causal});  // N × C
-    const auto z = run(proj_in, input, {.activation = config.activation});                            // N × F
-    const auto attended = attention ? run(*attention, input) : RowsOf<Run>();                         // N × F/2
-    const bool split = config.gate == GateForm::split;                                                // then in place of u
-    const auto gated = run(gate, z, {.added = attended}, split ? run.over(z, 0, gate.out()) : PlaceOf<Run>());  // N × F/2
-    return run(proj_out, gated, fused, to);                                                                     // N × C
+  MatrixOf<Run> branch(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
+    const auto input = token_shift(run, std::move(x), {.amount = config.token_shift, .causal = config.causal});  // N × C
+    auto z = run(proj_in, input, {.activation = config.activation});                                             // N × F
+    auto attended = attention ? run(*attention, input) : MatrixOf<Run>();                                        // N × F/2
+    return run(proj_out, run(gate, std::move(z), std::move(attended)), std::move(then));                         // N × C
   }
 };
 

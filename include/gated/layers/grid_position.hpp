@@ -16,8 +16,7 @@ namespace gated {
 /// Errors: ArgumentError when built and for a stream; ShapeError for a sequence of another number of tokens.
 /// Cost: one pass over x, and four vectors per patch.
 template <class T>
-struct GridPosition : SequenceLayer<GridPosition<T>, T> {
-  using Scalar = T;
+struct GridPosition : Layer<GridPosition<T>> {
   static constexpr const char* name = "GridPosition";
 
   ImageSize cells;        ///< that there are vectors for
@@ -35,10 +34,6 @@ struct GridPosition : SequenceLayer<GridPosition<T>, T> {
     weight = Matrix<T>::Zero(channels, cells.area());
     class_token = Vector<T>::Zero(with_class_token ? channels : 0);
   }
-  /// The values in one of these sizes.
-  static Count value_count(Count channels, ImageSize cells, bool with_class_token) {
-    return channels * cells.height * cells.width + (with_class_token ? channels : 0);
-  }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &GridPosition::weight, Role::position, &GridPosition::weight_shape),
@@ -46,18 +41,8 @@ struct GridPosition : SequenceLayer<GridPosition<T>, T> {
   }
   Shape weight_shape() const { return {1, weight.rows(), cells.height, cells.width}; }
 
-  Index in() const { return weight.rows(); }
-  Index out() const { return weight.rows(); }
   /// The tokens of an image.
   Index tokens() const { return patches.area() + (class_token.size() > 0 ? 1 : 0); }
-  Index longest() const { return tokens(); }
-  void check(Where where, const Sequences& sequences, Mask) const {
-    for (Index b = 0; b < sequences.count(); ++b) {
-      require<ShapeError>(sequences.length(b) == tokens(), where, ": sequence ", b, " has ", sequences.length(b),
-                          " tokens, expected ", tokens(), " of ", patches.height, " × ", patches.width, " patches",
-                          class_token.size() > 0 ? " and a class token." : ".");
-    }
-  }
 
   /// N(0, 0.02²), as embeddings.
   void initialize(Random& random) {
@@ -65,10 +50,20 @@ struct GridPosition : SequenceLayer<GridPosition<T>, T> {
     fill_normal(class_token, 0.02, random);
   }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return add_grid_positions<Run, T>(run, x, {&weight, &class_token, cells.height, cells.width, patches.height, patches.width},
-                                      to);
+  Contract contract() const {
+    return {.in = weight.rows(),
+            .out = weight.rows(),
+            .shortest = tokens(),
+            .longest = tokens(),
+            .remedy = class_token.size() > 0 ? " There are positions for the patches of an image and a class token."
+                                             : " There are positions for the patches of an image."};
+  }
+
+  auto apply(auto& run, auto x) const { return add_grid_positions(run, std::move(x), positions()); }
+
+ private:
+  GridPositions<T> positions() const {
+    return {&weight, &class_token, cells.height, cells.width, patches.height, patches.width};
   }
 };
 

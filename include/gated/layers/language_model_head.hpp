@@ -38,18 +38,12 @@ struct LanguageModelHeadConfig {
 
 /// logits = norm(act(x W + b)) Eᵀ + c, its parts by configuration.
 ///
-/// In a body, run(head, x, {.embedding = &model.embedding.weight}).
+/// In a body, run(head, x, model.embedding.weight).
 /// Shapes: x is N × C, logits is N × V.
 /// Errors: ShapeError.
 /// Cost: 2·N·C·V flops, and 2·N·C² with the dense projection.
 template <class T>
-struct LanguageModelHead {
-  using Scalar = T;
-  /// What it takes besides x.
-  template <class Run>
-  struct Options {
-    const Matrix<T>* embedding = nullptr;  ///< the model's own, V × C
-  };
+struct LanguageModelHead : Layer<LanguageModelHead<T>> {
   static constexpr const char* name = "LanguageModelHead";
 
   LanguageModelHeadConfig config;
@@ -72,16 +66,6 @@ struct LanguageModelHead {
     }
     bias = Vector<T>::Zero(c.form == HeadForm::tied && c.bias ? vocabulary : 0);
   }
-  /// The values in one of this configuration.
-  static Count value_count(const LanguageModelHeadConfig& c, Count channels, Count vocabulary) {
-    if (c.form == HeadForm::none) {
-      return 0;
-    }
-    return (c.dense ? Linear<T>::value_count(channels, channels) : 0) + Norm<T>::value_count(channels, c.norm) +
-           (c.form == HeadForm::untied ? Linear<T>::value_count(channels, vocabulary, c.bias)
-            : c.bias                   ? vocabulary
-                                       : 0);
-  }
 
   static constexpr auto fields() {
     using H = LanguageModelHead;
@@ -89,18 +73,12 @@ struct LanguageModelHead {
                       field("bias", &H::bias, Role::bias)};
   }
 
-  void initialize(Random& random) { initialize_sublayers(*this, random); }
+  Contract contract() const { return {.out = vocabulary, .sees = Sees::itself}; }
 
-  Index out() const { return vocabulary; }
-
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    const auto hidden = dense ? run(*dense, x, {.activation = config.activation}) : x;  // N × C
-    const auto normalised = run(norm, hidden, {}, run.over(hidden));                    // N × C
-    if (output) {
-      return run(*output, normalised, {}, to);  // N × V
-    }
-    return product(run, normalised, *options.embedding, bias, Fused<Run>(), to);  // N × V
+  /// With the model's own embedding, V × C.
+  auto apply(auto& run, auto x, const Matrix<T>& embedding) const {
+    auto normed = run(norm, dense ? run(*dense, x, {.activation = config.activation}) : x);  // N × C
+    return output ? run(*output, std::move(normed)) : product(run, normed, embedding, bias, {});  // N × V
   }
 };
 

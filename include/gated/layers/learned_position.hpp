@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/core/parameter_budget.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/ops/embedding.hpp"
 
@@ -16,8 +16,7 @@ namespace gated {
 /// Errors: ArgumentError when built; ShapeError for sequences of more than L tokens.
 /// Cost: one pass over x.
 template <class T>
-struct LearnedPosition : SequenceLayer<LearnedPosition<T>, T> {
-  using Scalar = T;
+struct LearnedPosition : Layer<LearnedPosition<T>> {
   static constexpr const char* name = "LearnedPosition";
 
   Matrix<T> weight;  ///< L × C
@@ -30,28 +29,21 @@ struct LearnedPosition : SequenceLayer<LearnedPosition<T>, T> {
     expect_memory<T>(name, max_length, channels);
     weight = Matrix<T>::Zero(max_length, channels);
   }
-  /// The values in one of these sizes.
-  static Count value_count(Count max_length, Count channels) { return max_length * channels; }
 
   static constexpr auto fields() { return std::tuple{field("weight", &LearnedPosition::weight, Role::position)}; }
-
-  Index in() const { return weight.cols(); }
-  Index out() const { return weight.cols(); }
-  Index longest() const { return weight.rows(); }
 
   /// N(0, 0.02²), as embeddings.
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
-  /// Raises ShapeError for sequences past the end of the table.
-  void check(Where where, const Sequences& sequences, Mask) const {
-    require<ShapeError>(sequences.longest() <= longest(), where, ": a sequence has ", sequences.longest(),
-                        " tokens, but there are positions for ", longest(), ". Build the model with a larger max_length.");
+  Contract contract() const {
+    return {.in = weight.cols(),
+            .out = weight.cols(),
+            .sees = Sees::itself,
+            .longest = weight.rows(),
+            .remedy = " Build the model with a larger max_length."};
   }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return add_positions(run, x, weight, to);
-  }
+  auto apply(auto& run, auto x) const { return add_positions(run, std::move(x), weight); }
 };
 
 }  // namespace gated

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/ops/product.hpp"
 
@@ -14,15 +14,12 @@ namespace gated {
 
 /// y = x Wᵀ + b, token by token: the U and V of the gMLP paper (arXiv:2105.08050, §2).
 ///
-/// In a body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses what follows into the product: see Fused.
+/// In a body, run(linear, x, {.activation = …, .gate = …, .residual = …}) makes what follows part of the product: see Epilogue.
 /// Shapes: x is N × in, y is N × out, weight is out × in as in the file. A layer made without bias has an empty one.
 /// Errors: ShapeError.
 /// Cost: 2·N·in·out flops.
 template <class T>
-struct Linear : TokenLayer<Linear<T>, T> {
-  using Scalar = T;
-  template <class Run>
-  using Options = Fused<Run>;
+struct Linear : Layer<Linear<T>> {
   static constexpr const char* name = "Linear";
 
   Matrix<T> weight;  ///< out × in
@@ -35,34 +32,29 @@ struct Linear : TokenLayer<Linear<T>, T> {
     weight = unset_weight<T>(out, in, name);
     bias = Vector<T>::Zero(with_bias ? out : 0);
   }
-  /// The values in one of these sizes.
-  static Count value_count(Count in, Count out, bool with_bias = true) { return out * in + (with_bias ? out : 0); }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
   }
 
-  Index in() const { return weight.cols(); }
-  Index out() const { return weight.rows(); }
-
   /// Xavier-uniform weight and a bias of N(0, 1e-6): timm's start for the projections of an MLP.
   void initialize(Random& random) {
-    fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(in() + out())), random);
+    fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(weight.rows() + weight.cols())), random);
     fill_normal(bias, 1e-6, random);
   }
 
   /// PyTorch's start: weight and bias uniform in ±1 / √in.
   void initialize_as_pytorch(Random& random) {
-    const double bound = 1 / std::sqrt(static_cast<double>(in()));
+    const double bound = 1 / std::sqrt(static_cast<double>(weight.cols()));
     fill_uniform(weight, bound, random);
     fill_uniform(bias, bound, random);
   }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
-    expect_columns<T>(name, "x", run[x], "in", in());
+  Contract contract() const { return {.in = weight.cols(), .out = weight.rows(), .sees = Sees::itself}; }
+
+  auto apply(auto& run, auto x, auto then) const {
     expect_set(run, "weight", weight);
-    return product(run, x, weight, bias, fused, to);
+    return product(run, x, weight, bias, std::move(then));
   }
 };
 

@@ -72,12 +72,10 @@ struct MixedChunkAttentionConfig {
 /// Cost: 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 2E + 5S) + c·(c + E) +
 /// S·E. A stream's state has S·E + c·(2S + E) numbers, and C with token shift, however long the sequence.
 template <class T>
-struct MixedChunkAttention : SequenceLayer<MixedChunkAttention<T>, T> {
-  using Scalar = T;
+struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   using Config = MixedChunkAttentionConfig;
   static constexpr const char* name = "MixedChunkAttention";
   static constexpr const char* architecture = "gated.MixedChunkAttention";
-  static constexpr bool takes_mask = true;
 
   MixedChunkAttentionConfig config;
   Norm<T> norm;
@@ -115,56 +113,44 @@ struct MixedChunkAttention : SequenceLayer<MixedChunkAttention<T>, T> {
   /// With initial parameters, as initialize() draws them.
   MixedChunkAttention(const MixedChunkAttentionConfig& c, Random& random) : MixedChunkAttention(c) { this->initialize(random); }
 
-  /// The values in one of this configuration.
-  static Count value_count(const MixedChunkAttentionConfig& c) {
-    return Norm<T>::value_count(c.channels, c.norm) + GatedProjection<T>::value_count(c.projections()) +
-           OffsetScale<T>::value_count(4, c.query_key, true) + RotaryEmbedding<T>::value_count(c.rotary, c.rotated()) +
-           RelativeBias<T>::value_count(c.relative_bias, c.chunk) + Linear<T>::value_count(c.value, c.channels);
-  }
-
   static constexpr auto fields() {
     using M = MixedChunkAttention;
     return std::tuple(field("norm", &M::norm), field("projection", &M::projection), field("offset_scale", &M::offset_scale),
                       field("rotary", &M::rotary), field("relative_bias", &M::relative_bias), field("proj_out", &M::proj_out));
   }
 
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-  /// True if no output depends on a later token.
-  bool is_causal() const { return config.causal; }
-
-  void check(Where where, const Sequences& sequences, Mask mask) const { expect_mask(where, mask, sequences); }
+  Contract contract() const {
+    return {.in = config.channels,
+            .out = config.channels,
+            .sees = config.causal ? Sees::past : Sees::all,
+            .takes_mask = true};
+  }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    if constexpr (Run::streams) {
-      require<ArgumentError>(config.causal, run.where(),
-                             ": the layer is not causal, so a token's output depends on later tokens. Build it with causal = "
-                             "true to stream.");
-    }
-    const auto normalised = run(norm, x);                                                    // N × C
-    const auto input = config.token_shift ? shift_first_half(run, normalised) : normalised;  // N × C
-    const auto parts = projection.apply(run, input);                                         // u, v: N × E; z: N × S
-    const auto made = [&](Index row) { return run(offset_scale, parts.z, {.row = row}); };   // N × S
+  auto apply(Run& run, MatrixOf<Run> x) const {
+    auto normed = run(norm, x);                                                                       // N × C
+    auto parts = projection.project(run, config.token_shift ? shift_first_half(run, normed) : std::move(normed));
+    const auto made = [&](Index row) { return run(offset_scale, parts.z, row); };                     // N × S
     const bool paper = config.offset_scale_order == OffsetScaleOrder::paper;
-    const auto local_q = made(0), local_k = made(paper ? 1 : 2), global_q = made(paper ? 2 : 1), global_k = made(3);
-    rotary.rotate(run, local_q, local_k, global_q, global_k);
+    auto first = made(0), second = made(paper ? 1 : 2), third = made(paper ? 2 : 1), last = made(3);
+    auto [local_q, local_k, global_q, global_k] =
+        rotary.rotate(run, std::move(first), std::move(second), std::move(third), std::move(last));
     const Index longest = Run::streams ? config.chunk : std::min(config.chunk, run.sequences().longest());
     const RelativeBiasTerms<T> relative = relative_bias.terms(run, longest);
-    const ChunkInputs<Run> inputs{.local_q = local_q,
-                                  .local_k = local_k,
-                                  .global_q = global_q,
-                                  .global_k = global_k,
-                                  .values = parts.v,
-                                  .relative_gradient = relative.gradient};
+    ChunkInputs<Run> inputs{.local_q = local_q,
+                            .local_k = local_k,
+                            .global_q = global_q,
+                            .global_k = std::move(global_k),
+                            .values = parts.v,
+                            .relative_gradient = relative.gradient};
     const ChunkMixing<T> mixing{.chunk = config.chunk,
                                 .reduction = config.reduction,
                                 .local = {.kernel = config.kernel,
                                           .scale = T{1} / static_cast<T>(config.chunk),
                                           .causal = config.causal,
                                           .relative = relative.values}};
-    const auto gated = mix_chunks(run, inputs, mixing, Fused<Run>{.gate = parts.u}, run.over(parts.u));  // N × E
-    return run(proj_out, gated, {.residual = x}, to);                                                    // N × C
+    const auto gated = mix_chunks(run, std::move(inputs), mixing, Epilogue<Run>{.gate = std::move(parts.u)});  // N × E
+    return run(proj_out, gated, {.residual = std::move(x)});                                                  // N × C
   }
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/core/parameter_budget.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/ops/norm.hpp"
 
@@ -16,8 +16,7 @@ namespace gated {
 /// Errors: ShapeError.
 /// Cost: O(N·C).
 template <class T>
-struct Norm : TokenLayer<Norm<T>, T> {
-  using Scalar = T;
+struct Norm : Layer<Norm<T>> {
   static constexpr const char* name = "Norm";
 
   NormForm form = NormForm::none;
@@ -38,27 +37,18 @@ struct Norm : TokenLayer<Norm<T>, T> {
     bias = Vector<T>::Zero(weight.size());
     gain = Vector<T>::Ones(has_gain(form) ? 1 : 0);
   }
-  /// The values in one of these sizes.
-  static Count value_count(Count channels, NormForm form = NormForm::layer_norm) {
-    return has_weight(form) ? 2 * channels : Count(has_gain(form) ? 1 : 0);
-  }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &Norm::weight, Role::norm), field("bias", &Norm::bias, Role::norm),
                       field("gain", &Norm::gain, Role::norm)};
   }
 
-  Index in() const { return channels; }
-  Index out() const { return channels; }
-
   /// What the op takes.
   NormParameters<T> parameters() const { return {form, eps, weight.data(), bias.data(), gain.data()}; }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    expect_columns<T>(name, "x", run[x], "channels", channels);
-    return normalise(run, x, parameters(), to);
-  }
+  Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::itself}; }
+
+  auto apply(auto& run, auto x) const { return normalise(run, std::move(x), parameters()); }
 
  private:
   static constexpr bool has_weight(NormForm form) { return form == NormForm::layer_norm || form == NormForm::affine; }

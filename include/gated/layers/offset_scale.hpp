@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/ops/gradients.hpp"
 
@@ -12,20 +12,13 @@ namespace gated {
 
 /// y = x ⊙ weight_i + bias_i: row i makes one of several queries or keys from the same x (arXiv:2202.10447, §2.2).
 ///
-/// In a body, run(offset_scale, x, {.row = i}).
+/// In a body, run(offset_scale, x, i).
 /// Shapes: x and y are N × S.
 /// Errors: ArgumentError for a row that there is not, ShapeError.
 /// Cost: O(N·S).
 template <class T>
-struct OffsetScale {
-  using Scalar = T;
-  /// What it takes besides x: which row.
-  template <class Run>
-  struct Options {
-    Index row = 0;
-  };
+struct OffsetScale : Layer<OffsetScale<T>> {
   static constexpr const char* name = "OffsetScale";
-  static constexpr bool shows_itself = true;  // row by row
 
   Matrix<T> weight;  ///< rows × S, starts at N(0, 0.02²)
   Matrix<T> bias;    ///< rows × S, or empty
@@ -37,15 +30,10 @@ struct OffsetScale {
     weight = unset_weight<T>(rows, width, name);
     bias = Matrix<T>::Zero(with_bias ? rows : 0, with_bias ? width : 0);
   }
-  /// The values in one of these sizes.
-  static Count value_count(Count rows, Count width, bool with_bias) { return (with_bias ? 2 : 1) * rows * width; }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &OffsetScale::weight, Role::norm), field("bias", &OffsetScale::bias, Role::norm)};
   }
-
-  Index in() const { return weight.cols(); }
-  Index out() const { return weight.cols(); }
 
   /// N(0, 0.02²) for the weight.
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
@@ -56,17 +44,19 @@ struct OffsetScale {
     expect_apart<T>("OffsetScale::forward", x, y);
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(x.rows()));
-    run(*this, input_rows<T>(x), {.row = row}, Rows<T>(y));
+    run.into(Rows<T>(y), *this, input_rows<T>(x), row);
+  }
+
+  Contract contract() const {
+    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true};  // row by row
   }
 
   /// Backward: ∂x = ∂y ⊙ weight_i, ∂weight_i = Σ ∂y ⊙ x and ∂bias_i = Σ ∂y over the tokens.
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    const Index row = options.row;
+  auto apply(Run& run, MatrixOf<Run> x, Index row) const {
     require<ArgumentError>(row >= 0 && row < weight.rows(), name, ": row ", row, ", expected 0 … ", weight.rows() - 1, ".");
-    expect_columns<T>(name, "x", run[x], "width", weight.cols());
     expect_set(run, "weight", weight);
-    const auto y = run.make(run.count(x), run.width(x), to);
+    const auto y = run.reuse(x);
     const T* const scale = &weight.coeffRef(row, 0);
     const T* const shift = bias.size() == 0 ? nullptr : &bias.coeffRef(row, 0);
     const auto from = reader<T>(run[x]);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/ops/gradients.hpp"
@@ -36,8 +36,7 @@ struct ImageSize {
 /// Errors: ShapeError for another number of pixels; ArgumentError, when built, for an image that the patches do not tile.
 /// Cost: 2·B·pixels·C flops, twice that in training, or once where the images need no gradient; one copy of the images.
 template <class T>
-struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
-  using Scalar = T;
+struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   static constexpr const char* name = "PatchEmbedding";
 
   Index channels = 0;  ///< of the image
@@ -61,10 +60,6 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
     weight = unset_weight<T>(out, Count(channels) * patch.area(), name);
     bias = Vector<T>::Zero(out);
   }
-  /// The values in one of these sizes.
-  static Count value_count(Count image_channels, ImageSize patch_size, Count out) {
-    return out * (image_channels * patch_size.height * patch_size.width) + out;
-  }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &PatchEmbedding::weight, Role::weight, &PatchEmbedding::kernel_shape),
@@ -77,24 +72,11 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
   /// Patches down and across.
   ImageSize grid() const { return {image.height / patch.height, image.width / patch.width}; }
   Index pixels() const { return channels * image.area(); }
-  Index in() const { return pixels(); }
-  Index out() const { return weight.rows(); }
-  Index output_rows(Index images) const { return images * grid().area(); }
 
   /// LeCun-normal weight (variance 1 / fan-in) and zero bias.
   void initialize(Random& random) {
     fill_normal(weight, 1.0 / std::sqrt(static_cast<double>(weight.cols())), random);
     bias.setZero();
-  }
-
-  /// Raises ShapeError unless `images` has the pixels that forward() takes.
-  void check(const ConstView<T>& images) const {
-    require<ArgumentError>(weight.size() > 0, name,
-                           ": the embedding is empty. One that was moved from is: use the model that it was moved to.");
-    require<ShapeError>(images.cols() == pixels(), name, ": images has ", images.cols(),
-                        " columns, expected channels × height × width = ", channels, " × ", image.height, " × ", image.width,
-                        " = ", pixels(),
-                        " (one row per image; resize or crop it first, or carry the model to its size with resize_grid()).");
   }
 
   /// Row by row, the pixels of each patch: (B · patches) × (channels · patch height · patch width).
@@ -119,11 +101,22 @@ struct PatchEmbedding : TokenLayer<PatchEmbedding<T>, T> {
     });
   }
 
+  Contract contract() const {
+    return {.in = pixels(),
+            .out = weight.rows(),
+            .rows = grid().area(),
+            .sees = Sees::itself,
+            .in_note = "channels × height × width, one row per image; resize or crop it first, or carry the model to its size "
+                       "with resize_grid()",
+            .unstreamable = "an image is no sequence. Use forward()."};
+  }
+
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& images, const PlaceOf<Run>& to) const {
-    check(run[images]);
+  auto apply(Run& run, MatrixOf<Run> images) const {
+    require<ArgumentError>(weight.size() > 0, name,
+                           ": the embedding is empty. One that was moved from is: use the model that it was moved to.");
     expect_set(run, "weight", weight);
-    const auto tokens = run.make(output_rows(run.count(images)), out(), to);
+    const auto tokens = run.make(run.count(images) * grid().area(), weight.rows());
     const Index rows = run.count(tokens), columns = weight.cols();
     const Rows<T> patches(run.take(rows * columns), rows, columns, columns);
     cut(run[images], patches, run.workspace());

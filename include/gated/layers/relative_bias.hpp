@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "gated/core/count.hpp"
+#include "gated/core/contract.hpp"
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/fields.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
@@ -37,8 +38,9 @@ struct RelativeBiasTerms {
 /// Cost: O(N) per head for N × N scores.
 template <class T>
 struct RelativeBias {
-  using Scalar = T;
   static constexpr const char* name = "RelativeBias";
+  static constexpr const char* remedy =
+      " Build the Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none.";
   static constexpr Index buckets = 32, max_distance = 128;  ///< T5's, which no original changes
 
   RelativeBiasForm form = RelativeBiasForm::none;
@@ -52,16 +54,12 @@ struct RelativeBias {
       : form(form_), causal(causal_), scale(scale_), heads(heads_) {
     require<ArgumentError>(form != RelativeBiasForm::toeplitz || max_length > 0, "RelativeBias: max_length = ", max_length,
                            ", expected the number of positions that the Toeplitz bias is to hold.");
-    const Count count = value_count(form, max_length, heads);
-    expect_memory<T>(name, count);
-    weight = Vector<T>::Zero(count.value());
-  }
-  /// The values in one of this form.
-  static Count value_count(RelativeBiasForm form, Index max_length, Index heads = 1) {
-    if (form == RelativeBiasForm::toeplitz) {
-      return max_length > 0 ? heads * (Count(max_length) + (max_length - 1)) : 0;
-    }
-    return form == RelativeBiasForm::t5 ? heads * Count(buckets) : 0;
+    const Count positions = max_length;
+    const Count numbers = form == RelativeBiasForm::toeplitz ? positions + (max_length - 1)
+                          : form == RelativeBiasForm::t5     ? Count(buckets)
+                                                             : Count(0);
+    expect_memory<T>(name, heads, numbers);
+    weight = Vector<T>::Zero((heads * numbers).value());
   }
 
   static constexpr auto fields() { return std::tuple{field("weight", &RelativeBias::weight, Role::position)}; }
@@ -70,12 +68,12 @@ struct RelativeBias {
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
   /// The most positions that it holds.
-  Index longest() const { return form == RelativeBiasForm::toeplitz ? (numbers() + 1) / 2 : State<T>::unlimited; }
+  Index longest() const { return form == RelativeBiasForm::toeplitz ? (numbers() + 1) / 2 : Contract::unlimited; }
 
   /// Raises ShapeError if `length` positions are more than the bias holds.
   void expect_length(Where where, Index length) const {
     require<ShapeError>(length <= longest(), where, ": a sequence has ", length, " tokens, but the Toeplitz bias holds ",
-                        longest(), " positions. Build it with a larger max_length, or choose relative_bias = t5 or none.");
+                        longest(), " positions.", remedy);
   }
 
   /// The bias of the first head by offset j - i, a pointer to offset 0 that is valid up to ±(length - 1); nullptr without a

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <utility>
+
 #include "gated/core/words.hpp"
-#include "gated/ops/fused.hpp"
+#include "gated/core/run.hpp"
+#include "gated/ops/epilogue.hpp"
 
 /// @file
 /// How the input joins the output of a layer.
@@ -19,8 +22,8 @@ constexpr auto names_of(Residual) { return words_for<Residual>("none", "plain", 
 
 /// What a layer's last projection takes: its input x as `residual` wants it. `scale` has no size unless it is scaled.
 template <class Run>
-Fused<Run> with_residual(Residual residual, const typename Run::Rows& x, const Vector<typename Run::Scalar>& scale) {
-  return residual == Residual::none ? Fused<Run>{} : Fused<Run>{.residual = x, .residual_scale = &scale};
+Epilogue<Run> with_residual(Residual residual, MatrixOf<Run> x, const Vector<typename Run::Scalar>& scale) {
+  return residual == Residual::none ? Epilogue<Run>{} : Epilogue<Run>{.residual = std::move(x), .residual_scale = scale.data()};
 }
 
 }  // namespace gated

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "gated/core/count.hpp"
+#include <array>
+#include <utility>
+
 #include "gated/core/fields.hpp"
 #include "gated/core/run.hpp"
 #include "gated/core/settings.hpp"
@@ -20,7 +22,6 @@ namespace gated {
 /// Cost: N·r/2 sines and cosines a table.
 template <class T>
 struct RotaryEmbedding {
-  using Scalar = T;
   static constexpr const char* name = "RotaryEmbedding";
 
   Rotary layout = Rotary::none;
@@ -36,20 +37,19 @@ struct RotaryEmbedding {
       frequencies = rotary_frequencies<T>(dimensions, base);
     }
   }
-  /// The values in one of these sizes.
-  static Count value_count(Rotary layout, Index dimensions) { return layout == Rotary::none ? 0 : dimensions / 2; }
 
   static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
 
-  /// Rotates each of `parts` in place, by the positions of its rows. Nothing may have read them before but what made them.
+  /// `parts`, each rotated by the positions of its rows. What is moved in is rotated in place; in a recording nothing may have
+  /// read it before but what made it.
   template <class Run, class... Parts>
-  void rotate(Run& run, const Parts&... parts) const {
-    rotate_heads(run, 1, parts...);
+  std::array<MatrixOf<Run>, sizeof...(Parts)> rotate(Run& run, Parts... parts) const {
+    return rotate_heads(run, 1, std::move(parts)...);
   }
   /// The same for each of `heads` that lie side by side.
   template <class Run, class... Parts>
-  void rotate_heads(Run& run, Index heads, const Parts&... parts) const {
-    gated::rotate_heads(run, layout, frequencies, heads, parts...);
+  std::array<MatrixOf<Run>, sizeof...(Parts)> rotate_heads(Run& run, Index heads, Parts... parts) const {
+    return gated::rotate_heads(run, layout, frequencies, heads, std::array<MatrixOf<Run>, sizeof...(Parts)>{std::move(parts)...});
   }
 };
 

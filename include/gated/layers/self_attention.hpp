@@ -53,22 +53,17 @@ struct SelfAttentionConfig {
 /// chunk; the queries and keys of the global part are scaled and shifted copies of the local ones (arXiv:2202.10447, §4; the
 /// paper gives no code for this baseline). With `rotary`, queries and keys are rotated by position, head by head
 /// (arXiv:2104.09864). With `relative_bias`, A = softmax(q kᵀ / √w + B) with B_ij by the distance of key and query, as in T5
-/// (arXiv:1910.10683), or one number per offset. A mask holds a 0 or 1 per row: masked tokens are not attended to. In a body,
-/// run(layer, x, {.residual = …}): see Fused.
+/// (arXiv:1910.10683), or one number per offset. A mask holds a 0 or 1 per row: masked tokens are not attended to.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError when run, also for more positions than a
 /// Toeplitz bias holds.
 /// Cost: 8·rows·C² + 4·N²·C flops per sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk attention. A stream's state has
 /// capacity × 2C numbers, or C·w + 3·c·C.
 template <class T>
-struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
-  using Scalar = T;
+struct SelfAttention : Layer<SelfAttention<T>> {
   using Config = SelfAttentionConfig;
-  template <class Run>
-  using Options = Fused<Run>;
   static constexpr const char* name = "SelfAttention";
   static constexpr const char* architecture = "gated.SelfAttention";
-  static constexpr bool takes_mask = true;
 
   SelfAttentionConfig config;
   Linear<T> qkv;             ///< 3C × C: the rows of q, then k, then v, each head by head
@@ -102,15 +97,7 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
     proj_out = Linear<T>(c.channels, c.channels);
   }
   /// With initial parameters, as initialize() draws them.
-  SelfAttention(const SelfAttentionConfig& c, Random& random) : SelfAttention(c) { initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const SelfAttentionConfig& c) {
-    const Count channels = c.channels;
-    return Linear<T>::value_count(channels, 3 * channels) +
-           (c.form == AttentionForm::mixed_chunk ? OffsetScale<T>::value_count(2, channels, true) : 0) +
-           RotaryEmbedding<T>::value_count(c.rotary, c.rotated()) +
-           RelativeBias<T>::value_count(c.relative_bias, c.max_length, c.heads) + Linear<T>::value_count(channels, channels);
-  }
+  SelfAttention(const SelfAttentionConfig& c, Random& random) : SelfAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using A = SelfAttention;
@@ -124,49 +111,39 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
     proj_out.initialize(random);
   }
 
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-  Index longest() const { return relative_bias.longest(); }
-  /// True if no output depends on a later token.
-  bool is_causal() const { return config.causal; }
-  void check(Where where, const Sequences& sequences, Mask mask) const {
-    relative_bias.expect_length(where, sequences.longest());
-    expect_mask(where, mask, sequences, {.softmax = config.form == AttentionForm::softmax});
+  Contract contract() const {
+    return {.in = config.channels,
+            .out = config.channels,
+            .sees = config.causal ? Sees::past : Sees::all,
+            .longest = relative_bias.longest(),
+            .remedy = RelativeBias<T>::remedy,
+            .takes_mask = true,
+            .mask = {.softmax = config.form == AttentionForm::softmax}};
   }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
-    if constexpr (Run::streams) {
-      require<ArgumentError>(
-          config.causal, run.where(),
-          ": the attention is not causal, so a token's output depends on later tokens. Build it with causal = "
-          "true to stream.");
-    }
-    return run(proj_out, mix(run, x), fused, to);  // N × C
-  }
+  auto apply(auto& run, auto x, auto then) const { return run(proj_out, mix(run, std::move(x)), std::move(then)); }  // N × C
 
  private:
   /// The heads' outputs side by side, N × C.
   template <class Run>
-  auto mix(Run& run, const RowsOf<Run>& x) const {
+  auto mix(Run& run, MatrixOf<Run> x) const {
     const Index channels = config.channels, heads = config.heads;
-    const auto projected = run(qkv, x);  // N × 3C
-    const auto q = run.columns(projected, 0, channels), k = run.columns(projected, channels, channels);
-    const auto v = run.columns(projected, 2 * channels, channels);
+    auto [q, k, v] = run.split(run(qkv, std::move(x)), channels, channels, channels);
     if (config.form == AttentionForm::mixed_chunk) {
-      const ChunkInputs<Run> inputs{.local_q = q,
-                                    .local_k = k,
-                                    .global_q = run(global_qk, q, {.row = 0}),
-                                    .global_k = run(global_qk, k, {.row = 1}),
-                                    .values = v,
-                                    .heads = heads};
+      auto global_k = run(global_qk, k, Index{1});
+      ChunkInputs<Run> inputs{.local_q = q,
+                              .local_k = k,
+                              .global_q = run(global_qk, q, Index{0}),
+                              .global_k = std::move(global_k),
+                              .values = v,
+                              .heads = heads};
       const ChunkMixing<T> mixing{
           .chunk = config.chunk,
           .reduction = config.reduction,
           .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
-      return mix_chunks(run, inputs, mixing, Fused<Run>(), {});
+      return mix_chunks(run, std::move(inputs), mixing, Epilogue<Run>());
     }
-    rotary.rotate_heads(run, heads, q, k);
+    const auto rotated = rotary.rotate_heads(run, heads, std::move(q), std::move(k));
     const T* const visible = mask_values<T>(run.mask(), run);
     const T scale = T{1} / std::sqrt(static_cast<T>(channels / heads));
     const RelativeBiasTerms<T> relative = relative_bias.terms(run);
@@ -178,8 +155,8 @@ struct SelfAttention : SequenceLayer<SelfAttention<T>, T> {
                         .visible_keys = visible == nullptr ? nullptr : visible + sequences.offset(b)};
     };
     const AttentionInputs<Run> inputs{
-        .q = q, .k = k, .v = v, .heads = heads, .relative_gradient = relative.gradient, .relative_stride = relative.stride};
-    return attend(run, inputs, scoring_of, Fused<Run>(), {});
+        .q = rotated[0], .k = rotated[1], .v = v, .heads = heads, .relative_gradient = relative.gradient, .relative_stride = relative.stride};
+    return attend(run, inputs, scoring_of, Epilogue<Run>());
   }
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/core/parameter_budget.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/ops/gradients.hpp"
 #include "gated/ops/position_bias.hpp"
@@ -31,8 +31,7 @@ constexpr bool is_sinusoid(PositionForm form) { return form == PositionForm::sin
 /// Errors: ArgumentError for an odd C; ShapeError for other rows or channels, and past the end of a table.
 /// Cost: N·C sines, or a copy from the table.
 template <class T>
-struct SinusoidPosition {
-  using Scalar = T;
+struct SinusoidPosition : Layer<SinusoidPosition<T>> {
   static constexpr const char* name = "SinusoidPosition";
 
   PositionForm form = PositionForm::none;
@@ -60,34 +59,15 @@ struct SinusoidPosition {
     }
   }
 
-  /// The values in one of these sizes.
-  static Count value_count(PositionForm form, Index channels, Count max_length) {
-    switch (form) {
-      case PositionForm::sinusoid:
-        return Count(channels / 2) + 1;
-      case PositionForm::sinusoid_table:
-        return max_length * channels + 1;
-      case PositionForm::none:
-      case PositionForm::learned:
-        break;
-    }
-    return 0;
-  }
-
   static constexpr auto fields() {
     using P = SinusoidPosition;
     return std::tuple{field("scale", &P::scale, Role::position), field("frequencies", &P::frequencies, Role::constant),
                       field("table", &P::table, Role::constant)};
   }
 
-  Index in() const { return channels; }
-  Index out() const { return channels; }
-  /// The most positions that it holds.
-  Index longest() const { return form == PositionForm::sinusoid_table ? table.rows() : State<T>::unlimited; }
-
   /// Raises ShapeError if the table ends before `length` positions.
   void expect_length(Where where, Index length) const {
-    require<ShapeError>(length <= longest(), where, ": a sequence has ", length, " tokens, but the position table holds ",
+    require<ShapeError>(length <= contract().longest, where, ": a sequence has ", length, " tokens, but the position table holds ",
                         table.rows(), ". Build the model with a larger max_length, or with position = sinusoid.");
   }
 
@@ -105,9 +85,17 @@ struct SinusoidPosition {
     }
   }
 
+  Contract contract() const {
+    return {.in = form == PositionForm::none ? 0 : channels,
+            .out = form == PositionForm::none ? 0 : channels,
+            .sees = Sees::itself,
+            .longest = form == PositionForm::sinusoid_table ? table.rows() : Contract::unlimited,
+            .remedy = " Build the model with a larger max_length, or with position = sinusoid."};
+  }
+
   /// x with positions, or x itself without. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
   template <class Run>
-  RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     if (form == PositionForm::none) {
       return x;
     }
@@ -118,7 +106,7 @@ struct SinusoidPosition {
     const Sequences& sequences = run.sequences();
     sequences.expect_total(name, run.count(x));
     expect_length(name, first + sequences.longest());
-    const auto y = run.make(run.count(x), run.width(x), to);
+    const auto y = run.reuse(x);
     View<T> sum = run[y];
     if (const ConstView<T> from = run[x]; from.data() != sum.data()) {
       sum = from;

@@ -38,18 +38,12 @@ struct SpatialGatingUnitConfig {
 /// The other forms of GateForm replace the product. At initialisation the unit passes its input on: W is near zero and b = 1
 /// for the products, b = 0 for the sum, and W = I, b = 0 for the linear form, so that a block starts as a plain feed-forward.
 /// With `identity` it stays one: y = act(x + a).
-/// In a body, run(unit, x, {.added = a}).
+/// In a body, run(unit, x, a).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F. y must not overlap x, but may take the place of u.
 /// Errors: ShapeError for wrong rows, channels or lengths.
 /// Cost: N²·F flops per sequence (split), none with `identity`; scratch rows × F/2.
 template <class T>
-struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
-  using Scalar = T;
-  /// What it takes besides x.
-  template <class Run>
-  struct Options {
-    RowsOf<Run> added = {};
-  };
+struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   static constexpr const char* name = "SpatialGatingUnit";
 
   SpatialGatingUnitConfig config;
@@ -63,39 +57,25 @@ struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
                            "SpatialGatingUnit: channels = ", c.channels, ", expected a positive",
                            c.form == GateForm::split ? " even number: the input is split in halves." : " number.");
     require<ArgumentError>(c.spatial.heads > 0, "SpatialGatingUnit: heads = ", c.spatial.heads, " must be positive.");
-    require<ArgumentError>(out() % c.spatial.heads == 0, "SpatialGatingUnit: heads = ", c.spatial.heads,
-                           " does not divide the ", out(), " gated channels.");
+    require<ArgumentError>(c.out() % c.spatial.heads == 0, "SpatialGatingUnit: heads = ", c.spatial.heads,
+                           " does not divide the ", c.out(), " gated channels.");
     if (!mixes_tokens()) {
       return;
     }
-    norm = Norm<T>(out(), c.norm_eps);
+    norm = Norm<T>(c.out(), c.norm_eps);
     proj = SpatialProjection<T>(c.spatial);
     if (!is_product()) {
       proj.bias.setZero();
     }
-  }
-  /// The values in one of this configuration.
-  static Count value_count(const SpatialGatingUnitConfig& c) {
-    return c.form == GateForm::identity ? Count(0)
-                                        : Norm<T>::value_count(c.out()) + SpatialProjection<T>::value_count(c.spatial);
   }
 
   static constexpr auto fields() {
     return std::tuple{field("norm", &SpatialGatingUnit::norm), field("proj", &SpatialGatingUnit::proj)};
   }
 
-  Index in() const { return config.channels; }
   Index out() const { return config.out(); }
-  Index longest() const { return mixes_tokens() ? config.spatial.length : State<T>::unlimited; }
   /// False for the form `identity`.
   bool mixes_tokens() const { return config.form != GateForm::identity; }
-  /// True if no output depends on a later token.
-  bool is_causal() const { return !mixes_tokens() || proj.is_causal(); }
-  void check(Where where, const Sequences& sequences, Mask) const {
-    if (mixes_tokens()) {
-      proj.expect_lengths(where, sequences);
-    }
-  }
 
   /// Near-zero weights, N(0, 1e-6), around the start that GateForm asks for.
   void initialize(Random& random) {
@@ -108,23 +88,32 @@ struct SpatialGatingUnit : SequenceLayer<SpatialGatingUnit<T>, T> {
     }
   }
 
+  Contract contract() const {
+    Contract contract = mixes_tokens() ? proj.contract() : Contract{.sees = Sees::itself};
+    contract.in = config.channels;
+    contract.out = config.out();
+    return contract;
+  }
+
+  /// With `added`, the addition a, or nothing.
   template <class Run>
-  RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, MatrixOf<Run> added = {}) const {
     if (!mixes_tokens()) {
-      const auto sum = options.added ? add(run, x, options.added, nullptr, to) : x;
-      return activate(run, sum, config.activation, to);
+      return activate(run, added ? add(run, std::move(x), std::move(added)) : std::move(x), config.activation);
     }
-    const bool split = config.form == GateForm::split;
-    const auto u = split ? run.columns(x, 0, out()) : x;                             // N × F/2
-    const auto v = split ? run.columns(x, out(), out()) : x;                         // N × F/2
-    const auto normalised = run(norm, v, {}, split ? run.over(v) : PlaceOf<Run>());  // N × F/2, in place of v
-    Fused<Run> fused{.added = options.added, .activation = config.activation};
-    if (is_product()) {
-      fused.gate = u;
+    Epilogue<Run> joined{.added = std::move(added), .activation = config.activation};
+    if (config.form == GateForm::split) {
+      auto [u, v] = run.split(std::move(x), config.out(), config.out());  // N × F/2
+      joined.gate = std::move(u);
+      return run(proj, run(norm, std::move(v)), std::move(joined));       // N × F/2
+    }
+    auto normed = run(norm, x);  // N × F
+    if (config.form == GateForm::multiplicative) {
+      joined.gate = std::move(x);
     } else if (config.form == GateForm::additive) {
-      fused.residual = u;
+      joined.residual = std::move(x);
     }
-    return run(proj, normalised, fused, to);  // N × F/2
+    return run(proj, std::move(normed), std::move(joined));  // N × F
   }
 
  private:

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/ops/spatial.hpp"
@@ -34,6 +34,13 @@ struct SpatialProjectionConfig {
   Index rows() const { return outputs > 0 ? outputs : length; }
 };
 
+/// What a layer asks whose spatial projections, the first of which asks `of_tokens`, make as many tokens as it takes.
+inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
+  of_tokens.in = of_tokens.out = channels;
+  of_tokens.of_rows = of_tokens.rows = 1;
+  return of_tokens;
+}
+
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
 /// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out: nothing of a later
@@ -48,10 +55,7 @@ struct SpatialProjectionConfig {
 /// ArgumentError for a stream of a weight that is not causal.
 /// Cost: 2·N²·C flops per sequence, about half of it when causal; by transform see mix_tokens().
 template <class T>
-struct SpatialProjection {
-  using Scalar = T;
-  template <class Run>
-  using Options = Fused<Run>;
+struct SpatialProjection : Layer<SpatialProjection<T>> {
   static constexpr const char* name = "SpatialProjection";
 
   SpatialProjectionConfig config;
@@ -61,7 +65,7 @@ struct SpatialProjection {
   Matrix<T> position_y;  ///< heads × N, scaled_toeplitz only
 
   SpatialProjection() = default;
-  /// Weights that nobody has set, and biases of 1.
+  /// Weights that nobody has set, and biases of 1, as a gate has them.
   explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
                            " must be positive.");
@@ -78,18 +82,12 @@ struct SpatialProjection {
     bias = Matrix<T>::Ones(c.heads, c.rows());
     position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
   }
-  /// The values in one of these sizes.
-  static Count value_count(const SpatialProjectionConfig& c) {
-    const Count n = c.length, heads = c.heads;
-    switch (c.form) {
-      case SpatialForm::dense:
-        return heads * c.rows() * n + heads * c.rows();
-      case SpatialForm::toeplitz:
-        return c.length > 0 ? heads * (n + (c.length - 1)) + heads * n : 0;
-      case SpatialForm::scaled_toeplitz:
-        break;
-    }
-    return 4 * heads * n;
+
+  /// One with biases of 0: a linear layer over the tokens.
+  static SpatialProjection linear(const SpatialProjectionConfig& c) {
+    SpatialProjection projection(c);
+    projection.bias.setZero();
+    return projection;
   }
 
   static constexpr auto fields() {
@@ -109,15 +107,18 @@ struct SpatialProjection {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(config.length + config.rows())), random);
   }
 
+  /// As Linear starts.
+  void initialize(Random& random) {
+    fill_xavier(random);
+    fill_normal(bias, 1e-6, random);
+  }
+
   /// PyTorch's start of a linear layer over the tokens: weights and biases uniform in ±1 / √N.
   void initialize_as_pytorch(Random& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(config.length));
     fill_uniform(weight, bound, random);
     fill_uniform(bias, bound, random);
   }
-
-  /// Rows of the output for `rows` of the input.
-  Index output_rows(Index rows) const { return parameters().outputs_of(rows); }
 
   /// True if row i never looks at a token after i.
   bool is_causal() const { return config.causal || config.form == SpatialForm::scaled_toeplitz; }
@@ -169,49 +170,25 @@ struct SpatialProjection {
     }
   }
 
-  /// Raises ShapeError unless every sequence has a length that this weight can serve.
-  void expect_lengths(Where where, const Sequences& sequences) const {
-    const bool shorter = config.causal || (config.length_policy == LengthPolicy::slice && config.outputs == 0);
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const Index length = sequences.length(b);
-      if (length == config.length || (shorter && length < config.length)) {
-        continue;
-      }
-      raise<ShapeError>(
-          where, ": x has ", sequences.total(), " rows = ", sequences.describe(), ", but ",
-          sequences.count() == 1 ? text("the layer was built for ")
-                                 : text("sequence ", b, " has ", length, " tokens and the layer was built for "),
-          config.length, " tokens.",
-          config.outputs > 0 ? " Its weights have a column for each token: build it with length = the tokens of each sequence."
-          : length < config.length ? " Set length_policy = slice to use the top-left corner of its weight, or resize it."
-                                   : " Resize the spatial weight to the longer length first.");
-    }
+  Contract contract() const {
+    const bool is_square = config.outputs == 0;
+    const bool takes_shorter = config.causal || (config.length_policy == LengthPolicy::slice && is_square);
+    return {.of_rows = is_square ? 1 : config.length,
+            .rows = is_square ? 1 : config.outputs,
+            .sees = is_causal() ? Sees::past : Sees::all,
+            .shortest = takes_shorter ? 0 : config.length,
+            .longest = config.length,
+            .remedy = !is_square      ? " Its weights have a column for each token: build it with length = the tokens of a sequence."
+                      : takes_shorter ? " Resize the spatial weight to the longer length first."
+                                      : " Resize the spatial weight, or set length_policy = slice: it serves shorter ones.",
+            .unstreamable = is_square ? nullptr : "No MLP over tokens can be."};
   }
 
-  /// y for all sequences at once.
-  void forward(ConstView<T> v, const Sequences& sequences, View<T> y, Workspace<T>& workspace) const {
-    constexpr Where where(name, "forward");
-    sequences.expect_total(where, v.rows());
-    expect_lengths(where, sequences);
-    expect_shape<T>(where, "y", y, output_rows(v.rows()), v.cols());
-    expect_apart<T>(where, v, y);
-    const auto frame = workspace.frame();
-    Batch<T> run(workspace, sequences);
-    apply(run, input_rows<T>(v), Fused<Batch<T>>{}, Rows<T>(y));
-  }
-
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& v, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+  auto apply(auto& run, auto v, auto then) const {
     require<ShapeError>(run.width(v) % config.heads == 0, name, ": v has ", run.width(v),
                         " channels, which heads = ", config.heads, " does not divide.");
     expect_set(run, "weight", weight);
-    if constexpr (Run::streams) {
-      require<ArgumentError>(is_causal(), run.where(),
-                             ": the spatial weight is not causal, so a token's output depends on later tokens and cannot be "
-                             "streamed. ",
-                             config.outputs > 0 ? "No MLP over tokens can be." : "Build it with causal = true.");
-    }
-    return mix_tokens(run, parameters(), v, fused, to);
+    return mix_tokens(run, parameters(), v, std::move(then));
   }
 };
 

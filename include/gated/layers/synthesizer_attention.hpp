@@ -62,17 +62,14 @@ struct SynthesizerAttentionConfig {
 ///
 /// There are no biases, and no 1/√a: it belongs to the start of W_q. The paper leaves open how factorized dense scores are
 /// tiled; here every column is another pair of factors, A's repeated b times in place and B's as a whole. A random form without
-/// softmax would be the spatial projection. In a body, run(layer, x, {.residual = …}): see Fused.
+/// softmax would be the spatial projection.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError for sequences of more than L tokens.
 /// Cost: 2·rows·C·h·a flops for each projection (values and output, queries, keys) and those of synthesize(). A stream's state
 /// has L·h·a numbers, twice that in a mixture.
 template <class T>
-struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
-  using Scalar = T;
+struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   using Config = SynthesizerAttentionConfig;
-  template <class Run>
-  using Options = Fused<Run>;
   static constexpr const char* name = "SynthesizerAttention";
   static constexpr const char* architecture = "gated.SynthesizerAttention";
 
@@ -123,6 +120,7 @@ struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
                                    Count(c.factors[0]) * c.factors[1] == c.max_length,
                                name, ": factors = ", c.factors[0], " and ", c.factors[1], ", expected two whose product is ",
                                c.max_length, " = max_length.");
+        expect_memory<T>(name, Count(c.factors[0]) + c.factors[1], a);
         outer = Matrix<T>::Zero(c.factors[0], a);
         inner = Matrix<T>::Zero(c.factors[1], a);
         break;
@@ -130,25 +128,7 @@ struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
     share = Vector<T>::Zero(c.mixture == SynthesizerMixture::learned ? 1 : 0);
   }
   /// With initial parameters, as initialize() draws them.
-  SynthesizerAttention(const SynthesizerAttentionConfig& c, Random& rng) : SynthesizerAttention(c) { initialize(rng); }
-  /// The values in one of this configuration.
-  static Count value_count(const SynthesizerAttentionConfig& c) {
-    const Count all = Count(c.heads) * c.width(), rows = Count(c.heads) * c.max_length;
-    const bool mixes = c.mixture != SynthesizerMixture::none;
-    const Count projections = Count(c.channels) * all * (2 + (c.is_dense() || mixes ? 1 : 0) + (mixes ? 1 : 0));
-    const Count alpha = c.mixture == SynthesizerMixture::learned ? 1 : 0;
-    switch (c.form) {
-      case SynthesizerForm::random:
-        return projections + alpha + rows * c.max_length;
-      case SynthesizerForm::factorized_random:
-        return projections + alpha + 2 * rows * c.rank;
-      case SynthesizerForm::dense:
-        return projections + alpha + Count(c.max_length) * c.width();
-      case SynthesizerForm::factorized_dense:
-        break;
-    }
-    return projections + alpha + (Count(c.factors[0]) + c.factors[1]) * c.width();
-  }
+  SynthesizerAttention(const SynthesizerAttentionConfig& c, Random& rng) : SynthesizerAttention(c) { this->initialize(rng); }
 
   static constexpr auto fields() {
     using S = SynthesizerAttention;
@@ -161,15 +141,6 @@ struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
   }
   Shape random_shape() const { return {config.heads, config.max_length, config.max_length}; }
   Shape factor_shape() const { return {config.heads, config.max_length, config.rank}; }
-
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-  bool is_causal() const { return config.causal; }
-  Index longest() const { return config.max_length; }
-  void check(Where where, const Sequences& sequences, Mask) const {
-    require<ShapeError>(sequences.longest() <= config.max_length, where, ": a sequence has ", sequences.longest(),
-                        " tokens, but there are scores for ", config.max_length, ". Build it with a larger max_length.");
-  }
 
   /// The authors' start: N(0, 1/(C·a)) for queries, N(0, 1/C) for keys and values, N(0, 1/(h·a)) for the output; Glorot's
   /// uniform numbers for what scores are made of, α = 0.
@@ -199,20 +170,30 @@ struct SynthesizerAttention : SequenceLayer<SynthesizerAttention<T>, T> {
             given(right), given(dense),      given(outer),  given(inner),  &share};
   }
 
+  Contract contract() const {
+    return {.in = config.channels,
+            .out = config.channels,
+            .sees = config.causal ? Sees::past : Sees::all,
+            .longest = config.max_length,
+            .remedy = " Build it with a larger max_length."};
+  }
+
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
+  auto apply(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
     SynthesizerInputs<Run> in{.v = run(value, x)};  // N × h·a
+    if (key) {
+      in.k = run(*key, x);
+    }
     if (query) {
-      const auto q = run(*query, x);  // N × h·a
+      auto q = run(*query, std::move(x));  // N × h·a
       if (config.is_dense()) {
-        in.h = activate(run, q, Activation::relu);
+        in.h = activate(run, key ? q : std::move(q), Activation::relu);
       }
       if (key) {
-        in.q = q;
-        in.k = run(*key, x);
+        in.q = std::move(q);
       }
     }
-    return run(proj_out, synthesize(run, scores(), in), fused, to);  // N × C
+    return run(proj_out, synthesize(run, scores(), in), std::move(then));  // N × C
   }
 };
 

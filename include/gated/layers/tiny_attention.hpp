@@ -27,8 +27,7 @@ struct TinyAttentionConfig {
 /// Errors: ShapeError.
 /// Cost: 2·rows·a·(3C + out) + 4·N²·a flops per sequence; scratch rows × 4a + 256·N.
 template <class T>
-struct TinyAttention : SequenceLayer<TinyAttention<T>, T> {
-  using Scalar = T;
+struct TinyAttention : Layer<TinyAttention<T>> {
   static constexpr const char* name = "TinyAttention";
 
   TinyAttentionConfig config;
@@ -39,34 +38,24 @@ struct TinyAttention : SequenceLayer<TinyAttention<T>, T> {
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit TinyAttention(const TinyAttentionConfig& c)
       : config(c), qkv(c.channels, (3 * Count(c.width)).value(), c.bias), proj_out(c.width, c.out) {}
-  /// The values in one of this configuration.
-  static Count value_count(const TinyAttentionConfig& c) {
-    return Linear<T>::value_count(c.channels, 3 * Count(c.width), c.bias) + Linear<T>::value_count(c.width, c.out);
-  }
 
   static constexpr auto fields() {
     return std::tuple{field("qkv", &TinyAttention::qkv), field("proj_out", &TinyAttention::proj_out)};
   }
 
-  Index in() const { return config.channels; }
-  Index out() const { return config.out; }
+  Contract contract() const {
+    return {.in = config.channels, .out = config.out, .sees = config.causal ? Sees::past : Sees::all};
+  }
 
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+  auto apply(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
     const Index a = config.width;
-    if constexpr (Run::streams) {
-      require<ArgumentError>(config.causal, run.where(),
-                             ": the attention is not causal, so a token's output depends on later tokens and cannot be "
-                             "streamed. Build it with causal = true.");
-    }
-    const auto projected = run(qkv, x);  // N × 3a
-    const AttentionInputs<Run> inputs{
-        .q = run.columns(projected, 0, a), .k = run.columns(projected, a, a), .v = run.columns(projected, 2 * a, a)};
+    const auto [q, k, v] = run.split(run(qkv, std::move(x)), a, a, a);  // N × a
     const Scoring<T> scoring{
         .kernel = ScoreKernel::softmax, .scale = T{1} / std::sqrt(static_cast<T>(a)), .causal = config.causal};
-    const auto attended =
-        attend(run, inputs, [scoring](const Sequences&, Index) { return scoring; }, Fused<Run>(), {});  // N × a
-    return run(proj_out, attended, {}, to);                                                             // N × out
+    const auto scoring_of = [scoring](const Sequences&, Index) { return scoring; };
+    const auto attended = attend(run, AttentionInputs<Run>{.q = q, .k = k, .v = v}, scoring_of, Epilogue<Run>());  // N × a
+    return run(proj_out, attended, std::move(then));                                                             // N × out
   }
 };
 

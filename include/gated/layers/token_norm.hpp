@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gated/core/count.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/core/parameter_budget.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/token_norm.hpp"
 
 /// @file
@@ -15,8 +15,7 @@ namespace gated {
 /// Errors: ArgumentError when built and for a stream; ShapeError for a sequence that is not N long.
 /// Cost: three passes over x.
 template <class T>
-struct TokenNorm : SequenceLayer<TokenNorm<T>, T> {
-  using Scalar = T;
+struct TokenNorm : Layer<TokenNorm<T>> {
   static constexpr const char* name = "TokenNorm";
 
   Index channels = 0;
@@ -32,27 +31,24 @@ struct TokenNorm : SequenceLayer<TokenNorm<T>, T> {
     weight = Vector<T>::Ones(length);
     bias = Vector<T>::Zero(length);
   }
-  /// The values in one for sequences of this length.
-  static Count value_count(Count length) { return 2 * length; }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &TokenNorm::weight, Role::norm), field("bias", &TokenNorm::bias, Role::norm)};
   }
 
-  Index in() const { return channels; }
-  Index out() const { return channels; }
-  Index longest() const { return weight.size(); }
-  void check(Where where, const Sequences& sequences, Mask) const {
-    for (Index b = 0; b < sequences.count(); ++b) {
-      require<ShapeError>(sequences.length(b) == weight.size(), where, ": sequence ", b, " has ", sequences.length(b),
-                          " tokens, but there is a weight for each of ", weight.size(), ". Build it for that length.");
-    }
+  Contract contract() const {
+    return {.in = channels,
+            .out = channels,
+            .shortest = weight.size(),
+            .longest = weight.size(),
+            .remedy = " There is a weight for each token: build it for that length.",
+            .unstreamable = "A norm over the tokens takes all of them."};
   }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return normalise_over_tokens<Run, T>(run, x, {eps, &weight, &bias}, to);
-  }
+  auto apply(auto& run, auto x) const { return normalise_over_tokens(run, std::move(x), parameters()); }
+
+ private:
+  TokenNormParameters<T> parameters() const { return {eps, &weight, &bias}; }
 };
 
 }  // namespace gated

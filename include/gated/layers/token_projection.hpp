@@ -36,16 +36,13 @@ struct TokenProjectionConfig {
 
 /// y = W x + b over the tokens of each sequence, for all channels alike: the linear layer of ResMLP (arXiv:2105.03404, eq. 2).
 ///
-/// It is the spatial projection of a gMLP without its gate. In a body, run(layer, x, {.residual = …}): see Fused.
+/// It is the spatial projection of a gMLP without its gate.
 /// Shapes: x and y are rows × C; y may be x.
 /// Errors: ArgumentError when built; ShapeError for a sequence of another length (see LengthPolicy).
 /// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has N × C numbers.
 template <class T>
-struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
-  using Scalar = T;
+struct TokenProjection : Layer<TokenProjection<T>> {
   using Config = TokenProjectionConfig;
-  template <class Run>
-  using Options = Fused<Run>;
   static constexpr const char* name = "TokenProjection";
   static constexpr const char* architecture = "gated.TokenProjection";
 
@@ -54,34 +51,27 @@ struct TokenProjection : SequenceLayer<TokenProjection<T>, T> {
 
   TokenProjection() = default;
   /// Weights that nobody has set and biases of zero, for a checkpoint to be loaded into.
-  explicit TokenProjection(const TokenProjectionConfig& c) : config(c), proj(c.spatial()) {
+  explicit TokenProjection(const TokenProjectionConfig& c) : config(c), proj(SpatialProjection<T>::linear(c.spatial())) {
     require<ArgumentError>(c.channels > 0, name, ": channels = ", c.channels, " must be positive.");
     require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
                            ".");
-    proj.bias.setZero();
   }
   /// With initial parameters, as initialize() draws them.
-  TokenProjection(const TokenProjectionConfig& c, Random& random) : TokenProjection(c) { initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const TokenProjectionConfig& c) { return SpatialProjection<T>::value_count(c.spatial()); }
+  TokenProjection(const TokenProjectionConfig& c, Random& random) : TokenProjection(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("proj", &TokenProjection::proj)}; }
 
-  Index in() const { return config.channels; }
-  Index out() const { return config.channels; }
-  bool is_causal() const { return proj.is_causal(); }
-  Index longest() const { return config.length; }
-  /// Whether it takes Fused::map over a batch: not where a transform reads x.
-  bool takes_map(const Sequences& sequences) const { return !proj.parameters().is_transformed(sequences.longest()); }
-  void check(Where where, const Sequences& sequences, Mask) const { proj.expect_lengths(where, sequences); }
 
   /// Xavier-uniform weights and a bias of 0: timm's start.
   void initialize(Random& random) { proj.fill_xavier(random); }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Fused<Run>& fused, const PlaceOf<Run>& to) const {
-    return run(proj, x, fused, to);
+  Contract contract() const {
+    Contract contract = proj.contract();
+    contract.in = contract.out = config.channels;
+    return contract;
   }
+
+  auto apply(auto& run, auto x, auto then) const { return run(proj, std::move(x), std::move(then)); }
 };
 
 }  // namespace gated

@@ -15,14 +15,7 @@ namespace gated {
 /// A second look at the forecasts of all series, together with the series whose future is known, in windows of 2·c + 1 times:
 /// the "exogenous mixer".
 template <class T>
-struct ForecastMixer {
-  using Scalar = T;
-  /// What it takes besides x.
-  template <class Run>
-  struct Options {
-    RowsOf<Run> x = {};       ///< the series as they came, (items · M) × L
-    RowsOf<Run> future = {};  ///< (items · M) × F
-  };
+struct ForecastMixer : Layer<ForecastMixer<T>> {
   static constexpr const char* name = "ForecastMixer";
 
   ForecastMixingConfig config;
@@ -57,14 +50,6 @@ struct ForecastMixer {
     }
     proj = Linear<T>(width, static_cast<Index>(predicted.size()));
   }
-  static Count value_count(const TinyTimeMixerConfig& c) {
-    const ForecastMixingConfig& m = c.forecast_mixing;
-    const Count window = 2 * Count(m.context) + 1, width = seen(c);
-    return (m.depth > 0
-                ? Linear<T>::value_count(window, 2 * window) + m.depth * SeriesMixerBlock<T>::value_count(c.forecast_block())
-                : Count(0)) +
-           (m.gated ? Linear<T>::value_count(width, width) : Count(0)) + Linear<T>::value_count(width, c.predicted_count());
-  }
 
   static constexpr auto fields() {
     using M = ForecastMixer;
@@ -72,7 +57,6 @@ struct ForecastMixer {
                       field("proj", &M::proj));
   }
 
-  Index out() const { return times; }
   void initialize(Random& random) {
     if (embedding) {
       embedding->initialize_as_pytorch(random);
@@ -84,30 +68,34 @@ struct ForecastMixer {
     proj.initialize_as_pytorch(random);
   }
 
+  Contract contract() const { return {.in = times, .out = times}; }
+
+  /// With the series as they came, (items · M) × L, and their future, (items · M) × F.
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& forecast, const Options<Run>& options, const PlaceOf<Run>& to) const {
+  auto apply(Run& run, MatrixOf<Run> forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future) const {
     const Index p = static_cast<Index>(predicted.size()), q = p + static_cast<Index>(known.size()), c = config.context;
     const Index items = run.count(forecast) / p;
     // (items · q) × (c + F + c)
-    const auto all = surround_forecast(run, forecast, options.x, options.future,
+    const auto all = surround_forecast(run, forecast, x, future,
                                        {.series = series,
                                         .predicted = predicted,
                                         .known = known,
                                         .horizon = times,
                                         .context = c,
-                                        .past_end = config.past ? run.width(options.x) - config.past_offset : 0});
+                                        .past_end = config.past ? run.width(x) - config.past_offset : 0});
     // (items · F · q) × (2c + 1), q rows for each time
     auto windows = cut_windows(run, all, {.length = 2 * c + 1, .count = times, .together = q});
     if (embedding) {
       auto each_time = run.with(Sequences::uniform(items * times, q));
-      const auto h = run(*embedding, windows);  // (items · F · q) × 2(2c + 1)
-      windows = each_time(*mixer, h, {}, run.over(h));
+      windows = each_time(*mixer, run(*embedding, std::move(windows)));  // (items · F · q) × 2(2c + 1)
     }
-    auto seen = reread(run, windows, q * run.width(windows));  // (items · F) × (q · width), a row for each time
+    const Index width = run.width(windows);
+    auto seen = reread(run, std::move(windows), q * width);  // (items · F) × (q · width), a row for each time
     if (gate) {
-      seen = softmax_gate(run, seen, run(*gate, seen), GateAxis::channels);
+      auto z = run(*gate, seen);
+      seen = softmax_gate(run, std::move(seen), std::move(z), GateAxis::channels);
     }
-    return add(run, forecast, transpose_items(run, run(proj, seen), times), nullptr, to);  // (items · p) × F
+    return add(run, std::move(forecast), transpose_items(run, run(proj, std::move(seen)), times));  // (items · p) × F
   }
 
  private:

@@ -123,9 +123,8 @@ inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
 /// Errors: ArgumentError when built, ShapeError when run.
 /// Cost: the trunk's; 4.42 G multiply-adds per image for gmlp_s16_224.
 template <class Trunk>
-struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scalar> {
-  using Scalar = typename Trunk::Scalar;
-  using T = Scalar;
+struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
+  using T = typename Trunk::Scalar;
   using Config = ImageClassifierConfig<typename Trunk::Config>;
   static constexpr const char* name = "ImageClassifier";
   static constexpr const char* architecture = detail::joined_name<detail::image_classifier_word, Trunk::architecture>.data();
@@ -172,18 +171,7 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
     }
   }
   /// With initial parameters, as initialize() draws them.
-  ImageClassifier(const Config& c, Random& random) : ImageClassifier(c) { initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const Config& c) {
-    const Count channels = detail::block_of(c.trunk).channels;
-    return PatchEmbedding<T>::value_count(c.image_channels, c.patch, channels) +
-           (c.stem_norm ? Norm<T>::value_count(channels, c.norm) : 0) + (c.readout == Readout::class_token ? channels : 0) +
-           (c.has_positions() ? GridPosition<T>::value_count(channels, c.position_grid, c.readout == Readout::class_token)
-                              : 0) +
-           Trunk::value_count(c.sized_trunk()) + Norm<T>::value_count(channels, c.norm) +
-           (c.pre_logits ? Linear<T>::value_count(channels, channels) : 0) +
-           (c.classes > 0 ? Linear<T>::value_count(channels, c.classes) : 0);
-  }
+  ImageClassifier(const Config& c, Random& random) : ImageClassifier(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using M = ImageClassifier;
@@ -211,37 +199,39 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
   }
 
   Index tokens_per_image() const { return config.tokens(); }
-  /// Columns of the input: pixels.
-  Index in() const { return patch_embedding.pixels(); }
-  /// Columns of the output: classes, or channels without a head.
-  Index out() const { return head ? head->out() : trunk.out(); }
-  /// Rows of the output for `images` images.
-  Index output_rows(Index images) const { return config.readout == Readout::tokens ? images * tokens_per_image() : images; }
-  /// Raises ShapeError unless `images` has the pixels that forward() takes.
-  void check(const ConstView<T>& images) const { patch_embedding.check(images); }
 
   /// The tokens after the final norm, (B · tokens) × C.
   void features(ConstView<T> images, View<T> tokens, Workspace<T>& workspace) const {
-    check(images);
-    expect_shape<T>({name, "features"}, "tokens", tokens, images.rows() * tokens_per_image(), trunk.out());
+    expect_input({name, "features"}, contract(), images.rows(), images.cols(), Sequences::single(images.rows()), Mask());
+    expect_shape<T>({name, "features"}, "tokens", tokens, images.rows() * tokens_per_image(), norm.channels);
     expect_apart<T>({name, "features"}, images, tokens);
     const auto frame = workspace.frame();
     const RunningLayer whole(nullptr, *this);
     Batch<T> run(workspace, Sequences::uniform(images.rows(), tokens_per_image()), {}, &whole);
-    apply_features(run, input_rows<T>(images), Rows<T>(tokens));
+    Rows<T>(tokens).assign(apply_features(run, RunMatrix<T>(input_rows<T>(images))));
   }
 
   /// The same, into a new matrix.
   Matrix<T> features(ConstView<T> images, Workspace<T>& workspace) const {
-    Matrix<T> tokens(images.rows() * tokens_per_image(), trunk.out());
+    Matrix<T> tokens(images.rows() * tokens_per_image(), norm.channels);
     features(images, tokens, workspace);
     return tokens;
   }
 
+  Contract contract() const {
+    const Contract images = patch_embedding.contract();
+    return {.in = images.in,
+            .out = head ? head->weight.rows() : norm.channels,
+            .rows = config.readout == Readout::tokens ? tokens_per_image() : 1,
+            .sees = Sees::itself,
+            .in_note = images.in_note,
+            .unstreamable = "an image is no sequence of tokens."};
+  }
+
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& images, const PlaceOf<Run>& to) const {
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> images) const {
     auto tokens_run = run.with(Sequences::uniform(run.count(images), tokens_per_image()));
-    auto x = apply_features(tokens_run, images, {});  // B·N × C
+    auto x = apply_features(tokens_run, std::move(images));  // B·N × C
     if (config.readout == Readout::mean) {
       x = mean_over_tokens(tokens_run, x);  // B × C
     } else if (config.readout == Readout::class_token) {
@@ -250,27 +240,25 @@ struct ImageClassifier : TokenLayer<ImageClassifier<Trunk>, typename Trunk::Scal
     if (pre_logits) {
       x = run(*pre_logits, x, {.activation = Activation::tanh});
     }
-    return head ? run(*head, x, {}, to) : x;  // B × classes
+    return head ? run(*head, std::move(x)) : x;  // B × classes
   }
 
   /// features() in a run over the tokens of the images.
   template <class Run>
-  auto apply_features(Run& run, const RowsOf<Run>& images, const PlaceOf<Run>& to) const {
-    const Index channels = trunk.out();
-    const auto place = run.reserve(to, run.count(images) * tokens_per_image(), channels);        // B·N × C
-    auto x = run(patch_embedding, images, {}, class_token.size() > 0 ? PlaceOf<Run>() : place);  // B·patches × C
+  MatrixOf<Run> apply_features(Run& run, MatrixOf<Run> images) const {
+    const Index count = run.count(images);
+    auto x = run(patch_embedding, std::move(images));  // B·patches × C
     if (class_token.size() > 0) {
-      auto patches_run = run.with(Sequences::uniform(run.count(images), patch_embedding.grid().area()));
-      x = prepend(patches_run, class_token, x, place);  // B·N × C
+      auto patches_run = run.with(Sequences::uniform(count, patch_embedding.grid().area()));
+      x = prepend(patches_run, class_token, x);  // B·N × C
     }
     if (stem_norm) {
-      x = run(*stem_norm, x, {}, run.over(x));
+      x = run(*stem_norm, std::move(x));
     }
     if (position) {
-      x = run(*position, x, {}, run.over(x));
+      x = run(*position, std::move(x));
     }
-    x = run(trunk, x, {}, run.over(x));
-    return run(norm, x, {}, run.over(x));
+    return run(norm, run(trunk, std::move(x)));
   }
 };
 

@@ -42,20 +42,10 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 /// Cost: the trunk's, and 2·C·V flops per token for the logits.
 template <class Trunk>
 struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
-  using Scalar = typename Trunk::Scalar;
-  using T = Scalar;
+  using T = typename Trunk::Scalar;
   using Config = LanguageModelConfig<typename Trunk::Config>;
-  using State = gated::State<T>;
-  /// What it takes besides the tokens.
-  template <class Run>
-  struct Options {
-    Tokens types = {};
-    Tokens rows = {};   ///< the tokens that are read out, by their positions in the batch; empty for all
-    Index outputs = 0;  ///< of a stream: how many of the last rows are read out
-  };
   static constexpr const char* name = "LanguageModel";
   static constexpr const char* architecture = detail::joined_name<detail::language_model_word, Trunk::architecture>.data();
-  static constexpr bool takes_mask = detail::takes_mask<Trunk>();
 
   Config config;
   Embedding<T> embedding;
@@ -73,7 +63,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit LanguageModel(const Config& c) : config(c), trunk(c.trunk) {
     const Index channels = trunk.in();
-    require<ArgumentError>(c.pad_token < 0 || takes_mask, name, ": pad_token = ", c.pad_token,
+    require<ArgumentError>(c.pad_token < 0 || trunk.contract().takes_mask, name, ": pad_token = ", c.pad_token,
                            ", but the trunk takes no mask. Leave padding out: the sequences of a batch may differ in length.");
     require<ArgumentError>(c.token_types >= 0, name, ": token_types = ", c.token_types, " must not be negative.");
     require<ArgumentError>(c.classes >= 0 && (c.classes == 0 || c.pooler), name, ": classes = ", c.classes,
@@ -101,19 +91,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     }
   }
   /// With initial parameters, as initialize() draws them.
-  LanguageModel(const Config& c, Random& random) : LanguageModel(c) { initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const Config& c) {
-    const Index channels = detail::block_of(c.trunk).channels;
-    return Embedding<T>::value_count(Count(c.vocabulary) + c.token_types, channels) +
-           SinusoidPosition<T>::value_count(c.position, channels, c.max_length) +
-           (c.position == PositionForm::learned ? LearnedPosition<T>::value_count(c.max_length, channels) : 0) +
-           (c.embedding_projection ? Linear<T>::value_count(channels, channels) : 0) +
-           (c.pooler ? Linear<T>::value_count(channels, channels) : 0) +
-           (c.classes > 0 ? Linear<T>::value_count(channels, c.classes) : 0) +
-           Norm<T>::value_count(channels, c.embedding_norm) + Trunk::value_count(c.trunk) +
-           LanguageModelHead<T>::value_count(c.head, channels, c.vocabulary);
-  }
+  LanguageModel(const Config& c, Random& random) : LanguageModel(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using M = LanguageModel;
@@ -131,14 +109,14 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));
   }
 
-  /// Columns of the output.
-  Index out() const { return head ? config.vocabulary : trunk.out(); }
-  /// True if no output depends on a later token.
-  bool is_causal() const requires requires(const Trunk& any) { any.is_causal(); }
-  { return trunk.is_causal(); }
-  /// The longest text that it can serve.
-  Index longest() const {
-    return std::min({trunk.longest(), position.longest(), position_table ? position_table->longest() : State::unlimited});
+  Contract contract() const {
+    Contract contract = trunk.contract().with(position.contract());
+    if (position_table) {
+      contract = contract.with(position_table->contract());
+    }
+    contract.in = 0;
+    contract.out = head ? config.vocabulary : trunk.out();
+    return contract;
   }
 
   /// One vector per sequence: tanh(P h + p) of its first hidden state h, or the scores of the classes for it.
@@ -154,21 +132,13 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
 
   /// Raises an error unless forward() takes these ids, sizes and masks.
   void expect_input(Where where, Tokens tokens, const Sequences& sequences, Mask mask, Tokens types) const {
-    sequences.expect_total(where, static_cast<Index>(tokens.size()));
-    position.expect_length(where, sequences.longest());
-    if (position_table) {
-      position_table->check(where, sequences, Mask());
-    }
+    gated::expect_input(where, contract(), static_cast<Index>(tokens.size()), 0, sequences, mask);
     embedding.expect_known(where, tokens);
     require<ShapeError>(types.empty() || (type_embedding && types.size() == tokens.size()), where, ": types has ", types.size(),
                         " ids, expected ", type_embedding ? tokens.size() : 0, ".");
     if (type_embedding) {
       type_embedding->expect_known(where, types);
     }
-    if constexpr (!detail::takes_mask<Trunk>()) {
-      require<ArgumentError>(mask.empty(), where, ": this model's trunk takes no mask.");
-    }
-    trunk.check(where, sequences, mask);
   }
 
   /// Raises ArgumentError unless a stream takes these ids.
@@ -179,46 +149,45 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   }
 
   template <class Run>
-  auto apply(Run& run, Tokens tokens, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    auto x = hidden_states(run, tokens, options);  // N × C
+  MatrixOf<Run> apply(Run& run, Tokens tokens, const TextInputs& inputs = {}) const {
+    auto x = hidden_states(run, tokens, inputs);  // N × C
     if constexpr (Run::streams) {
-      x = run.last_rows(x, std::min(options.outputs, run.count(x)));  // outputs × C
-    } else if (!options.rows.empty()) {
-      x = select_rows(run, x, options.rows);  // as many rows as asked for
+      x = run.last_rows(x, std::min(inputs.outputs, run.count(x)));  // outputs × C
+    } else if (!inputs.rows.empty()) {
+      x = select_rows(run, x, inputs.rows);  // as many rows as asked for
     }
-    return head ? run(*head, x, {.embedding = &embedding.weight}, to) : x;  // N × V
+    return head ? run(*head, std::move(x), embedding.weight) : x;  // N × V
   }
 
   /// The body of pooled(), for a training: sequences × classes, or × C.
   template <class Run>
-  auto apply_pooled(Run& run, Tokens tokens, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    const auto first = first_tokens(run, hidden_states(run, tokens, options));  // sequences × C
-    const auto vectors = run(*pooler, first, {.activation = Activation::tanh}, classifier ? PlaceOf<Run>() : to);
-    return classifier ? run(*classifier, vectors, {}, to) : vectors;  // sequences × classes, or × C
+  MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, const TextInputs& inputs) const {
+    auto first = first_tokens(run, hidden_states(run, tokens, inputs));                // sequences × C
+    auto vectors = run(*pooler, std::move(first), {.activation = Activation::tanh});   // sequences × C
+    return classifier ? run(*classifier, std::move(vectors)) : vectors;                // sequences × classes, or × C
   }
 
  private:
   template <class Run>
-  auto hidden_states(Run& run, Tokens tokens, const Options<Run>& options) const {
+  MatrixOf<Run> hidden_states(Run& run, Tokens tokens, const TextInputs& inputs) const {
     auto x = run(embedding, tokens);  // N × C
     if (type_embedding) {
-      x = add_embedding(run, x, type_embedding->weight, options.types, run.over(x));
+      x = add_embedding(run, std::move(x), type_embedding->weight, inputs.types);
     }
-    x = run(position, x, {}, run.over(x));
+    x = run(position, std::move(x));
     if (position_table) {
-      x = run(*position_table, x, {}, run.over(x));
+      x = run(*position_table, std::move(x));
     }
-    x = run(embedding_norm, x, {}, run.over(x));
+    x = run(embedding_norm, std::move(x));
     if (embedding_projection) {
       x = run(*embedding_projection, x);
     }
-    x = run.embedding_dropout(x);
-    return run_trunk(run, tokens, x);
+    return run_trunk(run, tokens, run.embedding_dropout(std::move(x)));
   }
 
   /// The trunk, without the padding where no mask says what to leave out.
   template <class Run>
-  auto run_trunk(Run& run, Tokens tokens, const RowsOf<Run>& x) const {
+  MatrixOf<Run> run_trunk(Run& run, Tokens tokens, MatrixOf<Run> x) const {
     if constexpr (!Run::streams) {
       if (run.mask().empty() && has_padding(tokens)) {
         const auto scalars = (tokens.size() + sizeof(T) - 1) / sizeof(T);
@@ -226,11 +195,11 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
         std::transform(tokens.begin(), tokens.end(), bytes,
                        [&](Index id) { return static_cast<std::uint8_t>(id == config.pad_token ? 0 : 1); });
         auto masked = run.with(Mask(bytes, tokens.size()));
-        trunk.check(name, masked.sequences(), masked.mask());
-        return masked(trunk, x, {}, masked.over(x));
+        expect_mask(name, masked.mask(), masked.sequences(), trunk.contract().mask);
+        return masked(trunk, std::move(x));
       }
     }
-    return run(trunk, x, {}, run.over(x));
+    return run(trunk, std::move(x));
   }
 
   bool has_padding(Tokens tokens) const {
@@ -238,7 +207,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   }
 };
 
-// Outside of the class, and so not `inline`: see core/layer.hpp.
+// Outside of the class, and so not `inline`: see layers/layer.hpp.
 
 template <class Trunk>
 void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace,
@@ -249,7 +218,7 @@ void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, Vie
   expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences);
-  apply_pooled(run, tokens, {.types = types}, Rows<T>(output));
+  Rows<T>(output).assign(apply_pooled(run, tokens, {.types = types}));
 }
 
 }  // namespace gated

@@ -174,11 +174,11 @@ const auto& token_part(const GmlpBlock<T>& block) {
 }
 template <class TokenMixer, class ChannelMixer>
 auto& token_part(MixerBlock<TokenMixer, ChannelMixer>& block) {
-  return block.token_mixer;
+  return block.tokens.mixer;
 }
 template <class TokenMixer, class ChannelMixer>
 const auto& token_part(const MixerBlock<TokenMixer, ChannelMixer>& block) {
-  return block.token_mixer;
+  return block.tokens.mixer;
 }
 
 /// A model of another configuration that has the parameters of `model`, and resize(token_part(block)) in its blocks.

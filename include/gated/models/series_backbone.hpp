@@ -16,8 +16,7 @@ namespace gated {
 
 /// A vector for the resolution of a series: W₃ gelu(W₁ E[token] + b₁) + b₃.
 template <class T>
-struct ResolutionPrefix {
-  using Scalar = T;
+struct ResolutionPrefix : Layer<ResolutionPrefix<T>> {
   static constexpr const char* name = "ResolutionPrefix";
 
   Embedding<T> embedding;  ///< E: vocabulary × P
@@ -27,35 +26,30 @@ struct ResolutionPrefix {
   ResolutionPrefix() = default;
   ResolutionPrefix(Index vocabulary, Index patch, Index channels)
       : embedding(vocabulary, patch), proj_in(patch, (patch + channels) / 2), proj_out((patch + channels) / 2, channels) {}
-  static Count value_count(Count vocabulary, Index patch, Index channels) {
-    const Count hidden = (Count(patch) + channels).value() / 2;
-    return vocabulary * patch + Linear<T>::value_count(patch, hidden) + Linear<T>::value_count(hidden, channels);
-  }
 
   static constexpr auto fields() {
     using P = ResolutionPrefix;
     return std::tuple(field("embedding", &P::embedding), field("proj_in", &P::proj_in), field("proj_out", &P::proj_out));
   }
 
-  Index out() const { return proj_out.out(); }
   void initialize(Random& random) {
     fill_normal(embedding.weight, 1, random);
     proj_in.initialize_as_pytorch(random);
     proj_out.initialize_as_pytorch(random);
   }
 
-  template <class Run>
-  auto apply(Run& run, Tokens tokens, const PlaceOf<Run>& to) const {
-    const auto hidden = run(proj_in, run(embedding, tokens), {.activation = Activation::gelu});  // items × (P + d) / 2
-    return run(proj_out, hidden, {}, to);                                                        // items × d
+  Contract contract() const { return {.out = proj_out.weight.rows(), .sees = Sees::itself}; }
+
+  auto apply(auto& run, Tokens tokens) const {
+    auto hidden = run(proj_in, run(embedding, tokens), {.activation = Activation::gelu});  // items × (P + d) / 2
+    return run(proj_out, std::move(hidden));                                               // items × d
   }
 };
 
 /// Positions that are not trained: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos of the same, then the table minus its
 /// mean, divided by 10 times its standard deviation.
 template <class T>
-struct PatchPositionTable {
-  using Scalar = T;
+struct PatchPositionTable : Layer<PatchPositionTable<T>> {
   static constexpr const char* name = "PatchPositionTable";
 
   Matrix<T> weight;  ///< n × d
@@ -76,21 +70,16 @@ struct PatchPositionTable {
 
   static constexpr auto fields() { return std::tuple{field("weight", &PatchPositionTable::weight, Role::constant)}; }
 
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    return add_positions(run, x, weight, to);
+  Contract contract() const {
+    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .longest = weight.rows()};
   }
+
+  auto apply(auto& run, auto x) const { return add_positions(run, std::move(x), weight); }
 };
 
 /// Patches → features → prefix and positions → trunk: what fine-tuning usually freezes.
 template <class T>
-struct SeriesBackbone {
-  using Scalar = T;
-  /// What it takes besides x.
-  template <class Run>
-  struct Options {
-    Tokens resolution = {};  ///< one for each item
-  };
+struct SeriesBackbone : Layer<SeriesBackbone<T>> {
   static constexpr const char* name = "SeriesBackbone";
 
   Index tokens = 0;  ///< of a series, the prefix included
@@ -112,12 +101,6 @@ struct SeriesBackbone {
       position_table.emplace(tokens, c.backbone.channels);
     }
   }
-  static Count value_count(const TinyTimeMixerConfig& c) {
-    return Linear<T>::value_count(c.patch, c.backbone.channels) +
-           (c.resolutions > 0 ? ResolutionPrefix<T>::value_count(c.resolutions, c.patch, c.backbone.channels) : Count(0)) +
-           (c.position != PatchPosition::none ? Count(c.tokens()) * c.backbone.channels : Count(0)) +
-           SeriesTrunk<T>::value_count(c, c.backbone);
-  }
 
   static constexpr auto fields() {
     using B = SeriesBackbone;
@@ -125,8 +108,6 @@ struct SeriesBackbone {
                       field("position", &B::position), field("position_table", &B::position_table), field("trunk", &B::trunk));
   }
 
-  Index out() const { return trunk.out(); }
-  Index output_rows(Index patches) const { return prefix ? patches / (tokens - 1) * tokens : patches; }
   void initialize(Random& random) {
     patch_embedding.initialize_as_pytorch(random);
     if (prefix) {
@@ -138,19 +119,27 @@ struct SeriesBackbone {
     trunk.initialize(random);
   }
 
+  Contract contract() const {
+    return {.in = patch_embedding.weight.cols(),
+            .out = trunk.config.channels,
+            .of_rows = prefix ? tokens - 1 : 1,
+            .rows = prefix ? tokens : 1};
+  }
+
+  /// With a frequency token for each item.
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& patches, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    auto h = run(patch_embedding, patches);  // (series · n) × d
+  auto apply(Run& run, MatrixOf<Run> patches, Tokens resolution) const {
+    auto h = run(patch_embedding, std::move(patches));  // (series · n) × d
     if (prefix) {
-      h = prepend_to_series(run, run(*prefix, options.resolution), h, tokens - 1);  // (series · tokens) × d
+      h = prepend_to_series(run, run(*prefix, resolution), h, tokens - 1);  // (series · tokens) × d
     }
     auto series = run.with(Sequences::uniform(run.count(h) / tokens, tokens));
     if (position) {
-      h = series(*position, h, {}, run.over(h));
+      h = series(*position, std::move(h));
     } else if (position_table) {
-      h = series(*position_table, h, {}, run.over(h));
+      h = series(*position_table, std::move(h));
     }
-    return run(trunk, h, {}, to);
+    return run(trunk, std::move(h));
   }
 };
 

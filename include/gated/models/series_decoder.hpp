@@ -15,13 +15,7 @@ namespace gated {
 /// Shapes: x is (series · N) × the backbone's channels, y is (series · N) × the decoder's, with N tokens of a series; patches
 /// are (series · n) × P, with zeros for the prefix where N = n + 1.
 template <class T>
-struct SeriesDecoder {
-  using Scalar = T;
-  /// What it takes besides x.
-  template <class Run>
-  struct Options {
-    RowsOf<Run> patches = {};  ///< as the backbone had them
-  };
+struct SeriesDecoder : Layer<SeriesDecoder<T>> {
   static constexpr const char* name = "SeriesDecoder";
 
   Index tokens = 0, prefixes = 0;    ///< of a series
@@ -39,18 +33,12 @@ struct SeriesDecoder {
       raw.emplace(c.patch, c.decoder.channels);
     }
   }
-  static Count value_count(const TinyTimeMixerConfig& c) {
-    const Count channels = c.decoder.channels;
-    return (c.decoder.channels != c.backbone.channels ? Linear<T>::value_count(c.backbone.channels, channels) : Count(0)) +
-           (c.raw_residual ? Linear<T>::value_count(c.patch, channels) : Count(0)) + SeriesTrunk<T>::value_count(c, c.decoder);
-  }
 
   static constexpr auto fields() {
     using D = SeriesDecoder;
     return std::tuple(field("adapter", &D::adapter), field("raw", &D::raw), field("trunk", &D::trunk));
   }
 
-  Index out() const { return trunk.out(); }
   void initialize(Random& random) {
     for (auto* linear : {&adapter, &raw}) {
       if (*linear) {
@@ -60,14 +48,17 @@ struct SeriesDecoder {
     trunk.initialize(random);
   }
 
+  Contract contract() const { return {.out = trunk.config.channels}; }
+
+  /// With the patches as the backbone had them.
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
-    auto h = adapter ? run(*adapter, x) : x;
+  auto apply(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& patches) const {
+    auto h = adapter ? run(*adapter, std::move(x)) : std::move(x);
     if (raw) {
-      const auto patches = prefixes > 0 ? prepend_to_series(run, {}, options.patches, tokens - 1) : options.patches;
-      h = run(*raw, patches, {.residual = h});
+      const auto rows = prefixes > 0 ? prepend_to_series(run, MatrixOf<Run>(), patches, tokens - 1) : patches;
+      h = run(*raw, rows, {.residual = std::move(h)});
     }
-    return run(trunk, h, {}, to);
+    return run(trunk, std::move(h));
   }
 };
 

@@ -3,9 +3,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "gated/core/count.hpp"
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/joined_name.hpp"
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
 
@@ -69,13 +69,11 @@ inline constexpr const char* stack_word = "gated.Stack";
 /// Errors: ArgumentError when built, and for one that was moved from; ShapeError when run.
 /// Cost: depth × the block's; scratch is one block's.
 template <class Block, class ConfigType = StackConfig<typename Block::Config>>
-struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
-  using Scalar = typename Block::Scalar;
-  using T = Scalar;
+struct Stack : Layer<Stack<Block, ConfigType>> {
+  using T = typename Block::Scalar;
   using Config = ConfigType;
   static constexpr const char* name = "Stack";
   static constexpr const char* architecture = detail::joined_name<detail::stack_word, Block::architecture>.data();
-  static constexpr bool takes_mask = detail::takes_mask<Block>();
 
   Config config;
   std::vector<Block> blocks;
@@ -89,44 +87,25 @@ struct Stack : SequenceLayer<Stack<Block, ConfigType>, typename Block::Scalar> {
     for (Index i = 0; i < c.depth; ++i) {
       blocks.emplace_back(detail::block_of(c));
     }
-    require<ArgumentError>(blocks.empty() || blocks.front().in() == blocks.front().out(), "Stack: a ", Block::name,
-                           " that makes ", blocks.empty() ? 0 : blocks.front().out(), " channels of ", in(),
-                           " cannot be stacked. Build it with as many.");
+    const Contract contract = this->contract();
+    require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: a ", Block::name, " that makes ",
+                           contract.out, " channels of ", contract.in, " cannot be stacked. Build it with as many.");
   }
   /// With initial parameters, as initialize() draws them.
   Stack(const Config& c, Random& random) : Stack(c) { this->initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const Config& c) { return c.depth * Block::value_count(detail::block_of(c)); }
 
   static constexpr auto fields() { return std::tuple{field("blocks", &Stack::blocks)}; }
 
-  Index in() const { return detail::block_of(config).channels; }
-  Index out() const { return in(); }
-  /// The longest sequence that it can serve.
-  Index longest() const { return blocks.empty() ? State<T>::unlimited : detail::longest_of(blocks.front()); }
-  /// True if no output depends on a later token.
-  bool is_causal() const requires requires(const Block& block) { block.is_causal(); }
-  { return blocks.empty() || blocks.front().is_causal(); }
-  void check(Where where, const Sequences& sequences, Mask mask) const {
-    if (!blocks.empty()) {
-      detail::check_sequences(where, blocks.front(), sequences, mask);
-    }
+  Contract contract() const {
+    const Index channels = detail::block_of(config).channels;
+    return blocks.empty() ? Contract{.in = channels, .out = channels, .sees = Sees::itself, .takes_mask = true} : blocks.front().contract();
   }
 
-  template <class Run>
-  RowsOf<Run> apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
+  auto apply(auto& run, auto x) const {
     require<ArgumentError>(static_cast<Index>(blocks.size()) == config.depth, run.outermost(), ": the stack has ",
                            blocks.size(), " blocks, expected depth = ", config.depth,
                            ". A model that was moved from has none: use the one that it was moved to.");
-    return run.in_groups(run.copy(x, to), [this](auto& group, auto rows) {
-      const auto kept = group.draw_blocks(survival(), config.depth);
-      for (std::size_t i = 0; i < blocks.size(); ++i) {
-        if (kept(i)) {
-          rows = group.block(blocks[i], rows);
-        }
-      }
-      return rows;
-    });
+    return run.blocks(blocks, std::move(x), survival());
   }
 
  private:

@@ -1,48 +1,50 @@
 #pragma once
 
-#include <concepts>
-
-#include "gated/core/layer.hpp"
-#include "gated/ops/embedding.hpp"
+#include "gated/layers/layer.hpp"
+#include "gated/layers/embedding.hpp"
 
 /// @file
 /// How a model for text is called: on whole texts, or token by token. Its body is the model's own.
 
 namespace gated {
 
-/// What a model that takes the ids of tokens offers on top of its body, as SequenceLayer does for layers. It is a struct with
-/// the body `apply(run, tokens, {.types = …, .outputs = …}, to)`, out(), longest(), and the checks expect_input() and
-/// expect_streamed(). With `static constexpr bool takes_mask = true` forward() takes a mask.
+/// What a model that takes the ids of tokens offers on top of its body, as Layer does for layers. It is a struct with the
+/// body `apply(run, tokens, inputs)`, contract(), and the checks expect_input() and expect_streamed().
 template <class Derived, class T>
 struct TextModel {
+  using Scalar = T;
+
+  /// Columns of the output.
+  Index out() const { return self().contract().out; }
+  /// The longest text that it can serve.
+  Index longest() const { return self().contract().longest; }
+  /// True if no output depends on a later token.
+  bool is_causal() const { return self().contract().is_causal(); }
+
   /// The logits (or hidden states) of every token of all sequences at once.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
-    run_forward(tokens, sequences, Mask(), types, output, workspace);
-  }
-  /// The same, into a new matrix.
-  Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
-    Matrix<T> output(static_cast<Index>(tokens.size()), self().out());
-    forward(tokens, sequences, output, workspace, types);
-    return output;
+    forward(tokens, sequences, output, workspace, Mask(), types);
   }
   /// With a 0 or 1 per token: which are attended to.
-  template <std::same_as<Derived> Self = Derived>
-  requires(detail::takes_mask<Self>()) void forward(Tokens tokens, const Sequences& sequences, View<T> output,
-                                                    Workspace<T>& workspace, Mask mask, Tokens types = {}) const {
-    run_forward(tokens, sequences, mask, types, output, workspace);
-  }
+  void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask,
+               Tokens types = {}) const;
   /// The same, into a new matrix.
-  template <std::same_as<Derived> Self = Derived>
-  requires(detail::takes_mask<Self>()) Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace,
-                                                         Mask mask, Tokens types = {})
-  const {
-    Matrix<T> output(static_cast<Index>(tokens.size()), self().out());
-    run_forward(tokens, sequences, mask, types, output, workspace);
+  Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
+    return forward(tokens, sequences, workspace, Mask(), types);
+  }
+  Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask, Tokens types = {}) const {
+    Matrix<T> output(static_cast<Index>(tokens.size()), out());
+    forward(tokens, sequences, output, workspace, mask, types);
     return output;
+  }
+  /// The same for one text, with a workspace of its own, for who does not care.
+  Matrix<T> forward(Tokens tokens) const {
+    Workspace<T> workspace;
+    return forward(tokens, Sequences::single(static_cast<Index>(tokens.size())), workspace);
   }
 
   /// The state before the first token of a text of up to `capacity` tokens, by default as many as the model can serve.
-  /// Errors: see SequenceLayer::start().
+  /// Errors: see Layer::start().
   State<T> start(Index capacity = State<T>::unlimited) const;
 
   /// Adds `tokens` to a streamed sequence. `output` has one row per token, or one row in all, for the last.
@@ -62,27 +64,25 @@ struct TextModel {
  private:
   const Derived& self() const { return static_cast<const Derived&>(*this); }
 
-  void run_forward(Tokens tokens, const Sequences& sequences, Mask mask, Tokens types, View<T> output,
-                   Workspace<T>& workspace) const;
   void add_to_stream(Where where, Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const;
 };
 
-// Outside of the class, and so not `inline`: see core/layer.hpp.
+// Outside of the class, and so not `inline`: see layers/layer.hpp.
 
 template <class Derived, class T>
 State<T> TextModel<Derived, T>::start(Index capacity) const {
-  return Stream<T>::start(self(), Tokens(), detail::checked_capacity({Derived::name, "start"}, self(), capacity));
+  return Stream<T>::start(self(), Tokens(), capacity);
 }
 
 template <class Derived, class T>
-void TextModel<Derived, T>::run_forward(Tokens tokens, const Sequences& sequences, Mask mask, Tokens types, View<T> output,
-                                        Workspace<T>& workspace) const {
+void TextModel<Derived, T>::forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace,
+                                    Mask mask, Tokens types) const {
   constexpr Where where(Derived::name, "forward");
   self().expect_input(where, tokens, sequences, mask, types);
-  expect_shape<T>(where, "output", output, static_cast<Index>(tokens.size()), self().out());
+  expect_shape<T>(where, "output", output, static_cast<Index>(tokens.size()), out());
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences, mask);
-  run(self(), tokens, {.types = types}, Rows<T>(output));
+  run.into(Rows<T>(output), self(), tokens, TextInputs{.types = types});
 }
 
 template <class Derived, class T>
@@ -91,9 +91,10 @@ void TextModel<Derived, T>::add_to_stream(Where where, Tokens tokens, State<T>& 
   const auto count = static_cast<Index>(tokens.size());
   require<ShapeError>(output.rows() == count || (output.rows() == 1 && count > 0), where, ": output has ", output.rows(),
                       " rows, expected ", count, ", one per token, or 1 for the last.");
-  expect_shape<T>(where, "output", output, output.rows(), self().out());
+  expect_shape<T>(where, "output", output, output.rows(), out());
   self().expect_streamed(where, tokens);
-  detail::run_stream<T>(where, self(), tokens, Tokens(), {.outputs = output.rows()}, state, output, workspace);
+  Stream<T>::extend(where, self(), tokens, Tokens(), state, Rows<T>(output), workspace,
+                    TextInputs{.outputs = output.rows()});
 }
 
 }  // namespace gated

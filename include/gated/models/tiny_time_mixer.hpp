@@ -34,7 +34,7 @@ struct TinyTimeMixer {
     Mask observed = {};  ///< 0 or 1 for each number of x, row by row; empty where all are observed. Only scaling looks at it,
                          ///< and a NaN in x is a gap in any case, as in pandas: it counts as 0, as in the original's data sets
     Tokens resolution = {};   ///< a frequency token for each item, of a model that has them
-    RowsOf<Run> future = {};  ///< of series known in the future, at the rows of x: rows × F or more; other rows are not read
+    MatrixOf<Run> future = {};  ///< of series known in the future, at the rows of x: rows × F or more; other rows are not read
   };
   static constexpr const char* name = "TinyTimeMixer";
   static constexpr const char* architecture = "gated.TinyTimeMixer";
@@ -73,13 +73,7 @@ struct TinyTimeMixer {
     }
   }
   /// With initial parameters, as initialize() draws them.
-  TinyTimeMixer(const Config& c, Random& random) : TinyTimeMixer(c) { initialize(random); }
-  /// The values in one of this configuration.
-  static Count value_count(const Config& c) {
-    return SeriesBackbone<T>::value_count(c) + (c.has_decoder ? SeriesDecoder<T>::value_count(c) : Count(0)) +
-           Linear<T>::value_count(Count(c.tokens()) * c.width(), c.horizon) +
-           (c.forecast_mixing.enabled ? ForecastMixer<T>::value_count(c) : Count(0));
-  }
+  TinyTimeMixer(const Config& c, Random& random) : TinyTimeMixer(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using M = TinyTimeMixer;
@@ -107,6 +101,17 @@ struct TinyTimeMixer {
   Index output_rows(Index series) const {
     const Index items = (series + config.series - 1) / config.series;
     return chosen.empty() ? series : items * static_cast<Index>(chosen.size());
+  }
+  Contract contract() const {
+    const Index count = static_cast<Index>(chosen.size());
+    return {.in = config.context,
+            .out = config.given(),
+            .of_rows = count > 0 ? config.series : 1,
+            .rows = count > 0 ? count : 1,
+            .shortest = config.fixes_series() ? config.series : 0,
+            .longest = config.fixes_series() ? config.series : Contract::unlimited,
+            .remedy = " The model mixes or chooses among the series of an item.",
+            .unstreamable = "Patches are mixed with later ones."};
   }
 
   /// The forecasts of all series at once. `items` splits the rows of x into items.
@@ -142,35 +147,35 @@ struct TinyTimeMixer {
     }
   }
 
+  /// The body, with what the model is told.
   template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const Options<Run>& options, const PlaceOf<Run>& to) const {
+  auto apply(Run& run, MatrixOf<Run> x, const Options<Run>& options = {}) const {
     expect_options(run, x, options);
-    const auto scaled = scale_series(run, x, config.scaling, options.observed);
+    auto scaled = scale_series(run, x, config.scaling, options.observed);
     const Index n = config.patches();
     const auto patches = cut_windows(run, scaled.x,
                                      {.first = config.context - config.patch - config.stride * (n - 1),
                                       .length = config.patch,
                                       .stride = config.stride,
-                                      .count = n});                       // (series · n) × P
-    auto h = run(backbone, patches, {.resolution = options.resolution});  // (series · tokens) × d
+                                      .count = n});            // (series · n) × P
+    auto h = run(backbone, patches, options.resolution);       // (series · tokens) × d
     if (decoder) {
-      h = run(*decoder, h, {.patches = patches});  // (series · tokens) × width
+      h = run(*decoder, std::move(h), patches);  // (series · tokens) × width
     }
     // series × (tokens · width)
-    const auto seen = run.dropout(reread(run, h, config.tokens() * config.width()), config.head_dropout);
-    auto y = run(head, seen);  // series × F
-    auto location = scaled.location, scale = scaled.scale;
+    auto seen = run.dropout(reread(run, std::move(h), config.tokens() * config.width()), config.head_dropout);
+    auto y = run(head, std::move(seen));  // series × F
     if (!chosen.empty()) {
       y = choose_series(run, y, config.series, chosen, out());  // (items · chosen) × the numbers given
-      location = choose_series(run, location, config.series, chosen, 1);
-      scale = choose_series(run, scale, config.series, chosen, 1);
+      scaled.location = choose_series(run, scaled.location, config.series, chosen, 1);
+      scaled.scale = choose_series(run, scaled.scale, config.series, chosen, 1);
     } else if (out() != config.horizon) {
       y = choose_series(run, y, 1, each, out());
     }
     if (forecast_mixer) {
-      y = run(*forecast_mixer, y, {.x = fill_gaps(run, x, options.observed), .future = options.future});
+      y = run(*forecast_mixer, std::move(y), fill_gaps(run, x, options.observed), options.future);
     }
-    return unscale_series(run, y, location, scale, to);
+    return unscale_series(run, std::move(y), scaled.location, scaled.scale);
   }
 
  private:
@@ -186,7 +191,7 @@ struct TinyTimeMixer {
   }
 
   template <class Run>
-  void expect_options(Run& run, const RowsOf<Run>& x, const Options<Run>& options) const {
+  void expect_options(Run& run, const MatrixOf<Run>& x, const Options<Run>& options) const {
     const Index rows = run.count(x), items = run.sequences().count();
     require<ShapeError>(options.observed.empty() || static_cast<Index>(options.observed.size()) == rows * config.context, name,
                         ": the mask has ", options.observed.size(), " entries, expected ", rows,
@@ -213,7 +218,7 @@ struct TinyTimeMixer {
   }
 };
 
-// Outside of the class, and so not `inline`: see core/layer.hpp.
+// Outside of the class, and so not `inline`: see layers/layer.hpp.
 template <class T>
 void TinyTimeMixer<T>::forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
                                const Options<Batch<T>>& options) const {
@@ -223,7 +228,7 @@ void TinyTimeMixer<T>::forward(ConstView<T> x, const Sequences& items, View<T> y
   expect_apart<T>(where, x, y);
   const auto frame = workspace.frame();
   Batch<T> run(workspace, items);
-  run(*this, input_rows<T>(x), options, Rows<T>(y));
+  run.into(Rows<T>(y), *this, input_rows<T>(x), options);
 }
 
 }  // namespace gated

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "gated/core/count.hpp"
+#include "gated/core/parameter_budget.hpp"
 #include "gated/layers/series_mixer_block.hpp"
 #include "gated/ops/series_scaling.hpp"
 
@@ -18,6 +18,9 @@ struct SeriesTrunkConfig {
   Index depth = 3;      ///< blocks of a level
   Index levels = 0;     ///< adaptive patching: level k cuts each patch into 2^k, from the finest to whole ones; 0 for none
   bool mixes_series = false;  ///< blocks mix the series of an item too
+  NormPosition norm_position = NormPosition::pre;  ///< of the blocks' norms: before their mixers, or after the residuals
+  double layer_scale = 0;  ///< where training starts the learned scales per channel of all branches; 0 for none
+  double survival = 1;     ///< probability that training keeps a branch or block (stochastic depth); no effect on forward
 
   /// Into how many each patch is cut at one of the levels, which count down to 0. One where a part would have 4 features or
   /// fewer.
@@ -31,7 +34,8 @@ struct SeriesTrunkConfig {
   template <class C = SeriesTrunkConfig>
   static constexpr auto fields() {
     return std::tuple(setting("channels", &C::channels), setting("depth", &C::depth), setting("levels", &C::levels),
-                      setting("mixes_series", &C::mixes_series));
+                      setting("mixes_series", &C::mixes_series), setting("norm_position", &C::norm_position),
+                      setting("layer_scale", &C::layer_scale), setting("survival", &C::survival));
   }
 };
 
@@ -132,7 +136,10 @@ struct TinyTimeMixerConfig {
             .gated = gated,
             .mixes_single_patch = mixes_single_patch,
             .norm_eps = norm_eps,
-            .dropout = dropped};
+            .dropout = dropped,
+            .norm_position = trunk.norm_position,
+            .layer_scale = trunk.layer_scale,
+            .survival = trunk.survival};
   }
   /// A block of the forecast mixing.
   SeriesMixerBlockConfig forecast_block() const {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gated/core/sequences.hpp"
-#include "gated/ops/fused.hpp"
+#include "gated/ops/join.hpp"
 #include "gated/ops/scores.hpp"
 
 /// @file
@@ -103,8 +103,8 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
     matmul(back, transposed(values), scores, workspace);
     detail::scores_backward<T>(at, scoring, weights, scores, workspace);
     matmul(transposed(weights), back, dv, workspace, {.added = dv});
-    matmul(scores, keys, dq, workspace, {.scale = scoring.scale, .added = dq});
-    matmul(transposed(scores), queries, dk, workspace, {.scale = scoring.scale, .added = dk});
+    matmul(scores, keys, dq, workspace, {.factor = scoring.scale, .added = dq});
+    matmul(transposed(scores), queries, dk, workspace, {.factor = scoring.scale, .added = dk});
     for (Index i = 0; to.relative != nullptr && i < rows; ++i) {
       Eigen::Map<Vector<T>>(to.relative - at - i, seen) +=
           scores.row(i).transpose() * (scoring.bias_inside ? scoring.scale : T{1});
@@ -117,7 +117,7 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
 /// With several heads, each has an equal share of the columns.
 template <class Run>
 struct AttentionInputs {
-  typename Run::Rows q, k, v;
+  MatrixOf<Run> q, k, v;
   Index heads = 1;
   const Sequences* others = nullptr;                  ///< the split of k and v; nullptr for the run's own
   typename Run::Scalar* relative_gradient = nullptr;  ///< as in AttentionGradient, of all sequences together
@@ -164,22 +164,20 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 
 }  // namespace detail
 
-/// y = (A ⊙ D) v and what `fused` adds, for each sequence b and head, with A as `scoring_of(sequences, b)` says, `sequences`
+/// y = (A ⊙ D) v, joined by `epilogue`, for each sequence b and head, with A as `scoring_of(sequences, b)` says, `sequences`
 /// being the split of the keys, and the mask D of attention dropout: it comes after kernel and masks, as in lucidrains' models.
 ///
 /// In a stream it remembers keys and values, and `scoring_of` is asked for a sequence of the tokens seen so far. An observer
 /// sees A under "weights.b", or with several heads "weights.b.head". `scoring_of` is copied as bytes; what it points to must
 /// stay until the backward pass is over.
-/// Shapes: for h heads q is rows × h·S, k is keys × h·S, v is keys × h·E, y is rows × h·E, as is what `fused` holds.
-/// Errors: ShapeError for what `fused` holds, ArgumentError for a stream without a capacity.
+/// Shapes: for h heads q is rows × h·S, k is keys × h·S, v is keys × h·E, y is rows × h·E, as is what the epilogue holds.
+/// Errors: ShapeError for what the epilogue holds, ArgumentError for a stream without a capacity.
 /// Cost: see attend() and attend_backward(); a stream's state has capacity × (S + E) numbers per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
-typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Fused<Run>& fused,
-                          const typename Run::Place& to) {
-  const auto y = run.make(run.count(in.q), run.width(in.v), to);
-  Epilogue<T> epilogue = epilogue_of(run, fused, y);
+MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, Epilogue<Run> epilogue) {
+  const Joined<Run> joined = joined_result(run, run.count(in.q), run.width(in.v), epilogue);
   const auto attend_to = [&](const Sequences& others, Rows<T> k, Rows<T> v, Index first, const DropoutMask<T>& dropout) {
-    detail::attend_by_head<Run>(run, in, scoring_of, others, k, v, first, dropout, Rows<T>(run[y]), epilogue);
+    detail::attend_by_head<Run>(run, in, scoring_of, others, k, v, first, dropout, Rows<T>(run[joined.y]), joined.epilogue);
   };
   if constexpr (Run::streams) {
     const Index capacity = run.capacity(), first = run.position(), seen = first + run.count(in.q);
@@ -188,23 +186,19 @@ typename Run::Rows attend(Run& run, const AttentionInputs<Run>& in, const Scorin
     values.middleRows(first, run.count(in.q)) = run[in.v];
     run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()));
     attend_to(Sequences::single(seen), Rows<T>(keys).middle(0, seen), Rows<T>(values).middle(0, seen), first, {});
-    return y;
+    return joined.y;
   }
   DropoutMask<T> dropout;
   if constexpr (Run::records) {
     dropout = run.attention_dropout();
-    const auto kept = fused.keeps() ? run.make(run.count(in.q), run.width(in.v)) : y;
-    if (fused.keeps()) {
-      epilogue.kept = run[kept];
-    }
     const Index queries = run.kept_sequences(), others = in.others == nullptr ? queries : run.keep(*in.others);
-    run.push([in, y, kept, fused, scoring_of, dropout, queries, others](auto& back) {
-      const Rows<T> dz = backward_through(back, fused, y, kept);
+    run.push([in, y = joined.y, kept = joined.kept, epilogue, scoring_of, dropout, queries, others](auto& back) {
+      const Rows<T> dz = backward_through(back, epilogue, y, kept);
       detail::attend_by_head_backward(back, in, scoring_of, back.sequences(queries), back.sequences(others), dropout, dz);
     });
   }
   attend_to(in.others == nullptr ? run.sequences() : *in.others, run[in.k], run[in.v], 0, dropout);
-  return y;
+  return joined.y;
 }
 
 }  // namespace gated

@@ -20,9 +20,8 @@ struct BatchNormParameters {
 /// Shapes: x and y are N × C.
 /// Cost: one pass over x, two more backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows batch_normalise(Run& run, const typename Run::Rows& x, const BatchNormParameters<T>& norm,
-                                   const typename Run::Place& to) {
-  const auto y = run.make(run.count(x), run.width(x), to);
+MatrixOf<Run> batch_normalise(Run& run, MatrixOf<Run> x, const BatchNormParameters<T>& norm) {
+  const auto y = run.reuse(x);
   T* const factors = run.take(run.width(x));  // 1 / √(variance + eps)
   for (Index c = 0; c < run.width(x); ++c) {
     factors[c] = T{1} / std::sqrt((*norm.variance)[c] + static_cast<T>(norm.eps));

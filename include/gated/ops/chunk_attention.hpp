@@ -2,6 +2,7 @@
 
 #include "gated/core/stream.hpp"
 #include "gated/ops/attention.hpp"
+#include "gated/ops/elementwise.hpp"
 #include "gated/ops/mixed_chunk.hpp"
 
 /// @file
@@ -14,15 +15,15 @@ namespace detail {
 /// Backward through y += scale · q M: ∂q += scale · ∂y Mᵀ.
 template <class T>
 void recall_backward(const ConstView<T>& dy, const ConstView<T>& memory, T scale, View<T> dq, Workspace<T>& workspace) {
-  matmul(dy, transposed(memory), dq, workspace, {.scale = scale, .added = dq});
+  matmul(dy, transposed(memory), dq, workspace, {.factor = scale, .added = dq});
 }
 
 /// Backward through M += share · kᵀ v: ∂k += share · v ∂Mᵀ, ∂v += share · k ∂M.
 template <class T>
 void remember_backward(const ConstView<T>& k, const ConstView<T>& v, T share, const ConstView<T>& memory, View<T> dk,
                        View<T> dv, Workspace<T>& workspace) {
-  matmul(v, transposed(memory), dk, workspace, {.scale = share, .added = dk});
-  matmul(k, memory, dv, workspace, {.scale = share, .added = dv});
+  matmul(v, transposed(memory), dk, workspace, {.factor = share, .added = dk});
+  matmul(k, memory, dv, workspace, {.factor = share, .added = dv});
 }
 
 /// The global part where tokens read one memory of all of them: a sequence, or with own_chunk a chunk.
@@ -96,14 +97,14 @@ void mix_sequence_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, co
 /// What mixes in chunks: see ChunkParts and AttentionInputs.
 template <class Run>
 struct ChunkInputs {
-  typename Run::Rows local_q, local_k, global_q, global_k, values;
+  MatrixOf<Run> local_q, local_k, global_q, global_k, values;
   Index heads = 1;
   typename Run::Scalar* relative_gradient = nullptr;
 
   /// Those of one head, `matrix` giving the rows of each.
   template <class Matrix>
   auto parts(const Sequences& sequences, const detail::SequenceHead& at, const Matrix& matrix) const {
-    const auto part = [&](const typename Run::Rows& x) {
+    const auto part = [&](const MatrixOf<Run>& x) {
       return View<typename Run::Scalar>(at.of(Rows<typename Run::Scalar>(matrix(x)), sequences));
     };
     return ChunkParts<typename Run::Scalar>{part(local_q), part(local_k), part(global_q), part(global_k), part(values)};
@@ -111,20 +112,6 @@ struct ChunkInputs {
 };
 
 namespace detail {
-
-/// x_i ← x_i · visible_i in place, and its gradient likewise. Nothing may have read x before, except what made it.
-template <class Run, class T = typename Run::Scalar>
-void hide_rows(Run& run, const typename Run::Rows& x, const T* visible) {
-  const auto hide = [visible](View<T> rows) {
-    for (Index i = 0; i < rows.rows(); ++i) {
-      rows.row(i) *= visible[i];
-    }
-  };
-  hide(run[x]);
-  if constexpr (Run::records) {
-    run.push([x, hide](auto& back) { hide(accumulator(back, x)); });
-  }
-}
 
 /// The scratch that mix_stream() takes for one token at most, with global keys `s` and values `e` wide: attend()'s among a
 /// chunk's keys, a finished chunk's keys in tiles, what the chunk and what the memory give, and a panel of the memory for each
@@ -197,49 +184,43 @@ void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixi
 
 }  // namespace detail
 
-/// y = (A ⊙ D) v + Q M and what `fused` adds, for each sequence and head, mixed as `mixing` says, with the mask D of attention
+/// y = (A ⊙ D) v + Q M, joined by `epilogue`, for each sequence and head, mixed as `mixing` says, with the mask D of attention
 /// dropout. Tokens that the run's mask hides are not attended to.
 ///
 /// A causal stream keeps memory, local keys, global keys and values of the open chunk: S·E / h + c·(2S + E) numbers for h
 /// heads, however long the sequence. An observer sees A of each chunk under "weights.b.chunk", or "weights.b.head.chunk". What
 /// `mixing` points to must stay until the backward pass is over.
-/// Shapes: for h heads queries and keys are rows × h·S, values and y are rows × h·E, as is what `fused` holds.
-/// Errors: ShapeError for what `fused` holds.
+/// Shapes: for h heads queries and keys are rows × h·S, values and y are rows × h·E, as is what the epilogue holds.
+/// Errors: ShapeError for what the epilogue holds.
 /// Cost: see mix_sequence() and mix_sequence_backward().
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows mix_chunks(Run& run, const ChunkInputs<Run>& in, const ChunkMixing<T>& mixing, const Fused<Run>& fused,
-                              const typename Run::Place& to) {
-  const auto y = run.make(run.count(in.values), run.width(in.values), to);
+MatrixOf<Run> mix_chunks(Run& run, ChunkInputs<Run> in, const ChunkMixing<T>& mixing, Epilogue<Run> epilogue) {
+  const Joined<Run> joined = joined_result(run, run.count(in.values), run.width(in.values), epilogue);
   const T* const visible = mask_values<T>(run.mask(), run);
   if (visible != nullptr) {
-    detail::hide_rows(run, in.global_k, visible);
+    in.global_k = scale(run, std::move(in.global_k), per_row<T>(visible));
   }
-  Epilogue<T> epilogue = epilogue_of(run, fused, y);
   DropoutMask<T> dropout;
   if constexpr (Run::streams) {
-    detail::mix_stream<T>(run, in, mixing, epilogue, y);
-    return y;
+    detail::mix_stream<T>(run, in, mixing, joined.epilogue, joined.y);
+    return joined.y;
   }
   if constexpr (Run::records) {
     dropout = run.attention_dropout();
-    const auto kept = fused.keeps() ? run.make(run.count(in.values), run.width(in.values)) : y;
-    if (fused.keeps()) {
-      epilogue.kept = run[kept];
-    }
-    run.push([in, y, kept, fused, mixing, visible, dropout, sequences = run.kept_sequences()](auto& back) {
-      const Rows<T> dz = backward_through(back, fused, y, kept);
+    run.push([in, y = joined.y, kept = joined.kept, epilogue, mixing, visible, dropout, sequences = run.kept_sequences()](auto& back) {
+      const Rows<T> dz = backward_through(back, epilogue, y, kept);
       detail::mix_chunks_backward(back, in, mixing, visible, dropout, back.sequences(sequences), dz);
     });
   }
   const Sequences& sequences = run.sequences();
-  const Rows<T> place = run[y];
+  const Rows<T> place = run[joined.y];
   detail::for_each_head(sequences, place.count > 0 ? in.heads : 0, [&](const detail::SequenceHead& at) {
     mix_sequence<T>(in.parts(sequences, at, [&](auto x) { return run[x]; }),
                     detail::of_sequence(mixing, visible, sequences.offset(at.b), dropout.at(at.index())),
-                    at.of(place, sequences), run.workspace(), at.of(epilogue, sequences, place.columns),
+                    at.of(place, sequences), run.workspace(), at.of(joined.epilogue, sequences, place.columns),
                     detail::watcher(run, at, true));
   });
-  return y;
+  return joined.y;
 }
 
 }  // namespace gated

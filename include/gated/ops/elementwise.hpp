@@ -7,7 +7,7 @@
 /// @file
 /// What is done to each number alone, as ops with their derivatives: activations, gating, sums, dropout.
 ///
-/// Projections take activations, gates and residuals along (ops/fused.hpp), which costs no pass over memory. These are for what
+/// Projections take activations, gates and residuals along (ops/epilogue.hpp), which costs no pass over memory. These are for what
 /// stands elsewhere.
 
 namespace gated {
@@ -15,9 +15,19 @@ namespace gated {
 namespace detail {
 
 template <class Run>
-void expect_same_shape(const char* where, Run& run, const typename Run::Rows& a, const typename Run::Rows& b) {
+void expect_same_shape(const char* where, Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
   require<ShapeError>(run.count(a) == run.count(b) && run.width(a) == run.width(b), where, ": a is ", run.count(a), " × ",
                       run.width(a), " and b is ", run.count(b), " × ", run.width(b), ", expected equal shapes.");
+}
+
+/// Over a or b if nobody else needs one of them.
+template <class Run>
+MatrixOf<Run> reuse_either(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
+  if constexpr (!Run::records) {
+    return b.is_owned() ? run.reuse(b) : run.reuse(a);
+  } else {
+    return run.reuse(a);
+  }
 }
 
 }  // namespace detail
@@ -26,11 +36,11 @@ void expect_same_shape(const char* where, Run& run, const typename Run::Rows& a,
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: one pass over x, one more backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows activate(Run& run, const typename Run::Rows& x, Activation activation, const typename Run::Place& to = {}) {
+MatrixOf<Run> activate(Run& run, MatrixOf<Run> x, Activation activation) {
   if (activation == Activation::identity) {
     return x;
   }
-  const auto y = run.make(run.count(x), run.width(x), to);
+  const auto y = run.reuse(x);
   const Rows<const T> from = run[x];
   const Rows<T> result = run[y];
   for_each_block_of_rows(result.count, run.workspace(), [&](Index first, Index rows) {
@@ -54,10 +64,9 @@ typename Run::Rows activate(Run& run, const typename Run::Rows& x, Activation ac
 /// Errors: ShapeError for different shapes.
 /// Cost: one pass, two backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows multiply(Run& run, const typename Run::Rows& a, const typename Run::Rows& b,
-                            const typename Run::Place& to = {}) {
+MatrixOf<Run> multiply(Run& run, MatrixOf<Run> a, MatrixOf<Run> b) {
   detail::expect_same_shape("multiply", run, a, b);
-  const auto y = run.make(run.count(a), run.width(a), to);
+  const auto y = detail::reuse_either(run, a, b);
   const auto left = reader<T>(run[a]), right = reader<T>(run[b]);
   assign<T>(run[y], run.workspace(), left * right);
   if constexpr (Run::records) {
@@ -75,10 +84,10 @@ typename Run::Rows multiply(Run& run, const typename Run::Rows& a, const typenam
 /// Errors: ShapeError for different shapes.
 /// Cost: one pass, two backward, three where `scale` is trained.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows add(Run& run, const typename Run::Rows& a, const typename Run::Rows& b,
-                       const std::type_identity_t<T>* scale = nullptr, const typename Run::Place& to = {}) {
+MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b,
+                       const std::type_identity_t<T>* scale = nullptr) {
   detail::expect_same_shape("add", run, a, b);
-  const auto y = run.make(run.count(a), run.width(a), to);
+  const auto y = detail::reuse_either(run, a, b);
   const auto left = reader<T>(run[a]), right = reader<T>(run[b]);
   if (scale == nullptr) {
     assign<T>(run[y], run.workspace(), left + right);
@@ -107,8 +116,8 @@ typename Run::Rows add(Run& run, const typename Run::Rows& a, const typename Run
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: one pass over x, one more backward.
 template <class Run, Term Factors, class T = typename Run::Scalar>
-typename Run::Rows scale(Run& run, const typename Run::Rows& x, const Factors& c, const typename Run::Place& to = {}) {
-  const auto y = run.make(run.count(x), run.width(x), to);
+MatrixOf<Run> scale(Run& run, MatrixOf<Run> x, const Factors& c) {
+  const auto y = run.reuse(x);
   assign<T>(run[y], run.workspace(), reader<T>(run[x]) * c);
   if constexpr (Run::records) {
     run.push([x, y, c](auto& back) { add_gradient(back, x, reader<T>(back.gradient(y)) * c); });

@@ -59,8 +59,8 @@ void embed_backward(Back& back, const Matrix<T>& weight, const Id& id, Variable 
 /// Shapes: weight is V × C, ids are N numbers from 0 to V-1, y is N × C.
 /// Cost: one copy of N rows, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows embed(Run& run, const Matrix<T>& weight, Tokens ids, const typename Run::Place& to) {
-  const auto y = run.make(static_cast<Index>(ids.size()), weight.cols(), to);
+MatrixOf<Run> embed(Run& run, const Matrix<T>& weight, Tokens ids) {
+  const auto y = run.make(static_cast<Index>(ids.size()), weight.cols());
   View<T> rows = run[y];
   const detail::Table<T> table(weight, run.workspace());
   for (std::size_t t = 0; t < ids.size(); ++t) {
@@ -79,9 +79,8 @@ typename Run::Rows embed(Run& run, const Matrix<T>& weight, Tokens ids, const ty
 /// Shapes: weight is V × C, ids are N numbers from 0 to V-1 or none, x and y are N × C; y may be x.
 /// Cost: one pass over x, two backward; scratch C.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows add_embedding(Run& run, const typename Run::Rows& x, const Matrix<T>& weight, Tokens ids,
-                                 const typename Run::Place& to) {
-  const auto y = run.make(run.count(x), run.width(x), to);
+MatrixOf<Run> add_embedding(Run& run, MatrixOf<Run> x, const Matrix<T>& weight, Tokens ids) {
+  const auto y = run.reuse(x);
   const auto id = [ids = kept(run, ids)](Index t) { return ids.empty() ? 0 : ids[static_cast<std::size_t>(t)]; };
   const View<T> from = run[x];
   View<T> sum = run[y];
@@ -106,7 +105,7 @@ typename Run::Rows add_embedding(Run& run, const typename Run::Rows& x, const Ma
 /// Errors: ShapeError for a sequence past the end of the table, or rows that the sequences do not cover.
 /// Cost: one pass over x, two backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows add_positions(Run& run, const typename Run::Rows& x, const Matrix<T>& table, const typename Run::Place& to) {
+MatrixOf<Run> add_positions(Run& run, MatrixOf<Run> x, const Matrix<T>& table) {
   Index first = 0;
   if constexpr (Run::streams) {
     first = run.position();
@@ -115,7 +114,7 @@ typename Run::Rows add_positions(Run& run, const typename Run::Rows& x, const Ma
   sequences.expect_total("add_positions", run.count(x));
   require<ShapeError>(first + sequences.longest() <= table.rows(), "add_positions: a sequence has ",
                       first + sequences.longest(), " tokens, but the table has ", table.rows(), " rows.");
-  const auto y = run.make(run.count(x), run.width(x), to);
+  const auto y = run.reuse(x);
   const View<T> from = run[x];
   View<T> sum = run[y];
   for (Index b = 0; b < sequences.count(); ++b) {

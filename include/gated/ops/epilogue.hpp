@@ -14,38 +14,75 @@ template <class T>
 using SlopeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
                              T* to, Index to_stride, T* slope, Index slope_stride);
 
+namespace detail {
+
+/// The matrices of an epilogue: of a run, or with a scalar in its place rows in memory.
+template <class Run>
+struct EpilogueOf {
+  using Scalar = typename Run::Scalar;
+  using Matrix = typename Run::Matrix;
+};
+template <>
+struct EpilogueOf<float> {
+  using Scalar = float;
+  using Matrix = Rows<const float>;
+};
+template <>
+struct EpilogueOf<double> {
+  using Scalar = double;
+  using Matrix = Rows<const double>;
+};
+
+}  // namespace detail
+
 /// What is applied to a product a · b before it is stored as y, each part absent unless it is given:
 ///
-///     z = scale · (a · b) + bias_j + row_bias_i + added_ij
+///     z = factor · (a · b) + bias_j + row_bias_i + added_ij
 ///     y = activation(z) ⊙ gate_ij + residual_ij · residual_scale_j
 ///
-/// in this order. Given to matmul() by designated initialisers: `{.bias = b.data(), .activation = Activation::gelu}`.
+/// in this order. Instead of a gate there may be a scale per column, the same for all rows. `Of` is a run, in the body of a
+/// layer, `run(linear, x, {.activation = Activation::gelu})`, or a scalar, `matmul(x, transposed(weight), y, workspace, {.bias =
+/// b.data()})`. In a run, scales are parameters and receive gradients, a matrix that is moved in may be overwritten by y, and
+/// training applies residual dropout and stochastic depth to what the residual is added to.
 /// Shapes: added, gate, residual and kept are those of y; biases and scales have a number per column or row of it. y may be the
 /// gate's or the residual's memory.
-template <class T>
+template <class Of>
 struct Epilogue {
-  T scale = T{1};                                ///< of the product
-  const T* bias = nullptr;                       ///< per column: of a channel projection
-  const T* row_bias = nullptr;                   ///< per row: of a spatial projection
-  Rows<const T> added = {};                      ///< before the activation
+  using T = typename detail::EpilogueOf<Of>::Scalar;
+  using Matrix = typename detail::EpilogueOf<Of>::Matrix;
+
+  T factor = T{1};                               ///< of the product; not in a run
+  const T* bias = nullptr;                       ///< per column: of a channel projection; not in a run
+  const T* row_bias = nullptr;                   ///< per row: of a spatial projection; not in a run
+  Matrix added = {};                             ///< before the activation
   Activation activation = Activation::identity;  ///< of z
-  Rows<const T> gate = {};                       ///< multiplied with
-  Rows<const T> residual = {};                   ///< added at last
+  Matrix gate = {};                              ///< multiplied with
+  const T* scale = nullptr;                      ///< per column, in the gate's place
+  Matrix residual = {};                          ///< added at last
   const T* residual_scale = nullptr;             ///< per column, of the residual
+  double survival = 1;                           ///< the probability that training keeps what a residual is added to, per sequence
   Rows<T> kept = {};                             ///< receives z, for a backward pass
   SlopeKernel<T> slope_kernel = nullptr;         ///< makes kept receive activation'(z) in place of z
   Index wanted = -1;                             ///< ≥ 0: of row i only the columns up to wanted + i are asked for; what lies
                                                  ///< beyond them may be left as it is, and its product uncomputed
 
+  bool is_plain() const { return !added && !keeps() && !residual; }
+  /// What the backward pass through activation, gate and scale must know.
+  bool keeps() const { return activation != Activation::identity || gate || scale != nullptr; }
+  /// Of these, activation'(z) alone where nothing multiplies activation(z).
+  bool keeps_slope() const { return keeps() && !gate && scale == nullptr; }
+
   /// The epilogue of `rows` × `columns` of y from (row, column) on.
   Epilogue block(Index row, Index column, Index rows, Index columns) const {
+    const auto from = [](const T* numbers, Index first) { return numbers == nullptr ? nullptr : numbers + first; };
     Epilogue part = *this;
-    part.bias = bias == nullptr ? nullptr : bias + column;
-    part.row_bias = row_bias == nullptr ? nullptr : row_bias + row;
+    part.bias = from(bias, column);
+    part.row_bias = from(row_bias, row);
     part.added = added.block(row, column, rows, columns);
     part.gate = gate.block(row, column, rows, columns);
+    part.scale = from(scale, column);
     part.residual = residual.block(row, column, rows, columns);
-    part.residual_scale = residual_scale == nullptr ? nullptr : residual_scale + column;
+    part.residual_scale = from(residual_scale, column);
     part.kept = kept.block(row, column, rows, columns);
     part.wanted = -1;  // all of it
     return part;

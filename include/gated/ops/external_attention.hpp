@@ -96,7 +96,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const Rows<con
 /// Errors: ArgumentError in a stream.
 /// Cost: 4·N·K·w flops per head, four times that backward; scratch of K × n numbers, three times that backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows attend_to_memory(Run& run, const ExternalMemory<T>& memory, const typename Run::Rows& u, const T* visible) {
+MatrixOf<Run> attend_to_memory(Run& run, const ExternalMemory<T>& memory, const MatrixOf<Run>& u, const T* visible) {
   expect_all_tokens(run, "a softmax over the tokens");
   using detail::SequenceHead;
   const auto y = run.make(run.count(u), run.width(u));

@@ -4,7 +4,7 @@
 
 #include "gated/core/sequence_groups.hpp"
 #include "gated/ops/fourier.hpp"
-#include "gated/ops/fused.hpp"
+#include "gated/ops/join.hpp"
 
 /// @file
 /// The token mixer of FNet: a Fourier transform over tokens and channels, of which the real part is kept.
@@ -68,43 +68,30 @@ void mix(const Sequences& sequences, const Rows<const T>& x, const Rows<T>& y, c
 
 }  // namespace detail::fourier
 
-/// y = Re(F_n x F_d), and what `fused` adds: the discrete Fourier transform over the tokens of each sequence and over the
+/// y = Re(F_n x F_d), joined by `epilogue`: the discrete Fourier transform over the tokens of each sequence and over the
 /// channels, not scaled (FNet, arXiv:2105.03824). Any n and d.
 ///
-/// Backward: the same map, which is symmetric. An observer sees the transform alone.
+/// Backward: the same map, which is symmetric.
 /// Shapes: x and y are N × C.
 /// Errors: ArgumentError in a stream.
 /// Cost: about 2.5·n·d·log₂(n·d) flops per sequence where n and d have small primes; scratch of 2·n·d numbers.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows mix_by_fourier(Run& run, const typename Run::Rows& x, const Fused<Run>& fused,
-                                  const typename Run::Place& to) {
+MatrixOf<Run> mix_by_fourier(Run& run, const MatrixOf<Run>& x, Epilogue<Run> epilogue) {
   expect_all_tokens(run, "a Fourier transform over the tokens");
-  return join_residual(run, fused, [&](const Fused<Run>& joined) {
-    const auto y = run.make(run.count(x), run.width(x), to);
-    Epilogue<T> epilogue = epilogue_of(run, joined, y);
-    if constexpr (Run::records) {
-      const auto kept = joined.keeps() ? run.make(run.count(x), run.width(x)) : typename Run::Rows();
-      if (kept) {
-        epilogue.kept = run[kept];
+  const Joined<Run> joined = joined_result(run, run.count(x), run.width(x), epilogue);
+  if constexpr (Run::records) {
+    run.push([x, y = joined.y, kept = joined.kept, epilogue, sequences = run.kept_sequences()](auto& back) {
+      const View<T> dz = backward_through(back, epilogue, y, kept);
+      if (back.wants_gradient(x)) {
+        auto [dx, fresh] = back.target(x);
+        const Rows<T> place = dx;
+        detail::fourier::mix<T>(back.sequences(sequences), Rows<const T>(dz), place,
+                                {.added = fresh ? Rows<const T>() : Rows<const T>(place)}, back.workspace());
       }
-      run.push([x, y, kept, joined, sequences = run.kept_sequences()](auto& back) {
-        const View<T> dz = backward_through(back, joined, y, kept);
-        if (back.wants_gradient(x)) {
-          auto [dx, fresh] = back.target(x);
-          const Rows<T> place = dx;
-          detail::fourier::mix<T>(back.sequences(sequences), Rows<const T>(dz), place,
-                                  {.added = fresh ? Rows<const T>() : Rows<const T>(place)}, back.workspace());
-        }
-      });
-    } else if (run.observed() && !joined.is_plain()) {
-      const auto frame = run.workspace().frame();
-      const Rows<T> alone = run.workspace().matrix(x.count, x.columns);
-      detail::fourier::mix<T>(run.sequences(), x, alone, {}, run.workspace());
-      run.show(alone);
-    }
-    detail::fourier::mix<T>(run.sequences(), run[x], run[y], epilogue, run.workspace());
-    return y;
-  });
+    });
+  }
+  detail::fourier::mix<T>(run.sequences(), run[x], run[joined.y], joined.epilogue, run.workspace());
+  return joined.y;
 }
 
 }  // namespace gated

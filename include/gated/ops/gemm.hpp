@@ -11,7 +11,7 @@
 ///
 ///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
 ///     row of K by row of K, so that the inner loop reads it front to back; up to K of some thousands it fits in the
-///     second-level cache. What maps its columns is applied on the way. Prepared weights are packed already, and a panel that
+///     second-level cache. Prepared weights are packed already, and a panel that
 ///     only one tile needs is read where it lies. Weights in a small format become numbers when their panel is copied, or in
 ///     registers where there is a single row. Where a has many rows, several panels are packed at a time: see
 ///     ops/gemm_slabs.hpp.
@@ -61,7 +61,7 @@ void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finis
   const ProductKernels<T>& table = product.kernels;
   const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
   const bool in_place =
-      b.column_stride == 1 && a.rows <= tile_height && !product.prepared && !b.map;  // each panel is used once
+      b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // each panel is used once
   const bool single = in_place && a.rows == 1;
   const bool by_codes = product.prepared.is_small() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
   const Index task_columns = (single ? table.row_panels : 1) * panel_columns;

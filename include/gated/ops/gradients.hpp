@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "gated/core/run.hpp"
 #include "gated/ops/kernel_calls.hpp"
 #include "gated/ops/matmul.hpp"
 #include "gated/ops/row_loops.hpp"

@@ -68,11 +68,10 @@ void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Row
 /// Errors: ArgumentError in a stream.
 /// Cost: one pass over x, and four vectors per patch.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows add_grid_positions(Run& run, const typename Run::Rows& x, const GridPositions<T>& positions,
-                                      const typename Run::Place& to) {
+MatrixOf<Run> add_grid_positions(Run& run, MatrixOf<Run> x, const GridPositions<T>& positions) {
   expect_all_tokens(run, "an image");
   const Index tokens = positions.tokens(), channels = run.width(x);
-  const auto y = run.make(run.count(x), channels, to);
+  const auto y = run.reuse(x);
   const Sequences& sequences = run.sequences();
   Workspace<T>& workspace = run.workspace();
   const auto frame = workspace.frame();

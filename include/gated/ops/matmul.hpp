@@ -15,15 +15,13 @@ namespace gated {
 ///
 ///     matmul(x, transposed(weight), y, workspace, {.bias = bias.data(), .activation = Activation::gelu});
 ///
-/// Errors: ShapeError if the sizes do not fit, ArgumentError for a map of a transpose. NaN and infinities propagate along their
-/// row of a and column of b.
+/// Errors: ShapeError if the sizes do not fit. NaN and infinities propagate along their row of a and column of b.
 /// Cost: 2·M·N·K flops; scratch of one packed panel of b (two vectors × K) per thread, and of a if it is a transposed matrix.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const std::type_identity_t<Epilogue<T>>& epilogue = {}) {
   require<ShapeError>(a.columns == b.rows, "matmul: a is ", a.rows, " × ", a.columns, " and b is ", b.rows, " × ", b.columns,
                       ", expected as many columns of a as rows of b.");
-  require<ArgumentError>(!b.map || b.column_stride == 1, "matmul: b is transposed and mapped, expected one of them.");
   expect_shape<T>("matmul", "y", y, a.rows, b.columns);
   const auto expect_joined = [&](const char* name, const auto& x) {
     require<ShapeError>(!x || (x.count == y.rows() && x.columns == y.cols()), "matmul: the ", name, " is ", x.count, " × ",
@@ -33,8 +31,12 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("gate", epilogue.gate);
   expect_joined("residual", epilogue.residual);
   expect_joined("kept matrix", epilogue.kept);
+  Epilogue<T> joined = epilogue;
+  if (epilogue.scale != nullptr) {
+    joined.gate = {epilogue.scale, y.rows(), y.cols(), 0};  // the same row for all
+  }
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
-    kernels<ProductKernels<T>>().finish_tile(epilogue, row, column, rows, columns, tile, &y.coeffRef(row, column),
+    kernels<ProductKernels<T>>().finish_tile(joined, row, column, rows, columns, tile, &y.coeffRef(row, column),
                                              y.outerStride());
   };
   detail::gemm::multiply<T>(a, b, finish, workspace, epilogue.wanted);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gated/core/words.hpp"
+#include "gated/ops/join.hpp"
 #include "gated/ops/scores.hpp"
 
 /// @file
@@ -67,10 +68,10 @@ T memory_scale(LinearReduction reduction, Index finished) {
 template <class T>
 void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Rows<const T>& previous, View<T> memory,
               Workspace<T>& workspace) {
-  matmul(transposed(k), v, memory, workspace, {.scale = scale, .added = previous});
+  matmul(transposed(k), v, memory, workspace, {.factor = scale, .added = previous});
 }
 
-/// y = A v + q M · scale, joined by `epilogue` with neither scale nor added matrix, for tokens that stand from `first` on in a
+/// y = A v + q M · scale, joined by `epilogue` without a factor, for tokens that stand from `first` on in a
 /// chunk with local keys `k` and values `v`, of which they are part. A scale of 0 leaves the memory M unread. y may be the
 /// gate's memory.
 /// Shapes: local_q and global_q are M × S, k is N × S, v is N × E, memory is S × E, y is M × E. Query i stands at position
@@ -86,12 +87,17 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
   const auto frame = workspace.frame();
   MatrixMap<T> own = workspace.matrix(y.rows(), y.cols());
   attend<T>(local_q, k, v, first, local, own, workspace, {}, watch);
-  epilogue.scale = scale;
-  epilogue.added = own;
-  matmul(global_q, memory, y, workspace, epilogue);
+  if (!epilogue.added) {
+    epilogue.factor = scale;
+    epilogue.added = own;
+    matmul(global_q, memory, y, workspace, epilogue);
+  } else {  // own comes first, as if join() followed
+    matmul(global_q, memory, own, workspace, {.factor = scale, .added = own});
+    detail::finish_rows<T>(own, epilogue, y, workspace);
+  }
 }
 
-/// y = A v + Q M, joined by `epilogue` with neither scale nor added matrix, for one whole sequence.
+/// y = A v + Q M, joined by `epilogue` without a factor, for one whole sequence.
 ///
 /// With several threads the chunks are computed side by side, also in the causal form: the memories that they read are summed
 /// up first.

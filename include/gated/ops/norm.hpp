@@ -75,12 +75,11 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: three passes over a row in cache, three more backward, for which training keeps three numbers per row.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows normalise(Run& run, const typename Run::Rows& x, const NormParameters<T>& norm,
-                             const typename Run::Place& to) {
+MatrixOf<Run> normalise(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm) {
   if (norm.form == NormForm::none) {
     return x;
   }
-  const auto y = run.make(run.count(x), run.width(x), to);
+  const auto y = run.reuse(x);
   if constexpr (Run::records) {
     static_assert(sizeof(RowMoments<T>) == 3 * sizeof(T));
     auto* const moments = reinterpret_cast<RowMoments<T>*>(run.take(3 * run.count(x)));

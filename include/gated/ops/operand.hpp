@@ -10,17 +10,6 @@
 
 namespace gated {
 
-/// x ⊙ weight + bias, the same numbers for every row.
-template <class T>
-struct ColumnMap {
-  const T* weight = nullptr;  ///< per column
-  const T* bias = nullptr;    ///< per column
-
-  explicit operator bool() const { return weight != nullptr; }
-  /// That of the columns from `first` on.
-  ColumnMap from(Index first) const { return *this ? ColumnMap{weight + first, bias + first} : ColumnMap(); }
-};
-
 /// A factor of a product: a matrix, or the transpose of one. Made from a view, or by transposed().
 template <class T>
 struct Operand {
@@ -30,7 +19,6 @@ struct Operand {
   Index row_stride, column_stride;  ///< in elements; of a second factor, one of them is 1
   Index diagonal = -1;              ///< of a lower triangle: the last column of row 0 that is not 0
   Index upper = -1;                 ///< of the transpose of a lower triangle: the last row whose column 0 is not 0
-  ColumnMap<T> map = {};            ///< of a second factor: what its numbers go through first
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
@@ -70,14 +58,6 @@ auto transposed(const M& x) {
 template <class T>
 Operand<T> lower(Operand<T> x, Index diagonal) {
   x.diagonal = diagonal;
-  return x;
-}
-
-/// x ⊙ weight + bias per column as the second factor of matmul(), which computes it as it reads x: the same bits as the affine
-/// form of normalise() and a product after it. x must not be a transpose.
-template <class T>
-Operand<T> mapped(Operand<T> x, const ColumnMap<T>& map) {
-  x.map = map;
   return x;
 }
 

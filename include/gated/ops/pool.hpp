@@ -25,7 +25,7 @@ void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T>
 /// Errors: ShapeError for rows that the sequences do not cover.
 /// Cost: one pass over x, one more backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows mean_over_tokens(Run& run, const typename Run::Rows& x) {
+MatrixOf<Run> mean_over_tokens(Run& run, const MatrixOf<Run>& x) {
   run.sequences().expect_total("mean_over_tokens", run.count(x));
   const auto y = run.make(run.sequences().count(), run.width(x));
   mean_over_tokens<T>(run[x], run.sequences(), run[y], run.workspace());
@@ -54,7 +54,7 @@ typename Run::Rows mean_over_tokens(Run& run, const typename Run::Rows& x) {
 /// Errors: ShapeError for an empty sequence, or rows that the sequences do not cover.
 /// Cost: one copy of a row per sequence.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows first_tokens(Run& run, const typename Run::Rows& x) {
+MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
   const Sequences& sequences = run.sequences();
   sequences.expect_total("first_tokens", run.count(x));
   const auto y = run.make(sequences.count(), run.width(x));
@@ -81,9 +81,9 @@ typename Run::Rows first_tokens(Run& run, const typename Run::Rows& x) {
 /// Shapes: token has C numbers, x is rows × C, y is (rows + sequences) × C and must not overlap x.
 /// Cost: one copy, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows prepend(Run& run, const Vector<T>& token, const typename Run::Rows& x, const typename Run::Place& to) {
+MatrixOf<Run> prepend(Run& run, const Vector<T>& token, const MatrixOf<Run>& x) {
   const Sequences& sequences = run.sequences();
-  const auto y = run.make(run.count(x) + sequences.count(), run.width(x), to);
+  const auto y = run.make(run.count(x) + sequences.count(), run.width(x));
   const Rows<T> out = run[y];
   const Rows<const T> from = run[x], first(token.data(), 1, token.size(), 0);
   for (Index b = 0; b < sequences.count(); ++b) {

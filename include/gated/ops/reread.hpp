@@ -27,34 +27,23 @@ void for_each_shared_run(const Rows<const T>& from, const Rows<T>& to, const F& 
 /// y = the numbers of x in row-major order, `columns` to a row: a token as several narrower ones, or several as a wider one.
 /// ∂x = ∂y, read the other way round.
 ///
-/// Without a place y is x where it lies, if its rows follow each other.
+/// y is x where it lies, if its rows follow each other.
 /// Errors: ShapeError where the last row would not be full.
 /// Cost: nothing, or a copy.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows reread(Run& run, const typename Run::Rows& x, Index columns, const typename Run::Place& to = {}) {
+MatrixOf<Run> reread(Run& run, MatrixOf<Run> x, Index columns) {
   const Index total = run.count(x) * run.width(x);
   require<ShapeError>(columns > 0 && total % columns == 0, "reread: x is ", run.count(x), " × ", run.width(x),
                       ", which makes no whole number of rows of ", columns, ".");
-  const Index rows = total / columns;
-  if constexpr (Run::records) {
-    if (columns == run.width(x)) {
-      return x;
-    }
-  } else {
-    const bool follows = x.stride == x.columns || x.count <= 1;
-    if (columns == x.columns ? !to || to.data == x.data : follows && (!to || to.data == x.data)) {
-      return columns == x.columns ? x : typename Run::Rows(x.data, rows, columns, columns, x.scratch);
+  if (columns == run.width(x)) {
+    return x;
+  }
+  if constexpr (!Run::records) {
+    if (x.stride == x.columns || x.count <= 1) {
+      return x.sharing({x.data, total / columns, columns, columns});
     }
   }
-  const auto place = [&]() -> typename Run::Rows {
-    if constexpr (!Run::records) {
-      if (!to) {
-        return {run.take(total), rows, columns, columns, true};
-      }
-    }
-    return run.make(rows, columns, to);
-  };
-  const auto y = place();
+  const auto y = run.make_contiguous(total / columns, columns);
   const auto copy = [](const T* from, T* target, Index count) { std::copy_n(from, count, target); };
   detail::for_each_shared_run<T>(run[x], run[y], copy);
   if constexpr (Run::records) {

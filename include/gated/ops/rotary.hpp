@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "gated/core/sequences.hpp"
 #include "gated/core/words.hpp"
@@ -90,37 +93,53 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
 
 }  // namespace detail
 
-/// Rotates each of `parts` in place by the positions of its rows, as an op: the first channels of each head, which lie side by
-/// side. Their gradients are rotated back in place. Nothing may have read the parts before, except what made them.
-/// `frequencies` must stay until the backward pass is over.
+/// Rotates each of `parts` by the positions of its rows, as an op: the first channels of each head, which lie side by side. Parts
+/// that are moved in are rotated in place; in a recording all are, and nothing may have read them before, except what made
+/// them. Their gradients are rotated back. `frequencies` must stay until the backward pass is over.
 /// Shapes: frequencies has r/2 numbers; each of `parts` is N × C with at least r columns per head.
 /// Errors: ShapeError for rows that the sequences do not cover, or too few channels.
 /// Cost: N·r/2 sines and cosines, and one pass over each of `parts`, as much again backward.
-template <class Run, class T, class... Parts>
-void rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index heads, const Parts&... parts) {
+template <class Run, class T, std::size_t count>
+std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index heads,
+                                              std::array<MatrixOf<Run>, count> parts) {
   if (layout == Rotary::none) {
-    return;
+    return parts;
+  }
+  if constexpr (!Run::records) {
+    for (auto& part : parts) {
+      part = run.owned(std::move(part));
+    }
   }
   Index first = 0;
   if constexpr (Run::streams) {
     first = run.position();
   }
-  detail::rotate_all<T>(frequencies, layout, heads, run.sequences(), first, T{1}, run.workspace(), run[parts]...);
+  std::apply(
+      [&](const auto&... part) {
+        detail::rotate_all<T>(frequencies, layout, heads, run.sequences(), first, T{1}, run.workspace(), run[part]...);
+      },
+      parts);
   if constexpr (Run::records) {
-    run.push([&frequencies, layout, heads, sequences = run.kept_sequences(), parts...](auto& back) {
-      detail::rotate_all<T>(frequencies, layout, heads, back.sequences(sequences), 0, T{-1}, back.workspace(),
-                            accumulator(back, parts)...);
+    run.push([&frequencies, layout, heads, sequences = run.kept_sequences(), parts](auto& back) {
+      std::apply(
+          [&](const auto&... part) {
+            detail::rotate_all<T>(frequencies, layout, heads, back.sequences(sequences), 0, T{-1}, back.workspace(),
+                                  accumulator(back, part)...);
+          },
+          parts);
     });
   }
+  return parts;
 }
 
 /// rotate_heads() for a single head.
 /// Shapes: frequencies has r/2 numbers; each of `parts` is N × C with C ≥ r.
 /// Errors: ShapeError as rotate_heads().
 /// Cost: N·r/2 sines and cosines, and one pass over each of `parts`, as much again backward.
-template <class Run, class T, class... Parts>
-void rotate(Run& run, Rotary layout, const Vector<T>& frequencies, const Parts&... parts) {
-  rotate_heads(run, layout, frequencies, 1, parts...);
+template <class Run, class T, std::size_t count>
+std::array<MatrixOf<Run>, count> rotate(Run& run, Rotary layout, const Vector<T>& frequencies,
+                                        std::array<MatrixOf<Run>, count> parts) {
+  return rotate_heads(run, layout, frequencies, 1, std::move(parts));
 }
 
 }  // namespace gated

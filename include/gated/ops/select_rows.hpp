@@ -13,7 +13,7 @@ namespace gated {
 /// Shapes: x is N × C, y is as many rows × C.
 /// Errors: ArgumentError for a row that x does not have.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows select_rows(Run& run, const typename Run::Rows& x, std::span<const Index> rows) {
+MatrixOf<Run> select_rows(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows) {
   const Index count = run.count(x);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     require<ArgumentError>(rows[i] >= 0 && rows[i] < count, "select_rows: rows[", i, "] is ", rows[i], ", expected 0 … ",

@@ -18,7 +18,7 @@ namespace detail {
 /// y = the numbers of x that `f` names, and ∂x += ∂y at the same places. `f(visit)` calls `visit(row of x, column, row of y,
 /// column, count)` for runs of numbers that lie next to each other. It is copied as bytes: see Tape::push().
 template <class Run, class F, class T = typename Run::Scalar>
-void move_numbers(Run& run, const typename Run::Rows& x, const typename Run::Rows& y, const F& f) {
+void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, const F& f) {
   const ConstView<T> from = run[x];
   View<T> to = run[y];
   f([&](Index x_row, Index x_column, Index y_row, Index y_column, Index count) {
@@ -54,7 +54,7 @@ struct Windows {
 /// Errors: ShapeError for windows that go past the end.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows cut_windows(Run& run, const typename Run::Rows& x, const Windows& w) {
+MatrixOf<Run> cut_windows(Run& run, const MatrixOf<Run>& x, const Windows& w) {
   const Index rows = run.count(x), last = w.first + w.length + w.stride * (w.count - 1);
   require<ShapeError>(last <= run.width(x) && rows % w.together == 0, "cut_windows: ", w.count, " windows of ", w.length,
                       " numbers from ", w.first, " on, ", w.stride, " apart, do not fit in x, which is ", rows, " × ",
@@ -75,7 +75,7 @@ typename Run::Rows cut_windows(Run& run, const typename Run::Rows& x, const Wind
 /// Shapes: x is (items · series) × L with L ≥ columns, y is (items · chosen) × columns.
 /// Cost: one copy of what is chosen.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows choose_series(Run& run, const typename Run::Rows& x, Index series, std::span<const Index> chosen,
+MatrixOf<Run> choose_series(Run& run, const MatrixOf<Run>& x, Index series, std::span<const Index> chosen,
                                  Index columns) {
   const Index items = run.count(x) / series, number = static_cast<Index>(chosen.size());
   const auto y = run.make(items * number, columns);
@@ -91,7 +91,7 @@ typename Run::Rows choose_series(Run& run, const typename Run::Rows& x, Index se
 /// Shapes: x is (items · rows) × C, y is (items · C) × rows.
 /// Cost: one copy, number by number.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows transpose_items(Run& run, const typename Run::Rows& x, Index rows) {
+MatrixOf<Run> transpose_items(Run& run, const MatrixOf<Run>& x, Index rows) {
   const Index items = run.count(x) / rows, columns = run.width(x);
   const auto y = run.make(items * columns, rows);
   detail::move_numbers(run, x, y, [=](const auto& visit) {
@@ -111,7 +111,7 @@ typename Run::Rows transpose_items(Run& run, const typename Run::Rows& x, Index 
 /// Shapes: first is items × C, or absent; x is (series · length) × C, y is (series · (length + 1)) × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows prepend_to_series(Run& run, const typename Run::Rows& first, const typename Run::Rows& x, Index length) {
+MatrixOf<Run> prepend_to_series(Run& run, const MatrixOf<Run>& first, const MatrixOf<Run>& x, Index length) {
   const Index series = run.count(x) / length, columns = run.width(x);
   const auto y = run.make(series * (length + 1), columns);
   detail::move_numbers(run, x, y, [=](const auto& visit) {
@@ -159,8 +159,8 @@ struct ForecastSurroundings {
 /// is known. What the spans refer to must stay until the backward pass is over.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows surround_forecast(Run& run, const typename Run::Rows& forecast, const typename Run::Rows& x,
-                                     const typename Run::Rows& future, const ForecastSurroundings& s) {
+MatrixOf<Run> surround_forecast(Run& run, const MatrixOf<Run>& forecast, const MatrixOf<Run>& x,
+                                     const MatrixOf<Run>& future, const ForecastSurroundings& s) {
   const Index p = static_cast<Index>(s.predicted.size()), q = p + static_cast<Index>(s.known.size());
   const Index items = run.count(x) / s.series, c = s.context;
   const auto y = run.make(items * q, c + s.horizon + c);

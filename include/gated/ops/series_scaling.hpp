@@ -163,12 +163,12 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
 /// Errors: ShapeError.
 /// Cost: three passes over x; sums are in double.
 template <class Run, class T = typename Run::Scalar>
-ScaledSeries<typename Run::Rows> scale_series(Run& run, const typename Run::Rows& x, SeriesScaling scaling, Mask observed) {
+ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, SeriesScaling scaling, Mask observed) {
   observed = kept(run, observed);
   const Index rows = run.count(x), columns = run.width(x);
   require<ShapeError>(observed.empty() || static_cast<Index>(observed.size()) == rows * columns, "scale_series: the mask has ",
                       observed.size(), " entries, expected ", rows, " × ", columns, ", one for each number of x.");
-  ScaledSeries<typename Run::Rows> y{run.make(rows, columns), run.make(rows, 1), run.make(rows, 1)};
+  ScaledSeries<MatrixOf<Run>> y{run.make(rows, columns), run.make(rows, 1), run.make(rows, 1)};
   const detail::ObservedSeries<T> seen(observed, columns);
   const ConstView<T> values = run[x];
   View<T> scaled = run[y.x], location = run[y.location], scale = run[y.scale];
@@ -196,7 +196,7 @@ ScaledSeries<typename Run::Rows> scale_series(Run& run, const typename Run::Rows
 /// Shapes: as scale_series().
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows fill_gaps(Run& run, const typename Run::Rows& x, Mask observed) {
+MatrixOf<Run> fill_gaps(Run& run, const MatrixOf<Run>& x, Mask observed) {
   observed = kept(run, observed);
   const detail::ObservedSeries<T> seen(observed, run.width(x));
   const auto y = run.make(run.count(x), run.width(x));
@@ -227,13 +227,13 @@ typename Run::Rows fill_gaps(Run& run, const typename Run::Rows& x, Mask observe
 /// y = x ⊙ σ + μ, row by row: undoes scale_series(). ∂x = ∂y ⊙ σ, ∂σ = Σ ∂y ⊙ x, ∂μ = Σ ∂y.
 /// Errors: ShapeError.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows unscale_series(Run& run, const typename Run::Rows& x, const typename Run::Rows& location,
-                                  const typename Run::Rows& scale, const typename Run::Place& to) {
+MatrixOf<Run> unscale_series(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& location,
+                                  const MatrixOf<Run>& scale) {
   for (const auto& moment : {location, scale}) {
     require<ShapeError>(run.count(moment) == run.count(x) && run.width(moment) == 1, "unscale_series: location and scale are ",
                         run.count(moment), " × ", run.width(moment), ", expected ", run.count(x), " × 1.");
   }
-  const auto y = run.make(run.count(x), run.width(x), to);
+  const auto y = run.reuse(x);
   const auto column = [](const View<T>& moment) { return per_row<T>(moment.data(), moment.outerStride()); };
   assign<T>(run[y], run.workspace(), reader<T>(run[x]) * column(run[scale]) + column(run[location]));
   if constexpr (Run::records) {

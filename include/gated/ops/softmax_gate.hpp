@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "gated/core/sequences.hpp"
 #include "gated/ops/attention.hpp"
 #include "gated/ops/softmax.hpp"
@@ -81,62 +83,42 @@ void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const
 
 }  // namespace detail
 
-/// What a softmax gate takes along.
-template <class Run>
-struct SoftmaxGateOptions {
-  typename Run::Rows residual = {};  ///< is added
-
-  bool is_plain() const { return !residual; }
-};
-
-/// y = x ⊙ s + residual with s = softmax(z) along an axis: the gate of PatchTSMixer and TinyTimeMixer (arXiv:2306.09364, §3).
+/// y = x ⊙ s with s = softmax(z) along an axis, joined by `epilogue`: the gate of PatchTSMixer and TinyTimeMixer
+/// (arXiv:2306.09364, §3).
 ///
-///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), the sum along the axis        ∂residual = ∂y
+///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), the sum along the axis
 ///
-/// Shapes: x, z, y and the residual are rows × C; y may be x or the residual. z is overwritten where nobody else needs it.
-/// An observer sees x ⊙ s, without the residual.
+/// A plain residual is added in the same pass. z is overwritten if it is moved in.
+/// Shapes: x, z and y are rows × C; y may be x or the residual.
 /// Errors: ShapeError.
 /// Cost: an exponential per number; a copy of z in training.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows softmax_gate(Run& run, const typename Run::Rows& x, const typename Run::Rows& z, GateAxis axis,
-                                const SoftmaxGateOptions<Run>& options = {}, const typename Run::Place& to = {}) {
+MatrixOf<Run> softmax_gate(Run& run, MatrixOf<Run> x, MatrixOf<Run> z, GateAxis axis, Epilogue<Run> epilogue = {}) {
   const Index rows = run.count(x), columns = run.width(x);
   require<ShapeError>(run.count(z) == rows && run.width(z) == columns, "softmax_gate: x is ", rows, " × ", columns,
                       " and z is ", run.count(z), " × ", run.width(z), ", expected equal shapes.");
-  const auto residual = options.residual;
-  require<ShapeError>(!residual || (run.count(residual) == rows && run.width(residual) == columns), "softmax_gate: x is ", rows,
-                      " × ", columns, " and the residual is ", residual ? run.count(residual) : 0, " × ",
-                      residual ? run.width(residual) : 0, ", expected equal shapes.");
-  const auto copy_of_z = [&] {
-    const Rows<T> copied(run.take(rows * columns), rows, columns, columns);
-    View<T> numbers = copied;
-    numbers = run[z];
-    return copied;
-  };
-  if constexpr (!Run::records) {
-    if (run.observed() && residual) {
-      const auto frame = run.workspace().frame();
-      run.show(softmax_gate(run, x, copy_of_z(), axis));
-    }
+  Epilogue<Run> plain;
+  if (!epilogue.added && !epilogue.keeps() && epilogue.residual_scale == nullptr && epilogue.survival == 1) {
+    plain = std::exchange(epilogue, {});
   }
-  const Rows<T> s = Run::records || !Rows<T>(run[z]).scratch ? copy_of_z() : Rows<T>(run[z]);
-  const auto y = run.make(rows, columns, to);
+  auto y = plain.residual ? run.make(rows, columns, plain) : run.reuse(x);
+  const Rows<const T> residual = epilogue_of(run, plain, y).residual;
   if constexpr (Run::records) {
+    const Rows<T> s(run.take(rows * columns), rows, columns, columns);
+    s.assign(run[z]);
     detail::softmax_along<T>(axis, run.sequences(), s, run.workspace());
-    if (residual) {
-      assign<T>(run[y], run.workspace(), reader<T>(run[residual]) + reader<T>(run[x]) * reader<T>(s));
-    } else {
-      assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
+    assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
+    if (residual) {  // in a pass of its own, so that it is rounded as where nothing is fused
+      assign<T>(run[y], run.workspace(), reader<T>(run[y]) + reader<T>(residual));
     }
-    run.push([x, z, y, s, residual, axis, kept = run.kept_sequences()](auto& back) {
-      detail::softmax_gate_backward<decltype(back), typename Run::Rows, T>(back, x, z, y, s, residual, axis,
-                                                                           back.sequences(kept));
+    run.push([x, z, y, s, residual = plain.residual, axis, kept = run.kept_sequences()](auto& back) {
+      detail::softmax_gate_backward<decltype(back), MatrixOf<Run>, T>(back, x, z, y, s, residual, axis, back.sequences(kept));
     });
   } else {
-    detail::gate_along<T>(axis, run.sequences(), s, run[x], residual ? Rows<const T>(run[residual]) : Rows<const T>(), run[y],
-                          run.workspace());
+    const auto s = run.owned(std::move(z));
+    detail::gate_along<T>(axis, run.sequences(), s, run[x], residual, run[y], run.workspace());
   }
-  return y;
+  return join(run, std::move(y), std::move(epilogue));
 }
 
 }  // namespace gated

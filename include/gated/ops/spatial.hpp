@@ -5,7 +5,7 @@
 
 #include "gated/core/sequence_groups.hpp"
 #include "gated/core/stream.hpp"
-#include "gated/ops/fused.hpp"
+#include "gated/ops/join.hpp"
 #include "gated/ops/spatial_fourier.hpp"
 #include "gated/ops/spatial_stream.hpp"
 
@@ -29,18 +29,24 @@ void mix_rows(const SpatialWeight<T>& weight, const Rows<const T>& v, Index firs
     const Index i = first + done, start = sums.start(i);
     rows = std::min({block, y.count - done, sums.rest(i)});
     const Index depth = weight.causal ? i + rows - start : v.count;
-    Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns);
+    const Rows<T> result = y.middle(done, rows);
+    const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns);
+    const bool joins_later = start > 0 && joined.added;  // the sums come first, as if join() followed
+    const Rows<T> made = joins_later ? Rows<T>(workspace.matrix(rows, y.columns)) : result;
+    Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
-      joined.added = sums.at(v, i, rows, joined.added, workspace);
+      of_product.added = sums.at(v, i, rows, workspace);
     }
     for (Index head = 0; head < weight.heads; ++head) {
       const auto inner = workspace.frame();
       const Index column = head * width;
-      Epilogue<T> of_head = joined.block(0, column, rows, width);
+      Epilogue<T> of_head = of_product.block(0, column, rows, width);
       of_head.row_bias = weight.bias == nullptr ? nullptr : &weight.bias->coeffRef(head, i);
       matmul(weight.rows(head, i, rows, depth, workspace, start),
-             mapped<T>(v.block(start, column, depth, width), weight.map.from(column)), y.block(done, column, rows, width),
-             workspace, of_head);
+             v.block(start, column, depth, width), made.part(column, width), workspace, of_head);
+    }
+    if (joins_later) {
+      finish_rows<T>(made, joined, result, workspace);
     }
   }
 }
@@ -194,27 +200,15 @@ void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// Calls `mix(y, epilogue)`, and if a run is observed, first `mix(scratch, {})`: an observer sees W v + b alone.
-template <class Run, class Mix, class T = typename Run::Scalar>
-void show_and_mix(Run& run, const Fused<Run>& fused, const Rows<T>& y, const Epilogue<T>& epilogue, const Mix& mix) {
-  if (run.observed() && !fused.is_plain()) {
-    const auto frame = run.workspace().frame();
-    const Rows<T> alone = run.workspace().matrix(y.count, y.columns);
-    mix(alone, Epilogue<T>());
-    run.show(alone);
-  }
-  mix(y, epilogue);
-}
-
 /// The next tokens of a stream, which keeps v and partial sums.
 template <class T>
-void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<T>& v, const Fused<Stream<T>>& fused,
-                     const Rows<T>& y, const Epilogue<T>& epilogue) {
+void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<T>& v, const Rows<T>& y,
+                     const Epilogue<T>& epilogue) {
   using Sums = fourier::StreamSums<T>;
   Workspace<T>& workspace = run.workspace();
   const Index capacity = std::min(run.capacity(), weight.length), first = run.position();
   Matrix<T>& memory = run.remember(capacity, v.columns);
-  memory.middleRows(first, v.count) = run[v];
+  memory.middleRows(first, v.count) = ConstView<T>(v);
   Matrix<T>& kept = run.remember(Sums::rows(weight, capacity), v.columns);
   Matrix<T>& progress = run.remember(Sums::levels(weight, capacity), 6);
   Matrix<T>& scratch = run.remember(Sums::scratch_rows(weight, capacity), Sums::widest_row);
@@ -223,9 +217,7 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<
   workspace.reserve(row_stride<T>(capacity) + gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
                     Sums::scratch_size(weight, capacity, v.columns));
   const Rows<const T> seen = Rows<T>(memory).middle(0, first + v.count);
-  show_and_mix(run, fused, y, epilogue, [&](const Rows<T>& out, const Epilogue<T>& joined) {
-    mix_rows<T>(weight, seen, first, out, joined, sums, workspace);
-  });
+  mix_rows<T>(weight, seen, first, y, epilogue, sums, workspace);
   if (v.count > 0) {
     sums.advance(seen, workspace);
   }
@@ -233,66 +225,41 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<
 
 }  // namespace detail
 
-/// y = W v + b over the tokens of each sequence, and what `fused` adds; with a map in it, y = W (v ⊙ weight + bias) + b, where
-/// the product computes the map as it reads v.
+/// y = W v + b over the tokens of each sequence, joined by `epilogue`.
 ///
 /// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
 /// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums, and
 /// up to 256 bytes per token for unfinished transforms. There it is cut into other squares than a whole sequence: its rows are
 /// those of a batch within rounding, about 1e-6 of the largest in float, and the same bits however the tokens are divided into
-/// steps. Elsewhere its rows are a batch's to the bit. An observer sees W v + b alone. The numbers that `weight` refers to must
+/// steps. Elsewhere its rows are a batch's to the bit. The numbers that `weight` refers to must
 /// stay until the backward pass is over.
 /// Shapes: v is rows × C, sequence after sequence, each head having C / heads columns; y is as v, or where W is M × N
 /// (sequences · M) × C of v's (sequences · N) × C.
-/// Errors: ShapeError for what `fused` holds; ArgumentError for a map where W is transformed.
+/// Errors: ShapeError for what the epilogue holds.
 /// Cost: 2·N²·C flops per sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
 /// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
 /// the tile; scratch of 8·N vectors per thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
 /// doubling of its position beyond the tile, computed ahead. With weights from prepare() the work is spread evenly over the
 /// steps; without, a block's transforms are made in one step.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows mix_tokens(Run& run, const SpatialWeight<T>& given_weight, const typename Run::Rows& v,
-                              const Fused<Run>& given, const typename Run::Place& to) {
-  SpatialWeight<T> weight = given_weight;
-  Fused<Run> wanted = given;
-  typename Run::Place place = to;
-  if constexpr (!Run::records && !Run::streams) {
-    require<ArgumentError>(!given.map || !weight.is_transformed(run.sequences().longest()),
-                           "mix_tokens: map is given, expected none where a transform reads v.");
-    weight.map = std::exchange(wanted.map, {});
-  }
-  if constexpr (!Run::records) {
-    if (to.data == v.data) {
-      place = {};  // the last row reads what the first would overwrite
-    }
-  }
+MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, Epilogue<Run> epilogue) {
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
       is_square ? run.sequences() : Sequences::uniform(run.count(v) / weight.length, weight.length);  // v's, not y's
-  return join_residual(run, wanted, [&](const Fused<Run>& fused) {
-    const Index rows = weight.outputs_of(run.count(v));
-    const auto y = run.make(rows, run.width(v), place);
-    Epilogue<T> epilogue = epilogue_of(run, fused, y);
-    if constexpr (Run::records) {
-      const auto kept = fused.keeps() ? run.make(rows, run.width(v)) : y;
-      if (fused.keeps()) {
-        epilogue.kept = run[kept];
-      }
-      detail::mix_tokens<T>(weight, sequences, run[v], run[y], epilogue, run.workspace());
-      const Index split = is_square ? run.kept_sequences() : run.keep(sequences);
-      run.push([weight, v, y, kept, fused, split](auto& back) {
-        const View<T> dz = backward_through(back, fused, y, kept);
-        detail::mix_all_backward(back, weight, back.sequences(split), v, ConstView<T>(dz));
-      });
-    } else if constexpr (Run::streams) {
-      detail::mix_next_tokens<T>(run, weight, v, fused, y, epilogue);
-    } else {
-      detail::show_and_mix<Run>(run, fused, y, epilogue, [&](const Rows<T>& out, const Epilogue<T>& joined) {
-        detail::mix_tokens<T>(weight, sequences, v, out, joined, run.workspace());
-      });
-    }
-    return y;
-  });
+  const Joined<Run> joined = joined_result(run, weight.outputs_of(run.count(v)), run.width(v), epilogue);
+  if constexpr (Run::streams) {
+    detail::mix_next_tokens<T>(run, weight, v, joined.y, joined.epilogue);
+  } else {
+    detail::mix_tokens<T>(weight, sequences, run[v], run[joined.y], joined.epilogue, run.workspace());
+  }
+  if constexpr (Run::records) {
+    const Index split = is_square ? run.kept_sequences() : run.keep(sequences);
+    run.push([weight, v, y = joined.y, kept = joined.kept, epilogue, split](auto& back) {
+      const View<T> dz = backward_through(back, epilogue, y, kept);
+      detail::mix_all_backward(back, weight, back.sequences(split), v, ConstView<T>(dz));
+    });
+  }
+  return joined.y;
 }
 
 }  // namespace gated

@@ -35,11 +35,11 @@ class TileSums {
   /// The rows of that block from i on.
   Index rest(Index i) const { return count_ == 0 ? length_ : start(i) + weight_.tile() - i; }
 
-  /// What all tiles give to the rows i … i + rows - 1 of one block, and `added`. `v` holds all tokens before that block.
-  Rows<const T> at(const Rows<const T>& v, Index i, Index rows, const Rows<const T>& added, Workspace<T>& workspace) {
+  /// What all tiles give to the rows i … i + rows - 1 of one block. `v` holds all tokens before that block.
+  Rows<const T> at(const Rows<const T>& v, Index i, Index rows, Workspace<T>& workspace) {
     const Rows<T> sum = workspace.matrix(rows, v.columns);
     const Index block = i / weight_.tile();
-    Rows<const T> before = added;
+    Rows<const T> before = {};
     for (Index k = 0; k < count_; ++k) {
       if ((block >> k) % 2 != 0) {
         Level& level = levels_[k];

@@ -52,9 +52,9 @@ class StreamSums {
     }
     const Products<T> products{weight};
     const Square largest{weight.stream_tile() << (count - 1), 0};
-    // Of two squares the factors and scratch to make them, and the sums: five pieces.
+    // Of two squares the factors and scratch to make them, the sums, and the rows that they join.
     return 2 * (products.circle(largest).scratch_size() + products.size(largest)) +
-           row_stride<T>(columns) * weight.stream_tile();
+           2 * row_stride<T>(columns) * weight.stream_tile();
   }
 
   StreamSums(const SpatialWeight<T>& weight, Index capacity, const Rows<T>& sums, const Rows<T>& progress,
@@ -84,10 +84,10 @@ class StreamSums {
     }
   }
 
-  /// What the tokens before start(i) give to the rows i … i + rows - 1 of one block, and `added`.
-  Rows<const T> at(const Rows<const T>& v, Index i, Index rows, const Rows<const T>& added, Workspace<T>& workspace) {
+  /// What the tokens before start(i) give to the rows i … i + rows - 1 of one block.
+  Rows<const T> at(const Rows<const T>& v, Index i, Index rows, Workspace<T>& workspace) {
     const Rows<T> sum = workspace.matrix(rows, v.columns);
-    Rows<const T> before = added;
+    Rows<const T> before = {};
     for (Index level = 0; level < levels_ && i >= 2 * size(level); ++level) {
       const Index block = i / size(level);
       finish(level, block, v, workspace);

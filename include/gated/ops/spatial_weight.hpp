@@ -41,7 +41,6 @@ struct SpatialWeight {
   const Matrix<T>* column_scale;           ///< heads × N: y
   const Matrix<T>* bias;                   ///< heads × M, or none
   Index fourier_from = fourier_crossover;  ///< tokens from which a Toeplitz form goes by Fourier transform
-  ColumnMap<T> map = {};                   ///< what the channels go through first, where no transform reads them
 
   /// M.
   Index outputs() const { return form == SpatialForm::dense ? w->rows() / heads : length; }

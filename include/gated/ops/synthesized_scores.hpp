@@ -81,7 +81,7 @@ void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const R
   }
   if (q) {
     y *= of.own_factor();
-    matmul(q, transposed(k), y, workspace, {.scale = of.dot_factor(), .added = y});
+    matmul(q, transposed(k), y, workspace, {.factor = of.dot_factor(), .added = y});
   }
 }
 

@@ -11,7 +11,7 @@ namespace gated {
 /// What a run gives to it: h and v for each token, q and k where dot products are added.
 template <class Run>
 struct SynthesizerInputs {
-  typename Run::Rows v, h = {}, q = {}, k = {};
+  MatrixOf<Run> v, h = {}, q = {}, k = {};
 };
 
 namespace detail::synthesizer {
@@ -69,8 +69,8 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
     matmul(transposed(weights), part(dy), dv, workspace, {.added = dv});
     if (q) {
       const Rows<T> dq = part(to.q), dk = before(to.k);
-      matmul(slope, before(k), dq, workspace, {.scale = of.dot_factor(), .added = dq});
-      matmul(transposed(slope), part(q), dk, workspace, {.scale = of.dot_factor(), .added = dk});
+      matmul(slope, before(k), dq, workspace, {.factor = of.dot_factor(), .added = dq});
+      matmul(transposed(slope), part(q), dk, workspace, {.factor = of.dot_factor(), .added = dk});
       if (of.own_factor(true) != T{0}) {
         to.own += static_cast<double>(own.cwiseProduct(slope).sum());
         matmul(part(q), transposed(before(k)), own, workspace);
@@ -108,7 +108,7 @@ void attend_by_head(Run& run, const SynthesizedScores<T>& of, const SynthesizerI
 template <class Back, class Run, class T = typename Back::Scalar>
 void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in,
                              const Sequences& sequences, const Rows<const T>& dy) {
-  using Variable = typename Run::Rows;
+  using Variable = MatrixOf<Run>;
   const auto target = [&back](const Variable& x) { return x ? Rows<T>(accumulator(back, x)) : Rows<T>(); };
   const Rows<const T> v = rows_of<T>(back, in.v), h = rows_of<T>(back, in.h), q = rows_of<T>(back, in.q),
                       k = rows_of<T>(back, in.k);
@@ -141,7 +141,7 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 /// Cost: 2·N²·C flops per sequence and as much for what S is a product of, half of it when causal, two and a half times that
 /// backward; scratch of 256 rows of scores.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
+MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
   using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;
   const auto y = run.make(run.count(in.v), run.width(in.v));
   if constexpr (Run::streams) {
@@ -149,7 +149,7 @@ typename Run::Rows synthesize(Run& run, const SynthesizedScores<T>& of, const Sy
                            ": the scores are not causal, so a token's output depends on later tokens and cannot be streamed. "
                            "Build it with causal = true.");
     const Index capacity = std::min(run.capacity(), of.length), first = run.position(), seen = first + run.count(in.v);
-    const auto remember = [&](const typename Run::Rows& x) {
+    const auto remember = [&](const MatrixOf<Run>& x) {
       Matrix<T>& memory = run.remember(x ? capacity : 0, x.columns);
       if (x) {
         memory.middleRows(first, x.count) = run[x];

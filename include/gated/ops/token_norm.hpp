@@ -93,12 +93,11 @@ void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const To
 /// Errors: ArgumentError in a stream.
 /// Cost: three passes over x, five more backward.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows normalise_over_tokens(Run& run, const typename Run::Rows& x, const TokenNormParameters<T>& norm,
-                                         const typename Run::Place& to) {
+MatrixOf<Run> normalise_over_tokens(Run& run, MatrixOf<Run> x, const TokenNormParameters<T>& norm) {
   expect_all_tokens(run, "a norm over the tokens");
   const Sequences& sequences = run.sequences();
   const Index count = sequences.count(), tokens = norm.weight->size(), channels = run.width(x);
-  const auto y = run.make(run.count(x), channels, to);
+  const auto y = run.reuse(x);
   const detail::TokenMoments<T> moments{run.take(count * channels), run.take(count * channels), channels};
   mean_over_tokens<T>(run[x], sequences, Eigen::Map<Matrix<T>>(moments.means, count, channels), run.workspace());
   std::fill(moments.factors, moments.factors + count * channels, T{0});

@@ -56,7 +56,7 @@ void move_first_half(const Rows<const T>& x, const Sequences& sequences, Index s
 
 /// y = move(x, sign = 1) as an op whose gradient is moved back.
 template <class Run, class Move, class T = typename Run::Scalar>
-typename Run::Rows shifted(Run& run, const typename Run::Rows& x, const Move& move) {
+MatrixOf<Run> shifted(Run& run, const MatrixOf<Run>& x, const Move& move) {
   const auto y = run.make(run.count(x), run.width(x));
   move(run[x], run.sequences(), Index{1}, run[y]);
   if constexpr (Run::records) {
@@ -88,18 +88,18 @@ void token_shift(const std::type_identity_t<ConstView<T>>& x, const Sequences& s
 /// Shapes: x and y are N × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows token_shift(Run& run, const typename Run::Rows& x, const TokenShift& shift) {
+MatrixOf<Run> token_shift(Run& run, const MatrixOf<Run>& x, const TokenShift& shift) {
   if (shift.amount == 0) {
     return x;
   }
   if constexpr (Run::streams) {
-    require<ArgumentError>(
-        shift.causal, run.where(),
-        ": tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. "
-        "Build it with causal = true.");
+    require<ArgumentError>(shift.causal, run.where(),
+                           ": tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. "
+                           "Build it with causal = true.");
     const Index width = x.columns / shift.count(), first = run.position();
     Matrix<T>& seen = run.remember(run.capacity(), x.columns);
-    const Rows<T> tokens = seen, y = run.make(x.count, x.columns);
+    const Rows<T> tokens = seen;
+    const auto y = run.make(x.count, x.columns);
     tokens.middle(first, x.count).assign(x);
     y.assign(x);
     for (Index row = 0; row < x.count; ++row) {
@@ -126,7 +126,7 @@ typename Run::Rows token_shift(Run& run, const typename Run::Rows& x, const Toke
 /// Shapes: x and y are N × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
-typename Run::Rows shift_first_half(Run& run, const typename Run::Rows& x) {
+MatrixOf<Run> shift_first_half(Run& run, const MatrixOf<Run>& x) {
   const auto y =
       detail::shifted(run, x, [](const Rows<const T>& from, const Sequences& sequences, Index sign, const Rows<T>& to) {
         detail::move_first_half<T>(from, sequences, sign, to);

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <concepts>
+#include <utility>
 #include <vector>
 
-#include "gated/core/layer.hpp"
 #include "gated/layers/embedding.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/dropout.hpp"
 #include "gated/ops/elementwise.hpp"
 #include "gated/train/tape.hpp"
@@ -19,12 +22,9 @@ namespace gated {
 /// Dropout and stochastic depth (Huang et al., arXiv:1603.09382) have an effect in steps with noise only: see TapeOptions.
 template <class T>
 class Recording {
-  struct Anywhere {};
-
  public:
   using Scalar = T;
-  using Rows = Variable;
-  using Place = Anywhere;  ///< every result is a new variable
+  using Matrix = Variable;
   static constexpr bool records = true, streams = false;
 
   Recording(Tape<T>& tape, const Sequences& sequences, Mask mask = {})
@@ -52,13 +52,32 @@ class Recording {
   Index count(Variable x) const { return tape_.rows(x); }
   Index width(Variable x) const { return tape_.width(x); }
   View<T> operator[](Variable x) const { return tape_[x]; }
-  Variable columns(Variable x, Index first, Index number) const { return tape_.columns(x, first, number); }
-  Variable make(Index rows, Index columns, Place = {}) const { return tape_.make(rows, columns); }
+  /// Some columns of x, in place; a copy where others of its parts overlap them.
+  Variable columns(Variable x, Index first, Index number) const {
+    if (tape_.has_columns(x, first, number)) {
+      return tape_.columns(x, first, number);
+    }
+    const Variable y = make(count(x), number);
+    View<T> to = tape_[y];
+    to = tape_[x].middleCols(first, number);
+    push([x, y, first, number](auto& back) {
+      if (back.wants_gradient(x)) {
+        accumulator(back, x).middleCols(first, number) += back.gradient(y);
+      }
+    });
+    return y;
+  }
+  template <std::same_as<Index>... Widths>
+  std::array<Variable, sizeof...(Widths)> split(Variable x, Widths... widths) const {
+    Index first = 0;
+    return {columns(x, std::exchange(first, first + widths), widths)...};
+  }
+  // Every result is a new variable.
+  Variable make(Index rows, Index columns) const { return tape_.make(rows, columns); }
+  Variable make(Index rows, Index columns, const Epilogue<Recording>&) const { return make(rows, columns); }
+  Variable make_contiguous(Index rows, Index columns) const { return make(rows, columns); }
+  Variable reuse(Variable x) const { return make(count(x), width(x)); }
   T* take(Index number) const { return tape_.take(number); }
-  static Place over(Variable) { return {}; }
-  static Place over(Variable, Index, Index) { return {}; }
-  static Place reserve(Place, Index, Index) { return {}; }
-  static Variable copy(Variable x, Place) { return x; }
 
   /// Pushes what the backward pass does here: see Tape::push().
   template <class F>
@@ -67,30 +86,38 @@ class Recording {
   }
   T* gradient_of(const T* parameter) const { return tape_.gradient_of(parameter); }
 
-  /// layer(x).
+  /// layer(x), joined by `epilogue`.
   template <class L, class In>
-  Variable operator()(const L& layer, const In& x, const OptionsOf<L, Recording>& options = {}, Place = {}) {
-    const auto scope = tape_.enter(layer);
-    if constexpr (std::is_same_v<OptionsOf<L, Recording>, NoOptions>) {
-      return layer.apply(*this, x, Place());
+  Variable operator()(const L& layer, const In& x, Epilogue<Recording> epilogue = {}) {
+    if constexpr (detail::JoinsItself<L, Recording, In>) {
+      const Epilogue<Recording> residual = take_dropping_residual(*this, epilogue);
+      return drop_and_add(*this, body(layer, x, epilogue), residual);
     } else {
-      return layer.apply(*this, x, options, Place());
+      return join(*this, body(layer, x), epilogue);
     }
   }
-
-  /// One of a stack's blocks: see Tape::block() for what is kept of it.
-  template <class Block>
-  Variable block(const Block& layer, Variable x) {
-    return tape_.block(x, [&tape = tape_, &layer, kept = kept_, mask = mask_](Variable input) {
-      Recording run(tape, kept, mask);
-      return run(layer, input);
-    });
+  /// layer(x, more…), for a layer that takes more than a matrix.
+  template <class L, class In, class More, class... Others>
+  requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Recording>>) Variable
+  operator()(const L& layer, const In& x, const More& more, const Others&... others) {
+    return body(layer, x, more, others...);
   }
 
-  /// All sequences together.
-  template <class F>
-  Variable in_groups(Variable x, const F& f) {
-    return f(*this, x);
+  /// The last of `layers` of … of the first of x; see Tape::block() for what is kept of each. Without TapeOptions::scaled_depth
+  /// a step with noise leaves each out with probability 1 - survival: lucidrains' rule, in which survivors stay as they are and
+  /// one survives at least.
+  template <class L>
+  Variable blocks(const std::vector<L>& layers, Variable x, double survival = 1) {
+    const T* const used = draw(survival, static_cast<Index>(layers.size()));
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      if (used[i] != T{0}) {
+        x = tape_.block(x, [&tape = tape_, &layer = layers[i], kept = kept_, mask = mask_](Variable input) {
+          Recording run(tape, kept, mask);
+          return run(layer, input);
+        });
+      }
+    }
+    return x;
   }
 
   // --- What training drops ---
@@ -128,12 +155,23 @@ class Recording {
     }
     return scale(*this, x, per_row<T>(factors));
   }
-  Variable add(Variable a, Variable b, const T* factors) { return gated::add(*this, a, b, factors); }
 
-  /// A function that says of each of `blocks` blocks whether this step uses it: lucidrains' rule, in which blocks are dropped
-  /// one by one, survivors stay as they are, and one survives at least. All in a step without noise, and where each sequence
-  /// decides for itself.
-  auto draw_blocks(double survival, Index blocks) {
+ private:
+  template <class L, class In, class... More>
+  Variable body(const L& layer, const In& x, const More&... more) {
+    const Contract contract = layer.contract();
+    if constexpr (std::same_as<In, Variable>) {
+      expect_columns(L::name, contract, width(x));
+    }
+    expect_lengths(L::name, contract, sequences_);
+    const auto scope = tape_.enter(layer);
+    return layer.apply(*this, x, more...);
+  }
+
+  Recording(Tape<T>& tape, Index kept, Mask mask) : tape_(tape), sequences_(tape.sequences(kept)), mask_(mask), kept_(kept) {}
+
+  /// A 0 or 1 for each of some blocks: whether this step uses it.
+  const T* draw(double survival, Index blocks) {
     T* const used = take(blocks);
     std::fill_n(used, blocks, T{1});
     if (survival < 1 && tape_.noise() != nullptr && !tape_.options().scaled_depth && blocks > 0) {
@@ -144,11 +182,8 @@ class Recording {
         used[static_cast<Index>(tape_.noise()->uniform() * static_cast<double>(blocks))] = T{1};
       }
     }
-    return [used](std::size_t i) { return used[i] != T{0}; };
+    return used;
   }
-
- private:
-  Recording(Tape<T>& tape, Index kept, Mask mask) : tape_(tape), sequences_(tape.sequences(kept)), mask_(mask), kept_(kept) {}
 
   bool drops_sequences(double survival) const {
     return survival < 1 && tape_.noise() != nullptr && tape_.options().scaled_depth;
@@ -160,31 +195,19 @@ class Recording {
   Index kept_;
 };
 
-/// layer(x) on a tape, for a layer that looks at one token at a time. The layer must stay until the backward pass is over.
+/// layer(x) on a tape. The layer must stay until the backward pass is over.
 /// Errors: as forward().
 /// Cost: about twice the forward's in the backward pass.
 template <class T, class L>
-Variable record(Tape<T>& tape, const L& layer, Variable x) {
-  if constexpr (requires { layer.expect_input(Where(L::name, "record"), ConstView<T>(tape[x])); }) {
-    layer.expect_input({L::name, "record"}, tape[x]);
-  }
-  Recording<T> run(tape, Sequences::single(tape.rows(x)));
+Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask = {}) {
+  expect_input({L::name, "record"}, layer.contract(), tape.rows(x), tape.width(x), sequences, mask);
+  Recording<T> run(tape, sequences, mask);
   return run(layer, x);
 }
-
-/// The same for one that looks at other tokens.
+/// The same for one sequence, or for rows that do not look at each other.
 template <class T, class L>
-Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask = {},
-                const OptionsOf<L, Recording<T>>& options = {}) {
-  const Where where(detail::name_of_layer<L>(), "record");
-  if constexpr (requires { layer.expect_input(where, ConstView<T>(tape[x]), sequences, mask); }) {
-    layer.expect_input(where, tape[x], sequences, mask);
-  } else {
-    sequences.expect_total(where, tape.rows(x));
-  }
-  require<ArgumentError>(mask.empty() || detail::takes_mask<L>(), where, ": it takes no mask.");
-  Recording<T> run(tape, sequences, mask);
-  return run(layer, x, options);
+Variable record(Tape<T>& tape, const L& layer, Variable x) {
+  return record(tape, layer, x, Sequences::single(tape.rows(x)));
 }
 
 /// The logits (or hidden states) of a language model.
@@ -194,7 +217,7 @@ Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequence
                 Tokens types = {}) {
   model.expect_input({Model::name, "record"}, tokens, sequences, mask, types);
   Recording<T> run(tape, sequences, mask);
-  return run(model, tokens, {.types = types});
+  return run(model, tokens, TextInputs{.types = types});
 }
 /// The logits of some tokens only, `rows` of the batch: what masked language modelling asks for.
 /// Errors: as above; ArgumentError for a row that the batch does not have, and for none.
@@ -207,7 +230,7 @@ Variable record_rows(Tape<T>& tape, const Model& model, Tokens tokens, const Seq
   model.expect_input(where, tokens, sequences, mask, types);
   require<ArgumentError>(!rows.empty(), where, ": no rows are asked for.");
   Recording<T> run(tape, sequences, mask);
-  return run(model, tokens, {.types = types, .rows = rows});
+  return run(model, tokens, TextInputs{.types = types, .rows = rows});
 }
 
 }  // namespace gated

@@ -99,10 +99,12 @@ class Tape {
     return variables_.make(rows, columns, scopes_.current());
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place.
-  /// Errors: ArgumentError for columns that x does not have, that another part of x has already, or of an x that is a part
-  /// itself.
+  /// The columns `first` … `first` + `count` - 1 of x, in place: a new part of it, or the one that it has already.
+  /// Errors: ArgumentError for columns that x does not have, that overlap another part of x, or of an x that is a part itself.
   Variable columns(Variable x, Index first, Index count) { return variables_.columns(x, first, count, scopes_.current()); }
+
+  /// Whether columns() can give them.
+  bool has_columns(Variable x, Index first, Index count) const { return variables_.has_columns(x, first, count); }
 
   Index rows(Variable x) const { return variables_.rows(x); }
   Index width(Variable x) const { return variables_.width(x); }

@@ -99,9 +99,6 @@ struct Training {
   explicit Training(const Config& config)
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 
-  /// The values in one of this configuration: the model, two moments, and the average if there is one.
-  static Count value_count(const Config& c) { return (c.average_decay > 0 ? 4 : 3) * Model::value_count(c.model); }
-
   static constexpr auto fields() {
     return std::tuple{field("model", &Training::model), field("optimizer", &Training::optimizer),
                       field("average", &Training::average)};

@@ -76,10 +76,12 @@ class Variables {
                 .wants_gradient = true});
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place.
-  /// Errors: ArgumentError for columns that x does not have, that another part of x has already, or of an x that is a part
-  /// itself.
+  /// The columns `first` … `first` + `count` - 1 of x, in place: a new part of it, or the one that it has already.
+  /// Errors: ArgumentError for columns that x does not have, that overlap another part of x, or of an x that is a part itself.
   Variable columns(Variable x, Index first, Index count, Index scope) {
+    if (const Index part = part_at(x, first, count); part >= 0) {
+      return {part, step_};
+    }
     expect_free(x, first, count);
     if (is_outer(x.index) && wants_gradient(x)) {
       gradient(x);  // outlives the block, while this part of it does not
@@ -97,6 +99,11 @@ class Variables {
     entry(x).first_part = result.index;
     entry(x).columns_in_parts += count;
     return result;
+  }
+
+  /// Whether columns() can give them.
+  bool has_columns(Variable x, Index first, Index count) const {
+    return entry(x).whole < 0 && (part_at(x, first, count) >= 0 || overlapping_part(x, first, count) < 0);
   }
 
   Index rows(Variable x) const { return entry(x).rows; }
@@ -248,12 +255,27 @@ class Variables {
     require<ArgumentError>(entry(x).whole < 0, where, ": x is a part of another variable and cannot have parts itself.");
     require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count, where,
                            ": first = ", first, " and count = ", count, ", but x has ", width(x), " columns.");
-    for (Index part = entry(x).first_part; part >= 0; part = at(part).next_part) {
-      const Entry& p = at(part);
-      require<ArgumentError>(first + count <= p.first_column || p.first_column + p.columns <= first, where, ": ", count,
-                             " columns from ", first, " on overlap another part of x, ", p.columns, " from ", p.first_column,
-                             " on.");
+    if (const Index part = overlapping_part(x, first, count); part >= 0) {
+      raise<ArgumentError>(where, ": ", count, " columns from ", first, " on overlap another part of x, ", at(part).columns,
+                           " from ", at(part).first_column, " on.");
     }
+  }
+
+  /// The part of x with these columns; -1 for none.
+  Index part_at(Variable x, Index first, Index count) const {
+    Index part = entry(x).first_part;
+    while (part >= 0 && (at(part).first_column != first || at(part).columns != count)) {
+      part = at(part).next_part;
+    }
+    return part;
+  }
+  /// A part of x with some of these columns; -1 for none.
+  Index overlapping_part(Variable x, Index first, Index count) const {
+    Index part = entry(x).first_part;
+    while (part >= 0 && (first + count <= at(part).first_column || at(part).first_column + at(part).columns <= first)) {
+      part = at(part).next_part;
+    }
+    return part;
   }
 
   /// Whether the backward pass is in a block, and x was made outside of it.

@@ -60,14 +60,8 @@ EIGEN_DONT_INLINE inline void pair_row(Index depth, const float* from, Index str
 EIGEN_DONT_INLINE inline void pack_panel(const Operand<float>& b, Index first, Index columns, float* panel) {
   constexpr Index width = Simd<float>::width;
   if (b.column_stride == 1) {
-    const ColumnMap<float> map = b.map.from(first);
     const TileRow<float> nothing{Simd<float>(0), Simd<float>(0)};
-    const auto weight = map ? TileRow<float>::load(map.weight, columns) : nothing;
-    const auto bias = map ? TileRow<float>::load(map.bias, columns) : nothing;
-    const auto row = [&](Index k) {
-      const auto x = TileRow<float>::load(b.at(k, first), columns);
-      return map ? TileRow<float>{fma(x.left, weight.left, bias.left), fma(x.right, weight.right, bias.right)} : x;
-    };
+    const auto row = [&](Index k) { return TileRow<float>::load(b.at(k, first), columns); };
     for (Index k = 0; k < b.rows; k += 2, panel += 2 * width) {
       const auto even = row(k), odd = k + 1 < b.rows ? row(k + 1) : nothing;
       pairs_of(even.left, odd.left).store(panel);

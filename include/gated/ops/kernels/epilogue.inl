@@ -127,9 +127,9 @@ EIGEN_DONT_INLINE void combine_tile(const Epilogue<T>& e, Index row, Index colum
   const auto at = [&](const auto& x, Index i) { return x.data + (row + i) * x.stride + column; };
   for (Index i = 0; i < rows; ++i, tile += 2 * Simd<T>::width, to += to_stride) {
     auto z = TileRow<T>::load(tile);
-    if (e.scale != T{1}) {
-      const Simd<T> scale(e.scale);
-      z = {z.left * scale, z.right * scale};
+    if (e.factor != T{1}) {
+      const Simd<T> factor(e.factor);
+      z = {z.left * factor, z.right * factor};
     }
     z = {z.left + bias.left, z.right + bias.right};
     if (e.row_bias != nullptr) {
@@ -171,8 +171,8 @@ void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Inde
   const T* bias = e.bias == nullptr ? nullptr : e.bias + column;
   const bool keeps_slope = e.slope_kernel != nullptr && e.kept;
   const Rows<T> kept = keeps_slope ? Rows<T>() : e.kept;
-  if (e.scale != T{1} || e.row_bias != nullptr || e.added || kept) {
-    combine_tile<T>({.scale = e.scale, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .kept = kept}, row, column,
+  if (e.factor != T{1} || e.row_bias != nullptr || e.added || kept) {
+    combine_tile<T>({.factor = e.factor, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .kept = kept}, row, column,
                     rows, columns, tile, tile, tile_stride);
     bias = nullptr;
   }

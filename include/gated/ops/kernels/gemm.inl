@@ -84,15 +84,6 @@ EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows
 template <class T>
 EIGEN_DONT_INLINE void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
   constexpr Index width = Simd<T>::width;
-  if (const ColumnMap<T> map = b.map.from(first)) {
-    const auto weight = TileRow<T>::load(map.weight, columns), bias = TileRow<T>::load(map.bias, columns);
-    for (Index k = 0; k < b.rows; ++k, panel += 2 * width) {
-      const auto x = TileRow<T>::load(b.at(k, first), columns);
-      fma(x.left, weight.left, bias.left).store(panel);
-      fma(x.right, weight.right, bias.right).store(panel + width);
-    }
-    return;
-  }
   if (b.column_stride == 1) {  // rows lie in memory as the panel wants them
     for (Index k = 0; k < b.rows; ++k, panel += 2 * width) {
       TileRow<T>::load(b.at(k, first), columns).store(panel, 2 * width);

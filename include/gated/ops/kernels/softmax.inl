@@ -64,11 +64,15 @@ EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index col
   }
 }
 
-/// to_j ← x_j z_j factor + residual_j. There may be no residual.
+/// to_j ← x_j z_j factor.
 template <class T>
-EIGEN_ALWAYS_INLINE void gate_vector(const T* z, Simd<T> factor, const T* x, const T* residual, T* to, Index lanes) {
-  const Simd<T> gated = Simd<T>::load(x, lanes), gate = Simd<T>::load(z, lanes) * factor;
-  (residual == nullptr ? gated * gate : fma(gated, gate, Simd<T>::load(residual, lanes))).store(to, lanes);
+EIGEN_ALWAYS_INLINE void gate_vector(const T* z, Simd<T> factor, const T* x, T* to, Index lanes) {
+  (Simd<T>::load(x, lanes) * (Simd<T>::load(z, lanes) * factor)).store(to, lanes);
+}
+/// to_j ← z_j + residual_j: in a loop of its own, so that it is rounded as where nothing is fused.
+template <class T>
+EIGEN_ALWAYS_INLINE void add_vector(const T* z, const T* residual, T* to, Index lanes) {
+  (Simd<T>::load(z, lanes) + Simd<T>::load(residual, lanes)).store(to, lanes);
 }
 
 /// to ← x ⊙ softmax(z) + residual, row by row. z is overwritten, `to` may be x or the residual, of which there may be none.
@@ -77,10 +81,11 @@ EIGEN_DONT_INLINE void softmax_gate_rows(Index rows, Index columns, T* z, Index 
                                          const T* residual, Index residual_stride, T* to, Index to_stride) {
   for (Index row = 0; row < (columns > 0 ? rows : 0); ++row) {
     const T* const added = residual == nullptr ? nullptr : residual + row * residual_stride;
+    T* const gated = added == nullptr ? to : z;
     const Simd<T> factor(exponentials_of_row<T>(z, columns, largest_of(z, columns), nullptr));
-    for_each_vector<T>(columns, [&](Index j, Index lanes) {
-      gate_vector<T>(z + j, factor, x + j, added == nullptr ? nullptr : added + j, to + j, lanes);
-    });
+    for_each_vector<T>(columns, [&](Index j, Index lanes) { gate_vector<T>(z + j, factor, x + j, gated + j, lanes); });
+    for_each_vector<T>(added == nullptr ? 0 : columns,
+                       [&](Index j, Index lanes) { add_vector<T>(z + j, added + j, to + j, lanes); });
     z += z_stride;
     x += x_stride;
     to += to_stride;
@@ -123,8 +128,11 @@ EIGEN_DONT_INLINE void softmax_gate_columns(Index rows, Index columns, T* z, Ind
   for_each_vector<T>(rows > 0 ? columns : 0, [&](Index j, Index lanes) {
     const Simd<T> factor = exponentials_of_columns(z + j, z_stride, rows, lanes);
     for (Index i = 0; i < rows; ++i) {
-      gate_vector<T>(z + i * z_stride + j, factor, x + i * x_stride + j,
-                     residual == nullptr ? nullptr : residual + i * residual_stride + j, to + i * to_stride + j, lanes);
+      T* const own = z + i * z_stride + j;
+      gate_vector<T>(own, factor, x + i * x_stride + j, residual == nullptr ? to + i * to_stride + j : own, lanes);
+    }
+    for (Index i = 0; residual != nullptr && i < rows; ++i) {
+      add_vector<T>(z + i * z_stride + j, residual + i * residual_stride + j, to + i * to_stride + j, lanes);
     }
   });
 }

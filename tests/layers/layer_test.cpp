@@ -1,4 +1,4 @@
-#include "gated/core/layer.hpp"
+#include "gated/layers/layer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,6 +18,15 @@ using test::Totals;
 using test::Tower;
 using M = Matrix<double>;
 
+/// Nothing but a template argument.
+template <class T>
+struct Of : Layer<Of<T>> {
+  static constexpr const char* name = "Of";
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return {}; }
+  auto apply(auto&, auto x) const { return x; }
+};
+
 /// Expects that `f(y)` is an `E` with this text and writes nothing.
 template <class E, class F>
 void expect_refused(const std::string& expected, Index rows, Index columns, const F& f) {
@@ -26,7 +35,31 @@ void expect_refused(const std::string& expected, Index rows, Index columns, cons
   EXPECT_TRUE((y.array() == -7).all());
 }
 
-TEST(TokenLayer, FillsAMatrixOrMakesOne) {
+TEST(Layer, ComputesInTheScalarOfItsTemplateOrTheOneThatItNames) {
+  struct Plain : Layer<Plain> {};
+  EXPECT_TRUE((std::is_same_v<Plain::Scalar, float>));
+  EXPECT_TRUE((std::is_same_v<Times::Scalar, double>));
+  EXPECT_TRUE((std::is_same_v<Of<double>::Scalar, double>));
+  EXPECT_TRUE((std::is_same_v<Of<Of<double>>::Scalar, double>)) << "that of a layer in it";
+}
+
+TEST(Layer, SaysWhatItsContractSays) {
+  const Neighbours layer(3, 9);
+  EXPECT_EQ(layer.in(), 3);
+  EXPECT_EQ(layer.out(), 3);
+  EXPECT_EQ(layer.longest(), 9);
+  EXPECT_TRUE(layer.is_causal());
+  EXPECT_FALSE(Of<double>().is_causal());
+  EXPECT_EQ(Of<double>().in(), 0);
+}
+
+TEST(Layer, OfAnyColumnsTakesThemAll) {
+  const M x = random_matrix<double>(5, 7, 1);
+  EXPECT_TRUE(same_bits(Of<double>().forward(x), x));
+  EXPECT_TRUE(same_bits(Of<double>().forward(x.leftCols(2)), x.leftCols(2)));
+}
+
+TEST(Layer, FillsAMatrixOrMakesOne) {
   const Times layer(3, 4);
   const M x = random_matrix<double>(5, 4, 1);
   Workspace<double> workspace;
@@ -41,7 +74,7 @@ TEST(TokenLayer, FillsAMatrixOrMakesOne) {
   EXPECT_TRUE(same_bits(in_place, M(3 * x)));
 }
 
-TEST(TokenLayer, NamesItselfInItsRefusals) {
+TEST(Layer, NamesItselfInItsRefusals) {
   const Times layer(3, 4);
   Workspace<double> workspace;
   expect_refused<ShapeError>(
@@ -51,7 +84,7 @@ TEST(TokenLayer, NamesItselfInItsRefusals) {
                              4, [&](M& y) { layer.forward(M(2, 4), y, workspace); });
 }
 
-TEST(TokenLayer, AllocatesNothing) {
+TEST(Layer, AllocatesNothing) {
   const Times layer(3, 4);  // whose body takes no memory either
   const M x = random_matrix<double>(5, 4, 1);
   M y(5, 4);
@@ -59,17 +92,13 @@ TEST(TokenLayer, AllocatesNothing) {
   EXPECT_EQ(test::allocations_during([&] { layer.forward(x, y, workspace); }), 0);
 }
 
-/// The sum of each two rows: an output of another shape, and a check of its own.
-struct Halves : TokenLayer<Halves, double> {
+/// The sum of each two rows: an output of another shape.
+struct Halves : Layer<Halves, double> {
   static constexpr const char* name = "Halves";
   static constexpr auto fields() { return std::tuple{}; }
-  Index in() const { return 4; }
-  Index out() const { return 1; }
-  Index output_rows(Index rows) const { return rows / 2; }
-  void check(const ConstView<double>& x) const { require<ShapeError>(x.rows() % 2 == 0, "Halves: an odd number of rows."); }
-  template <class Run>
-  auto apply(Run& run, const RowsOf<Run>& x, const PlaceOf<Run>& to) const {
-    const auto y = run.make(run.count(x) / 2, 1, to);
+  Contract contract() const { return {.in = 4, .out = 1, .of_rows = 2, .rows = 1}; }
+  auto apply(auto& run, auto x) const {
+    const auto y = run.make(run.count(x) / 2, 1);
     for (Index i = 0; i < run.count(y); ++i) {
       run[y](i, 0) = run[x].middleRows(2 * i, 2).sum();
     }
@@ -77,15 +106,16 @@ struct Halves : TokenLayer<Halves, double> {
   }
 };
 
-TEST(TokenLayer, MayChangeTheNumberOfRowsAndCheckThemItself) {
+TEST(Layer, MayChangeTheNumberOfRows) {
   const Halves layer;
   Workspace<double> workspace;
   const M y = layer.forward(M::Ones(6, 4), workspace);
   EXPECT_TRUE(same_bits(y, M(M::Constant(3, 1, 8))));
-  expect_refused<ShapeError>("Halves: an odd number of rows.", 2, 1, [&](M& out) { layer.forward(M(5, 4), out, workspace); });
+  expect_refused<ShapeError>("Halves::forward: x has 5 rows, expected a multiple of 2.", 2, 1,
+                             [&](M& out) { layer.forward(M(5, 4), out, workspace); });
 }
 
-TEST(SequenceLayer, FillsAMatrixOrMakesOne) {
+TEST(LayerOfSequences, FillsAMatrixOrMakesOne) {
   const Tower layer(2, 3, 9);
   const Sequences sequences = Sequences::of_lengths({4, 0, 5});
   const M x = random_matrix<double>(9, 3, 1);
@@ -107,15 +137,7 @@ TEST(SequenceLayer, FillsAMatrixOrMakesOne) {
   EXPECT_EQ(layer.forward(M(0, 3), Sequences::uniform(0, 5), workspace).rows(), 0);
 }
 
-template <class L>
-concept TakesMask = requires(const L& layer, M x, Workspace<double>& workspace, Mask mask) {
-  layer.forward(x, Sequences::single(1), x, workspace, mask);
-  layer.forward(x, Sequences::single(1), workspace, mask);
-};
-
-TEST(SequenceLayer, TakesAMaskIfItSaysSo) {
-  EXPECT_TRUE(TakesMask<Totals>);
-  EXPECT_FALSE(TakesMask<Neighbours>);
+TEST(LayerOfSequences, TakesAMaskIfItSaysSo) {
   const std::vector<std::uint8_t> mask{1, 0, 1};
   Workspace<double> workspace;
   M x(3, 1), expected(3, 1), y(3, 1);
@@ -124,16 +146,20 @@ TEST(SequenceLayer, TakesAMaskIfItSaysSo) {
   EXPECT_TRUE(same_bits(Totals(1).forward(x, Sequences::single(3), workspace, mask), expected));
   Totals(1).forward(x, Sequences::single(3), y, workspace, mask);
   EXPECT_TRUE(same_bits(y, expected));
+  expect_refused<ArgumentError>("Neighbours::forward: it takes no mask.", 3, 1,
+                                [&](M& out) { Neighbours(1, 3).forward(x, Sequences::single(3), out, workspace, mask); });
+  expect_refused<ArgumentError>("Times::forward: it takes no mask.", 3, 1,
+                                [&](M& out) { Times(2, 1).forward(x, Sequences::single(3), out, workspace, mask); });
 }
 
-TEST(SequenceLayer, NamesItselfAndTheCallInItsRefusals) {
+TEST(LayerOfSequences, NamesItselfAndTheCallInItsRefusals) {
   const Neighbours layer(3, 4);
   Workspace<double> workspace;
   const auto forward = [&](Index rows, Index columns, const Sequences& sequences) {
     return [&, rows, columns, sequences](M& y) { layer.forward(M(rows, columns), sequences, y, workspace); };
   };
   expect_refused<ShapeError>(
-      "Neighbours::forward: x has 5 columns, expected channels = 3 (a matrix is tokens × channels, one row per token).", 2, 3,
+      "Neighbours::forward: x has 5 columns, expected in = 3 (a matrix is tokens × channels, one row per token).", 2, 3,
       forward(2, 5, Sequences::single(2)));
   expect_refused<ShapeError>(
       "Neighbours::forward: x has 2 rows, but the sequences cover 1 sequence × 3 tokens. Every row belongs to exactly one "
@@ -141,28 +167,30 @@ TEST(SequenceLayer, NamesItselfAndTheCallInItsRefusals) {
       2, 3, forward(2, 3, Sequences::single(3)));
   expect_refused<ShapeError>("Neighbours::forward: y is 2 × 4, expected 2 × 3. Outputs are written in place and never resized.",
                              2, 4, forward(2, 3, Sequences::single(2)));
-  expect_refused<ShapeError>("Neighbours::forward: a sequence is too long.", 5, 3, forward(5, 3, Sequences::single(5)));
+  expect_refused<ShapeError>(
+      "Neighbours::forward: sequence 0 of 1 sequence × 5 tokens has 5 tokens, expected 4 at most. Cut it.", 5, 3,
+      forward(5, 3, Sequences::single(5)));
   const std::vector<std::uint8_t> mask{1, 0, 1};
   expect_refused<ShapeError>("Totals::forward: the mask has 3 entries, expected 2, one per token.", 2, 3,
                              [&](M& y) { Totals(3).forward(M(2, 3), Sequences::single(2), y, workspace, mask); });
   EXPECT_EQ(message_of<ShapeError>([&] {
-              layer.expect_input({"Neighbours", "record"}, M(5, 3), Sequences::single(5), {});
+              expect_input({"Neighbours", "record"}, layer.contract(), 5, 3, Sequences::single(5), {});
             }),
-            "Neighbours::record: a sequence is too long.");
+            "Neighbours::record: sequence 0 of 1 sequence × 5 tokens has 5 tokens, expected 4 at most. Cut it.");
   State<double> state = layer.start();
   expect_refused<ShapeError>(
-      "Neighbours::extend: x has 5 columns, expected channels = 3 (a matrix is tokens × channels, one row per token).", 1, 3,
+      "Neighbours::extend: x has 5 columns, expected in = 3 (a matrix is tokens × channels, one row per token).", 1, 3,
       [&](M& y) { layer.extend(M(1, 5), state, y, workspace); });
   expect_refused<ShapeError>("Neighbours::extend: y is 2 × 3, expected 1 × 3. Outputs are written in place and never resized.",
                              2, 3, [&](M& y) { layer.extend(M(1, 3), state, y, workspace); });
 }
 
-TEST(SequenceLayer, NamesTheLayerAloneInsideABody) {
+TEST(LayerOfSequences, NamesTheLayerAloneInsideABody) {
   Tower layer(1, 3, 9);
   layer.head->channels = 4;
   Workspace<double> workspace;
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(M::Zero(2, 3), Sequences::single(2), workspace); }),
-            "Times: x has 3 columns, expected channels = 4 (a matrix is tokens × channels, one row per token).");
+            "Times: x has 3 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
 }
 
 }  // namespace

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "gated/core/mask.hpp"
+#include "gated/core/sequences.hpp"
+
+/// @file
+/// What a layer asks of its input and promises of its output, as data.
+
+namespace gated {
+
+/// Which tokens of a sequence an output depends on.
+enum class Sees {
+  itself,  ///< its own
+  past,    ///< its own and earlier ones: the layer is causal
+  all      ///< later ones too
+};
+
+/// What a layer asks and promises, by `contract()`, which every layer has:
+///
+///     Contract contract() const { return {.in = config.channels, .out = config.channels, .sees = Sees::past}; }
+///
+/// Calls are checked against it before a body runs, places for results follow from it, and so does who may stream. A layer of
+/// several parts asks what they ask: `norm.contract().then(proj.contract())`.
+struct Contract {
+  static constexpr Index unlimited = std::numeric_limits<Index>::max();
+
+  Index in = 0;                        ///< columns of x; 0 for any
+  Index out = 0;                       ///< columns of y; 0 for as many as x has
+  Index of_rows = 1, rows = 1;         ///< y has `rows` rows for every `of_rows` of x
+  Sees sees = Sees::all;               ///< what an output depends on
+  Index shortest = 0;                  ///< the fewest tokens of a sequence, but in a stream
+  Index longest = unlimited;           ///< the most
+  Index multiple = 1;                  ///< what divides the tokens of a sequence
+  const char* remedy = "";             ///< what to do about a sequence that does not fit: " Resize …"
+  const char* in_note = "a matrix is tokens × channels, one row per token";  ///< on the columns of x, for messages
+  const char* unstreamable = nullptr;  ///< why a layer that sees no later token cannot stream
+  bool takes_mask = false;             ///< whether a mask may hide tokens
+  MaskDemands mask = {};               ///< what a mask must be
+  bool shows_itself = false;           ///< the body shows an observer what there is to see
+
+  bool is_causal() const { return sees != Sees::all; }
+  bool takes_any_length() const { return shortest == 0 && longest == unlimited && multiple == 1; }
+  bool mixes_tokens() const { return sees != Sees::itself; }
+  Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
+  Index output_columns(Index input_columns) const { return out > 0 ? out : input_columns; }
+
+  /// What a layer asks of its sequences if it has this part and `part` in it, whatever their columns.
+  Contract with(const Contract& part) const {
+    Contract both = *this;
+    both.sees = std::max(sees, part.sees);
+    both.remedy = part.longest < longest || part.shortest > shortest || *remedy == '\0' ? part.remedy : remedy;
+    both.shortest = std::max(shortest, part.shortest);
+    both.longest = std::min(longest, part.longest);
+    both.multiple = std::lcm(multiple, part.multiple);
+    both.unstreamable = unstreamable != nullptr ? unstreamable : part.unstreamable;
+    both.takes_mask = takes_mask || part.takes_mask;
+    both.mask.softmax = mask.softmax || part.mask.softmax;
+    both.shows_itself = false;
+    return both;
+  }
+  /// That of a layer which does this and then `next`.
+  Contract then(const Contract& next) const {
+    const auto before = [this](Index tokens) { return tokens == unlimited ? tokens : tokens / rows * of_rows; };
+    Contract asked = next;  // of sequences as this layer has them
+    asked.shortest = before(next.shortest);
+    asked.longest = before(next.longest);
+    asked.multiple = next.multiple == 1 ? 1 : next.multiple * of_rows;
+    Contract both = with(asked);
+    both.out = next.out > 0 ? next.out : out;
+    both.of_rows = of_rows * next.of_rows;
+    both.rows = rows * next.rows;
+    return both;
+  }
+};
+
+/// Raises ShapeError unless each of `sequences` has a number of tokens that `contract` allows.
+inline void expect_lengths(Where where, const Contract& contract, const Sequences& sequences) {
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index length = sequences.length(b);
+    if (length < contract.shortest || length > contract.longest) {  // and not require(), because describe() allocates
+      const bool is_long = length > contract.longest, is_exact = contract.shortest == contract.longest;
+      raise<ShapeError>(where, ": sequence ", b, " of ", sequences.describe(), " has ", length, " tokens, expected ",
+                        is_long ? contract.longest : contract.shortest,
+                        is_exact ? "." : is_long ? " at most." : " at least.", contract.remedy);
+    }
+    require<ShapeError>(length % contract.multiple == 0, where, ": sequence ", b, " has ", length,
+                        " rows, expected a multiple of ", contract.multiple, ".", contract.remedy);
+  }
+}
+
+/// Raises ShapeError unless x has the columns that `contract` asks for.
+inline void expect_columns(Where where, const Contract& contract, Index columns) {
+  require<ShapeError>(contract.in == 0 || columns == contract.in, where, ": x has ", columns, " columns, expected in = ",
+                      contract.in, " (", contract.in_note, ").");
+}
+
+/// Raises an error unless a layer of this contract takes `rows` × `columns` with these sequences and this mask.
+inline void expect_input(Where where, const Contract& contract, Index rows, Index columns, const Sequences& sequences,
+                         Mask mask) {
+  expect_columns(where, contract, columns);
+  require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ", contract.of_rows,
+                      ".");
+  sequences.expect_total(where, rows);
+  expect_lengths(where, contract, sequences);
+  require<ArgumentError>(mask.empty() || contract.takes_mask, where, ": it takes no mask.");
+  expect_mask(where, mask, sequences, contract.mask);
+}
+
+/// Raises ArgumentError unless a layer of this contract streams.
+inline void expect_streaming(Where where, const Contract& contract) {
+  require<ArgumentError>(contract.unstreamable == nullptr || !contract.is_causal(), where, ": ", contract.unstreamable);
+  require<ArgumentError>(contract.is_causal(), where, ": an output depends on later tokens, so that nothing can be streamed. ",
+                         contract.unstreamable != nullptr ? contract.unstreamable
+                                                          : "Build it with causal = true, or use forward() on whole sequences.");
+}
+
+}  // namespace gated

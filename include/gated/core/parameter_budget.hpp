@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "gated/core/count.hpp"
+
+/// @file
+/// How much the layers that are built may hold.
+
+namespace gated {
+
+/// While one is alive, what this thread builds may take so many values: more are refused before their memory is touched. For
+/// configurations from untrusted files, which may ask for more than there is.
+class ParameterBudget {
+ public:
+  /// `refusal` is the text of the FileError.
+  ParameterBudget(Count most, std::string refusal)
+      : left_(most.value()), refusal_(std::move(refusal)), around_(std::exchange(current(), this)) {}
+  ~ParameterBudget() { current() = around_; }
+  ParameterBudget(const ParameterBudget&) = delete;
+  ParameterBudget& operator=(const ParameterBudget&) = delete;
+
+  /// Takes `values` from the budget of this thread, if there is one.
+  /// Errors: FileError if it has not so many left.
+  static void spend(Count values) {
+    if (ParameterBudget* const budget = current()) {
+      require<FileError>(values.value() <= budget->left_, budget->refusal_);
+      budget->left_ -= values.value();
+    }
+  }
+
+ private:
+  static ParameterBudget*& current() {
+#if GATED_HAS_THREADS
+    static constinit thread_local ParameterBudget* budget = nullptr;
+#else
+    static constinit ParameterBudget* budget = nullptr;
+#endif
+    return budget;
+  }
+
+  Index left_;
+  std::string refusal_;
+  ParameterBudget* around_;
+};
+
+namespace detail {
+
+[[noreturn]] inline void refuse_memory(Where where, Count rows, Count columns, Index size) {
+  const Count bytes = rows * columns * size;
+  raise<MemoryError>(where, ": ", rows.value(), " × ", columns.value(), " elements take ",
+                     bytes == Count::most ? "more than " : "", bytes.value(),
+                     " bytes, which cannot be allocated. Choose smaller sizes.");
+}
+
+}  // namespace detail
+
+/// Raises MemoryError unless rows × columns elements of `T` can be allocated, and takes them from a ParameterBudget. Call it
+/// before a container would throw std::bad_alloc, or end a program without exceptions.
+/// Cost: one allocation, freed at once.
+template <class T>
+void expect_memory(Where where, Count rows, Count columns = 1) {
+  ParameterBudget::spend(rows * columns);
+  constexpr Index size = sizeof(T);
+  const Count bytes = rows * columns * size;
+  void* volatile memory =  // volatile: or the compiler may leave out both
+      bytes == Count::most ? nullptr : ::operator new(static_cast<std::size_t>(bytes.value()), std::nothrow);
+  if (memory == nullptr) {
+    detail::refuse_memory(where, rows, columns, size);
+  }
+  ::operator delete(memory);
+}
+
+}  // namespace gated

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <utility>
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/norm_position.hpp"
+
+/// @file
+/// What a mixer stands in: its norm, the scale of what it gives, and the residual.
+
+namespace gated {
+
+/// What surrounds a mixer.
+struct BranchOptions {
+  Index channels = 0;                              ///< C
+  NormForm norm = NormForm::layer_norm;            ///< of the mixer
+  NormPosition norm_position = NormPosition::pre;  ///< before the mixer, or after the residual
+  double norm_eps = 1e-5;                          ///< ε of the norm
+  double layer_scale = 0;                          ///< where training starts the learned scales per channel; 0 for none
+  double survival = 1;                             ///< probability that training keeps the branch (stochastic depth)
+};
+
+/// y = x + s ⊙ mixer(norm(x)), with learned scales per channel (LayerScale, arXiv:2103.17239) or none; post-norm
+/// y = norm(x + s ⊙ mixer(x)).
+///
+///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
+///
+/// A mixer is any layer as wide as its input. One whose body takes an epilogue makes scale and residual part of its last product;
+/// to the result of others they are joined in a pass of their own. The branch streams, takes masks and refuses lengths as its
+/// mixer does.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built.
+/// Cost: the mixer's.
+template <class Mixer>
+struct Branch : Layer<Branch<Mixer>> {
+  using T = typename Mixer::Scalar;
+  static constexpr const char* name = "Branch";
+
+  NormPosition norm_position = NormPosition::pre;
+  double survival = 1;
+  Norm<T> norm;
+  Mixer mixer;
+  Vector<T> scale;  ///< C, or empty
+
+  Branch() = default;
+  /// Weights that nobody has set, for a checkpoint to be loaded into. `mixer_config` is the mixer's, or what it is made of.
+  template <class MixerConfig = typename Mixer::Config>
+  Branch(const BranchOptions& o, const MixerConfig& mixer_config) : norm_position(o.norm_position), survival(o.survival) {
+    require<ArgumentError>(o.survival > 0 && o.survival <= 1, name, ": survival = ", o.survival, ", expected 0 < survival ≤ 1.");
+    require<ArgumentError>(o.layer_scale >= 0, name, ": layer_scale = ", o.layer_scale, " must not be negative.");
+    norm = Norm<T>(o.channels, o.norm_eps, o.norm);
+    mixer = Mixer(mixer_config);
+    const Contract contract = mixer.contract();
+    require<ArgumentError>((contract.in == 0 || contract.in == o.channels) && contract.output_columns(o.channels) == o.channels,
+                           name, ": a ", Mixer::name, " that makes ", contract.out, " channels of ", contract.in,
+                           " cannot join the ", o.channels, " of its input. Build it with as many in and out.");
+    require<ArgumentError>(contract.rows == contract.of_rows, name, ": a ", Mixer::name, " that makes ", contract.rows,
+                           " rows of ", contract.of_rows, " cannot join its input. Build it with as many rows.");
+    scale = Vector<T>::Constant(o.layer_scale > 0 ? o.channels : 0, static_cast<T>(o.layer_scale));
+  }
+
+  static constexpr auto fields() {
+    return std::tuple(field("norm", &Branch::norm), field("mixer", &Branch::mixer),
+                      field("scale", &Branch::scale, Role::norm));
+  }
+
+  Contract contract() const { return norm.contract().then(mixer.contract()); }
+
+  auto apply(auto& run, auto x) const {
+    if (norm_position == NormPosition::post) {
+      auto sum = run(mixer, x, {.scale = scale.data(), .residual = x, .survival = survival});  // rows × C
+      return run(norm, std::move(sum));
+    }
+    auto normed = run(norm, x);  // rows × C
+    return run(mixer, std::move(normed), {.scale = scale.data(), .residual = std::move(x), .survival = survival});
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <utility>
+
+#include "gated/layers/norm.hpp"
+
+/// @file
+/// A gated linear unit over channels or over tokens, as its configuration says.
+
+namespace gated {
+
+/// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o (arXiv:2002.05202). The configuration makes the projections, Linear over
+/// the channels of each token (GluFeedForward) or SpatialProjection over the tokens of each channel (TokenGlu), and the norm.
+///
+/// The gate joins the second product before that is stored.
+/// Shapes: x is rows × C, y is rows × out; y may be x.
+/// Errors: ArgumentError when built, ShapeError when run.
+/// Cost: that of the projections; scratch for the hidden numbers.
+template <class T, class ConfigType>
+struct Glu : Layer<Glu<T, ConfigType>> {
+  using Config = ConfigType;
+  using Projection = decltype(std::declval<const Config&>().template proj_in<T>());
+  static constexpr const char* name = Config::layer_name;
+  static constexpr const char* architecture = Config::architecture;
+
+  Config config;
+  Projection gate;      ///< W_g
+  Projection up;        ///< W_u
+  Norm<T> norm;         ///< of the product
+  Projection proj_out;  ///< W_o
+
+  Glu() = default;
+  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  explicit Glu(const Config& c)
+      : config(c.checked()),
+        gate(c.template proj_in<T>()),
+        up(gate),
+        norm(c.template hidden_norm<T>()),
+        proj_out(c.template proj_out<T>()) {}
+  /// With initial parameters, as initialize() draws them.
+  Glu(const Config& c, Random& random) : Glu(c) { this->initialize(random); }
+
+  static constexpr auto fields() {
+    return std::tuple(field("gate", &Glu::gate), field("up", &Glu::up), field("norm", &Glu::norm),
+                      field("proj_out", &Glu::proj_out));
+  }
+
+  Contract contract() const { return config.contract(gate.contract()); }
+
+  /// timm's start where there are biases: a gate of N(0, 1e-6) with a bias of 1, so that it begins as an MLP without
+  /// activation.
+  void initialize(Random& random) {
+    initialize_sublayers(*this, random);
+    if (gate.bias.size() > 0) {
+      fill_normal(gate.weight, 1e-6, random);
+      gate.bias.setOnes();
+    }
+  }
+
+  auto apply(auto& run, auto x, auto then) const {
+    auto g = run(gate, x, {.activation = config.activation});
+    auto product = run(norm, run(up, std::move(x), {.gate = std::move(g)}));  // in place of the gate
+    return run(proj_out, std::move(product), std::move(then));
+  }
+};
+
+}  // namespace gated

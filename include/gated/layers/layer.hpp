@@ -1,0 +1,183 @@
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "gated/core/random.hpp"
+#include "gated/core/stream.hpp"
+#include "gated/core/unset.hpp"
+#include "gated/ops/join.hpp"
+
+/// @file
+/// What every layer offers on top of its body.
+///
+/// A layer is a struct of parameters that derives from Layer and has
+///
+///     static constexpr const char* name = "…";       // for messages
+///     static constexpr auto fields();                // its parameters and sub-layers
+///     Contract contract() const;                     // what it asks of x and promises of y: see core/contract.hpp
+///     auto apply(auto& run, auto x) const;           // the body: see core/run.hpp
+///
+/// and a start of training, `initialize(Random&)`, unless that of its sub-layers will do. The body of a layer that ends with a
+/// product may take an epilogue besides x and hand it on, so that a residual costs no pass of its own.
+
+namespace gated {
+
+namespace detail {
+
+/// The scalar of a template argument: itself, or that of a layer.
+template <class First>
+struct ScalarIn {
+  using type = typename First::Scalar;
+};
+template <>
+struct ScalarIn<float> {
+  using type = float;
+};
+template <>
+struct ScalarIn<double> {
+  using type = double;
+};
+/// That of a layer: of the first argument of its template, or float.
+template <class L>
+struct ScalarOf {
+  using type = float;
+};
+template <template <class...> class L, class First, class... Others>
+struct ScalarOf<L<First, Others...>> : ScalarIn<First> {};
+
+template <class Member>
+void initialize_member(Member& member, Random& random) {
+  if constexpr (requires { member.initialize(random); }) {
+    member.initialize(random);
+  } else if constexpr (IsOptional<Member>) {
+    if (member) {
+      initialize_member(*member, random);
+    }
+  } else if constexpr (requires { member.front().initialize(random); }) {
+    for (auto& element : member) {
+      element.initialize(random);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Has each sub-layer of `layer` that can start a training set its own start, in the order of fields().
+template <class L>
+void initialize_sublayers(L& layer, Random& random) {
+  std::apply([&](const auto&... field) { (detail::initialize_member(layer.*(field.member), random), ...); }, L::fields());
+}
+
+/// What a layer derives from: `struct FeedForward : Layer<FeedForward<T>>`. `T` is the template argument of the layer unless it
+/// is named.
+///
+/// y may be x in all calls. Errors: ShapeError and ArgumentError by contract(); nothing is written then.
+template <class Self, class T = typename detail::ScalarOf<Self>::type>
+struct Layer {
+  static_assert(computes_in<T>());
+  using Scalar = T;
+
+  /// Columns of x and y; of x, 0 for any.
+  Index in() const { return contract_of_self().in; }
+  Index out() const { return contract_of_self().out; }
+  /// The longest sequence that it can serve.
+  Index longest() const { return contract_of_self().longest; }
+  /// True if no output depends on a later token.
+  bool is_causal() const { return contract_of_self().is_causal(); }
+
+  /// The start of a training, unless the layer has another: that of its parts.
+  void initialize(Random& random) { initialize_sublayers(static_cast<Self&>(*this), random); }
+
+  /// y for all sequences at once. A mask holds a 0 or 1 per row: which tokens are attended to.
+  void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const;
+  /// The same, into a new matrix.
+  Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
+    Matrix<T> y = result_for(x);
+    forward(x, sequences, y, workspace, mask);
+    return y;
+  }
+  /// The same for one sequence, or for rows that do not look at each other.
+  void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
+    forward(x, Sequences::single(x.rows()), y, workspace);
+  }
+  Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
+    return forward(x, Sequences::single(x.rows()), workspace);
+  }
+  /// The same with a workspace of its own, for who does not care.
+  Matrix<T> forward(ConstView<T> x) const {
+    Workspace<T> workspace;
+    return forward(x, workspace);
+  }
+  Matrix<T> forward(ConstView<T> x, const Sequences& sequences) const {
+    Workspace<T> workspace;
+    return forward(x, sequences, workspace);
+  }
+
+  /// The state before the first token of a sequence of up to `capacity` tokens; by default as many as the layer can serve.
+  /// Errors: ArgumentError for a layer that cannot stream, because its outputs depend on later tokens, and for one that
+  /// remembers every token where no capacity is known; ShapeError for more than the layer can serve.
+  State<T> start(Index capacity = State<T>::unlimited) const;
+
+  /// The next tokens of a streamed sequence, one or many: y equals the same rows of forward() on the whole sequence, to the
+  /// bit; with a Toeplitz weight and a long text within rounding (see mix_tokens()). However the tokens are divided, the bits
+  /// are the same.
+  /// Shapes: x is tokens × in, y is tokens × out and may be x.
+  /// Errors: ShapeError for sizes and past the state's capacity, ArgumentError for a state of another configuration; the state
+  /// is unchanged then. If memory runs out in a call that is not warm, start anew.
+  /// Cost: no allocation when warm.
+  void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
+
+ private:
+  Contract contract_of_self() const {
+    static_assert(requires(const Self& self) {
+      { self.contract() } -> std::same_as<Contract>;
+      { Self::name } -> std::convertible_to<const char*>;
+      Self::fields();
+    }, "a layer has `Contract contract() const`, `static constexpr const char* name` and `static constexpr auto fields()`: see "
+       "layers/layer.hpp");
+    return static_cast<const Self&>(*this).contract();
+  }
+  Rows<T> no_rows() const { return {nullptr, 0, in(), in()}; }
+  Matrix<T> result_for(const ConstView<T>& x) const {
+    const Contract contract = contract_of_self();
+    return Matrix<T>(contract.output_rows(x.rows()), contract.output_columns(x.cols()));
+  }
+  void expect_result(Where where, const ConstView<T>& x, const View<T>& y) const {
+    const Contract contract = contract_of_self();
+    expect_shape<T>(where, "y", y, contract.output_rows(x.rows()), contract.output_columns(x.cols()));
+    expect_apart<T>(where, x, y);
+  }
+};
+
+// Defined outside of the class, and so not `inline`: what gated::compiled holds of them is not compiled again by a program that
+// links it. Their bodies are most of what a model costs to compile.
+
+template <class Self, class T>
+void Layer<Self, T>::forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask) const {
+  constexpr Where where(Self::name, "forward");
+  expect_input(where, contract_of_self(), x.rows(), x.cols(), sequences, mask);
+  expect_result(where, x, y);
+  const auto frame = workspace.frame();
+  Batch<T> run(workspace, sequences, mask);
+  run.into(Rows<T>(y), static_cast<const Self&>(*this), input_rows<T>(x));
+}
+
+template <class Self, class T>
+State<T> Layer<Self, T>::start(Index capacity) const {
+  constexpr Where where(Self::name, "start");
+  expect_streaming(where, contract_of_self());
+  require<ArgumentError>(in() > 0, where,
+                         ": it takes any number of columns, but a state is made for some. Stream the layer that it is part of.");
+  return Stream<T>::start(static_cast<const Self&>(*this), no_rows(), capacity);
+}
+
+template <class Self, class T>
+void Layer<Self, T>::extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const {
+  constexpr Where where(Self::name, "extend");
+  expect_columns(where, contract_of_self(), x.cols());
+  expect_result(where, x, y);
+  Stream<T>::extend(where, static_cast<const Self&>(*this), input_rows<T>(x), no_rows(), state, Rows<T>(y), workspace);
+}
+
+}  // namespace gated

@@ -1,0 +1,201 @@
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "gated/core/run.hpp"
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// What an epilogue makes of a result in a run, and the backward pass through it.
+
+namespace gated {
+
+/// `epilogue` of a run as that of a product y in memory, with its own factor and biases in `own`.
+/// Errors: ShapeError for what has not the shape of y, ArgumentError for options that exclude each other.
+template <class Run, class T = typename Run::Scalar>
+Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T> own = {}) {
+  const auto rows = [&](const char* name, const auto& x) -> Rows<const T> {
+    if (!x) {
+      return {};
+    }
+    require<ShapeError>(run.count(x) == run.count(y) && run.width(x) == run.width(y), "Epilogue: ", name, " is ", run.count(x),
+                        " × ", run.width(x), ", expected ", run.count(y), " × ", run.width(y), ", the shape of the result.");
+    return run[x];
+  };
+  require<ArgumentError>(!epilogue.gate || epilogue.scale == nullptr,
+                         "Epilogue: gate and scale are both given, expected one of them.");
+  own.added = rows("added", epilogue.added);
+  own.activation = epilogue.activation;
+  if constexpr (Run::records) {
+    if (epilogue.keeps_slope()) {
+      own.slope_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_slope;
+    }
+  }
+  own.gate = epilogue.scale == nullptr ? rows("gate", epilogue.gate)
+                                       : Rows<const T>(epilogue.scale, run.count(y), run.width(y), 0);  // the same row for all
+  own.residual = rows("residual", epilogue.residual);
+  own.residual_scale = epilogue.residual_scale;
+  return own;
+}
+
+/// The result of an op that joins it with an epilogue as it is made, and what the backward pass must know.
+template <class Run>
+struct Joined {
+  MatrixOf<Run> y;
+  MatrixOf<Run> kept;                           ///< for backward_through(), in a recording
+  Epilogue<typename Run::Scalar> epilogue = {};  ///< in memory
+};
+
+/// A place for it, over one of the epilogue's matrices that nobody else needs if there is one.
+template <class Run, class T = typename Run::Scalar>
+Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
+                          const std::type_identity_t<Epilogue<T>>& own = {}) {
+  Joined<Run> result{.y = run.make(rows, columns, epilogue), .kept = {}};
+  result.epilogue = epilogue_of(run, epilogue, result.y, own);
+  if constexpr (Run::records) {
+    if (epilogue.keeps()) {
+      result.kept = run.make(rows, columns);
+      result.epilogue.kept = run[result.kept];
+    }
+  }
+  return result;
+}
+
+/// The backward pass through activation, gate and residual: gives what they receive, and turns ∂y into ∂z in place.
+///
+///     ∂residual += ∂y ⊙ residual_scale     ∂residual_scale += Σ ∂y ⊙ residual     ∂gate += ∂y ⊙ act(z)
+///     ∂z = ∂y ⊙ gate ⊙ act'(z)             ∂scale += Σ ∂y ⊙ act(z), in place of a gate
+///     ∂bias += Σ ∂z, if there is one
+///
+/// `kept` holds z where epilogue.keeps(), or act'(z) where it keeps_slope(). Returns ∂z, in the memory of ∂y, which nobody
+/// reads afterwards.
+template <class Back, class Run, class T = typename Back::Scalar>
+View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run> y, MatrixOf<Run> kept,
+                         T* bias_gradient = nullptr) {
+  Workspace<T>& workspace = back.workspace();
+  View<T> dz = back.last_gradient(y);
+  const auto dy = reader<T>(dz);
+  if (epilogue.residual) {
+    if (const T* const scale = epilogue.residual_scale) {
+      const auto x = reader<T>(back[epilogue.residual]);
+      if (T* const to = back.gradient_of(scale)) {
+        add_column_sums<T>(dz.rows(), dz.cols(), to, workspace, dy * x);
+      }
+      add_gradient(back, epilogue.residual, dy * per_channel<T>(scale));
+    } else {
+      add_gradient<Back>(back, epilogue.residual, dz);
+    }
+  }
+  if (epilogue.keeps_slope()) {
+    const auto change = dy * reader<T>(back[kept]);
+    if (bias_gradient != nullptr) {
+      assign_and_add_column_sums<T>(dz, workspace, change, std::exchange(bias_gradient, nullptr));
+    } else {
+      assign<T>(dz, workspace, change);
+    }
+  } else if (epilogue.keeps()) {
+    ActivationBackward<T> through{.activation = epilogue.activation, .dy = dz, .z = back[kept], .dz = dz};
+    if (const T* const scale = epilogue.scale) {
+      through.factor = {scale, dz.rows(), dz.cols(), 0};
+      const auto frame = workspace.frame();
+      T* const to = back.gradient_of(scale);
+      if (to != nullptr) {
+        through.to_factor = workspace.matrix(dz.rows(), dz.cols());
+      }
+      activation_backward<T>(through, workspace);
+      if (to != nullptr) {
+        add_column_sums<T>(ConstView<T>(through.to_factor), to, workspace);
+      }
+    } else {
+      through.factor = back[epilogue.gate];
+      if (back.wants_gradient(epilogue.gate)) {
+        auto [to, fresh] = back.target(epilogue.gate);
+        through.to_factor = to;
+        through.adds_to_factor = !fresh;
+      }
+      activation_backward<T>(through, workspace);
+    }
+  }
+  if (bias_gradient != nullptr) {
+    add_column_sums<T>(dz, bias_gradient, workspace);
+  }
+  if (epilogue.added) {
+    add_gradient<Back>(back, epilogue.added, dz);
+  }
+  return dz;
+}
+
+namespace detail {
+
+/// y = what an epilogue makes of z, by the kernel that finishes the tiles of products, and so with its bits. y may be z.
+template <class T>
+void finish_rows(const Rows<const T>& z, const Epilogue<T>& epilogue, const Rows<T>& y, const Workspace<T>& workspace) {
+  const ProductKernels<T>& table = kernels<ProductKernels<T>>();
+  const Index width = table.panel_columns;
+  for_each_block_of_rows(z.count, workspace, [&](Index first, Index rows) {
+    alignas(64) T tile[std::size_t{rows_per_task} * 2 * 64 / sizeof(T)];  // of the widest vectors
+    for (Index column = 0; column < z.columns; column += width) {
+      const Index columns = std::min(width, z.columns - column);
+      for (Index i = 0; i < rows; ++i) {
+        std::copy_n(z.data + (first + i) * z.stride + column, columns, tile + i * width);
+        std::fill_n(tile + i * width + columns, width - columns, T{0});
+      }
+      table.finish_tile(epilogue, first, column, rows, columns, tile, y.data + first * y.stride + column, y.stride);
+    }
+  });
+}
+
+/// y = what `epilogue` makes of z, of which nothing is dropped.
+template <class Run, class T = typename Run::Scalar>
+MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogue) {
+  const Joined<Run> joined = joined_result(run, run.count(z), run.width(z), epilogue);
+  if constexpr (Run::records) {
+    run.push([z, y = joined.y, kept = joined.kept, epilogue](auto& back) {
+      const View<T> dz = backward_through(back, epilogue, y, kept);
+      add_gradient<std::remove_cvref_t<decltype(back)>>(back, z, dz);
+    });
+  }
+  finish_rows<T>(run[z], joined.epilogue, run[joined.y], run.workspace());
+  return joined.y;
+}
+
+}  // namespace detail
+
+/// Takes from `epilogue` the residual and its scale, if this step of a training drops something from what it is added to.
+template <class Run>
+Epilogue<Run> take_dropping_residual(Run& run, Epilogue<Run>& epilogue) {
+  if constexpr (Run::records) {
+    if (epilogue.residual && run.drops(epilogue.survival)) {
+      return {.residual = std::exchange(epilogue.residual, {}),
+              .residual_scale = std::exchange(epilogue.residual_scale, nullptr),
+              .survival = epilogue.survival};
+    }
+  }
+  return {};
+}
+
+/// residual + what is left of y after residual dropout and stochastic depth; y if take_dropping_residual() took nothing.
+template <class Run>
+MatrixOf<Run> drop_and_add(Run& run, MatrixOf<Run> y, const Epilogue<Run>& taken) {
+  if constexpr (Run::records) {
+    if (taken.residual) {
+      return detail::join_whole(run, run.drop(y, taken.survival), taken);
+    }
+  }
+  return y;
+}
+
+/// y = what `epilogue` makes of a result z that no product of its own joins with it.
+/// Shapes: y is as z.
+/// Errors: ShapeError for what the epilogue holds.
+/// Cost: a pass over z, two more backward.
+template <class Run>
+MatrixOf<Run> join(Run& run, MatrixOf<Run> z, Epilogue<Run> epilogue) {
+  const Epilogue<Run> residual = take_dropping_residual(run, epilogue);
+  z = epilogue.is_plain() ? std::move(z) : detail::join_whole(run, std::move(z), epilogue);
+  return drop_and_add(run, std::move(z), residual);
+}
+
+}  // namespace gated

@@ -1,0 +1,89 @@
+#include "gated/core/parameter_budget.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+#include "tests/core/numbers.hpp"
+
+namespace gated::parameter_budget_test {
+namespace {
+
+using test::message_of;
+
+constexpr Index most = Count::most;
+
+TEST(ExpectMemory, RefusesWhatTheSystemDoesNotGive) {
+  EXPECT_NO_THROW(expect_memory<float>("x", 1000, 1000));
+  EXPECT_NO_THROW(expect_memory<double>("x", 0, most));
+  EXPECT_NO_THROW(expect_memory<double>("x", -5));
+  if (sizeof(void*) < 8) {
+    GTEST_SKIP() << "a process of 32 bits may get all the bytes that an Index counts";
+  }
+  const Index large = most / 64;  // bytes, of which the system has fewer
+  EXPECT_EQ(test::message_of<MemoryError>([&] {
+              expect_memory<float>({"Layer", "call"}, large);
+            }),
+            text("Layer::call: ", large, " × 1 elements take ", 4 * large,
+                 " bytes, which cannot be allocated. Choose smaller sizes."));
+  EXPECT_EQ(test::message_of<MemoryError>([&] { expect_memory<double>("Layer", large, most); }),
+            text("Layer: ", large, " × ", most, " elements take more than ", most,
+                 " bytes, which cannot be allocated. Choose smaller sizes."));
+}
+
+/// The text of the refusal of so many values.
+std::string refusal(Count values) {
+  return message_of<FileError>([&] { ParameterBudget::spend(values); });
+}
+
+TEST(ParameterBudget, IsSpentByWhatIsBuilt) {
+  const ParameterBudget budget(10, "It asks for too much.");
+  EXPECT_NO_THROW(ParameterBudget::spend(4));
+  EXPECT_NO_THROW(expect_memory<float>("x", 1, 5));
+  EXPECT_EQ(refusal(2), "It asks for too much.");
+  EXPECT_NO_THROW(ParameterBudget::spend(1)) << "what was refused has taken nothing";
+  EXPECT_NO_THROW(ParameterBudget::spend(0));
+  EXPECT_EQ(refusal(1), "It asks for too much.");
+}
+
+TEST(ParameterBudget, RefusesBeforeMemoryIsTouched) {
+  const ParameterBudget budget(10, "It asks for too much.");
+  EXPECT_EQ(message_of<FileError>([&] { expect_memory<double>("x", most, most); }), "It asks for too much.")
+      << "which no system gives";
+  EXPECT_NO_THROW(expect_memory<double>("x", 10)) << "and it took nothing";
+}
+
+TEST(ParameterBudget, CountsBeyondTheLargestIndex) {
+  const ParameterBudget budget(most, "It asks for too much.");
+  EXPECT_NO_THROW(ParameterBudget::spend(Count(most) * most));
+  EXPECT_EQ(refusal(1), "It asks for too much.");
+}
+
+TEST(ParameterBudget, OfAnInnerFileStandsForTheOuterOneUntilItEnds) {
+  const ParameterBudget outer(10, "the outer");
+  {
+    const ParameterBudget inner(20, "the inner");
+    EXPECT_NO_THROW(ParameterBudget::spend(15));
+    EXPECT_EQ(refusal(6), "the inner");
+  }
+  EXPECT_EQ(refusal(11), "the outer");
+  EXPECT_NO_THROW(ParameterBudget::spend(10)) << "which nobody has spent";
+}
+
+TEST(ParameterBudget, EndsWithItsLife) {
+  std::optional<ParameterBudget> budget(std::in_place, 10, "It asks for too much.");
+  EXPECT_EQ(refusal(11), "It asks for too much.");
+  budget.reset();
+  EXPECT_NO_THROW(ParameterBudget::spend(most));
+  EXPECT_NO_THROW(expect_memory<float>("x", 1000));
+}
+
+TEST(ParameterBudget, ConcernsItsThreadAlone) {
+  const ParameterBudget budget(10, "It asks for too much.");
+  std::thread([] { EXPECT_NO_THROW(ParameterBudget::spend(1000)); }).join();
+  EXPECT_NO_THROW(ParameterBudget::spend(10));
+}
+
+}  // namespace
+}  // namespace gated::parameter_budget_test

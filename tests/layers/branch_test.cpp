@@ -1,0 +1,162 @@
+#include "gated/layers/branch.hpp"
+
+#include "gated/layers/feed_forward.hpp"
+#include "gated/layers/gated_attention_unit.hpp"
+#include "gated/layers/token_projection.hpp"
+#include "literal_attention.hpp"
+#include "tests/promises.hpp"
+
+namespace gated::branch_test {
+namespace {
+
+using test::message_of;
+using test::near;
+using test::random_matrix;
+
+constexpr Index channels = 6, length = 9;
+
+/// Every form of what surrounds a mixer.
+std::vector<BranchOptions> forms() {
+  std::vector<BranchOptions> all;
+  for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
+    for (const double layer_scale : {0.0, 0.1}) {
+      for (const double survival : {1.0, 0.5}) {
+        all.push_back({.channels = channels, .norm_position = position, .layer_scale = layer_scale, .survival = survival});
+      }
+    }
+  }
+  all.push_back({.channels = channels, .norm = NormForm::none});
+  all.push_back({.channels = channels, .norm = NormForm::rms, .norm_eps = 0.1, .layer_scale = 1e-4});
+  return all;
+}
+
+std::string describe(const BranchOptions& o) {
+  return text(name_of(o.norm), ", ", name_of(o.norm_position), ", layer_scale ", o.layer_scale, ", survival ", o.survival);
+}
+
+template <template <class> class Mixer>
+void expect_promises_of_forms(const typename Mixer<float>::Config& config, const test::Promises& promises) {
+  for (const BranchOptions& options : forms()) {
+    SCOPED_TRACE(describe(options));
+    test::expect_promises([&](auto zero) { return Branch<Mixer<decltype(zero)>>(options, config); }, promises);
+  }
+}
+
+/// An attention whose body takes no epilogue, with masks and streams.
+constexpr GatedAttentionUnitConfig attention{.channels = channels,
+                                             .value = 8,
+                                             .query_key = 4,
+                                             .score_scale = ScoreScale::sqrt_width,
+                                             .causal = true,
+                                             .residual = Residual::none};
+
+TEST(Branch, KeepsItsPromisesAroundAMixerThatTakesTheResidualAlong) {
+  expect_promises_of_forms<FeedForward>({.channels = channels, .hidden = 7}, {});
+  expect_promises_of_forms<TokenProjection>({.channels = channels, .length = length}, {.lengths = {length, length}});
+  expect_promises_of_forms<TokenProjection>({.channels = channels, .length = length, .causal = true}, {.causal = true});
+}
+
+TEST(Branch, KeepsItsPromisesAroundAMixerThatTakesNothingAlong) {
+  expect_promises_of_forms<GatedAttentionUnit>(attention, {.causal = true});
+}
+
+/// The formula, by a call for each part.
+template <class Mixer>
+void expect_formula(const typename Mixer::Config& config, const Sequences& sequences) {
+  const auto x = random_matrix<double>(sequences.total(), channels, 2);
+  for (const BranchOptions& options : forms()) {
+    SCOPED_TRACE(describe(options));
+    Branch<Mixer> branch(options, config);
+    test::randomize(branch, 1);
+    const bool post = options.norm_position == NormPosition::post;
+    Matrix<double> mixed = branch.mixer.forward(post ? x : branch.norm.forward(x), sequences);
+    if (options.layer_scale > 0) {
+      mixed = mixed * branch.scale.asDiagonal();
+    }
+    const Matrix<double> sum = x + mixed;
+    EXPECT_TRUE(near(branch.forward(x, sequences), post ? branch.norm.forward(sum) : sum));
+  }
+}
+
+TEST(Branch, EqualsItsFormulaInEveryForm) {
+  const Sequences sequences = Sequences::of_lengths({7, 0, length, 1});
+  expect_formula<FeedForward<double>>({.channels = channels, .hidden = 7}, sequences);
+  expect_formula<TokenProjection<double>>({.channels = channels, .length = length, .causal = true}, sequences);
+  expect_formula<GatedAttentionUnit<double>>(attention, sequences);
+}
+
+TEST(Branch, StartsItsScalesWhereItIsTold) {
+  const FeedForwardConfig mixer{.channels = channels};
+  EXPECT_EQ(Branch<FeedForward<float>>({.channels = channels}, mixer).scale.size(), 0);
+  EXPECT_EQ(Branch<FeedForward<float>>({.channels = channels, .layer_scale = 0.5}, mixer).scale,
+            Vector<float>::Constant(channels, 0.5f));
+}
+
+TEST(Branch, AsksWhatItsMixerAsks) {
+  const Branch<TokenProjection<float>> exact({.channels = channels}, TokenProjectionConfig{.channels = channels, .length = 9});
+  EXPECT_EQ(exact.in(), channels);
+  EXPECT_EQ(exact.out(), channels);
+  EXPECT_EQ(exact.longest(), 9);
+  EXPECT_FALSE(exact.is_causal());
+  EXPECT_FALSE(exact.contract().takes_mask);
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { exact.forward(Matrix<float>::Zero(4, channels), Sequences::single(4)); }),
+      "Branch::forward: sequence 0 of 1 sequence × 4 tokens has 4 tokens, expected 9. Set length_policy = slice to use the "
+      "top-left corner of its weight, or resize it.");
+  const Branch<GatedAttentionUnit<float>> attending({.channels = channels}, attention);
+  EXPECT_TRUE(attending.is_causal());
+  EXPECT_TRUE(attending.contract().takes_mask);
+  EXPECT_EQ(attending.longest(), Contract::unlimited);
+}
+
+TEST(Branch, RefusesAMixerOfAnotherWidthAndOptionsThatMakeNoSense) {
+  using Feeding = Branch<FeedForward<float>>;
+  const auto refusal = [](const BranchOptions& options, const FeedForwardConfig& mixer) {
+    return message_of<ArgumentError>([&] { Feeding(options, mixer); });
+  };
+  EXPECT_EQ(
+      refusal({.channels = 6}, {.channels = 6, .out = 5}),
+      "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
+  EXPECT_EQ(
+      refusal({.channels = 6}, {.channels = 5, .out = 6}),
+      "Branch: a FeedForward that makes 6 channels of 5 cannot join the 6 of its input. Build it with as many in and out.");
+  EXPECT_EQ(refusal({.channels = 6, .layer_scale = -1}, {.channels = 6}), "Branch: layer_scale = -1 must not be negative.");
+  EXPECT_EQ(refusal({.channels = 6, .survival = 0}, {.channels = 6}), "Branch: survival = 0, expected 0 < survival ≤ 1.");
+  EXPECT_EQ(refusal({.channels = 6, .survival = 1.5}, {.channels = 6}), "Branch: survival = 1.5, expected 0 < survival ≤ 1.");
+  EXPECT_THROW(Feeding({.channels = 0}, FeedForwardConfig{.channels = 6}), ArgumentError);
+}
+
+/// A sequence without its mixer is its input, and the others make up for it.
+template <class Mixer>
+void expect_stochastic_depth(const typename Mixer::Config& config) {
+  Branch<Mixer> branch({.channels = channels, .layer_scale = 0.1, .survival = 0.5}, config);
+  test::randomize(branch, 1);
+  const auto sequences = Sequences::uniform(40, length);
+  const auto x = random_matrix<double>(sequences.total(), channels, 2);
+  const Matrix<double> whole = branch.forward(x, sequences);
+  Tape<double> tape(Threads{1}, {.scaled_depth = true});
+  auto gradient = zeros_like(branch);
+  Random noise(3);
+  tape.begin(branch, gradient, noise);
+  const Matrix<double> y = tape[record(tape, branch, tape.input(x), sequences)];
+  Index dropped = 0;
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Matrix<double> before = x.middleRows(sequences.offset(b), length), after = y.middleRows(sequences.offset(b), length),
+                         kept = whole.middleRows(sequences.offset(b), length);
+    if (after == before) {
+      ++dropped;
+    } else {
+      EXPECT_TRUE(near(after, Matrix<double>(before + (kept - before) / 0.5))) << "sequence " << b;
+    }
+  }
+  EXPECT_GE(dropped, 10);
+  EXPECT_LE(dropped, 30);
+}
+
+TEST(Branch, StochasticDepthDropsItsMixerForWholeSequences) {
+  expect_stochastic_depth<TokenProjection<double>>({.channels = channels, .length = length});
+  expect_stochastic_depth<GatedAttentionUnit<double>>(attention);
+}
+
+}  // namespace
+}  // namespace gated::branch_test
