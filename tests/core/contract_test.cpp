@@ -105,13 +105,13 @@ TEST(ExpectLengths, RefusesSequencesThatAContractDoesNotAllow) {
   };
   const Sequences ragged = Sequences::of_lengths({4, 8, 6});
   EXPECT_EQ(refusal({.shortest = 9, .longest = 9, .remedy = " Resize it."}, Sequences::single(7)),
-            "Layer::forward: sequence 0 of 1 sequence × 7 tokens has 7 tokens, expected 9. Resize it.");
+            "Layer::forward: sequence 0 of 1 has 7 tokens, expected 9. Resize it.");
   EXPECT_EQ(refusal({.longest = 7, .remedy = " Cut it."}, ragged),
-            text("Layer::forward: sequence 1 of ", ragged.describe(), " has 8 tokens, expected 7 at most. Cut it."));
+            "Layer::forward: sequence 1 of 3 has 8 tokens, expected 7 at most. Cut it.");
   EXPECT_EQ(refusal({.shortest = 5, .longest = 8, .remedy = " Pad it."}, ragged),
-            text("Layer::forward: sequence 0 of ", ragged.describe(), " has 4 tokens, expected 5 at least. Pad it."));
+            "Layer::forward: sequence 0 of 3 has 4 tokens, expected 5 at least. Pad it.");
   EXPECT_EQ(refusal({.multiple = 4, .remedy = " Pad it."}, ragged),
-            "Layer::forward: sequence 2 has 6 rows, expected a multiple of 4. Pad it.");
+            "Layer::forward: sequence 2 of 3 has 6 tokens, expected a multiple of 4. Pad it.");
   EXPECT_NO_THROW(expect_lengths("Layer", {}, ragged));
   EXPECT_NO_THROW(expect_lengths("Layer", {.longest = 8, .multiple = 2}, ragged));
   EXPECT_NO_THROW(expect_lengths("Layer", {.shortest = 8, .longest = 8}, Sequences::uniform(3, 8)));
@@ -133,7 +133,7 @@ TEST(ExpectInput, RefusesWhatALayerDoesNotTake) {
             "Layer::forward: x has 6 rows, but the sequences cover 1 sequence × 3 tokens. Every row belongs to exactly one "
             "sequence.");
   EXPECT_EQ(message_of<ShapeError>([&] { expect(6, 4, Sequences::single(6), {}); }),
-            "Layer::forward: sequence 0 of 1 sequence × 6 tokens has 6 tokens, expected 3 at most. Cut it.");
+            "Layer::forward: sequence 0 of 1 has 6 tokens, expected 3 at most. Cut it.");
   EXPECT_EQ(message_of<ArgumentError>([&] { expect(6, 4, Sequences::uniform(2, 3), mask); }),
             "Layer::forward: it takes no mask.");
   EXPECT_NO_THROW(expect_input("Layer", {}, 6, 1000, Sequences::single(6), {})) << "any columns";

@@ -101,8 +101,8 @@ TEST(Branch, AsksWhatItsMixerAsks) {
   EXPECT_FALSE(exact.contract().takes_mask);
   EXPECT_EQ(
       message_of<ShapeError>([&] { exact.forward(Matrix<float>::Zero(4, channels), Sequences::single(4)); }),
-      "Branch::forward: sequence 0 of 1 sequence × 4 tokens has 4 tokens, expected 9. Set length_policy = slice to use the "
-      "top-left corner of its weight, or resize it.");
+      "Branch::forward: sequence 0 of 1 has 4 tokens, expected 9. Resize the spatial weight; for shorter sequences, "
+      "length_policy = slice uses its corner.");
   const Branch<GatedAttentionUnit<float>> attending({.channels = channels}, attention);
   EXPECT_TRUE(attending.is_causal());
   EXPECT_TRUE(attending.contract().takes_mask);

@@ -390,8 +390,8 @@ TEST(GatedAttentionUnit, RefusesBadInputBeforeWriting) {
   };
   refuse(
       Sequences::single(9), {},
-      "GatedAttentionUnit::forward: sequence 0 of 1 sequence × 9 tokens has 9 tokens, expected 8 at most. Build the Toeplitz "
-      "bias with a larger max_length, or choose relative_bias = t5 or none.");
+      "GatedAttentionUnit::forward: sequence 0 of 1 has 9 tokens, expected 8 at most. Build the Toeplitz bias with a "
+      "larger max_length, or choose relative_bias = t5 or none.");
   refuse(Sequences::single(6), {1, 1, 1, 1, 1}, "the mask has 5 entries, expected 6");
   Matrix<float> y = untouched<float>(6, c);
   EXPECT_TRUE(refuses<ShapeError>(

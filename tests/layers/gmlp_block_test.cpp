@@ -130,7 +130,7 @@ TEST(GmlpBlock, RefusesLongerSequencesBeforeWriting) {
     Matrix<float> y = Matrix<float>::Constant(length + 1, channels, 7);
     const std::string message = message_of<ShapeError>(
         [&] { block.forward(Matrix<float>::Zero(length + 1, channels), Sequences::single(length + 1), y, workspace); });
-    EXPECT_TRUE(message.starts_with("GmlpBlock::forward: sequence 0 of 1 sequence × 12 tokens has 12 tokens, expected 11"))
+    EXPECT_TRUE(message.starts_with("GmlpBlock::forward: sequence 0 of 1 has 12 tokens, expected 11"))
         << message;
     EXPECT_TRUE((y.array() == 7).all());
   }

@@ -56,8 +56,8 @@ TEST(GridPosition, RefusesWhatDoesNotFit) {
   const GridPosition<float> layer(2, {2, 2}, {2, 2}, true);
   Workspace<float> workspace;
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 2), Sequences::single(4), workspace); }),
-            "GridPosition::forward: sequence 0 of 1 sequence × 4 tokens has 4 tokens, expected 5. There are positions for the "
-            "patches of an image and a class token.");
+            "GridPosition::forward: sequence 0 of 1 has 4 tokens, expected 5. There are positions for the patches of an "
+            "image and a class token.");
 }
 
 }  // namespace

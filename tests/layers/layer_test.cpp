@@ -168,7 +168,7 @@ TEST(LayerOfSequences, NamesItselfAndTheCallInItsRefusals) {
   expect_refused<ShapeError>("Neighbours::forward: y is 2 × 4, expected 2 × 3. Outputs are written in place and never resized.",
                              2, 4, forward(2, 3, Sequences::single(2)));
   expect_refused<ShapeError>(
-      "Neighbours::forward: sequence 0 of 1 sequence × 5 tokens has 5 tokens, expected 4 at most. Cut it.", 5, 3,
+      "Neighbours::forward: sequence 0 of 1 has 5 tokens, expected 4 at most. Cut it.", 5, 3,
       forward(5, 3, Sequences::single(5)));
   const std::vector<std::uint8_t> mask{1, 0, 1};
   expect_refused<ShapeError>("Totals::forward: the mask has 3 entries, expected 2, one per token.", 2, 3,
@@ -176,7 +176,7 @@ TEST(LayerOfSequences, NamesItselfAndTheCallInItsRefusals) {
   EXPECT_EQ(message_of<ShapeError>([&] {
               expect_input({"Neighbours", "record"}, layer.contract(), 5, 3, Sequences::single(5), {});
             }),
-            "Neighbours::record: sequence 0 of 1 sequence × 5 tokens has 5 tokens, expected 4 at most. Cut it.");
+            "Neighbours::record: sequence 0 of 1 has 5 tokens, expected 4 at most. Cut it.");
   State<double> state = layer.start();
   expect_refused<ShapeError>(
       "Neighbours::extend: x has 5 columns, expected in = 3 (a matrix is tokens × channels, one row per token).", 1, 3,

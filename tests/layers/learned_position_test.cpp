@@ -47,8 +47,8 @@ TEST(LearnedPosition, RefusesWhatLiesBeyondItsTable) {
       test::message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 2), Sequences::single(4), workspace); });
   EXPECT_EQ(
       message,
-      "LearnedPosition::forward: sequence 0 of 1 sequence × 4 tokens has 4 tokens, expected 3 at most. Build the model with "
-      "a larger max_length.");
+      "LearnedPosition::forward: sequence 0 of 1 has 4 tokens, expected 3 at most. Build the model with a larger "
+      "max_length.");
   EXPECT_THROW(LearnedPosition<float>(0, 2), ArgumentError);
 }
 

@@ -128,8 +128,8 @@ TEST(SinusoidPosition, AddsOnlyToWhatFits) {
   Matrix<float> longer = Matrix<float>::Zero(6, 6);
   EXPECT_TRUE(
       refuses<ShapeError>([&] { Placing<float>(table).forward(longer, Sequences::single(6), longer, workspace); },
-                          "sequence 0 of 1 sequence × 6 tokens has 6 tokens, expected 5 at most. Build the model with a "
-                          "larger max_length, or with position = sinusoid."));
+                          "sequence 0 of 1 has 6 tokens, expected 5 at most. Build the model with a larger max_length, "
+                          "or with position = sinusoid."));
   EXPECT_TRUE(longer.isZero(0));
 }
 

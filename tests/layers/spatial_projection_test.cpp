@@ -404,19 +404,19 @@ TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
   };
   EXPECT_EQ(
       refusal(Sequences::single(197)),
-      "SpatialProjection::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196. Set length_policy = "
-      "slice to use the top-left corner of its weight, or resize it.");
+      "SpatialProjection::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter "
+      "sequences, length_policy = slice uses its corner.");
   EXPECT_EQ(refusal(Sequences::single(64)),
-            "SpatialProjection::forward: sequence 0 of 1 sequence × 64 tokens has 64 tokens, expected 196. Set length_policy = "
-            "slice to use the top-left corner of its weight, or resize it.");
+            "SpatialProjection::forward: sequence 0 of 1 has 64 tokens, expected 196. Resize the spatial weight; for "
+            "shorter sequences, length_policy = slice uses its corner.");
   EXPECT_EQ(refusal(Sequences::of_lengths({196, 12})),
-            "SpatialProjection::forward: sequence 1 of 2 sequences, 208 tokens in all has 12 tokens, expected 196. Set "
-            "length_policy = slice to use the top-left corner of its weight, or resize it.");
+            "SpatialProjection::forward: sequence 1 of 2 has 12 tokens, expected 196. Resize the spatial weight; for "
+            "shorter sequences, length_policy = slice uses its corner.");
   layer.config.length_policy = LengthPolicy::slice;
   EXPECT_EQ(
       refusal(Sequences::single(197)),
-      "SpatialProjection::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196 at most. Resize the "
-      "spatial weight to the longer length first.");
+      "SpatialProjection::forward: sequence 0 of 1 has 197 tokens, expected 196 at most. Resize the spatial weight; for "
+      "shorter sequences, length_policy = slice uses its corner.");
   layer.config = {.length = 196, .causal = true};
   EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
 }

@@ -195,8 +195,8 @@ TEST(SynthesizerAttention, RefusesWhatDoesNotFit) {
   Workspace<float> workspace;
   EXPECT_EQ(
       message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(10, 6), Sequences::single(10), workspace); }),
-      "SynthesizerAttention::forward: sequence 0 of 1 sequence × 10 tokens has 10 tokens, expected 9 at most. Build it with "
-      "a larger max_length.");
+      "SynthesizerAttention::forward: sequence 0 of 1 has 10 tokens, expected 9 at most. Build it with a larger "
+      "max_length.");
   EXPECT_NE(message_of<ArgumentError>([&] { layer.start(); }).find("causal = true"), std::string::npos);
 }
 

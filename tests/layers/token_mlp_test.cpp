@@ -95,8 +95,8 @@ TEST(TokenNorm, RefusesOtherLengths) {
       message_of<ShapeError>([&] {
         norm.forward(Matrix<float>::Ones(7, 2), Sequences::of_lengths({3, 4}), workspace);
       }),
-      "TokenNorm::forward: sequence 1 of 2 sequences, 7 tokens in all has 4 tokens, expected 3. There is a weight for each "
-      "token: build it for that length.");
+      "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. There is a weight for each token: build it for that "
+      "length.");
 }
 
 TEST(TokenGlu, IsAGatedFeedForwardOfTheTranspose) {
@@ -121,8 +121,8 @@ TEST(TokenMlp, RefusesRaggedBatchesAndOtherLengthsWithAHint) {
       message_of<ShapeError>([&] {
         layer.forward(x, Sequences::of_lengths({12, 11, 1}), workspace);
       }),
-      "TokenMlp::forward: sequence 1 of 3 sequences, 24 tokens in all has 11 tokens, expected 12. Its weights have a column "
-      "for each token: build it with length = the tokens of a sequence.");
+      "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Its weights have a column for each token: build it "
+      "with length = the tokens of a sequence.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenMlp<float>({.channels = 4, .length = 12}); }),
             "TokenMlp: channels = 4, length = 12 and hidden = 0 must be positive.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenGlu<float>({.channels = 4, .hidden = 2}); }),

@@ -204,7 +204,7 @@ TEST(FlashLanguageModel, EndsWithItsTableOfPositions) {
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(state.position(), 20);
   EXPECT_TRUE(refuses<ShapeError>([&] { model.forward(tokens, Sequences::single(31), workspace); },
-                                  "sequence 0 of 1 sequence × 31 tokens has 31 tokens, expected 30 at most. Build the model with a larger "
+                                  "sequence 0 of 1 has 31 tokens, expected 30 at most. Build the model with a larger "
                                   "max_length, or with position = sinusoid."));
 }
 

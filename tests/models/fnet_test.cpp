@@ -117,8 +117,8 @@ TEST(Fnet, RefusesWhatItCannotServe) {
   Workspace<float> workspace;
   const auto tokens = random_tokens(13, small.vocabulary);
   EXPECT_EQ(test::message_of<ShapeError>([&] { model.forward(tokens, Sequences::single(13), workspace); }),
-            "LanguageModel::forward: sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 12 at most. Build the model "
-            "with a larger max_length.");
+            "LanguageModel::forward: sequence 0 of 1 has 13 tokens, expected 12 at most. Build the model with a larger "
+            "max_length.");
   EXPECT_EQ(test::message_of<ArgumentError>([&] { model.start(); }),
             "LanguageModel::start: an output depends on later tokens, so that nothing can be streamed. A Fourier transform "
             "takes all tokens of a sequence.");

@@ -126,8 +126,8 @@ TEST(GauEncoder, SaysWhichTableEnds) {
   Matrix<float> y = untouched<float>(13, vocabulary);
   EXPECT_TRUE(
       refuses<ShapeError>([&] { model.forward(random_words(13), Sequences::single(13), y, workspace); },
-                          "LanguageModel::forward: sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 12 at most. Build "
-                          "the Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none."));
+                          "LanguageModel::forward: sequence 0 of 1 has 13 tokens, expected 12 at most. Build the "
+                          "Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none."));
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(model.longest(), 12);
 }

@@ -62,7 +62,7 @@ TEST(GmlpLanguageModel, RefusesOtherLengthsBeforeWriting) {
       Matrix<float> logits = test::sentinel<float>(static_cast<Index>(ids.size()), 11);
       const std::string said = message_of<ShapeError>([&] { model.forward(ids, sequences, logits, workspace); });
       EXPECT_EQ(said.rfind("LanguageModel::forward: ", 0), 0u) << said;
-      EXPECT_NE(said.find(" tokens, expected 12. Set length_policy = slice"), std::string::npos) << said;
+      EXPECT_NE(said.find(" tokens, expected 12. Resize the spatial weight"), std::string::npos) << said;
       EXPECT_TRUE(test::is_sentinel(logits)) << test::describe(config.trunk);
     };
     refuse(text_of_12, Sequences::of_lengths({6, 6}));

@@ -52,7 +52,7 @@ TEST(Gmlp, RefusesOtherLengthsBeforeWriting) {
       const std::string said = message_of<ShapeError>(
           [&] { model.forward(Matrix<float>::Zero(rows, small_channels).eval(), sequences, y, workspace); });
       EXPECT_EQ(said.rfind("Stack::forward: ", 0), 0u) << said;
-      EXPECT_NE(said.find(" tokens, expected 12. Set length_policy = slice"), std::string::npos) << said;
+      EXPECT_NE(said.find(" tokens, expected 12. Resize the spatial weight"), std::string::npos) << said;
       EXPECT_TRUE(test::is_sentinel(y));
     };
     refuse(11, Sequences::single(11));
@@ -71,12 +71,12 @@ TEST(Gmlp, SaysWhichRowsItExpected) {
   const Gmlp<float> model({.length = 196, .channels = 4, .hidden = 8, .depth = 2});
   EXPECT_EQ(
       message_of<ShapeError>([&] { run(model, Matrix<float>::Zero(197, 4), Sequences::single(197)); }),
-      "Stack::forward: sequence 0 of 1 sequence × 197 tokens has 197 tokens, expected 196. Set length_policy = slice to use the "
-      "top-left corner of its weight, or resize it.");
+      "Stack::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter sequences, "
+      "length_policy = slice uses its corner.");
   const Gmlp<float> causal({.length = 196, .channels = 4, .hidden = 8, .depth = 2, .causal = true});
   EXPECT_EQ(message_of<ShapeError>([&] { run(causal, Matrix<float>::Zero(200, 4), Sequences::of_lengths({3, 197})); }),
-            "Stack::forward: sequence 1 of 2 sequences, 200 tokens in all has 197 tokens, expected 196 at most. Resize the "
-            "spatial weight to the longer length first.");
+            "Stack::forward: sequence 1 of 2 has 197 tokens, expected 196 at most. Resize the spatial weight; for "
+            "shorter sequences, length_policy = slice uses its corner.");
 }
 
 TEST(Gmlp, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {

@@ -327,7 +327,7 @@ TYPED_TEST(LanguageModelOf, RefusesBadInputBeforeWriting) {
       const std::string remedy =
           model.trunk.longest() > 12 ? " Build the model with a larger max_length, or with position = sinusoid." : "";
       refuse(Ids(13, 1), Sequences::single(13), 13, out,
-             "sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 12 at most." + remedy);
+             "sequence 0 of 1 has 13 tokens, expected 12 at most." + remedy);
     }
   });
 }

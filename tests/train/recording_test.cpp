@@ -603,12 +603,12 @@ TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
   const std::string past =
       refusal(shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block), good, Sequences::single(13));
   EXPECT_EQ(past,
-            "GatedAttentionUnit::record: sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 9 at most. Build the "
-            "Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none.");
+            "GatedAttentionUnit::record: sequence 0 of 1 has 13 tokens, expected 9 at most. Build the Toeplitz bias with "
+            "a larger max_length, or choose relative_bias = t5 or none.");
   const std::string long_one = refusal(shaken<Gmlp<double>>(test::small_gmlp(9).trunk), good, Sequences::single(13));
   EXPECT_EQ(long_one,
-            "Stack::record: sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 9 at most. Resize the spatial weight "
-            "to the longer length first.");
+            "Stack::record: sequence 0 of 1 has 13 tokens, expected 9 at most. Resize the spatial weight; for shorter "
+            "sequences, length_policy = slice uses its corner.");
   EXPECT_EQ(refusal(Linear<double>(7, 2), good),
             "Linear::record: x has 6 columns, expected in = 7 (a matrix is tokens × channels, one row per token).");
 }
@@ -676,8 +676,8 @@ TEST(Recording, RefusesWhatTheForwardOfAModelRefuses) {
   Tape<double> tape;
   tape.begin(model, gradient);
   EXPECT_EQ(test::message_of<ShapeError>([&] { record(tape, model, short_text.tokens, Sequences::single(13)); }),
-            "LanguageModel::record: sequence 0 of 1 sequence × 13 tokens has 13 tokens, expected 9 at most. Build the Toeplitz "
-            "bias with a larger max_length, or choose relative_bias = t5 or none.");
+            "LanguageModel::record: sequence 0 of 1 has 13 tokens, expected 9 at most. Build the Toeplitz bias with a "
+            "larger max_length, or choose relative_bias = t5 or none.");
 }
 
 TEST(Recording, RefusesImagesOfAnotherSize) {

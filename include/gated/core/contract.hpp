@@ -81,14 +81,15 @@ struct Contract {
 inline void expect_lengths(Where where, const Contract& contract, const Sequences& sequences) {
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b);
-    if (length < contract.shortest || length > contract.longest) {  // and not require(), because describe() allocates
-      const bool is_long = length > contract.longest, is_exact = contract.shortest == contract.longest;
-      raise<ShapeError>(where, ": sequence ", b, " of ", sequences.describe(), " has ", length, " tokens, expected ",
-                        is_long ? contract.longest : contract.shortest,
-                        is_exact ? "." : is_long ? " at most." : " at least.", contract.remedy);
-    }
-    require<ShapeError>(length % contract.multiple == 0, where, ": sequence ", b, " has ", length,
-                        " rows, expected a multiple of ", contract.multiple, ".", contract.remedy);
+    const bool is_long = length > contract.longest, is_exact = contract.shortest == contract.longest;
+    require<ShapeError>(!is_long && length >= contract.shortest, where, ": sequence ", b, " of ", sequences.count(), " has ",
+                        length, " tokens, expected ", is_long ? contract.longest : contract.shortest,
+                        is_exact  ? "."
+                        : is_long ? " at most."
+                                  : " at least.",
+                        contract.remedy);
+    require<ShapeError>(length % contract.multiple == 0, where, ": sequence ", b, " of ", sequences.count(),
+                        " has ", length, " tokens, expected a multiple of ", contract.multiple, ".", contract.remedy);
   }
 }
 

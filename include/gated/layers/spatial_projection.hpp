@@ -178,9 +178,8 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
             .sees = is_causal() ? Sees::past : Sees::all,
             .shortest = takes_shorter ? 0 : config.length,
             .longest = config.length,
-            .remedy = !is_square      ? " Its weights have a column for each token: build it with length = the tokens of a sequence."
-                      : takes_shorter ? " Resize the spatial weight to the longer length first."
-                                      : " Resize the spatial weight, or set length_policy = slice: it serves shorter ones.",
+            .remedy = is_square ? " Resize the spatial weight; for shorter sequences, length_policy = slice uses its corner."
+                                : " Its weights have a column for each token: build it with length = the tokens of a sequence.",
             .unstreamable = is_square ? nullptr : "No MLP over tokens can be."};
   }
 
