@@ -47,7 +47,7 @@ double projection_flops(const Model& model, Index rows) {
 inline double mixing_flops(const gated::GmlpBlock<float>& block, Index length) {
   const auto& c = block.config;
   return (block.gate.mixes_tokens() ? spatial_flops(block.gate.out(), length, block.gate.proj.is_causal()) : 0) +
-         4.0 * static_cast<double>(c.attention) * pairs(static_cast<double>(length), c.causal);
+         4.0 * static_cast<double>(c.attention_width) * pairs(static_cast<double>(length), c.causal);
 }
 
 inline double mixing_flops(const gated::GatedAttentionUnit<float>& layer, Index length) {

@@ -35,7 +35,7 @@ gated::GmlpConfig gmlp_config(const benchmark::State& state) {
 void gmlp_block(benchmark::State& state, bool causal, Index attention) {
   auto config = gmlp_config(state);
   config.causal = causal;
-  config.attention = attention;
+  config.attention_width = attention;
   gated::Random random(1);
   gated::GmlpBlock<float> block(config);
   block.initialize(random);

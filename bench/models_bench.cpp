@@ -118,7 +118,7 @@ gated::GmlpConfig gmlp_ti16() { return {.length = 196, .channels = 128, .hidden 
 
 gated::GmlpConfig amlp_nlp() {
   auto config = gmlp_nlp();
-  config.attention = 64;
+  config.attention_width = 64;
   return config;
 }
 

@@ -54,10 +54,10 @@ class PromiseChecks {
     promise("a NaN or an infinity stays where it may be seen", &PromiseChecks::bad_numbers_stay);
     promise("record() gives the bits of forward()", &PromiseChecks::training_is_forward);
     promise("nothing is allocated when warm", &PromiseChecks::nothing_is_allocated);
-    promise("an observer sees each layer once and changes nothing", &PromiseChecks::observers_see_all);
+    promise("a hook sees each layer once and changes nothing", &PromiseChecks::hooks_see_all);
     promise("a file holds all of a model", &PromiseChecks::files_hold_all);
     promise("weights in a small format give the bits of the float layer that holds the rounded ones",
-            &PromiseChecks::small_weights_are_rounded_ones);
+            &PromiseChecks::quantized_weights_are_rounded_ones);
     promise("other shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {
       promise("gradients are those of central differences", &PromiseChecks::gradients_are_right);
@@ -72,7 +72,7 @@ class PromiseChecks {
       promise("a bad step is refused and nothing is changed", &PromiseChecks::steps_are_refused);
       promise("a NaN or an infinity reaches no earlier token of a stream", &PromiseChecks::bad_numbers_stay_in_streams);
       promise("no step of a warm stream allocates", &PromiseChecks::streams_allocate_nothing);
-      promise("an observer sees each layer of a stream once and changes nothing", &PromiseChecks::observers_see_streams);
+      promise("a hook sees each layer of a stream once and changes nothing", &PromiseChecks::hooks_see_streams);
     } else if (subject_.starts) {
       promise("a layer that cannot stream refuses to start", &PromiseChecks::start_is_refused);
     }
@@ -461,15 +461,15 @@ class PromiseChecks {
   }
   bool visible(Index t) const { return batch_.mask[static_cast<std::size_t>(t)] != 0; }
 
-  // --- Observers ---
+  // --- Hooks ---
 
   using Shown = std::map<std::string, Matrix<T>>;
 
-  /// What an observer of `run(workspace)` sees, by path.
+  /// What a hook of `run(workspace)` sees, by path.
   Shown shown_by(const std::function<void(Workspace<T>&)>& run) const {
     Shown shown;
     Workspace<T> workspace;
-    workspace.observe([&](const std::string& path, ConstView<T> output) {
+    workspace.set_hook([&](const std::string& path, ConstView<T> output) {
       EXPECT_TRUE(shown.emplace(path, output).second) << "\"" << path << "\" is shown twice";
     });
     run(workspace);
@@ -487,7 +487,7 @@ class PromiseChecks {
     }
   }
 
-  void observers_see_all() {
+  void hooks_see_all() {
     const Matrix<T> expected = forward(batch_.x, batch_.sequences);
     Matrix<T> y(expected.rows(), expected.cols());
     expect_all_shown(shown_by([&](auto& workspace) { subject_.forward(batch_.x, batch_.sequences, y, workspace, {}); }),
@@ -495,7 +495,7 @@ class PromiseChecks {
     EXPECT_TRUE(same_bits(y, expected));
   }
 
-  void observers_see_streams() {
+  void hooks_see_streams() {
     const Matrix<T> expected = reference_of(x_);
     auto state = subject_.start(longest_);
     Matrix<T> y(longest_, subject_.out);
@@ -517,7 +517,7 @@ class PromiseChecks {
     subject_.expect_saved([this](const Subject<T>& subject) { return forward(subject, batch_.x, batch_.sequences); });
   }
 
-  void small_weights_are_rounded_ones() {
+  void quantized_weights_are_rounded_ones() {
     subject_.expect_small([this](const Subject<T>& subject, Workspace<T>& workspace) {
       Matrix<T> y(subject.rows(batch_.x.rows()), subject.out);
       subject.forward(batch_.x, batch_.sequences, y, workspace, {});

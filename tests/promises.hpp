@@ -48,7 +48,7 @@ struct Promises {
 /// * record() gives the bits of forward(), and the gradients are those of central differences;
 /// * a warm forward(), step of a stream and training step allocate nothing;
 /// * a masked token reaches no other, and a mask of ones changes nothing;
-/// * an observer sees each layer once and changes nothing;
+/// * a hook sees each layer once and changes nothing;
 /// * a model that a file can hold is the same when read again;
 /// * weights that nobody has set are refused, each by its name; zeros that somebody has set are not;
 /// * weights in bf16 and int8 give the bits of the float layer that holds the rounded numbers;

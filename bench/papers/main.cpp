@@ -35,7 +35,7 @@ gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate, Index hid
                     .gate = gate,
                     .spatial = spatial,
                     .length_policy = gated::LengthPolicy::slice,
-                    .attention = attention}};
+                    .attention_width = attention}};
 }
 
 gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel) {

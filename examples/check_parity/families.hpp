@@ -26,7 +26,7 @@ struct Result {
   std::vector<std::pair<std::string, gated::Matrix<T>>> others = {};  ///< further tensors of the file
   std::vector<GradientPair<T>> gradients = {};                        ///< in double only, if the case has them
 
-  /// An observer that keeps the output of the layer at `path` as block0_output.
+  /// A hook that keeps the output of the layer at `path` as block0_output.
   auto keep(std::string path) {
     return [this, path = std::move(path)](const std::string& at, gated::ConstView<T> value) {
       if (at == path) {

@@ -48,7 +48,7 @@ Result<T> run_layer(const CaseFile& file, Layer& layer, const gated::NameMap& na
   Result<T> result;
   gated::Workspace<T> workspace;
   if (file.has("block0_output")) {
-    workspace.observe(result.keep("blocks.0"));
+    workspace.set_hook(result.keep("blocks.0"));
   }
   const auto x = file.matrix<T>("input");
   const auto sequences = sequences_of(file);
@@ -66,7 +66,7 @@ Result<T> run_model(const CaseFile& file, Model& model, const gated::NameMap& na
   file.load(model, names);
   Result<T> result;
   gated::Workspace<T> workspace;
-  workspace.observe(result.keep("trunk.blocks.0"));
+  workspace.set_hook(result.keep("trunk.blocks.0"));
   const auto tokens = ids_of(file, "input");
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
@@ -83,7 +83,7 @@ Result<T> run_classifier(const CaseFile& file, Model& model, const gated::NameMa
   file.load(model, names);
   Result<T> result;
   gated::Workspace<T> workspace;
-  workspace.observe(result.keep("trunk.blocks.0"));
+  workspace.set_hook(result.keep("trunk.blocks.0"));
   const auto images = file.matrix<T>("input", 1);
   result.output = features ? model.features(images, workspace) : model.forward(images, workspace);
   add_gradients<T>(result, file, model, names, [&](auto& tape, auto& input) {

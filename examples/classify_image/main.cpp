@@ -99,7 +99,7 @@ double flops_an_image(const Model& model) {
 template <class Model>
 void show(const photos::Options& options, const Model& model) {
   const auto& config = model.config;
-  gated::require<gated::FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
+  gated::require<gated::FileError>(config.classes > 0 && config.pooling != gated::Pooling::tokens,
                                    "--model: this one gives features, not one class per image.");
   const auto labels = read_labels(options.labels, options.model, model.out());
   std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n",

@@ -9,7 +9,7 @@ namespace digits {
 using gated::Index, gated::FileError, gated::require;
 
 void expect_classes(const gated::GmlpImageClassifierConfig& config) {
-  require<FileError>(config.classes > 0 && config.readout != gated::Readout::tokens,
+  require<FileError>(config.classes > 0 && config.pooling != gated::Pooling::tokens,
                      "--model: this one gives features, not one class per image.");
 }
 

@@ -108,7 +108,7 @@ inline gated::GmlpConfig lucidrains_trunk(const Shapes& shapes) {
     config.heads = has_heads ? shapes.size(weight, 0) : 1;
   }
   if (shapes.has(block + "attn.to_qkv.weight")) {
-    config.attention = shapes.size(block + "attn.to_qkv.weight", 0) / 3;
+    config.attention_width = shapes.size(block + "attn.to_qkv.weight", 0) / 3;
   }
   return config;
 }

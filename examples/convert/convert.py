@@ -213,7 +213,7 @@ def lucidrains_trunk(shapes):
         trunk["length"] = weight[1] if len(weight) == 3 and weight[2] != 1 else weight[0]
         trunk["heads"] = weight[0] if len(weight) == 3 and weight[2] != 1 else 1
     if shapes.has(f"layers.0.{inner}attn.to_qkv.weight"):
-        trunk["attention"] = shapes.of(f"layers.0.{inner}attn.to_qkv.weight")[0] // 3
+        trunk["attention_width"] = shapes.of(f"layers.0.{inner}attn.to_qkv.weight")[0] // 3
     return trunk
 
 

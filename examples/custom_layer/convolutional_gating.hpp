@@ -95,8 +95,8 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
           const auto frame = workspace.frame();
           MatrixMap<T> dw = workspace.matrix(weight.cols(), weight.rows());
           dw.setZero();
-          for_each_tap<T, const T>(back[x], dy, sequences, [&](Index k, const auto& taken, const auto& slopes) {
-            add_column_sums<T>(taken.count, taken.columns, &dw(k, 0), workspace, reader<T>(taken) * reader<T>(slopes));
+          for_each_tap<T, const T>(back[x], dy, sequences, [&](Index k, const auto& taken, const auto& gradients) {
+            add_column_sums<T>(taken.count, taken.columns, &dw(k, 0), workspace, reader<T>(taken) * reader<T>(gradients));
           });
           Eigen::Map<Matrix<T>>(to, weight.rows(), weight.cols()) += dw.transpose();
         }
@@ -104,8 +104,8 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
           add_column_sums<T>(dy, to, workspace);
         }
         if (back.wants_gradient(x)) {
-          for_each_tap<T, const T>(accumulator(back, x), dy, sequences, [&](Index k, const auto& taken, const auto& slopes) {
-            assign<T>(taken, workspace, reader<T>(slopes) * kernel(k), true);
+          for_each_tap<T, const T>(accumulator(back, x), dy, sequences, [&](Index k, const auto& taken, const auto& gradients) {
+            assign<T>(taken, workspace, reader<T>(gradients) * kernel(k), true);
           });
         }
       });

@@ -25,8 +25,8 @@ bible -f Gen1:1-Rev22:21 | awk -v folder="$out/books/" '
 }'
 
 configure build/release -S . -B build/release -DCMAKE_BUILD_TYPE=Release -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_BENCH=OFF
-cmake --build build/release --parallel "$(jobs)" --target train_text small_weights
+cmake --build build/release --parallel "$(jobs)" --target train_text quantized_weights
 build/release/examples/train_text/train_text "$out/books" --model flash --parameters 1250000 --channels 192 --depth 8 \
   --length 512 --batch 16 --rate 0.003 --steps 5000 --threads "$(nproc)" --sample-every 300 --out "$out/bible.safetensors"
-build/release/examples/small_weights/small_weights "$out/bible.safetensors" --texts "$out/books" --threads "$(nproc)" \
+build/release/examples/quantized_weights/quantized_weights "$out/bible.safetensors" --texts "$out/books" --threads "$(nproc)" \
   --format int8 --out "$out/bible.int8.safetensors"

@@ -29,10 +29,10 @@ int main() {
   Matrix<double> x(9, 6);
   gated::fill_normal(x, 1.0, random);
 
-  // What the library computes, layer by layer: an observer is shown each output, under the name of its layer.
+  // What the library computes, layer by layer: a hook is shown each output, under the name of its layer.
   std::map<std::string, Matrix<double>> shown;
   gated::Workspace<double> workspace;
-  workspace.observe([&](const std::string& path, gated::ConstView<double> output) { shown[path] = output; });
+  workspace.set_hook([&](const std::string& path, gated::ConstView<double> output) { shown[path] = output; });
   model.forward(x, gated::Sequences::single(9), workspace);
 
   double largest = 0;

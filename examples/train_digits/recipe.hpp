@@ -25,7 +25,7 @@ struct Recipe {
   gated::Index batch_size;
   double learning_rate, weight_decay;
   gated::Index warmup;  ///< steps
-  double average_decay, survival, label_smoothing;
+  double average_decay, drop_path, label_smoothing;
   Distortion distortion;
   double least_shown;  ///< percent, where the diagram of the accuracy begins
   int decimals;        ///< of percentages: one image more is seen
@@ -44,7 +44,7 @@ inline const Recipe scanned_digits{
     .weight_decay = 1,
     .warmup = 40,
     .average_decay = 0.995,
-    .survival = 0.9,
+    .drop_path = 0.1,
     .label_smoothing = 0.1,
     .distortion = {.shift = 0.5, .turn = 0.14, .scale = 0.08},  // 8 degrees
     .least_shown = 90,
@@ -61,7 +61,7 @@ inline const Recipe mnist{
     .weight_decay = 0.3,
     .warmup = 300,
     .average_decay = 0.999,
-    .survival = 0.95,
+    .drop_path = 0.05,
     .label_smoothing = 0.1,
     .distortion = {.shift = 2, .turn = 0.2, .scale = 0.12},
     .least_shown = 95,
@@ -98,10 +98,10 @@ inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Inde
 /// The training of a model, whatever mixes its tokens.
 template <class Model>
 gated::TrainingConfig<Model> training_of(const Recipe& recipe, typename Model::Config model, gated::Index steps) {
-  if constexpr (requires { model.trunk.block.survival; }) {
-    model.trunk.block.survival = recipe.survival;
+  if constexpr (requires { model.trunk.block.drop_path; }) {
+    model.trunk.block.drop_path = recipe.drop_path;
   } else {
-    model.trunk.survival = recipe.survival;
+    model.trunk.drop_path = recipe.drop_path;
   }
   return {.model = model,
           .optimizer = {.learning_rate = recipe.learning_rate,

@@ -37,7 +37,7 @@ gated::GmlpLanguageModelConfig gmlp_config(const Options& options) {
                   .length_policy = options.mlm ? gated::LengthPolicy::slice : gated::LengthPolicy::exact,
                   .causal = !options.mlm,
                   .heads = options.heads,
-                  .attention = options.attention}};
+                  .attention_width = options.attention}};
   };
   return config_of(fitting_width<GmlpModel>(options.parameters, config_of, std::lcm(Index{16}, 2 * options.heads)));
 }

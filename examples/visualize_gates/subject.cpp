@@ -49,17 +49,17 @@ Subject look_at(const Model& model, gated::ImageSize grid, const char* kind, con
   const auto size =
       subject.is_text() ? gated::text(grid.width, " tokens") : gated::text(grid.height, " x ", grid.width, " patches");
   subject.description =
-      gated::text(config.attention > 0 ? "aMLP " : "gMLP ", kind, ", ", config.depth,
+      gated::text(config.attention_width > 0 ? "aMLP " : "gMLP ", kind, ", ", config.depth,
                   config.depth == 1 ? " block, " : " blocks, ", size, ", spatial weights ", name_of(config.spatial),
                   config.causal ? ", causal" : "", config.heads > 1 ? gated::text(", ", config.heads, " heads") : "");
   for (const auto& block : model.trunk.blocks) {
     subject.projections.push_back(block.gate.proj);
   }
   if (attention) {
-    gated::require<gated::ArgumentError>(config.attention > 0, "--attention: this model has no attention, it is a gMLP.");
-    // The observer sees every layer's output under its path: "trunk.blocks.3.attention.weights.0" is the map of input 0.
+    gated::require<gated::ArgumentError>(config.attention_width > 0, "--attention: this model has no attention, it is a gMLP.");
+    // The hook sees every layer's output under its path: "trunk.blocks.3.attention.weights.0" is the map of input 0.
     gated::Workspace<float> workspace;
-    workspace.observe([&](const std::string& path, gated::ConstView<float> output) {
+    workspace.set_hook([&](const std::string& path, gated::ConstView<float> output) {
       if (path.ends_with(".attention.weights.0")) {
         const Index patches = std::min(output.rows(), grid.area());  // without a class token, which comes first
         subject.attention.push_back(output.bottomRightCorner(patches, patches));

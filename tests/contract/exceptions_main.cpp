@@ -58,7 +58,7 @@ int main() {
   using Gmlp = gated::GmlpLanguageModel<float>;
   using Flash = gated::FlashLanguageModel<float>;
   const Gmlp::Config gmlp{.vocabulary = 11,
-                          .trunk = {.length = 12, .channels = 8, .hidden = 16, .depth = 2, .causal = true, .attention = 4}};
+                          .trunk = {.length = 12, .channels = 8, .hidden = 16, .depth = 2, .causal = true, .attention_width = 4}};
   train<Gmlp>("aMLP", gmlp);
   train<Flash>("FLASH", {.vocabulary = 11,
                          .position = gated::PositionForm::sinusoid,

@@ -240,12 +240,12 @@ TEST(Run, RefusesWhatAContractDoesNotSay) {
             "Times: x has 3 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
 }
 
-/// What an observer of `run` sees, in order.
+/// What a hook of `run` sees, in order.
 template <class F>
 std::vector<std::pair<std::string, M>> shown(const F& run) {
   std::vector<std::pair<std::string, M>> seen;
   Workspace<double> workspace;
-  workspace.observe([&](const std::string& path, ConstView<double> output) { seen.emplace_back(path, output); });
+  workspace.set_hook([&](const std::string& path, ConstView<double> output) { seen.emplace_back(path, output); });
   const auto frame = workspace.frame();
   run(workspace);
   return seen;

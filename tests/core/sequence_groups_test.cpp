@@ -58,7 +58,7 @@ TEST(SequenceGroups, HoldOneLongSequenceOrManyShortOnes) {
 
 TEST(SequenceGroups, AreOneForAnObserver) {
   Workspace<float> workspace(Threads{2});
-  workspace.observe([](const std::string&, ConstView<float>) {});
+  workspace.set_hook([](const std::string&, ConstView<float>) {});
   Visits visits;
   visit(Sequences::uniform(8, 196), workspace, visits);
   EXPECT_EQ(visits.groups, 1);

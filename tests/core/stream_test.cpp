@@ -90,7 +90,7 @@ TEST(Stream, ShowsTheSameLayersAsABatch) {
   for_each_kind([](const auto& layer) {
     std::vector<std::string> paths;
     Workspace<double> workspace;
-    workspace.observe([&](const std::string& path, ConstView<double>) { paths.push_back(path); });
+    workspace.set_hook([&](const std::string& path, ConstView<double>) { paths.push_back(path); });
     const M x = random_matrix<double>(1, 3, 1);
     layer.forward(x, Sequences::single(1), workspace);
     const auto expected = std::exchange(paths, {});
@@ -105,14 +105,14 @@ TEST(State, RefusesTwoThreadsAtTheSameTime) {
   Streamed s(Tower(2, 3, length));
   State<double> state = s.layer.start(length);
   std::vector<std::string> refusals;
-  s.workspace.observe([&](const std::string&, ConstView<double>) {
+  s.workspace.set_hook([&](const std::string&, ConstView<double>) {
     std::thread([&] {
       Streamed other(Tower(2, 3, length));
       refusals.push_back(message_of<ArgumentError>([&] { other.go_on(state, 1); }));
     }).join();
   });
   const M y = s.go_on(state, 2);
-  s.workspace.observe(nullptr);
+  s.workspace.set_hook(nullptr);
   ASSERT_FALSE(refusals.empty());
   EXPECT_EQ(refusals.front(),
             "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it.");

@@ -58,12 +58,12 @@ TEST(Workspace, ReservesForPiecesThatEndWithinACacheLine) {
 TEST(Workspace, ShowsItsObserverWhatItIsGiven) {
   Workspace<float> workspace;
   std::vector<std::string> paths;
-  workspace.observe([&](const std::string& path, ConstView<float> output) {
+  workspace.set_hook([&](const std::string& path, ConstView<float> output) {
     EXPECT_EQ(output.rows(), 2);
     EXPECT_EQ(output(1, 2), 5);
     paths.push_back(path);
   });
-  EXPECT_TRUE(workspace.observed());
+  EXPECT_TRUE(workspace.hooked());
   const Matrix<float> x = Matrix<float>::Constant(2, 3, 5);
   workspace.show("blocks.0", x);
   workspace.show("", x);
@@ -73,10 +73,10 @@ TEST(Workspace, ShowsItsObserverWhatItIsGiven) {
 TEST(Workspace, ShowsNothingWithoutAnObserver) {
   Workspace<float> workspace;
   int shown = 0;
-  EXPECT_FALSE(workspace.observed());
-  workspace.observe([&](const std::string&, ConstView<float>) { ++shown; });
-  workspace.observe(nullptr);
-  EXPECT_FALSE(workspace.observed());
+  EXPECT_FALSE(workspace.hooked());
+  workspace.set_hook([&](const std::string&, ConstView<float>) { ++shown; });
+  workspace.set_hook(nullptr);
+  EXPECT_FALSE(workspace.hooked());
   const Matrix<float> x(2, 3);
   workspace.show("norm", x);
   EXPECT_EQ(shown, 0);
@@ -108,10 +108,10 @@ TEST(Workspace, GivesEachTaskOneThreadAndItsPreparedWeights) {
   Workspace<double> workspace(Threads{2});
   const PreparedWeights<double> prepared;
   workspace.use(prepared);
-  workspace.observe([](const std::string&, ConstView<double>) {});
+  workspace.set_hook([](const std::string&, ConstView<double>) {});
   std::atomic<int> right{0};
   workspace.side_by_side(5, [&](Index, Workspace<double>& scratch) {
-    right += scratch.threads().count() == 1 && scratch.prepared() == &prepared && !scratch.observed();
+    right += scratch.threads().count() == 1 && scratch.prepared() == &prepared && !scratch.hooked();
   });
   EXPECT_EQ(right, 5);
 }

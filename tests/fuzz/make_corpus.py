@@ -100,8 +100,8 @@ write("safetensors", "hostile_depth", tensors_file(text, {
 # --- configuration: a line with the architecture, then JSON ---
 
 gmlp = {"length": 6, "channels": 4, "hidden": 8, "depth": 2, "gate": "split", "spatial": "dense", "length_policy": "exact",
-        "causal": True, "heads": 2, "attention": 3, "attention_bias": True, "token_shift": 1, "norm_position": "pre",
-        "activation": "gelu", "gate_activation": "identity", "norm_eps": 1e-5, "gate_norm_eps": 1e-5, "survival": 0.5}
+        "causal": True, "heads": 2, "attention_width": 3, "attention_bias": True, "token_shift": 1, "norm_position": "pre",
+        "activation": "gelu", "gate_activation": "identity", "norm_eps": 1e-5, "gate_norm_eps": 1e-5, "drop_path": 0.5}
 head = {"form": "untied", "dense": True, "activation": "silu", "norm": "layer_norm", "norm_eps": 1e-5, "bias": True}
 mixed = {"channels": 4, "value": 6, "query_key": 4, "chunk": 2, "projection": "separate", "activation": "silu",
          "norm": "layer_norm", "norm_eps": 1e-5, "kernel": "relu2", "relative_bias": "t5", "offset_scale_order": "lucidrains",
@@ -116,7 +116,7 @@ configurations = {
     text_word: [
         {"vocabulary": 5, "token_types": 2, "position": "none", "embedding_norm": "none", "head": head, "trunk": gmlp},
         {"vocabulary": 5, "position": "sinusoid", "embedding_norm": "scale_norm_rsqrt",
-         "trunk": {**gmlp, "spatial": "toeplitz", "gate": "multiplicative", "attention": 0}},
+         "trunk": {**gmlp, "spatial": "toeplitz", "gate": "multiplicative", "attention_width": 0}},
         {"vocabulary": 5, "head": {"form": "tied"},
          "trunk": {**gmlp, "spatial": "scaled_toeplitz", "gate": "linear", "norm_position": "post"}},
         {"vocabulary": 5, "trunk": {**gmlp, "depth": 1000000000000}},
@@ -124,9 +124,9 @@ configurations = {
     ],
     image_word: [
         {"image": {"height": 4, "width": 6}, "patch": {"height": 2, "width": 3}, "image_channels": 2, "classes": 3,
-         "readout": "class_token", "stem_norm": True, "pre_logits": True, "norm_eps": 1e-6, "pixel_mean": 0.5,
+         "pooling": "class_token", "stem_norm": True, "pre_logits": True, "norm_eps": 1e-6, "pixel_mean": 0.5,
          "pixel_deviation": 0.5, "trunk": {**gmlp, "length": 0}},
-        {"image": {"height": 4, "width": 4}, "patch": {"height": 2, "width": 2}, "classes": 0, "readout": "tokens",
+        {"image": {"height": 4, "width": 4}, "patch": {"height": 2, "width": 2}, "classes": 0, "pooling": "tokens",
          "trunk": {"channels": 4, "hidden": 8, "gate": "additive", "activation": "relu2"}},
     ],
     "gated.LanguageModel<gated.Stack<gated.MixedChunkAttention>>": [
@@ -150,7 +150,7 @@ names = ["GmlpLanguageModel", "GmlpImageClassifier", "FlashLanguageModel", "GauE
 
 def mixer_block(token, channel, **options):
     return {"channels": 4, "token_norm": "layer_norm", "channel_norm": "layer_norm", "norm_position": "pre", "norm_eps": 1e-6,
-            "survival": 0.5, "token_mixer": token, "channel_mixer": channel, **options}
+            "drop_path": 0.5, "token_mixer": token, "channel_mixer": channel, **options}
 
 
 def patches(block):

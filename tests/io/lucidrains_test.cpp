@@ -82,7 +82,7 @@ void add_trunk(Tensors& file, const Gmlp<T>& model, const Version& version) {
 
 TEST(Lucidrains, TrunksOfEveryVersionLoadToEqualModels) {
   GmlpConfig with_attention;
-  with_attention.attention = 3;
+  with_attention.attention_width = 3;
   for (const Version& version : {v0_1_5, v0_1_2, v0_1_0, v0_0_18}) {
     for (const GmlpConfig& config : {GmlpConfig{}, with_attention}) {
       const auto model = random_trunk<float>(config);
@@ -162,7 +162,7 @@ TEST(Lucidrains, VisionModelsLoad) {
 }
 
 TEST(Lucidrains, PartsLoadAlone) {
-  const auto trunk = random_trunk<float>({.attention = 3});
+  const auto trunk = random_trunk<float>({.attention_width = 3});
   const GmlpBlock<float>& block = trunk.blocks[0];
   Tensors tensors;
   tensors.add_pair("proj_in.0", block.proj_in, {f, c});

@@ -27,7 +27,7 @@ GmlpLanguageModel<T> text_model(const HeadForm head = HeadForm::tied) {
   GmlpLanguageModel<T> model(
       {.vocabulary = 45,
        .head = {.form = head},
-       .trunk = {.length = 9, .channels = 40, .hidden = 70, .depth = 2, .causal = true, .attention = 5}});
+       .trunk = {.length = 9, .channels = 40, .hidden = 70, .depth = 2, .causal = true, .attention_width = 5}});
   test::randomize(model, 1);
   return model;
 }
@@ -159,7 +159,7 @@ TEST(MappedModel, PacksWhatItCannotReadInPlace) {
   for (const auto format : {WeightFormat::bf16, WeightFormat::int8}) {
     save_model(text_model<float>(), path, format);
     const auto small = load_mapped<Text>(path);
-    EXPECT_TRUE(small.weights.is_small());
+    EXPECT_TRUE(small.weights.is_quantized());
     expect_bits_of(load_model<Text>(path), small);
   }
 }

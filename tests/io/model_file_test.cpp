@@ -27,7 +27,7 @@ GmlpConfig odd_trunk() {
           .length_policy = LengthPolicy::slice,
           .causal = true,
           .heads = 2,
-          .attention = 3,
+          .attention_width = 3,
           .attention_bias = true,
           .token_shift = 1,
           .norm_position = NormPosition::post,
@@ -35,7 +35,7 @@ GmlpConfig odd_trunk() {
           .gate_activation = Activation::tanh,
           .norm_eps = 1e-4,
           .gate_norm_eps = 1e-3,
-          .survival = 0.75};
+          .drop_path = 0.25};
 }
 
 GmlpImageClassifierConfig odd_classifier() {
@@ -43,7 +43,7 @@ GmlpImageClassifierConfig odd_classifier() {
           .patch = {2, 2},
           .image_channels = 1,
           .classes = 3,
-          .readout = Readout::class_token,
+          .pooling = Pooling::class_token,
           .stem_norm = true,
           .pre_logits = true,
           .norm_eps = 1e-4,

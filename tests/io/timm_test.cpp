@@ -56,7 +56,7 @@ TEST(TimmConfig, UnderstandsEveryArgument) {
   EXPECT_EQ(config.trunk.hidden, 50);
   EXPECT_EQ(config.classes, 0);
   EXPECT_TRUE(config.stem_norm);
-  EXPECT_EQ(config.readout, Readout::tokens);
+  EXPECT_EQ(config.pooling, Pooling::tokens);
   EXPECT_EQ(config.pixel_mean, PerChannel(0.25));
   EXPECT_EQ(config.pixel_deviation, PerChannel(2));
 
@@ -66,7 +66,7 @@ TEST(TimmConfig, UnderstandsEveryArgument) {
   EXPECT_EQ(short_names.trunk.channels, 20);
   EXPECT_EQ(short_names.trunk.hidden, 44);
   EXPECT_EQ(short_names.trunk.depth, 2);
-  EXPECT_EQ(short_names.readout, Readout::mean);
+  EXPECT_EQ(short_names.pooling, Pooling::mean);
 }
 
 TEST(TimmConfig, TakesAPublishedNameAsTheArchitectureToo) {

@@ -21,7 +21,7 @@ using Text = GmlpLanguageModel<float>;
 
 Text text_model() {
   Text model(
-      {.vocabulary = 45, .trunk = {.length = 9, .channels = 40, .hidden = 70, .depth = 2, .causal = true, .attention = 5}});
+      {.vocabulary = 45, .trunk = {.length = 9, .channels = 40, .hidden = 70, .depth = 2, .causal = true, .attention_width = 5}});
   test::randomize(model, 1);
   return model;
 }
@@ -81,7 +81,7 @@ TEST(WeightTensors, APreparedModelGivesTheBitsOfTheLoadedOne) {
     const Text loaded = load_model<Text>(path);
     auto opened = load_prepared<Text>(path);
     const auto moved = std::move(opened);
-    EXPECT_EQ(moved.weights.is_small(), format != WeightFormat::float32);
+    EXPECT_EQ(moved.weights.is_quantized(), format != WeightFormat::float32);
     Workspace<float> plain, workspace;
     workspace.use(moved.weights);
     const auto sequences = Sequences::of_lengths({5, 4});

@@ -20,8 +20,8 @@ std::vector<BranchOptions> forms() {
   std::vector<BranchOptions> all;
   for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
     for (const double layer_scale : {0.0, 0.1}) {
-      for (const double survival : {1.0, 0.5}) {
-        all.push_back({.channels = channels, .norm_position = position, .layer_scale = layer_scale, .survival = survival});
+      for (const double drop_path : {0.0, 0.5}) {
+        all.push_back({.channels = channels, .norm_position = position, .layer_scale = layer_scale, .drop_path = drop_path});
       }
     }
   }
@@ -31,7 +31,7 @@ std::vector<BranchOptions> forms() {
 }
 
 std::string describe(const BranchOptions& o) {
-  return text(name_of(o.norm), ", ", name_of(o.norm_position), ", layer_scale ", o.layer_scale, ", survival ", o.survival);
+  return text(name_of(o.norm), ", ", name_of(o.norm_position), ", layer_scale ", o.layer_scale, ", drop_path ", o.drop_path);
 }
 
 template <template <class> class Mixer>
@@ -121,15 +121,15 @@ TEST(Branch, RefusesAMixerOfAnotherWidthAndOptionsThatMakeNoSense) {
       refusal({.channels = 6}, {.channels = 5, .out = 6}),
       "Branch: a FeedForward that makes 6 channels of 5 cannot join the 6 of its input. Build it with as many in and out.");
   EXPECT_EQ(refusal({.channels = 6, .layer_scale = -1}, {.channels = 6}), "Branch: layer_scale = -1 must not be negative.");
-  EXPECT_EQ(refusal({.channels = 6, .survival = 0}, {.channels = 6}), "Branch: survival = 0, expected 0 < survival ≤ 1.");
-  EXPECT_EQ(refusal({.channels = 6, .survival = 1.5}, {.channels = 6}), "Branch: survival = 1.5, expected 0 < survival ≤ 1.");
+  EXPECT_EQ(refusal({.channels = 6, .drop_path = 1}, {.channels = 6}), "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
+  EXPECT_EQ(refusal({.channels = 6, .drop_path = -0.5}, {.channels = 6}), "Branch: drop_path = -0.5, expected 0 ≤ drop_path < 1.");
   EXPECT_THROW(Feeding({.channels = 0}, FeedForwardConfig{.channels = 6}), ArgumentError);
 }
 
 /// A sequence without its mixer is its input, and the others make up for it.
 template <class Mixer>
 void expect_stochastic_depth(const typename Mixer::Config& config) {
-  Branch<Mixer> branch({.channels = channels, .layer_scale = 0.1, .survival = 0.5}, config);
+  Branch<Mixer> branch({.channels = channels, .layer_scale = 0.1, .drop_path = 0.5}, config);
   test::randomize(branch, 1);
   const auto sequences = Sequences::uniform(40, length);
   const auto x = random_matrix<double>(sequences.total(), channels, 2);

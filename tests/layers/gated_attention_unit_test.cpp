@@ -178,7 +178,7 @@ TYPED_TEST(GatedAttentionUnitOf, ShowsItsWeights) {
   for (const GatedAttentionUnitConfig& config : presets()) {
     Workspace<T> workspace;
     std::vector<std::string> maps;
-    workspace.observe([&](const std::string& path, ConstView<T> output) {
+    workspace.set_hook([&](const std::string& path, ConstView<T> output) {
       if (path.starts_with("weights")) {
         maps.push_back(text(path, " ", output.rows(), " ", output.cols()));
       }

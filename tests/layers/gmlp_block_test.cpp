@@ -21,8 +21,8 @@ std::vector<GmlpConfig> all_options() {
   configs[1].norm_position = NormPosition::post;
   configs[2].token_shift = 1;
   configs[3].token_shift = 2, configs[3].causal = true;
-  configs[4].attention = 6;
-  configs[5].attention = 6, configs[5].causal = true;
+  configs[4].attention_width = 6;
+  configs[5].attention_width = 6, configs[5].causal = true;
   configs[6].gate = GateForm::multiplicative, configs[6].gate_activation = Activation::tanh;
   configs[7].spatial = SpatialForm::toeplitz, configs[7].heads = 3;
   configs[8].activation = Activation::silu, configs[8].norm_eps = 1e-2, configs[8].gate_norm_eps = 1e-1;
@@ -33,7 +33,7 @@ std::vector<GmlpConfig> all_options() {
                 .spatial = SpatialForm::scaled_toeplitz,
                 .causal = true,
                 .heads = 4,
-                .attention = 5,
+                .attention_width = 5,
                 .token_shift = 1,
                 .norm_position = NormPosition::post,
                 .activation = Activation::relu,
@@ -76,7 +76,7 @@ TEST(GmlpBlock, KeepsItsPromises) {
 }
 
 TEST(GmlpBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
-  const GmlpConfig config{.length = 300, .channels = 32, .hidden = 64, .causal = true, .attention = 16, .token_shift = 2};
+  const GmlpConfig config{.length = 300, .channels = 32, .hidden = 64, .causal = true, .attention_width = 16, .token_shift = 2};
   test::expect_promises<GmlpBlock>(config, {.lengths = {300, 3, 170}, .causal = true, .trains = false});
 }
 
@@ -116,7 +116,7 @@ TEST(GmlpBlock, CountsTheParametersOfItsLayers) {
   const Index n = 196, c = 256, f = 1536;
   const Index plain = 2 * c + (c * f + f) + 2 * (f / 2) + (n * n + n) + (f / 2 * c + c);
   EXPECT_EQ(parameter_count(GmlpBlock<float>({.length = n, .channels = c, .hidden = f})), plain);
-  EXPECT_EQ(parameter_count(GmlpBlock<float>({.length = n, .channels = c, .hidden = f, .attention = 64})),
+  EXPECT_EQ(parameter_count(GmlpBlock<float>({.length = n, .channels = c, .hidden = f, .attention_width = 64})),
             plain + c * 3 * 64 + 64 * (f / 2) + f / 2);
 }
 
@@ -149,7 +149,7 @@ TEST(GmlpBlock, RefusesToStreamWhatItCannot) {
 TEST(GmlpBlock, RefusesStatesOfOtherConfigurations) {
   const auto block = random_block<float>(all_options()[3]);
   std::vector<GmlpConfig> others(4, block.config);
-  others[0].attention = 6;    // remembers more
+  others[0].attention_width = 6;    // remembers more
   others[1].token_shift = 0;  // less
   others[2].hidden = 26;      // something wider
   others[3].length = length - 1;
@@ -174,7 +174,7 @@ TEST(GmlpBlock, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
   const GmlpConfig good = all_options()[0];
   EXPECT_NO_THROW(GmlpBlock<float>{good});
   GmlpConfig bad = good;
-  bad.attention = -1;
+  bad.attention_width = -1;
   refused(bad);
   bad = good, bad.token_shift = -1;
   refused(bad);

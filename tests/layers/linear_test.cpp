@@ -100,7 +100,7 @@ TEST(Linear, IsShownWithoutWhatIsFused) {
   const auto x = random_matrix<double>(6, 5, 2);
   Workspace<double> workspace;
   Matrix<double> shown;
-  workspace.observe([&](const std::string& path, ConstView<double> output) {
+  workspace.set_hook([&](const std::string& path, ConstView<double> output) {
     if (path == "linear") {
       shown = output;
     }

@@ -282,7 +282,7 @@ TEST(MixedChunkAttention, ShowsTheWeightsOfEachChunk) {
   const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
   Workspace<float> workspace;
   std::vector<std::string> maps;
-  workspace.observe([&](const std::string& path, ConstView<float> output) {
+  workspace.set_hook([&](const std::string& path, ConstView<float> output) {
     if (path.starts_with("weights")) {
       maps.push_back(text(path, " ", output.rows(), " ", output.cols()));
     }

@@ -68,7 +68,7 @@ std::vector<Config> forms_of(Config config) {
   all[2].token_norm = all[2].channel_norm = NormForm::affine, all[2].layer_scale = 0.1;
   all[3].token_norm = NormForm::none, all[3].channels_first = true;
   all[4].norm_position = NormPosition::post, all[4].channel_norm = NormForm::none, all[4].layer_scale = 1e-4;
-  all[5].channels_first = true, all[5].norm_eps = 0.1, all[5].survival = 0.5;
+  all[5].channels_first = true, all[5].norm_eps = 0.1, all[5].drop_path = 0.5;
   return all;
 }
 
@@ -170,8 +170,8 @@ TEST(MixerBlock, RefusesMixersOfOtherWidths) {
       message_of<ArgumentError>(
           [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
       "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
-  EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .survival = 0}); }),
-            "Branch: survival = 0, expected 0 < survival ≤ 1.");
+  EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .drop_path = 1}); }),
+            "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .layer_scale = -1}); }),
             "Branch: layer_scale = -1 must not be negative.");
 }
@@ -197,8 +197,8 @@ TEST(MixerBlock, StochasticDepthDropsBranchesOfWholeSequences) {
     EXPECT_LE(unchanged, 20);
   };
   expect_some(dropped_branches(random_layer<Projected<double>>(
-      {.channels = channels, .layer_scale = 0.1, .survival = 0.5, .token_mixer = {.length = length}})));
-  expect_some(dropped_branches(random_layer<Shifted<double>>({.channels = channels, .survival = 0.5})));
+      {.channels = channels, .layer_scale = 0.1, .drop_path = 0.5, .token_mixer = {.length = length}})));
+  expect_some(dropped_branches(random_layer<Shifted<double>>({.channels = channels, .drop_path = 0.5})));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(OffsetScale, IsShownRowByRow) {
   const auto x = random_matrix<double>(4, 5, 2);
   Workspace<double> workspace;
   std::map<std::string, Matrix<double>> shown;
-  workspace.observe([&](const std::string& path, ConstView<double> output) { shown.emplace(path, output); });
+  workspace.set_hook([&](const std::string& path, ConstView<double> output) { shown.emplace(path, output); });
   layer.forward(x, workspace);
   ASSERT_EQ(shown.size(), 3U);
   EXPECT_TRUE(near(shown.at("offset_scale.0"), literal::offset_scale(layer.offset_scale, 0, x)));

@@ -27,7 +27,7 @@ TEST(SeriesMixerBlock, KeepsItsPromisesInEveryFormOfItsBranches) {
   for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
     for (const double layer_scale : {0.0, 0.1}) {
       test::expect_promises<SeriesMixerBlock>(
-          {.channels = 6, .patches = 4, .series = 2, .norm_position = position, .layer_scale = layer_scale, .survival = 0.5},
+          {.channels = 6, .patches = 4, .series = 2, .norm_position = position, .layer_scale = layer_scale, .drop_path = 0.5},
           {.lengths = {8, 0, 16}});
     }
   }
@@ -37,7 +37,7 @@ TEST(SeriesMixerBlock, KeepsItsPromisesInEveryFormOfItsBranches) {
                                            .dropout = 0.2,
                                            .norm_position = NormPosition::post,
                                            .layer_scale = 1e-4,
-                                           .survival = 0.8},
+                                           .drop_path = 0.2},
                                           {.lengths = {6, 3}});
 }
 

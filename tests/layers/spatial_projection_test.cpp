@@ -348,7 +348,7 @@ TYPED_TEST(SpatialProjectionOf, IsShownWithoutWhatIsFused) {
     const auto x = random_matrix<T>(9, 6, 2);
     Workspace<T> workspace;
     Matrix<T> shown;
-    workspace.observe([&](const std::string& path, ConstView<T> output) {
+    workspace.set_hook([&](const std::string& path, ConstView<T> output) {
       if (path == "proj") {
         shown = output;
       }

@@ -93,7 +93,7 @@ TEST(TinyAttention, ShowsItsMapsToTheObserver) {
   const auto attention = random_attention<double>(12, 5, 9, true);
   Workspace<double> workspace;
   std::vector<std::string> paths;
-  workspace.observe([&](const std::string& path, ConstView<double> map) {
+  workspace.set_hook([&](const std::string& path, ConstView<double> map) {
     paths.push_back(path);
     if (path.starts_with("weights")) {
       EXPECT_EQ(map.rows(), map.cols());

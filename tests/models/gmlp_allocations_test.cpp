@@ -27,7 +27,7 @@ TEST(Allocations, AreCounted) {
 
 TEST(Allocations, AWarmTrunkNeedsNoneAtTheSizesOfTheVisionModels) {
   Random random(1);
-  const Gmlp<float> model({.length = 196, .channels = 256, .hidden = 1536, .attention = 64}, random);
+  const Gmlp<float> model({.length = 196, .channels = 256, .hidden = 1536, .attention_width = 64}, random);
   const auto x = random_matrix<float>(392, 256, 1);
   Matrix<float> y(392, 256);
   for (const int threads : {1, 2}) {
@@ -40,12 +40,12 @@ TEST(Allocations, AWarmTrunkNeedsNoneAtTheSizesOfTheVisionModels) {
 }
 
 TEST(Allocations, AWarmClassifierNeedsNone) {
-  for (const Readout readout : {Readout::mean, Readout::class_token, Readout::tokens}) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::class_token, Pooling::tokens}) {
     Random random(1);
     const GmlpImageClassifier<double> model({.image = {32, 48},
                                              .patch = {8, 8},
                                              .classes = 10,
-                                             .readout = readout,
+                                             .pooling = pooling,
                                              .stem_norm = true,
                                              .pre_logits = true,
                                              .trunk = {.channels = 48, .hidden = 96, .depth = 2, .heads = 2, .token_shift = 1}},
@@ -54,7 +54,7 @@ TEST(Allocations, AWarmClassifierNeedsNone) {
     Matrix<double> y(model.contract().output_rows(3), 10);
     for (const int threads : {1, 2}) {
       Workspace<double> workspace(Threads{threads});
-      EXPECT_EQ(when_warm([&] { model.forward(images, y, workspace); }), 0) << name_of(readout) << ", " << threads;
+      EXPECT_EQ(when_warm([&] { model.forward(images, y, workspace); }), 0) << name_of(pooling) << ", " << threads;
     }
   }
 }
@@ -70,7 +70,7 @@ TEST(Allocations, AStreamNeedsNoneAfterItsFirstStep) {
                                                       .depth = 2,
                                                       .spatial = spatial,
                                                       .causal = true,
-                                                      .attention = attention}},
+                                                      .attention_width = attention}},
                                            random);
       for (const int threads : {1, 2}) {
         Workspace<float> workspace(Threads{threads});
@@ -100,7 +100,7 @@ TEST(Allocations, AWarmLanguageModelNeedsNoneForBatchesPrefillsAndSteps) {
                                                     .depth = 2,
                                                     .spatial = spatial,
                                                     .causal = true,
-                                                    .attention = 32,
+                                                    .attention_width = 32,
                                                     .token_shift = 2}},
                                          random);
     const std::vector<Index> ids(300, 7);

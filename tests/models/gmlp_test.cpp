@@ -93,8 +93,8 @@ TEST(Gmlp, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
   refused([](GmlpConfig& c) { c.hidden = 7; });
   refused([](GmlpConfig& c) { c.depth = -1; });
   refused([](GmlpConfig& c) { c.heads = 3; });
-  refused([](GmlpConfig& c) { c.survival = 0; });
-  refused([](GmlpConfig& c) { c.survival = 1.5; });
+  refused([](GmlpConfig& c) { c.drop_path = 1; });
+  refused([](GmlpConfig& c) { c.drop_path = -0.5; });
   EXPECT_NO_THROW(Gmlp<float>{good});
 }
 
@@ -117,7 +117,7 @@ TEST(GmlpState, HoldsTheBytesOfItsFormula) {
   for (const GmlpConfig& config : small_gmlps(true)) {
     const auto model = random_model<Gmlp<float>>(config);
     const Index gated = config.gate == GateForm::split ? config.hidden / 2 : config.hidden;
-    const Index per_token = gated + 2 * config.attention + (config.token_shift > 0 ? config.channels : 0);
+    const Index per_token = gated + 2 * config.attention_width + (config.token_shift > 0 ? config.channels : 0);
     for (const Index capacity : {small_length, Index{5}}) {
       const auto state = model.start(capacity);
       EXPECT_EQ(state.bytes(), sizeof(float) * static_cast<std::size_t>(config.depth * capacity * per_token));
@@ -153,7 +153,7 @@ TEST(Gmlp, OfTheScaledFormStreamsUnlessAnotherLayerLooksAhead) {
   config.token_shift = 1;
   EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << "tokens are shifted both ways";
   config.token_shift = 0;
-  config.attention = 4;
+  config.attention_width = 4;
   EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << "the attention is not causal";
 }
 
@@ -179,7 +179,7 @@ TEST(Gmlp, RefusesAStateOfAnotherModel) {
   others[0].depth = 3;
   others[1].length = 6;
   others[2].hidden = 20;
-  others[3].attention = 4;
+  others[3].attention_width = 4;
   others[4].token_shift = 1;
   for (const GmlpConfig& other : others) {
     const Gmlp<float> stranger(other);

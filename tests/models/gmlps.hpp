@@ -19,12 +19,12 @@ inline std::vector<GmlpConfig> small_gmlps(bool causal) {
   configs[1].spatial = SpatialForm::toeplitz;
   configs[2].spatial = SpatialForm::scaled_toeplitz;
   configs[3].heads = 4;
-  configs[4].attention = 5;
+  configs[4].attention_width = 5;
   configs[5].token_shift = 2;
   configs[6].spatial = SpatialForm::toeplitz;
   configs[6].gate = GateForm::additive;
   configs[6].heads = 3;
-  configs[6].attention = 5;
+  configs[6].attention_width = 5;
   configs[6].attention_bias = true;
   configs[6].token_shift = 1;
   configs[6].norm_position = NormPosition::post;
@@ -34,7 +34,7 @@ inline std::vector<GmlpConfig> small_gmlps(bool causal) {
 
 /// What a failure says about the configuration.
 inline std::string describe(const GmlpConfig& c) {
-  return text(name_of(c.spatial), ", ", name_of(c.gate), ", heads ", c.heads, ", attention ", c.attention, ", shift ",
+  return text(name_of(c.spatial), ", ", name_of(c.gate), ", heads ", c.heads, ", attention ", c.attention_width, ", shift ",
               c.token_shift, ", norm ", name_of(c.norm_position), c.causal ? ", causal" : "");
 }
 

@@ -68,7 +68,7 @@ void expect_our_errors(const typename Model::Config& config, Index size) {
 
 /// Every combination of sizes that configurations have, in small.
 void for_each_model(Index size) {
-  const GmlpConfig trunk{.length = 4, .channels = 4, .hidden = 8, .depth = 1, .attention = 2};
+  const GmlpConfig trunk{.length = 4, .channels = 4, .hidden = 8, .depth = 1, .attention_width = 2};
   GmlpConfig toeplitz = trunk;
   toeplitz.spatial = SpatialForm::toeplitz;
   toeplitz.causal = true;

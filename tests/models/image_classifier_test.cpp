@@ -29,7 +29,7 @@ struct Case {
 };
 
 /// Classifiers of images of 6 × 8 pixels and 2 channels in patches of 3 × 2: 8 tokens, or 9 with a class token. As many as
-/// there are readouts and options, or as the trunk has configurations.
+/// there are poolings and options, or as the trunk has configurations.
 template <class C>
 auto configs_of() {
   const auto trunks = C::Kind::configs(false);
@@ -37,7 +37,7 @@ auto configs_of() {
   for (std::size_t i = 0; i < std::max<std::size_t>(trunks.size(), 6); ++i) {
     typename C::Model::Config config{
         .image = {6, 8}, .patch = {3, 2}, .image_channels = 2, .classes = 5, .trunk = trunks[i % trunks.size()]};
-    config.readout = std::array{Readout::mean, Readout::class_token, Readout::tokens}[i % 3];
+    config.pooling = std::array{Pooling::mean, Pooling::class_token, Pooling::tokens}[i % 3];
     config.pre_logits = i == 1 || i == 2;
     config.stem_norm = i >= 3;
     config.position_grid = std::array{ImageSize{0, 0}, ImageSize{2, 4}, ImageSize{3, 3}, ImageSize{2, 2}}[i % 4];
@@ -65,7 +65,7 @@ class ImageClassifierOf : public ::testing::Test {
   static void for_each_model(const F& f) {
     int number = 0;
     for (const auto& config : configs_of<C>()) {
-      SCOPED_TRACE(text(M::architecture, ", number ", number++, ", ", name_of(config.readout)));
+      SCOPED_TRACE(text(M::architecture, ", number ", number++, ", ", name_of(config.pooling)));
       f(random_layer<M>(config));
     }
   }
@@ -84,8 +84,8 @@ TYPED_TEST_SUITE(ImageClassifierOf, Cases, );
 TYPED_TEST(ImageClassifierOf, IsItsLayersOneAfterTheOther) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model([](const auto& model) {
-    const Readout readout = model.config.readout;
-    const Index tokens = readout == Readout::class_token ? 9 : 8;
+    const Pooling pooling = model.config.pooling;
+    const Index tokens = pooling == Pooling::class_token ? 9 : 8;
     ASSERT_EQ(model.tokens_per_image(), tokens);
     const auto images = random_matrix<T>(3, 96, 2);
     Workspace<T> workspace;
@@ -112,7 +112,7 @@ TYPED_TEST(ImageClassifierOf, IsItsLayersOneAfterTheOther) {
     x = literal::norm(model.norm, x);
     EXPECT_TRUE(near(model.features(images, workspace), x));
 
-    if (readout != Readout::tokens) {
+    if (pooling != Pooling::tokens) {
       Matrix<double> pooled(3, 10);
       for (Index b = 0; b < 3; ++b) {
         pooled.row(b) = tokens == 9 ? x.row(9 * b).eval() : x.middleRows(8 * b, 8).colwise().mean().eval();
@@ -211,7 +211,7 @@ TYPED_TEST(ImageClassifierOf, AWarmCallAllocatesNothing) {
 TYPED_TEST(ImageClassifierOf, TakesOfABudgetWhatItHolds) {
   using Model = typename TypeParam::Model;
   for (auto config : configs_of<TypeParam>()) {
-    SCOPED_TRACE(name_of(config.readout));
+    SCOPED_TRACE(name_of(config.pooling));
     for (const Index classes : {0, 7}) {
       config.classes = classes;
       test::expect_fair_spending<Model>(config);
@@ -311,7 +311,7 @@ TEST(GmlpImageClassifier, ComputesTheLengthOfItsTrunk) {
                                    .patch = {3, 2},
                                    .image_channels = 2,
                                    .classes = 5,
-                                   .readout = Readout::class_token,
+                                   .pooling = Pooling::class_token,
                                    .trunk = {.channels = 10, .hidden = 24, .depth = 2}};
   EXPECT_EQ(Model(config).config.trunk.length, 9);
   config.trunk.length = 8;
@@ -359,17 +359,17 @@ TEST(ResmlpImageClassifier, HasAffineNormsOnly) {
 
 TEST(GmlpImageClassifier, TakesOfABudgetWhatItHolds) {
   using Model = GmlpImageClassifier<float>;
-  for (const Readout readout : {Readout::mean, Readout::class_token, Readout::tokens}) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::class_token, Pooling::tokens}) {
     for (const Index classes : {0, 7}) {
       const GmlpImageClassifierConfig config{.image = {8, 12},
                                              .patch = {4, 2},
                                              .image_channels = 2,
                                              .classes = classes,
-                                             .readout = readout,
+                                             .pooling = pooling,
                                              .stem_norm = classes == 0,
                                              .pre_logits = classes > 0,
-                                             .trunk = {.channels = 3, .hidden = 4, .depth = 2, .attention = 5}};
-      SCOPED_TRACE(text(name_of(readout), ", ", classes));
+                                             .trunk = {.channels = 3, .hidden = 4, .depth = 2, .attention_width = 5}};
+      SCOPED_TRACE(text(name_of(pooling), ", ", classes));
       test::expect_fair_spending<Model>(config);
     }
   }

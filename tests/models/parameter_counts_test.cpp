@@ -75,7 +75,7 @@ TEST(ParameterCounts, OfAWholeModelAreWhatItsFirstBlocksForetell) {
 
 TEST(ParameterCounts, WithClassTokenAndPreLogitsAreThePapers) {
   const auto paper = [](GmlpImageClassifierConfig config) {
-    config.readout = Readout::class_token;
+    config.pooling = Pooling::class_token;
     config.pre_logits = true;
     return count(config);
   };

@@ -18,7 +18,7 @@ GmlpLanguageModel<T> language_model() {
   GmlpLanguageModel<T> model(
       {.vocabulary = 45,
        .trunk = {
-           .length = 9, .channels = 23, .hidden = 70, .depth = 2, .causal = true, .attention = 5, .attention_bias = true}});
+           .length = 9, .channels = 23, .hidden = 70, .depth = 2, .causal = true, .attention_width = 5, .attention_bias = true}});
   test::randomize(model, 1);
   return model;
 }
@@ -150,7 +150,7 @@ void expect_bits_of_rounded(const Model& model, const Run& run) {
   }
 }
 
-TEST(Prepare, SmallWeightsGiveTheBitsOfTheFloatModelThatTheyStandFor) {
+TEST(Prepare, QuantizedWeightsGiveTheBitsOfTheFloatModelThatTheyStandFor) {
   const auto text = [](const auto& model, auto& workspace) {
     return Matrix<float>(model.forward(tokens, Sequences::of_lengths({5, 4}), workspace));
   };
@@ -183,7 +183,7 @@ TEST(Prepare, SmallWeightsGiveTheBitsOfTheFloatModelThatTheyStandFor) {
                          [&](const auto& model, auto& workspace) { return Matrix<float>(model.forward(x, workspace)); });
 }
 
-TEST(Prepare, SmallWeightsAllocateNothingWhenWarm) {
+TEST(Prepare, QuantizedWeightsAllocateNothingWhenWarm) {
   const auto model = language_model<float>();
   for (const WeightFormat format : small_formats) {
     const auto weights = prepare(model, format);
@@ -197,7 +197,7 @@ TEST(Prepare, SmallWeightsAllocateNothingWhenWarm) {
   }
 }
 
-TEST(Prepare, SmallWeightsAreRefusedWhereTheyCannotServe) {
+TEST(Prepare, QuantizedWeightsAreRefusedWhereTheyCannotServe) {
   const auto in_double = language_model<double>();
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(in_double, WeightFormat::int8); }),
             "prepare: weights in int8 are for models in float.");

@@ -228,8 +228,8 @@ TYPED_TEST(Resize, TheSameSizeIsTheSameBits) {
   const GmlpImageClassifierConfig image{.image = {6, 8},
                                         .patch = {2, 2},
                                         .classes = 3,
-                                        .readout = Readout::class_token,
-                                        .trunk = {.channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention = 2}};
+                                        .pooling = Pooling::class_token,
+                                        .trunk = {.channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2}};
   auto classifier = randomised(GmlpImageClassifier<T>(image), 7);
   classifier.trunk.blocks[0].gate.proj.weight(1, 2) = -T{0};  // a product with the identity would change these
   classifier.trunk.blocks[0].gate.proj.weight(5, 5) = std::numeric_limits<T>::quiet_NaN();
@@ -320,7 +320,7 @@ TYPED_TEST(Resize, ACausalModelSaysTheSameAtAnotherLength) {
                                                                   .spatial = form,
                                                                   .causal = true,
                                                                   .heads = 2,
-                                                                  .attention = 2,
+                                                                  .attention_width = 2,
                                                                   .token_shift = 1}}),
                                   12);
     Workspace<T> workspace;
@@ -346,7 +346,7 @@ TYPED_TEST(Resize, ACausalModelSaysTheSameAtAnotherLength) {
 TYPED_TEST(Resize, WorksForAnyModelAroundAStackOfGmlpBlocks) {
   using T = TypeParam;
   using Trunk = Stack<GmlpBlock<T>>;  // with a configuration of its own for the depth
-  const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention = 2};
+  const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2};
   const auto trunk = randomised(Gmlp<T>(block), 16);
   const auto other = randomised(Trunk({.depth = 2, .block = block}), 16);
   const auto expected = resize_length(trunk, 9, LengthResize::by_offset);
@@ -378,10 +378,10 @@ TYPED_TEST(Resize, AResizedClassifierRuns) {
                                          .patch = {2, 2},
                                          .image_channels = 2,
                                          .classes = 3,
-                                         .readout = Readout::class_token,
+                                         .pooling = Pooling::class_token,
                                          .stem_norm = true,
                                          .pre_logits = true,
-                                         .trunk = {.channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention = 2}}),
+                                         .trunk = {.channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2}}),
                  13);
   Workspace<T> workspace;
   const Matrix<T> small = test::random_matrix<T>(2, 2 * 6 * 4, 14), large = test::random_matrix<T>(2, 2 * 8 * 10, 15);

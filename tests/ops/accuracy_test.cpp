@@ -21,7 +21,7 @@ const Real pi = std::acos(Real{-1});  // libc++'s long double constants have the
 Real density(Real x) { return std::exp(-x * x / 2) / std::sqrt(2 * pi); }
 Real distribution(Real x) { return std::erfc(-x / std::sqrt(Real{2})) / 2; }
 Real sigma(Real x) { return 1 / (1 + std::exp(-x)); }
-Real sigma_slope(Real x) { return sigma(x) * sigma(-x); }
+Real sigma_derivative(Real x) { return sigma(x) * sigma(-x); }
 /// The product, and 0 where a factor is 0, be the other as large as it may.
 Real times(Real a, Real b) { return a == 0 || b == 0 ? 0 : a * b; }
 
@@ -65,7 +65,7 @@ TYPED_TEST(AccuracyOf, Gelu) {
       "gelu", value_of(Gelu{}), [](Real x) { return times(x, distribution(x)); },
       [](Real x) { return times(std::fabs(x), distribution(x)) + times(x * x, density(x)); });
   this->expect_two_epsilons(
-      "slope", slope_of(Gelu{}), [](Real x) { return distribution(x) + times(x, density(x)); },
+      "derivative", slope_of(Gelu{}), [](Real x) { return distribution(x) + times(x, density(x)); },
       [](Real x) { return distribution(x) + times(std::fabs(x), density(x)); });
 }
 
@@ -75,26 +75,26 @@ TYPED_TEST(AccuracyOf, GeluTanh) {
   const auto v = [=](Real x) { return root * (x + 3 * cubic * x * x * x); };  // x w'
   this->expect_two_epsilons(
       "gelu_tanh", value_of(GeluTanh{}), [=](Real x) { return times(x, sigma(w(x))); },
-      [=](Real x) { return std::fabs(times(x, sigma(w(x)))) + std::fabs(times(x * w(x), sigma_slope(w(x)))); });
+      [=](Real x) { return std::fabs(times(x, sigma(w(x)))) + std::fabs(times(x * w(x), sigma_derivative(w(x)))); });
   this->expect_two_epsilons(
-      "slope", slope_of(GeluTanh{}), [=](Real x) { return sigma(w(x)) + times(v(x), sigma_slope(w(x))); },
+      "derivative", slope_of(GeluTanh{}), [=](Real x) { return sigma(w(x)) + times(v(x), sigma_derivative(w(x))); },
       [=](Real x) {
-        return sigma(w(x)) + std::fabs(times(v(x), sigma_slope(w(x)))) + std::fabs(times(v(x) * w(x), sigma_slope(w(x))));
+        return sigma(w(x)) + std::fabs(times(v(x), sigma_derivative(w(x)))) + std::fabs(times(v(x) * w(x), sigma_derivative(w(x))));
       });
 }
 
 TYPED_TEST(AccuracyOf, Silu) {
   this->expect_two_epsilons("silu", value_of(Silu{}), [](Real x) { return times(x, sigma(x)); });
   this->expect_two_epsilons(
-      "slope", slope_of(Silu{}), [](Real x) { return sigma(x) + times(x, sigma_slope(x)); },
-      [](Real x) { return sigma(x) + std::fabs(times(x, sigma_slope(x))); });
+      "derivative", slope_of(Silu{}), [](Real x) { return sigma(x) + times(x, sigma_derivative(x)); },
+      [](Real x) { return sigma(x) + std::fabs(times(x, sigma_derivative(x))); });
 }
 
 TYPED_TEST(AccuracyOf, SigmoidAndTanh) {
   this->expect_two_epsilons("sigmoid", value_of(Sigmoid{}), sigma);
-  this->expect_two_epsilons("sigmoid_slope", slope_of(Sigmoid{}), sigma_slope);
+  this->expect_two_epsilons("sigmoid_slope", slope_of(Sigmoid{}), sigma_derivative);
   this->expect_two_epsilons("tanh", value_of(Tanh{}), [](Real x) { return std::tanh(x); });
-  this->expect_two_epsilons("tanh_slope", slope_of(Tanh{}), [](Real x) { return 4 * sigma_slope(2 * x); });
+  this->expect_two_epsilons("tanh_slope", slope_of(Tanh{}), [](Real x) { return 4 * sigma_derivative(2 * x); });
 }
 
 TYPED_TEST(AccuracyOf, Laplace) {
@@ -105,7 +105,7 @@ TYPED_TEST(AccuracyOf, Laplace) {
         name, value_of(activation), [=](Real x) { return distribution(z(x)); },
         [=](Real x) { return distribution(z(x)) + times(std::fabs(z(x)), density(z(x))); });
     this->expect_two_epsilons(
-        "slope", slope_of(activation), [=](Real x) { return density(z(x)) / deviation; },
+        "derivative", slope_of(activation), [=](Real x) { return density(z(x)) / deviation; },
         [=](Real x) { return (1 + z(x) * z(x)) * density(z(x)) / deviation; });
   };
   check("laplace", Laplace{}, std::sqrt(0.25L / pi));

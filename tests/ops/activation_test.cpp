@@ -112,10 +112,10 @@ TYPED_TEST(ActivationOf, HasAFlatOrConstantSlopeFarOut) {
                          activation == Activation::silu || activation == Activation::relu;
       const auto right = activation == Activation::relu2 ? 2 * x : static_cast<TypeParam>(grows);
       const TypeParam one{1};
-      const std::vector<TypeParam> slopes = derivatives(activation, std::vector{-x, x});
-      EXPECT_TRUE(test::close(slopes[0], activation == Activation::identity ? one : TypeParam{0}, 1e-30L))
+      const std::vector<TypeParam> given = derivatives(activation, std::vector{-x, x});
+      EXPECT_TRUE(test::close(given[0], activation == Activation::identity ? one : TypeParam{0}, 1e-30L))
           << name_of(activation) << "'(" << -x << ")";
-      EXPECT_TRUE(test::close(slopes[1], activation == Activation::identity ? one : right, 1e-30L))
+      EXPECT_TRUE(test::close(given[1], activation == Activation::identity ? one : right, 1e-30L))
           << name_of(activation) << "'(" << x << ")";
     }
   }
@@ -124,10 +124,10 @@ TYPED_TEST(ActivationOf, HasAFlatOrConstantSlopeFarOut) {
 TEST(Activation, HasTheDerivativeThatCentralDifferencesFind) {
   const double h = 1e-5;
   for (const Activation activation : every_activation) {
-    const std::vector<double> x = grid<double>(9.0), slopes = derivatives(activation, x);
+    const std::vector<double> x = grid<double>(9.0), given = derivatives(activation, x);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto around = values(activation, std::vector{x[i] - h, x[i] + h});
-      ASSERT_TRUE(test::close(slopes[i], (around[1] - around[0]) / (2 * h), 1e-8))
+      ASSERT_TRUE(test::close(given[i], (around[1] - around[0]) / (2 * h), 1e-8))
           << name_of(activation) << "'(" << x[i] << ")";
     }
   }
@@ -136,10 +136,10 @@ TEST(Activation, HasTheDerivativeThatCentralDifferencesFind) {
 TEST(Activation, HasTheSameDerivativeInFloatAsInDouble) {
   for (const Activation activation : every_activation) {
     const std::vector<float> x = grid<float>(9.0f);
-    const std::vector<float> slopes = derivatives(activation, x);
+    const std::vector<float> given = derivatives(activation, x);
     const std::vector<double> exact = derivatives(activation, std::vector<double>(x.begin(), x.end()));
     for (std::size_t i = 0; i < x.size(); ++i) {
-      ASSERT_TRUE(test::close(slopes[i], exact[i], 4e-6L * std::max(1.0, std::fabs(exact[i]))))
+      ASSERT_TRUE(test::close(given[i], exact[i], 4e-6L * std::max(1.0, std::fabs(exact[i]))))
           << name_of(activation) << "'(" << x[i] << ")";
     }
   }

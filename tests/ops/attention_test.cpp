@@ -187,7 +187,7 @@ TEST(Attention, ShowsTheWeightsOfEachSequenceAndHead) {
     const auto layer = layer_of<double>(ScoreKernel::relu2, true, heads);
     std::vector<std::string> seen;
     Workspace<double> workspace;
-    workspace.observe([&](const std::string& path, ConstView<double> output) {
+    workspace.set_hook([&](const std::string& path, ConstView<double> output) {
       seen.push_back(path);
       EXPECT_TRUE(path.empty() || output.rows() == (streams ? 1 : path.substr(0, 9) == "weights.0" ? 2 : 3)) << path;
     });

@@ -139,7 +139,7 @@ TEST_F(Bf16Product, LeavesOutWhatIsNotWanted) {
 
 TEST_F(Bf16Product, IsWhatAModelComputesWith) {
   Random random(1);
-  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 3, .attention = 16}, random);
+  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 3, .attention_width = 16}, random);
   const auto x = random_matrix<float>(3 * 19, 48, 2);
   Workspace<float> in_float;
   const Matrix<float> exact = model.forward(x, Sequences::uniform(3, 19), in_float);
@@ -159,7 +159,7 @@ TEST_F(Bf16Product, IsWhatAModelComputesWith) {
 
 TEST_F(Bf16Product, StreamsWithTheBitsOfTheBatch) {
   Random random(1);
-  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 2, .causal = true, .attention = 16}, random);
+  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 2, .causal = true, .attention_width = 16}, random);
   const auto x = random_matrix<float>(19, 48, 2);
   const Matrix<float> batch = model.forward(x, Sequences::single(19), workspace);
   Matrix<float> y(19, 48);

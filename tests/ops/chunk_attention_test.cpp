@@ -128,7 +128,7 @@ TEST(ChunkAttention, ShowsTheWeightsOfEachChunk) {
   const auto paths = [&](const Form& form, bool streams) {
     std::vector<std::string> seen;
     Workspace<double> workspace;
-    workspace.observe([&](const std::string& path, ConstView<double>) { seen.push_back(path); });
+    workspace.set_hook([&](const std::string& path, ConstView<double>) { seen.push_back(path); });
     const auto layer = layer_of<double>(form);
     if (streams) {
       State<double> state = layer.start();

@@ -162,14 +162,14 @@ TYPED_TEST(EpilogueOf, KeepsTheSlopeInPlaceOfTheSumWhereItIsAskedFor) {
       this->z.setConstant(-7);
       Epilogue<T> epilogue = this->with(fields, act);
       const Matrix<T> plain = this->product(epilogue);
-      epilogue.slope_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_slope;
+      epilogue.derivative_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_derivative;
       ASSERT_TRUE(same_bits(this->product(epilogue), plain)) << "fields " << fields;
       for (Index i = 0; i < this->rows; ++i) {
         for (Index j = 0; j < this->columns; ++j) {
           const auto e = this->expected(fields, act, i, j);
-          const double slope =
+          const double derivative =
               with_activation(act, [&](auto f) { return test::on_scalar([&](auto v) { return f.derivative(v); }, e.z); });
-          ASSERT_NEAR(static_cast<double>(this->z(i + 1, j + 2)), slope, tolerance * (1 + e.size))
+          ASSERT_NEAR(static_cast<double>(this->z(i + 1, j + 2)), derivative, tolerance * (1 + e.size))
               << name_of(act) << ", fields " << fields << " at " << i << ", " << j;
         }
       }

@@ -51,10 +51,10 @@ TEST(Assign, FillsEachVectorOfAMatrixAndNothingAroundIt) {
 /// The backward pass through act(z) ⊙ factor, number by number.
 TEST(ActivationBackward, IsItsFormulaForEveryWidthAndWritesNothingAround) {
   const Activation activation = Activation::gelu;
-  const auto act = [&](const Matrix<double>& x, bool slope) {
+  const auto act = [&](const Matrix<double>& x, bool upstream) {
     return Matrix<double>(x.unaryExpr([&](double one) {
       return with_activation(activation, [&](auto f) {
-        return test::on_scalar([&](auto v) { return slope ? f.derivative(v) : f.value(v); }, one);
+        return test::on_scalar([&](auto v) { return upstream ? f.derivative(v) : f.value(v); }, one);
       });
     }));
   };

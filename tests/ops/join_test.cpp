@@ -197,7 +197,7 @@ TEST(Epilogue, IsPlainWhereNothingJoinsAndKeepsWhatABackwardPassMustKnow) {
     const auto epilogue = named(run, fields, RunMatrix<double>(input_rows<double>(x)), p);
     EXPECT_EQ(epilogue.is_plain(), (fields & (added | activation | gate | residual | scale)) == 0) << fields;
     EXPECT_EQ(epilogue.keeps(), (fields & (activation | gate | scale)) != 0) << fields;
-    EXPECT_EQ(epilogue.keeps_slope(), (fields & activation) != 0 && (fields & (gate | scale)) == 0) << fields;
+    EXPECT_EQ(epilogue.keeps_derivative(), (fields & activation) != 0 && (fields & (gate | scale)) == 0) << fields;
   }
   EXPECT_TRUE(Epilogue<Batch<double>>().is_plain());
 }
@@ -263,9 +263,9 @@ struct PlainProjection : Layer<PlainProjection, double> {
 /// The ways in which training joins a residual to a branch.
 enum class Way { join, layer, plain_layer };
 
-Variable joined(Way way, Recording<double>& run, unsigned fields, const Weights<double>& p, Variable x, double survival) {
+Variable joined(Way way, Recording<double>& run, unsigned fields, const Weights<double>& p, Variable x, double drop_path) {
   auto epilogue = named(run, fields, x, p);
-  epilogue.survival = survival;
+  epilogue.drop_path = drop_path;
   const Variable input = run.columns(x, 0, in);
   switch (way) {
     case Way::join:
@@ -288,15 +288,15 @@ TEST(JoinedResidual, DropsFromTheBranchAndNotFromTheResidual) {
     const Matrix<double> rest = literal(fields, x, p) - branch;
     Matrix<double> first_dropped;
     for (const Way way : {Way::join, Way::layer, Way::plain_layer}) {
-      const auto recorded = [&](const TapeOptions& options, double survival) {
+      const auto recorded = [&](const TapeOptions& options, double drop_path) {
         Tape<double> tape({}, options);
         Random random(1);
         tape.begin(p, gradient, random);
         Recording<double> run(tape, sequences);
-        return Matrix<double>(tape[joined(way, run, fields, p, tape.input(x), survival)] - rest);
+        return Matrix<double>(tape[joined(way, run, fields, p, tape.input(x), drop_path)] - rest);
       };
-      EXPECT_LE((recorded({}, 1) - branch).cwiseAbs().maxCoeff(), 1e-13) << "nothing is dropped";
-      const Matrix<double> dropped = recorded({.residual_dropout = 0.25}, 1);
+      EXPECT_LE((recorded({}, 0) - branch).cwiseAbs().maxCoeff(), 1e-13) << "nothing is dropped";
+      const Matrix<double> dropped = recorded({.residual_dropout = 0.25}, 0);
       first_dropped = way == Way::join ? dropped : first_dropped;
       EXPECT_TRUE(same_bits(dropped, first_dropped)) << "each way drops the same";
       Index taken = 0;
@@ -328,7 +328,7 @@ TEST(JoinedResidual, TakesGradientsBackThroughWhatItDropped) {
           Weights<double>(fields), random_matrix<double>(12, in + 3 * out, 1),
           [&](Tape<double>& tape, const Weights<double>& p, Variable x) {
             Recording<double> run(tape, sequences);
-            return joined(way, run, fields, p, x, 0.6);
+            return joined(way, run, fields, p, x, 0.4);
           },
           1e-6, {.residual_dropout = 0.3, .scaled_depth = true}, 5);
     }

@@ -34,7 +34,7 @@ TEST_F(KernelFormTest, WhatTheMachineHasNotIsRefused) {
 
 TEST_F(KernelFormTest, EveryFormGivesTheSameNumbersButForRounding) {
   Random random(1);
-  const Gmlp<float> model({.length = 19, .channels = 24, .hidden = 60, .depth = 2, .attention = 8}, random);
+  const Gmlp<float> model({.length = 19, .channels = 24, .hidden = 60, .depth = 2, .attention_width = 8}, random);
   const auto x = test::random_matrix<float>(2 * 19, 24, 2);
   Matrix<float> first;
   for (const KernelForm form : available_kernels()) {
@@ -78,11 +78,11 @@ Threads four_threads(const std::function<void()>& before_work) {
 
 TEST_F(KernelFormTest, ARunKeepsTheFormWithWhichItBegan) {
   Random random(1);
-  const Gmlp<float> model({.length = 64, .channels = 96, .hidden = 192, .depth = 2, .attention = 8}, random);
+  const Gmlp<float> model({.length = 64, .channels = 96, .hidden = 192, .depth = 2, .attention_width = 8}, random);
   const auto x = test::random_matrix<float>(2 * 64, 96, 2);
-  const auto forward = [&](const Threads& threads, const Workspace<float>::Observer& observer = nullptr) {
+  const auto forward = [&](const Threads& threads, const Workspace<float>::Hook& hook = nullptr) {
     Workspace<float> workspace(threads);
-    workspace.observe(observer);
+    workspace.set_hook(hook);
     return model.forward(x, Sequences::uniform(2, 64), workspace);
   };
   const auto forms = available_kernels();

@@ -181,7 +181,7 @@ void expect_bits_of_join(const Parameters& parameters, const F& f, const OpCase&
 
 }  // namespace detail
 
-/// Expects that f(run, parameters, x, epilogue) is to the bit what join() makes of its plain result, as an observed run does
+/// Expects that f(run, parameters, x, epilogue) is to the bit what join() makes of its plain result, as a hooked run does
 /// it, in both precisions, and also where the result lies over what is moved in.
 template <template <class> class Parameters, class Options, class F>
 void expect_bits_of_join(const Options& options, const F& f, const OpCase& c) {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "gated/ops/select_rows.hpp"
+#include "gated/ops/gather.hpp"
 #include "tests/ops/op.hpp"
 
 namespace gated::pool_test {
@@ -172,15 +172,15 @@ TEST(SelectRows, TakesThemInTheirOrderAndAddsTheirGradients) {
   static const std::vector<Index> rows{7, 0, 19, 7};  // one of them twice
   Matrix<double> expected(4, 5);
   expected << x.row(7), x.row(0), x.row(19), x.row(7);
-  const auto select = [](auto& run, const auto&, const auto& all) { return select_rows(run, all, rows); };
+  const auto select = [](auto& run, const auto&, const auto& all) { return gather(run, all, rows); };
   expect_pooled(Nothing(), Sequences::of_lengths({7, 13}), x, expected, select);
 
   Workspace<double> workspace;
   Batch<double> run(workspace, Sequences::single(20));
   for (const Index wrong : {Index{-1}, Index{20}}) {
     const std::vector<Index> one{3, wrong};
-    EXPECT_EQ(test::message_of<ArgumentError>([&] { select_rows(run, RunMatrix<double>(input_rows<double>(x)), one); }),
-              text("select_rows: rows[1] is ", wrong, ", expected 0 … 19."));
+    EXPECT_EQ(test::message_of<ArgumentError>([&] { gather(run, RunMatrix<double>(input_rows<double>(x)), one); }),
+              text("gather: rows[1] is ", wrong, ", expected 0 … 19."));
   }
 }
 

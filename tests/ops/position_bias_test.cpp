@@ -68,12 +68,12 @@ TEST(T5Bias, GoesBackToTheBucketsThatItCameFrom) {
   const Index n = 150;
   for (const bool causal : {false, true}) {
     for (const Index buckets : {4, 32}) {
-      const Vector<double> slope = test::random_vector<double>(2 * n - 1, 2);
+      const Vector<double> upstream = test::random_vector<double>(2 * n - 1, 2);
       Vector<double> gradient = Vector<double>::Constant(buckets, 5), expected = gradient;
       const T5Buckets form{.causal = causal, .buckets = buckets};
-      t5_bias_backward<double>(form, 2.5, n, slope.data(), gradient.data());
+      t5_bias_backward<double>(form, 2.5, n, upstream.data(), gradient.data());
       for (Index offset = 1 - n; offset < n; ++offset) {
-        expected[t5_bucket(-offset, form)] += 2.5 * slope[n - 1 + offset];
+        expected[t5_bucket(-offset, form)] += 2.5 * upstream[n - 1 + offset];
       }
       EXPECT_LE((gradient - expected).cwiseAbs().maxCoeff(), 1e-12);
     }

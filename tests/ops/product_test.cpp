@@ -28,7 +28,7 @@ class ProductOf : public ::testing::Test {
   }
 };
 
-/// A product in the body of a layer, which is what an observer sees.
+/// A product in the body of a layer, which is what a hook sees.
 template <class T>
 struct Projection : Layer<Projection<T>> {
   static constexpr const char* name = "Projection";
@@ -64,7 +64,7 @@ TYPED_TEST(ProductOf, IsShownAloneByItsLayerAndStaysTheSameBits) {
         E{.activation = Activation::silu, .gate = other, .residual = other, .residual_scale = scale.data()}}) {
     const Matrix<T> expected = this->of(epilogue, this->bias);
     std::vector<Matrix<T>> seen;
-    this->workspace.observe([&](const std::string&, ConstView<T> output) { seen.emplace_back(output); });
+    this->workspace.set_hook([&](const std::string&, ConstView<T> output) { seen.emplace_back(output); });
     EXPECT_TRUE(same_bits(this->of(epilogue, this->bias), expected));
     EXPECT_TRUE(seen.empty()) << "it is its layer's to show";
     {
@@ -73,7 +73,7 @@ TYPED_TEST(ProductOf, IsShownAloneByItsLayerAndStaysTheSameBits) {
       const Projection<T> layer(this->weight, this->bias);
       EXPECT_TRUE(same_bits(run[run(layer, input_rows<T>(this->input), epilogue)], expected));
     }
-    this->workspace.observe(nullptr);
+    this->workspace.set_hook(nullptr);
     ASSERT_EQ(seen.size(), 1u);
     EXPECT_TRUE(same_bits(seen[0], plain));
   }

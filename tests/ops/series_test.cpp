@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "gated/ops/elementwise.hpp"
-#include "gated/ops/reread.hpp"
+#include "gated/ops/reshape.hpp"
 #include "tests/ops/op.hpp"
 
-// Ops that move numbers of time series, and reread().
+// Ops that move numbers of time series, and reshape().
 
 namespace gated::series_test {
 namespace {
@@ -48,7 +48,7 @@ TEST(CutWindows, CutsEachSeriesIntoPatches) {
     }
   }
   expect_moved(Sequences::single(3), x, y, [](auto& run, const auto& rows) {
-    return cut_windows(run, rows, {.first = 1, .length = 4, .stride = 3, .count = 3});
+    return unfold(run, rows, {.first = 1, .length = 4, .stride = 3, .count = 3});
   });
 }
 
@@ -63,7 +63,7 @@ TEST(CutWindows, PutsSeriesOfOneTimeTogether) {
     }
   }
   expect_moved(Sequences::uniform(3, 2), x, y,
-               [](auto& run, const auto& rows) { return cut_windows(run, rows, {.length = 3, .count = 3, .together = 2}); });
+               [](auto& run, const auto& rows) { return unfold(run, rows, {.length = 3, .count = 3, .together = 2}); });
 }
 
 TEST(CutWindows, RefusesWindowsPastTheEnd) {
@@ -72,9 +72,9 @@ TEST(CutWindows, RefusesWindowsPastTheEnd) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(3));
   EXPECT_EQ(test::message_of<ShapeError>([&] {
-              cut_windows(run, RunMatrix<double>(input_rows<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
+              unfold(run, RunMatrix<double>(input_rows<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
             }),
-            "cut_windows: 3 windows of 4 numbers from 2 on, 3 apart, do not fit in x, which is 3 × 11.");
+            "unfold: 3 windows of 4 numbers from 2 on, 3 apart, do not fit in x, which is 3 × 11.");
 }
 
 const std::vector<Index> chosen{2, 0}, predicted{0, 2}, known{1};
@@ -84,7 +84,7 @@ TEST(ChooseSeries, TakesSomeOfEachItem) {
   Matrix<double> y(4, 3);
   y << x.row(2).head(3), x.row(0).head(3), x.row(5).head(3), x.row(3).head(3);
   expect_moved(Sequences::uniform(2, 3), x, y,
-               [](auto& run, const auto& rows) { return choose_series(run, rows, 3, chosen, 3); });
+               [](auto& run, const auto& rows) { return gather(run, rows, chosen, 3, 3); });
 }
 
 TEST(TransposeItems, TransposesEach) {
@@ -149,7 +149,7 @@ TEST(Reread, KeepsTheOrderOfTheNumbers) {
   const auto x = random_matrix<double>(6, 4, 1);
   for (const Index columns : {1, 2, 3, 4, 6, 8, 12, 24}) {
     const Matrix<double> y = Eigen::Map<const Matrix<double>>(x.data(), 24 / columns, columns);
-    expect_moved(Sequences::single(6), x, y, [columns](auto& run, const auto& rows) { return reread(run, rows, columns); });
+    expect_moved(Sequences::single(6), x, y, [columns](auto& run, const auto& rows) { return reshape(run, rows, columns); });
   }
 }
 
@@ -160,16 +160,16 @@ TEST(Reread, CopiesWhereRowsDoNotFollowEachOther) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(6));
   const ConstView<double> part = around.block(0, 2, 6, 4);
-  EXPECT_TRUE(test::same_bits(Matrix<double>(run[reread(run, RunMatrix<double>(input_rows<double>(part)), 8)]),
+  EXPECT_TRUE(test::same_bits(Matrix<double>(run[reshape(run, RunMatrix<double>(input_rows<double>(part)), 8)]),
                               Eigen::Map<const Matrix<double>>(x.data(), 3, 8)));
-  EXPECT_EQ(reread(run, RunMatrix<double>(input_rows<double>(x)), 8).data, x.data()) << "where they do, nothing is copied";
+  EXPECT_EQ(reshape(run, RunMatrix<double>(input_rows<double>(x)), 8).data, x.data()) << "where they do, nothing is copied";
   RunMatrix<double> own = run.make_contiguous(6, 4);
   const double* const place = own.data;
-  const RunMatrix<double> wide = reread(run, std::move(own), 8);
+  const RunMatrix<double> wide = reshape(run, std::move(own), 8);
   EXPECT_EQ(wide.data, place);
   EXPECT_TRUE(wide.is_owned()) << "and may be overwritten as before";
-  EXPECT_EQ(test::message_of<ShapeError>([&] { reread(run, RunMatrix<double>(input_rows<double>(x)), 5); }),
-            "reread: x is 6 × 4, which makes no whole number of rows of 5.");
+  EXPECT_EQ(test::message_of<ShapeError>([&] { reshape(run, RunMatrix<double>(input_rows<double>(x)), 5); }),
+            "reshape: x is 6 × 4, which makes no whole number of rows of 5.");
 }
 
 }  // namespace

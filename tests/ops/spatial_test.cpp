@@ -166,7 +166,7 @@ TYPED_TEST(SpatialOf, IsTheSameInEveryRunAcrossBlocks) {
   }
 }
 
-/// A layer of mixing, as observers see one.
+/// A layer of mixing, as hooks see one.
 struct Mixing : Layer<Mixing, double> {
   static constexpr const char* name = "Mixing";
   const Numbers<double>* numbers;
@@ -207,7 +207,7 @@ TEST(Spatial, TakesAnEpilogueAlong) {
       const Matrix<double> y = Op(numbers, joined, 24, 6).forward(x, Sequences::single(12), workspace);
       EXPECT_LE((y - expected).cwiseAbs().maxCoeff(), 1e-12);
       std::vector<Matrix<double>> seen;
-      workspace.observe([&](const std::string&, ConstView<double> output) { seen.emplace_back(output); });
+      workspace.set_hook([&](const std::string&, ConstView<double> output) { seen.emplace_back(output); });
       const auto frame = workspace.frame();
       Batch<double> run(workspace, Sequences::single(12));
       const RunMatrix<double> input(input_rows<double>(x));

@@ -181,7 +181,7 @@ GmlpConfig any_gmlp(Dice& dice) {
   c.heads = dice.number(1, 4);
   c.hidden = c.heads * dice.number(1, 20) * (c.gate == GateForm::split ? 2 : 1);
   c.depth = dice.number(0, 3);
-  c.attention = dice.coin() ? dice.number(1, 20) : 0;
+  c.attention_width = dice.coin() ? dice.number(1, 20) : 0;
   c.attention_bias = dice.coin();
   c.token_shift = dice.coin() ? dice.number(1, std::min<Index>(3, c.channels)) : 0;
   return c;
@@ -343,7 +343,7 @@ void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::tr
   using T = typename Model::Scalar;
   typename Model::Config config{.image_channels = dice.number(1, 3),
                                 .classes = dice.number(0, 12),
-                                .readout = dice.any<Readout>(),
+                                .pooling = dice.any<Pooling>(),
                                 .stem_norm = dice.coin(),
                                 .pre_logits = dice.coin(),
                                 .trunk = trunk};

@@ -80,7 +80,7 @@ TEST(EndlessStream, OfARewoundAmlpTakesNoMemory) {
   GmlpLanguageModel<float> model(
       {.vocabulary = vocabulary,
        .trunk = {
-           .length = length, .channels = 16, .hidden = 32, .depth = 2, .causal = true, .attention = 8, .token_shift = 1}});
+           .length = length, .channels = 16, .hidden = 32, .depth = 2, .causal = true, .attention_width = 8, .token_shift = 1}});
   test::randomize(model, 1);
   Workspace<float> workspace;
   auto state = model.start();

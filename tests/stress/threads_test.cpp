@@ -109,7 +109,7 @@ TEST(SixtyFourThreads, ShareAnAmlpForText) {
                                             .spatial = SpatialForm::toeplitz,
                                             .causal = true,
                                             .heads = 2,
-                                            .attention = 8,
+                                            .attention_width = 8,
                                             .token_shift = 1}});
   test::randomize(model, 1);
   expect_same_texts(model);
@@ -138,7 +138,7 @@ TEST(SixtyFourThreads, ShareAnImageClassifier) {
                                     .patch = {2, 2},
                                     .image_channels = 1,
                                     .classes = 10,
-                                    .readout = Readout::class_token,
+                                    .pooling = Pooling::class_token,
                                     .pre_logits = true,
                                     .trunk = {.channels = 20, .hidden = 40, .depth = 2}});
   test::randomize(model, 4);

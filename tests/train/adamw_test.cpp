@@ -202,10 +202,10 @@ TEST(AdamW, ZeroesTheGradientOfWhatIsFrozen) {
 }
 
 /// Two updates of a model whose weight is 1 × columns.
-Matrix<float> updated(const Matrix<float>& start, const Matrix<float>& slope, const Threads& threads) {
+Matrix<float> updated(const Matrix<float>& start, const Matrix<float>& upstream, const Threads& threads) {
   Kinds<float> model, gradient;
   model.weight = start;
-  gradient.weight = slope;
+  gradient.weight = upstream;
   AdamW optimizer(model);
   optimizer.update(model, gradient, 1e-2, threads);
   optimizer.update(model, gradient, 1e-2, threads);
@@ -215,15 +215,15 @@ Matrix<float> updated(const Matrix<float>& start, const Matrix<float>& slope, co
 TEST(AdamW, GivesTheSameBitsForAnyNumberOfThreadsAndAnyPlace) {
   for (const Index columns : {1, 16384, 100003}) {
     const auto start = test::random_matrix<float>(1, columns, 1);
-    const auto slope = test::random_matrix<float>(1, columns, 2);
-    const Matrix<float> one = updated(start, slope, Threads{1});
+    const auto upstream = test::random_matrix<float>(1, columns, 2);
+    const Matrix<float> one = updated(start, upstream, Threads{1});
     for (const int threads : {2, 3, 7}) {
-      EXPECT_TRUE(test::same_bits(updated(start, slope, Threads{threads}), one))
+      EXPECT_TRUE(test::same_bits(updated(start, upstream, Threads{threads}), one))
           << threads << " threads, " << columns << " columns";
     }
     for (const Index column : {0, 16383, 16384, 65537, 100002}) {
       if (column < columns) {
-        const Matrix<float> alone = updated(start.col(column), slope.col(column), Threads{1});
+        const Matrix<float> alone = updated(start.col(column), upstream.col(column), Threads{1});
         EXPECT_TRUE(test::same_bits(one.col(column), alone)) << column << " of " << columns;
       }
     }

@@ -122,7 +122,7 @@ TEST(RecordRows, GivesTheRowsOfAllLogitsAndTheirGradients) {
   tape.begin(model, some);
   const std::vector<Index> beyond{9}, none;
   EXPECT_EQ(message_of<ArgumentError>([&] { record_rows(tape, model, tokens, sequences, beyond); }),
-            "select_rows: rows[0] is 9, expected 0 … 8.");
+            "gather: rows[0] is 9, expected 0 … 8.");
   EXPECT_THROW(record_rows(tape, model, tokens, sequences, none), ArgumentError);
 }
 

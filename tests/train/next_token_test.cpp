@@ -47,7 +47,7 @@ TEST(NextTokenTargets, RefuseAModelThatSeesTheFuture) {
   scaled.trunk.token_shift = 1;
   EXPECT_THROW(next_token_targets(GmlpLanguageModel<float>(scaled), tokens, Sequences::single(7)), ArgumentError);
   scaled.trunk.token_shift = 0;
-  scaled.trunk.attention = 4;
+  scaled.trunk.attention_width = 4;
   EXPECT_THROW(next_token_targets(GmlpLanguageModel<float>(scaled), tokens, Sequences::single(7)), ArgumentError);
 
   FlashLanguageModelConfig flash{.vocabulary = 8, .trunk = {.block = {.channels = 4, .value = 4, .query_key = 4}}};
@@ -70,7 +70,7 @@ TEST(NextTokenTargets, AModelIsCausalIfNoOutputDependsOnALaterToken) {
         for (const Index shift : {Index{0}, Index{2}}) {
           GmlpLanguageModelConfig config = gmlp_config(causal);
           config.trunk.spatial = form;
-          config.trunk.attention = attention;
+          config.trunk.attention_width = attention;
           config.trunk.token_shift = shift;
           Random random(1);
           GmlpLanguageModel<double> model(config, random);

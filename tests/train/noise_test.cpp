@@ -18,9 +18,9 @@ using test::short_text;
 
 const Sequences sequences = Sequences::uniform(4, 6);
 
-Gmlp<double> model_of(Index depth, double survival) {
+Gmlp<double> model_of(Index depth, double drop_path) {
   Gmlp<double> model(
-      {.length = 6, .channels = 5, .hidden = 8, .depth = depth, .causal = true, .attention = 3, .survival = survival});
+      {.length = 6, .channels = 5, .hidden = 8, .depth = depth, .causal = true, .attention_width = 3, .drop_path = drop_path});
   test::shake(model, 5);
   return model;
 }
@@ -47,7 +47,7 @@ const std::vector<TapeOptions> every_option{{.attention_dropout = 0.3},
                                             {.recompute = true, .scaled_depth = true}};
 
 TEST(Noise, GradientsAreThoseOfTheDrawnModel) {
-  const auto model = model_of(3, 0.6);
+  const auto model = model_of(3, 0.4);
   for (const TapeOptions& options : every_option) {
     expect_gradients(
         model, random_matrix<double>(24, 5, 6),
@@ -150,7 +150,7 @@ TEST(Noise, OfAttentionIsTheSameForAnyNumberOfThreads) {
 }
 
 TEST(Noise, EqualSeedsDrawEqualModels) {
-  const auto model = model_of(3, 0.6);
+  const auto model = model_of(3, 0.4);
   for (const TapeOptions& options : every_option) {
     EXPECT_TRUE(test::same_bits(output(model, options, 7), output(model, options, 7)));
     EXPECT_FALSE(test::same_bits(output(model, options, 7), without_noise(model)));
@@ -158,7 +158,7 @@ TEST(Noise, EqualSeedsDrawEqualModels) {
 }
 
 TEST(Noise, OfAStepWithoutGeneratorIsNone) {
-  const auto model = model_of(3, 0.6);
+  const auto model = model_of(3, 0.4);
   auto gradient = zeros_like(model);
   Tape<double> tape({}, {.attention_dropout = 0.5, .embedding_dropout = 0.5, .residual_dropout = 0.5, .scaled_depth = true});
   tape.begin(model, gradient);
@@ -186,7 +186,7 @@ TEST(Noise, DropoutKeepsTheMean) {
 TEST(Noise, WholeBlocksAreDroppedAndOneIsKept) {
   const Matrix<double> x = random_matrix<double>(24, 5, 6);
   Gmlp<double> two = model_of(2, 0.5);
-  Gmlp<double> first = model_of(1, 1.0), second = first;
+  Gmlp<double> first = model_of(1, 0), second = first;
   first.blocks[0] = two.blocks[0];
   second.blocks[0] = two.blocks[1];
   std::array<int, 3> counts{};
@@ -205,7 +205,7 @@ TEST(Noise, WholeBlocksAreDroppedAndOneIsKept) {
 
 TEST(Noise, SequencesAreDroppedAloneAndSurvivorsAreScaled) {
   const Matrix<double> x = random_matrix<double>(24, 5, 6);
-  const Gmlp<double> model = model_of(1, 0.25);
+  const Gmlp<double> model = model_of(1, 0.75);
   const Matrix<double> branch = without_noise(model) - x;
   int kept = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {

@@ -105,7 +105,7 @@ GmlpConfig gmlp(bool causal, Index attention, Index token_shift) {
           .length_policy = LengthPolicy::slice,
           .causal = causal,
           .heads = 2,
-          .attention = attention,
+          .attention_width = attention,
           .token_shift = token_shift};
 }
 
@@ -129,12 +129,12 @@ TEST(Recording, GradientsOfEveryActivation) {
   });
 }
 
-GmlpImageClassifierConfig classifier(Readout readout) {
+GmlpImageClassifierConfig classifier(Pooling pooling) {
   return {.image = {6, 4},
           .patch = {3, 2},
           .image_channels = 2,
           .classes = 3,
-          .readout = readout,
+          .pooling = pooling,
           .trunk = {.channels = 6, .hidden = 8, .depth = 2}};
 }
 
@@ -142,7 +142,7 @@ const auto on_images = [](auto& tape, const auto& model, Variable images) { retu
 
 TEST(Recording, GradientsOfEveryImageClassifier) {
   const auto images = random_matrix<double>(2, 48, 6);
-  for_each_value(classifier(Readout::mean), &GmlpImageClassifierConfig::readout, [&](GmlpImageClassifierConfig config) {
+  for_each_value(classifier(Pooling::mean), &GmlpImageClassifierConfig::pooling, [&](GmlpImageClassifierConfig config) {
     expect_gradients(shaken<GmlpImageClassifier<double>>(config), images, on_images);
     config.stem_norm = config.pre_logits = true;
     config.position_grid = {3, 2};
@@ -292,12 +292,12 @@ TEST(Recording, KeyValueAndQueryMayBeOneAndTheSame) {
 
 // --- The recorded forward pass ---
 
-/// The activations of inference by path, as an observer sees them; the output of the whole is under "".
+/// The activations of inference by path, as a hook sees them; the output of the whole is under "".
 template <class Model, class Forward>
 std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& forward) {
   std::map<std::string, Matrix<float>> result;
   Workspace<float> workspace;
-  workspace.observe([&](const std::string& path, ConstView<float> output) {
+  workspace.set_hook([&](const std::string& path, ConstView<float> output) {
     EXPECT_FALSE(result.contains(path)) << path << " is shown twice";
     result[path] = output;
   });
@@ -306,7 +306,7 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
   return result;
 }
 
-/// Whether the tape keeps the output of this layer only together with what an observer does not see yet: a residual, tiny
+/// Whether the tape keeps the output of this layer only together with what a hook does not see yet: a residual, tiny
 /// attention, a rotation or mask in place.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
@@ -314,7 +314,7 @@ bool is_kept_joined(const std::string& path) {
          around.ends_with("global_qk");
 }
 
-/// Whether `kept` is what one of the activations makes of `values`: a tape keeps that and the slope, and not the sum in it.
+/// Whether `kept` is what one of the activations makes of `values`: a tape keeps that and the derivative, and not the sum in it.
 bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   if (kept.rows() != values.rows() || kept.cols() != values.cols()) {
     return false;
@@ -376,7 +376,7 @@ TEST(Recording, ForwardIsTheInferenceForwardLayerByLayer) {
     }
   }
   const auto images = random_matrix<float>(3, 48, 6);
-  for_each_value(classifier(Readout::mean), &GmlpImageClassifierConfig::readout, [&](GmlpImageClassifierConfig config) {
+  for_each_value(classifier(Pooling::mean), &GmlpImageClassifierConfig::pooling, [&](GmlpImageClassifierConfig config) {
     for (const bool more : {false, true}) {
       config.stem_norm = config.pre_logits = more;
       expect_inference(shaken<GmlpImageClassifier<float>>(config), images, on_images,
@@ -452,7 +452,7 @@ TEST(Recording, BitsDoNotDependOnThreadsNorOnWhatIsKept) {
   uneven.length_policy = LengthPolicy::slice;
   expect_same_steps(shaken<Gmlp<float>>(uneven), random_matrix<float>(480, 64, 6),
                     on_sequences(Sequences::of_lengths({300, 180})));
-  expect_same_steps(shaken<GmlpImageClassifier<float>>(classifier(Readout::mean)), random_matrix<float>(9, 48, 6), on_images);
+  expect_same_steps(shaken<GmlpImageClassifier<float>>(classifier(Pooling::mean)), random_matrix<float>(9, 48, 6), on_images);
 }
 
 TEST(Recording, AWarmStepAllocatesNothing) {
@@ -475,9 +475,9 @@ TEST(Recording, AWarmStepAllocatesNothing) {
 
 /// Steps with everything that may draw random numbers; returns the allocations of the last.
 long allocations_of_last_step(const TapeOptions& options) {
-  auto config = classifier(Readout::mean);
-  config.trunk.attention = 4;
-  config.trunk.survival = 0.7;
+  auto config = classifier(Pooling::mean);
+  config.trunk.attention_width = 4;
+  config.trunk.drop_path = 0.3;
   const auto model = shaken<GmlpImageClassifier<float>>(config);
   auto gradient = zeros_like(model);
   const auto images = random_matrix<float>(5, 48, 6);
@@ -681,14 +681,14 @@ TEST(Recording, RefusesWhatTheForwardOfAModelRefuses) {
 }
 
 TEST(Recording, RefusesImagesOfAnotherSize) {
-  const auto model = shaken<GmlpImageClassifier<float>>(classifier(Readout::mean));
+  const auto model = shaken<GmlpImageClassifier<float>>(classifier(Pooling::mean));
   auto gradient = zeros_like(model);
   Tape<float> tape;
   const auto images = random_matrix<float>(2, 47, 6);
   EXPECT_THROW(tape.constant(images), ArgumentError);  // before begin()
   tape.begin(model, gradient);
   EXPECT_THROW(record(tape, model, tape.constant(images)), ShapeError);
-  auto other = classifier(Readout::mean);
+  auto other = classifier(Pooling::mean);
   other.trunk.depth = 1;
   GmlpImageClassifier<float> shallow(other);
   EXPECT_THROW(tape.begin(model, shallow), ArgumentError);

@@ -104,7 +104,7 @@ void expect_same_gmlp(const std::string& name, double tolerance) {
                                                  .hidden = channels * a.at("ff_mult").get<Index>(),
                                                  .depth = a.at("depth"),
                                                  .causal = true,
-                                                 .attention = attention}};
+                                                 .attention_width = attention}};
   const auto names = lucidrains_language_model_names(lucidrains_layout(steps.file(), "model."));
   steps.expect_same<GmlpLanguageModel<T>>(config, names, tolerance);
 }

@@ -69,7 +69,7 @@ inline GmlpLanguageModelConfig small_gmlp(Index length) {
                     .length_policy = LengthPolicy::slice,
                     .causal = true,
                     .heads = 2,
-                    .attention = 3,
+                    .attention_width = 3,
                     .token_shift = 1}};
 }
 

@@ -72,8 +72,8 @@ TEST(TrainingLoop, AGmlpLearns) { expect_learning<GmlpLanguageModel<float>>(gmlp
 
 TEST(TrainingLoop, AnAmlpLearnsWithNoise) {
   auto config = gmlp_config();
-  config.trunk.attention = 8;
-  config.trunk.survival = 0.9;
+  config.trunk.attention_width = 8;
+  config.trunk.drop_path = 0.1;
   expect_learning<GmlpLanguageModel<float>>(config, {.recompute = true,
                                                      .attention_dropout = 0.05,
                                                      .embedding_dropout = 0.05,

@@ -152,10 +152,10 @@ TEST(Training, RefusesALossThatIsNotFiniteAndChangesNothing) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   const auto before = training;
-  const auto step_with = [&](double loss, float slope) {
+  const auto step_with = [&](double loss, float upstream) {
     return message_of<TrainingError>([&] {
       training.step([&](const auto&, auto& gradient) {
-        gradient.layer.weight(2, 1) += slope;
+        gradient.layer.weight(2, 1) += upstream;
         return loss;
       });
     });
@@ -179,9 +179,9 @@ TEST(Training, RefusesALossThatIsNotFiniteAndChangesNothing) {
 TEST(Training, RefusesAGradientWhoseSquareOverflows) {
   // Its second moment would be infinite for ever, and the parameter would never move again.
   Training<Regression<float>> training({}, Random(1));
-  const auto step = [&](float slope) {
+  const auto step = [&](float upstream) {
     training.step([&](const auto&, auto& gradient) {
-      gradient.layer.weight.setConstant(slope);
+      gradient.layer.weight.setConstant(upstream);
       return 1.0;
     });
   };

@@ -16,7 +16,7 @@ gated::GmlpConfig trunk_config(const nlohmann::json& a) {
           .spatial = argument(a, "circulant_matrix", false) ? gated::SpatialForm::scaled_toeplitz : gated::SpatialForm::dense,
           .causal = argument(a, "causal", false),
           .heads = argument<Index>(a, "heads", 1),
-          .attention = argument<Index>(a, "attn_dim", 0),
+          .attention_width = argument<Index>(a, "attn_dim", 0),
           .token_shift = argument<Index>(a, "shift_tokens", 0),
           .gate_activation = activation(a, "act")};
 }

@@ -40,7 +40,7 @@ struct Contract {
   const char* unstreamable = nullptr;  ///< why a layer that sees no later token cannot stream
   bool takes_mask = false;             ///< whether a mask may hide tokens
   MaskDemands mask = {};               ///< what a mask must be
-  bool shows_itself = false;           ///< the body shows an observer what there is to see
+  bool shows_itself = false;           ///< the body shows a hook what there is to see
 
   bool is_causal() const { return sees != Sees::all; }
   bool takes_any_length() const { return shortest == 0 && longest == unlimited && multiple == 1; }

@@ -20,7 +20,7 @@ namespace gated {
 /// One weight of rows × columns as products read it: in panels of `panel` rows, or (panel 0) row by row in somebody's memory.
 ///
 /// A panel of numbers holds, column by column, one number for each of its rows. One of codes (see core/weight_format.hpp) is a
-/// SmallPanel, which starts a cache line.
+/// QuantizedPanel, which starts a cache line.
 template <class T>
 struct PackedWeight {
   WeightFormat format = WeightFormat::float32;
@@ -28,16 +28,16 @@ struct PackedWeight {
   std::byte* data = nullptr;
 
   explicit operator bool() const { return data != nullptr; }
-  bool is_small() const { return format != WeightFormat::float32; }
+  bool is_quantized() const { return format != WeightFormat::float32; }
   bool is_by_rows() const { return panel == 0; }
 
   /// The numbers of the panel that begins with row `first`.
   T* numbers(Index first = 0) const { return reinterpret_cast<T*>(data) + first * columns; }
 
   /// The codes of that panel.
-  SmallPanel codes(Index first) const {
+  QuantizedPanel codes(Index first) const {
     std::byte* const start = panel_at(first);
-    return {format, scale_block(format, columns), reinterpret_cast<const float*>(start), start + scale_bytes()};
+    return {format, group_size(format, columns), reinterpret_cast<const float*>(start), start + scale_bytes()};
   }
 
   /// Puts the codes of a whole weight in their places. Rows that a panel has beyond them become zeros.
@@ -47,13 +47,13 @@ struct PackedWeight {
       std::byte* const start = panel_at(first);
       std::memset(start, 0, panel_bytes());
       for (Index row = 0; row < std::min(panel, rows - first); ++row) {
-        for (Index block = 0; block < per_row; ++block) {
-          const float scale = from.scale(first + row, block);
-          std::memcpy(start + (block * panel + row) * Index{sizeof(scale)}, &scale, sizeof(scale));
+        for (Index group = 0; group < per_row; ++group) {
+          const float scale = from.scale(first + row, group);
+          std::memcpy(start + (group * panel + row) * Index{sizeof(scale)}, &scale, sizeof(scale));
         }
         const std::byte* code = from.codes + (first + row) * columns * size;
         for (Index column = 0; column < columns; ++column, code += size) {
-          std::copy_n(code, size, start + scale_bytes() + SmallPanel::place(format, panel, row, column));
+          std::copy_n(code, size, start + scale_bytes() + QuantizedPanel::place(format, panel, row, column));
         }
       }
     }
@@ -65,32 +65,32 @@ struct PackedWeight {
       std::copy_n(numbers(row), columns, to);
       return;
     }
-    if (!is_small()) {
+    if (!is_quantized()) {
       const T* const from = numbers(row / panel * panel) + row % panel;
       for (Index column = 0; column < columns; ++column) {
         to[column] = from[column * panel];
       }
       return;
     }
-    const SmallPanel from = codes(row / panel * panel);
+    const QuantizedPanel from = codes(row / panel * panel);
     const Index lane = row % panel;
     for (Index column = 0; column < columns; ++column) {
-      const float* const scale = from.scales + column / from.block * panel + lane;
-      to[column] = static_cast<T>(decode(format, from.codes + SmallPanel::place(format, panel, lane, column), scale));
+      const float* const scale = from.scales + column / from.group * panel + lane;
+      to[column] = static_cast<T>(decode(format, from.codes + QuantizedPanel::place(format, panel, lane, column), scale));
     }
   }
 
   /// What all panels take.
   std::size_t bytes() const {
     const Index panels = (rows + panel - 1) / panel;
-    return is_small() ? static_cast<std::size_t>(panels) * panel_bytes()
+    return is_quantized() ? static_cast<std::size_t>(panels) * panel_bytes()
                       : static_cast<std::size_t>(panels * panel * columns) * sizeof(T);
   }
 
  private:
   Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
   std::size_t panel_bytes() const {
-    return whole_cache_lines<std::byte>(static_cast<std::size_t>(scale_bytes() + SmallPanel::bytes(format, panel, columns)));
+    return whole_cache_lines<std::byte>(static_cast<std::size_t>(scale_bytes() + QuantizedPanel::bytes(format, panel, columns)));
   }
   std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
 };
@@ -132,7 +132,7 @@ class PreparedWeights {
     }
     const PackedWeight<T>& packed = found->packed;
     if (packed.panel != panel && !packed.is_by_rows()) {
-      require<ArgumentError>(!packed.is_small() && !is_elsewhere(*weight), "PreparedWeights: a weight of ", rows, " × ",
+      require<ArgumentError>(!packed.is_quantized() && !is_elsewhere(*weight), "PreparedWeights: a weight of ", rows, " × ",
                              columns, " was packed for other kernels. Call prepare(), or open the file, after use_kernels().");
       return {};
     }
@@ -146,8 +146,8 @@ class PreparedWeights {
   /// True if the matrix at `weight` is here.
   bool holds(const T* weight) const { return entry_of(weight) != nullptr; }
   /// True if some weights are here as codes.
-  bool is_small() const {
-    return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.packed.is_small(); });
+  bool is_quantized() const {
+    return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.packed.is_quantized(); });
   }
 
   /// The matrices that are here, and the bytes that packed ones take.

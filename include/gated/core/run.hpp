@@ -185,7 +185,7 @@ class Inference {
   template <class L, class In>
   Matrix operator()(const L& layer, In&& x, Epilogue<Derived> epilogue = {}) {
     auto own = detail::in_run(std::forward<In>(x));
-    if (!epilogue.is_plain() && (observed() || !detail::JoinsItself<L, Derived, decltype(own)>)) [[unlikely]] {
+    if (!epilogue.is_plain() && (hooked() || !detail::JoinsItself<L, Derived, decltype(own)>)) [[unlikely]] {
       return join(self(), call(layer, std::move(own), Epilogue<Derived>()), std::move(epilogue));
     }
     return call(layer, std::move(own), std::move(epilogue));
@@ -216,7 +216,7 @@ class Inference {
   static Matrix embedding_dropout(Matrix x) { return x; }
   static Matrix dropout(Matrix x, double) { return x; }
 
-  /// The path of the layer that runs, for messages and observers, and the name of the layer around all others.
+  /// The path of the layer that runs, for messages and hooks, and the name of the layer around all others.
   std::string path() const {
     std::string path;
     if (running_ != nullptr) {
@@ -226,10 +226,10 @@ class Inference {
   }
   const char* outermost() const { return running_ == nullptr ? "layer" : running_->outermost().name; }
 
-  bool observed() const { return workspace_.observed(); }
+  bool hooked() const { return workspace_.hooked(); }
   /// Shows `output` under the path of the layer that runs, or one of several parts of it: "weights.0" or, for 3, "3".
   void show(const Rows<T>& output, const char* part = nullptr, Index index = -1, Index inner = -1, Index innermost = -1) const {
-    if (!observed()) [[likely]] {
+    if (!hooked()) [[likely]] {
       return;
     }
     std::string path = this->path();
@@ -334,7 +334,7 @@ class Inference {
     require<ShapeError>(y.count == place.rows.count && y.columns == place.rows.columns, L::name, ": its body made ", y.count,
                         " × ", y.columns, ", but its contract says ", place.rows.count, " × ", place.rows.columns,
                         ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
-    if (observed() && !layer.contract().shows_itself) {
+    if (hooked() && !layer.contract().shows_itself) {
       show(y);
     }
     if (y.data == place.rows.data && y.stride == place.rows.stride) {
@@ -378,7 +378,7 @@ class Batch : public Inference<Batch<T>, T> {
   /// The last of `layers` of … of the first of x, in groups of sequences that stay in cache from layer to layer: see
   /// for_each_group().
   template <class L>
-  Matrix blocks(const std::vector<L>& layers, Matrix x, double = 1) {
+  Matrix blocks(const std::vector<L>& layers, Matrix x, double = 0) {
     if (layers.empty()) {
       return x;
     }

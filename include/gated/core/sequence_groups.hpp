@@ -20,14 +20,14 @@ inline constexpr Index group_rows = 256;
 /// group_rows hold.
 ///
 /// `first_row` is where the group's rows begin, `scratch` the workspace to use. With several threads, groups are taken side by
-/// side if that keeps all threads busy; otherwise the threads share the work of each group. An observed batch is one group.
+/// side if that keeps all threads busy; otherwise the threads share the work of each group. A hooked batch is one group.
 template <class T>
 void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
                     FunctionRef<void(Index first_row, const Sequences& group, std::type_identity_t<Workspace<T>>& scratch)> f) {
   const Index longest = std::max<Index>(sequences.longest(), 1), total = sequences.total();
   const Index step = std::max<Index>(group_rows / longest, 1) * longest;
   const Index groups = (total + step - 1) / step;
-  if (workspace.observed() || groups <= 1) {
+  if (workspace.hooked() || groups <= 1) {
     f(Index{0}, sequences, workspace);
     return;
   }

@@ -209,7 +209,7 @@ class Stream : public Inference<Stream<T>, T> {
 
   /// The last of `layers` of … of the first of x.
   template <class L>
-  Matrix blocks(const std::vector<L>& layers, Matrix x, double = 1) {
+  Matrix blocks(const std::vector<L>& layers, Matrix x, double = 0) {
     for (const L& layer : layers) {
       x = (*this)(layer, std::move(x));
     }
@@ -220,7 +220,7 @@ class Stream : public Inference<Stream<T>, T> {
   /// Raises ArgumentError unless start() of a layer of this configuration made `state`.
   template <class L, class In>
   static void check(Where where, const L& layer, const In& no_input, State<T>& state) {
-    Workspace<T> workspace;  // without an observer
+    Workspace<T> workspace;  // without a hook
     const auto frame = workspace.frame();
     Stream run(workspace, state, 0, where);
     run(layer, no_input);

@@ -94,7 +94,7 @@ void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
   if (weight.size() == 0 || (!is_unset(*weight.data()) && !is_elsewhere(*weight.data()))) [[likely]] {
     if constexpr (Run::records) {
       const auto* const prepared = run.workspace().prepared();
-      require<ArgumentError>(prepared == nullptr || !prepared->is_small(), run.outermost(),
+      require<ArgumentError>(prepared == nullptr || !prepared->is_quantized(), run.outermost(),
                              ": the workspace uses weights in a small format, which are not trained. Record with a workspace "
                              "of its own.");
     }

@@ -15,7 +15,7 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// Formats that keep a weight in a half or a quarter of the memory.
+/// Quantized weights: formats that keep a weight in a half or a quarter of the memory.
 ///
 /// They say which numbers a weight can be, not how a product is computed: everything is computed as with a float weight that
 /// holds the numbers which the codes stand for, and gives the same bits.
@@ -26,15 +26,15 @@ namespace gated {
 enum class WeightFormat {
   float32,   ///< as the model has them
   bf16,      ///< the upper half of a float, rounded to nearest, ties to even: 16 bits
-  int8,      ///< q · s with a whole number |q| ≤ 127, and a float s for each 32 columns of a row: 9 bits
+  int8,      ///< q · s with a whole number |q| ≤ 127, and a float s for each group of 32 columns of a row: 9 bits
   int8_rows  ///< the same with one s per row: a little over 8 bits
 };
 
 constexpr auto names_of(WeightFormat) { return words_for<WeightFormat>("float32", "bf16", "int8", "int8-rows"); }
 
-/// True for the parameters that a small format applies to: the matrices of projections and the embeddings. Biases, norms,
+/// True for the parameters that a quantized format applies to: the matrices of projections and the embeddings. Biases, norms,
 /// positions, spatial weights and memories stay float.
-inline bool may_be_small(const ParameterInfo& info) {
+inline bool may_be_quantized(const ParameterInfo& info) {
   return (info.role == Role::weight || info.role == Role::embedding) && info.shape.rank() >= 2;
 }
 
@@ -44,7 +44,7 @@ constexpr Index code_bytes(WeightFormat format) {
 }
 
 /// Columns that share a scale, in a row of `columns`.
-constexpr Index scale_block(WeightFormat format, Index columns) {
+constexpr Index group_size(WeightFormat format, Index columns) {
   return format == WeightFormat::int8 ? std::min<Index>(32, columns) : columns;
 }
 
@@ -65,22 +65,22 @@ inline float decode(WeightFormat format, const std::byte* code, const float* sca
   return *scale * static_cast<float>(static_cast<std::int8_t>(*code));
 }
 
-/// A weight of rows × columns in a small format, row by row. Refers to bytes of any alignment.
+/// A weight of rows × columns in a quantized format, row by row. Refers to bytes of any alignment.
 struct WeightCodes {
   WeightFormat format = WeightFormat::bf16;
   Index rows = 0, columns = 0;
   const std::byte* codes = nullptr;
   const std::byte* scales = nullptr;  ///< float, rows × scales_per_row(); nullptr without scales
 
-  float scale(Index row, Index block) const {
+  float scale(Index row, Index group) const {
     float s;
-    std::memcpy(&s, scales + (row * scales_per_row(format, columns) + block) * Index{sizeof(s)}, sizeof(s));
+    std::memcpy(&s, scales + (row * scales_per_row(format, columns) + group) * Index{sizeof(s)}, sizeof(s));
     return s;
   }
   /// The number at a place.
   float operator()(Index row, Index column) const {
     const std::byte* const code = codes + (row * columns + column) * code_bytes(format);
-    const float s = scales == nullptr ? 0 : scale(row, column / scale_block(format, columns));
+    const float s = scales == nullptr ? 0 : scale(row, column / group_size(format, columns));
     return decode(format, code, &s);
   }
   /// All numbers, row by row.
@@ -94,10 +94,10 @@ struct WeightCodes {
 
 /// Some rows of a weight as a product reads them, column by column: the codes of all rows for a column lie side by side. Those
 /// of bf16 lie in pairs, row by row for an even column and the next one, as processors multiply them.
-struct SmallPanel {
+struct QuantizedPanel {
   WeightFormat format;
-  Index block;             ///< columns that share a scale
-  const float* scales;     ///< of all rows for the first block, for the second, …
+  Index group;             ///< columns that share a scale
+  const float* scales;     ///< of all rows for the first group, for the second, …
   const std::byte* codes;  ///< of all rows for the first column, for the second, …
 
   /// Where the code of a row and column stands in a panel of `rows` rows, in bytes.
@@ -113,7 +113,7 @@ struct SmallPanel {
 /// The codes of a weight, in memory of its own.
 class EncodedWeight {
  public:
-  /// The nearest codes: of int8, s = max|x| / 127 over a block, and q = x / s rounded to nearest, ties to even.
+  /// The nearest codes: of int8, s = max|x| / 127 over a group, and q = x / s rounded to nearest, ties to even.
   /// Errors: none; codes() is empty if a number is not finite, or too large for bf16.
   static std::optional<EncodedWeight> of(const float* weight, Index rows, Index columns, WeightFormat format) {
     EncodedWeight result(rows, columns, format);
@@ -143,12 +143,12 @@ class EncodedWeight {
       }
       return true;
     }
-    const Index block = scale_block(format_, columns_);
+    const Index group = group_size(format_, columns_);
     float* scale = scales_.data();
     for (Index row = 0; row < rows_; ++row) {
-      for (Index first = 0; first < columns_; first += block, ++scale) {
+      for (Index first = 0; first < columns_; first += group, ++scale) {
         const Index at = row * columns_ + first;
-        if (!encode_block(weight + at, std::min(block, columns_ - first), *scale, codes_.data() + at)) {
+        if (!encode_group(weight + at, std::min(group, columns_ - first), *scale, codes_.data() + at)) {
           return false;
         }
       }
@@ -156,7 +156,7 @@ class EncodedWeight {
     return true;
   }
 
-  static bool encode_block(const float* x, Index count, float& scale, std::byte* codes) {
+  static bool encode_group(const float* x, Index count, float& scale, std::byte* codes) {
     float largest = 0;
     for (Index i = 0; i < count; ++i) {
       if (!std::isfinite(x[i])) {
@@ -183,7 +183,7 @@ class EncodedWeight {
 
 namespace detail {
 
-/// Raises ArgumentError for a small format of anything but float.
+/// Raises ArgumentError for a quantized format of anything but float.
 template <class T>
 void expect_format(Where where, WeightFormat format) {
   require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ", name_of(format),

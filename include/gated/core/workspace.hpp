@@ -25,7 +25,7 @@ namespace gated {
 template <class T>
 struct ProductEngine;  // ops/gemm_tasks.hpp
 
-/// Scratch memory, the number of threads to use, prepared weights, and an optional observer. One per calling thread.
+/// Scratch memory, the number of threads to use, prepared weights, and an optional hook. One per calling thread.
 ///
 /// A const model serves any number of threads, each with a workspace of its own. After the first call of a shape forward
 /// allocates nothing, and after the first step of a stream no step does. Two threads that use one workspace at the same time
@@ -34,11 +34,11 @@ struct ProductEngine;  // ops/gemm_tasks.hpp
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
 ///
-/// An observer sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. A
+/// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. A
 /// projection is shown before its activation, gate or residual, as a PyTorch hook would show it; the results stay the same
 /// bits.
 ///
-///     workspace.observe([](const std::string& path, ConstView<float> output) { … });
+///     workspace.set_hook([](const std::string& path, ConstView<float> output) { … });
 ///
 /// Cost: the high-water mark of the largest call, bytes().
 template <class T>
@@ -46,7 +46,7 @@ class Workspace {
   static_assert(computes_in<T>());
 
  public:
-  using Observer = std::function<void(const std::string& path, ConstView<T> output)>;
+  using Hook = std::function<void(const std::string& path, ConstView<T> output)>;
 
   /// Gives back, when it ends, all memory taken since it began. Until the outermost one ends, the workspace belongs to the
   /// thread that began it, and kernels stay of one form.
@@ -104,7 +104,7 @@ class Workspace {
   }
 
   /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads, `scratch` being a workspace of the thread's
-  /// own: one thread, the same prepared weights and products, no observer.
+  /// own: one thread, the same prepared weights and products, no hook.
   ///
   /// Afterwards all of them hold as much memory as the one that needed most, so that a second call allocates nothing whichever
   /// thread gets which task. An exception of a task, such as std::bad_alloc, is raised again when all have ended.
@@ -146,13 +146,13 @@ class Workspace {
     }
   }
 
-  /// Installs (or, with nullptr, removes) the observer.
-  void observe(Observer observer) { observer_ = std::move(observer); }
-  bool observed() const { return static_cast<bool>(observer_); }
-  /// Shows `output` to the observer, if there is one.
+  /// Installs (or, with nullptr, removes) the hook.
+  void set_hook(Hook hook) { hook_ = std::move(hook); }
+  bool hooked() const { return static_cast<bool>(hook_); }
+  /// Shows `output` to the hook, if there is one.
   void show(const std::string& path, const ConstView<T>& output) const {
-    if (observer_) {
-      observer_(path, output);
+    if (hook_) {
+      hook_(path, output);
     }
   }
 
@@ -164,7 +164,7 @@ class Workspace {
   Arena<T> arena_;
   std::vector<std::unique_ptr<Workspace>> workers_;
   std::exception_ptr failure_;  // of a task that ran with this workspace
-  Observer observer_;
+  Hook hook_;
 };
 
 }  // namespace gated

@@ -123,7 +123,7 @@ void ParametersToWrite::add(const ParameterInfo& info, std::span<const T> values
       " is kept apart from the model, by load_prepared() or load_mapped(). Save a model that load_model() opened.");
   auto parts = parts_->names.parts_in_file(info.path(), info.shape);
   if constexpr (std::is_same_v<T, float>) {
-    if (weights != WeightFormat::float32 && may_be_small(info) && parts.size() == 1) {
+    if (weights != WeightFormat::float32 && may_be_quantized(info) && parts.size() == 1) {
       const EncodedWeight& encoded = parts_->codes.emplace_back(detail::encoded("save_parameters", info, values, weights));
       parts_->store(parts, weights == WeightFormat::bf16 ? Dtype::BF16 : Dtype::I8, encoded.bytes());
       if (!encoded.scales().empty()) {

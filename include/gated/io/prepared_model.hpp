@@ -80,7 +80,7 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace plac
   expect_fit(opened.model, file, names);
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
-        if (may_be_small(info) && is_elsewhere(values.front())) {
+        if (may_be_quantized(info) && is_elsewhere(values.front())) {
           take_parameter<T>(opened.weights, place, file, names, info, values);
         } else {
           read_parameter<T>(file, names, info, values);

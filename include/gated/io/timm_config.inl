@@ -215,7 +215,7 @@ Config timm_config(std::string_view json, const std::string& where) {
   }
   require<ArgumentError>(read.pool == "avg" || read.pool.empty(), where, ": global_pool = \"", printable(read.pool),
                          "\", expected \"avg\" or \"\".");
-  config.readout = read.pool.empty() ? Readout::tokens : Readout::mean;
+  config.pooling = read.pool.empty() ? Pooling::tokens : Pooling::mean;
   if (!read.activation.empty()) {
     std::string word = read.activation;
     std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });

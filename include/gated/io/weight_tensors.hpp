@@ -7,15 +7,15 @@
 #include "gated/io/safetensors.hpp"
 
 /// @file
-/// Weights in a small format, as safetensors files hold them.
+/// Weights in a quantized format, as safetensors files hold them.
 ///
 /// A weight in bf16 is a tensor of BF16. One in int8 is a tensor of I8 in the weight's shape, called as the weight, and beside
-/// it one of F32 with `.scale` after its name, rows × blocks: number (row, column) of the weight is
+/// it one of F32 with `.scale` after its name, rows × groups: number (row, column) of the weight is
 ///
-///     float(name[row, column]) · name.scale[row, block]
+///     float(name[row, column]) · name.scale[row, group]
 ///
-/// where a weight of more than two dimensions has its first as rows and the others as columns. There is one block per row, or
-/// blocks of 32 columns, of which the last may be shorter.
+/// where a weight of more than two dimensions has its first as rows and the others as columns. There is one group per row, or
+/// groups of 32 columns, of which the last may be shorter.
 
 namespace gated {
 
@@ -39,12 +39,12 @@ inline std::string fault_of_codes(const SafetensorsFile& file, const std::string
   }
   const TensorEntry& scales = found->second;
   const Index rows = entry.shape[0], columns = rows == 0 ? 0 : static_cast<Index>(entry.count()) / rows;
-  const Index blocks = scales_per_row(WeightFormat::int8, columns), whole = scales_per_row(WeightFormat::int8_rows, columns);
+  const Index groups = scales_per_row(WeightFormat::int8, columns), whole = scales_per_row(WeightFormat::int8_rows, columns);
   if (scales.dtype != Dtype::F32 ||
-      (scales.shape != std::vector<Index>{rows, blocks} && scales.shape != std::vector<Index>{rows, whole})) {
-    const std::string other_form = blocks == whole ? "" : " or " + describe_shape(std::vector<Index>{rows, whole});
+      (scales.shape != std::vector<Index>{rows, groups} && scales.shape != std::vector<Index>{rows, whole})) {
+    const std::string other_form = groups == whole ? "" : " or " + describe_shape(std::vector<Index>{rows, whole});
     return text("I8 with scales ", name_of(scales.dtype), " ", describe_shape(scales.shape), ", expected F32 ",
-                describe_shape(std::vector<Index>{rows, blocks}), other_form);
+                describe_shape(std::vector<Index>{rows, groups}), other_form);
   }
   for (const float scale : file.read<float>(other)) {
     if (!std::isfinite(scale * 128)) {

@@ -17,7 +17,7 @@ struct BranchOptions {
   NormPosition norm_position = NormPosition::pre;  ///< before the mixer, or after the residual
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< where training starts the learned scales per channel; 0 for none
-  double survival = 1;                             ///< probability that training keeps the branch (stochastic depth)
+  double drop_path = 0;                            ///< probability that training drops the branch (stochastic depth)
 };
 
 /// y = x + s ⊙ mixer(norm(x)), with learned scales per channel (LayerScale, arXiv:2103.17239) or none; post-norm
@@ -37,7 +37,7 @@ struct Branch : Layer<Branch<Mixer>> {
   static constexpr const char* name = "Branch";
 
   NormPosition norm_position = NormPosition::pre;
-  double survival = 1;
+  double drop_path = 0;
   Norm<T> norm;
   Mixer mixer;
   Vector<T> scale;  ///< C, or empty
@@ -45,8 +45,8 @@ struct Branch : Layer<Branch<Mixer>> {
   Branch() = default;
   /// Weights that nobody has set, for a checkpoint to be loaded into. `mixer_config` is the mixer's, or what it is made of.
   template <class MixerConfig = typename Mixer::Config>
-  Branch(const BranchOptions& o, const MixerConfig& mixer_config) : norm_position(o.norm_position), survival(o.survival) {
-    require<ArgumentError>(o.survival > 0 && o.survival <= 1, name, ": survival = ", o.survival, ", expected 0 < survival ≤ 1.");
+  Branch(const BranchOptions& o, const MixerConfig& mixer_config) : norm_position(o.norm_position), drop_path(o.drop_path) {
+    require<ArgumentError>(o.drop_path >= 0 && o.drop_path < 1, name, ": drop_path = ", o.drop_path, ", expected 0 ≤ drop_path < 1.");
     require<ArgumentError>(o.layer_scale >= 0, name, ": layer_scale = ", o.layer_scale, " must not be negative.");
     norm = Norm<T>(o.channels, o.norm_eps, o.norm);
     mixer = Mixer(mixer_config);
@@ -68,11 +68,11 @@ struct Branch : Layer<Branch<Mixer>> {
 
   auto apply(auto& run, auto x) const {
     if (norm_position == NormPosition::post) {
-      auto sum = run(mixer, x, {.scale = scale.data(), .residual = x, .survival = survival});  // rows × C
+      auto sum = run(mixer, x, {.scale = scale.data(), .residual = x, .drop_path = drop_path});  // rows × C
       return run(norm, std::move(sum));
     }
     auto normed = run(norm, x);  // rows × C
-    return run(mixer, std::move(normed), {.scale = scale.data(), .residual = std::move(x), .survival = survival});
+    return run(mixer, std::move(normed), {.scale = scale.data(), .residual = std::move(x), .drop_path = drop_path});
   }
 };
 

@@ -31,7 +31,7 @@ struct GmlpConfig {
   Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
   bool causal = false;                               ///< tokens see no later ones
   Index heads = 1;                                   ///< spatial matrices per block
-  Index attention = 0;          ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
+  Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
   bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's counts imply it
   Index token_shift = 0;        ///< largest shift; 0 for none
   NormPosition norm_position = NormPosition::pre;     ///< a block's norm stands before its branch, or after the residual
@@ -39,7 +39,7 @@ struct GmlpConfig {
   Activation gate_activation = Activation::identity;  ///< of the gate, before it is multiplied
   double norm_eps = 1e-5;                             ///< of the blocks' norms; timm has 1e-6
   double gate_norm_eps = 1e-5;                        ///< of the norms inside the gates
-  double survival = 1.0;  ///< probability that training keeps a block (stochastic depth); no effect on forward
+  double drop_path = 0;  ///< probability that training drops a block (stochastic depth)
 
   /// The gate of each block.
   SpatialGatingUnitConfig gating() const {
@@ -64,11 +64,11 @@ struct GmlpConfig {
     return std::tuple(setting("length", &C::length), setting("channels", &C::channels), setting("hidden", &C::hidden),
                       setting("depth", &C::depth), setting("gate", &C::gate), setting("spatial", &C::spatial),
                       setting("length_policy", &C::length_policy), setting("fourier_from", &C::fourier_from),
-                      setting("causal", &C::causal), setting("heads", &C::heads), setting("attention", &C::attention),
+                      setting("causal", &C::causal), setting("heads", &C::heads), setting("attention_width", &C::attention_width),
                       setting("attention_bias", &C::attention_bias), setting("token_shift", &C::token_shift),
                       setting("norm_position", &C::norm_position), setting("activation", &C::activation),
                       setting("gate_activation", &C::gate_activation), setting("norm_eps", &C::norm_eps),
-                      setting("gate_norm_eps", &C::gate_norm_eps), setting("survival", &C::survival));
+                      setting("gate_norm_eps", &C::gate_norm_eps), setting("drop_path", &C::drop_path));
   }
 };
 
@@ -102,13 +102,13 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
         proj_in(c.channels, c.hidden),
         gate(c.gating()),
         proj_out(c.gating().out(), c.channels) {
-    require<ArgumentError>(c.attention >= 0 && c.token_shift >= 0, "GmlpBlock: attention = ", c.attention,
+    require<ArgumentError>(c.attention_width >= 0 && c.token_shift >= 0, "GmlpBlock: attention_width = ", c.attention_width,
                            " and token_shift = ", c.token_shift, " must not be negative.");
     require<ArgumentError>(c.token_shift <= c.channels, "GmlpBlock: token_shift = ", c.token_shift, ", expected at most the ",
                            c.channels, " channels, which are divided among the shifts.");
-    require<ArgumentError>(c.survival > 0 && c.survival <= 1, "GmlpBlock: survival = ", c.survival,
-                           ", expected 0 < survival ≤ 1.");
-    if (c.attention > 0) {
+    require<ArgumentError>(c.drop_path >= 0 && c.drop_path < 1, "GmlpBlock: drop_path = ", c.drop_path,
+                           ", expected 0 ≤ drop_path < 1.");
+    if (c.attention_width > 0) {
       attention.emplace(c.tiny_attention());
     }
   }
@@ -132,11 +132,11 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
 
   auto apply(auto& run, auto x) const {
     if (config.norm_position == NormPosition::post) {
-      auto sum = branch(run, x, {.residual = x, .survival = config.survival});  // N × C
+      auto sum = branch(run, x, {.residual = x, .drop_path = config.drop_path});  // N × C
       return run(norm, std::move(sum));
     }
     auto normed = run(norm, x);  // N × C
-    return branch(run, std::move(normed), {.residual = std::move(x), .survival = config.survival});
+    return branch(run, std::move(normed), {.residual = std::move(x), .drop_path = config.drop_path});
   }
 
   /// V s(σ(U x)), the block without its norm, joined by `then`.

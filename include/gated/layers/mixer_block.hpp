@@ -20,7 +20,7 @@ struct MixerBlockConfig {
   NormPosition norm_position = NormPosition::pre;  ///< norms stand before their mixers, or after the residuals
   double norm_eps = 1e-5;                          ///< ε of both norms
   double layer_scale = 0;  ///< where training starts the learned scales per channel of both branches; 0 for none
-  double survival = 1;     ///< probability that training keeps a branch or block (stochastic depth); no effect on forward
+  double drop_path = 0;    ///< probability that training drops a branch or block (stochastic depth)
   TokenMixerConfig token_mixer{};      ///< of what mixes tokens
   ChannelMixerConfig channel_mixer{};  ///< of what mixes channels
 
@@ -35,7 +35,7 @@ struct MixerBlockConfig {
             .norm_position = norm_position,
             .norm_eps = norm_eps,
             .layer_scale = layer_scale,
-            .survival = survival};
+            .drop_path = drop_path};
   }
 
   template <class C = MixerBlockConfig>
@@ -43,7 +43,7 @@ struct MixerBlockConfig {
     return std::tuple(setting("channels", &C::channels), setting("channels_first", &C::channels_first),
                       setting("token_norm", &C::token_norm), setting("channel_norm", &C::channel_norm),
                       setting("norm_position", &C::norm_position), setting("norm_eps", &C::norm_eps),
-                      setting("layer_scale", &C::layer_scale), setting("survival", &C::survival),
+                      setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path),
                       setting("token_mixer", &C::token_mixer), setting("channel_mixer", &C::channel_mixer));
   }
 

@@ -68,11 +68,11 @@ struct OffsetScale : Layer<OffsetScale<T>> {
     if constexpr (Run::records) {
       run.push([this, row, x, y](auto& back) {
         const ConstView<T> dy = back.gradient(y);
-        const auto slope = reader<T>(dy), values = reader<T>(back[x]);
+        const auto gradient = reader<T>(dy), values = reader<T>(back[x]);
         const Index first = row * dy.cols();  // of this row in weight and bias
-        add_gradient(back, x, slope * per_channel<T>(weight.data() + first));
+        add_gradient(back, x, gradient * per_channel<T>(weight.data() + first));
         if (T* const sums = back.gradient_of(weight.data())) {
-          add_column_sums<T>(dy.rows(), dy.cols(), sums + first, back.workspace(), slope * values);
+          add_column_sums<T>(dy.rows(), dy.cols(), sums + first, back.workspace(), gradient * values);
         }
         if (T* const sums = back.gradient_of(bias.data())) {
           add_column_sums<T>(dy, sums + first, back.workspace());

@@ -131,13 +131,13 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
         }
         if (back.wants_gradient(images)) {
           const auto frame = workspace.frame();
-          MatrixMap<T> slopes = workspace.matrix(dy.rows(), weight.cols());
-          matmul(dy, weight, slopes, workspace);
+          MatrixMap<T> gradients = workspace.matrix(dy.rows(), weight.cols());
+          matmul(dy, weight, gradients, workspace);
           auto [target, is_fresh] = back.target(images);
           for_each_line(target.rows(), workspace,
                         [&, &dx = target, fresh = is_fresh](Index b, Index pixel, Index row, Index column) {
                           for (Index k = 0; k < patch.width; ++k) {
-                            dx(b, pixel + k) = (fresh ? T{0} : dx(b, pixel + k)) + slopes(row, column + k);
+                            dx(b, pixel + k) = (fresh ? T{0} : dx(b, pixel + k)) + gradients(row, column + k);
                           }
                         });
         }

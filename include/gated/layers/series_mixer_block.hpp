@@ -6,7 +6,7 @@
 
 #include "gated/layers/branch.hpp"
 #include "gated/layers/softmax_gated_mlp.hpp"
-#include "gated/ops/reread.hpp"
+#include "gated/ops/reshape.hpp"
 
 /// @file
 /// The block of PatchTSMixer and TinyTimeMixer.
@@ -25,7 +25,7 @@ struct SeriesMixerBlockConfig {
   double dropout = 0;              ///< of each MLP, in training
   NormPosition norm_position = NormPosition::pre;  ///< norms stand before their mixers, or after the residuals
   double layer_scale = 0;  ///< where training starts the learned scales per channel of all branches; 0 for none
-  double survival = 1;     ///< probability that training keeps a branch or block (stochastic depth); no effect on forward
+  double drop_path = 0;    ///< probability that training drops a branch or block (stochastic depth)
 
   bool mixes_patches() const { return patches > 1 || mixes_single_patch; }
   SoftmaxGatedTokenMlpConfig series_mixer() const {
@@ -55,7 +55,7 @@ struct SeriesMixerBlockConfig {
             .norm_position = norm_position,
             .norm_eps = norm_eps,
             .layer_scale = layer_scale,
-            .survival = survival};
+            .drop_path = drop_path};
   }
 
   template <class C = SeriesMixerBlockConfig>
@@ -64,7 +64,7 @@ struct SeriesMixerBlockConfig {
                       setting("expansion", &C::expansion), setting("gated", &C::gated),
                       setting("mixes_single_patch", &C::mixes_single_patch), setting("norm_eps", &C::norm_eps),
                       setting("dropout", &C::dropout), setting("norm_position", &C::norm_position),
-                      setting("layer_scale", &C::layer_scale), setting("survival", &C::survival));
+                      setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path));
   }
 };
 
@@ -96,7 +96,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 
   auto apply(auto& run, auto x) const {
     auto items = run.with(Sequences::uniform(run.count(x) / (patches * series), series));
-    return reread(run, items(tokens, reread(run, std::move(x), patches * channels)), channels);
+    return reshape(run, items(tokens, reshape(run, std::move(x), patches * channels)), channels);
   }
 };
 

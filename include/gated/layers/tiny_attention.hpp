@@ -21,7 +21,7 @@ struct TinyAttentionConfig {
 
 /// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head (arXiv:2105.08050, §4.3).
 ///
-/// With `causal`, token i attends to tokens j ≤ i. An observer sees the attention map of each sequence (N × N) under
+/// With `causal`, token i attends to tokens j ≤ i. A hook sees the attention map of each sequence (N × N) under
 /// `….weights.b`.
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ShapeError.

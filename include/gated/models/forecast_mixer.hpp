@@ -84,13 +84,13 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
                                         .context = c,
                                         .past_end = config.past ? run.width(x) - config.past_offset : 0});
     // (items · F · q) × (2c + 1), q rows for each time
-    auto windows = cut_windows(run, all, {.length = 2 * c + 1, .count = times, .together = q});
+    auto windows = unfold(run, all, {.length = 2 * c + 1, .count = times, .together = q});
     if (embedding) {
       auto each_time = run.with(Sequences::uniform(items * times, q));
       windows = each_time(*mixer, run(*embedding, std::move(windows)));  // (items · F · q) × 2(2c + 1)
     }
     const Index width = run.width(windows);
-    auto seen = reread(run, std::move(windows), q * width);  // (items · F) × (q · width), a row for each time
+    auto seen = reshape(run, std::move(windows), q * width);  // (items · F) × (q · width), a row for each time
     if (gate) {
       auto z = run(*gate, seen);
       seen = softmax_gate(run, std::move(seen), std::move(z), GateAxis::channels);

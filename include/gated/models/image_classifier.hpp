@@ -18,13 +18,13 @@
 namespace gated {
 
 /// What becomes of the tokens after the final norm.
-enum class Readout {
+enum class Pooling {
   mean,         ///< their mean, as in timm
   class_token,  ///< a learned token put before the patches is read out, as in the paper (and ViT)
   tokens        ///< nothing: the head sees every token
 };
 
-constexpr auto names_of(Readout) { return words_for<Readout>("mean", "class_token", "tokens"); }
+constexpr auto names_of(Pooling) { return words_for<Pooling>("mean", "class_token", "tokens"); }
 
 /// The options of an image classifier. The length of a trunk that has one follows from image and patch, and may be left 0.
 template <class TrunkConfig>
@@ -33,7 +33,7 @@ struct ImageClassifierConfig {
   ImageSize patch{16, 16};          ///< in pixels; must tile the image
   Index image_channels = 3;         ///< 3 for RGB, 1 for grey
   Index classes = 1000;             ///< 0 for no head: the pooled features are the output
-  Readout readout = Readout::mean;  ///< what the head reads
+  Pooling pooling = Pooling::mean;  ///< what the head reads
   bool stem_norm = false;           ///< a norm after the patch embedding
   ImageSize position_grid{0, 0};    ///< cells of learned positions, between which other grids interpolate; no cells, none
   bool pre_logits = false;  ///< tanh(W x + b), C → C, before the head, as ViT has and the paper's parameter counts imply
@@ -52,7 +52,7 @@ struct ImageClassifierConfig {
     if (patch.height <= 0 || patch.width <= 0) {
       return 0;
     }
-    return (Count(grid().height) * grid().width + (readout == Readout::class_token ? 1 : 0)).value();
+    return (Count(grid().height) * grid().width + (pooling == Pooling::class_token ? 1 : 0)).value();
   }
   /// The patches down and across; the patch must have a size.
   ImageSize grid() const { return {image.height / patch.height, image.width / patch.width}; }
@@ -69,7 +69,7 @@ struct ImageClassifierConfig {
   template <class C = ImageClassifierConfig>
   static constexpr auto fields() {
     return std::tuple(setting("image", &C::image), setting("patch", &C::patch), setting("image_channels", &C::image_channels),
-                      setting("classes", &C::classes), setting("readout", &C::readout), setting("stem_norm", &C::stem_norm),
+                      setting("classes", &C::classes), setting("pooling", &C::pooling), setting("stem_norm", &C::stem_norm),
                       setting("position_grid", &C::position_grid), setting("pre_logits", &C::pre_logits),
                       setting("norm", &C::norm), setting("norm_eps", &C::norm_eps), setting("pixel_mean", &C::pixel_mean),
                       setting("pixel_deviation", &C::pixel_deviation), setting("crop_share", &C::crop_share),
@@ -157,9 +157,9 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     if (c.stem_norm) {
       stem_norm.emplace(channels, c.norm_eps, c.norm);
     }
-    class_token = Vector<T>::Zero(c.readout == Readout::class_token ? channels : 0);
+    class_token = Vector<T>::Zero(c.pooling == Pooling::class_token ? channels : 0);
     if (c.has_positions()) {
-      position.emplace(channels, c.position_grid, c.grid(), c.readout == Readout::class_token);
+      position.emplace(channels, c.position_grid, c.grid(), c.pooling == Pooling::class_token);
     }
     trunk = Trunk(config.trunk);
     norm = Norm<T>(channels, c.norm_eps, c.norm);
@@ -222,7 +222,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     const Contract images = patch_embedding.contract();
     return {.in = images.in,
             .out = head ? head->weight.rows() : norm.channels,
-            .rows = config.readout == Readout::tokens ? tokens_per_image() : 1,
+            .rows = config.pooling == Pooling::tokens ? tokens_per_image() : 1,
             .sees = Sees::itself,
             .in_note = images.in_note,
             .unstreamable = "an image is no sequence of tokens."};
@@ -232,9 +232,9 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> images) const {
     auto tokens_run = run.with(Sequences::uniform(run.count(images), tokens_per_image()));
     auto x = apply_features(tokens_run, std::move(images));  // B·N × C
-    if (config.readout == Readout::mean) {
+    if (config.pooling == Pooling::mean) {
       x = mean_over_tokens(tokens_run, x);  // B × C
-    } else if (config.readout == Readout::class_token) {
+    } else if (config.pooling == Pooling::class_token) {
       x = first_tokens(tokens_run, x);  // B × C
     }
     if (pre_logits) {

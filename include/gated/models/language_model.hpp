@@ -11,7 +11,7 @@
 #include "gated/models/stack.hpp"
 #include "gated/models/text_model.hpp"
 #include "gated/ops/pool.hpp"
-#include "gated/ops/select_rows.hpp"
+#include "gated/ops/gather.hpp"
 
 /// @file
 /// A model for text around any trunk.
@@ -154,7 +154,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     if constexpr (Run::streams) {
       x = run.last_rows(x, std::min(inputs.outputs, run.count(x)));  // outputs × C
     } else if (!inputs.rows.empty()) {
-      x = select_rows(run, x, inputs.rows);  // as many rows as asked for
+      x = gather(run, x, inputs.rows);  // as many rows as asked for
     }
     return head ? run(*head, std::move(x), embedding.weight) : x;  // N × V
   }

@@ -56,10 +56,10 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 /// loading, training or moving it. A run with weights that have changed since is refused, as far as a few numbers of each tell.
 /// Any number of workspaces, in any number of threads, may use one.
 ///
-/// With a small `format` (see core/weight_format.hpp) these weights are kept in a half or a quarter of the memory, and steps of
+/// With a quantized `format` (see core/weight_format.hpp) these weights are kept in a half or a quarter of the memory, and steps of
 /// streaming, which wait for memory, become faster. The results are to the bit those of the float model that round_weights()
 /// makes. Spatial weights and vectors stay float.
-/// Errors: ArgumentError for a small format of weights that are double, or not finite.
+/// Errors: ArgumentError for a quantized format of weights that are double, or not finite.
 /// Cost: as much memory as the weights, rounded up to two vectors of rows each, and one pass over them; three to eight
 /// times as much for Toeplitz ones.
 template <class Model>
@@ -69,7 +69,7 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
   PreparedWeights<T> prepared;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
-        if (!may_be_small(info)) {
+        if (!may_be_quantized(info)) {
           return;
         }
         require<ArgumentError>(!is_elsewhere(values.front()), "prepare: ", info.path(),
@@ -88,7 +88,7 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
   return prepared;
 }
 
-/// Rounds the weights that prepare() would keep in `format` to the numbers that it holds: what a small format costs in accuracy
+/// Rounds the weights that prepare() would keep in `format` to the numbers that it holds: what a quantized format costs in accuracy
 /// can be measured with it on a float model, in training too.
 /// Errors: ArgumentError as those of prepare(), after which a part of the weights may be rounded.
 /// Cost: one pass over the weights.
@@ -99,7 +99,7 @@ void round_weights(Model& model, WeightFormat format) {
   if constexpr (std::is_same_v<T, float>) {
     for_each_parameter(
         [&](const ParameterInfo& info, auto values) {
-          if (format == WeightFormat::float32 || !may_be_small(info)) {
+          if (format == WeightFormat::float32 || !may_be_quantized(info)) {
             return;
           }
           detail::encoded("round_weights", info, values, format).codes().read(values);

@@ -80,7 +80,7 @@ inline ResmlpImageClassifierConfig timm_resmlp(const MixerSizes& sizes, Index cl
 inline MixerImageClassifierConfig vit_ff(const MixerSizes& sizes, Index classes = 1000) {
   MixerImageClassifierConfig config{.patch = {sizes.patch, sizes.patch},
                                     .classes = classes,
-                                    .readout = Readout::class_token,
+                                    .pooling = Pooling::class_token,
                                     .position_grid = {14, 14},
                                     .pixel_mean = imagenet_mean,
                                     .pixel_deviation = imagenet_deviation,
@@ -138,7 +138,7 @@ struct PaperLanguageModel {
   Index depth = 0;       ///< blocks
   Index channels = 512;  ///< C
   Index hidden = 3072;   ///< F
-  Index attention = 0;   ///< width of the tiny attention; 0 for gMLP
+  Index attention_width = 0;   ///< width of the tiny attention; 0 for gMLP
   Index length = 512;    ///< N
 };
 
@@ -151,18 +151,18 @@ inline GmlpLanguageModelConfig paper_language_model(const PaperLanguageModel& si
                     .hidden = sizes.hidden,
                     .depth = sizes.depth,
                     .spatial = SpatialForm::toeplitz,
-                    .attention = sizes.attention,
+                    .attention_width = sizes.attention_width,
                     .attention_bias = true}};
 }
 
 /// gMLP-base: 130 M parameters.
 inline GmlpLanguageModelConfig gmlp_base() { return paper_language_model({.depth = 48}); }
 /// aMLP-base: 109 M parameters.
-inline GmlpLanguageModelConfig amlp_base() { return paper_language_model({.depth = 36, .attention = 64}); }
+inline GmlpLanguageModelConfig amlp_base() { return paper_language_model({.depth = 36, .attention_width = 64}); }
 /// gMLP-large: 365 M parameters.
 inline GmlpLanguageModelConfig gmlp_large() { return paper_language_model({.depth = 96, .channels = 768}); }
 /// aMLP-large: 316 M parameters.
-inline GmlpLanguageModelConfig amlp_large() { return paper_language_model({.depth = 72, .channels = 768, .attention = 128}); }
+inline GmlpLanguageModelConfig amlp_large() { return paper_language_model({.depth = 72, .channels = 768, .attention_width = 128}); }
 /// gMLP-xlarge: 941 M parameters.
 inline GmlpLanguageModelConfig gmlp_xlarge() { return paper_language_model({.depth = 144, .channels = 1024, .hidden = 4096}); }
 /// The rows of Table 4, which scales depth at 128 tokens: 59, 102, 187 and 357 M parameters at depth 18, 36, 72 and 144.

@@ -5,7 +5,7 @@
 
 #include "gated/models/stack.hpp"
 #include "gated/models/tiny_time_mixer_config.hpp"
-#include "gated/ops/reread.hpp"
+#include "gated/ops/reshape.hpp"
 
 /// @file
 /// The trunk of TinyTimeMixer's backbone and decoder.
@@ -49,7 +49,7 @@ struct SeriesTrunk : Layer<SeriesTrunk<T>> {
     for (std::size_t i = 0; i < levels.size(); ++i) {
       const Index parts = parts_of(config, static_cast<Index>(i));
       auto level = run.with(Sequences::uniform(items, item * parts));
-      x = reread(run, level(levels[i], reread(run, std::move(x), config.channels / parts)), config.channels);
+      x = reshape(run, level(levels[i], reshape(run, std::move(x), config.channels / parts)), config.channels);
     }
     return x;
   }

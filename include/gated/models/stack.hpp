@@ -105,16 +105,16 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
     require<ArgumentError>(static_cast<Index>(blocks.size()) == config.depth, run.outermost(), ": the stack has ",
                            blocks.size(), " blocks, expected depth = ", config.depth,
                            ". A model that was moved from has none: use the one that it was moved to.");
-    return run.blocks(blocks, std::move(x), survival());
+    return run.blocks(blocks, std::move(x), drop_path());
   }
 
  private:
-  /// The probability that training keeps a block.
-  double survival() const {
-    if constexpr (requires(const typename Block::Config& c) { c.survival; }) {
-      return detail::block_of(config).survival;
+  /// The probability that training drops a block.
+  double drop_path() const {
+    if constexpr (requires(const typename Block::Config& c) { c.drop_path; }) {
+      return detail::block_of(config).drop_path;
     } else {
-      return 1;
+      return 0;
     }
   }
 };

@@ -153,7 +153,7 @@ struct TinyTimeMixer {
     expect_options(run, x, options);
     auto scaled = scale_series(run, x, config.scaling, options.observed);
     const Index n = config.patches();
-    const auto patches = cut_windows(run, scaled.x,
+    const auto patches = unfold(run, scaled.x,
                                      {.first = config.context - config.patch - config.stride * (n - 1),
                                       .length = config.patch,
                                       .stride = config.stride,
@@ -163,14 +163,14 @@ struct TinyTimeMixer {
       h = run(*decoder, std::move(h), patches);  // (series · tokens) × width
     }
     // series × (tokens · width)
-    auto seen = run.dropout(reread(run, std::move(h), config.tokens() * config.width()), config.head_dropout);
+    auto seen = run.dropout(reshape(run, std::move(h), config.tokens() * config.width()), config.head_dropout);
     auto y = run(head, std::move(seen));  // series × F
     if (!chosen.empty()) {
-      y = choose_series(run, y, config.series, chosen, out());  // (items · chosen) × the numbers given
-      scaled.location = choose_series(run, scaled.location, config.series, chosen, 1);
-      scaled.scale = choose_series(run, scaled.scale, config.series, chosen, 1);
+      y = gather(run, y, chosen, config.series, out());  // (items · chosen) × the numbers given
+      scaled.location = gather(run, scaled.location, chosen, config.series, 1);
+      scaled.scale = gather(run, scaled.scale, chosen, config.series, 1);
     } else if (out() != config.horizon) {
-      y = choose_series(run, y, 1, each, out());
+      y = gather(run, y, each, 1, out());
     }
     if (forecast_mixer) {
       y = run(*forecast_mixer, std::move(y), fill_gaps(run, x, options.observed), options.future);

@@ -20,7 +20,7 @@ struct SeriesTrunkConfig {
   bool mixes_series = false;  ///< blocks mix the series of an item too
   NormPosition norm_position = NormPosition::pre;  ///< of the blocks' norms: before their mixers, or after the residuals
   double layer_scale = 0;  ///< where training starts the learned scales per channel of all branches; 0 for none
-  double survival = 1;     ///< probability that training keeps a branch or block (stochastic depth); no effect on forward
+  double drop_path = 0;    ///< probability that training drops a branch or block (stochastic depth)
 
   /// Into how many each patch is cut at one of the levels, which count down to 0. One where a part would have 4 features or
   /// fewer.
@@ -35,7 +35,7 @@ struct SeriesTrunkConfig {
   static constexpr auto fields() {
     return std::tuple(setting("channels", &C::channels), setting("depth", &C::depth), setting("levels", &C::levels),
                       setting("mixes_series", &C::mixes_series), setting("norm_position", &C::norm_position),
-                      setting("layer_scale", &C::layer_scale), setting("survival", &C::survival));
+                      setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path));
   }
 };
 
@@ -139,7 +139,7 @@ struct TinyTimeMixerConfig {
             .dropout = dropped,
             .norm_position = trunk.norm_position,
             .layer_scale = trunk.layer_scale,
-            .survival = trunk.survival};
+            .drop_path = trunk.drop_path};
   }
   /// A block of the forecast mixing.
   SeriesMixerBlockConfig forecast_block() const {

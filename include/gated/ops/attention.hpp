@@ -59,12 +59,12 @@ void for_each_head(const Sequences& sequences, Index heads, const F& f) {
   }
 }
 
-/// Shows an observer, if there is one, the weights of a head under "weights.b", or with several heads "weights.b.head"; with
+/// Shows a hook, if there is one, the weights of a head under "weights.b", or with several heads "weights.b.head"; with
 /// `in_parts` the number of the part comes last.
 template <class Run, class T = typename Run::Scalar>
 WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = false) {
   if constexpr (!Run::records) {
-    if (run.observed()) {
+    if (run.hooked()) {
       return [&run, at, in_parts](Index part, const ConstView<T>& weights) {
         const Index last = in_parts ? part : -1;
         run.show(input_rows<T>(weights), "weights", at.b, at.heads > 1 ? at.head : last, at.heads > 1 ? last : -1);
@@ -167,7 +167,7 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 /// y = (A ⊙ D) v, joined by `epilogue`, for each sequence b and head, with A as `scoring_of(sequences, b)` says, `sequences`
 /// being the split of the keys, and the mask D of attention dropout: it comes after kernel and masks, as in lucidrains' models.
 ///
-/// In a stream it remembers keys and values, and `scoring_of` is asked for a sequence of the tokens seen so far. An observer
+/// In a stream it remembers keys and values, and `scoring_of` is asked for a sequence of the tokens seen so far. A hook
 /// sees A under "weights.b", or with several heads "weights.b.head". `scoring_of` is copied as bytes; what it points to must
 /// stay until the backward pass is over.
 /// Shapes: for h heads q is rows × h·S, k is keys × h·S, v is keys × h·E, y is rows × h·E, as is what the epilogue holds.

@@ -20,7 +20,7 @@ struct Bf16Panels {
   PackedWeight<float> prepared;
 
   bool has_codes() const { return prepared.format == WeightFormat::bf16; }
-  bool has_scales() const { return prepared.is_small() && !has_codes(); }
+  bool has_scales() const { return prepared.is_quantized() && !has_codes(); }
 
   /// The panel from `column` on: where prepare() has put it, or in `packed`; codes with scales become `numbers` first.
   const float* panel(Index column, float* packed, float* numbers) const {

@@ -188,7 +188,7 @@ void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixi
 /// dropout. Tokens that the run's mask hides are not attended to.
 ///
 /// A causal stream keeps memory, local keys, global keys and values of the open chunk: S·E / h + c·(2S + E) numbers for h
-/// heads, however long the sequence. An observer sees A of each chunk under "weights.b.chunk", or "weights.b.head.chunk". What
+/// heads, however long the sequence. A hook sees A of each chunk under "weights.b.chunk", or "weights.b.head.chunk". What
 /// `mixing` points to must stay until the backward pass is over.
 /// Shapes: for h heads queries and keys are rows × h·S, values and y are rows × h·E, as is what the epilogue holds.
 /// Errors: ShapeError for what the epilogue holds.

@@ -97,14 +97,14 @@ MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b,
   if constexpr (Run::records) {
     run.push([a, b, scale, y](auto& back) {
       const ConstView<T> dy = back.gradient(y);
-      const auto slope = reader<T>(dy), x = reader<T>(back[b]);
+      const auto gradient = reader<T>(dy), x = reader<T>(back[b]);
       add_gradient(back, a, dy);
       if (scale == nullptr) {
         return add_gradient(back, b, dy);
       }
-      add_gradient(back, b, slope * per_channel<T>(scale));
+      add_gradient(back, b, gradient * per_channel<T>(scale));
       if (T* const to_scale = back.gradient_of(scale)) {
-        add_column_sums<T>(dy.rows(), dy.cols(), to_scale, back.workspace(), slope * x);
+        add_column_sums<T>(dy.rows(), dy.cols(), to_scale, back.workspace(), gradient * x);
       }
     });
   }

@@ -29,7 +29,7 @@ class Table {
 
   /// Row `id`.
   void read(Index id, T* to) const {
-    if (packed_.is_small() || (packed_ && is_elsewhere(*weight_.data()))) {
+    if (packed_.is_quantized() || (packed_ && is_elsewhere(*weight_.data()))) {
       packed_.read_row(id, to);
     } else {
       std::copy_n(weight_.data() + id * weight_.cols(), weight_.cols(), to);

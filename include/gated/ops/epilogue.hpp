@@ -8,11 +8,11 @@
 
 namespace gated {
 
-/// The kernel that activates a tile and keeps the slope. Only products that are recorded name it, so that no other program
+/// The kernel that activates a tile and keeps the derivative. Only products that are recorded name it, so that no other program
 /// compiles derivatives.
 template <class T>
-using SlopeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
-                             T* to, Index to_stride, T* slope, Index slope_stride);
+using DerivativeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
+                             T* to, Index to_stride, T* derivative, Index derivative_stride);
 
 namespace detail {
 
@@ -60,9 +60,9 @@ struct Epilogue {
   const T* scale = nullptr;                      ///< per column, in the gate's place
   Matrix residual = {};                          ///< added at last
   const T* residual_scale = nullptr;             ///< per column, of the residual
-  double survival = 1;                           ///< the probability that training keeps what a residual is added to, per sequence
+  double drop_path = 0;                          ///< the probability that training drops what a residual is added to, per sequence
   Rows<T> kept = {};                             ///< receives z, for a backward pass
-  SlopeKernel<T> slope_kernel = nullptr;         ///< makes kept receive activation'(z) in place of z
+  DerivativeKernel<T> derivative_kernel = nullptr;         ///< makes kept receive activation'(z) in place of z
   Index wanted = -1;                             ///< ≥ 0: of row i only the columns up to wanted + i are asked for; what lies
                                                  ///< beyond them may be left as it is, and its product uncomputed
 
@@ -70,7 +70,7 @@ struct Epilogue {
   /// What the backward pass through activation, gate and scale must know.
   bool keeps() const { return activation != Activation::identity || gate || scale != nullptr; }
   /// Of these, activation'(z) alone where nothing multiplies activation(z).
-  bool keeps_slope() const { return keeps() && !gate && scale == nullptr; }
+  bool keeps_derivative() const { return keeps() && !gate && scale == nullptr; }
 
   /// The epilogue of `rows` × `columns` of y from (row, column) on.
   Epilogue block(Index row, Index column, Index rows, Index columns) const {

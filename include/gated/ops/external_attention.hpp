@@ -57,7 +57,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const Rows<con
   const auto frame = workspace.frame();
   const Index memories = memory.key->rows(), tokens = u.count;
   MatrixMap<T> shares = workspace.matrix(memories, tokens), weights = workspace.matrix(memories, tokens);
-  MatrixMap<T> slope = workspace.matrix(memories, tokens);
+  MatrixMap<T> gradient = workspace.matrix(memories, tokens);
   T *const factors = workspace.take(tokens), *const means = workspace.take(tokens);
   weigh<T>(memory, u, visible, shares, factors, workspace);
   assign<T>(weights, workspace, reader<T>(shares) * per_channel<T>(factors));
@@ -65,20 +65,20 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const Rows<con
   if (T* const to = back.gradient_of(memory.value_bias->data())) {
     add_column_sums<T>(dy, to, workspace);
   }
-  matmul(transposed(*memory.value), transposed(dy), slope, workspace);
+  matmul(transposed(*memory.value), transposed(dy), gradient, workspace);
   // With s the shares and A = s · factor: ∂s = factor · (∂A - Σ_k A_k ∂A_k), token by token.
   std::fill(means, means + tokens, T{0});
-  add_column_sums<T>(memories, tokens, means, workspace, reader<T>(weights) * reader<T>(slope));
-  assign<T>(slope, workspace, (reader<T>(slope) - per_channel<T>(means)) * per_channel<T>(factors));
-  scores_backward<T>(0, Scoring<T>{.kernel = ScoreKernel::softmax}, shares, slope, workspace);
-  add_parameter_product(back, *memory.key, slope, u);
+  add_column_sums<T>(memories, tokens, means, workspace, reader<T>(weights) * reader<T>(gradient));
+  assign<T>(gradient, workspace, (reader<T>(gradient) - per_channel<T>(means)) * per_channel<T>(factors));
+  scores_backward<T>(0, Scoring<T>{.kernel = ScoreKernel::softmax}, shares, gradient, workspace);
+  add_parameter_product(back, *memory.key, gradient, u);
   if (T* const to = back.gradient_of(memory.key_bias->data())) {
     for (Index k = 0; k < memories; ++k) {
-      to[k] += slope.row(k).sum();
+      to[k] += gradient.row(k).sum();
     }
   }
   if (du) {
-    matmul(transposed(slope), *memory.key, du, workspace, {.added = du});
+    matmul(transposed(gradient), *memory.key, du, workspace, {.added = du});
   }
 }
 
@@ -89,7 +89,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const Rows<con
 ///     S = u M_kᵀ + b_k        A = softmax over the tokens of S, then divided by 1e-9 + its sum over the memories
 ///
 /// so that every token's output depends on all tokens of its sequence. `visible` (a 0 or 1 per token, or nullptr) takes tokens
-/// out of the softmax; they then read b_v alone. An observer sees Aᵀ, memories × tokens, under "weights.b", or with several
+/// out of the softmax; they then read b_v alone. A hook sees Aᵀ, memories × tokens, under "weights.b", or with several
 /// heads "weights.b.head". b_k has no effect, and a gradient of rounding errors, because it cancels in the softmax. What
 /// `memory` refers to, and `visible`, must stay until the backward pass is over.
 /// Shapes: u and y are N × heads·w.

@@ -46,7 +46,7 @@ struct TileProduct {
 
   /// The panel from `column` on: where prepare() has put it, or a copy in `packed`.
   Panel<T> panel(Index column, T* packed) const {
-    if (prepared && !prepared.is_small()) {
+    if (prepared && !prepared.is_quantized()) {
       return {prepared.numbers(column), kernels.panel_columns};
     }
     if (prepared) {

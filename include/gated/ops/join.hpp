@@ -29,8 +29,8 @@ Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<
   own.added = rows("added", epilogue.added);
   own.activation = epilogue.activation;
   if constexpr (Run::records) {
-    if (epilogue.keeps_slope()) {
-      own.slope_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_slope;
+    if (epilogue.keeps_derivative()) {
+      own.derivative_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_derivative;
     }
   }
   own.gate = epilogue.scale == nullptr ? rows("gate", epilogue.gate)
@@ -69,7 +69,7 @@ Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Ru
 ///     ∂z = ∂y ⊙ gate ⊙ act'(z)             ∂scale += Σ ∂y ⊙ act(z), in place of a gate
 ///     ∂bias += Σ ∂z, if there is one
 ///
-/// `kept` holds z where epilogue.keeps(), or act'(z) where it keeps_slope(). Returns ∂z, in the memory of ∂y, which nobody
+/// `kept` holds z where epilogue.keeps(), or act'(z) where it keeps_derivative(). Returns ∂z, in the memory of ∂y, which nobody
 /// reads afterwards.
 template <class Back, class Run, class T = typename Back::Scalar>
 View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run> y, MatrixOf<Run> kept,
@@ -88,7 +88,7 @@ View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run
       add_gradient<Back>(back, epilogue.residual, dz);
     }
   }
-  if (epilogue.keeps_slope()) {
+  if (epilogue.keeps_derivative()) {
     const auto change = dy * reader<T>(back[kept]);
     if (bias_gradient != nullptr) {
       assign_and_add_column_sums<T>(dz, workspace, change, std::exchange(bias_gradient, nullptr));
@@ -167,10 +167,10 @@ MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogu
 template <class Run>
 Epilogue<Run> take_dropping_residual(Run& run, Epilogue<Run>& epilogue) {
   if constexpr (Run::records) {
-    if (epilogue.residual && run.drops(epilogue.survival)) {
+    if (epilogue.residual && run.drops(epilogue.drop_path)) {
       return {.residual = std::exchange(epilogue.residual, {}),
               .residual_scale = std::exchange(epilogue.residual_scale, nullptr),
-              .survival = epilogue.survival};
+              .drop_path = epilogue.drop_path};
     }
   }
   return {};
@@ -181,7 +181,7 @@ template <class Run>
 MatrixOf<Run> drop_and_add(Run& run, MatrixOf<Run> y, const Epilogue<Run>& taken) {
   if constexpr (Run::records) {
     if (taken.residual) {
-      return detail::join_whole(run, run.drop(y, taken.survival), taken);
+      return detail::join_whole(run, run.drop(y, taken.drop_path), taken);
     }
   }
   return y;

@@ -61,8 +61,8 @@ struct ProductKernels {
                  Index panel_stride, T* tile);
   void (*pack_panel)(const Operand<T>& b, Index first, Index columns, T* panel);
   void (*pack_tile)(const Operand<T>& a, Index row, Index rows, Index first, Index last, T* to);
-  void (*unpack_panel)(Index depth, const SmallPanel& codes, T* panel);
-  void (*row_by_codes)(Index depth, const T* a, Index column_stride, const SmallPanel& codes, T* tile);
+  void (*unpack_panel)(Index depth, const QuantizedPanel& codes, T* panel);
+  void (*row_by_codes)(Index depth, const T* a, Index column_stride, const QuantizedPanel& codes, T* tile);
   void (*finish_tile)(const Epilogue<T>& e, Index row, Index column, Index rows, Index columns, T* tile, T* to,
                       Index to_stride);
 };
@@ -154,7 +154,7 @@ struct FourierDerivatives {
 /// The derivatives of activations, norms and attention weights.
 template <class T>
 struct DerivativeKernels {
-  SlopeKernel<T> activate_and_keep_slope;
+  DerivativeKernel<T> activate_and_keep_derivative;
   void (*activation_backward_rows)(const ActivationBackward<T>& b, Index first, Index rows);
   void (*normalise_backward_rows)(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows, Index channels,
                                   const NormParameters<T>& norm, const RowMoments<T>* moments, T* dots, T* dx, Index dx_stride,

@@ -13,7 +13,7 @@
 
 namespace gated {
 
-/// Receives the weights A of some queries: what an observer of attention sees. `part` counts the chunks of a sequence.
+/// Receives the weights A of some queries: what a hook of attention sees. `part` counts the chunks of a sequence.
 template <class T>
 using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weights)>;
 

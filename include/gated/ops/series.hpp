@@ -4,43 +4,16 @@
 #include <span>
 
 #include "gated/core/sequences.hpp"
-#include "gated/ops/gradients.hpp"
+#include "gated/ops/gather.hpp"
 
 /// @file
-/// Time series cut, chosen and put together: ops with their derivatives, all of which move numbers and compute none.
+/// Time series cut into windows and put together: ops with their derivatives, all of which move numbers and compute none.
 ///
 /// A row is a series; an item is some consecutive series.
 
 namespace gated {
 
-namespace detail {
-
-/// y = the numbers of x that `f` names, and ∂x += ∂y at the same places. `f(visit)` calls `visit(row of x, column, row of y,
-/// column, count)` for runs of numbers that lie next to each other. It is copied as bytes: see Tape::push().
-template <class Run, class F, class T = typename Run::Scalar>
-void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, const F& f) {
-  const ConstView<T> from = run[x];
-  View<T> to = run[y];
-  f([&](Index x_row, Index x_column, Index y_row, Index y_column, Index count) {
-    std::copy_n(&from.coeffRef(x_row, x_column), count, &to.coeffRef(y_row, y_column));
-  });
-  if constexpr (Run::records) {
-    run.push([x, y, f](auto& back) {
-      if (!back.wants_gradient(x)) {
-        return;
-      }
-      const ConstView<T> dy = back.gradient(y);
-      View<T> dx = accumulator(back, x);
-      f([&](Index x_row, Index x_column, Index y_row, Index y_column, Index count) {
-        dx.row(x_row).segment(x_column, count) += dy.row(y_row).segment(y_column, count);
-      });
-    });
-  }
-}
-
-}  // namespace detail
-
-/// How series are cut into windows.
+/// How series are unfolded into windows.
 struct Windows {
   Index first = 0;     ///< where the first begins
   Index length = 0;    ///< of each
@@ -54,9 +27,9 @@ struct Windows {
 /// Errors: ShapeError for windows that go past the end.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> cut_windows(Run& run, const MatrixOf<Run>& x, const Windows& w) {
+MatrixOf<Run> unfold(Run& run, const MatrixOf<Run>& x, const Windows& w) {
   const Index rows = run.count(x), last = w.first + w.length + w.stride * (w.count - 1);
-  require<ShapeError>(last <= run.width(x) && rows % w.together == 0, "cut_windows: ", w.count, " windows of ", w.length,
+  require<ShapeError>(last <= run.width(x) && rows % w.together == 0, "unfold: ", w.count, " windows of ", w.length,
                       " numbers from ", w.first, " on, ", w.stride, " apart, do not fit in x, which is ", rows, " × ",
                       run.width(x), ".");
   const auto y = run.make(rows * w.count, w.length);
@@ -65,23 +38,6 @@ MatrixOf<Run> cut_windows(Run& run, const MatrixOf<Run>& x, const Windows& w) {
       for (Index t = 0; t < w.count; ++t) {
         visit(r, w.first + t * w.stride, ((r / w.together) * w.count + t) * w.together + r % w.together, 0, w.length);
       }
-    }
-  });
-  return y;
-}
-
-/// Some series of each item of `series`, in the order of `chosen`, and their first `columns` numbers.
-/// `chosen` must stay until the backward pass is over.
-/// Shapes: x is (items · series) × L with L ≥ columns, y is (items · chosen) × columns.
-/// Cost: one copy of what is chosen.
-template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> choose_series(Run& run, const MatrixOf<Run>& x, Index series, std::span<const Index> chosen,
-                                 Index columns) {
-  const Index items = run.count(x) / series, number = static_cast<Index>(chosen.size());
-  const auto y = run.make(items * number, columns);
-  detail::move_numbers(run, x, y, [=](const auto& visit) {
-    for (Index row = 0; row < items * number; ++row) {
-      visit(row / number * series + chosen[static_cast<std::size_t>(row % number)], 0, row, 0, columns);
     }
   });
   return y;

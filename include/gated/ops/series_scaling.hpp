@@ -91,10 +91,10 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
     const double sigma = static_cast<double>(scale(i, 0));
     double through_location = static_cast<double>(d_location(i, 0)), through_scale = static_cast<double>(d_scale(i, 0));
     for (Index j = 0; j < values.cols(); ++j) {
-      const double slope = static_cast<double>(d_scaled(i, j)) / sigma;
-      through_location -= slope;
-      through_scale -= slope * static_cast<double>(scaled(i, j));
-      dx(i, j) += observed.is_filled(values, i, j) ? T{0} : static_cast<T>(slope);
+      const double gradient = static_cast<double>(d_scaled(i, j)) / sigma;
+      through_location -= gradient;
+      through_scale -= gradient * static_cast<double>(scaled(i, j));
+      dx(i, j) += observed.is_filled(values, i, j) ? T{0} : static_cast<T>(gradient);
     }
     const Index counted = observed.counted(values, i);
     if (scaling == SeriesScaling::standard) {

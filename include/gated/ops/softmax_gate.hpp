@@ -71,11 +71,11 @@ void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
   const auto dy = reader<T>(back.gradient(y));
-  MatrixMap<T> slope = workspace.matrix(s.count, s.columns);
-  assign<T>(slope, workspace, dy * reader<T>(back[x]));
-  softmax_along_backward<T>(axis, sequences, s, slope, workspace);
+  MatrixMap<T> ds = workspace.matrix(s.count, s.columns);
+  assign<T>(ds, workspace, dy * reader<T>(back[x]));
+  softmax_along_backward<T>(axis, sequences, s, ds, workspace);
   add_gradient(back, x, dy * reader<T>(s));
-  add_gradient(back, z, reader<T>(slope));
+  add_gradient(back, z, reader<T>(ds));
   if (residual) {
     add_gradient(back, residual, dy);
   }
@@ -98,7 +98,7 @@ MatrixOf<Run> softmax_gate(Run& run, MatrixOf<Run> x, MatrixOf<Run> z, GateAxis 
   require<ShapeError>(run.count(z) == rows && run.width(z) == columns, "softmax_gate: x is ", rows, " × ", columns,
                       " and z is ", run.count(z), " × ", run.width(z), ", expected equal shapes.");
   Epilogue<Run> plain;
-  if (!epilogue.added && !epilogue.keeps() && epilogue.residual_scale == nullptr && epilogue.survival == 1) {
+  if (!epilogue.added && !epilogue.keeps() && epilogue.residual_scale == nullptr && epilogue.drop_path == 0) {
     plain = std::exchange(epilogue, {});
   }
   auto y = plain.residual ? run.make(rows, columns, plain) : run.reuse(x);

@@ -22,13 +22,13 @@ struct SynthesizedScores {
   const Matrix<T>*outer = nullptr, *inner = nullptr;  ///< c × a and b × a: S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b})
   const Vector<T>* share = nullptr;                   ///< 1: σ of it is the share of S, the rest that of dot products
 
-  /// The factors of S and of dot products; with `slope` their derivatives in `share`.
-  T own_factor(bool slope = false) const {
+  /// The factors of S and of dot products; with `derivative` their derivatives in `share`.
+  T own_factor(bool derivative = false) const {
     if (share == nullptr || share->size() == 0) {
-      return slope ? T{0} : T{1};
+      return derivative ? T{0} : T{1};
     }
     const T s = T{1} / (T{1} + std::exp(-(*share)[0]));
-    return slope ? s * (T{1} - s) : s;
+    return derivative ? s * (T{1} - s) : s;
   }
   T dot_factor() const { return share == nullptr || share->size() == 0 ? T{1} : T{1} - own_factor(); }
   /// Whether S depends on the tokens, through h.
@@ -100,51 +100,51 @@ void add_product(const Rows<T>& to, const Operand<T>& a, const Operand<T>& b, Wo
   }
 }
 
-/// The backward pass through S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b}): `slope` is ∂S.
+/// The backward pass through S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b}): `ds` is ∂S.
 template <class Back, class T>
-void factored_backward(Back& back, const SynthesizedScores<T>& of, const Rows<const T>& h, const ConstView<T>& slope,
+void factored_backward(Back& back, const SynthesizedScores<T>& of, const Rows<const T>& h, const ConstView<T>& ds,
                        const Rows<T>& dh, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
-  const Index rows = slope.rows(), seen = slope.cols(), width = of.inner->rows();
+  const Index rows = ds.rows(), seen = ds.cols(), width = of.inner->rows();
   MatrixMap<T> outer = workspace.matrix(rows, of.outer->rows()), inner = workspace.matrix(rows, width);
-  MatrixMap<T> outer_slope = workspace.matrix(rows, outer.cols()), inner_slope = workspace.matrix(rows, width);
+  MatrixMap<T> outer_gradient = workspace.matrix(rows, outer.cols()), inner_gradient = workspace.matrix(rows, width);
   matmul(h, transposed(*of.outer), outer, workspace);
   matmul(h, transposed(*of.inner), inner, workspace);
-  outer_slope.setZero();
-  inner_slope.setZero();
+  outer_gradient.setZero();
+  inner_gradient.setZero();
   for (Index j = 0; j < seen; j += width) {
     const Index count = std::min(width, seen - j), p = j / width;
     for (Index i = 0; i < rows; ++i) {
-      outer_slope(i, p) = slope.row(i).segment(j, count).dot(inner.row(i).head(count));
-      inner_slope.row(i).head(count) += slope.row(i).segment(j, count) * outer(i, p);
+      outer_gradient(i, p) = ds.row(i).segment(j, count).dot(inner.row(i).head(count));
+      inner_gradient.row(i).head(count) += ds.row(i).segment(j, count) * outer(i, p);
     }
   }
-  add_product<T>(dh, outer_slope, *of.outer, workspace);
-  add_product<T>(dh, inner_slope, *of.inner, workspace);
-  add_product<T>(gradient_rows(back, *of.outer, 0, of.outer->rows()), transposed(outer_slope), h, workspace);
-  add_product<T>(gradient_rows(back, *of.inner, 0, width), transposed(inner_slope), h, workspace);
+  add_product<T>(dh, outer_gradient, *of.outer, workspace);
+  add_product<T>(dh, inner_gradient, *of.inner, workspace);
+  add_product<T>(gradient_rows(back, *of.outer, 0, of.outer->rows()), transposed(outer_gradient), h, workspace);
+  add_product<T>(gradient_rows(back, *of.inner, 0, width), transposed(inner_gradient), h, workspace);
 }
 
-/// The backward pass through own_scores(): `slope` is ∂S.
+/// The backward pass through own_scores(): `ds` is ∂S.
 template <class Back, class T>
 void own_backward(Back& back, const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h,
-                  const ConstView<T>& slope, const Rows<T>& dh, Workspace<T>& workspace) {
-  const Index rows = slope.rows(), seen = slope.cols();
+                  const ConstView<T>& ds, const Rows<T>& dh, Workspace<T>& workspace) {
+  const Index rows = ds.rows(), seen = ds.cols();
   if (of.random != nullptr) {
     if (const Rows<T> to = gradient_rows(back, *of.random, head * of.length + first, rows)) {
       View<T> all = to;
-      all.leftCols(seen) += slope;
+      all.leftCols(seen) += ds;
     }
   } else if (of.left != nullptr) {
     const ConstView<T> left = head_rows(*of.left, of, head, first, rows), right = head_rows(*of.right, of, head, 0, seen);
-    add_product<T>(gradient_rows(back, *of.left, head * of.length + first, rows), slope, right, workspace);
-    add_product<T>(gradient_rows(back, *of.right, head * of.length, seen), transposed(slope), left, workspace);
+    add_product<T>(gradient_rows(back, *of.left, head * of.length + first, rows), ds, right, workspace);
+    add_product<T>(gradient_rows(back, *of.right, head * of.length, seen), transposed(ds), left, workspace);
   } else if (of.dense != nullptr) {
     const ConstView<T> keys = of.dense->topRows(seen);
-    add_product<T>(dh, slope, keys, workspace);
-    add_product<T>(gradient_rows(back, *of.dense, 0, seen), transposed(slope), h, workspace);
+    add_product<T>(dh, ds, keys, workspace);
+    add_product<T>(gradient_rows(back, *of.dense, 0, seen), transposed(ds), h, workspace);
   } else {
-    factored_backward<Back, T>(back, of, h, slope, dh, workspace);
+    factored_backward<Back, T>(back, of, h, ds, dh, workspace);
   }
 }
 

@@ -59,26 +59,26 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
     const auto frame = workspace.frame();
     const auto part = [&](const auto& x) { return x.block(first, 0, rows, x.columns); };
     const auto before = [&](const auto& x) { return x.block(0, 0, seen, x.columns); };
-    MatrixMap<T> weights = workspace.matrix(rows, seen), slope = workspace.matrix(rows, seen);
+    MatrixMap<T> weights = workspace.matrix(rows, seen), gradient = workspace.matrix(rows, seen);
     MatrixMap<T> own = workspace.matrix(q ? rows : 0, seen);
     all_scores<T>(of, head, first, part(h), part(q), before(k), q ? Rows<T>(own) : Rows<T>(), weights, workspace);
     softmax<T>(weights, workspace, {.causal = of.causal, .first = first});
     const Rows<T> dv = before(to.v);
-    matmul(part(dy), transposed(before(v)), slope, workspace);
-    scores_backward<T>(first, Scoring<T>{.kernel = ScoreKernel::softmax}, weights, slope, workspace);
+    matmul(part(dy), transposed(before(v)), gradient, workspace);
+    scores_backward<T>(first, Scoring<T>{.kernel = ScoreKernel::softmax}, weights, gradient, workspace);
     matmul(transposed(weights), part(dy), dv, workspace, {.added = dv});
     if (q) {
       const Rows<T> dq = part(to.q), dk = before(to.k);
-      matmul(slope, before(k), dq, workspace, {.factor = of.dot_factor(), .added = dq});
-      matmul(transposed(slope), part(q), dk, workspace, {.factor = of.dot_factor(), .added = dk});
+      matmul(gradient, before(k), dq, workspace, {.factor = of.dot_factor(), .added = dq});
+      matmul(transposed(gradient), part(q), dk, workspace, {.factor = of.dot_factor(), .added = dk});
       if (of.own_factor(true) != T{0}) {
-        to.own += static_cast<double>(own.cwiseProduct(slope).sum());
+        to.own += static_cast<double>(own.cwiseProduct(gradient).sum());
         matmul(part(q), transposed(before(k)), own, workspace);
-        to.dot += static_cast<double>(own.cwiseProduct(slope).sum());
+        to.dot += static_cast<double>(own.cwiseProduct(gradient).sum());
       }
-      slope *= of.own_factor();
+      gradient *= of.own_factor();
     }
-    own_backward<Back, T>(back, of, head, first, part(h), slope, part(to.h), workspace);
+    own_backward<Back, T>(back, of, head, first, part(h), gradient, part(to.h), workspace);
   });
 }
 
@@ -121,9 +121,9 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
     own += to.own;
     dot += to.dot;
   });
-  if (const T slope = of.own_factor(true); slope != T{0}) {
+  if (const T gradient = of.own_factor(true); gradient != T{0}) {
     if (T* const to_share = back.gradient_of(of.share->data())) {
-      *to_share += slope * static_cast<T>(own - dot);
+      *to_share += gradient * static_cast<T>(own - dot);
     }
   }
 }
@@ -134,7 +134,7 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 /// token that attends alone, or one of these mixed with dot products, σ(share) · S + (1 - σ(share)) · q kᵀ, or S + q kᵀ without
 /// a share. Sequences of fewer than L tokens take the leading rows and columns, before the softmax.
 ///
-/// A stream remembers v, and k where there is one. An observer sees the weights under "weights.b.head", or with one head
+/// A stream remembers v, and k where there is one. A hook sees the weights under "weights.b.head", or with one head
 /// "weights.b". The numbers that `of` refers to must stay until the backward pass is over.
 /// Shapes: y and v are N × heads·a; so are h, q and k where the form asks for them.
 /// Errors: ShapeError for sequences of more than L tokens; ArgumentError for a stream that is not causal.

@@ -58,22 +58,22 @@ void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const To
   const bool wanted = back.wants_gradient(x);
   auto target = wanted ? back.target(x) : typename Back::Target{back[x], false};
   const Rows<T> dx = target.view;
-  T *const slopes = workspace.take(channels), *const dots = workspace.take(channels);
+  T *const gradients = workspace.take(channels), *const dots = workspace.take(channels);
   const auto weight = per_row<T>(norm.weight->data());
   const auto share = number(T{1} / static_cast<T>(tokens));
   for (Index b = 0; b < sequences.count(); ++b) {
     const auto part = [first = sequences.offset(b), tokens](const auto& rows) { return rows.middle(first, tokens); };
     const ConstView<T> given = part(dy);
-    const auto slope = reader<T>(given);
+    const auto gradient = reader<T>(given);
     const auto own = moments.normed(reader<T>(part(values)), b);
     add_token_sums<T>(given, own, to_weight, to_bias, workspace);
     if (wanted) {
-      std::fill(slopes, slopes + channels, T{0});
+      std::fill(gradients, gradients + channels, T{0});
       std::fill(dots, dots + channels, T{0});
-      add_column_sums<T>(tokens, channels, slopes, workspace, slope * weight);
-      add_column_sums<T>(tokens, channels, dots, workspace, slope * weight * own);
+      add_column_sums<T>(tokens, channels, gradients, workspace, gradient * weight);
+      add_column_sums<T>(tokens, channels, dots, workspace, gradient * weight * own);
       assign<T>(part(dx), workspace,
-                (slope * weight - (per_channel<T>(slopes) + own * per_channel<T>(dots)) * share) *
+                (gradient * weight - (per_channel<T>(gradients) + own * per_channel<T>(dots)) * share) *
                     per_channel<T>(moments.factors + b * channels),
                 !target.fresh);
     }

@@ -104,11 +104,11 @@ class Recording {
   }
 
   /// The last of `layers` of … of the first of x; see Tape::block() for what is kept of each. Without TapeOptions::scaled_depth
-  /// a step with noise leaves each out with probability 1 - survival: lucidrains' rule, in which survivors stay as they are and
+  /// a step with noise leaves each out with probability drop_path: lucidrains' rule, in which survivors stay as they are and
   /// one survives at least.
   template <class L>
-  Variable blocks(const std::vector<L>& layers, Variable x, double survival = 1) {
-    const T* const used = draw(survival, static_cast<Index>(layers.size()));
+  Variable blocks(const std::vector<L>& layers, Variable x, double drop_path = 0) {
+    const T* const used = draw(drop_path, static_cast<Index>(layers.size()));
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (used[i] != T{0}) {
         x = tape_.block(x, [&tape = tape_, &layer = layers[i], kept = kept_, mask = mask_](Variable input) {
@@ -138,20 +138,20 @@ class Recording {
   }
 
   /// Whether something is dropped from a branch before the residual joins it.
-  bool drops(double survival) const {
-    return tape_.noise() != nullptr && (tape_.options().residual_dropout > 0 || drops_sequences(survival));
+  bool drops(double drop_path) const {
+    return tape_.noise() != nullptr && (tape_.options().residual_dropout > 0 || drops_sequences(drop_path));
   }
-  /// The branch after residual dropout and stochastic depth. With TapeOptions::scaled_depth each sequence survives with
-  /// probability `survival`, survivors being divided by it: timm's rule.
-  Variable drop(Variable x, double survival) {
+  /// The branch after residual dropout and stochastic depth. With TapeOptions::scaled_depth each sequence is dropped
+  /// with probability `drop_path`, survivors being divided by the rest: timm's rule.
+  Variable drop(Variable x, double drop_path) {
     x = dropout(x, tape_.options().residual_dropout);
-    if (!drops_sequences(survival)) {
+    if (!drops_sequences(drop_path)) {
       return x;
     }
     T* const factors = take(count(x));
     for (Index b = 0; b < sequences_.count(); ++b) {
-      const bool survives = tape_.noise()->uniform() < survival;
-      std::fill_n(factors + sequences_.offset(b), sequences_.length(b), survives ? static_cast<T>(1 / survival) : T{0});
+      const bool survives = tape_.noise()->uniform() < 1 - drop_path;
+      std::fill_n(factors + sequences_.offset(b), sequences_.length(b), survives ? static_cast<T>(1 / (1 - drop_path)) : T{0});
     }
     return scale(*this, x, per_row<T>(factors));
   }
@@ -171,12 +171,12 @@ class Recording {
   Recording(Tape<T>& tape, Index kept, Mask mask) : tape_(tape), sequences_(tape.sequences(kept)), mask_(mask), kept_(kept) {}
 
   /// A 0 or 1 for each of some blocks: whether this step uses it.
-  const T* draw(double survival, Index blocks) {
+  const T* draw(double drop_path, Index blocks) {
     T* const used = take(blocks);
     std::fill_n(used, blocks, T{1});
-    if (survival < 1 && tape_.noise() != nullptr && !tape_.options().scaled_depth && blocks > 0) {
+    if (drop_path > 0 && tape_.noise() != nullptr && !tape_.options().scaled_depth && blocks > 0) {
       for (Index i = 0; i < blocks; ++i) {
-        used[i] = tape_.noise()->uniform() < survival ? T{1} : T{0};
+        used[i] = tape_.noise()->uniform() < 1 - drop_path ? T{1} : T{0};
       }
       if (std::count(used, used + blocks, T{1}) == 0) {
         used[static_cast<Index>(tape_.noise()->uniform() * static_cast<double>(blocks))] = T{1};
@@ -185,8 +185,8 @@ class Recording {
     return used;
   }
 
-  bool drops_sequences(double survival) const {
-    return survival < 1 && tape_.noise() != nullptr && tape_.options().scaled_depth;
+  bool drops_sequences(double drop_path) const {
+    return drop_path > 0 && tape_.noise() != nullptr && tape_.options().scaled_depth;
   }
 
   Tape<T>& tape_;

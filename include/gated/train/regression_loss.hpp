@@ -49,7 +49,7 @@ struct RegressionLossConfig {
     return std::max(-quantile * error, (1 - quantile) * error);
   }
   /// Its derivative in y, 0 at a corner.
-  double slope(double error) const {
+  double derivative(double error) const {
     const double sign = error > 0 ? 1 : error < 0 ? -1 : error;  // a NaN stays one
     switch (form) {
       case RegressionForm::squared:
@@ -107,7 +107,7 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
     for (Index i = 0; i < from.rows(); ++i) {
       for (Index j = 0; j < from.cols(); ++j) {
         const double error = static_cast<double>(from(i, j)) - static_cast<double>(to_reach(i, j));
-        to(i, j) += counts(i, j) ? static_cast<T>(scale * config.slope(error)) : T{0};
+        to(i, j) += counts(i, j) ? static_cast<T>(scale * config.derivative(error)) : T{0};
       }
     }
   });

@@ -25,7 +25,7 @@ using Trained = Training<GmlpLanguageModel<T>>;
 template <class T>
 typename Trained<T>::Config config() {
   return {.model = {.vocabulary = 17,
-                    .trunk = {.length = 12, .channels = 16, .hidden = 32, .depth = 2, .causal = true, .attention = 8}},
+                    .trunk = {.length = 12, .channels = 16, .hidden = 32, .depth = 2, .causal = true, .attention_width = 8}},
           .optimizer = {.learning_rate = 1e-2},
           .schedule = {.form = ScheduleForm::cosine, .warmup = 2, .steps = 10},
           .clip_norm = 1.0,
@@ -106,10 +106,10 @@ std::string expect_on_all(MpiWorld& world, const F& f) {
 /// One rank's loss, or a single number of its gradient, is not finite: all refuse the step and can go on.
 void not_a_number(MpiWorld& world) {
   Trained<float> training(config<float>(), Random(1));
-  const auto step = [&](double loss, float slope) {
+  const auto step = [&](double loss, float upstream) {
     training.step([&](const auto&, auto& gradient) {
       gradient.embedding.weight.setConstant(0.1F);
-      gradient.embedding.weight(1, 2) = slope;
+      gradient.embedding.weight(1, 2) = upstream;
       return world.all_reduce_mean(gradient, loss);
     });
   };

@@ -23,7 +23,7 @@ struct Gelu {
   }
   template <class T>
   EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
-    return times_normal_distribution_slope(x);
+    return times_normal_distribution_derivative(x);
   }
 };
 
@@ -38,7 +38,7 @@ struct GeluTanh {
   EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
     const Simd<T> near = inside(x), square = near * near;
     const Simd<T> w = near * fma(square, Simd<T>(T(root * cubic)), Simd<T>(T(root)));
-    return times_logistic_slope(near * fma(square, Simd<T>(T(3 * root * cubic)), Simd<T>(T(root))), w);
+    return times_logistic_derivative(near * fma(square, Simd<T>(T(3 * root * cubic)), Simd<T>(T(root))), w);
   }
 
  private:
@@ -61,7 +61,7 @@ struct Silu {
   template <class T>
   EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
     const Simd<T> bound(-detail::lowest_exponent<T>);
-    return times_logistic_slope(max(min(x, bound), -bound), x);
+    return times_logistic_derivative(max(min(x, bound), -bound), x);
   }
 };
 
@@ -99,18 +99,18 @@ struct LaplaceForm {
   }
   template <class T>
   EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {  // the density of N(μ, σ²)
-    return normal_density(standardised(x)) * Simd<T>(T(slope));
+    return normal_density(standardised(x)) * Simd<T>(T(inverse_sigma));
   }
 
  private:
-  // 1/σ. σ = √(1/(4π)) matches relu² and its slope at x = μ; old packages had σ = √(π/4).
-  static constexpr double slope = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
+  // 1/σ. σ = √(1/(4π)) matches relu² and its derivative at x = μ; old packages had σ = √(π/4).
+  static constexpr double inverse_sigma = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
   static EIGEN_ALWAYS_INLINE Simd<T> standardised(Simd<T> x) {
     // √½ in two parts; long double, which would hold both, has on some machines no more digits than double.
     constexpr double root = std::numbers::sqrt2 / 2, rest_of_root = -4.8336466567264565e-17;
     constexpr T mean = T(root), rest = T(root - double{mean} + rest_of_root);
-    return (x - Simd<T>(mean) - Simd<T>(rest)) * Simd<T>(T(slope));
+    return (x - Simd<T>(mean) - Simd<T>(rest)) * Simd<T>(T(inverse_sigma));
   }
 };
 using Laplace = LaplaceForm<false>;
@@ -124,7 +124,7 @@ struct Tanh {
   }
   template <class T>
   EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
-    return Simd<T>(T{4}) * logistic_slope(Simd<T>(T{2}) * x);
+    return Simd<T>(T{4}) * logistic_derivative(Simd<T>(T{2}) * x);
   }
 };
 
@@ -136,7 +136,7 @@ struct Sigmoid {
   }
   template <class T>
   EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
-    return logistic_slope(x);
+    return logistic_derivative(x);
   }
 };
 

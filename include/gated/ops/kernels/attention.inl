@@ -14,25 +14,25 @@ EIGEN_DONT_INLINE void scores_backward_rows(const Scoring<T>& scoring, const std
   if (kernel) {
     return for_each_activated<T>(
         *kernel, weights, weights_stride, rows, columns, [&](Index i, Index j, Index lanes, V value, V derivative) {
-          T *const weight = weights + i * weights_stride + j, *const slope = gradient + i * gradient_stride + j;
-          const V kept = share_of(i, j, lanes), back = derivative * V::load(slope, lanes) * kept;
+          T *const weight = weights + i * weights_stride + j, *const ds = gradient + i * gradient_stride + j;
+          const V kept = share_of(i, j, lanes), back = derivative * V::load(ds, lanes) * kept;
           (visible_of(scoring, first + i, j, lanes, value) * kept).store(weight, lanes);
-          visible_of(scoring, first + i, j, lanes, back).store(slope, lanes);
+          visible_of(scoring, first + i, j, lanes, back).store(ds, lanes);
         });
   }
   const V share(T{1} / scoring.weight_scale);  // A is weight_scale times the softmax
   for (Index i = 0; i < rows; ++i) {
-    T *const weight = weights + i * weights_stride, *const slope = gradient + i * gradient_stride;
+    T *const weight = weights + i * weights_stride, *const ds = gradient + i * gradient_stride;
     V product(T{0});
     for_each_vector<T>(columns, [&](Index j, Index lanes) {
-      const V kept = share_of(i, j, lanes), a = V::load(weight + j, lanes), back = V::load(slope + j, lanes) * kept;
+      const V kept = share_of(i, j, lanes), a = V::load(weight + j, lanes), back = V::load(ds + j, lanes) * kept;
       product = fma(a, back, product);
-      back.store(slope + j, lanes);
+      back.store(ds + j, lanes);
     });
     const V mean = V(product.sum()) * share;
     for_each_vector<T>(columns, [&](Index j, Index lanes) {
       const V a = V::load(weight + j, lanes);
-      (a * (V::load(slope + j, lanes) - mean)).store(slope + j, lanes);
+      (a * (V::load(ds + j, lanes) - mean)).store(ds + j, lanes);
       (a * share_of(i, j, lanes)).store(weight + j, lanes);
     });
   }

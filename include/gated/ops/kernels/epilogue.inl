@@ -28,11 +28,11 @@ struct TileRow {
   }
 };
 
-/// to ← activation(tile + bias), and with `keeps` slope ← activation'(tile + bias), for `columns` of rows of two vectors.
+/// to ← activation(tile + bias), and with `keeps` derivative ← activation'(tile + bias), for `columns` of rows of two vectors.
 /// `bias` may be nullptr, and `to` the tile itself.
 template <bool keeps, class T>
 EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
-                                          Index columns, T* to, Index to_stride, T* slope, Index slope_stride) {
+                                          Index columns, T* to, Index to_stride, T* derivative, Index derivative_stride) {
   constexpr Index width = Simd<T>::width;
   const Simd<T> nothing(T(-0.0));  // x + -0 is x, whatever its sign
   const auto added = bias == nullptr ? TileRow<T>{nothing, nothing} : TileRow<T>::load(bias, columns);
@@ -40,25 +40,25 @@ EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, 
     for (Index i = 0; i < rows; ++i, tile += stride, to += to_stride) {
       const Simd<T> left = Simd<T>::load(tile) + added.left, right = Simd<T>::load(tile + width) + added.right;
       if constexpr (keeps) {
-        TileRow<T>{act.derivative(left), act.derivative(right)}.store(slope + i * slope_stride, columns);
+        TileRow<T>{act.derivative(left), act.derivative(right)}.store(derivative + i * derivative_stride, columns);
       }
       TileRow<T>{act.value(left), columns > width ? act.value(right) : right}.store(to, columns);
     }
   });
 }
 
-/// That without slopes.
+/// That without derivatives.
 template <class T>
 EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
                                      Index columns, T* to, Index to_stride) {
   activate_vectors<false, T>(activation, tile, stride, bias, rows, columns, to, to_stride, nullptr, 0);
 }
 
-/// That with them: see SlopeKernel.
+/// That with them: see DerivativeKernel.
 template <class T>
-EIGEN_DONT_INLINE void activate_and_keep_slope(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
-                                               Index columns, T* to, Index to_stride, T* slope, Index slope_stride) {
-  activate_vectors<true, T>(activation, tile, stride, bias, rows, columns, to, to_stride, slope, slope_stride);
+EIGEN_DONT_INLINE void activate_and_keep_derivative(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
+                                               Index columns, T* to, Index to_stride, T* derivative, Index derivative_stride) {
+  activate_vectors<true, T>(activation, tile, stride, bias, rows, columns, to, to_stride, derivative, derivative_stride);
 }
 
 /// activation(z) and activation'(z) of a few rows, for what multiplies both: so activations are compiled once for all of that.
@@ -66,7 +66,7 @@ template <class T>
 struct ActivatedTile {
   static constexpr auto high = std::size_t{8}, size = high * 2 * Simd<T>::lane_count;
   static constexpr Index most_rows = high, stride = 2 * Simd<T>::width;
-  alignas(64) T values[size], slopes[size];
+  alignas(64) T values[size], derivatives[size];
 
   /// Of `rows` ≤ most_rows rows and `columns` ≤ stride columns.
   ActivatedTile(Activation activation, const T* z, Index z_stride, Index rows, Index columns) {
@@ -77,14 +77,14 @@ struct ActivatedTile {
       z = values;
       z_stride = stride;
     }
-    activate_and_keep_slope<T>(activation, z, z_stride, nullptr, rows, stride, values, stride, slopes, stride);
+    activate_and_keep_derivative<T>(activation, z, z_stride, nullptr, rows, stride, values, stride, derivatives, stride);
   }
 
   Simd<T> value(Index row, Index column) const { return Simd<T>::load(values + row * stride + column); }
-  Simd<T> slope(Index row, Index column) const { return Simd<T>::load(slopes + row * stride + column); }
+  Simd<T> derivative(Index row, Index column) const { return Simd<T>::load(derivatives + row * stride + column); }
 };
 
-/// Calls `f(row, column, lanes, value, slope)` for each vector of rows × columns activations.
+/// Calls `f(row, column, lanes, value, derivative)` for each vector of rows × columns activations.
 template <class T, class F>
 EIGEN_ALWAYS_INLINE void for_each_activated(Activation activation, const T* z, Index z_stride, Index rows, Index columns,
                                             const F& f) {
@@ -96,7 +96,7 @@ EIGEN_ALWAYS_INLINE void for_each_activated(Activation activation, const T* z, I
       const Tile tile(activation, z + i * z_stride + j, z_stride, high, wide);
       for (Index k = 0; k < high; ++k) {
         for (Index m = 0; m < wide; m += Simd<T>::width) {
-          f(i + k, j + m, least(Simd<T>::width, wide - m), tile.value(k, m), tile.slope(k, m));
+          f(i + k, j + m, least(Simd<T>::width, wide - m), tile.value(k, m), tile.derivative(k, m));
         }
       }
     }
@@ -169,8 +169,8 @@ void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Inde
   }
   const bool joined = e.gate || e.residual;
   const T* bias = e.bias == nullptr ? nullptr : e.bias + column;
-  const bool keeps_slope = e.slope_kernel != nullptr && e.kept;
-  const Rows<T> kept = keeps_slope ? Rows<T>() : e.kept;
+  const bool keeps_derivative = e.derivative_kernel != nullptr && e.kept;
+  const Rows<T> kept = keeps_derivative ? Rows<T>() : e.kept;
   if (e.factor != T{1} || e.row_bias != nullptr || e.added || kept) {
     combine_tile<T>({.factor = e.factor, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .kept = kept}, row, column,
                     rows, columns, tile, tile, tile_stride);
@@ -178,8 +178,8 @@ void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Inde
   }
   T* const activated = joined ? tile : to;
   const Index stride = joined ? tile_stride : to_stride;
-  if (keeps_slope) {
-    e.slope_kernel(e.activation, tile, tile_stride, bias, rows, columns, activated, stride,
+  if (keeps_derivative) {
+    e.derivative_kernel(e.activation, tile, tile_stride, bias, rows, columns, activated, stride,
                    e.kept.data + row * e.kept.stride + column, e.kept.stride);
   } else {
     activate_tile(e.activation, tile, tile_stride, bias, rows, columns, activated, stride);

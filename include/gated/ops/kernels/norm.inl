@@ -135,8 +135,8 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
     const Simd<T> mean(moments[i].mean), factor(moments[i].factor);
     const auto normalised = [&](Index j, Index lanes) { return (Simd<T>::load(x + j, lanes) - mean) * factor; };
     const auto scaled = [&](Index j, Index lanes) {
-      const Simd<T> slope = Simd<T>::load(dy + j, lanes);
-      return weight == nullptr ? slope : slope * Simd<T>::load(weight + j, lanes);
+      const Simd<T> gradient = Simd<T>::load(dy + j, lanes);
+      return weight == nullptr ? gradient : gradient * Simd<T>::load(weight + j, lanes);
     };
     Simd<T> sum(T{0}), product(T{0});
     for_each_vector<T>(channels, [&](Index j, Index lanes) {
@@ -146,9 +146,9 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
     });
     if (sums != nullptr) {
       for_each_vector<T>(channels, [&](Index j, Index lanes) {
-        const Simd<T> slope = Simd<T>::load(dy + j, lanes);
-        fma(slope, normalised(j, lanes), Simd<T>::load(sums + j, lanes)).store(sums + j, lanes);
-        (slope + Simd<T>::load(sums + channels + j, lanes)).store(sums + channels + j, lanes);
+        const Simd<T> gradient = Simd<T>::load(dy + j, lanes);
+        fma(gradient, normalised(j, lanes), Simd<T>::load(sums + j, lanes)).store(sums + j, lanes);
+        (gradient + Simd<T>::load(sums + channels + j, lanes)).store(sums + channels + j, lanes);
       });
     }
     dots[i] = product.sum();

@@ -149,8 +149,8 @@ EIGEN_DONT_INLINE void softmax_columns_backward(const T* weights, Index weights_
           fma(V::load(weights + i * weights_stride + j, lanes), V::load(gradient + i * gradient_stride + j, lanes), product);
     }
     for (Index i = 0; i < rows; ++i) {
-      const V slope = V::load(gradient + i * gradient_stride + j, lanes) - product;
-      (V::load(weights + i * weights_stride + j, lanes) * slope).store(gradient + i * gradient_stride + j, lanes);
+      const V centred = V::load(gradient + i * gradient_stride + j, lanes) - product;
+      (V::load(weights + i * weights_stride + j, lanes) * centred).store(gradient + i * gradient_stride + j, lanes);
     }
   });
 }

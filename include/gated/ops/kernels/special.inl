@@ -179,14 +179,14 @@ EIGEN_ALWAYS_INLINE Simd<T> logistic(Simd<T> x) {
 
 /// σ'(x) = σ(x) (1 - σ(x)) = exp(-|x|) / (1 + exp(-|x|))².
 template <class T>
-EIGEN_ALWAYS_INLINE Simd<T> logistic_slope(Simd<T> x) {
+EIGEN_ALWAYS_INLINE Simd<T> logistic_derivative(Simd<T> x) {
   const Simd<T> e = detail::decay(x);
   return e / detail::square_of_one_plus(e);
 }
 
-/// σ(x) (1 + v (1 - σ(x))): the slope of f · σ(x) where f' = 1 and v = f x'.
+/// σ(x) (1 + v (1 - σ(x))): the derivative of f · σ(x) where f' = 1 and v = f x'.
 template <class T>
-EIGEN_ALWAYS_INLINE Simd<T> times_logistic_slope(Simd<T> v, Simd<T> x) {
+EIGEN_ALWAYS_INLINE Simd<T> times_logistic_derivative(Simd<T> v, Simd<T> x) {
   const Simd<T> e = detail::decay(x), base = e + Simd<T>(T{1});
   return select_less(x, Simd<T>(T{0}), e * (v + base), fma(v, e, base)) / detail::square_of_one_plus(e);
 }
@@ -213,7 +213,7 @@ EIGEN_ALWAYS_INLINE Simd<T> times_normal_distribution(Simd<T> x) {
 
 /// (x Φ(x))' = Φ(x) + x φ(x).
 template <class T>
-EIGEN_ALWAYS_INLINE Simd<T> times_normal_distribution_slope(Simd<T> x) {
+EIGEN_ALWAYS_INLINE Simd<T> times_normal_distribution_derivative(Simd<T> x) {
   const Simd<T> t = detail::inside(abs(x));
   const Simd<T> tail = fma(t, Simd<T>(-detail::density_at_zero<T>), detail::scaled_tail(t)) * detail::bell(t);
   return select_less(x, Simd<T>(T{0}), tail, Simd<T>(T{1}) - tail);

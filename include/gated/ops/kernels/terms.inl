@@ -110,14 +110,14 @@ template <class T>
 EIGEN_DONT_INLINE void activation_backward_rows(const ActivationBackward<T>& b, Index first, Index rows) {
   const auto at = [&](const auto& x, Index i, Index j) { return x.data + (first + i) * x.stride + j; };
   for_each_activated<T>(b.activation, at(b.z, 0, 0), b.z.stride, rows, b.dy.columns,
-                        [&](Index i, Index j, Index lanes, Simd<T> value, Simd<T> slope) {
+                        [&](Index i, Index j, Index lanes, Simd<T> value, Simd<T> derivative) {
                           const Simd<T> given = Simd<T>::load(at(b.dy, i, j), lanes);
                           if (b.to_factor) {
                             const Simd<T> change = given * value;
                             T* const to = at(b.to_factor, i, j);
                             (b.adds_to_factor ? Simd<T>::load(to, lanes) + change : change).store(to, lanes);
                           }
-                          const Simd<T> change = (b.factor ? given * Simd<T>::load(at(b.factor, i, j), lanes) : given) * slope;
+                          const Simd<T> change = (b.factor ? given * Simd<T>::load(at(b.factor, i, j), lanes) : given) * derivative;
                           T* const to = at(b.dz, i, j);
                           (b.adds_to_dz ? Simd<T>::load(to, lanes) + change : change).store(to, lanes);
                         });
@@ -155,5 +155,5 @@ inline constexpr RowKernels<T> table<RowKernels<T>> = {.activate_rows = &activat
 
 template <class T>
 inline constexpr DerivativeKernels<T> table<DerivativeKernels<T>> =
-    {.activate_and_keep_slope = &activate_and_keep_slope<T>, .activation_backward_rows = &activation_backward_rows<T>,
+    {.activate_and_keep_derivative = &activate_and_keep_derivative<T>, .activation_backward_rows = &activation_backward_rows<T>,
      .normalise_backward_rows = &normalise_backward_rows<T>, .scores_backward_rows = &scores_backward_rows<T>};

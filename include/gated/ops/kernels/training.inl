@@ -36,9 +36,9 @@ template <class T>
 EIGEN_DONT_INLINE void adamw_step(const AdamWFactors<T>& f, Index count, T* p, const T* g, T* m, T* v) {
   using V = Simd<T>;
   for_each_vector<T>(count, [&](Index i, Index lanes) {
-    const V slope = V::load(g + i, lanes);
-    const V mean = fma(V(f.beta1), V::load(m + i, lanes), V(f.new1) * slope);
-    const V square = fma(V(f.beta2), V::load(v + i, lanes), V(f.new2) * slope * slope);
+    const V gradient = V::load(g + i, lanes);
+    const V mean = fma(V(f.beta1), V::load(m + i, lanes), V(f.new1) * gradient);
+    const V square = fma(V(f.beta2), V::load(v + i, lanes), V(f.new2) * gradient * gradient);
     const V shift = V(f.size) * mean / fma(sqrt(square), V(f.root), V(f.eps));
     mean.store(m + i, lanes);
     square.store(v + i, lanes);

@@ -42,7 +42,7 @@ EIGEN_ALWAYS_INLINE Numbers from_int8(const std::byte* codes) { return Numbers::
 
 /// Calls `f(k, left, right)` with the two vectors of numbers that a panel holds for each of its `depth` columns.
 template <class F>
-EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const SmallPanel& codes, const F& f) {
+EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const QuantizedPanel& codes, const F& f) {
   constexpr Index width = Numbers::width;
   if (codes.format == WeightFormat::bf16) {
     const std::byte* code = codes.codes;
@@ -58,9 +58,9 @@ EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const SmallPanel& codes, 
   }
   const std::byte* code = codes.codes;
   const float* scale = codes.scales;
-  for (Index first = 0; first < depth; first += codes.block, scale += 2 * width) {
+  for (Index first = 0; first < depth; first += codes.group, scale += 2 * width) {
     const Numbers left = Numbers::load(scale), right = Numbers::load(scale + width);
-    const Index last = depth - first < codes.block ? depth : first + codes.block;
+    const Index last = depth - first < codes.group ? depth : first + codes.group;
     constexpr Index many = 8;  // so few rounds of a block that a processor foresees its end
     Index k = first;
     for (; k + many <= last; k += many, code += many * 2 * width) {
@@ -77,7 +77,7 @@ EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const SmallPanel& codes, 
 }
 
 /// The numbers of a panel, in the form of pack_panel().
-EIGEN_DONT_INLINE inline void unpack_panel(Index depth, const SmallPanel& codes, float* panel) {
+EIGEN_DONT_INLINE inline void unpack_panel(Index depth, const QuantizedPanel& codes, float* panel) {
   constexpr Index width = Numbers::width;
   for_each_decoded(depth, codes, [panel](Index k, Numbers left, Numbers right) {
     left.store(panel + 2 * width * k);
@@ -86,7 +86,7 @@ EIGEN_DONT_INLINE inline void unpack_panel(Index depth, const SmallPanel& codes,
 }
 
 /// multiply_tile() for one row of a, with a panel of codes: the same sums.
-EIGEN_DONT_INLINE inline void row_by_codes(Index depth, const float* a, Index column_stride, const SmallPanel& codes,
+EIGEN_DONT_INLINE inline void row_by_codes(Index depth, const float* a, Index column_stride, const QuantizedPanel& codes,
                                            float* tile) {
   Numbers left_sum(0.0f), right_sum(0.0f);
   for_each_decoded(depth, codes, [&](Index k, Numbers left, Numbers right) {

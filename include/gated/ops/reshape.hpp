@@ -31,9 +31,9 @@ void for_each_shared_run(const Rows<const T>& from, const Rows<T>& to, const F& 
 /// Errors: ShapeError where the last row would not be full.
 /// Cost: nothing, or a copy.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> reread(Run& run, MatrixOf<Run> x, Index columns) {
+MatrixOf<Run> reshape(Run& run, MatrixOf<Run> x, Index columns) {
   const Index total = run.count(x) * run.width(x);
-  require<ShapeError>(columns > 0 && total % columns == 0, "reread: x is ", run.count(x), " × ", run.width(x),
+  require<ShapeError>(columns > 0 && total % columns == 0, "reshape: x is ", run.count(x), " × ", run.width(x),
                       ", which makes no whole number of rows of ", columns, ".");
   if (columns == run.width(x)) {
     return x;

@@ -10,7 +10,7 @@ Options parse_options(int count, char** arguments) {
       "What a model loses when its weights are kept in bf16 or int8, measured on texts or images that it was not trained on; "
       "and "
       "such a model as a file.",
-      "small_weights");
+      "quantized_weights");
   examples::add_name(app, "model", options.model, "FILE.safetensors",
                      "a language model over bytes or an image classifier, as save_model()\nwrites it")
       ->required();

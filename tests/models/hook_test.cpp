@@ -7,9 +7,9 @@
 #include "gated/models/gmlp.hpp"
 #include "trunks.hpp"
 
-// What an observer sees of a model: every layer under its own path, once.
+// What a hook sees of a model: every layer under its own path, once.
 
-namespace gated::observer_test {
+namespace gated::hook_test {
 namespace {
 
 using test::random_layer;
@@ -73,12 +73,12 @@ Names layers_of(const Model& model) {
 
 using Seen = std::map<std::string, Matrix<float>>;
 
-/// What an observer of `run(workspace)` sees, by path.
+/// What a hook of `run(workspace)` sees, by path.
 template <class Run>
-Seen observed(Run&& run) {
+Seen hooked(Run&& run) {
   Seen seen;
   Workspace<float> workspace;
-  workspace.observe([&](const std::string& path, ConstView<float> output) {
+  workspace.set_hook([&](const std::string& path, ConstView<float> output) {
     EXPECT_TRUE(seen.emplace(path, output).second) << path << " is shown twice";
   });
   run(workspace);
@@ -131,22 +131,22 @@ void for_each_model(bool causal, const F& f) {
 }
 
 template <class Kind>
-class ObserverOf : public ::testing::Test {};
+class HookOf : public ::testing::Test {};
 using Kinds =
     ::testing::Types<test::OfGmlpBlocks, test::OfMixedChunkAttention, test::OfGatedAttentionUnits, test::OfTransformerBlocks,
                      test::OfChunkedTransformerBlocks, test::OfMixerBlocks, test::OfPlainBlocks>;
-TYPED_TEST_SUITE(ObserverOf, Kinds, );
+TYPED_TEST_SUITE(HookOf, Kinds, );
 
-TYPED_TEST(ObserverOf, SeesEveryLayerOfALanguageModelUnderItsPath) {
+TYPED_TEST(HookOf, SeesEveryLayerOfALanguageModelUnderItsPath) {
   const auto sequences = Sequences::of_lengths({6, 3});
   for (const bool causal : {false, true}) {
     for_each_model<TypeParam>(causal, [&](const auto& model) {
       Matrix<float> y;
-      const Seen seen = observed([&](auto& workspace) { y = model.forward(ids, sequences, workspace); });
+      const Seen seen = hooked([&](auto& workspace) { y = model.forward(ids, sequences, workspace); });
       Names weights;
       EXPECT_EQ(without_weights(seen, weights), layers_of(model));
       Workspace<float> workspace;
-      EXPECT_TRUE(same_bits(y, model.forward(ids, sequences, workspace))) << "an observer changes nothing";
+      EXPECT_TRUE(same_bits(y, model.forward(ids, sequences, workspace))) << "a hook changes nothing";
       EXPECT_TRUE(same_bits(seen.at(""), y)) << "the model's own output";
       EXPECT_TRUE(same_bits(seen.at("trunk"), seen.at("trunk.blocks." + std::to_string(model.config.trunk.depth - 1))));
       if (model.head) {
@@ -156,21 +156,21 @@ TYPED_TEST(ObserverOf, SeesEveryLayerOfALanguageModelUnderItsPath) {
   }
 }
 
-TYPED_TEST(ObserverOf, SeesTheSameLayersInAStream) {
+TYPED_TEST(HookOf, SeesTheSameLayersInAStream) {
   for_each_model<TypeParam>(true, [&](const auto& model) {
     Workspace<float> plain;
     const Matrix<float> whole = model.forward(ids, Sequences::single(9), plain);
-    const Seen batch = observed([&](auto& workspace) { model.forward(ids, Sequences::single(9), workspace); });
+    const Seen batch = hooked([&](auto& workspace) { model.forward(ids, Sequences::single(9), workspace); });
     auto state = model.start(12);
     Matrix<float> y(8, model.out()), one(1, model.out());
-    const Seen prefill = observed([&](auto& workspace) { model.extend(Tokens(ids).first(8), state, y, workspace); });
+    const Seen prefill = hooked([&](auto& workspace) { model.extend(Tokens(ids).first(8), state, y, workspace); });
     Names weights;
     EXPECT_EQ(without_weights(prefill, weights), layers_of(model));
-    EXPECT_TRUE(same_bits(y, whole.topRows(8))) << "an observer changes nothing";
+    EXPECT_TRUE(same_bits(y, whole.topRows(8))) << "a hook changes nothing";
     for (const std::string& path : layers_of(model)) {
       EXPECT_TRUE(same_bits(prefill.at(path), batch.at(path).topRows(8))) << path;
     }
-    const Seen step = observed([&](auto& workspace) { model.step(ids[8], state, one, workspace); });
+    const Seen step = hooked([&](auto& workspace) { model.step(ids[8], state, one, workspace); });
     EXPECT_EQ(without_weights(step, weights), layers_of(model));
     EXPECT_TRUE(same_bits(one, whole.bottomRows(1)));
     for (const std::string& path : layers_of(model)) {
@@ -179,12 +179,12 @@ TYPED_TEST(ObserverOf, SeesTheSameLayersInAStream) {
   });
 }
 
-TYPED_TEST(ObserverOf, SeesNothingOfAStart) {
+TYPED_TEST(HookOf, SeesNothingOfAStart) {
   for_each_model<TypeParam>(true, [&](const auto& model) {
     auto state = model.start(12);
     const auto twin = model;  // which has to check the state first
     Matrix<float> one(1, model.out());
-    const Seen seen = observed([&](auto& workspace) { twin.step(1, state, one, workspace); });
+    const Seen seen = hooked([&](auto& workspace) { twin.step(1, state, one, workspace); });
     Names weights;
     EXPECT_EQ(without_weights(seen, weights), layers_of(model)) << "each once";
   });
@@ -205,36 +205,36 @@ void expect_weights(const Names& in_batch, const Names& in_stream, const std::st
   for (const bool causal : {false, true}) {
     for_each_model<Kind>(causal, [&](const auto& model) {
       Names batch, stream;
-      const Seen seen = observed([&](auto& workspace) { model.forward(ids, Sequences::of_lengths({6, 3}), workspace); });
+      const Seen seen = hooked([&](auto& workspace) { model.forward(ids, Sequences::of_lengths({6, 3}), workspace); });
       without_weights(seen, batch);
       EXPECT_EQ(batch, weights_of(model.config.trunk.depth, prefixed(in_batch)));
       if (causal) {
         auto state = model.start(12);
         Matrix<float> y(9, model.out());
-        without_weights(observed([&](auto& workspace) { model.extend(ids, state, y, workspace); }), stream);
+        without_weights(hooked([&](auto& workspace) { model.extend(ids, state, y, workspace); }), stream);
         EXPECT_EQ(stream, weights_of(model.config.trunk.depth, prefixed(in_stream)));
       }
     });
   }
 }
 
-TEST(ObserverOfWeights, SeesThemBySequence) { expect_weights<test::OfGatedAttentionUnits>({"0", "1"}, {"0"}); }
+TEST(HookOfWeights, SeesThemBySequence) { expect_weights<test::OfGatedAttentionUnits>({"0", "1"}, {"0"}); }
 
-TEST(ObserverOfWeights, SeesThemBySequenceAndChunk) {
+TEST(HookOfWeights, SeesThemBySequenceAndChunk) {
   expect_weights<test::OfMixedChunkAttention>({"0.0", "0.1", "1.0"}, {"0.0", "0.1"});  // chunks of 5 tokens
 }
 
-TEST(ObserverOfWeights, SeesThemBySequenceHeadAndChunk) {
+TEST(HookOfWeights, SeesThemBySequenceHeadAndChunk) {
   expect_weights<test::OfChunkedTransformerBlocks>({"0.0.0", "0.0.1", "0.1.0", "0.1.1", "1.0.0", "1.1.0"},  // chunks of 4
                                                    {"0.0.0", "0.0.1", "0.0.2", "0.1.0", "0.1.1", "0.1.2"}, "tokens.mixer.");
 }
 
-TEST(ObserverOfWeights, SeesThemBySequenceAndHead) {
+TEST(HookOfWeights, SeesThemBySequenceAndHead) {
   const auto config = test::OfTransformerBlocks::configs(true)[0];
   ASSERT_EQ(config.block.token_mixer.heads, 2);
   const auto trunk = random_layer<Stack<TransformerBlock<float>>>(config);
   const auto x = random_matrix<float>(9, test::small_channels, 2);
-  const Seen seen = observed([&](auto& workspace) { trunk.forward(x, Sequences::of_lengths({6, 3}), workspace); });
+  const Seen seen = hooked([&](auto& workspace) { trunk.forward(x, Sequences::of_lengths({6, 3}), workspace); });
   for (const auto& [path, tokens] : std::map<std::string, Index>{{"0.0", 6}, {"0.1", 6}, {"1.0", 3}, {"1.1", 3}}) {
     const Matrix<float>& weights = seen.at("blocks.0.tokens.mixer.weights." + path);
     EXPECT_EQ(weights.rows(), tokens);
@@ -247,17 +247,17 @@ TEST(ObserverOfWeights, SeesThemBySequenceAndHead) {
   Workspace<float> workspace;
   Matrix<float> before(8, test::small_channels);
   trunk.extend(x.topRows(8), state, before, workspace);
-  const Seen step = observed([&](auto& watched) { trunk.extend(x.bottomRows(1), state, y, watched); });
+  const Seen step = hooked([&](auto& watched) { trunk.extend(x.bottomRows(1), state, y, watched); });
   EXPECT_EQ(step.at("blocks.0.tokens.mixer.weights.0.1").rows(), 1) << "the token's own row";
   EXPECT_EQ(step.at("blocks.0.tokens.mixer.weights.0.1").cols(), 9);
 }
 
-TEST(ObserverOfWeights, SeesThoseOfTinyAttention) {
+TEST(HookOfWeights, SeesThoseOfTinyAttention) {
   GmlpConfig config = test::small_gmlps(true)[4];
-  ASSERT_GT(config.attention, 0);
+  ASSERT_GT(config.attention_width, 0);
   const auto model = random_model<Gmlp<float>>(config);
   const auto x = random_matrix<float>(9, test::small_channels, 2);
-  const Seen seen = observed([&](auto& workspace) { model.forward(x, Sequences::of_lengths({6, 3}), workspace); });
+  const Seen seen = hooked([&](auto& workspace) { model.forward(x, Sequences::of_lengths({6, 3}), workspace); });
   EXPECT_EQ(seen.at("blocks.1.attention.weights.0").rows(), 6);
   EXPECT_EQ(seen.at("blocks.1.attention.weights.1").cols(), 3);
   EXPECT_EQ(seen.count("blocks.1.attention.weights.2"), 0u);
@@ -265,38 +265,38 @@ TEST(ObserverOfWeights, SeesThoseOfTinyAttention) {
 
 // --- Image classifiers ---
 
-GmlpImageClassifierConfig classifier_config(Readout readout) {
+GmlpImageClassifierConfig classifier_config(Pooling pooling) {
   return {.image = {6, 8},
           .patch = {3, 2},
           .image_channels = 2,
           .classes = 5,
-          .readout = readout,
+          .pooling = pooling,
           .stem_norm = true,
           .pre_logits = true,
-          .trunk = {.channels = 10, .hidden = 24, .depth = 2, .attention = 6}};
+          .trunk = {.channels = 10, .hidden = 24, .depth = 2, .attention_width = 6}};
 }
 
-TEST(Observer, SeesEveryLayerOfAClassifierUnderItsPath) {
-  for (const Readout readout : {Readout::mean, Readout::class_token, Readout::tokens}) {
-    const auto model = random_model<GmlpImageClassifier<float>>(classifier_config(readout));
+TEST(Hook, SeesEveryLayerOfAClassifierUnderItsPath) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::class_token, Pooling::tokens}) {
+    const auto model = random_model<GmlpImageClassifier<float>>(classifier_config(pooling));
     const auto images = random_matrix<float>(2, 96, 2);
     Matrix<float> y;
-    const Seen seen = observed([&](auto& workspace) { y = model.forward(images, workspace); });
+    const Seen seen = hooked([&](auto& workspace) { y = model.forward(images, workspace); });
     Names weights;
     EXPECT_EQ(without_weights(seen, weights), layers_of(model));
     EXPECT_EQ(weights, weights_of(2, {"attention.weights.0", "attention.weights.1"})) << "an image is a sequence";
     Workspace<float> workspace;
-    EXPECT_TRUE(same_bits(y, model.forward(images, workspace))) << "an observer changes nothing";
+    EXPECT_TRUE(same_bits(y, model.forward(images, workspace))) << "a hook changes nothing";
     EXPECT_TRUE(same_bits(seen.at("head"), y));
     EXPECT_TRUE(same_bits(seen.at("norm"), model.features(images, workspace)));
   }
 }
 
-TEST(Observer, SeesTheLayersOfFeaturesUnderTheSamePaths) {
-  const auto model = random_model<GmlpImageClassifier<float>>(classifier_config(Readout::mean));
+TEST(Hook, SeesTheLayersOfFeaturesUnderTheSamePaths) {
+  const auto model = random_model<GmlpImageClassifier<float>>(classifier_config(Pooling::mean));
   const auto images = random_matrix<float>(2, 96, 2);
-  const Seen features = observed([&](auto& workspace) { model.features(images, workspace); });
-  Seen all = observed([&](auto& workspace) { model.forward(images, workspace); });
+  const Seen features = hooked([&](auto& workspace) { model.features(images, workspace); });
+  Seen all = hooked([&](auto& workspace) { model.forward(images, workspace); });
   for (const char* const above : {"", "pre_logits", "head"}) {
     EXPECT_EQ(all.erase(above), 1u) << above;
   }
@@ -309,13 +309,13 @@ TEST(Observer, SeesTheLayersOfFeaturesUnderTheSamePaths) {
 
 // --- What is fused ---
 
-TEST(Observer, SeesProjectionsBeforeWhatIsFusedIntoThem) {
+TEST(Hook, SeesProjectionsBeforeWhatIsFusedIntoThem) {
   for (const GmlpConfig& config : test::small_gmlps(false)) {
     const auto model = random_model<Gmlp<float>>(config);
     const auto& block = model.blocks[0];
     const auto x = random_matrix<float>(12, 10, 2);
     const auto sequences = Sequences::single(12);
-    const Seen seen = observed([&](auto& workspace) { model.forward(x, sequences, workspace); });
+    const Seen seen = hooked([&](auto& workspace) { model.forward(x, sequences, workspace); });
 
     const Matrix<double> input =
         config.norm_position == NormPosition::pre ? literal::layer_norm(block.norm, test::wide(x)) : test::wide(x);
@@ -333,4 +333,4 @@ TEST(Observer, SeesProjectionsBeforeWhatIsFusedIntoThem) {
 }
 
 }  // namespace
-}  // namespace gated::observer_test
+}  // namespace gated::hook_test

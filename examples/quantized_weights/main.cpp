@@ -1,4 +1,4 @@
-// small_weights: what a model loses in bf16 and int8, and such a model as a file. See README.md.
+// quantized_weights: what a model loses in bf16 and int8, and such a model as a file. See README.md.
 
 #include <cstdio>
 #include <functional>
@@ -34,7 +34,7 @@ void print_tensors(const Model& model) {
   std::printf("\n");
   gated::for_each_parameter(
       [](const gated::ParameterInfo& info, auto values) {
-        if (!gated::may_be_small(info)) {
+        if (!gated::may_be_quantized(info)) {
           return;
         }
         const Index rows = info.shape[0], columns = info.shape.count() / rows;
@@ -193,5 +193,5 @@ int run(const small::Options& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "small_weights", [&] { return small::parse_options(count, arguments); }, run);
+      "quantized_weights", [&] { return small::parse_options(count, arguments); }, run);
 }

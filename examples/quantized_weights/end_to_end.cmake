@@ -24,7 +24,7 @@ file(REMOVE ${file})
 expect_no_file(FILE)
 expect_no_file(${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images FILE)
 expect_no_file(${EXAMPLES}/generate_text/bible.int8.safetensors --texts FILE)
-expect_run(2 "small_weights: --images: the model is one of texts. Give --texts."
+expect_run(2 "quantized_weights: --images: the model is one of texts. Give --texts."
   ${EXAMPLES}/generate_text/bible.int8.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
 expect_run(2 "--texts: the model is an image classifier. Give --images."
   ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --texts ${EXAMPLES}/README.md)

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "gated/ops/gradients.hpp"
+
+/// @file
+/// Some rows of a matrix.
+
+namespace gated {
+
+namespace detail {
+
+/// y = the numbers of x that `f` names, and ∂x += ∂y at the same places. `f(visit)` calls `visit(row of x, column, row of y,
+/// column, count)` for runs of numbers that lie next to each other. It is copied as bytes: see Tape::push().
+template <class Run, class F, class T = typename Run::Scalar>
+void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, const F& f) {
+  const ConstView<T> from = run[x];
+  View<T> to = run[y];
+  f([&](Index x_row, Index x_column, Index y_row, Index y_column, Index count) {
+    std::copy_n(&from.coeffRef(x_row, x_column), count, &to.coeffRef(y_row, y_column));
+  });
+  if constexpr (Run::records) {
+    run.push([x, y, f](auto& back) {
+      if (!back.wants_gradient(x)) {
+        return;
+      }
+      const ConstView<T> dy = back.gradient(y);
+      View<T> dx = accumulator(back, x);
+      f([&](Index x_row, Index x_column, Index y_row, Index y_column, Index count) {
+        dx.row(x_row).segment(x_column, count) += dy.row(y_row).segment(y_column, count);
+      });
+    });
+  }
+}
+
+}  // namespace detail
+
+/// The rows `rows` of each `of` consecutive rows of x, in that order, and their first `columns` numbers. A row may be taken more
+/// than once.
+/// Shapes: x is (items · of) × C, y is (items · rows) × columns.
+/// Errors: ArgumentError for a row that there is not.
+/// Cost: one copy of what is taken.
+template <class Run, class T = typename Run::Scalar>
+MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows, Index of, Index columns) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    require<ArgumentError>(rows[i] >= 0 && rows[i] < of, "gather: rows[", i, "] is ", rows[i], ", expected 0 … ", of - 1, ".");
+  }
+  const Index items = of == 0 ? 0 : run.count(x) / of, number = static_cast<Index>(rows.size());
+  if constexpr (Run::records) {
+    rows = run.keep(rows);
+  }
+  const auto y = run.make(items * number, columns);
+  detail::move_numbers(run, x, y, [=](const auto& visit) {
+    for (Index row = 0; row < items * number; ++row) {
+      visit(row / number * of + rows[static_cast<std::size_t>(row % number)], 0, row, 0, columns);
+    }
+  });
+  return y;
+}
+/// Some rows of x: y[i] = x[rows[i]].
+template <class Run>
+MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows) {
+  return gather(run, x, rows, run.count(x), run.width(x));
+}
+
+}  // namespace gated
