@@ -40,7 +40,8 @@ struct Promises {
 ///
 /// * each sequence of a batch has the bits that it has alone; y may be x; both may be parts of larger matrices, or empty;
 /// * 1, 2 and 3 threads give the same bits, forward and backward;
-/// * x + layer(x) has the same bits whether x is a caller's or scratch of the run: a layer overwrites what is moved in, no more;
+/// * x + layer(x) has the same bits whether x is a caller's or scratch of the run: a layer overwrites what is moved in, no
+/// more;
 /// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no token before its own: in forward(),
 ///   record() and extend();
 /// * if it is causal, streams of any steps give the same bits, those of forward() unless it says otherwise, copies branch,
@@ -54,8 +55,8 @@ struct Promises {
 /// * weights in bf16 and int8 give the bits of the float layer that holds the rounded numbers;
 /// * what has another shape is refused by an error that names the layer, and nothing is written.
 ///
-/// Layers are those of layers/layer.hpp, or any with contract() and `forward(x, sequences, y, workspace)`. Streams, masks and files
-/// are tried where the layer has start(), its contract takes a mask, and it has an `architecture`.
+/// Layers are those of layers/layer.hpp, or any with contract() and `forward(x, sequences, y, workspace)`. Streams, masks and
+/// files are tried where the layer has start(), its contract takes a mask, and it has an `architecture`.
 template <template <class> class Layer>
 void expect_promises(const typename Layer<float>::Config& config, const Promises& promises = {});
 

@@ -39,7 +39,7 @@ struct BesideItself : gated::Layer<BesideItself<L>> {
       x = scale(run, x, number(T{1}));
     }
     const auto y = run(*layer, x);
-    const bool fits = run.count(y) == run.count(x) && run.width(y) == run.width(x);
+    const bool fits = run.rows(y) == run.rows(x) && run.columns(y) == run.columns(x);
     return fits ? add(run, x, y) : y;
   }
 };
@@ -56,7 +56,7 @@ struct Subject {
   bool mixes, masked, starts;
 
   virtual ~Subject() = default;
-  virtual Index rows(Index input_rows) const = 0;
+  virtual Index rows(Index input_view) const = 0;
   virtual void forward(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
                        Mask mask) const = 0;
   virtual State<T> start(Index capacity) const = 0;
@@ -86,7 +86,7 @@ class SubjectOf final : public Subject<T> {
     this->starts = IsLayer<Layer>;
   }
 
-  Index rows(Index input_rows) const override { return layer_.contract().output_rows(input_rows); }
+  Index rows(Index input_view) const override { return layer_.contract().output_rows(input_view); }
 
   void forward(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
                Mask mask) const override {

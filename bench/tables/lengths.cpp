@@ -7,14 +7,14 @@ namespace {
 /// The seconds that all gates of `model` take, as they run in a forward pass: each with its own weights, in the place of its
 /// input. Only the first of them may find the input, `z`, out of the caches. Where a gate takes long, every fourth stands for
 /// all.
-double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, const gated::Rows<float>& z,
+double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, const gated::MatrixView<float>& z,
                         gated::Workspace<float>& workspace) {
   gated::Batch<float> run(workspace, sequences);
   const std::size_t step = sequences.total() >= 2048 ? 4 : 1;
   const double start = seconds();
   for (std::size_t i = 0; i < model.blocks.size(); i += step) {
     const auto& gate = model.blocks[i].gate;
-    run.into(z.part(0, gate.out()), gate, z);
+    run.into(z.columns(0, gate.out()), gate, z);
   }
   return static_cast<double>(step) * (seconds() - start);
 }
@@ -41,7 +41,7 @@ void measure(const TableOptions& options, Index length) {
   const auto frame = gate_workspace.frame();
   gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // lies as a block's does
   memory.setRandom();
-  const gated::Rows<float> z = memory;
+  const gated::MatrixView<float> z = memory;
 
   const auto forward = [&](Index fourier_from) {
     return [&, fourier_from, time = time_of(options, [&] { model.forward(x, sequences, y, workspace); })] {

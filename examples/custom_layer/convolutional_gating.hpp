@@ -76,12 +76,12 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
     auto tokens = x;
     if constexpr (Run::streams) {
       Matrix<T>& last = run.remember(taps - 1, channels, Run::Memory::sums);
-      tokens = run.make(last.rows() + x.count, channels);
-      tokens.middle(0, last.rows()).assign(last);
-      tokens.middle(last.rows(), x.count).assign(x);
-      last = View<T>(tokens.middle(x.count, last.rows()));
+      tokens = run.make(last.rows() + x.rows(), channels);
+      tokens.rows(0, last.rows()).assign(last);
+      tokens.rows(last.rows(), x.rows()).assign(x);
+      last = View<T>(tokens.rows(x.rows(), last.rows()));
     }
-    const auto y = run.make(run.count(x), channels);
+    const auto y = run.make(run.rows(x), channels);
     run[y].rowwise() = bias.transpose();
     for_each_tap<T, T>(run[tokens], run[y], run.sequences(), [&](Index k, const auto& taken, const auto& sums) {
       assign<T>(sums, run.workspace(), reader<T>(taken) * kernel(k), true);
@@ -96,7 +96,7 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
           MatrixMap<T> dw = workspace.matrix(weight.cols(), weight.rows());
           dw.setZero();
           for_each_tap<T, const T>(back[x], dy, sequences, [&](Index k, const auto& taken, const auto& gradients) {
-            add_column_sums<T>(taken.count, taken.columns, &dw(k, 0), workspace, reader<T>(taken) * reader<T>(gradients));
+            add_column_sums<T>(taken.rows(), taken.columns(), &dw(k, 0), workspace, reader<T>(taken) * reader<T>(gradients));
           });
           Eigen::Map<Matrix<T>>(to, weight.rows(), weight.cols()) += dw.transpose();
         }
@@ -117,14 +117,14 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
   /// Calls f(k, rows of x, rows of y) for each sequence and tap: the tokens that the tap takes, and those that it takes them
   /// for. What x has more rows than y are the tokens before.
   template <class X, class Y, class F>
-  void for_each_tap(const Rows<X>& x, const Rows<Y>& y, const Sequences& sequences, const F& f) const {
-    const Index taps = weight.cols(), before = causal ? taps - 1 : taps / 2, known = x.count - y.count, zero = 0;
+  void for_each_tap(const MatrixView<X>& x, const MatrixView<Y>& y, const Sequences& sequences, const F& f) const {
+    const Index taps = weight.cols(), before = causal ? taps - 1 : taps / 2, known = x.rows() - y.rows(), zero = 0;
     for (Index b = 0; b < sequences.count(); ++b) {
       for (Index k = 0; k < taps; ++k) {
         const Index ahead = k - before, first = std::max(-ahead - known, zero);
         const Index offset = sequences.offset(b) + first, count = sequences.length(b) - std::max(ahead, zero) - first;
         if (count > 0) {
-          f(k, x.middle(offset + known + ahead, count), y.middle(offset, count));
+          f(k, x.rows(offset + known + ahead, count), y.rows(offset, count));
         }
       }
     }

@@ -44,15 +44,11 @@ int run(const speech::Options& options) {
                                    .schedule = {.form = gated::ScheduleForm::cosine, .warmup = 20, .steps = 400}},
                                   gated::Random(1));
   std::printf("%s\n", gated::summary(training.model).c_str());
-  gated::Tape<float> tape;
   Matrix<float> x(sequences.total(), 8);
   while (training.steps_done() < 400) {
     gated::fill_normal(x, 1.0, training.random);
     const Matrix<float> target = options.causal ? smoothed(x, sequences, 4, 0) : smoothed(x, sequences, 2, 2);
-    const double loss = training.step([&](const Model& model, Model& gradient) {
-      tape.begin(model, gradient);
-      return tape.backward(regression_loss(tape, record(tape, model, tape.constant(x), sequences), target));
-    });
+    const double loss = training.step([&](auto& run) { return regression_loss(run(training.model, x, sequences), target); });
     if (training.steps_done() % 100 == 0 || training.steps_done() == 1) {
       std::printf("step %3td  mean squared error %.4f of %.4f\n", training.steps_done(), loss,
                   static_cast<double>(target.squaredNorm()) / static_cast<double>(target.size()));

@@ -129,7 +129,7 @@ struct Batch {
 inline Matrix<float> forecasts(const Model& model, Batch& batch, gated::Workspace<float>& workspace) {
   Model::Options<gated::Batch<float>> options{.observed = batch.observed, .resolution = batch.resolution};
   if (batch.future.size() > 0) {
-    options.future = gated::RunMatrix<float>(gated::input_rows<float>(batch.future));
+    options.future = gated::RunMatrix<float>(gated::input_view<float>(batch.future));
   }
   return model.forward(batch.x, batch.items, workspace, options);
 }

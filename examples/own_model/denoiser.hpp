@@ -32,7 +32,6 @@ struct Denoiser : gated::Layer<Denoiser<T>> {
 
   explicit Denoiser(const DenoiserConfig& c)
       : config(c), encode(c.frame, c.trunk.channels), decode(c.trunk.channels, c.frame), trunk(c.trunk) {}
-  Denoiser(const DenoiserConfig& c, gated::Random& random) : Denoiser(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     return std::tuple{gated::field("encode", &Denoiser::encode), gated::field("trunk", &Denoiser::trunk),

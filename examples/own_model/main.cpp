@@ -50,15 +50,11 @@ int main() {
                                    .clip_norm = 1.0},
                                   gated::Random(1));
   const auto sequences = gated::Sequences::uniform(batch, length);
-  gated::Tape<float> tape;
   Matrix<float> clean, noisy;
   while (training.steps_done() < 400) {
     clean = tones(batch, training.random);
     noisy = with_noise(clean, training.random);
-    const double loss = training.step([&](const Model& model, Model& gradient) {
-      tape.begin(model, gradient);
-      return tape.backward(regression_loss(tape, record(tape, model, tape.constant(noisy), sequences), clean));
-    });
+    const double loss = training.step([&](auto& run) { return regression_loss(run(training.model, noisy, sequences), clean); });
     if (training.steps_done() % 100 == 0) {
       std::printf("step %td: mean squared error %.4f\n", training.steps_done(), loss);
     }

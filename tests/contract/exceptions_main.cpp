@@ -57,8 +57,8 @@ void train(const char* name, const typename Model::Config& config) {
 int main() {
   using Gmlp = gated::GmlpLanguageModel<float>;
   using Flash = gated::FlashLanguageModel<float>;
-  const Gmlp::Config gmlp{.vocabulary = 11,
-                          .trunk = {.length = 12, .channels = 8, .hidden = 16, .depth = 2, .causal = true, .attention_width = 4}};
+  const Gmlp::Config gmlp{
+      .vocabulary = 11, .trunk = {.length = 12, .channels = 8, .hidden = 16, .depth = 2, .causal = true, .attention_width = 4}};
   train<Gmlp>("aMLP", gmlp);
   train<Flash>("FLASH", {.vocabulary = 11,
                          .position = gated::PositionForm::sinusoid,

@@ -20,12 +20,12 @@ using M = Matrix<float>;
 
 TEST(RunMatrix, OfACallerIsNobodysToOverwrite) {
   M x = random_matrix<float>(4, 6, 1);
-  const R rows{Rows<float>(x)};
+  const R rows{MatrixView<float>(x)};
   EXPECT_EQ(rows.data, x.data());
   EXPECT_FALSE(rows.is_owned());
   EXPECT_EQ(rows.use(), nullptr);
-  EXPECT_FALSE(rows.sharing(rows.part(1, 2)).is_owned());
-  EXPECT_FALSE((std::is_convertible_v<Rows<float>, R>)) << "not by accident";
+  EXPECT_FALSE(rows.sharing(rows.columns(1, 2)).is_owned());
+  EXPECT_FALSE((std::is_convertible_v<MatrixView<float>, R>)) << "not by accident";
   EXPECT_FALSE(R());
   EXPECT_FALSE(R().is_owned());
 }
@@ -42,7 +42,7 @@ TEST(RunMatrix, IsOwnedByTheOnlyHandle) {
     EXPECT_FALSE(copy->is_owned());
     copy.reset();
     EXPECT_TRUE(rows.is_owned());
-    const R part = rows.sharing(rows.part(1, 2));
+    const R part = rows.sharing(rows.columns(1, 2));
     EXPECT_EQ(part.data, x.data() + 1);
     EXPECT_FALSE(rows.is_owned() || part.is_owned());
     EXPECT_EQ(use.count, 2);
@@ -74,7 +74,7 @@ TEST(RunMatrix, ThatIsMovedHandsItselfOn) {
 
 TEST(RunMatrix, OutlivesTheBodyInWhoseMemoryItDoesNotLie) {
   M x = random_matrix<float>(4, 6, 1);
-  R callers{Rows<float>(x)};
+  R callers{MatrixView<float>(x)};
   EXPECT_TRUE(callers.outlive(1));
   EXPECT_EQ(callers.data, x.data());
   MatrixUse use{.depth = 2};
@@ -91,12 +91,12 @@ TEST(RunMatrix, OutlivesABodyAsPartOfWhatDoes) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse whole{.depth = 1}, use{.depth = 3, .whole = &whole};
   whole.count = 1;  // the part
-  R part(Rows<float>(x).part(0, 3), &use);
+  R part(MatrixView<float>(x).columns(0, 3), &use);
   EXPECT_FALSE(part.outlive(1));
   EXPECT_EQ(part.use(), &use);
   EXPECT_TRUE(part.outlive(3));
   EXPECT_EQ(part.use(), &whole);
-  EXPECT_EQ(part.columns, 3);
+  EXPECT_EQ(part.columns(), 3);
   EXPECT_EQ(use.count, 0);
   EXPECT_TRUE(part.is_owned());
   part = {};
@@ -118,8 +118,8 @@ TEST(Split, GivesPartsThatAreOwnedIfTheWholeWasMoved) {
   auto [left, right] = r.run.split(std::move(whole), Index{4}, Index{2});
   EXPECT_EQ(left.data, data);
   EXPECT_EQ(right.data, data + 4);
-  EXPECT_EQ(left.columns, 4);
-  EXPECT_EQ(right.columns, 2);
+  EXPECT_EQ(left.columns(), 4);
+  EXPECT_EQ(right.columns(), 2);
   EXPECT_TRUE(left.is_owned() && right.is_owned());
   const R copy = left;
   EXPECT_FALSE(left.is_owned());
@@ -140,7 +140,7 @@ TEST(Split, GivesPartsThatNobodyOverwritesIfTheWholeIsNeededOrACallers) {
   EXPECT_FALSE(parts[0].is_owned()) << "they are still of one whole";
   parts[1] = {};
   EXPECT_TRUE(parts[0].is_owned());
-  R callers{Rows<float>(x)};
+  R callers{MatrixView<float>(x)};
   const auto [left, right] = r.run.split(std::move(callers), Index{4}, Index{2});
   EXPECT_EQ(right.data, x.data() + 4);
   EXPECT_FALSE(left.is_owned() || right.is_owned());
@@ -171,7 +171,7 @@ TEST(InRun, MovesWhatIsMovedAndSharesTheRest) {
   EXPECT_TRUE(rows.is_owned());
   EXPECT_TRUE(detail::in_run(std::move(rows)).is_owned());
   EXPECT_FALSE(rows);
-  EXPECT_EQ(detail::in_run(Rows<float>(x)).use(), nullptr);
+  EXPECT_EQ(detail::in_run(MatrixView<float>(x)).use(), nullptr);
   const std::vector<int> ids{1, 2};
   EXPECT_EQ(detail::in_run(std::span<const int>(ids)).data(), ids.data());
 }

@@ -28,7 +28,7 @@ struct Running {
   Workspace<double> workspace;
   Workspace<double>::Frame frame = workspace.frame();
   Whole run;
-  R input{input_rows<double>(x)};
+  R input{input_view<double>(x)};
 
   explicit Running(const Sequences& sequences = Sequences::single(5), Mask mask = {})
       : x(random_matrix<double>(sequences.total(), 3, 1)), run(workspace, sequences, mask) {}
@@ -38,11 +38,11 @@ TEST(Run, OfALayerIsItsBody) {
   Running r;
   const R y = r.run(Times(3, 3), r.input);
   EXPECT_TRUE(same_bits(r.run[y], M(r.x * 3)));
-  EXPECT_EQ(r.run.count(y), 5);
-  EXPECT_EQ(r.run.width(y), 3);
+  EXPECT_EQ(r.run.rows(y), 5);
+  EXPECT_EQ(r.run.columns(y), 3);
   const R columns = r.run.columns(y, 1, 2);
   EXPECT_EQ(&r.run[columns](0, 0), &r.run[y](0, 1)) << "in place";
-  EXPECT_EQ(r.run.width(columns), 2);
+  EXPECT_EQ(r.run.columns(columns), 2);
 }
 
 TEST(Run, HandsOnWhatALayerTakesBesidesAMatrix) {
@@ -51,7 +51,7 @@ TEST(Run, HandsOnWhatALayerTakesBesidesAMatrix) {
   const M plain = r.run[r.run(layer, r.input)];
   EXPECT_TRUE(same_bits(r.run[r.run(layer, r.input, r.input)], M(plain + r.x)));
   M y(5, 3);
-  r.run.into(Rows<double>(y), layer, r.input, r.input);
+  r.run.into(MatrixView<double>(y), layer, r.input, r.input);
   EXPECT_TRUE(same_bits(y, M(plain + r.x)));
 }
 
@@ -96,12 +96,12 @@ TEST(Run, PutsAResultWhereItIsWantedWhateverTheBodyDoes) {
   Running r;
   M place = M::Zero(7, 9);
   auto block = place.block(1, 2, 5, 3);
-  r.run.into(Rows<double>(block), Times(3, 3), r.input);
+  r.run.into(MatrixView<double>(block), Times(3, 3), r.input);
   EXPECT_TRUE(same_bits(block, M(r.x * 3)));
-  r.run.into(Rows<double>(block), Pair(3, 3), Rows<double>(block));
+  r.run.into(MatrixView<double>(block), Pair(3, 3), MatrixView<double>(block));
   EXPECT_FALSE(same_bits(block, M(r.x * 3))) << "over itself";
   EXPECT_TRUE(same_bits(block, Pair(3, 3).forward(M(r.x * 3))));
-  r.run.into(Rows<double>(block), Same(), r.input);
+  r.run.into(MatrixView<double>(block), Same(), r.input);
   EXPECT_TRUE(same_bits(block, r.x));
   EXPECT_EQ(r.run(Same(), r.input).data, r.x.data()) << "and copies nothing where nobody asks";
   place.block(1, 2, 5, 3).setZero();
@@ -164,10 +164,10 @@ struct Scratchy {
   static constexpr auto fields() { return std::tuple{}; }
   Contract contract() const { return {}; }
   auto apply(auto& run, auto x) const {
-    const auto scratch = run.make(run.count(x), 200);
+    const auto scratch = run.make(run.rows(x), 200);
     run[scratch].setConstant(7);
-    const auto y = run.make(run.count(x), run.width(x));
-    run[y] = run[x] + run[scratch].leftCols(run.width(x));
+    const auto y = run.make(run.rows(x), run.columns(x));
+    run[y] = run[x] + run[scratch].leftCols(run.columns(x));
     return y;
   }
 };
@@ -179,7 +179,7 @@ TEST(Run, GivesBackTheScratchOfALayerAndKeepsItsResult) {
     {
       const auto frame = workspace.frame();
       Whole run(workspace, Sequences::single(5));
-      const R first = run(Scratchy(), input_rows<double>(x));
+      const R first = run(Scratchy(), input_view<double>(x));
       R y = first;
       for (int i = 1; i < layers; ++i) {
         y = run(Scratchy(), std::move(y));
@@ -292,7 +292,7 @@ TEST(Run, ShowsALayerOfALayerUnderBothNames) {
   EXPECT_EQ(paths([&](auto& workspace) {
               const M x = M::Ones(5, 3);
               Whole run(workspace, Sequences::single(5));
-              run(layer, input_rows<double>(x));
+              run(layer, input_view<double>(x));
             }),
             (Names{"pair.times", ""}));
 }
@@ -301,7 +301,7 @@ TEST(Run, ShowsTheOutermostLayerUnderNoName) {
   EXPECT_EQ(paths([](auto& workspace) {
               const M x = M::Ones(5, 3);
               Whole run(workspace, Sequences::single(5));
-              run(Times(2, 3), input_rows<double>(x));
+              run(Times(2, 3), input_view<double>(x));
             }),
             Names{""});
 }
@@ -318,7 +318,7 @@ struct Borrower {
     if (own == nullptr) {
       return run(parts[0], x);
     }
-    auto other = run.with(Sequences::single(run.count(x)));
+    auto other = run.with(Sequences::single(run.rows(x)));
     return other(*own, x);
   }
 };
@@ -329,7 +329,7 @@ TEST(Run, ShowsALayerThatIsNoFieldUnderItsName) {
   EXPECT_EQ(paths([&](auto& workspace) {
               const M x = M::Ones(5, 3);
               Whole run(workspace, Sequences::single(5));
-              run(layer, input_rows<double>(x));
+              run(layer, input_view<double>(x));
             }),
             (Names{"parts.0.Pair.times", "parts.0.Pair.totals", "parts.0.Pair", "parts.0", ""}));
 }
@@ -360,7 +360,7 @@ TEST(Run, ShowsPartsUnderNumbersAndLeavesTheRestToLayersThatShowThemselves) {
     return paths([&](auto& workspace) {
       const M x = M::Ones(5, 3);
       Whole run(workspace, Sequences::single(5));
-      run(layer, input_rows<double>(x));
+      run(layer, input_view<double>(x));
     });
   };
   EXPECT_EQ(run_layer(Showers()), (Names{"shower.weights.3", "shower.weights.0.1.2", "shower.4", "shower", ""}));
@@ -374,7 +374,7 @@ TEST(Run, ShowsTheOwnResultOfALayerAndNotWhatAnEpilogueJoins) {
     const auto run_joined = [&](Workspace<double>& workspace) {
       Whole run(workspace, Sequences::single(5));
       joined =
-          run[run(layer, input_rows<double>(x), {.activation = Activation::gelu, .residual = R(input_rows<double>(rest))})];
+          run[run(layer, input_view<double>(x), {.activation = Activation::gelu, .residual = R(input_view<double>(rest))})];
     };
     const auto seen = shown(run_joined);
     const M observed = joined;
@@ -396,8 +396,8 @@ TEST(Run, ForgetsThePathOfALayerThatThrew) {
   pair.totals.channels = 4;
   EXPECT_EQ(paths([&](auto& workspace) {
               Whole run(workspace, Sequences::single(5));
-              EXPECT_THROW(run(pair, input_rows<double>(x)), ShapeError);
-              run(Times(2, 3), input_rows<double>(x));
+              EXPECT_THROW(run(pair, input_view<double>(x)), ShapeError);
+              run(Times(2, 3), input_view<double>(x));
             }),
             (Names{"times", ""}));
 }
@@ -426,7 +426,7 @@ TEST(Batch, RunsBlocksOverWhatWasMovedInAndNeverOverWhatWasNot) {
   EXPECT_EQ(again.data, place);
   EXPECT_TRUE(same_bits(r.run[again], r.run[other]));
   EXPECT_TRUE(same_bits(r.run[again], r.run[callers]));
-  EXPECT_TRUE(same_bits(r.run[again], r.run[r.run(blocks[1], r.run(blocks[0], input_rows<double>(before)))]));
+  EXPECT_TRUE(same_bits(r.run[again], r.run[r.run(blocks[1], r.run(blocks[0], input_view<double>(before)))]));
   EXPECT_EQ(r.run.blocks(std::vector<Pair>(), again).data, place) << "none do nothing";
 }
 

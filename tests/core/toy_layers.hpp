@@ -46,7 +46,7 @@ struct Neighbours : Layer<Neighbours, double> {
 
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> x, MatrixOf<Run> added = {}) const {
-    const auto y = run.make(run.count(x), run.width(x));
+    const auto y = run.make(run.rows(x), run.columns(x));
     View<double> sum = run[y];
     const View<double> own = run[x];
     sum = own;

@@ -20,8 +20,8 @@ using test::temporary;
 using Text = GmlpLanguageModel<float>;
 
 Text text_model() {
-  Text model(
-      {.vocabulary = 45, .trunk = {.length = 9, .channels = 40, .hidden = 70, .depth = 2, .causal = true, .attention_width = 5}});
+  Text model({.vocabulary = 45,
+              .trunk = {.length = 9, .channels = 40, .hidden = 70, .depth = 2, .causal = true, .attention_width = 5}});
   test::randomize(model, 1);
   return model;
 }

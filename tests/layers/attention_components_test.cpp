@@ -47,7 +47,7 @@ class AttentionComponentsIn : public ::testing::Test {
     Workspace<T> workspace;
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::uniform(2, 33));
-    const auto [y] = rotary.rotate(run, RunMatrix<T>(input_rows<T>(x)));
+    const auto [y] = rotary.rotate(run, RunMatrix<T>(input_view<T>(x)));
     expect_equal(name + ".output_f64", run[y]);
   }
 

@@ -99,10 +99,9 @@ TEST(Branch, AsksWhatItsMixerAsks) {
   EXPECT_EQ(exact.longest(), 9);
   EXPECT_FALSE(exact.is_causal());
   EXPECT_FALSE(exact.contract().takes_mask);
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { exact.forward(Matrix<float>::Zero(4, channels), Sequences::single(4)); }),
-      "Branch::forward: sequence 0 of 1 has 4 tokens, expected 9. Resize the spatial weight; for shorter sequences, "
-      "length_policy = slice uses its corner.");
+  EXPECT_EQ(message_of<ShapeError>([&] { exact.forward(Matrix<float>::Zero(4, channels), Sequences::single(4)); }),
+            "Branch::forward: sequence 0 of 1 has 4 tokens, expected 9. Resize the spatial weight; for shorter sequences, "
+            "length_policy = slice uses its corner.");
   const Branch<GatedAttentionUnit<float>> attending({.channels = channels}, attention);
   EXPECT_TRUE(attending.is_causal());
   EXPECT_TRUE(attending.contract().takes_mask);
@@ -122,7 +121,8 @@ TEST(Branch, RefusesAMixerOfAnotherWidthAndOptionsThatMakeNoSense) {
       "Branch: a FeedForward that makes 6 channels of 5 cannot join the 6 of its input. Build it with as many in and out.");
   EXPECT_EQ(refusal({.channels = 6, .layer_scale = -1}, {.channels = 6}), "Branch: layer_scale = -1 must not be negative.");
   EXPECT_EQ(refusal({.channels = 6, .drop_path = 1}, {.channels = 6}), "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
-  EXPECT_EQ(refusal({.channels = 6, .drop_path = -0.5}, {.channels = 6}), "Branch: drop_path = -0.5, expected 0 ≤ drop_path < 1.");
+  EXPECT_EQ(refusal({.channels = 6, .drop_path = -0.5}, {.channels = 6}),
+            "Branch: drop_path = -0.5, expected 0 ≤ drop_path < 1.");
   EXPECT_THROW(Feeding({.channels = 0}, FeedForwardConfig{.channels = 6}), ArgumentError);
 }
 

@@ -388,10 +388,9 @@ TEST(GatedAttentionUnit, RefusesBadInputBeforeWriting) {
         [&] { unit.forward(random_matrix<float>(sequences.total(), c, 1), sequences, y, workspace, mask); }, part));
     EXPECT_TRUE(is_untouched(y)) << part;
   };
-  refuse(
-      Sequences::single(9), {},
-      "GatedAttentionUnit::forward: sequence 0 of 1 has 9 tokens, expected 8 at most. Build the Toeplitz bias with a "
-      "larger max_length, or choose relative_bias = t5 or none.");
+  refuse(Sequences::single(9), {},
+         "GatedAttentionUnit::forward: sequence 0 of 1 has 9 tokens, expected 8 at most. Build the Toeplitz bias with a "
+         "larger max_length, or choose relative_bias = t5 or none.");
   refuse(Sequences::single(6), {1, 1, 1, 1, 1}, "the mask has 5 entries, expected 6");
   Matrix<float> y = untouched<float>(6, c);
   EXPECT_TRUE(refuses<ShapeError>(

@@ -130,8 +130,7 @@ TEST(GmlpBlock, RefusesLongerSequencesBeforeWriting) {
     Matrix<float> y = Matrix<float>::Constant(length + 1, channels, 7);
     const std::string message = message_of<ShapeError>(
         [&] { block.forward(Matrix<float>::Zero(length + 1, channels), Sequences::single(length + 1), y, workspace); });
-    EXPECT_TRUE(message.starts_with("GmlpBlock::forward: sequence 0 of 1 has 12 tokens, expected 11"))
-        << message;
+    EXPECT_TRUE(message.starts_with("GmlpBlock::forward: sequence 0 of 1 has 12 tokens, expected 11")) << message;
     EXPECT_TRUE((y.array() == 7).all());
   }
 }
@@ -149,9 +148,9 @@ TEST(GmlpBlock, RefusesToStreamWhatItCannot) {
 TEST(GmlpBlock, RefusesStatesOfOtherConfigurations) {
   const auto block = random_block<float>(all_options()[3]);
   std::vector<GmlpConfig> others(4, block.config);
-  others[0].attention_width = 6;    // remembers more
-  others[1].token_shift = 0;  // less
-  others[2].hidden = 26;      // something wider
+  others[0].attention_width = 6;  // remembers more
+  others[1].token_shift = 0;      // less
+  others[2].hidden = 26;          // something wider
   others[3].length = length - 1;
   Workspace<float> workspace;
   const Matrix<float> x = random_matrix<float>(2, channels, 2);

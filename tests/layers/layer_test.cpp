@@ -98,8 +98,8 @@ struct Halves : Layer<Halves, double> {
   static constexpr auto fields() { return std::tuple{}; }
   Contract contract() const { return {.in = 4, .out = 1, .of_rows = 2, .rows = 1}; }
   auto apply(auto& run, auto x) const {
-    const auto y = run.make(run.count(x) / 2, 1);
-    for (Index i = 0; i < run.count(y); ++i) {
+    const auto y = run.make(run.rows(x) / 2, 1);
+    for (Index i = 0; i < run.rows(y); ++i) {
       run[y](i, 0) = run[x].middleRows(2 * i, 2).sum();
     }
     return y;
@@ -167,9 +167,8 @@ TEST(LayerOfSequences, NamesItselfAndTheCallInItsRefusals) {
       2, 3, forward(2, 3, Sequences::single(3)));
   expect_refused<ShapeError>("Neighbours::forward: y is 2 × 4, expected 2 × 3. Outputs are written in place and never resized.",
                              2, 4, forward(2, 3, Sequences::single(2)));
-  expect_refused<ShapeError>(
-      "Neighbours::forward: sequence 0 of 1 has 5 tokens, expected 4 at most. Cut it.", 5, 3,
-      forward(5, 3, Sequences::single(5)));
+  expect_refused<ShapeError>("Neighbours::forward: sequence 0 of 1 has 5 tokens, expected 4 at most. Cut it.", 5, 3,
+                             forward(5, 3, Sequences::single(5)));
   const std::vector<std::uint8_t> mask{1, 0, 1};
   expect_refused<ShapeError>("Totals::forward: the mask has 3 entries, expected 2, one per token.", 2, 3,
                              [&](M& y) { Totals(3).forward(M(2, 3), Sequences::single(2), y, workspace, mask); });

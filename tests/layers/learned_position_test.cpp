@@ -45,10 +45,9 @@ TEST(LearnedPosition, RefusesWhatLiesBeyondItsTable) {
   Workspace<float> workspace;
   const auto message =
       test::message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 2), Sequences::single(4), workspace); });
-  EXPECT_EQ(
-      message,
-      "LearnedPosition::forward: sequence 0 of 1 has 4 tokens, expected 3 at most. Build the model with a larger "
-      "max_length.");
+  EXPECT_EQ(message,
+            "LearnedPosition::forward: sequence 0 of 1 has 4 tokens, expected 3 at most. Build the model with a larger "
+            "max_length.");
   EXPECT_THROW(LearnedPosition<float>(0, 2), ArgumentError);
 }
 

@@ -52,7 +52,7 @@ std::array<Matrix<T>, sizeof...(Parts)> turned(const RotaryEmbedding<T>& rotary,
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences);
   return std::apply([&](const auto&... part) { return std::array{Matrix<T>(run[part])...}; },
-                    rotary.rotate(run, RunMatrix<T>(input_rows<T>(parts))...));
+                    rotary.rotate(run, RunMatrix<T>(input_view<T>(parts))...));
 }
 
 TYPED_TEST(RotaryEmbeddingOf, TurnsEachPairByItsPositionInTheSequence) {
@@ -87,10 +87,10 @@ TYPED_TEST(RotaryEmbeddingOf, TurnsInPlaceWhatIsMovedInAndNothingElse) {
   Workspace<T> workspace;
   const auto frame = workspace.frame();
   Batch<T> run(workspace, Sequences::single(8));
-  auto own = run.owned(RunMatrix<T>(input_rows<T>(x)));
-  const auto shared = run.owned(RunMatrix<T>(input_rows<T>(x)));
+  auto own = run.owned(RunMatrix<T>(input_view<T>(x)));
+  const auto shared = run.owned(RunMatrix<T>(input_view<T>(x)));
   const T* const memory = own.data;
-  const auto [y, z, w] = rotary.rotate(run, std::move(own), shared, RunMatrix<T>(input_rows<T>(x)));
+  const auto [y, z, w] = rotary.rotate(run, std::move(own), shared, RunMatrix<T>(input_view<T>(x)));
   EXPECT_EQ(y.data, memory);
   EXPECT_TRUE(same_bits(run[z], run[y]));
   EXPECT_TRUE(same_bits(run[w], run[y]));
@@ -141,9 +141,9 @@ TEST(RotaryEmbedding, RefusesWhatDoesNotFit) {
   Workspace<float> workspace;
   const auto frame = workspace.frame();
   Batch<float> run(workspace, Sequences::single(6));
-  auto own = run.owned(RunMatrix<float>(input_rows<float>(x)));
-  const Rows<float> memory = own;
-  EXPECT_TRUE(refuses<ShapeError>([&] { rotary.rotate(run, std::move(own), RunMatrix<float>(input_rows<float>(narrow))); },
+  auto own = run.owned(RunMatrix<float>(input_view<float>(x)));
+  const MatrixView<float> memory = own;
+  EXPECT_TRUE(refuses<ShapeError>([&] { rotary.rotate(run, std::move(own), RunMatrix<float>(input_view<float>(narrow))); },
                                   "x has 3 columns, expected at least the 4 that are rotated"));
   EXPECT_TRUE(same_bits(View<float>(memory), x)) << "nothing is turned where a part does not fit";
 }

@@ -126,10 +126,9 @@ TEST(SinusoidPosition, AddsOnlyToWhatFits) {
   EXPECT_TRUE(refuses<ShapeError>([&] { table.add_to(x, 2, 1.0F); }, "a sequence has 6 tokens"));
   EXPECT_TRUE(same_bits(x, before));
   Matrix<float> longer = Matrix<float>::Zero(6, 6);
-  EXPECT_TRUE(
-      refuses<ShapeError>([&] { Placing<float>(table).forward(longer, Sequences::single(6), longer, workspace); },
-                          "sequence 0 of 1 has 6 tokens, expected 5 at most. Build the model with a larger max_length, "
-                          "or with position = sinusoid."));
+  EXPECT_TRUE(refuses<ShapeError>([&] { Placing<float>(table).forward(longer, Sequences::single(6), longer, workspace); },
+                                  "sequence 0 of 1 has 6 tokens, expected 5 at most. Build the model with a larger max_length, "
+                                  "or with position = sinusoid."));
   EXPECT_TRUE(longer.isZero(0));
 }
 

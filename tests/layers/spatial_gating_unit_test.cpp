@@ -169,11 +169,11 @@ TYPED_TEST(SpatialGatingUnitOf, GivesTheSameBitsInTheMemoryOfAnInputThatIsMovedI
   const auto gate = random_gate<T>({.channels = 36, .spatial = {.length = 20, .heads = 3, .causal = true}});
   const auto x = random_matrix<T>(sequences.total(), 36, 2), addition = random_matrix<T>(sequences.total(), 18, 3);
   Workspace<T> workspace(Threads{2});
-  for (const RunMatrix<T>& added : {RunMatrix<T>(), RunMatrix<T>(input_rows<T>(addition))}) {
+  for (const RunMatrix<T>& added : {RunMatrix<T>(), RunMatrix<T>(input_view<T>(addition))}) {
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences);
-    const Matrix<T> y = run[run(gate, RunMatrix<T>(input_rows<T>(x)), added)];
-    auto z = run.owned(RunMatrix<T>(input_rows<T>(x)));
+    const Matrix<T> y = run[run(gate, RunMatrix<T>(input_view<T>(x)), added)];
+    auto z = run.owned(RunMatrix<T>(input_view<T>(x)));
     const T* const u = z.data;
     const auto moved = run(gate, std::move(z), added);  // as a block runs it: y in place of u, the norm of v
     EXPECT_EQ(moved.data, u);
@@ -258,10 +258,9 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
   Workspace<float> workspace;
   Matrix<float> y = Matrix<float>::Constant(196, 4, 7), longer = Matrix<float>::Constant(197, 4, 7);
   const auto x = [](Index rows, Index columns) { return Matrix<float>::Zero(rows, columns); };
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
-      "SpatialGatingUnit::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter "
-      "sequences, length_policy = slice uses its corner.");
+  EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
+            "SpatialGatingUnit::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter "
+            "sequences, length_policy = slice uses its corner.");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),
             "SpatialGatingUnit::forward: x has 9 columns, expected in = 8 (a matrix is tokens × channels, one row per token).");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(195, 8), Sequences::single(196), y, workspace); }),
@@ -273,7 +272,7 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
   const auto frame = workspace.frame();
   Batch<float> run(workspace, Sequences::single(196));
   const std::string message =
-      message_of<ShapeError>([&] { run(gate, input_rows<float>(good), RunMatrix<float>(input_rows<float>(narrow))); });
+      message_of<ShapeError>([&] { run(gate, input_view<float>(good), RunMatrix<float>(input_view<float>(narrow))); });
   EXPECT_NE(message.find("added is 196 × 5, expected 196 × 4"), std::string::npos) << message;
   EXPECT_TRUE((y.array() == 7).all());
   EXPECT_TRUE((longer.array() == 7).all());

@@ -193,10 +193,9 @@ TEST(SynthesizerAttention, RefusesWhatDoesNotFit) {
             std::string::npos);
   const SynthesizerAttention<float> layer({.channels = 6, .max_length = 9});
   Workspace<float> workspace;
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(10, 6), Sequences::single(10), workspace); }),
-      "SynthesizerAttention::forward: sequence 0 of 1 has 10 tokens, expected 9 at most. Build it with a larger "
-      "max_length.");
+  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(10, 6), Sequences::single(10), workspace); }),
+            "SynthesizerAttention::forward: sequence 0 of 1 has 10 tokens, expected 9 at most. Build it with a larger "
+            "max_length.");
   EXPECT_NE(message_of<ArgumentError>([&] { layer.start(); }).find("causal = true"), std::string::npos);
 }
 

@@ -91,12 +91,11 @@ TEST(TokenNorm, KeepsItsPromises) {
 TEST(TokenNorm, RefusesOtherLengths) {
   const TokenNorm<float> norm(2, 3, 1e-5);
   Workspace<float> workspace;
-  EXPECT_EQ(
-      message_of<ShapeError>([&] {
-        norm.forward(Matrix<float>::Ones(7, 2), Sequences::of_lengths({3, 4}), workspace);
-      }),
-      "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. There is a weight for each token: build it for that "
-      "length.");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              norm.forward(Matrix<float>::Ones(7, 2), Sequences::of_lengths({3, 4}), workspace);
+            }),
+            "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. There is a weight for each token: build it for that "
+            "length.");
 }
 
 TEST(TokenGlu, IsAGatedFeedForwardOfTheTranspose) {
@@ -117,12 +116,11 @@ TEST(TokenMlp, RefusesRaggedBatchesAndOtherLengthsWithAHint) {
   const TokenMlp<float> layer({.channels = 4, .length = 12, .hidden = 5});
   Workspace<float> workspace;
   const Matrix<float> x = Matrix<float>::Ones(24, 4);
-  EXPECT_EQ(
-      message_of<ShapeError>([&] {
-        layer.forward(x, Sequences::of_lengths({12, 11, 1}), workspace);
-      }),
-      "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Its weights have a column for each token: build it "
-      "with length = the tokens of a sequence.");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              layer.forward(x, Sequences::of_lengths({12, 11, 1}), workspace);
+            }),
+            "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Its weights have a column for each token: build it "
+            "with length = the tokens of a sequence.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenMlp<float>({.channels = 4, .length = 12}); }),
             "TokenMlp: channels = 4, length = 12 and hidden = 0 must be positive.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenGlu<float>({.channels = 4, .hidden = 2}); }),

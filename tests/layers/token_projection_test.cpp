@@ -53,8 +53,7 @@ TEST(TokenProjection, RefusesOtherLengthsWithAHint) {
   Workspace<float> workspace;
   const Matrix<float> x = Matrix<float>::Ones(11, 4);
   const std::string said = message_of<ShapeError>([&] { layer.forward(x, Sequences::single(11), workspace); });
-  EXPECT_TRUE(said.starts_with("TokenProjection::forward: sequence 0 of 1 has 11 tokens, expected 12. "))
-      << said;
+  EXPECT_TRUE(said.starts_with("TokenProjection::forward: sequence 0 of 1 has 11 tokens, expected 12. ")) << said;
   EXPECT_NE(said.find("length_policy = slice"), std::string::npos) << said;
   EXPECT_EQ(message_of<ArgumentError>([] { TokenProjection<float>({.channels = 5, .length = 3, .heads = 2}); }),
             "TokenProjection: heads = 2 does not divide channels = 5.");

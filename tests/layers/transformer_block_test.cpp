@@ -248,10 +248,9 @@ TEST(TransformerBlock, HasARelativeBiasForEachHead) {
       random);
   EXPECT_EQ(toeplitz.longest(), 9);
   EXPECT_EQ(toeplitz.start().capacity(), 9);
-  EXPECT_TRUE(
-      refuses<ShapeError>([&] { run(toeplitz, random_matrix<float>(10, channels, 2), Sequences::single(10)); },
-                          "MixerBlock::forward: sequence 0 of 1 has 10 tokens, expected 9 at most. Build the Toeplitz "
-                          "bias with a larger max_length"));
+  EXPECT_TRUE(refuses<ShapeError>([&] { run(toeplitz, random_matrix<float>(10, channels, 2), Sequences::single(10)); },
+                                  "MixerBlock::forward: sequence 0 of 1 has 10 tokens, expected 9 at most. Build the Toeplitz "
+                                  "bias with a larger max_length"));
 }
 
 TEST(TransformerBlock, OfBertBaseHasItsParameters) {

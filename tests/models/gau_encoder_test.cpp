@@ -124,10 +124,9 @@ TEST(GauEncoder, SaysWhichTableEnds) {
   const auto model = random_layer<GauEncoder<float>>(config);
   Workspace<float> workspace;
   Matrix<float> y = untouched<float>(13, vocabulary);
-  EXPECT_TRUE(
-      refuses<ShapeError>([&] { model.forward(random_words(13), Sequences::single(13), y, workspace); },
-                          "LanguageModel::forward: sequence 0 of 1 has 13 tokens, expected 12 at most. Build the "
-                          "Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none."));
+  EXPECT_TRUE(refuses<ShapeError>([&] { model.forward(random_words(13), Sequences::single(13), y, workspace); },
+                                  "LanguageModel::forward: sequence 0 of 1 has 13 tokens, expected 12 at most. Build the "
+                                  "Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none."));
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(model.longest(), 12);
 }

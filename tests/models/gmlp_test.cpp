@@ -69,12 +69,13 @@ TEST(Gmlp, RefusesOtherLengthsBeforeWriting) {
 
 TEST(Gmlp, SaysWhichRowsItExpected) {
   const Gmlp<float> model({.length = 196, .channels = 4, .hidden = 8, .depth = 2});
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { run(model, Matrix<float>::Zero(197, 4), Sequences::single(197)); }),
-      "Stack::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter sequences, "
-      "length_policy = slice uses its corner.");
+  EXPECT_EQ(message_of<ShapeError>([&] { run(model, Matrix<float>::Zero(197, 4), Sequences::single(197)); }),
+            "Stack::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter sequences, "
+            "length_policy = slice uses its corner.");
   const Gmlp<float> causal({.length = 196, .channels = 4, .hidden = 8, .depth = 2, .causal = true});
-  EXPECT_EQ(message_of<ShapeError>([&] { run(causal, Matrix<float>::Zero(200, 4), Sequences::of_lengths({3, 197})); }),
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              run(causal, Matrix<float>::Zero(200, 4), Sequences::of_lengths({3, 197}));
+            }),
             "Stack::forward: sequence 1 of 2 has 197 tokens, expected 196 at most. Resize the spatial weight; for "
             "shorter sequences, length_policy = slice uses its corner.");
 }

@@ -15,10 +15,14 @@ using test::same_bits;
 /// A model whose widths are not multiples of a vector.
 template <class T>
 GmlpLanguageModel<T> language_model() {
-  GmlpLanguageModel<T> model(
-      {.vocabulary = 45,
-       .trunk = {
-           .length = 9, .channels = 23, .hidden = 70, .depth = 2, .causal = true, .attention_width = 5, .attention_bias = true}});
+  GmlpLanguageModel<T> model({.vocabulary = 45,
+                              .trunk = {.length = 9,
+                                        .channels = 23,
+                                        .hidden = 70,
+                                        .depth = 2,
+                                        .causal = true,
+                                        .attention_width = 5,
+                                        .attention_bias = true}});
   test::randomize(model, 1);
   return model;
 }

@@ -324,9 +324,8 @@ TYPED_TEST(StackOf, RefusesOtherShapesBeforeWriting) {
     } else {
       Matrix<T> y = test::untouched<T>(12, 10);
       const std::vector<std::uint8_t> all(12, 1);
-      EXPECT_EQ(message_of<ArgumentError>([&] {
-                  model.forward(Matrix<T>::Zero(12, 10).eval(), Sequences::single(12), y, workspace, all);
-                }),
+      EXPECT_EQ(message_of<ArgumentError>(
+                    [&] { model.forward(Matrix<T>::Zero(12, 10).eval(), Sequences::single(12), y, workspace, all); }),
                 "Stack::forward: it takes no mask.");
       EXPECT_TRUE(test::is_untouched(y));
     }

@@ -245,7 +245,7 @@ TEST(TinyTimeMixer, AllocatesNothingWhenWarm) {
     Workspace<float> workspace(Threads{threads});
     const auto run = [&] {
       model.forward(x, Sequences::uniform(2, 3), y, workspace,
-                    {.observed = observed, .resolution = tokens, .future = RunMatrix<float>(input_rows<float>(future))});
+                    {.observed = observed, .resolution = tokens, .future = RunMatrix<float>(input_view<float>(future))});
     };
     run();
     EXPECT_EQ(test::allocations_during(run), 0) << threads << " threads";
@@ -260,7 +260,7 @@ TEST(TinyTimeMixer, MixesWhatIsKnownOfTheFuture) {
   const auto x = random_matrix<double>(6, 21, 1), future = random_matrix<double>(6, 5, 2);
   Workspace<double> workspace;
   const auto forecast = [&](const Matrix<double>& known) {
-    return model.forward(x, Sequences::uniform(2, 3), workspace, {.future = RunMatrix<double>(input_rows<double>(known))});
+    return model.forward(x, Sequences::uniform(2, 3), workspace, {.future = RunMatrix<double>(input_view<double>(known))});
   };
   const Matrix<double> y = forecast(future);
   EXPECT_EQ(y.rows(), 4);

@@ -53,8 +53,8 @@ struct PlainBlock : Layer<PlainBlock<T>> {
 };
 
 // One kind of trunk each: `Trunk<T>`, and small configurations of it, causal or not, that take any length up to `length`. They
-// are `small_channels` wide, and differ in what their kind knows. `takes_mask` if tokens may be hidden from it. `remembers_tokens`
-// if a stream keeps something of each token, so that it must know how many there may be, and can be rewound.
+// are `small_channels` wide, and differ in what their kind knows. `takes_mask` if tokens may be hidden from it.
+// `remembers_tokens` if a stream keeps something of each token, so that it must know how many there may be, and can be rewound.
 
 struct OfGmlpBlocks {
   template <class T>

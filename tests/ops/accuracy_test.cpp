@@ -79,7 +79,8 @@ TYPED_TEST(AccuracyOf, GeluTanh) {
   this->expect_two_epsilons(
       "derivative", slope_of(GeluTanh{}), [=](Real x) { return sigma(w(x)) + times(v(x), sigma_derivative(w(x))); },
       [=](Real x) {
-        return sigma(w(x)) + std::fabs(times(v(x), sigma_derivative(w(x)))) + std::fabs(times(v(x) * w(x), sigma_derivative(w(x))));
+        return sigma(w(x)) + std::fabs(times(v(x), sigma_derivative(w(x)))) +
+               std::fabs(times(v(x) * w(x), sigma_derivative(w(x))));
       });
 }
 

@@ -127,8 +127,7 @@ TEST(Activation, HasTheDerivativeThatCentralDifferencesFind) {
     const std::vector<double> x = grid<double>(9.0), given = derivatives(activation, x);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto around = values(activation, std::vector{x[i] - h, x[i] + h});
-      ASSERT_TRUE(test::close(given[i], (around[1] - around[0]) / (2 * h), 1e-8))
-          << name_of(activation) << "'(" << x[i] << ")";
+      ASSERT_TRUE(test::close(given[i], (around[1] - around[0]) / (2 * h), 1e-8)) << name_of(activation) << "'(" << x[i] << ")";
     }
   }
 }

@@ -106,7 +106,7 @@ TEST(Attention, MayBeToTheTokensOfOtherSequences) {
   };
   using R = RunMatrix<double>;
   const R y = attend(
-      run, {.q = R(input_rows<double>(q)), .k = R(input_rows<double>(k)), .v = R(input_rows<double>(v)), .others = &others},
+      run, {.q = R(input_view<double>(q)), .k = R(input_view<double>(k)), .v = R(input_view<double>(v)), .others = &others},
       scoring_of, Epilogue<Batch<double>>());
   EXPECT_EQ(asked, (std::vector<Index>{0, 1, 2}));
   for (Index b = 0; b < 3; ++b) {
@@ -134,7 +134,7 @@ TEST(Attention, TakesAnEpilogueAlong) {
     Workspace<double> workspace;
     const auto frame = workspace.frame();
     Batch<double> run(workspace, Sequences::single(9));
-    const RunMatrix<double> input(input_rows<double>(x));
+    const RunMatrix<double> input(input_view<double>(x));
     const Matrix<double> sum = run[plain(run, input)] + x.middleCols(2 * width + value, value);
     const Matrix<double> expected =
         (sum.array().tanh() * x.middleCols(2 * width + 2 * value, value).array() + x.rightCols(value).array()).matrix();

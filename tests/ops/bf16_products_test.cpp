@@ -159,7 +159,8 @@ TEST_F(Bf16Product, IsWhatAModelComputesWith) {
 
 TEST_F(Bf16Product, StreamsWithTheBitsOfTheBatch) {
   Random random(1);
-  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 2, .causal = true, .attention_width = 16}, random);
+  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 2, .causal = true, .attention_width = 16},
+                          random);
   const auto x = random_matrix<float>(19, 48, 2);
   const Matrix<float> batch = model.forward(x, Sequences::single(19), workspace);
   Matrix<float> y(19, 48);

@@ -33,12 +33,12 @@ void in_a_batch(const F& f) {
 template <class Op>
 void expect_result(Batch<double>& run, const Matrix<double>& x, const Matrix<double>& y, const Op& op) {
   const Matrix<double> before = x;
-  R callers(input_rows<double>(x));
+  R callers(input_view<double>(x));
   EXPECT_TRUE(same_bits(run[op(callers)], y));
   EXPECT_TRUE(same_bits(run[op(std::move(callers))], y));
   EXPECT_TRUE(same_bits(x, before)) << "a caller's";
   R own = run.columns(run.make(6, 15), 2, 11);  // something is around it
-  own = own.sharing(own.middle(1, 4));
+  own = own.sharing(own.rows(1, 4));
   own.assign(x);
   const double* const place = own.data;
   EXPECT_TRUE(same_bits(run[op(own)], y));
@@ -50,7 +50,7 @@ void expect_result(Batch<double>& run, const Matrix<double>& x, const Matrix<dou
 
 TEST(Elementwise, OpsAreTheirFormulasAndTakeTheMemoryOfWhatIsMovedIn) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
-    const R x(input_rows<double>(a)), other(input_rows<double>(b));
+    const R x(input_view<double>(a)), other(input_view<double>(b));
     const Vector<double> factors = test::random_vector<double>(11, 3);
     expect_result(run, a, a.cwiseMax(0), [&](R from) { return activate(run, std::move(from), Activation::relu); });
     expect_result(run, a, a.cwiseProduct(b), [&](R from) { return multiply(run, std::move(from), other); });
@@ -65,16 +65,16 @@ TEST(Elementwise, OpsAreTheirFormulasAndTakeTheMemoryOfWhatIsMovedIn) {
 
 TEST(Elementwise, TheIdentityCopiesNothing) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>&) {
-    EXPECT_EQ(activate(run, R(input_rows<double>(a)), Activation::identity).data, a.data());
+    EXPECT_EQ(activate(run, R(input_view<double>(a)), Activation::identity).data, a.data());
   });
 }
 
 TEST(Elementwise, WriteNothingAroundWhatTheyOverwrite) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
-    const R larger = run.make(7, 15), other(input_rows<double>(b));
+    const R larger = run.make(7, 15), other(input_view<double>(b));
     larger.fill(-7);
     MatrixUse use;  // of a part
-    const Rows<double> place = larger.block(1, 2, 4, 11);
+    const MatrixView<double> place = larger.block(1, 2, 4, 11);
     const auto expect = [&](const Matrix<double>& y, const auto& op) {
       place.assign(a);
       EXPECT_EQ(op(R(place, &use)).data, place.data);
@@ -86,7 +86,7 @@ TEST(Elementwise, WriteNothingAroundWhatTheyOverwrite) {
     expect(a.cwiseProduct(b), [&](R x) { return multiply(run, std::move(x), other); });
     expect(a + b, [&](R x) { return add(run, std::move(x), other); });
     expect(2 * a, [&](R x) { return scale(run, std::move(x), number(2.0)); });
-    const R x = run.owned(R(input_rows<double>(a))), square = multiply(run, x, x);
+    const R x = run.owned(R(input_view<double>(a))), square = multiply(run, x, x);
     EXPECT_NE(square.data, x.data) << "both factors are somebody's";
     EXPECT_TRUE(same_bits(run[square], Matrix<double>(a.cwiseProduct(a))));
   });
@@ -94,7 +94,7 @@ TEST(Elementwise, WriteNothingAroundWhatTheyOverwrite) {
 
 TEST(Elementwise, RefusesDifferentShapes) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
-    const R x(input_rows<double>(a)), narrow(input_rows<double>(b.leftCols(3))), low(input_rows<double>(b.topRows(2)));
+    const R x(input_view<double>(a)), narrow(input_view<double>(b.leftCols(3))), low(input_view<double>(b.topRows(2)));
     EXPECT_EQ(message_of<ShapeError>([&] { add(run, x, narrow); }), "add: a is 4 × 11 and b is 4 × 3, expected equal shapes.");
     EXPECT_EQ(message_of<ShapeError>([&] { multiply(run, low, x); }),
               "multiply: a is 2 × 11 and b is 4 × 11, expected equal shapes.");

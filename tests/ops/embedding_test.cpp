@@ -30,7 +30,7 @@ TEST(Embed, TakesRowsOfATable) {
   for (Index t = 0; t < 4; ++t) {
     EXPECT_TRUE(same_bits(run[y].row(t), table.weight.row(ids[static_cast<std::size_t>(t)])));
   }
-  EXPECT_EQ(run.count(embed(run, table.weight, Tokens())), 0);
+  EXPECT_EQ(run.rows(embed(run, table.weight, Tokens())), 0);
 }
 
 TEST(Embed, GivesEachRowTheGradientsOfAllItsTokens) {
@@ -51,7 +51,7 @@ TEST(AddEmbedding, AddsARowOfATableOrTheFirstWhereThereAreNoIds) {
     for (Index t = 0; t < 4; ++t) {
       expected.row(t) += table.weight.row(used.empty() ? 0 : used[static_cast<std::size_t>(t)]);
     }
-    RunMatrix<double> input(input_rows<double>(x)), own = run.owned(input);
+    RunMatrix<double> input(input_view<double>(x)), own = run.owned(input);
     const double* const place = own.data;
     EXPECT_TRUE(same_bits(run[add_embedding(run, std::move(input), table.weight, used)], expected));
     EXPECT_TRUE(same_bits(x, before)) << "a caller's";

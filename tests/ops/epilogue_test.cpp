@@ -59,20 +59,20 @@ class EpilogueOf : public ::testing::Test {
   Workspace<T> workspace;
 
   static Matrix<T> sentinel(Index r, Index c) { return Matrix<T>::Constant(r, c, -7); }
-  Rows<const T> of(const Matrix<T>& x) const { return x.block(1, 2, rows, columns); }
+  MatrixView<const T> of(const Matrix<T>& x) const { return x.block(1, 2, rows, columns); }
 
   Epilogue<T> with(unsigned fields, Activation act = Activation::gelu) {
     Epilogue<T> e;
     e.factor = fields & factor ? T(-0.3) : T{1};
     e.bias = fields & bias ? biases.data() : nullptr;
     e.row_bias = fields & row_bias ? row_biases.data() : nullptr;
-    e.added = fields & added ? of(addend) : Rows<const T>();
+    e.added = fields & added ? of(addend) : MatrixView<const T>();
     e.activation = fields & activation ? act : Activation::identity;
-    e.gate = fields & gate ? of(gates) : Rows<const T>();
+    e.gate = fields & gate ? of(gates) : MatrixView<const T>();
     e.scale = fields & scale ? factors.data() : nullptr;
-    e.residual = fields & residual ? of(residuals) : Rows<const T>();
+    e.residual = fields & residual ? of(residuals) : MatrixView<const T>();
     e.residual_scale = fields & residual_scale ? scales.data() : nullptr;
-    e.kept = fields & kept ? Rows<T>(z.block(1, 2, rows, columns)) : Rows<T>();
+    e.kept = fields & kept ? MatrixView<T>(z.block(1, 2, rows, columns)) : MatrixView<T>();
     return e;
   }
 
@@ -241,7 +241,7 @@ TYPED_TEST(EpilogueOf, FillsTilesOfEveryWidthAndHeightAndNothingAroundThem) {
 
 TYPED_TEST(EpilogueOf, MayLieInTheMemoryThatYTakes) {
   using T = TypeParam;
-  const auto in_place = [&](unsigned fields, Rows<const T> Epilogue<T>::*field, const Matrix<T>& values) {
+  const auto in_place = [&](unsigned fields, MatrixView<const T> Epilogue<T>::*field, const Matrix<T>& values) {
     const Matrix<T> expected = this->product(this->with(fields));
     Matrix<T> larger = values;
     const View<T> y = larger.block(1, 2, this->rows, this->columns);
@@ -304,9 +304,9 @@ TYPED_TEST(EpilogueOf, ReachesABlockOfTheProductByItsPlace) {
   EXPECT_EQ(block.bias, &this->biases[3]);
   EXPECT_EQ(block.row_bias, &this->row_biases[2]);
   EXPECT_EQ(block.residual_scale, &this->scales[3]);
-  for (const Rows<const T>& part : {block.added, block.gate, block.residual, Rows<const T>(block.kept)}) {
-    EXPECT_EQ(part.count, 4);
-    EXPECT_EQ(part.columns, 5);
+  for (const MatrixView<const T>& part : {block.added, block.gate, block.residual, MatrixView<const T>(block.kept)}) {
+    EXPECT_EQ(part.rows(), 4);
+    EXPECT_EQ(part.columns(), 5);
   }
   EXPECT_EQ(block.gate.data, &this->gates(1 + 2, 2 + 3));
 }

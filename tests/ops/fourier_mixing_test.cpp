@@ -40,7 +40,7 @@ Matrix<T> mixed(const Matrix<T>& x, const Sequences& sequences) {
   Workspace<T> workspace;
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences);
-  return run[mix_by_fourier<Batch<T>>(run, RunMatrix<T>(input_rows<T>(x)), {})];
+  return run[mix_by_fourier<Batch<T>>(run, RunMatrix<T>(input_view<T>(x)), {})];
 }
 
 template <class T>
@@ -76,7 +76,7 @@ TYPED_TEST(FourierMixingOf, IsItsOwnInverseUpToTheSizeWhereTheInputIsSymmetric) 
 struct Joined {
   template <class Run>
   auto operator()(Run& run, const MatrixOf<Run>& x) const {
-    const Index d = run.width(x) / 4;
+    const Index d = run.columns(x) / 4;
     const auto part = [&](Index k) { return run.columns(x, k * d, d); };
     return mix_by_fourier(
         run, part(0), Epilogue<Run>{.added = part(1), .activation = Activation::gelu, .gate = part(2), .residual = part(3)});
@@ -109,7 +109,7 @@ TEST(FourierMixing, AllocatesNothingWhenWarm) {
     const auto call = [&] {
       const auto frame = workspace.frame();
       Batch<float> run(workspace, sequences);
-      mix_by_fourier<Batch<float>>(run, RunMatrix<float>(input_rows<float>(x)), {});
+      mix_by_fourier<Batch<float>>(run, RunMatrix<float>(input_view<float>(x)), {});
     };
     call();
     EXPECT_EQ(test::allocations_during(call), 0);

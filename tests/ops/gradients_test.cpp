@@ -71,7 +71,7 @@ TEST(ActivationBackward, IsItsFormulaForEveryWidthAndWritesNothingAround) {
         b.dy = dy;
         b.z = z;
         b.dz = at_dz.block(1, 2, 43, columns);
-        b.to_factor = to_factor ? Rows<double>(at_factor.block(1, 2, 43, columns)) : Rows<double>();
+        b.to_factor = to_factor ? MatrixView<double>(at_factor.block(1, 2, 43, columns)) : MatrixView<double>();
         activation_backward<double>(b, workspace);
         const auto put = [&](Matrix<double>& whole, const Matrix<double>& part, bool adds) {
           auto block = whole.block(1, 2, 43, columns);

@@ -147,7 +147,7 @@ void expect_place(unsigned fields, bool keeps, const F& f) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Run run(workspace, Sequences::single(20));
-  const RunMatrix<double> input(input_rows<double>(x));
+  const RunMatrix<double> input(input_view<double>(x));
   Epilogue<Run> epilogue = named(run, fields, input, p);
   const std::vector<RunMatrix<double> Epilogue<Run>::*> members{&Epilogue<Run>::residual, &Epilogue<Run>::gate,
                                                                 &Epilogue<Run>::added};
@@ -194,7 +194,7 @@ TEST(Epilogue, IsPlainWhereNothingJoinsAndKeepsWhatABackwardPassMustKnow) {
   Batch<double> run(workspace, Sequences::single(4));
   for (const unsigned fields : combinations()) {
     const Weights<double> p(fields);
-    const auto epilogue = named(run, fields, RunMatrix<double>(input_rows<double>(x)), p);
+    const auto epilogue = named(run, fields, RunMatrix<double>(input_view<double>(x)), p);
     EXPECT_EQ(epilogue.is_plain(), (fields & (added | activation | gate | residual | scale)) == 0) << fields;
     EXPECT_EQ(epilogue.keeps(), (fields & (activation | gate | scale)) != 0) << fields;
     EXPECT_EQ(epilogue.keeps_derivative(), (fields & activation) != 0 && (fields & (gate | scale)) == 0) << fields;
@@ -207,7 +207,7 @@ TEST(EpilogueOf, LeavesFactorAndBiasesToTheProduct) {
   Workspace<double> workspace;
   Batch<double> run(workspace, Sequences::single(4));
   const Weights<double> p(all), scaled(scale);
-  const RunMatrix<double> rows(input_rows<double>(x)), y = run.columns(rows, 0, out);
+  const RunMatrix<double> rows(input_view<double>(x)), y = run.columns(rows, 0, out);
   const Epilogue<double> e =
       epilogue_of(run, named(run, all, rows, p), y, {.factor = 3, .bias = p.bias.data(), .row_bias = x.data()});
   EXPECT_EQ(e.factor, 3);
@@ -228,7 +228,7 @@ TEST(EpilogueOf, RefusesWhatHasNotTheShapeOfTheResult) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(4));
-  const RunMatrix<double> y(input_rows<double>(x)), narrow = run.columns(y, 0, 8), low(y.middle(0, 3));
+  const RunMatrix<double> y(input_view<double>(x)), narrow = run.columns(y, 0, 8), low(y.rows(0, 3));
   const auto refusal = [&](const Epilogue<Batch<double>>& epilogue) {
     return test::message_of<ShapeError>([&] { epilogue_of(run, epilogue, y); });
   };

@@ -221,7 +221,7 @@ TYPED_TEST(NormaliseOf, IsTheSameAsAnOpOfARun) {
     Workspace<T> workspace;
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(5));
-    RunMatrix<T> callers(input_rows<T>(x)), own = run.owned(callers);
+    RunMatrix<T> callers(input_view<T>(x)), own = run.owned(callers);
     const T* const place = own.data;
     const RunMatrix<T> other = normalise(run, own, norm.parameters());
     EXPECT_EQ(other.data == place, form == NormForm::none) << "none copies nothing";
@@ -229,7 +229,7 @@ TYPED_TEST(NormaliseOf, IsTheSameAsAnOpOfARun) {
     EXPECT_TRUE(same_bits(run[own], before)) << "it was not moved";
     EXPECT_TRUE(same_bits(run[normalise(run, std::move(callers), norm.parameters())], expected)) << name_of(form);
     EXPECT_TRUE(same_bits(x, before)) << "a caller's";
-    own = run.owned(RunMatrix<T>(input_rows<T>(x)));
+    own = run.owned(RunMatrix<T>(input_view<T>(x)));
     const T* const moved = own.data;
     const RunMatrix<T> y = normalise(run, std::move(own), norm.parameters());
     EXPECT_EQ(y.data, moved);

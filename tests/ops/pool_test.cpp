@@ -99,7 +99,7 @@ void expect_pooled(const Model& model, const Sequences& sequences, const Matrix<
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, sequences);
-  EXPECT_TRUE(test::same_bits(run[f(run, model, RunMatrix<double>(input_rows<double>(x)))], y));
+  EXPECT_TRUE(test::same_bits(run[f(run, model, RunMatrix<double>(input_view<double>(x)))], y));
   Tape<double> tape;
   Model gradient = zeros_like(model);
   tape.begin(model, gradient);
@@ -137,7 +137,7 @@ TEST(Pooling, RefusesRowsThatTheSequencesDoNotCoverAndNoTokens) {
   const auto frame = workspace.frame();
   Batch<double> longer(workspace, Sequences::single(21)), empty(workspace, Sequences::of_lengths({20, 0}));
   const auto message = [&](Batch<double>& run, const auto& f) {
-    return test::message_of<ShapeError>([&] { f(run, Nothing(), RunMatrix<double>(input_rows<double>(x))); });
+    return test::message_of<ShapeError>([&] { f(run, Nothing(), RunMatrix<double>(input_view<double>(x))); });
   };
   const std::string rows =
       ": x has 20 rows, but the sequences cover 1 sequence × 21 tokens. Every row belongs to exactly one "
@@ -179,7 +179,7 @@ TEST(SelectRows, TakesThemInTheirOrderAndAddsTheirGradients) {
   Batch<double> run(workspace, Sequences::single(20));
   for (const Index wrong : {Index{-1}, Index{20}}) {
     const std::vector<Index> one{3, wrong};
-    EXPECT_EQ(test::message_of<ArgumentError>([&] { gather(run, RunMatrix<double>(input_rows<double>(x)), one); }),
+    EXPECT_EQ(test::message_of<ArgumentError>([&] { gather(run, RunMatrix<double>(input_view<double>(x)), one); }),
               text("gather: rows[1] is ", wrong, ", expected 0 … 19."));
   }
 }

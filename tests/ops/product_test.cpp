@@ -24,7 +24,7 @@ class ProductOf : public ::testing::Test {
   Matrix<T> of(const Epilogue<Batch<T>>& epilogue, const Vector<T>& b) {
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(20));
-    return run[product(run, RunMatrix<T>(input_rows<T>(input)), weight, b, epilogue)];
+    return run[product(run, RunMatrix<T>(input_view<T>(input)), weight, b, epilogue)];
   }
 };
 
@@ -54,7 +54,7 @@ TYPED_TEST(ProductOf, IsThatOfATransposedWeightWithABiasOrWithout) {
 
 TYPED_TEST(ProductOf, IsShownAloneByItsLayerAndStaysTheSameBits) {
   using T = TypeParam;
-  const RunMatrix<T> other(input_rows<T>(this->joined));
+  const RunMatrix<T> other(input_view<T>(this->joined));
   const Matrix<T> plain = this->of({}, this->bias);
   const Vector<T> scale = test::random_vector<T>(13, 5);
   using E = Epilogue<Batch<T>>;
@@ -71,7 +71,7 @@ TYPED_TEST(ProductOf, IsShownAloneByItsLayerAndStaysTheSameBits) {
       const auto frame = this->workspace.frame();
       Batch<T> run(this->workspace, Sequences::single(20));
       const Projection<T> layer(this->weight, this->bias);
-      EXPECT_TRUE(same_bits(run[run(layer, input_rows<T>(this->input), epilogue)], expected));
+      EXPECT_TRUE(same_bits(run[run(layer, input_view<T>(this->input), epilogue)], expected));
     }
     this->workspace.set_hook(nullptr);
     ASSERT_EQ(seen.size(), 1u);
@@ -84,7 +84,7 @@ TYPED_TEST(ProductOf, IsNotWrittenOverItsOwnFactor) {
   const Matrix<T> square = random_matrix<T>(7, 7, 6), expected = this->input * square.transpose();
   const auto frame = this->workspace.frame();
   Batch<T> run(this->workspace, Sequences::single(20));
-  RunMatrix<T> x = run.owned(RunMatrix<T>(input_rows<T>(this->input)));
+  RunMatrix<T> x = run.owned(RunMatrix<T>(input_view<T>(this->input)));
   const T* const place = x.data;
   const auto with_itself = product(run, x, square, this->none, {.residual = x});
   EXPECT_NE(with_itself.data, place);
@@ -97,7 +97,7 @@ TYPED_TEST(ProductOf, IsNotWrittenOverItsOwnFactor) {
 TYPED_TEST(ProductOf, RefusesSizesThatDoNotFit) {
   using T = TypeParam;
   const Matrix<T> narrow = this->joined.leftCols(12);
-  EXPECT_EQ(test::message_of<ShapeError>([&] { this->of({.gate = RunMatrix<T>(input_rows<T>(narrow))}, this->bias); }),
+  EXPECT_EQ(test::message_of<ShapeError>([&] { this->of({.gate = RunMatrix<T>(input_view<T>(narrow))}, this->bias); }),
             "Epilogue: gate is 20 × 12, expected 20 × 13, the shape of the result.");
   this->weight = random_matrix<T>(13, 8, 2);
   EXPECT_EQ(test::message_of<ShapeError>([&] { this->of({}, this->bias); }),

@@ -123,9 +123,9 @@ TEST(Rotary, IsAnOpInPlaceByThePositionInEachSequence) {
         auto z = multiply(run, x, x);  // what is rotated in place, nobody may have read before
         auto [left, right] = run.split(std::move(z), Index{6}, Index{7});
         const auto parts = rotate(run, layout, p.values, std::array{std::move(left), std::move(right)});
-        const auto y = run.make(run.count(x), 13);
+        const auto y = run.make(run.rows(x), 13);
         for (const auto& [part, column] : {std::pair(parts[0], Index{0}), std::pair(parts[1], Index{6})}) {
-          const Index rows = run.count(x), columns = run.width(part);
+          const Index rows = run.rows(x), columns = run.columns(part);
           detail::move_numbers(run, part, y, [rows, columns, at = column](const auto& visit) {
             for (Index i = 0; i < rows; ++i) {
               visit(i, 0, i, at, columns);
@@ -163,7 +163,7 @@ TEST(Rotary, TurnsWhatIsMovedInWhereItLiesAndACopyOfTheRest) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(9));
-  RunMatrix<double> callers(input_rows<double>(x)), kept = run.owned(callers), own = run.owned(callers);
+  RunMatrix<double> callers(input_view<double>(x)), kept = run.owned(callers), own = run.owned(callers);
   const double* const place = own.data;
   const auto [first, second, third] =
       rotate(run, Rotary::half, frequencies, std::array{std::move(callers), kept, std::move(own)});
@@ -183,13 +183,12 @@ TEST(Rotary, RefusesRowsThatTheSequencesDoNotCoverAndTooFewChannels) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(8));
-  const RunMatrix<double> given{Rows<double>(x)};
+  const RunMatrix<double> given{MatrixView<double>(x)};
   EXPECT_EQ(message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(2), std::array{given}); }),
             "RotaryEmbedding: x has 9 rows, but the sequences cover 1 sequence × 8 tokens. Every row belongs to exactly one "
             "sequence.");
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              rotate(run, Rotary::half, rotary_frequencies<double>(4), std::array{given.sharing(given.middle(0, 8))});
-            }),
+  EXPECT_EQ(message_of<ShapeError>(
+                [&] { rotate(run, Rotary::half, rotary_frequencies<double>(4), std::array{given.sharing(given.rows(0, 8))}); }),
             "RotaryEmbedding: x has 3 columns, expected at least the 4 that are rotated.");
   EXPECT_TRUE(same_bits(x, before));
 }

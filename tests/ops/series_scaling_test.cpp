@@ -25,7 +25,7 @@ Scaled scaled(const Matrix<T>& x, const Sequences& items, SeriesScaling scaling,
   Workspace<T> workspace(threads);
   const auto frame = workspace.frame();
   Batch<T> run(workspace, items);
-  const auto y = scale_series(run, RunMatrix<T>(input_rows<T>(x)), scaling, observed);
+  const auto y = scale_series(run, RunMatrix<T>(input_view<T>(x)), scaling, observed);
   const auto wide = [&](const auto& rows) { return Matrix<double>(ConstView<T>(run[rows]).template cast<double>()); };
   return {wide(y.x), wide(y.location), wide(y.scale)};
 }
@@ -166,7 +166,7 @@ TEST(UnscaleSeries, UndoesScaling) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(5));
   for (const SeriesScaling scaling : scalings) {
-    const auto y = scale_series(run, RunMatrix<double>(input_rows<double>(x)), scaling, {});
+    const auto y = scale_series(run, RunMatrix<double>(input_view<double>(x)), scaling, {});
     const Matrix<double> back = run[unscale_series(run, y.x, y.location, y.scale)];
     EXPECT_TRUE(back.isApprox(x, 1e-14));
     RunMatrix<double> own = run.owned(y.x);

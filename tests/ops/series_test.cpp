@@ -24,7 +24,7 @@ void expect_moved(const Sequences& items, const Matrix<double>& x, const Matrix<
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, items);
-  EXPECT_TRUE(test::same_bits(Matrix<double>(run[f(run, RunMatrix<double>(input_rows<double>(x)))]), y));
+  EXPECT_TRUE(test::same_bits(Matrix<double>(run[f(run, RunMatrix<double>(input_view<double>(x)))]), y));
   Tape<double> tape;
   Nothing model, gradient;
   tape.begin(model, gradient);
@@ -72,7 +72,7 @@ TEST(CutWindows, RefusesWindowsPastTheEnd) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(3));
   EXPECT_EQ(test::message_of<ShapeError>([&] {
-              unfold(run, RunMatrix<double>(input_rows<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
+              unfold(run, RunMatrix<double>(input_view<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
             }),
             "unfold: 3 windows of 4 numbers from 2 on, 3 apart, do not fit in x, which is 3 × 11.");
 }
@@ -83,8 +83,7 @@ TEST(ChooseSeries, TakesSomeOfEachItem) {
   const auto x = random_matrix<double>(6, 5, 1);
   Matrix<double> y(4, 3);
   y << x.row(2).head(3), x.row(0).head(3), x.row(5).head(3), x.row(3).head(3);
-  expect_moved(Sequences::uniform(2, 3), x, y,
-               [](auto& run, const auto& rows) { return gather(run, rows, chosen, 3, 3); });
+  expect_moved(Sequences::uniform(2, 3), x, y, [](auto& run, const auto& rows) { return gather(run, rows, chosen, 3, 3); });
 }
 
 TEST(TransposeItems, TransposesEach) {
@@ -99,7 +98,7 @@ const auto fixed = [](auto& run, const Matrix<double>& matrix) {
   if constexpr (std::remove_cvref_t<decltype(run)>::records) {
     return run.tape().constant(matrix);
   } else {
-    return RunMatrix<double>(input_rows<double>(matrix));
+    return RunMatrix<double>(input_view<double>(matrix));
   }
 };
 
@@ -160,15 +159,15 @@ TEST(Reread, CopiesWhereRowsDoNotFollowEachOther) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(6));
   const ConstView<double> part = around.block(0, 2, 6, 4);
-  EXPECT_TRUE(test::same_bits(Matrix<double>(run[reshape(run, RunMatrix<double>(input_rows<double>(part)), 8)]),
+  EXPECT_TRUE(test::same_bits(Matrix<double>(run[reshape(run, RunMatrix<double>(input_view<double>(part)), 8)]),
                               Eigen::Map<const Matrix<double>>(x.data(), 3, 8)));
-  EXPECT_EQ(reshape(run, RunMatrix<double>(input_rows<double>(x)), 8).data, x.data()) << "where they do, nothing is copied";
+  EXPECT_EQ(reshape(run, RunMatrix<double>(input_view<double>(x)), 8).data, x.data()) << "where they do, nothing is copied";
   RunMatrix<double> own = run.make_contiguous(6, 4);
   const double* const place = own.data;
   const RunMatrix<double> wide = reshape(run, std::move(own), 8);
   EXPECT_EQ(wide.data, place);
   EXPECT_TRUE(wide.is_owned()) << "and may be overwritten as before";
-  EXPECT_EQ(test::message_of<ShapeError>([&] { reshape(run, RunMatrix<double>(input_rows<double>(x)), 5); }),
+  EXPECT_EQ(test::message_of<ShapeError>([&] { reshape(run, RunMatrix<double>(input_view<double>(x)), 5); }),
             "reshape: x is 6 × 4, which makes no whole number of rows of 5.");
 }
 

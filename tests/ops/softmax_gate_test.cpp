@@ -19,7 +19,7 @@ class SoftmaxGateOf : public ::testing::Test {
     Workspace<T> workspace;
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences);
-    return run[softmax_gate(run, RunMatrix<T>(input_rows<T>(x)), RunMatrix<T>(input_rows<T>(z)), axis)];
+    return run[softmax_gate(run, RunMatrix<T>(input_view<T>(x)), RunMatrix<T>(input_view<T>(z)), axis)];
   }
 };
 using Scalars = ::testing::Types<float, double>;
@@ -103,10 +103,10 @@ TEST(SoftmaxGate, TakesAResidualAlong) {
     const auto frame = workspace.frame();
     Batch<double> run(workspace, Sequences::of_lengths({4, 2}));
     const auto gate = [&](const Epilogue<Batch<double>>& options) -> Matrix<double> {
-      return run[softmax_gate(run, RunMatrix<double>(input_rows<double>(x)), RunMatrix<double>(input_rows<double>(z)), axis,
+      return run[softmax_gate(run, RunMatrix<double>(input_view<double>(x)), RunMatrix<double>(input_view<double>(z)), axis,
                               options)];
     };
-    const Matrix<double> plain = gate({}), joined = gate({.residual = RunMatrix<double>(input_rows<double>(r))});
+    const Matrix<double> plain = gate({}), joined = gate({.residual = RunMatrix<double>(input_view<double>(r))});
     EXPECT_LT((joined - plain - r).cwiseAbs().maxCoeff(), 1e-14);
     EXPECT_TRUE(test::same_bits(joined, Matrix<double>(plain + r))) << "rounded as where nothing is fused";
   }
@@ -130,9 +130,9 @@ TEST(SoftmaxGate, LeavesScoresThatItMayNotOverwrite) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(6));
   using R = RunMatrix<double>;
-  const R factor(input_rows<double>(x));
-  R scores = run.owned(R(input_rows<double>(z))), own = run.owned(factor);
-  const Matrix<double> y = run[softmax_gate(run, factor, R(input_rows<double>(z)), GateAxis::tokens)];
+  const R factor(input_view<double>(x));
+  R scores = run.owned(R(input_view<double>(z))), own = run.owned(factor);
+  const Matrix<double> y = run[softmax_gate(run, factor, R(input_view<double>(z)), GateAxis::tokens)];
   EXPECT_TRUE(test::same_bits(z, before)) << "a caller's";
   EXPECT_TRUE(test::same_bits(run[softmax_gate(run, factor, scores, GateAxis::tokens)], y));
   EXPECT_TRUE(test::same_bits(run[scores], before)) << "they were not moved";
@@ -148,13 +148,13 @@ TEST(SoftmaxGate, RefusesOtherShapes) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(6));
   EXPECT_EQ(test::message_of<ShapeError>([&] {
-              softmax_gate(run, RunMatrix<double>(input_rows<double>(x)), RunMatrix<double>(input_rows<double>(z)),
+              softmax_gate(run, RunMatrix<double>(input_view<double>(x)), RunMatrix<double>(input_view<double>(z)),
                            GateAxis::channels);
             }),
             "softmax_gate: x is 6 × 5 and z is 6 × 4, expected equal shapes.");
   EXPECT_EQ(test::message_of<ShapeError>([&] {
-              softmax_gate(run, RunMatrix<double>(input_rows<double>(x)), RunMatrix<double>(input_rows<double>(x)),
-                           GateAxis::channels, {.residual = RunMatrix<double>(input_rows<double>(z))});
+              softmax_gate(run, RunMatrix<double>(input_view<double>(x)), RunMatrix<double>(input_view<double>(x)),
+                           GateAxis::channels, {.residual = RunMatrix<double>(input_view<double>(z))});
             }),
             "Epilogue: residual is 6 × 4, expected 6 × 5, the shape of the result.");
 }

@@ -66,7 +66,7 @@ TEST_F(SpatialStream, NoStepDoesMoreThanAFewPieces) {
     Index most = 0, all = 0;
     for (Index i = 0; i < length; ++i) {
       const Matrix<float> before = sums;
-      stream.advance(Rows<const float>(v).middle(0, i + 1), workspace);
+      stream.advance(MatrixView<const float>(v).rows(0, i + 1), workspace);
       const Index written = (sums.array() != before.array()).rowwise().any().count();
       most = std::max(most, written);
       all += written;

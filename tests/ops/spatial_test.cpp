@@ -210,7 +210,7 @@ TEST(Spatial, TakesAnEpilogueAlong) {
       workspace.set_hook([&](const std::string&, ConstView<double> output) { seen.emplace_back(output); });
       const auto frame = workspace.frame();
       Batch<double> run(workspace, Sequences::single(12));
-      const RunMatrix<double> input(input_rows<double>(x));
+      const RunMatrix<double> input(input_view<double>(x));
       const auto observed = run(Mixing(numbers), run.columns(input, 0, 6), epilogue_for(run, numbers, input));
       EXPECT_TRUE(same_bits(run[observed], y));
       ASSERT_EQ(seen.size(), 1u) << "the sum alone";

@@ -107,7 +107,7 @@ TEST(TokenShift, IsAnOpThatStreamsWhenCausal) {
       Workspace<double> workspace;
       const auto frame = workspace.frame();
       Batch<double> run(workspace, sequences);
-      const auto y = token_shift(run, RunMatrix<double>(input_rows<double>(x)), shift);
+      const auto y = token_shift(run, RunMatrix<double>(input_view<double>(x)), shift);
       EXPECT_EQ(Matrix<double>(run[y]), shifted(x, sequences, amount, causal));
       EXPECT_EQ(y.data == x.data(), amount == 0) << "a shift by nothing copies nothing";
     }
@@ -140,7 +140,7 @@ TEST(ShiftFirstHalf, MovesTheFirstHalfOneTokenOnAndStreams) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::of_lengths({2, 0, 2}));
-  EXPECT_EQ(Matrix<double>(run[shift_first_half(run, RunMatrix<double>(input_rows<double>(x)))]), expected);
+  EXPECT_EQ(Matrix<double>(run[shift_first_half(run, RunMatrix<double>(input_view<double>(x)))]), expected);
 }
 
 }  // namespace

@@ -8,8 +8,10 @@
 #include "gated/gated.hpp"
 #include "gated/io/image_input.hpp"
 #include "gated/io/image_reader.hpp"
+#include "gated/io/classifier.hpp"
 #include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
+#include "gated/models/generate.hpp"
 #include "gated/train.hpp"
 
 namespace readme {

@@ -77,10 +77,14 @@ TEST(EndlessStream, OfACausalFlashTakesNoMemory) {
 /// It is rewound to some earlier token whenever its length is used up, and on the way.
 TEST(EndlessStream, OfARewoundAmlpTakesNoMemory) {
   constexpr Index length = 64;
-  GmlpLanguageModel<float> model(
-      {.vocabulary = vocabulary,
-       .trunk = {
-           .length = length, .channels = 16, .hidden = 32, .depth = 2, .causal = true, .attention_width = 8, .token_shift = 1}});
+  GmlpLanguageModel<float> model({.vocabulary = vocabulary,
+                                  .trunk = {.length = length,
+                                            .channels = 16,
+                                            .hidden = 32,
+                                            .depth = 2,
+                                            .causal = true,
+                                            .attention_width = 8,
+                                            .token_shift = 1}});
   test::randomize(model, 1);
   Workspace<float> workspace;
   auto state = model.start();

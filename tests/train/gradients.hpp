@@ -81,7 +81,7 @@ void expect_gradients(Model model, Matrix<double> x, const Run& run, double tole
     begin();
     const Variable output = run(tape, model, tape.input(x));
     if (cotangent.size() == 0) {
-      cotangent = random_matrix<double>(tape.rows(output), tape.width(output), 99);
+      cotangent = random_matrix<double>(tape.rows(output), tape.columns(output), 99);
     }
     return (tape[output].array() * cotangent.array()).sum();
   };

@@ -100,15 +100,15 @@ TEST(Noise, GradientsOfCrossAttention) {
   const Sequences queries = Sequences::of_lengths({4, 1, 0, 6}), others = Sequences::of_lengths({3, 7, 2, 1});
   const auto key = random_matrix<double>(13, 3, 4), value = random_matrix<double>(13, 4, 5);
   using Cross = GatedCrossAttention<double>;
-  const auto layer = shaken<Cross>(
-      {.channels = 5, .key_channels = 3, .value_channels = 4, .value = 6, .query_key = 4, .bias = true});
+  const auto layer =
+      shaken<Cross>({.channels = 5, .key_channels = 3, .value_channels = 4, .value = 6, .query_key = 4, .bias = true});
   expect_gradients(
       layer, random_matrix<double>(11, 5, 6),
       [&](Tape<double>& tape, const auto& model, Variable x) {
         Recording<double> run(tape, queries);
-        return run(model, x,
-                   Cross::Others<Recording<double>>{
-                       .key = tape.constant(key), .value = tape.constant(value), .sequences = &others});
+        return run(
+            model, x,
+            Cross::Others<Recording<double>>{.key = tape.constant(key), .value = tape.constant(value), .sequences = &others});
       },
       1e-6, every_dropout, 7);
 }

@@ -222,7 +222,8 @@ TEST(Recording, GradientsWithAScoreBiasOfTheCaller) {
     config.bias_inside_scale = inside;
     expect_gradients(shaken<GatedAttentionUnit<double>>(config), random_matrix<double>(13, 5, 4),
                      [&](Tape<double>& tape, const auto& layer, Variable x) {
-                       return record_with(tape, layer, x, short_text.sequences, short_text.mask, Rows<const double>(bias));
+                       return record_with(tape, layer, x, short_text.sequences, short_text.mask,
+                                          MatrixView<const double>(bias));
                      });
   }
 }
@@ -240,12 +241,11 @@ GatedCrossAttentionConfig cross() {
 /// The gradients in x of a layer that attends to a key and a value that are fixed.
 void expect_query_gradients(const GatedCrossAttentionConfig& config, const Sequences& split = others, Mask mask = {}) {
   const auto key = random_matrix<double>(split.total(), 3, 4), value = random_matrix<double>(split.total(), 4, 5);
-  expect_gradients(shaken<Cross>(config), random_matrix<double>(11, 5, 6),
-                   [&](Tape<double>& tape, const Cross& layer, Variable x) {
-                     return record_with(
-                         tape, layer, x, queries, {},
-                         Others{.key = tape.constant(key), .value = tape.constant(value), .sequences = &split, .mask = mask});
-                   });
+  expect_gradients(
+      shaken<Cross>(config), random_matrix<double>(11, 5, 6), [&](Tape<double>& tape, const Cross& layer, Variable x) {
+        return record_with(tape, layer, x, queries, {},
+                           Others{.key = tape.constant(key), .value = tape.constant(value), .sequences = &split, .mask = mask});
+      });
 }
 
 /// The gradients in key and value, columns of one input.
@@ -314,7 +314,8 @@ bool is_kept_joined(const std::string& path) {
          around.ends_with("global_qk");
 }
 
-/// Whether `kept` is what one of the activations makes of `values`: a tape keeps that and the derivative, and not the sum in it.
+/// Whether `kept` is what one of the activations makes of `values`: a tape keeps that and the derivative, and not the sum in
+/// it.
 bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   if (kept.rows() != values.rows() || kept.cols() != values.cols()) {
     return false;
@@ -324,7 +325,7 @@ bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
     Workspace<float> workspace;
     const auto frame = workspace.frame();
     Batch<float> run(workspace, Sequences::single(values.rows()));
-    const Matrix<float> activated = run[activate(run, RunMatrix<float>(input_rows<float>(values)), act)];
+    const Matrix<float> activated = run[activate(run, RunMatrix<float>(input_view<float>(values)), act)];
     if (test::same_bits(kept, activated)) {
       return true;
     }
@@ -625,7 +626,7 @@ TEST(Recording, RefusesOptionsOfOtherShapes) {
   auto unit_gradient = zeros_like(unit);
   tape.begin(unit, unit_gradient);
   const auto low = random_matrix<double>(6, 9, 1);
-  EXPECT_THROW(record_with(tape, unit, tape.input(good), short_text.sequences, {}, Rows<const double>(low)), ShapeError);
+  EXPECT_THROW(record_with(tape, unit, tape.input(good), short_text.sequences, {}, MatrixView<const double>(low)), ShapeError);
 }
 
 TEST(Recording, RefusesWhatTheForwardOfCrossAttentionRefuses) {
@@ -748,7 +749,7 @@ TEST(Recording, CopiesWhatOptionsReferTo) {
     Tape<double> tape;
     tape.begin(unit, of_unit);
     const Matrix<double> x = random_matrix<double>(13, 6, 2);
-    Variable y = record_with(tape, unit, tape.constant(x), short_text.sequences, {}, Rows<const double>(bias));
+    Variable y = record_with(tape, unit, tape.constant(x), short_text.sequences, {}, MatrixView<const double>(bias));
     if (changes) {
       bias.setRandom();
     }

@@ -24,7 +24,7 @@ StepResult<Model> step_of(const Model& model, const Matrix<typename Model::Scala
   seed ? tape.begin(model, result.gradient, random) : tape.begin(model, result.gradient);
   const Variable input = tape.input(x), output = run(tape, model, input);
   result.output = tape[output];
-  tape.backward(output, random_matrix<T>(tape.rows(output), tape.width(output), 99));
+  tape.backward(output, random_matrix<T>(tape.rows(output), tape.columns(output), 99));
   result.input_gradient = tape.gradient(input);
   return result;
 }

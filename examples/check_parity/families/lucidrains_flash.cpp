@@ -43,7 +43,7 @@ Result<T> run_gau(const CaseFile& file) {
   if (biases.rows() == sequences.longest() && biases.cols() == biases.rows()) {  // the same for every sequence
     add_gradients<T>(result, file, layer, names, [&](auto& tape, auto& input) {
       gated::Recording<T> recording(tape, sequences, mask);
-      return recording(layer, input("input", x), gated::Rows<const T>(biases));
+      return recording(layer, input("input", x), gated::MatrixView<const T>(biases));
     });
   }
   return result;

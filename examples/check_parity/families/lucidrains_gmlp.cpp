@@ -68,7 +68,8 @@ Result<T> run_gate(const CaseFile& file) {
   gated::Workspace<T> workspace;
   const auto frame = workspace.frame();
   gated::Batch<T> run(workspace, sequences);
-  run.into(gated::Rows<T>(result.output), gate, gated::input_rows<T>(x), gated::RunMatrix<T>(gated::input_rows<T>(gate_res)));
+  run.into(gated::MatrixView<T>(result.output), gate, gated::input_view<T>(x),
+           gated::RunMatrix<T>(gated::input_view<T>(gate_res)));
   add_gradients<T>(result, file, gate, names, [&](auto& tape, auto& input) {
     const auto added = file.has("gate_res") ? input("gate_res", gate_res) : gated::Variable();
     gated::Recording<T> recording(tape, sequences);
@@ -91,7 +92,7 @@ Result<T> run_block(const CaseFile& file) {
   const auto frame = workspace.frame();
   const auto sequences = sequences_of(file);
   gated::Batch<T> run(workspace, sequences);
-  result.output = run[block.branch(run, gated::RunMatrix<T>(gated::input_rows<T>(x)), {})];
+  result.output = run[block.branch(run, gated::RunMatrix<T>(gated::input_view<T>(x)), {})];
   add_gradients<T>(result, file, block, names, [&](auto& tape, auto& input) {
     gated::Recording<T> recording(tape, sequences);
     return block.branch(recording, input("input", x), {});

@@ -52,7 +52,7 @@ Result<T> run_forecaster(const CaseFile& file, const gated::TinyTimeMixerConfig&
     }
     return options;
   };
-  const gated::RunMatrix<T> future_rows(gated::input_rows<T>(future));
+  const gated::RunMatrix<T> future_rows(gated::input_view<T>(future));
   const Matrix<T> y = model.forward(x, sequences, workspace, with_future(OptionsIn<gated::Batch<T>>(), future_rows));
   result.output = by_series(y, items);
 

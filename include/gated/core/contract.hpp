@@ -28,14 +28,14 @@ enum class Sees {
 struct Contract {
   static constexpr Index unlimited = std::numeric_limits<Index>::max();
 
-  Index in = 0;                        ///< columns of x; 0 for any
-  Index out = 0;                       ///< columns of y; 0 for as many as x has
-  Index of_rows = 1, rows = 1;         ///< y has `rows` rows for every `of_rows` of x
-  Sees sees = Sees::all;               ///< what an output depends on
-  Index shortest = 0;                  ///< the fewest tokens of a sequence, but in a stream
-  Index longest = unlimited;           ///< the most
-  Index multiple = 1;                  ///< what divides the tokens of a sequence
-  const char* remedy = "";             ///< what to do about a sequence that does not fit: " Resize …"
+  Index in = 0;                 ///< columns of x; 0 for any
+  Index out = 0;                ///< columns of y; 0 for as many as x has
+  Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` of x
+  Sees sees = Sees::all;        ///< what an output depends on
+  Index shortest = 0;           ///< the fewest tokens of a sequence, but in a stream
+  Index longest = unlimited;    ///< the most
+  Index multiple = 1;           ///< what divides the tokens of a sequence
+  const char* remedy = "";      ///< what to do about a sequence that does not fit: " Resize …"
   const char* in_note = "a matrix is tokens × channels, one row per token";  ///< on the columns of x, for messages
   const char* unstreamable = nullptr;  ///< why a layer that sees no later token cannot stream
   bool takes_mask = false;             ///< whether a mask may hide tokens
@@ -45,7 +45,7 @@ struct Contract {
   bool is_causal() const { return sees != Sees::all; }
   bool takes_any_length() const { return shortest == 0 && longest == unlimited && multiple == 1; }
   bool mixes_tokens() const { return sees != Sees::itself; }
-  Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
+  Index output_rows(Index input_view) const { return input_view / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out > 0 ? out : input_columns; }
 
   /// What a layer asks of its sequences if it has this part and `part` in it, whatever their columns.
@@ -88,15 +88,15 @@ inline void expect_lengths(Where where, const Contract& contract, const Sequence
                         : is_long ? " at most."
                                   : " at least.",
                         contract.remedy);
-    require<ShapeError>(length % contract.multiple == 0, where, ": sequence ", b, " of ", sequences.count(),
-                        " has ", length, " tokens, expected a multiple of ", contract.multiple, ".", contract.remedy);
+    require<ShapeError>(length % contract.multiple == 0, where, ": sequence ", b, " of ", sequences.count(), " has ", length,
+                        " tokens, expected a multiple of ", contract.multiple, ".", contract.remedy);
   }
 }
 
 /// Raises ShapeError unless x has the columns that `contract` asks for.
 inline void expect_columns(Where where, const Contract& contract, Index columns) {
-  require<ShapeError>(contract.in == 0 || columns == contract.in, where, ": x has ", columns, " columns, expected in = ",
-                      contract.in, " (", contract.in_note, ").");
+  require<ShapeError>(contract.in == 0 || columns == contract.in, where, ": x has ", columns,
+                      " columns, expected in = ", contract.in, " (", contract.in_note, ").");
 }
 
 /// Raises an error unless a layer of this contract takes `rows` × `columns` with these sequences and this mask.
@@ -115,8 +115,9 @@ inline void expect_input(Where where, const Contract& contract, Index rows, Inde
 inline void expect_streaming(Where where, const Contract& contract) {
   require<ArgumentError>(contract.unstreamable == nullptr || !contract.is_causal(), where, ": ", contract.unstreamable);
   require<ArgumentError>(contract.is_causal(), where, ": an output depends on later tokens, so that nothing can be streamed. ",
-                         contract.unstreamable != nullptr ? contract.unstreamable
-                                                          : "Build it with causal = true, or use forward() on whole sequences.");
+                         contract.unstreamable != nullptr
+                             ? contract.unstreamable
+                             : "Build it with causal = true, or use forward() on whole sequences.");
 }
 
 }  // namespace gated

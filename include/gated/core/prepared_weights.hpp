@@ -84,13 +84,14 @@ struct PackedWeight {
   std::size_t bytes() const {
     const Index panels = (rows + panel - 1) / panel;
     return is_quantized() ? static_cast<std::size_t>(panels) * panel_bytes()
-                      : static_cast<std::size_t>(panels * panel * columns) * sizeof(T);
+                          : static_cast<std::size_t>(panels * panel * columns) * sizeof(T);
   }
 
  private:
   Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
   std::size_t panel_bytes() const {
-    return whole_cache_lines<std::byte>(static_cast<std::size_t>(scale_bytes() + QuantizedPanel::bytes(format, panel, columns)));
+    return whole_cache_lines<std::byte>(
+        static_cast<std::size_t>(scale_bytes() + QuantizedPanel::bytes(format, panel, columns)));
   }
   std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
 };

@@ -24,11 +24,11 @@
 /// Stream (core/stream.hpp) the next tokens of one, Recording (train/recording.hpp) whole sequences whose gradients are wanted.
 /// All three offer
 ///
-///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), see Epilogue, and run(layer, x, more…)
-///     run(layer, std::move(x))            the same; x may be overwritten, as nothing is that was not moved
+///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), see Epilogue, and run(layer, x,
+///     more…) run(layer, std::move(x))            the same; x may be overwritten, as nothing is that was not moved
 ///     run.blocks(layers, std::move(x))    one layer after the other, a few sequences at a time
 ///     run[x]                              the numbers of x
-///     run.count(x), run.width(x)          its rows and columns
+///     run.rows(x), run.columns(x)         its rows and columns
 ///     run.columns(x, first, count)        some of its columns, in place
 ///     run.split(std::move(x), n, m, …)    all of its columns, as parts to be moved one by one
 ///     run.sequences(), run.mask()         how the rows split, and which tokens count
@@ -47,16 +47,16 @@ using MatrixOf = typename Run::Matrix;
 namespace detail {
 
 template <class T>
-Index rows_of(const Rows<T>& x) {
-  return x.count;
+Index rows_of(const MatrixView<T>& x) {
+  return x.rows();
 }
 template <class Id>
 Index rows_of(std::span<const Id> ids) {
   return static_cast<Index>(ids.size());
 }
 template <class T>
-Index columns_of(const Rows<T>& x) {
-  return x.columns;
+Index columns_of(const MatrixView<T>& x) {
+  return x.columns();
 }
 template <class Id>
 Index columns_of(std::span<const Id>) {
@@ -123,10 +123,10 @@ class Inference {
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
 
-  static Index count(const Matrix& x) { return x.count; }
-  static Index width(const Matrix& x) { return x.columns; }
+  static Index rows(const Matrix& x) { return x.rows(); }
+  static Index columns(const Matrix& x) { return x.columns(); }
   View<T> operator[](const Matrix& x) const { return x; }
-  static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.part(first, number)); }
+  static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
 
   /// All columns of x, as parts of these widths. If x is moved in, they may be overwritten one by one.
   template <std::same_as<Index>... Widths>
@@ -134,7 +134,7 @@ class Inference {
     Index first = 0;
     const bool is_owned = x.is_owned();  // asked before its parts share it
     const auto part = [&](Index width) {
-      const Rows<T> rows = x.part(std::exchange(first, first + width), width);
+      const MatrixView<T> rows = x.columns(std::exchange(first, first + width), width);
       if (!is_owned) {
         return x.sharing(rows);
       }
@@ -146,30 +146,30 @@ class Inference {
 
   /// Uninitialised rows in the run's memory, until the layer that runs is done: where its result goes, if they may become that.
   Matrix make(Index rows, Index columns) {
-    if (place_.use != nullptr && place_.use->count == 0 && place_.rows.count == rows && place_.rows.columns == columns) {
+    if (place_.use != nullptr && place_.use->count == 0 && place_.rows.rows() == rows && place_.rows.columns() == columns) {
       return Matrix(place_.rows, place_.use);
     }
     const Index stride = row_stride<T>(columns);
     T* const memory = workspace_.take(rows * stride + use_size);
-    return Matrix(Rows<T>(memory, rows, columns, stride), new_use(memory + rows * stride));
+    return Matrix(MatrixView<T>(memory, rows, columns, stride), new_use(memory + rows * stride));
   }
   /// The same, for the result of an epilogue: over one of its matrices that nobody else needs.
   Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
     for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
-      if (x->is_owned() && x->count == rows && x->columns == columns) {
+      if (x->is_owned() && x->rows() == rows && x->columns() == columns) {
         return x->sharing(*x);
       }
     }
     return make(rows, columns);
   }
   /// Rows of the shape of x: x itself, if nobody else needs it.
-  Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.count, x.columns); }
+  Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
   /// Rows of x's own numbers that are the run's to be overwritten: x itself, or a copy.
   Matrix owned(Matrix x) {
     if (x.is_owned()) {
       return x;
     }
-    const Matrix copy = make(x.count, x.columns);
+    const Matrix copy = make(x.rows(), x.columns());
     copy.assign(x);
     return copy;
   }
@@ -178,7 +178,7 @@ class Inference {
   /// Contiguous rows that last as long.
   Matrix make_contiguous(Index rows, Index columns) {
     T* const memory = workspace_.take(rows * columns + use_size);
-    return Matrix(Rows<T>(memory, rows, columns, columns), new_use(memory + rows * columns));
+    return Matrix(MatrixView<T>(memory, rows, columns, columns), new_use(memory + rows * columns));
   }
 
   /// layer(x), joined by `epilogue`.
@@ -192,19 +192,19 @@ class Inference {
   }
   /// layer(x, more…), for a layer that takes more than a matrix.
   template <class L, class In, class More, class... Others>
-  requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>>) Matrix
-  operator()(const L& layer, In&& x, More&& more, Others&&... others) {
+  requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>>) Matrix operator()(const L& layer, In&& x, More&& more,
+                                                                                          Others&&... others) {
     return call(layer, detail::in_run(std::forward<In>(x)), Epilogue<Derived>(), std::forward<More>(more),
                 std::forward<Others>(others)...);
   }
 
   /// y = layer(x, more…), y being a caller's; it may be x.
   template <class L, class In, class... More>
-  void into(const Rows<T>& y, const L& layer, const In& x, More&&... more) {
+  void into(const MatrixView<T>& y, const L& layer, const In& x, More&&... more) {
     expect_columns(L::name, layer.contract(), detail::columns_of(x));
     MatrixUse use{.depth = depth_ - 1};
-    if constexpr (std::is_convertible_v<const In&, Rows<T>>) {
-      const Rows<T> rows = x;
+    if constexpr (std::is_convertible_v<const In&, MatrixView<T>>) {
+      const MatrixView<T> rows = x;
       body(layer, rows.data == y.data ? Matrix(rows, &use) : Matrix(rows), Epilogue<Derived>(), {y, &use}, false,
            std::forward<More>(more)...);
     } else {
@@ -228,7 +228,8 @@ class Inference {
 
   bool hooked() const { return workspace_.hooked(); }
   /// Shows `output` under the path of the layer that runs, or one of several parts of it: "weights.0" or, for 3, "3".
-  void show(const Rows<T>& output, const char* part = nullptr, Index index = -1, Index inner = -1, Index innermost = -1) const {
+  void show(const MatrixView<T>& output, const char* part = nullptr, Index index = -1, Index inner = -1,
+            Index innermost = -1) const {
     if (!hooked()) [[likely]] {
       return;
     }
@@ -248,7 +249,7 @@ class Inference {
  protected:
   /// Where a result goes: rows that are free while `use` counts nobody.
   struct Place {
-    Rows<T> rows = {};
+    MatrixView<T> rows = {};
     MatrixUse* use = nullptr;
   };
 
@@ -309,7 +310,7 @@ class Inference {
     }
     const Index rows = contract.output_rows(detail::rows_of(x));
     if constexpr (std::same_as<In, Matrix>) {
-      if (x.is_owned() && x.count == rows && columns == width) {
+      if (x.is_owned() && x.rows() == rows && columns == width) {
         const Place place{x, x.use()};
         return body(layer, std::move(x), std::move(epilogue), place, true, std::forward<More>(more)...);
       }
@@ -331,9 +332,9 @@ class Inference {
     } else {
       y = layer.apply(self(), std::move(x), std::forward<More>(more)...);
     }
-    require<ShapeError>(y.count == place.rows.count && y.columns == place.rows.columns, L::name, ": its body made ", y.count,
-                        " × ", y.columns, ", but its contract says ", place.rows.count, " × ", place.rows.columns,
-                        ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
+    require<ShapeError>(y.rows() == place.rows.rows() && y.columns() == place.rows.columns(), L::name, ": its body made ",
+                        y.rows(), " × ", y.columns(), ", but its contract says ", place.rows.rows(), " × ",
+                        place.rows.columns(), ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
     if (hooked() && !layer.contract().shows_itself) {
       show(y);
     }
@@ -386,8 +387,8 @@ class Batch : public Inference<Batch<T>, T> {
     for_each_group(this->sequences(), this->workspace(), [&](Index first, const Sequences& group, Workspace<T>& scratch) {
       const auto frame = scratch.frame();
       Batch part(scratch, group, mask_part(this->mask(), first, group.total()), this->running());
-      const Rows<T> rows = y.middle(first, group.total());
-      part.into(rows, layers.front(), x.middle(first, group.total()));
+      const MatrixView<T> rows = y.rows(first, group.total());
+      part.into(rows, layers.front(), x.rows(first, group.total()));
       for (std::size_t i = 1; i < layers.size(); ++i) {
         part.into(rows, layers[i], rows);
       }

@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "gated/core/rows.hpp"
+#include "gated/core/matrix_view.hpp"
 
 /// @file
 /// What the body of a layer holds in its hands: rows, and whether they are its own.
@@ -26,22 +26,23 @@ struct MatrixUse {
 ///
 /// A caller's rows are nobody's to overwrite. A handle that was moved from is absent.
 template <class T>
-class RunMatrix : public Rows<T> {
+class RunMatrix : public MatrixView<T> {
  public:
   RunMatrix() = default;
   /// A caller's.
-  explicit RunMatrix(const Rows<T>& rows) : Rows<T>(rows) {}
+  explicit RunMatrix(const MatrixView<T>& rows) : MatrixView<T>(rows) {}
   /// One more handle of a run's.
-  RunMatrix(const Rows<T>& rows, MatrixUse* use) : Rows<T>(rows), use_(use) {
+  RunMatrix(const MatrixView<T>& rows, MatrixUse* use) : MatrixView<T>(rows), use_(use) {
     if (use_ != nullptr) {
       ++use_->count;
     }
   }
   RunMatrix(const RunMatrix& other) : RunMatrix(other, other.use_) {}
   RunMatrix(RunMatrix&& other) noexcept
-      : Rows<T>(std::exchange(static_cast<Rows<T>&>(other), Rows<T>())), use_(std::exchange(other.use_, nullptr)) {}
+      : MatrixView<T>(std::exchange(static_cast<MatrixView<T>&>(other), MatrixView<T>())),
+        use_(std::exchange(other.use_, nullptr)) {}
   RunMatrix& operator=(RunMatrix other) noexcept {
-    std::swap(static_cast<Rows<T>&>(*this), static_cast<Rows<T>&>(other));
+    std::swap(static_cast<MatrixView<T>&>(*this), static_cast<MatrixView<T>&>(other));
     std::swap(use_, other.use_);
     return *this;
   }
@@ -51,7 +52,7 @@ class RunMatrix : public Rows<T> {
   /// Whether nobody else needs the rows.
   bool is_owned() const { return use_ != nullptr && use_->count == 1; }
   /// A handle of `rows`, which are among these.
-  RunMatrix sharing(const Rows<T>& rows) const { return {rows, use_}; }
+  RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
 
   /// Keeps the rows only if they lie in the memory of a layer outside `depth`. Returns whether they do.
   bool outlive(Index depth) {
@@ -92,14 +93,12 @@ RunMatrix<T> in_run(RunMatrix<T>&& x) {
   return std::move(x);
 }
 template <class T>
-RunMatrix<T> in_run(const Rows<T>& x) {
+RunMatrix<T> in_run(const MatrixView<T>& x) {
   return RunMatrix<T>(x);
 }
 template <class Ids>
 requires requires(const Ids& ids) { ids.size_bytes(); }
-Ids in_run(const Ids& ids) {
-  return ids;
-}
+Ids in_run(const Ids& ids) { return ids; }
 
 }  // namespace detail
 

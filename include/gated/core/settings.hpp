@@ -69,8 +69,8 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 
 }  // namespace detail
 
-/// A model that a file or a Training can build again: it is made from a Config of named settings, and has a word for what it is.
-/// All of models/ are, and the layers that can be a whole network; examples/custom_layer makes one.
+/// A model that a file or a Training can build again: it is made from a Config of named settings, and has a word for what it
+/// is. All of models/ are, and the layers that can be a whole network; examples/custom_layer makes one.
 template <class Model>
 concept ConfiguredModel = requires(const typename Model::Config& config) {
   Model(config);

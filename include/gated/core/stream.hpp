@@ -135,18 +135,19 @@ class Stream : public Inference<Stream<T>, T> {
 
   /// y = the next rows of layer(x, more…), after all has been checked.
   template <class L, class In, class... More>
-  static void extend(Where where, const L& layer, const In& x, const In& no_input, State<T>& state, const Rows<T>& y,
+  static void extend(Where where, const L& layer, const In& x, const In& no_input, State<T>& state, const MatrixView<T>& y,
                      Workspace<T>& workspace, More&&... more) {
     const detail::SingleThreadUse::Hold hold(
         state.use_, "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it.");
     const Contract contract = layer.contract();
     expect_streaming(where, contract);
     const Index tokens = detail::rows_of(x), longest = contract.longest;
-    expect_positions(where, tokens, state.position(), state.capacity(),
-                     state.capacity() < longest
-                         ? "that the state has room for. Rewind it, or start anew with a larger capacity."
-                         : "that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
-                           "carries a gMLP to another length.");
+    expect_positions(
+        where, tokens, state.position(), state.capacity(),
+        state.capacity() < longest
+            ? "that the state has room for. Rewind it, or start anew with a larger capacity."
+            : "that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
+              "carries a gMLP to another length.");
     require_state(where, state.capacity_ <= longest);
     if (state.model_ != &layer) {
       check(where, layer, no_input, state);
@@ -193,7 +194,7 @@ class Stream : public Inference<Stream<T>, T> {
   }
 
   /// The last rows of x.
-  static Matrix last_rows(const Matrix& x, Index number) { return x.sharing(x.middle(x.count - number, number)); }
+  static Matrix last_rows(const Matrix& x, Index number) { return x.sharing(x.rows(x.rows() - number, number)); }
 
   /// The layer that runs, for messages.
   Where where() const { return {this->running() == nullptr ? "Stream" : this->running()->name, starts_ ? "start" : "extend"}; }

@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 
-#include "gated/layers/layer.hpp"
 #include "gated/core/shape.hpp"
 #include "gated/io/name_map.hpp"
 #include "gated/io/safetensors.hpp"
+#include "gated/layers/layer.hpp"
 
 /// @file
 /// What keeps a file from fitting a model, said in a few lines.

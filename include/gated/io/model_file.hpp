@@ -68,8 +68,8 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
 }
 
 /// While it lives, a model that is so much larger than `file` that it is not worth building is refused: a configuration in a
-/// file is untrusted, and it must not take more memory than a file of that size can account for. Smaller differences are left to
-/// load_parameters(), which says where they are; among them are constants, which a file need not store.
+/// file is untrusted, and it must not take more memory than a file of that size can account for. Smaller differences are left
+/// to load_parameters(), which says where they are; among them are constants, which a file need not store.
 ParameterBudget budget_of(const SafetensorsFile& file);
 
 /// The model in `file`, built from the configuration in its metadata.

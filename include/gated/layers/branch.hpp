@@ -25,12 +25,9 @@ struct BranchOptions {
 ///
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
-/// A mixer is any layer as wide as its input. One whose body takes an epilogue makes scale and residual part of its last product;
-/// to the result of others they are joined in a pass of their own. The branch streams, takes masks and refuses lengths as its
-/// mixer does.
-/// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built.
-/// Cost: the mixer's.
+/// A mixer is any layer as wide as its input. One whose body takes an epilogue makes scale and residual part of its last
+/// product; to the result of others they are joined in a pass of their own. The branch streams, takes masks and refuses lengths
+/// as its mixer does. Shapes: x and y are rows × C. Errors: ArgumentError when built. Cost: the mixer's.
 template <class Mixer>
 struct Branch : Layer<Branch<Mixer>> {
   using T = typename Mixer::Scalar;
@@ -46,7 +43,8 @@ struct Branch : Layer<Branch<Mixer>> {
   /// Weights that nobody has set, for a checkpoint to be loaded into. `mixer_config` is the mixer's, or what it is made of.
   template <class MixerConfig = typename Mixer::Config>
   Branch(const BranchOptions& o, const MixerConfig& mixer_config) : norm_position(o.norm_position), drop_path(o.drop_path) {
-    require<ArgumentError>(o.drop_path >= 0 && o.drop_path < 1, name, ": drop_path = ", o.drop_path, ", expected 0 ≤ drop_path < 1.");
+    require<ArgumentError>(o.drop_path >= 0 && o.drop_path < 1, name, ": drop_path = ", o.drop_path,
+                           ", expected 0 ≤ drop_path < 1.");
     require<ArgumentError>(o.layer_scale >= 0, name, ": layer_scale = ", o.layer_scale, " must not be negative.");
     norm = Norm<T>(o.channels, o.norm_eps, o.norm);
     mixer = Mixer(mixer_config);
@@ -60,8 +58,7 @@ struct Branch : Layer<Branch<Mixer>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple(field("norm", &Branch::norm), field("mixer", &Branch::mixer),
-                      field("scale", &Branch::scale, Role::norm));
+    return std::tuple(field("norm", &Branch::norm), field("mixer", &Branch::mixer), field("scale", &Branch::scale, Role::norm));
   }
 
   Contract contract() const { return norm.contract().then(mixer.contract()); }

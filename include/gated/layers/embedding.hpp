@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gated/core/count.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/embedding.hpp"
 
 /// @file
@@ -58,7 +58,7 @@ struct Embedding : Layer<Embedding<T>> {
     expect_shape<T>("Embedding::forward", "y", y, static_cast<Index>(tokens.size()), weight.cols());
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(y.rows()));
-    run.into(Rows<T>(y), *this, tokens);
+    run.into(MatrixView<T>(y), *this, tokens);
   }
 
   Contract contract() const { return {.out = weight.cols(), .sees = Sees::itself}; }

@@ -50,7 +50,9 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   explicit ExternalAttentionHead(const ExternalAttentionHeadConfig& c)
       : config(c), attention(c.attention_width()), norm(c.channels, c.norm_eps) {}
   /// With initial parameters, as initialize() draws them.
-  ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) { this->initialize(random); }
+  ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) {
+    this->initialize(random);
+  }
 
   static constexpr auto fields() {
     return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
@@ -70,9 +72,9 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   Contract contract() const { return attention.contract(); }
 
   auto apply(auto& run, auto x) const {
-    auto normed = run(norm, run(attention, x));                     // N × C
-    auto sum = add(run, std::move(x), std::move(normed));           // N × C
-    return activate(run, std::move(sum), Activation::relu);         // N × C
+    auto normed = run(norm, run(attention, x));              // N × C
+    auto sum = add(run, std::move(x), std::move(normed));    // N × C
+    return activate(run, std::move(sum), Activation::relu);  // N × C
   }
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gated/core/count.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/fourier_mixing.hpp"
 
 /// @file
@@ -44,9 +44,8 @@ struct FourierMixing : Layer<FourierMixing<T>> {
   static constexpr auto fields() { return std::tuple{}; }
 
   Contract contract() const {
-    return {.in = config.channels,
-            .out = config.channels,
-            .unstreamable = "A Fourier transform takes all tokens of a sequence."};
+    return {
+        .in = config.channels, .out = config.channels, .unstreamable = "A Fourier transform takes all tokens of a sequence."};
   }
 
   auto apply(auto& run, auto x, auto then) const { return mix_by_fourier(run, x, std::move(then)); }

@@ -70,7 +70,8 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     const char* unstreamable = nullptr;
     if (config.score_scale == ScoreScale::length) {
       unstreamable =
-          "the scores are divided by the length of the whole sequence, which streaming does not know. Set score_scale = max_length "
+          "the scores are divided by the length of the whole sequence, which streaming does not know. Set score_scale = "
+          "max_length "
           "or sqrt_width.";
     } else if (config.divide_by_keys || config.kernel == ScoreKernel::softmax_plus) {
       unstreamable =
@@ -98,7 +99,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     expect_apart<T>(where, x, y);
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences, mask);
-    run.into(Rows<T>(y), *this, input_rows<T>(x), Rows<const T>(bias));
+    run.into(MatrixView<T>(y), *this, input_view<T>(x), MatrixView<const T>(bias));
   }
 
   /// Raises ShapeError unless `bias` covers the scores of every sequence.
@@ -110,12 +111,12 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
 
   /// With score_bias: n × n, n the longest sequence, a constant that is added to the scores of each.
   template <class Run>
-  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, const Rows<const T>& score_bias = {}) const {
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, const MatrixView<const T>& score_bias = {}) const {
     if (score_bias) {
       check_bias(name, score_bias, run.sequences());
     }
     const bool pre = config.norm_position == NormPosition::pre;
-    auto parts = projection.project(run, pre ? run(norm, x) : x);                                    // u, v: N × E; z: N × S
+    auto parts = projection.project(run, pre ? run(norm, x) : x);  // u, v: N × E; z: N × S
     auto query = run(offset_scale, parts.z, Index{0}), key = run(offset_scale, parts.z, Index{1});
     const auto [q, k] = rotary.rotate(run, std::move(query), std::move(key));  // N × S
     const RelativeBiasTerms<T> relative = relative_bias.terms(run);
@@ -125,7 +126,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
                            .bias = kept(run, score_bias)};
     const AttentionInputs<Run> inputs{.q = q, .k = k, .v = parts.v, .relative_gradient = relative.gradient};
     const auto scoring_of = [this, terms](const Sequences& sequences, Index b) { return scoring(sequences, b, terms); };
-    const auto gated = attend(run, inputs, scoring_of, Epilogue<Run>{.gate = std::move(parts.u)});   // N × E
+    const auto gated = attend(run, inputs, scoring_of, Epilogue<Run>{.gate = std::move(parts.u)});     // N × E
     auto y = run(proj_out, gated, with_residual<Run>(config.residual, std::move(x), residual_scale));  // N × out
     return pre ? y : run(norm, std::move(y));
   }
@@ -134,9 +135,9 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   /// What the scores depend on besides queries and keys, of all sequences.
   struct ScoreTerms {
     Mask mask;
-    const T* visible;    // the mask as numbers
-    const T* relative;   // by offset
-    Rows<const T> bias;  // query × key
+    const T* visible;          // the mask as numbers
+    const T* relative;         // by offset
+    MatrixView<const T> bias;  // query × key
   };
 
   /// How sequence b is scored.

@@ -97,8 +97,8 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
                            "::forward: y overlaps key or value, which it would be written over. Give y memory of its own.");
     const auto frame = workspace.frame();
     Batch<T> run(workspace, queries);
-    const auto handle = [](const ConstView<T>& rows) { return RunMatrix<T>(input_rows<T>(rows)); };
-    run.into(Rows<T>(y), *this, input_rows<T>(x),
+    const auto handle = [](const ConstView<T>& rows) { return RunMatrix<T>(input_view<T>(rows)); };
+    run.into(MatrixView<T>(y), *this, input_view<T>(x),
              Others<Batch<T>>{.key = handle(key), .value = handle(value), .sequences = &others, .mask = mask});
   }
 
@@ -138,7 +138,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
       return scoring(all, b, mask, visible);
     };
     const AttentionInputs<Run> inputs{.q = q, .k = k, .v = v, .others = &others};
-    const auto gated = attend(run, inputs, scoring_of, Epilogue<Run>{.gate = std::move(u)});           // N × E
+    const auto gated = attend(run, inputs, scoring_of, Epilogue<Run>{.gate = std::move(u)});         // N × E
     return run(proj_out, gated, with_residual<Run>(config.residual, std::move(x), residual_scale));  // N × C
   }
 

@@ -9,8 +9,9 @@
 
 namespace gated {
 
-/// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o (arXiv:2002.05202). The configuration makes the projections, Linear over
-/// the channels of each token (GluFeedForward) or SpatialProjection over the tokens of each channel (TokenGlu), and the norm.
+/// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o (arXiv:2002.05202). The configuration makes the projections, Linear
+/// over the channels of each token (GluFeedForward) or SpatialProjection over the tokens of each channel (TokenGlu), and the
+/// norm.
 ///
 /// The gate joins the second product before that is stored.
 /// Shapes: x is rows × C, y is rows × out; y may be x.

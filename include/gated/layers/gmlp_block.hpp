@@ -39,7 +39,7 @@ struct GmlpConfig {
   Activation gate_activation = Activation::identity;  ///< of the gate, before it is multiplied
   double norm_eps = 1e-5;                             ///< of the blocks' norms; timm has 1e-6
   double gate_norm_eps = 1e-5;                        ///< of the norms inside the gates
-  double drop_path = 0;  ///< probability that training drops a block (stochastic depth)
+  double drop_path = 0;                               ///< probability that training drops a block (stochastic depth)
 
   /// The gate of each block.
   SpatialGatingUnitConfig gating() const {
@@ -56,7 +56,7 @@ struct GmlpConfig {
   }
   /// The attention of each block, if it has one.
   TinyAttentionConfig tiny_attention() const {
-    return {.channels = channels, .width = attention, .out = gating().out(), .causal = causal, .bias = attention_bias};
+    return {.channels = channels, .width = attention_width, .out = gating().out(), .causal = causal, .bias = attention_bias};
   }
 
   template <class C = GmlpConfig>
@@ -64,11 +64,12 @@ struct GmlpConfig {
     return std::tuple(setting("length", &C::length), setting("channels", &C::channels), setting("hidden", &C::hidden),
                       setting("depth", &C::depth), setting("gate", &C::gate), setting("spatial", &C::spatial),
                       setting("length_policy", &C::length_policy), setting("fourier_from", &C::fourier_from),
-                      setting("causal", &C::causal), setting("heads", &C::heads), setting("attention_width", &C::attention_width),
-                      setting("attention_bias", &C::attention_bias), setting("token_shift", &C::token_shift),
-                      setting("norm_position", &C::norm_position), setting("activation", &C::activation),
-                      setting("gate_activation", &C::gate_activation), setting("norm_eps", &C::norm_eps),
-                      setting("gate_norm_eps", &C::gate_norm_eps), setting("drop_path", &C::drop_path));
+                      setting("causal", &C::causal), setting("heads", &C::heads),
+                      setting("attention_width", &C::attention_width), setting("attention_bias", &C::attention_bias),
+                      setting("token_shift", &C::token_shift), setting("norm_position", &C::norm_position),
+                      setting("activation", &C::activation), setting("gate_activation", &C::gate_activation),
+                      setting("norm_eps", &C::norm_eps), setting("gate_norm_eps", &C::gate_norm_eps),
+                      setting("drop_path", &C::drop_path));
   }
 };
 

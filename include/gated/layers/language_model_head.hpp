@@ -77,7 +77,7 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
 
   /// With the model's own embedding, V × C.
   auto apply(auto& run, auto x, const Matrix<T>& embedding) const {
-    auto normed = run(norm, dense ? run(*dense, x, {.activation = config.activation}) : x);  // N × C
+    auto normed = run(norm, dense ? run(*dense, x, {.activation = config.activation}) : x);       // N × C
     return output ? run(*output, std::move(normed)) : product(run, normed, embedding, bias, {});  // N × V
   }
 };

@@ -130,15 +130,18 @@ struct Layer {
 
  private:
   Contract contract_of_self() const {
-    static_assert(requires(const Self& self) {
-      { self.contract() } -> std::same_as<Contract>;
-      { Self::name } -> std::convertible_to<const char*>;
-      Self::fields();
-    }, "a layer has `Contract contract() const`, `static constexpr const char* name` and `static constexpr auto fields()`: see "
-       "layers/layer.hpp");
+    static_assert(
+        requires(const Self& self) {
+          { self.contract() } -> std::same_as<Contract>;
+          { Self::name } -> std::convertible_to<const char*>;
+          Self::fields();
+        },
+        "a layer has `Contract contract() const`, `static constexpr const char* name` and `static constexpr auto fields()`: "
+        "see "
+        "layers/layer.hpp");
     return static_cast<const Self&>(*this).contract();
   }
-  Rows<T> no_rows() const { return {nullptr, 0, in(), in()}; }
+  MatrixView<T> no_rows() const { return {nullptr, 0, in(), in()}; }
   Matrix<T> result_for(const ConstView<T>& x) const {
     const Contract contract = contract_of_self();
     return Matrix<T>(contract.output_rows(x.rows()), contract.output_columns(x.cols()));
@@ -160,15 +163,15 @@ void Layer<Self, T>::forward(ConstView<T> x, const Sequences& sequences, View<T>
   expect_result(where, x, y);
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences, mask);
-  run.into(Rows<T>(y), static_cast<const Self&>(*this), input_rows<T>(x));
+  run.into(MatrixView<T>(y), static_cast<const Self&>(*this), input_view<T>(x));
 }
 
 template <class Self, class T>
 State<T> Layer<Self, T>::start(Index capacity) const {
   constexpr Where where(Self::name, "start");
   expect_streaming(where, contract_of_self());
-  require<ArgumentError>(in() > 0, where,
-                         ": it takes any number of columns, but a state is made for some. Stream the layer that it is part of.");
+  require<ArgumentError>(
+      in() > 0, where, ": it takes any number of columns, but a state is made for some. Stream the layer that it is part of.");
   return Stream<T>::start(static_cast<const Self&>(*this), no_rows(), capacity);
 }
 
@@ -177,7 +180,7 @@ void Layer<Self, T>::extend(ConstView<T> x, State<T>& state, View<T> y, Workspac
   constexpr Where where(Self::name, "extend");
   expect_columns(where, contract_of_self(), x.cols());
   expect_result(where, x, y);
-  Stream<T>::extend(where, static_cast<const Self&>(*this), input_rows<T>(x), no_rows(), state, Rows<T>(y), workspace);
+  Stream<T>::extend(where, static_cast<const Self&>(*this), input_view<T>(x), no_rows(), state, MatrixView<T>(y), workspace);
 }
 
 }  // namespace gated

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gated/core/parameter_budget.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/embedding.hpp"
 
 /// @file

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "gated/core/count.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/product.hpp"
 
 /// @file

@@ -120,17 +120,14 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   }
 
   Contract contract() const {
-    return {.in = config.channels,
-            .out = config.channels,
-            .sees = config.causal ? Sees::past : Sees::all,
-            .takes_mask = true};
+    return {.in = config.channels, .out = config.channels, .sees = config.causal ? Sees::past : Sees::all, .takes_mask = true};
   }
 
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> x) const {
-    auto normed = run(norm, x);                                                                       // N × C
+    auto normed = run(norm, x);  // N × C
     auto parts = projection.project(run, config.token_shift ? shift_first_half(run, normed) : std::move(normed));
-    const auto made = [&](Index row) { return run(offset_scale, parts.z, row); };                     // N × S
+    const auto made = [&](Index row) { return run(offset_scale, parts.z, row); };  // N × S
     const bool paper = config.offset_scale_order == OffsetScaleOrder::paper;
     auto first = made(0), second = made(paper ? 1 : 2), third = made(paper ? 2 : 1), last = made(3);
     auto [local_q, local_k, global_q, global_k] =
@@ -150,7 +147,7 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
                                           .causal = config.causal,
                                           .relative = relative.values}};
     const auto gated = mix_chunks(run, std::move(inputs), mixing, Epilogue<Run>{.gate = std::move(parts.u)});  // N × E
-    return run(proj_out, gated, {.residual = std::move(x)});                                                  // N × C
+    return run(proj_out, gated, {.residual = std::move(x)});                                                   // N × C
   }
 };
 

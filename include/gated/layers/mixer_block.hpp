@@ -19,8 +19,8 @@ struct MixerBlockConfig {
   NormForm channel_norm = NormForm::layer_norm;    ///< of the channel mixer
   NormPosition norm_position = NormPosition::pre;  ///< norms stand before their mixers, or after the residuals
   double norm_eps = 1e-5;                          ///< ε of both norms
-  double layer_scale = 0;  ///< where training starts the learned scales per channel of both branches; 0 for none
-  double drop_path = 0;    ///< probability that training drops a branch or block (stochastic depth)
+  double layer_scale = 0;              ///< where training starts the learned scales per channel of both branches; 0 for none
+  double drop_path = 0;                ///< probability that training drops a branch or block (stochastic depth)
   TokenMixerConfig token_mixer{};      ///< of what mixes tokens
   ChannelMixerConfig channel_mixer{};  ///< of what mixes channels
 

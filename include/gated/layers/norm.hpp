@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gated/core/parameter_budget.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/norm.hpp"
 
 /// @file

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gated/core/count.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/gradients.hpp"
 
 /// @file
@@ -44,7 +44,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
     expect_apart<T>("OffsetScale::forward", x, y);
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(x.rows()));
-    run.into(Rows<T>(y), *this, input_rows<T>(x), row);
+    run.into(MatrixView<T>(y), *this, input_view<T>(x), row);
   }
 
   Contract contract() const {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "gated/core/count.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/gradients.hpp"
 
 /// @file
@@ -106,8 +106,9 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
             .out = weight.rows(),
             .rows = grid().area(),
             .sees = Sees::itself,
-            .in_note = "channels × height × width, one row per image; resize or crop it first, or carry the model to its size "
-                       "with resize_grid()",
+            .in_note =
+                "channels × height × width, one row per image; resize or crop it first, or carry the model to its size "
+                "with resize_grid()",
             .unstreamable = "an image is no sequence. Use forward()."};
   }
 
@@ -116,9 +117,9 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
     require<ArgumentError>(weight.size() > 0, name,
                            ": the embedding is empty. One that was moved from is: use the model that it was moved to.");
     expect_set(run, "weight", weight);
-    const auto tokens = run.make(run.count(images) * grid().area(), weight.rows());
-    const Index rows = run.count(tokens), columns = weight.cols();
-    const Rows<T> patches(run.take(rows * columns), rows, columns, columns);
+    const auto tokens = run.make(run.rows(images) * grid().area(), weight.rows());
+    const Index rows = run.rows(tokens), columns = weight.cols();
+    const MatrixView<T> patches(run.take(rows * columns), rows, columns, columns);
     cut(run[images], patches, run.workspace());
     matmul(patches, transposed(weight), run[tokens], run.workspace(), {.bias = bias.data()});
     if constexpr (Run::records) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "gated/core/contract.hpp"
-#include "gated/core/parameter_budget.hpp"
 #include "gated/core/fields.hpp"
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/core/stream.hpp"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "gated/core/words.hpp"
 #include "gated/core/run.hpp"
+#include "gated/core/words.hpp"
 #include "gated/ops/epilogue.hpp"
 
 /// @file

@@ -49,7 +49,8 @@ struct RotaryEmbedding {
   /// The same for each of `heads` that lie side by side.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate_heads(Run& run, Index heads, Parts... parts) const {
-    return gated::rotate_heads(run, layout, frequencies, heads, std::array<MatrixOf<Run>, sizeof...(Parts)>{std::move(parts)...});
+    return gated::rotate_heads(run, layout, frequencies, heads,
+                               std::array<MatrixOf<Run>, sizeof...(Parts)>{std::move(parts)...});
   }
 };
 

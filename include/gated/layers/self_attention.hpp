@@ -154,8 +154,12 @@ struct SelfAttention : Layer<SelfAttention<T>> {
                         .relative = values,
                         .visible_keys = visible == nullptr ? nullptr : visible + sequences.offset(b)};
     };
-    const AttentionInputs<Run> inputs{
-        .q = rotated[0], .k = rotated[1], .v = v, .heads = heads, .relative_gradient = relative.gradient, .relative_stride = relative.stride};
+    const AttentionInputs<Run> inputs{.q = rotated[0],
+                                      .k = rotated[1],
+                                      .v = v,
+                                      .heads = heads,
+                                      .relative_gradient = relative.gradient,
+                                      .relative_stride = relative.stride};
     return attend(run, inputs, scoring_of, Epilogue<Run>());
   }
 };

@@ -15,14 +15,14 @@ namespace gated {
 
 /// The options of a block that mixes time series.
 struct SeriesMixerBlockConfig {
-  Index channels = 0;              ///< d, features of a patch
-  Index patches = 0;               ///< n, of a series
-  Index series = 0;                ///< M series of an item that are mixed too; 0 for none
-  Index expansion = 2;             ///< the MLPs' hidden numbers, as a multiple of their inputs
-  bool gated = true;               ///< a softmax gate in each mixer
-  bool mixes_single_patch = true;  ///< patches are mixed even where there is only one
-  double norm_eps = 1e-5;          ///< ε of the norms
-  double dropout = 0;              ///< of each MLP, in training
+  Index channels = 0;                              ///< d, features of a patch
+  Index patches = 0;                               ///< n, of a series
+  Index series = 0;                                ///< M series of an item that are mixed too; 0 for none
+  Index expansion = 2;                             ///< the MLPs' hidden numbers, as a multiple of their inputs
+  bool gated = true;                               ///< a softmax gate in each mixer
+  bool mixes_single_patch = true;                  ///< patches are mixed even where there is only one
+  double norm_eps = 1e-5;                          ///< ε of the norms
+  double dropout = 0;                              ///< of each MLP, in training
   NormPosition norm_position = NormPosition::pre;  ///< norms stand before their mixers, or after the residuals
   double layer_scale = 0;  ///< where training starts the learned scales per channel of all branches; 0 for none
   double drop_path = 0;    ///< probability that training drops a branch or block (stochastic depth)
@@ -95,7 +95,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   }
 
   auto apply(auto& run, auto x) const {
-    auto items = run.with(Sequences::uniform(run.count(x) / (patches * series), series));
+    auto items = run.with(Sequences::uniform(run.rows(x) / (patches * series), series));
     return reshape(run, items(tokens, reshape(run, std::move(x), patches * channels)), channels);
   }
 };
@@ -104,10 +104,9 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 /// where they are mixed, over the patches of a series, and over the features of a patch. Each is a Branch.
 ///
 /// The gate of the series mixer stands before its MLP, the others after theirs. A norm is over the features of a patch.
-/// Shapes: x and y are rows × d, the n patches of a series one after the other; with `series` a sequence is whole items of M · n
-/// rows, without it whole series. y may be x.
-/// Errors: ArgumentError when built and for a stream; ShapeError when run.
-/// Cost: 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
+/// Shapes: x and y are rows × d, the n patches of a series one after the other; with `series` a sequence is whole items of M ·
+/// n rows, without it whole series. y may be x. Errors: ArgumentError when built and for a stream; ShapeError when run. Cost:
+/// 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
 template <class T>
 struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
   using Config = SeriesMixerBlockConfig;
@@ -155,7 +154,7 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
       x = run(*series, std::move(x));
     }
     if (patches) {
-      auto alone = run.with(Sequences::uniform(run.count(x) / config.patches, config.patches));
+      auto alone = run.with(Sequences::uniform(run.rows(x) / config.patches, config.patches));
       x = alone(*patches, std::move(x));
     }
     return run(features, std::move(x));

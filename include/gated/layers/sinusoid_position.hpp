@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gated/core/parameter_budget.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/gradients.hpp"
 #include "gated/ops/position_bias.hpp"
 #include "gated/ops/rotary.hpp"
@@ -67,8 +67,9 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
 
   /// Raises ShapeError if the table ends before `length` positions.
   void expect_length(Where where, Index length) const {
-    require<ShapeError>(length <= contract().longest, where, ": a sequence has ", length, " tokens, but the position table holds ",
-                        table.rows(), ". Build the model with a larger max_length, or with position = sinusoid.");
+    require<ShapeError>(length <= contract().longest, where, ": a sequence has ", length,
+                        " tokens, but the position table holds ", table.rows(),
+                        ". Build the model with a larger max_length, or with position = sinusoid.");
   }
 
   /// Adds `factor` times the positions `first`, `first` + 1, … to the rows of one sequence.
@@ -104,7 +105,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
       first = run.position();
     }
     const Sequences& sequences = run.sequences();
-    sequences.expect_total(name, run.count(x));
+    sequences.expect_total(name, run.rows(x));
     expect_length(name, first + sequences.longest());
     const auto y = run.reuse(x);
     View<T> sum = run[y];

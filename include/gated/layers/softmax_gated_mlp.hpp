@@ -50,9 +50,7 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
   /// With initial parameters, as initialize() draws them.
   SoftmaxGated(const Config& c, Random& random) : SoftmaxGated(c) { this->initialize(random); }
 
-  static constexpr auto fields() {
-    return std::tuple{field("mlp", &SoftmaxGated::mlp), field("gate", &SoftmaxGated::gate)};
-  }
+  static constexpr auto fields() { return std::tuple{field("mlp", &SoftmaxGated::mlp), field("gate", &SoftmaxGated::gate)}; }
 
   Contract contract() const { return mlp.contract(); }
 

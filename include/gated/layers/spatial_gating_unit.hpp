@@ -105,7 +105,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
     if (config.form == GateForm::split) {
       auto [u, v] = run.split(std::move(x), config.out(), config.out());  // N × F/2
       joined.gate = std::move(u);
-      return run(proj, run(norm, std::move(v)), std::move(joined));       // N × F/2
+      return run(proj, run(norm, std::move(v)), std::move(joined));  // N × F/2
     }
     auto normed = run(norm, x);  // N × F
     if (config.form == GateForm::multiplicative) {

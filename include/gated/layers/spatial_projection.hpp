@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "gated/core/count.hpp"
-#include "gated/layers/layer.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/layers/layer.hpp"
 #include "gated/ops/spatial.hpp"
 
 /// @file
@@ -184,7 +184,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
   }
 
   auto apply(auto& run, auto v, auto then) const {
-    require<ShapeError>(run.width(v) % config.heads == 0, name, ": v has ", run.width(v),
+    require<ShapeError>(run.columns(v) % config.heads == 0, name, ": v has ", run.columns(v),
                         " channels, which heads = ", config.heads, " does not divide.");
     expect_set(run, "weight", weight);
     return mix_tokens(run, parameters(), v, std::move(then));

@@ -55,7 +55,7 @@ struct TinyAttention : Layer<TinyAttention<T>> {
         .kernel = ScoreKernel::softmax, .scale = T{1} / std::sqrt(static_cast<T>(a)), .causal = config.causal};
     const auto scoring_of = [scoring](const Sequences&, Index) { return scoring; };
     const auto attended = attend(run, AttentionInputs<Run>{.q = q, .k = k, .v = v}, scoring_of, Epilogue<Run>());  // N × a
-    return run(proj_out, attended, std::move(then));                                                             // N × out
+    return run(proj_out, attended, std::move(then));                                                               // N × out
   }
 };
 

@@ -61,7 +61,6 @@ struct TokenProjection : Layer<TokenProjection<T>> {
 
   static constexpr auto fields() { return std::tuple{field("proj", &TokenProjection::proj)}; }
 
-
   /// Xavier-uniform weights and a bias of 0: timm's start.
   void initialize(Random& random) { proj.fill_xavier(random); }
 

@@ -74,7 +74,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future) const {
     const Index p = static_cast<Index>(predicted.size()), q = p + static_cast<Index>(known.size()), c = config.context;
-    const Index items = run.count(forecast) / p;
+    const Index items = run.rows(forecast) / p;
     // (items · q) × (c + F + c)
     const auto all = surround_forecast(run, forecast, x, future,
                                        {.series = series,
@@ -82,14 +82,14 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
                                         .known = known,
                                         .horizon = times,
                                         .context = c,
-                                        .past_end = config.past ? run.width(x) - config.past_offset : 0});
+                                        .past_end = config.past ? run.columns(x) - config.past_offset : 0});
     // (items · F · q) × (2c + 1), q rows for each time
     auto windows = unfold(run, all, {.length = 2 * c + 1, .count = times, .together = q});
     if (embedding) {
       auto each_time = run.with(Sequences::uniform(items * times, q));
       windows = each_time(*mixer, run(*embedding, std::move(windows)));  // (items · F · q) × 2(2c + 1)
     }
-    const Index width = run.width(windows);
+    const Index width = run.columns(windows);
     auto seen = reshape(run, std::move(windows), q * width);  // (items · F) × (q · width), a row for each time
     if (gate) {
       auto z = run(*gate, seen);

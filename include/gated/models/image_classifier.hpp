@@ -208,7 +208,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     const auto frame = workspace.frame();
     const RunningLayer whole(nullptr, *this);
     Batch<T> run(workspace, Sequences::uniform(images.rows(), tokens_per_image()), {}, &whole);
-    Rows<T>(tokens).assign(apply_features(run, RunMatrix<T>(input_rows<T>(images))));
+    MatrixView<T>(tokens).assign(apply_features(run, RunMatrix<T>(input_view<T>(images))));
   }
 
   /// The same, into a new matrix.
@@ -230,7 +230,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
 
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> images) const {
-    auto tokens_run = run.with(Sequences::uniform(run.count(images), tokens_per_image()));
+    auto tokens_run = run.with(Sequences::uniform(run.rows(images), tokens_per_image()));
     auto x = apply_features(tokens_run, std::move(images));  // B·N × C
     if (config.pooling == Pooling::mean) {
       x = mean_over_tokens(tokens_run, x);  // B × C
@@ -246,7 +246,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
   /// features() in a run over the tokens of the images.
   template <class Run>
   MatrixOf<Run> apply_features(Run& run, MatrixOf<Run> images) const {
-    const Index count = run.count(images);
+    const Index count = run.rows(images);
     auto x = run(patch_embedding, std::move(images));  // B·patches × C
     if (class_token.size() > 0) {
       auto patches_run = run.with(Sequences::uniform(count, patch_embedding.grid().area()));

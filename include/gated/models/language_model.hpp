@@ -10,8 +10,8 @@
 #include "gated/models/language_model_config.hpp"
 #include "gated/models/stack.hpp"
 #include "gated/models/text_model.hpp"
-#include "gated/ops/pool.hpp"
 #include "gated/ops/gather.hpp"
+#include "gated/ops/pool.hpp"
 
 /// @file
 /// A model for text around any trunk.
@@ -152,7 +152,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   MatrixOf<Run> apply(Run& run, Tokens tokens, const TextInputs& inputs = {}) const {
     auto x = hidden_states(run, tokens, inputs);  // N × C
     if constexpr (Run::streams) {
-      x = run.last_rows(x, std::min(inputs.outputs, run.count(x)));  // outputs × C
+      x = run.last_rows(x, std::min(inputs.outputs, run.rows(x)));  // outputs × C
     } else if (!inputs.rows.empty()) {
       x = gather(run, x, inputs.rows);  // as many rows as asked for
     }
@@ -162,9 +162,9 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   /// The body of pooled(), for a training: sequences × classes, or × C.
   template <class Run>
   MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, const TextInputs& inputs) const {
-    auto first = first_tokens(run, hidden_states(run, tokens, inputs));                // sequences × C
-    auto vectors = run(*pooler, std::move(first), {.activation = Activation::tanh});   // sequences × C
-    return classifier ? run(*classifier, std::move(vectors)) : vectors;                // sequences × classes, or × C
+    auto first = first_tokens(run, hidden_states(run, tokens, inputs));               // sequences × C
+    auto vectors = run(*pooler, std::move(first), {.activation = Activation::tanh});  // sequences × C
+    return classifier ? run(*classifier, std::move(vectors)) : vectors;               // sequences × classes, or × C
   }
 
  private:
@@ -218,7 +218,7 @@ void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, Vie
   expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences);
-  Rows<T>(output).assign(apply_pooled(run, tokens, {.types = types}));
+  MatrixView<T>(output).assign(apply_pooled(run, tokens, {.types = types}));
 }
 
 }  // namespace gated

@@ -135,11 +135,11 @@ inline auto resmlp_big_24_224(Index classes = 1000) {
 
 /// The sizes of a language model of the gMLP paper.
 struct PaperLanguageModel {
-  Index depth = 0;       ///< blocks
-  Index channels = 512;  ///< C
-  Index hidden = 3072;   ///< F
-  Index attention_width = 0;   ///< width of the tiny attention; 0 for gMLP
-  Index length = 512;    ///< N
+  Index depth = 0;            ///< blocks
+  Index channels = 512;       ///< C
+  Index hidden = 3072;        ///< F
+  Index attention_width = 0;  ///< width of the tiny attention; 0 for gMLP
+  Index length = 512;         ///< N
 };
 
 /// The language models of the gMLP paper (Tables 3 to 5): 512 tokens, Toeplitz spatial weights, a vocabulary of 32,000 tied to
@@ -162,7 +162,9 @@ inline GmlpLanguageModelConfig amlp_base() { return paper_language_model({.depth
 /// gMLP-large: 365 M parameters.
 inline GmlpLanguageModelConfig gmlp_large() { return paper_language_model({.depth = 96, .channels = 768}); }
 /// aMLP-large: 316 M parameters.
-inline GmlpLanguageModelConfig amlp_large() { return paper_language_model({.depth = 72, .channels = 768, .attention_width = 128}); }
+inline GmlpLanguageModelConfig amlp_large() {
+  return paper_language_model({.depth = 72, .channels = 768, .attention_width = 128});
+}
 /// gMLP-xlarge: 941 M parameters.
 inline GmlpLanguageModelConfig gmlp_xlarge() { return paper_language_model({.depth = 144, .channels = 1024, .hidden = 4096}); }
 /// The rows of Table 4, which scales depth at 128 tokens: 59, 102, 187 and 357 M parameters at depth 18, 36, 72 and 144.

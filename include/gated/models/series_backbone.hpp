@@ -133,7 +133,7 @@ struct SeriesBackbone : Layer<SeriesBackbone<T>> {
     if (prefix) {
       h = prepend_to_series(run, run(*prefix, resolution), h, tokens - 1);  // (series · tokens) × d
     }
-    auto series = run.with(Sequences::uniform(run.count(h) / tokens, tokens));
+    auto series = run.with(Sequences::uniform(run.rows(h) / tokens, tokens));
     if (position) {
       h = series(*position, std::move(h));
     } else if (position_table) {

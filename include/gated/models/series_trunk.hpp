@@ -25,7 +25,7 @@ struct SeriesTrunk : Layer<SeriesTrunk<T>> {
   std::vector<Stack<SeriesMixerBlock<T>>> levels;
 
   SeriesTrunk() = default;
-  SeriesTrunk(const TinyTimeMixerConfig& model, const SeriesTrunkConfig& c, double dropout) 
+  SeriesTrunk(const TinyTimeMixerConfig& model, const SeriesTrunkConfig& c, double dropout)
       : config(c), item((Count(model.tokens()) * (c.mixes_series ? model.series : 1)).value()) {
     require<ArgumentError>(c.channels > 0 && c.depth >= 0 && c.levels >= 0 && c.levels < 62, name, ": channels = ", c.channels,
                            " must be positive, depth = ", c.depth, " not negative and levels = ", c.levels, " from 0 to 61.");
@@ -45,7 +45,7 @@ struct SeriesTrunk : Layer<SeriesTrunk<T>> {
 
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    const Index items = run.count(x) / item;
+    const Index items = run.rows(x) / item;
     for (std::size_t i = 0; i < levels.size(); ++i) {
       const Index parts = parts_of(config, static_cast<Index>(i));
       auto level = run.with(Sequences::uniform(items, item * parts));

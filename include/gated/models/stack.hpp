@@ -3,11 +3,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "gated/core/parameter_budget.hpp"
 #include "gated/core/joined_name.hpp"
-#include "gated/layers/layer.hpp"
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/layers/layer.hpp"
 
 /// @file
 /// The trunk of a model: a stack of identical blocks.
@@ -98,7 +98,8 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
 
   Contract contract() const {
     const Index channels = detail::block_of(config).channels;
-    return blocks.empty() ? Contract{.in = channels, .out = channels, .sees = Sees::itself, .takes_mask = true} : blocks.front().contract();
+    return blocks.empty() ? Contract{.in = channels, .out = channels, .sees = Sees::itself, .takes_mask = true}
+                          : blocks.front().contract();
   }
 
   auto apply(auto& run, auto x) const {

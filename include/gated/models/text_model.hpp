@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gated/layers/layer.hpp"
 #include "gated/layers/embedding.hpp"
+#include "gated/layers/layer.hpp"
 
 /// @file
 /// How a model for text is called: on whole texts, or token by token. Its body is the model's own.
@@ -82,7 +82,7 @@ void TextModel<Derived, T>::forward(Tokens tokens, const Sequences& sequences, V
   expect_shape<T>(where, "output", output, static_cast<Index>(tokens.size()), out());
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences, mask);
-  run.into(Rows<T>(output), self(), tokens, TextInputs{.types = types});
+  run.into(MatrixView<T>(output), self(), tokens, TextInputs{.types = types});
 }
 
 template <class Derived, class T>
@@ -93,7 +93,7 @@ void TextModel<Derived, T>::add_to_stream(Where where, Tokens tokens, State<T>& 
                       " rows, expected ", count, ", one per token, or 1 for the last.");
   expect_shape<T>(where, "output", output, output.rows(), out());
   self().expect_streamed(where, tokens);
-  Stream<T>::extend(where, self(), tokens, Tokens(), state, Rows<T>(output), workspace,
+  Stream<T>::extend(where, self(), tokens, Tokens(), state, MatrixView<T>(output), workspace,
                     TextInputs{.outputs = output.rows()});
 }
 

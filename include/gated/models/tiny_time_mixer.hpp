@@ -33,7 +33,7 @@ struct TinyTimeMixer {
   struct Options {
     Mask observed = {};  ///< 0 or 1 for each number of x, row by row; empty where all are observed. Only scaling looks at it,
                          ///< and a NaN in x is a gap in any case, as in pandas: it counts as 0, as in the original's data sets
-    Tokens resolution = {};   ///< a frequency token for each item, of a model that has them
+    Tokens resolution = {};     ///< a frequency token for each item, of a model that has them
     MatrixOf<Run> future = {};  ///< of series known in the future, at the rows of x: rows × F or more; other rows are not read
   };
   static constexpr const char* name = "TinyTimeMixer";
@@ -154,11 +154,11 @@ struct TinyTimeMixer {
     auto scaled = scale_series(run, x, config.scaling, options.observed);
     const Index n = config.patches();
     const auto patches = unfold(run, scaled.x,
-                                     {.first = config.context - config.patch - config.stride * (n - 1),
-                                      .length = config.patch,
-                                      .stride = config.stride,
-                                      .count = n});            // (series · n) × P
-    auto h = run(backbone, patches, options.resolution);       // (series · tokens) × d
+                                {.first = config.context - config.patch - config.stride * (n - 1),
+                                 .length = config.patch,
+                                 .stride = config.stride,
+                                 .count = n});            // (series · n) × P
+    auto h = run(backbone, patches, options.resolution);  // (series · tokens) × d
     if (decoder) {
       h = run(*decoder, std::move(h), patches);  // (series · tokens) × width
     }
@@ -192,7 +192,7 @@ struct TinyTimeMixer {
 
   template <class Run>
   void expect_options(Run& run, const MatrixOf<Run>& x, const Options<Run>& options) const {
-    const Index rows = run.count(x), items = run.sequences().count();
+    const Index rows = run.rows(x), items = run.sequences().count();
     require<ShapeError>(options.observed.empty() || static_cast<Index>(options.observed.size()) == rows * config.context, name,
                         ": the mask has ", options.observed.size(), " entries, expected ", rows,
                         " × context = ", rows * config.context, ", one for each number of x.");
@@ -211,8 +211,8 @@ struct TinyTimeMixer {
     if (forecast_mixer && !config.known.empty()) {
       require<ArgumentError>(static_cast<bool>(options.future), name,
                              ": the model mixes in series that are known in the future. Give their future.");
-      require<ShapeError>(run.count(options.future) == rows && run.width(options.future) >= out(), name, ": the future is ",
-                          run.count(options.future), " × ", run.width(options.future), ", expected ", rows, " × ", out(),
+      require<ShapeError>(run.rows(options.future) == rows && run.columns(options.future) >= out(), name, ": the future is ",
+                          run.rows(options.future), " × ", run.columns(options.future), ", expected ", rows, " × ", out(),
                           " or more columns, its rows those of x.");
     }
   }
@@ -228,7 +228,7 @@ void TinyTimeMixer<T>::forward(ConstView<T> x, const Sequences& items, View<T> y
   expect_apart<T>(where, x, y);
   const auto frame = workspace.frame();
   Batch<T> run(workspace, items);
-  run.into(Rows<T>(y), *this, input_rows<T>(x), options);
+  run.into(MatrixView<T>(y), *this, input_view<T>(x), options);
 }
 
 }  // namespace gated

@@ -17,7 +17,7 @@ struct SeriesTrunkConfig {
   Index channels = 16;  ///< d, features of a patch
   Index depth = 3;      ///< blocks of a level
   Index levels = 0;     ///< adaptive patching: level k cuts each patch into 2^k, from the finest to whole ones; 0 for none
-  bool mixes_series = false;  ///< blocks mix the series of an item too
+  bool mixes_series = false;                       ///< blocks mix the series of an item too
   NormPosition norm_position = NormPosition::pre;  ///< of the blocks' norms: before their mixers, or after the residuals
   double layer_scale = 0;  ///< where training starts the learned scales per channel of all branches; 0 for none
   double drop_path = 0;    ///< probability that training drops a branch or block (stochastic depth)

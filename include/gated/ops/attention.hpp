@@ -35,8 +35,8 @@ struct SequenceHead {
   Index b, head, heads;
 
   template <class T>
-  Rows<T> of(const Rows<T>& x, const Sequences& sequences) const {
-    const Index width = x.columns / heads;
+  MatrixView<T> of(const MatrixView<T>& x, const Sequences& sequences) const {
+    const Index width = x.columns() / heads;
     return x.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
   /// Of the epilogue of a result with `columns` columns.
@@ -67,7 +67,7 @@ WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = fals
     if (run.hooked()) {
       return [&run, at, in_parts](Index part, const ConstView<T>& weights) {
         const Index last = in_parts ? part : -1;
-        run.show(input_rows<T>(weights), "weights", at.b, at.heads > 1 ? at.head : last, at.heads > 1 ? last : -1);
+        run.show(input_view<T>(weights), "weights", at.b, at.heads > 1 ? at.head : last, at.heads > 1 ? last : -1);
       };
     }
   }
@@ -138,22 +138,23 @@ Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, const Seq
 
 /// y = attend() of all sequences and heads, to the rows k and v of `others`, for queries from position `first` on.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
-void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& others, Rows<T> k,
-                    Rows<T> v, Index first, const DropoutMask<T>& dropout, Rows<T> y, const Epilogue<T>& epilogue) {
+void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& others,
+                    MatrixView<T> k, MatrixView<T> v, Index first, const DropoutMask<T>& dropout, MatrixView<T> y,
+                    const Epilogue<T>& epilogue) {
   const Sequences& queries = run.sequences();
-  const Rows<T> q = run[in.q];
-  for_each_head(queries, y.count > 0 ? in.heads : 0, [&](const SequenceHead& at) {
+  const MatrixView<T> q = run[in.q];
+  for_each_head(queries, y.rows() > 0 ? in.heads : 0, [&](const SequenceHead& at) {
     attend<T>(at.of(q, queries), at.of(k, others), at.of(v, others), first, of_head(scoring_of(others, at.b), in, at, dropout),
-              at.of(y, queries), run.workspace(), at.of(epilogue, queries, y.columns), watcher(run, at));
+              at.of(y, queries), run.workspace(), at.of(epilogue, queries, y.columns()), watcher(run, at));
   });
 }
 
 /// The backward pass through it, of whole sequences.
 template <class Back, class Run, class ScoringOf, class T = typename Back::Scalar>
 void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& queries,
-                             const Sequences& others, const DropoutMask<T>& dropout, Rows<T> dy) {
-  const Rows<T> q = back[in.q], k = back[in.k], v = back[in.v];
-  const Rows<T> dq = accumulator(back, in.q), dk = accumulator(back, in.k), dv = accumulator(back, in.v);
+                             const Sequences& others, const DropoutMask<T>& dropout, MatrixView<T> dy) {
+  const MatrixView<T> q = back[in.q], k = back[in.k], v = back[in.v];
+  const MatrixView<T> dq = accumulator(back, in.q), dk = accumulator(back, in.k), dv = accumulator(back, in.v);
   for_each_head(queries, in.heads, [&](const SequenceHead& at) {
     T* const relative = in.relative_gradient == nullptr ? nullptr : in.relative_gradient + at.head * in.relative_stride;
     attend_backward<T>(at.of(q, queries), at.of(k, others), at.of(v, others), at.of(dy, queries), 0,
@@ -175,17 +176,19 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 /// Cost: see attend() and attend_backward(); a stream's state has capacity × (S + E) numbers per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, Epilogue<Run> epilogue) {
-  const Joined<Run> joined = joined_result(run, run.count(in.q), run.width(in.v), epilogue);
-  const auto attend_to = [&](const Sequences& others, Rows<T> k, Rows<T> v, Index first, const DropoutMask<T>& dropout) {
-    detail::attend_by_head<Run>(run, in, scoring_of, others, k, v, first, dropout, Rows<T>(run[joined.y]), joined.epilogue);
+  const Joined<Run> joined = joined_result(run, run.rows(in.q), run.columns(in.v), epilogue);
+  const auto attend_to = [&](const Sequences& others, MatrixView<T> k, MatrixView<T> v, Index first,
+                             const DropoutMask<T>& dropout) {
+    detail::attend_by_head<Run>(run, in, scoring_of, others, k, v, first, dropout, MatrixView<T>(run[joined.y]),
+                                joined.epilogue);
   };
   if constexpr (Run::streams) {
-    const Index capacity = run.capacity(), first = run.position(), seen = first + run.count(in.q);
-    Matrix<T>&keys = run.remember(capacity, run.width(in.k)), &values = run.remember(capacity, run.width(in.v));
-    keys.middleRows(first, run.count(in.q)) = run[in.k];
-    values.middleRows(first, run.count(in.q)) = run[in.v];
+    const Index capacity = run.capacity(), first = run.position(), seen = first + run.rows(in.q);
+    Matrix<T>&keys = run.remember(capacity, run.columns(in.k)), &values = run.remember(capacity, run.columns(in.v));
+    keys.middleRows(first, run.rows(in.q)) = run[in.k];
+    values.middleRows(first, run.rows(in.q)) = run[in.v];
     run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()));
-    attend_to(Sequences::single(seen), Rows<T>(keys).middle(0, seen), Rows<T>(values).middle(0, seen), first, {});
+    attend_to(Sequences::single(seen), MatrixView<T>(keys).rows(0, seen), MatrixView<T>(values).rows(0, seen), first, {});
     return joined.y;
   }
   DropoutMask<T> dropout;
@@ -193,7 +196,7 @@ MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& 
     dropout = run.attention_dropout();
     const Index queries = run.kept_sequences(), others = in.others == nullptr ? queries : run.keep(*in.others);
     run.push([in, y = joined.y, kept = joined.kept, epilogue, scoring_of, dropout, queries, others](auto& back) {
-      const Rows<T> dz = backward_through(back, epilogue, y, kept);
+      const MatrixView<T> dz = backward_through(back, epilogue, y, kept);
       detail::attend_by_head_backward(back, in, scoring_of, back.sequences(queries), back.sequences(others), dropout, dz);
     });
   }

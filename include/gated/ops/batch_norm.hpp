@@ -22,8 +22,8 @@ struct BatchNormParameters {
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> batch_normalise(Run& run, MatrixOf<Run> x, const BatchNormParameters<T>& norm) {
   const auto y = run.reuse(x);
-  T* const factors = run.take(run.width(x));  // 1 / √(variance + eps)
-  for (Index c = 0; c < run.width(x); ++c) {
+  T* const factors = run.take(run.columns(x));  // 1 / √(variance + eps)
+  for (Index c = 0; c < run.columns(x); ++c) {
     factors[c] = T{1} / std::sqrt((*norm.variance)[c] + static_cast<T>(norm.eps));
   }
   const auto normed = [norm, factors](const View<T>& values) {

@@ -46,10 +46,10 @@ void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, c
   const Index length = dy.rows(), c = mixing.chunk, chunks = (length + c - 1) / c;
   const T share = mixing.share(length);
   MatrixMap<T> memory = workspace.matrix(parts.global_k.cols(), parts.values.cols());
-  const Rows<const T> before = memory;
+  const MatrixView<const T> before = memory;
   for (Index h = 1; h < chunks; ++h) {
     const ChunkParts<T> last = parts.rows((h - 1) * c, c);
-    remember<T>(last.global_k, last.values, share, h == 1 ? Rows<const T>() : before, memory, workspace);
+    remember<T>(last.global_k, last.values, share, h == 1 ? MatrixView<const T>() : before, memory, workspace);
     const Index rows = std::min(c, length - h * c);
     recall_backward<T>(dy.middleRows(h * c, rows), memory, memory_scale<T>(mixing.reduction, h),
                        to.rows(h * c, rows).global_q, workspace);
@@ -57,7 +57,7 @@ void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, c
   for (Index h = chunks - 1; h > 0; --h) {
     const Index rows = std::min(c, length - h * c);
     remember<T>(parts.rows(h * c, rows).global_q, dy.middleRows(h * c, rows), memory_scale<T>(mixing.reduction, h),
-                h == chunks - 1 ? Rows<const T>() : before, memory, workspace);
+                h == chunks - 1 ? MatrixView<const T>() : before, memory, workspace);
     const ChunkParts<T> last = parts.rows((h - 1) * c, c), back = to.rows((h - 1) * c, c);
     remember_backward<T>(last.global_k, last.values, share, memory, back.global_k, back.values, workspace);
   }
@@ -105,7 +105,7 @@ struct ChunkInputs {
   template <class Matrix>
   auto parts(const Sequences& sequences, const detail::SequenceHead& at, const Matrix& matrix) const {
     const auto part = [&](const MatrixOf<Run>& x) {
-      return View<typename Run::Scalar>(at.of(Rows<typename Run::Scalar>(matrix(x)), sequences));
+      return View<typename Run::Scalar>(at.of(MatrixView<typename Run::Scalar>(matrix(x)), sequences));
     };
     return ChunkParts<typename Run::Scalar>{part(local_q), part(local_k), part(global_q), part(global_k), part(values)};
   }
@@ -126,35 +126,35 @@ Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) 
 /// open one local keys, global keys and values are kept.
 template <class T>
 void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMixing<T>& mixing, const Epilogue<T>& epilogue,
-                const Rows<T>& y) {
+                const MatrixView<T>& y) {
   using Memory = typename Stream<T>::Memory;
   Workspace<T>& workspace = run.workspace();
-  const Index c = mixing.chunk, heads = in.heads, e = run.width(in.values), s = run.width(in.global_k);
+  const Index c = mixing.chunk, heads = in.heads, e = run.columns(in.values), s = run.columns(in.global_k);
   Matrix<T>& memory = run.remember(s, e / heads, Memory::sums);  // head below head
   Matrix<T>& local_keys = run.remember(c, s, Memory::sums);
   Matrix<T>& global_keys = run.remember(c, s, Memory::sums);
   Matrix<T>& values = run.remember(c, e, Memory::sums);
   Index position = run.position();
   workspace.reserve(mix_stream_scratch<T>(c, s, e, workspace.threads()));
-  for (Index done = 0; done < y.count;) {
-    const Index filled = position % c, finished = position / c, rows = std::min(y.count - done, c - filled), seen = filled + rows;
-    const auto next = [&](const Rows<T>& x) { return ConstView<T>(x.middle(done, rows)); };
+  for (Index done = 0; done < y.rows();) {
+    const Index filled = position % c, finished = position / c, rows = std::min(y.rows() - done, c - filled), seen = filled + rows;
+    const auto next = [&](const MatrixView<T>& x) { return ConstView<T>(x.rows(done, rows)); };
     local_keys.middleRows(filled, rows) = next(in.local_k);
     global_keys.middleRows(filled, rows) = next(in.global_k);
     values.middleRows(filled, rows) = next(in.values);
-    const auto head_of = [&](const Rows<T>& x, Index head, Index first, Index count) {
-      return x.block(first, head * (x.columns / heads), count, x.columns / heads);
+    const auto head_of = [&](const MatrixView<T>& x, Index head, Index first, Index count) {
+      return x.block(first, head * (x.columns() / heads), count, x.columns() / heads);
     };
     for (Index head = 0; head < heads; ++head) {
       const WeightsWatcher<T> watch = watcher(run, SequenceHead{0, head, heads}, true);
-      const Rows<T> own_memory = Rows<T>(memory).middle(head * (s / heads), s / heads), out = head_of(y, head, done, rows);
+      const MatrixView<T> own_memory = MatrixView<T>(memory).rows(head * (s / heads), s / heads), out = head_of(y, head, done, rows);
       mix_chunk<T>(head_of(in.local_q, head, done, rows), head_of(in.global_q, head, done, rows),
                    head_of(local_keys, head, 0, seen), head_of(values, head, 0, seen), filled, mixing.local, own_memory,
                    memory_scale<T>(mixing.reduction, finished), out, workspace,
-                   epilogue.block(done, head * out.columns, rows, out.columns), of_part(watch, finished));
+                   epilogue.block(done, head * out.columns(), rows, out.columns()), of_part(watch, finished));
       if (seen == c) {
         remember<T>(head_of(global_keys, head, 0, c), head_of(values, head, 0, c), T{1} / static_cast<T>(c),
-                    finished == 0 ? Rows<const T>() : Rows<const T>(own_memory), own_memory, workspace);
+                    finished == 0 ? MatrixView<const T>() : MatrixView<const T>(own_memory), own_memory, workspace);
       }
     }
     position += rows;
@@ -173,7 +173,7 @@ ChunkMixing<T> of_sequence(ChunkMixing<T> mixing, const T* visible, Index offset
 /// The backward pass through all sequences and heads.
 template <class Back, class Run, class T = typename Back::Scalar>
 void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixing<T>& mixing, const T* visible,
-                         const DropoutMask<T>& dropout, const Sequences& sequences, Rows<T> dy) {
+                         const DropoutMask<T>& dropout, const Sequences& sequences, MatrixView<T> dy) {
   for_each_head(sequences, in.heads, [&](const SequenceHead& at) {
     mix_sequence_backward<T>(in.parts(sequences, at, [&](auto x) { return back[x]; }),
                              of_sequence(mixing, visible, sequences.offset(at.b), dropout.at(at.index())), at.of(dy, sequences),
@@ -195,7 +195,7 @@ void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixi
 /// Cost: see mix_sequence() and mix_sequence_backward().
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_chunks(Run& run, ChunkInputs<Run> in, const ChunkMixing<T>& mixing, Epilogue<Run> epilogue) {
-  const Joined<Run> joined = joined_result(run, run.count(in.values), run.width(in.values), epilogue);
+  const Joined<Run> joined = joined_result(run, run.rows(in.values), run.columns(in.values), epilogue);
   const T* const visible = mask_values<T>(run.mask(), run);
   if (visible != nullptr) {
     in.global_k = scale(run, std::move(in.global_k), per_row<T>(visible));
@@ -208,16 +208,16 @@ MatrixOf<Run> mix_chunks(Run& run, ChunkInputs<Run> in, const ChunkMixing<T>& mi
   if constexpr (Run::records) {
     dropout = run.attention_dropout();
     run.push([in, y = joined.y, kept = joined.kept, epilogue, mixing, visible, dropout, sequences = run.kept_sequences()](auto& back) {
-      const Rows<T> dz = backward_through(back, epilogue, y, kept);
+      const MatrixView<T> dz = backward_through(back, epilogue, y, kept);
       detail::mix_chunks_backward(back, in, mixing, visible, dropout, back.sequences(sequences), dz);
     });
   }
   const Sequences& sequences = run.sequences();
-  const Rows<T> place = run[joined.y];
-  detail::for_each_head(sequences, place.count > 0 ? in.heads : 0, [&](const detail::SequenceHead& at) {
+  const MatrixView<T> place = run[joined.y];
+  detail::for_each_head(sequences, place.rows() > 0 ? in.heads : 0, [&](const detail::SequenceHead& at) {
     mix_sequence<T>(in.parts(sequences, at, [&](auto x) { return run[x]; }),
                     detail::of_sequence(mixing, visible, sequences.offset(at.b), dropout.at(at.index())),
-                    at.of(place, sequences), run.workspace(), at.of(joined.epilogue, sequences, place.columns),
+                    at.of(place, sequences), run.workspace(), at.of(joined.epilogue, sequences, place.columns()),
                     detail::watcher(run, at, true));
   });
   return joined.y;

@@ -7,8 +7,8 @@
 /// @file
 /// What is done to each number alone, as ops with their derivatives: activations, gating, sums, dropout.
 ///
-/// Projections take activations, gates and residuals along (ops/epilogue.hpp), which costs no pass over memory. These are for what
-/// stands elsewhere.
+/// Projections take activations, gates and residuals along (ops/epilogue.hpp), which costs no pass over memory. These are for
+/// what stands elsewhere.
 
 namespace gated {
 
@@ -16,8 +16,8 @@ namespace detail {
 
 template <class Run>
 void expect_same_shape(const char* where, Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
-  require<ShapeError>(run.count(a) == run.count(b) && run.width(a) == run.width(b), where, ": a is ", run.count(a), " × ",
-                      run.width(a), " and b is ", run.count(b), " × ", run.width(b), ", expected equal shapes.");
+  require<ShapeError>(run.rows(a) == run.rows(b) && run.columns(a) == run.columns(b), where, ": a is ", run.rows(a), " × ",
+                      run.columns(a), " and b is ", run.rows(b), " × ", run.columns(b), ", expected equal shapes.");
 }
 
 /// Over a or b if nobody else needs one of them.
@@ -41,10 +41,10 @@ MatrixOf<Run> activate(Run& run, MatrixOf<Run> x, Activation activation) {
     return x;
   }
   const auto y = run.reuse(x);
-  const Rows<const T> from = run[x];
-  const Rows<T> result = run[y];
-  for_each_block_of_rows(result.count, run.workspace(), [&](Index first, Index rows) {
-    kernels<RowKernels<T>>().activate_rows(activation, rows, result.columns, from.data + first * from.stride, from.stride,
+  const MatrixView<const T> from = run[x];
+  const MatrixView<T> result = run[y];
+  for_each_block_of_rows(result.rows(), run.workspace(), [&](Index first, Index rows) {
+    kernels<RowKernels<T>>().activate_rows(activation, rows, result.columns(), from.data + first * from.stride, from.stride,
                                            result.data + first * result.stride, result.stride);
   });
   if constexpr (Run::records) {
@@ -84,8 +84,7 @@ MatrixOf<Run> multiply(Run& run, MatrixOf<Run> a, MatrixOf<Run> b) {
 /// Errors: ShapeError for different shapes.
 /// Cost: one pass, two backward, three where `scale` is trained.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b,
-                       const std::type_identity_t<T>* scale = nullptr) {
+MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b, const std::type_identity_t<T>* scale = nullptr) {
   detail::expect_same_shape("add", run, a, b);
   const auto y = detail::reuse_either(run, a, b);
   const auto left = reader<T>(run[a]), right = reader<T>(run[b]);

@@ -111,7 +111,7 @@ MatrixOf<Run> add_positions(Run& run, MatrixOf<Run> x, const Matrix<T>& table) {
     first = run.position();
   }
   const Sequences& sequences = run.sequences();
-  sequences.expect_total("add_positions", run.count(x));
+  sequences.expect_total("add_positions", run.rows(x));
   require<ShapeError>(first + sequences.longest() <= table.rows(), "add_positions: a sequence has ",
                       first + sequences.longest(), " tokens, but the table has ", table.rows(), " rows.");
   const auto y = run.reuse(x);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/core/rows.hpp"
+#include "gated/core/matrix_view.hpp"
 #include "gated/ops/activation.hpp"
 
 /// @file
@@ -12,7 +12,7 @@ namespace gated {
 /// compiles derivatives.
 template <class T>
 using DerivativeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
-                             T* to, Index to_stride, T* derivative, Index derivative_stride);
+                                  T* to, Index to_stride, T* derivative, Index derivative_stride);
 
 namespace detail {
 
@@ -25,12 +25,12 @@ struct EpilogueOf {
 template <>
 struct EpilogueOf<float> {
   using Scalar = float;
-  using Matrix = Rows<const float>;
+  using Matrix = MatrixView<const float>;
 };
 template <>
 struct EpilogueOf<double> {
   using Scalar = double;
-  using Matrix = Rows<const double>;
+  using Matrix = MatrixView<const double>;
 };
 
 }  // namespace detail
@@ -41,8 +41,8 @@ struct EpilogueOf<double> {
 ///     y = activation(z) ⊙ gate_ij + residual_ij · residual_scale_j
 ///
 /// in this order. Instead of a gate there may be a scale per column, the same for all rows. `Of` is a run, in the body of a
-/// layer, `run(linear, x, {.activation = Activation::gelu})`, or a scalar, `matmul(x, transposed(weight), y, workspace, {.bias =
-/// b.data()})`. In a run, scales are parameters and receive gradients, a matrix that is moved in may be overwritten by y, and
+/// layer, `run(linear, x, {.activation = Activation::gelu})`, or a scalar, `matmul(x, transposed(weight), y, workspace, {.bias
+/// = b.data()})`. In a run, scales are parameters and receive gradients, a matrix that is moved in may be overwritten by y, and
 /// training applies residual dropout and stochastic depth to what the residual is added to.
 /// Shapes: added, gate, residual and kept are those of y; biases and scales have a number per column or row of it. y may be the
 /// gate's or the residual's memory.
@@ -60,11 +60,11 @@ struct Epilogue {
   const T* scale = nullptr;                      ///< per column, in the gate's place
   Matrix residual = {};                          ///< added at last
   const T* residual_scale = nullptr;             ///< per column, of the residual
-  double drop_path = 0;                          ///< the probability that training drops what a residual is added to, per sequence
-  Rows<T> kept = {};                             ///< receives z, for a backward pass
-  DerivativeKernel<T> derivative_kernel = nullptr;         ///< makes kept receive activation'(z) in place of z
-  Index wanted = -1;                             ///< ≥ 0: of row i only the columns up to wanted + i are asked for; what lies
-                                                 ///< beyond them may be left as it is, and its product uncomputed
+  double drop_path = 0;     ///< the probability that training drops what a residual is added to, per sequence
+  MatrixView<T> kept = {};  ///< receives z, for a backward pass
+  DerivativeKernel<T> derivative_kernel = nullptr;  ///< makes kept receive activation'(z) in place of z
+  Index wanted = -1;  ///< ≥ 0: of row i only the columns up to wanted + i are asked for; what lies
+                      ///< beyond them may be left as it is, and its product uncomputed
 
   bool is_plain() const { return !added && !keeps() && !residual; }
   /// What the backward pass through activation, gate and scale must know.

@@ -25,22 +25,22 @@ inline constexpr double eps = 1e-9;
 
 /// weights = the transpose of A before the memories' shares are divided by their sum, K × n; factors = what divides them.
 template <class T>
-void weigh(const ExternalMemory<T>& memory, const Rows<const T>& u, const T* visible, View<T> weights, T* factors,
+void weigh(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible, View<T> weights, T* factors,
            Workspace<T>& workspace) {
   matmul(*memory.key, transposed(u), weights, workspace, {.row_bias = memory.key_bias->data()});
   softmax<T>(weights, workspace, {.visible_columns = visible});
-  std::fill(factors, factors + u.count, T{0});
+  std::fill(factors, factors + u.rows(), T{0});
   add_column_sums<T>(weights, factors, workspace);
-  std::transform(factors, factors + u.count, factors, [](T sum) { return T{1} / (static_cast<T>(eps) + sum); });
+  std::transform(factors, factors + u.rows(), factors, [](T sum) { return T{1} / (static_cast<T>(eps) + sum); });
 }
 
 /// y = A M_vᵀ + b_v of one head of one sequence.
 template <class T>
-void attend(const ExternalMemory<T>& memory, const Rows<const T>& u, const T* visible, const Rows<T>& y,
+void attend(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible, const MatrixView<T>& y,
             Workspace<T>& workspace, const WeightsWatcher<T>& watch) {
   const auto frame = workspace.frame();
-  MatrixMap<T> weights = workspace.matrix(memory.key->rows(), u.count);
-  T* const factors = workspace.take(u.count);
+  MatrixMap<T> weights = workspace.matrix(memory.key->rows(), u.rows());
+  T* const factors = workspace.take(u.rows());
   weigh<T>(memory, u, visible, weights, factors, workspace);
   assign<T>(weights, workspace, reader<T>(weights) * per_channel<T>(factors));
   if (watch) {
@@ -51,11 +51,11 @@ void attend(const ExternalMemory<T>& memory, const Rows<const T>& u, const T* vi
 
 /// The backward pass through attend(); adds to `du`, if that is there, and to the parameters' gradients.
 template <class Back, class T>
-void attend_backward(Back& back, const ExternalMemory<T>& memory, const Rows<const T>& u, const T* visible,
-                     const Rows<const T>& dy, const Rows<T>& du) {
+void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible,
+                     const MatrixView<const T>& dy, const MatrixView<T>& du) {
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
-  const Index memories = memory.key->rows(), tokens = u.count;
+  const Index memories = memory.key->rows(), tokens = u.rows();
   MatrixMap<T> shares = workspace.matrix(memories, tokens), weights = workspace.matrix(memories, tokens);
   MatrixMap<T> gradient = workspace.matrix(memories, tokens);
   T *const factors = workspace.take(tokens), *const means = workspace.take(tokens);
@@ -99,22 +99,22 @@ template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> attend_to_memory(Run& run, const ExternalMemory<T>& memory, const MatrixOf<Run>& u, const T* visible) {
   expect_all_tokens(run, "a softmax over the tokens");
   using detail::SequenceHead;
-  const auto y = run.make(run.count(u), run.width(u));
+  const auto y = run.make(run.rows(u), run.columns(u));
   const auto visible_in = [visible](const Sequences& sequences, Index b) {
     return visible == nullptr ? nullptr : visible + sequences.offset(b);
   };
   const Sequences& sequences = run.sequences();
-  const Rows<const T> from = run[u];
-  const Rows<T> place = run[y];
-  detail::for_each_head(sequences, place.count > 0 ? memory.heads : 0, [&](const SequenceHead& at) {
+  const MatrixView<const T> from = run[u];
+  const MatrixView<T> place = run[y];
+  detail::for_each_head(sequences, place.rows() > 0 ? memory.heads : 0, [&](const SequenceHead& at) {
     detail::external_memory::attend<T>(memory, at.of(from, sequences), visible_in(sequences, at.b), at.of(place, sequences),
                                        run.workspace(), detail::watcher(run, at));
   });
   if constexpr (Run::records) {
     run.push([memory, u, y, visible_in, kept = run.kept_sequences()](auto& back) {
       const Sequences split = back.sequences(kept);
-      const Rows<const T> dy = back.gradient(y), values = back[u];
-      const Rows<T> du = back.wants_gradient(u) ? Rows<T>(accumulator(back, u)) : Rows<T>();
+      const MatrixView<const T> dy = back.gradient(y), values = back[u];
+      const MatrixView<T> du = back.wants_gradient(u) ? MatrixView<T>(accumulator(back, u)) : MatrixView<T>();
       detail::for_each_head(split, memory.heads, [&](const SequenceHead& at) {
         detail::external_memory::attend_backward<decltype(back), T>(back, memory, at.of(values, split), visible_in(split, at.b),
                                                                     at.of(dy, split), at.of(du, split));

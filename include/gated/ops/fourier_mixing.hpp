@@ -19,25 +19,25 @@ namespace detail::fourier {
 /// of x at a time as real and imaginary parts of one. With Z = F_n x, the real parts of the bins k of F_d applied to row m of Z
 /// are those of token m, and of the bins -k those of token n - m.
 template <class T>
-void mix_group(const Sequences& sequences, const Rows<const T>& x, const Rows<T>& y, const Epilogue<T>& epilogue,
+void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const MatrixView<T>& y, const Epilogue<T>& epilogue,
                Workspace<T>& workspace) {
-  const Index width = vector_width<T>(), d = x.columns;
+  const Index width = vector_width<T>(), d = x.columns();
   // The rows of Z that are computed lie where those of the sequence do.
   const auto frame = workspace.frame();
-  const Rows<T> real = workspace.matrix(x.count, d), imaginary = workspace.matrix(x.count, d);
+  const MatrixView<T> real = workspace.matrix(x.rows(), d), imaginary = workspace.matrix(x.rows(), d);
   for_each_transform<T>(
       sequences, d, 2 * width, workspace, [&](const Transform<T>& over_tokens, Index offset, Index column, T* z) {
         const Index n = over_tokens.length(), columns = std::min(2 * width, d - column);
         load_pair<T>(x.block(offset, column, n, columns), nullptr, z);
         over_tokens(z);
-        const Rows<T> re = real.block(offset, column, n, columns), im = imaginary.block(offset, column, n, columns);
+        const MatrixView<T> re = real.block(offset, column, n, columns), im = imaginary.block(offset, column, n, columns);
         kernels<FourierMixingKernels<T>>().fourier_split(z, over_tokens.order(), n, re.data, re.stride, im.data, im.stride,
                                                          columns);
       });
 
   const Transform<T>& over_channels = Transform<T>::of(d);
   const Index blocks = (sequences.longest() / 2 + width) / width;  // of rows of Z
-  const Threads threads = x.count * d < 1 << 13 ? Threads{1} : workspace.threads();
+  const Threads threads = x.rows() * d < 1 << 13 ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(over_channels.scratch_size() * threads.count());
   parallel_for(threads, sequences.count() * blocks, [&](Index task, Index thread) {
     const Index b = task / blocks, first = task % blocks * width, n = sequences.length(b), offset = sequences.offset(b);
@@ -46,8 +46,8 @@ void mix_group(const Sequences& sequences, const Rows<const T>& x, const Rows<T>
       return;
     }
     T* const z = scratch + thread * over_channels.scratch_size();
-    kernels<FourierMixingKernels<T>>().fourier_load_transposed(real.middle(offset + first, rows),
-                                                               imaginary.middle(offset + first, rows), z);
+    kernels<FourierMixingKernels<T>>().fourier_load_transposed(real.rows(offset + first, rows),
+                                                               imaginary.rows(offset + first, rows), z);
     over_channels(z);
     // The tokens first + i, and of those whose mirror image is another one, n - first - i.
     const Index low = std::max<Index>(1 - first, 0), high = std::min(rows, (n + 1) / 2 - first);
@@ -58,11 +58,11 @@ void mix_group(const Sequences& sequences, const Rows<const T>& x, const Rows<T>
 }
 
 template <class T>
-void mix(const Sequences& sequences, const Rows<const T>& x, const Rows<T>& y, const Epilogue<T>& epilogue,
+void mix(const Sequences& sequences, const MatrixView<const T>& x, const MatrixView<T>& y, const Epilogue<T>& epilogue,
          Workspace<T>& workspace) {
   for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
-    mix_group<T>(group, x.middle(first, group.total()), y.middle(first, group.total()),
-                 epilogue.block(first, 0, group.total(), x.columns), scratch);
+    mix_group<T>(group, x.rows(first, group.total()), y.rows(first, group.total()),
+                 epilogue.block(first, 0, group.total(), x.columns()), scratch);
   });
 }
 
@@ -78,15 +78,15 @@ void mix(const Sequences& sequences, const Rows<const T>& x, const Rows<T>& y, c
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_by_fourier(Run& run, const MatrixOf<Run>& x, Epilogue<Run> epilogue) {
   expect_all_tokens(run, "a Fourier transform over the tokens");
-  const Joined<Run> joined = joined_result(run, run.count(x), run.width(x), epilogue);
+  const Joined<Run> joined = joined_result(run, run.rows(x), run.columns(x), epilogue);
   if constexpr (Run::records) {
     run.push([x, y = joined.y, kept = joined.kept, epilogue, sequences = run.kept_sequences()](auto& back) {
       const View<T> dz = backward_through(back, epilogue, y, kept);
       if (back.wants_gradient(x)) {
         auto [dx, fresh] = back.target(x);
-        const Rows<T> place = dx;
-        detail::fourier::mix<T>(back.sequences(sequences), Rows<const T>(dz), place,
-                                {.added = fresh ? Rows<const T>() : Rows<const T>(place)}, back.workspace());
+        const MatrixView<T> place = dx;
+        detail::fourier::mix<T>(back.sequences(sequences), MatrixView<const T>(dz), place,
+                                {.added = fresh ? MatrixView<const T>() : MatrixView<const T>(place)}, back.workspace());
       }
     });
   }

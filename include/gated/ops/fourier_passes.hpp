@@ -173,18 +173,18 @@ class Passes {
 /// The columns of `rows`, at most two vectors, as those of real and those of imaginary parts: two real columns are one complex.
 template <class T>
 struct Pair {
-  Rows<T> left, right;
+  MatrixView<T> left, right;
 };
 template <class T>
-Pair<T> pair(const Rows<T>& rows) {
+Pair<T> pair(const MatrixView<T>& rows) {
   const Index width = vector_width<std::remove_const_t<T>>();
-  return {rows.part(0, std::min(width, rows.columns)),
-          rows.columns > width ? rows.part(width, rows.columns - width) : Rows<T>()};
+  return {rows.columns(0, std::min(width, rows.columns())),
+          rows.columns() > width ? rows.columns(width, rows.columns() - width) : MatrixView<T>()};
 }
 
 /// Writes them to scratch, times a number per row if `scales` is given.
 template <class T>
-void load_pair(const Rows<const T>& rows, const T* scales, T* x) {
+void load_pair(const MatrixView<const T>& rows, const T* scales, T* x) {
   const auto [left, right] = pair(rows);
   kernels<FourierKernels<T>>().fourier_load(left, right, scales, x);
 }

@@ -37,17 +37,15 @@ void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, cons
 
 }  // namespace detail
 
-/// The rows `rows` of each `of` consecutive rows of x, in that order, and their first `columns` numbers. A row may be taken more
-/// than once.
-/// Shapes: x is (items · of) × C, y is (items · rows) × columns.
-/// Errors: ArgumentError for a row that there is not.
-/// Cost: one copy of what is taken.
+/// The rows `rows` of each `of` consecutive rows of x, in that order, and their first `columns` numbers. A row may be taken
+/// more than once. Shapes: x is (items · of) × C, y is (items · rows) × columns. Errors: ArgumentError for a row that there is
+/// not. Cost: one copy of what is taken.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows, Index of, Index columns) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     require<ArgumentError>(rows[i] >= 0 && rows[i] < of, "gather: rows[", i, "] is ", rows[i], ", expected 0 … ", of - 1, ".");
   }
-  const Index items = of == 0 ? 0 : run.count(x) / of, number = static_cast<Index>(rows.size());
+  const Index items = of == 0 ? 0 : run.rows(x) / of, number = static_cast<Index>(rows.size());
   if constexpr (Run::records) {
     rows = run.keep(rows);
   }
@@ -62,7 +60,7 @@ MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> ro
 /// Some rows of x: y[i] = x[rows[i]].
 template <class Run>
 MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows) {
-  return gather(run, x, rows, run.count(x), run.width(x));
+  return gather(run, x, rows, run.rows(x), run.columns(x));
 }
 
 }  // namespace gated

@@ -60,8 +60,7 @@ void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finis
   const Operand<T>&a = product.a, &b = product.b;
   const ProductKernels<T>& table = product.kernels;
   const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
-  const bool in_place =
-      b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // each panel is used once
+  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // each panel is used once
   const bool single = in_place && a.rows == 1;
   const bool by_codes = product.prepared.is_quantized() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
   const Index task_columns = (single ? table.row_panels : 1) * panel_columns;

@@ -53,9 +53,9 @@ std::span<const V> kept(const Run& run, std::span<const V> values) {
 
 /// The same for rows, which may be absent.
 template <class Run, class T = typename Run::Scalar>
-Rows<const T> kept(const Run& run, const Rows<const T>& x) {
+MatrixView<const T> kept(const Run& run, const MatrixView<const T>& x) {
   if constexpr (Run::records) {
-    return x ? Rows<const T>(run[run.tape().constant(x)]) : x;
+    return x ? MatrixView<const T>(run[run.tape().constant(x)]) : x;
   } else {
     return x;
   }
@@ -65,7 +65,7 @@ Rows<const T> kept(const Run& run, const Rows<const T>& x) {
 /// Cost: one pass over ∂y, z and what is written; act(z) and act'(z) of each number.
 template <class T>
 void activation_backward(const ActivationBackward<T>& b, const Workspace<T>& workspace) {
-  for_each_block_of_rows(b.dy.count, workspace, [&](Index first, Index rows) {
+  for_each_block_of_rows(b.dy.rows(), workspace, [&](Index first, Index rows) {
     kernels<DerivativeKernels<T>>().activation_backward_rows(b, first, rows);
   });
 }
@@ -86,8 +86,8 @@ void add_gradient_product(Back& back, Variable x, const Operand<typename Back::S
                           const Operand<typename Back::Scalar>& b) {
   if (back.wants_gradient(x)) {
     auto [to, fresh] = back.target(x);
-    const Rows<const typename Back::Scalar> before = to;
-    matmul(a, b, to, back.workspace(), {.added = fresh ? Rows<const typename Back::Scalar>() : before});
+    const MatrixView<const typename Back::Scalar> before = to;
+    matmul(a, b, to, back.workspace(), {.added = fresh ? MatrixView<const typename Back::Scalar>() : before});
   }
 }
 

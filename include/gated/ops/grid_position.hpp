@@ -41,13 +41,14 @@ namespace detail {
 
 /// The backward pass through add_grid_positions(), other than to x.
 template <class Back, class T>
-void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Rows<const T>& dy, const Sequences& sequences) {
-  const Index tokens = positions.tokens(), channels = dy.columns;
+void add_grid_gradients(Back& back, const GridPositions<T>& positions, const MatrixView<const T>& dy,
+                        const Sequences& sequences) {
+  const Index tokens = positions.tokens(), channels = dy.columns();
   const auto frame = back.workspace().frame();
   MatrixMap<T> sum = back.workspace().matrix(tokens, channels);
   sum.setZero();
   for (Index b = 0; b < sequences.count(); ++b) {
-    assign<T>(sum, back.workspace(), reader<T>(dy.middle(sequences.offset(b), tokens)), true);
+    assign<T>(sum, back.workspace(), reader<T>(dy.rows(sequences.offset(b), tokens)), true);
   }
   if (T* const to_class = back.gradient_of(positions.class_token->data()); to_class != nullptr && positions.others() > 0) {
     Eigen::Map<Vector<T>>(to_class, channels) += sum.row(0).transpose();
@@ -70,15 +71,15 @@ void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Row
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_grid_positions(Run& run, MatrixOf<Run> x, const GridPositions<T>& positions) {
   expect_all_tokens(run, "an image");
-  const Index tokens = positions.tokens(), channels = run.width(x);
+  const Index tokens = positions.tokens(), channels = run.columns(x);
   const auto y = run.reuse(x);
   const Sequences& sequences = run.sequences();
   Workspace<T>& workspace = run.workspace();
   const auto frame = workspace.frame();
-  const Rows<T> added = workspace.matrix(tokens, channels);
+  const MatrixView<T> added = workspace.matrix(tokens, channels);
   added.fill(T{0});
   if (positions.others() > 0) {
-    added.middle(0, 1).assign({positions.class_token->data(), 1, channels, 0});
+    added.rows(0, 1).assign({positions.class_token->data(), 1, channels, 0});
   }
   const Matrix<T>& cells = *positions.table;
   positions.for_each_share([&](Index token, Index cell, T share) {
@@ -86,15 +87,15 @@ MatrixOf<Run> add_grid_positions(Run& run, MatrixOf<Run> x, const GridPositions<
       added.data[token * added.stride + j] += share * cells(j, cell);
     }
   });
-  const Rows<const T> from = run[x];
-  const Rows<T> sums = run[y];
+  const MatrixView<const T> from = run[x];
+  const MatrixView<T> sums = run[y];
   for (Index b = 0; b < sequences.count(); ++b) {
-    const auto part = [first = sequences.offset(b), tokens](const auto& rows) { return rows.middle(first, tokens); };
+    const auto part = [first = sequences.offset(b), tokens](const auto& rows) { return rows.rows(first, tokens); };
     assign<T>(part(sums), workspace, reader<T>(part(from)) + reader<T>(added));
   }
   if constexpr (Run::records) {
     run.push([x, y, positions, kept = run.kept_sequences()](auto& back) {
-      const Rows<const T> dy = back.gradient(y);
+      const MatrixView<const T> dy = back.gradient(y);
       add_gradient(back, x, reader<T>(dy));
       detail::add_grid_gradients(back, positions, dy, back.sequences(kept));
     });

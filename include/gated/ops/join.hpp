@@ -16,12 +16,12 @@ namespace gated {
 /// Errors: ShapeError for what has not the shape of y, ArgumentError for options that exclude each other.
 template <class Run, class T = typename Run::Scalar>
 Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T> own = {}) {
-  const auto rows = [&](const char* name, const auto& x) -> Rows<const T> {
+  const auto rows = [&](const char* name, const auto& x) -> MatrixView<const T> {
     if (!x) {
       return {};
     }
-    require<ShapeError>(run.count(x) == run.count(y) && run.width(x) == run.width(y), "Epilogue: ", name, " is ", run.count(x),
-                        " × ", run.width(x), ", expected ", run.count(y), " × ", run.width(y), ", the shape of the result.");
+    require<ShapeError>(run.rows(x) == run.rows(y) && run.columns(x) == run.columns(y), "Epilogue: ", name, " is ", run.rows(x),
+                        " × ", run.columns(x), ", expected ", run.rows(y), " × ", run.columns(y), ", the shape of the result.");
     return run[x];
   };
   require<ArgumentError>(!epilogue.gate || epilogue.scale == nullptr,
@@ -33,8 +33,9 @@ Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<
       own.derivative_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_derivative;
     }
   }
-  own.gate = epilogue.scale == nullptr ? rows("gate", epilogue.gate)
-                                       : Rows<const T>(epilogue.scale, run.count(y), run.width(y), 0);  // the same row for all
+  own.gate = epilogue.scale == nullptr
+                 ? rows("gate", epilogue.gate)
+                 : MatrixView<const T>(epilogue.scale, run.rows(y), run.columns(y), 0);  // the same row for all
   own.residual = rows("residual", epilogue.residual);
   own.residual_scale = epilogue.residual_scale;
   return own;
@@ -44,7 +45,7 @@ Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<
 template <class Run>
 struct Joined {
   MatrixOf<Run> y;
-  MatrixOf<Run> kept;                           ///< for backward_through(), in a recording
+  MatrixOf<Run> kept;                            ///< for backward_through(), in a recording
   Epilogue<typename Run::Scalar> epilogue = {};  ///< in memory
 };
 
@@ -131,13 +132,14 @@ namespace detail {
 
 /// y = what an epilogue makes of z, by the kernel that finishes the tiles of products, and so with its bits. y may be z.
 template <class T>
-void finish_rows(const Rows<const T>& z, const Epilogue<T>& epilogue, const Rows<T>& y, const Workspace<T>& workspace) {
+void finish_rows(const MatrixView<const T>& z, const Epilogue<T>& epilogue, const MatrixView<T>& y,
+                 const Workspace<T>& workspace) {
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
   const Index width = table.panel_columns;
-  for_each_block_of_rows(z.count, workspace, [&](Index first, Index rows) {
+  for_each_block_of_rows(z.rows(), workspace, [&](Index first, Index rows) {
     alignas(64) T tile[std::size_t{rows_per_task} * 2 * 64 / sizeof(T)];  // of the widest vectors
-    for (Index column = 0; column < z.columns; column += width) {
-      const Index columns = std::min(width, z.columns - column);
+    for (Index column = 0; column < z.columns(); column += width) {
+      const Index columns = std::min(width, z.columns() - column);
       for (Index i = 0; i < rows; ++i) {
         std::copy_n(z.data + (first + i) * z.stride + column, columns, tile + i * width);
         std::fill_n(tile + i * width + columns, width - columns, T{0});
@@ -150,7 +152,7 @@ void finish_rows(const Rows<const T>& z, const Epilogue<T>& epilogue, const Rows
 /// y = what `epilogue` makes of z, of which nothing is dropped.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogue) {
-  const Joined<Run> joined = joined_result(run, run.count(z), run.width(z), epilogue);
+  const Joined<Run> joined = joined_result(run, run.rows(z), run.columns(z), epilogue);
   if constexpr (Run::records) {
     run.push([z, y = joined.y, kept = joined.kept, epilogue](auto& back) {
       const View<T> dz = backward_through(back, epilogue, y, kept);

@@ -29,12 +29,12 @@ inline constexpr unsigned vectors_together = 8;
 template <class T>
 struct ActivationBackward {
   Activation activation = Activation::identity;
-  Rows<const T> dy = {}, z = {};
-  Rows<const T> factor = {};    ///< absent: ones
-  Rows<T> dz = {};              ///< receives ∂z …
-  bool adds_to_dz = false;      ///< … or has it added
-  Rows<T> to_factor = {};       ///< receives ∂factor, if it is there …
-  bool adds_to_factor = false;  ///< … or has it added
+  MatrixView<const T> dy = {}, z = {};
+  MatrixView<const T> factor = {};  ///< absent: ones
+  MatrixView<T> dz = {};            ///< receives ∂z …
+  bool adds_to_dz = false;          ///< … or has it added
+  MatrixView<T> to_factor = {};     ///< receives ∂factor, if it is there …
+  bool adds_to_factor = false;      ///< … or has it added
 };
 
 /// The factors of an AdamW step: see train/adamw.hpp.
@@ -129,8 +129,8 @@ template <class T>
 struct FourierKernels {
   void (*fourier_pass)(Index radix, T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                        const FourierFactor<T>* turns);
-  void (*fourier_load)(const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x);
-  void (*fourier_store)(const T* x, const T* scales, bool adds, const Rows<T>& real, const Rows<T>& imaginary);
+  void (*fourier_load)(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* scales, T* x);
+  void (*fourier_store)(const T* x, const T* scales, bool adds, const MatrixView<T>& real, const MatrixView<T>& imaginary);
   void (*fourier_multiply)(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds);
   void (*fourier_add_product)(const FourierFactor<T>* factors, Index rows, const T* x, T* sum);
 };
@@ -139,15 +139,15 @@ template <class T>
 struct FourierMixingKernels {
   void (*fourier_split)(const T* x, const Index* order, Index n, T* real, Index real_stride, T* imaginary,
                         Index imaginary_stride, Index columns);
-  void (*fourier_load_transposed)(const Rows<const T>& real, const Rows<const T>& imaginary, T* x);
+  void (*fourier_load_transposed)(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, T* x);
   void (*fourier_finish)(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,
-                         const Epilogue<T>& e, const Rows<T>& y);
+                         const Epilogue<T>& e, const MatrixView<T>& y);
 };
 /// The kernels of long convolutions in backward passes.
 template <class T>
 struct FourierDerivatives {
   void (*fourier_add_correlation)(const T* a, const T* b, Index rows, T* sum);
-  void (*fourier_add_dots)(const Rows<const T>& real, const Rows<const T>& imaginary, const T* x, T* to);
+  void (*fourier_add_dots)(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* x, T* to);
   void (*fourier_sum_lanes)(const T* x, Index rows, T* to);
 };
 

@@ -24,8 +24,8 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
                       ", expected as many columns of a as rows of b.");
   expect_shape<T>("matmul", "y", y, a.rows, b.columns);
   const auto expect_joined = [&](const char* name, const auto& x) {
-    require<ShapeError>(!x || (x.count == y.rows() && x.columns == y.cols()), "matmul: the ", name, " is ", x.count, " × ",
-                        x.columns, ", expected ", y.rows(), " × ", y.cols(), " as y.");
+    require<ShapeError>(!x || (x.rows() == y.rows() && x.columns() == y.cols()), "matmul: the ", name, " is ", x.rows(), " × ",
+                        x.columns(), ", expected ", y.rows(), " × ", y.cols(), " as y.");
   };
   expect_joined("added matrix", epilogue.added);
   expect_joined("gate", epilogue.gate);

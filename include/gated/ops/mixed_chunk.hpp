@@ -66,7 +66,7 @@ T memory_scale(LinearReduction reduction, Index finished) {
 /// Shapes: k is N × S, v is N × E, memory and previous are S × E and may be the same.
 /// Cost: 2·N·S·E flops.
 template <class T>
-void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Rows<const T>& previous, View<T> memory,
+void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const MatrixView<const T>& previous, View<T> memory,
               Workspace<T>& workspace) {
   matmul(transposed(k), v, memory, workspace, {.factor = scale, .added = previous});
 }
@@ -120,7 +120,7 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
   const auto slot = [&](Index h) { return View<T>(memory.middleRows(memories == 1 ? 0 : h * s, s)); };
   const auto add_chunk = [&](Index h) {  // of chunk h, to what chunk h + 1 reads
     const ChunkParts<T> chunk = parts.rows(h * c, c);
-    const Rows<const T> before = h == 0 ? Rows<const T>() : Rows<const T>(slot(h));
+    const MatrixView<const T> before = h == 0 ? MatrixView<const T>() : MatrixView<const T>(slot(h));
     remember<T>(chunk.global_k, chunk.values, mixing.share(length), before, slot(h + 1), workspace);
   };
   if (!causal && !own_chunk && length > 0) {

@@ -82,7 +82,7 @@ MatrixOf<Run> normalise(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm
   const auto y = run.reuse(x);
   if constexpr (Run::records) {
     static_assert(sizeof(RowMoments<T>) == 3 * sizeof(T));
-    auto* const moments = reinterpret_cast<RowMoments<T>*>(run.take(3 * run.count(x)));
+    auto* const moments = reinterpret_cast<RowMoments<T>*>(run.take(3 * run.rows(x)));
     normalise<T>(run[x], norm, run[y], run.workspace(), moments);
     run.push([x, y, norm, moments](auto& back) { normalise_backward(back, x, y, norm, moments); });
   } else {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "gated/core/rows.hpp"
+#include "gated/core/matrix_view.hpp"
 
 /// @file
 /// The factors of a product.
@@ -25,8 +25,8 @@ struct Operand {
   Operand(const View<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
   Operand(const Matrix<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
   Operand(const MatrixMap<T>& x) : Operand(x.data(), x.rows(), x.cols(), x.outerStride(), 1) {}
-  Operand(const Rows<const T>& x) : Operand(x.data, x.count, x.columns, x.stride, 1) {}
-  Operand(const Rows<T>& x) : Operand(x.data, x.count, x.columns, x.stride, 1) {}
+  Operand(const MatrixView<const T>& x) : Operand(x.data, x.rows(), x.columns(), x.stride, 1) {}
+  Operand(const MatrixView<T>& x) : Operand(x.data, x.rows(), x.columns(), x.stride, 1) {}
   Operand(const T* data_, Index rows_, Index columns_, Index row_stride_, Index column_stride_)
       : data(data_), rows(rows_), columns(columns_), row_stride(row_stride_), column_stride(column_stride_) {}
 

@@ -26,8 +26,8 @@ void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T>
 /// Cost: one pass over x, one more backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mean_over_tokens(Run& run, const MatrixOf<Run>& x) {
-  run.sequences().expect_total("mean_over_tokens", run.count(x));
-  const auto y = run.make(run.sequences().count(), run.width(x));
+  run.sequences().expect_total("mean_over_tokens", run.rows(x));
+  const auto y = run.make(run.sequences().count(), run.columns(x));
   mean_over_tokens<T>(run[x], run.sequences(), run[y], run.workspace());
   if constexpr (Run::records) {
     run.push([x, y, sequences = run.kept_sequences()](auto& back) {
@@ -56,13 +56,13 @@ MatrixOf<Run> mean_over_tokens(Run& run, const MatrixOf<Run>& x) {
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
   const Sequences& sequences = run.sequences();
-  sequences.expect_total("first_tokens", run.count(x));
-  const auto y = run.make(sequences.count(), run.width(x));
-  const Rows<const T> from = run[x];
-  const Rows<T> to = run[y];
+  sequences.expect_total("first_tokens", run.rows(x));
+  const auto y = run.make(sequences.count(), run.columns(x));
+  const MatrixView<const T> from = run[x];
+  const MatrixView<T> to = run[y];
   for (Index b = 0; b < sequences.count(); ++b) {
     require<ShapeError>(sequences.length(b) > 0, "first_tokens: sequence ", b, " has no token.");
-    to.middle(b, 1).assign(from.middle(sequences.offset(b), 1));
+    to.rows(b, 1).assign(from.rows(sequences.offset(b), 1));
   }
   if constexpr (Run::records) {
     run.push([x, y, kept = run.kept_sequences()](auto& back) {
@@ -83,13 +83,13 @@ MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> prepend(Run& run, const Vector<T>& token, const MatrixOf<Run>& x) {
   const Sequences& sequences = run.sequences();
-  const auto y = run.make(run.count(x) + sequences.count(), run.width(x));
-  const Rows<T> out = run[y];
-  const Rows<const T> from = run[x], first(token.data(), 1, token.size(), 0);
+  const auto y = run.make(run.rows(x) + sequences.count(), run.columns(x));
+  const MatrixView<T> out = run[y];
+  const MatrixView<const T> from = run[x], first(token.data(), 1, token.size(), 0);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index offset = sequences.offset(b), length = sequences.length(b);
-    out.middle(offset + b, 1).assign(first);
-    out.middle(offset + b + 1, length).assign(from.middle(offset, length));
+    out.rows(offset + b, 1).assign(first);
+    out.rows(offset + b + 1, length).assign(from.rows(offset, length));
   }
   if constexpr (Run::records) {
     run.push([&token, x, y, kept = run.kept_sequences()](auto& back) {

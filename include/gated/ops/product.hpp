@@ -16,7 +16,7 @@ namespace gated {
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> product(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight, const Vector<T>& bias,
                       Epilogue<Run> epilogue) {
-  const Joined<Run> joined = joined_result(run, run.count(x), weight.rows(), epilogue, {.bias = bias.data()});
+  const Joined<Run> joined = joined_result(run, run.rows(x), weight.rows(), epilogue, {.bias = bias.data()});
   if constexpr (Run::records) {
     run.push([x, y = joined.y, kept = joined.kept, epilogue, &weight, &bias](auto& back) {
       const View<T> dz = backward_through(back, epilogue, y, kept, back.gradient_of(bias.data()));

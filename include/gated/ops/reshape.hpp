@@ -13,11 +13,11 @@ namespace detail {
 
 /// Calls `f(from, to, count)` for each run of numbers that lies in one row of both, in row-major order.
 template <class T, class F>
-void for_each_shared_run(const Rows<const T>& from, const Rows<T>& to, const F& f) {
-  const Index total = from.count * from.columns;
+void for_each_shared_run(const MatrixView<const T>& from, const MatrixView<T>& to, const F& f) {
+  const Index total = from.rows() * from.columns();
   for (Index done = 0; done < total;) {
-    const Index i = done % from.columns, j = done % to.columns, count = std::min(from.columns - i, to.columns - j);
-    f(from.data + done / from.columns * from.stride + i, to.data + done / to.columns * to.stride + j, count);
+    const Index i = done % from.columns(), j = done % to.columns(), count = std::min(from.columns() - i, to.columns() - j);
+    f(from.data + done / from.columns() * from.stride + i, to.data + done / to.columns() * to.stride + j, count);
     done += count;
   }
 }
@@ -32,14 +32,14 @@ void for_each_shared_run(const Rows<const T>& from, const Rows<T>& to, const F& 
 /// Cost: nothing, or a copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> reshape(Run& run, MatrixOf<Run> x, Index columns) {
-  const Index total = run.count(x) * run.width(x);
-  require<ShapeError>(columns > 0 && total % columns == 0, "reshape: x is ", run.count(x), " × ", run.width(x),
+  const Index total = run.rows(x) * run.columns(x);
+  require<ShapeError>(columns > 0 && total % columns == 0, "reshape: x is ", run.rows(x), " × ", run.columns(x),
                       ", which makes no whole number of rows of ", columns, ".");
-  if (columns == run.width(x)) {
+  if (columns == run.columns(x)) {
     return x;
   }
   if constexpr (!Run::records) {
-    if (x.stride == x.columns || x.count <= 1) {
+    if (x.stride == x.columns() || x.rows() <= 1) {
       return x.sharing({x.data, total / columns, columns, columns});
     }
   }

@@ -55,7 +55,7 @@ void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   }
   for (Index i = 0; scoring.visible_queries != nullptr && i < weights.rows(); ++i) {
     if (scoring.visible_queries[first + i] == T{0}) {
-      Rows<T>(weights).middle(i, 1).fill(T{0});
+      MatrixView<T>(weights).rows(i, 1).fill(T{0});
     }
   }
 }

@@ -28,10 +28,10 @@ struct Windows {
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> unfold(Run& run, const MatrixOf<Run>& x, const Windows& w) {
-  const Index rows = run.count(x), last = w.first + w.length + w.stride * (w.count - 1);
-  require<ShapeError>(last <= run.width(x) && rows % w.together == 0, "unfold: ", w.count, " windows of ", w.length,
+  const Index rows = run.rows(x), last = w.first + w.length + w.stride * (w.count - 1);
+  require<ShapeError>(last <= run.columns(x) && rows % w.together == 0, "unfold: ", w.count, " windows of ", w.length,
                       " numbers from ", w.first, " on, ", w.stride, " apart, do not fit in x, which is ", rows, " × ",
-                      run.width(x), ".");
+                      run.columns(x), ".");
   const auto y = run.make(rows * w.count, w.length);
   detail::move_numbers(run, x, y, [w, rows](const auto& visit) {
     for (Index r = 0; r < rows; ++r) {
@@ -48,7 +48,7 @@ MatrixOf<Run> unfold(Run& run, const MatrixOf<Run>& x, const Windows& w) {
 /// Cost: one copy, number by number.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> transpose_items(Run& run, const MatrixOf<Run>& x, Index rows) {
-  const Index items = run.count(x) / rows, columns = run.width(x);
+  const Index items = run.rows(x) / rows, columns = run.columns(x);
   const auto y = run.make(items * columns, rows);
   detail::move_numbers(run, x, y, [=](const auto& visit) {
     for (Index b = 0; b < items; ++b) {
@@ -68,7 +68,7 @@ MatrixOf<Run> transpose_items(Run& run, const MatrixOf<Run>& x, Index rows) {
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> prepend_to_series(Run& run, const MatrixOf<Run>& first, const MatrixOf<Run>& x, Index length) {
-  const Index series = run.count(x) / length, columns = run.width(x);
+  const Index series = run.rows(x) / length, columns = run.columns(x);
   const auto y = run.make(series * (length + 1), columns);
   detail::move_numbers(run, x, y, [=](const auto& visit) {
     for (Index row = 0; row < series * length; ++row) {
@@ -115,10 +115,10 @@ struct ForecastSurroundings {
 /// is known. What the spans refer to must stay until the backward pass is over.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> surround_forecast(Run& run, const MatrixOf<Run>& forecast, const MatrixOf<Run>& x,
-                                     const MatrixOf<Run>& future, const ForecastSurroundings& s) {
+MatrixOf<Run> surround_forecast(Run& run, const MatrixOf<Run>& forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future,
+                                const ForecastSurroundings& s) {
   const Index p = static_cast<Index>(s.predicted.size()), q = p + static_cast<Index>(s.known.size());
-  const Index items = run.count(x) / s.series, c = s.context;
+  const Index items = run.rows(x) / s.series, c = s.context;
   const auto y = run.make(items * q, c + s.horizon + c);
   View<T> all = run[y];
   all.setZero();

@@ -165,7 +165,7 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
 template <class Run, class T = typename Run::Scalar>
 ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, SeriesScaling scaling, Mask observed) {
   observed = kept(run, observed);
-  const Index rows = run.count(x), columns = run.width(x);
+  const Index rows = run.rows(x), columns = run.columns(x);
   require<ShapeError>(observed.empty() || static_cast<Index>(observed.size()) == rows * columns, "scale_series: the mask has ",
                       observed.size(), " entries, expected ", rows, " × ", columns, ", one for each number of x.");
   ScaledSeries<MatrixOf<Run>> y{run.make(rows, columns), run.make(rows, 1), run.make(rows, 1)};
@@ -198,8 +198,8 @@ ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, Serie
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> fill_gaps(Run& run, const MatrixOf<Run>& x, Mask observed) {
   observed = kept(run, observed);
-  const detail::ObservedSeries<T> seen(observed, run.width(x));
-  const auto y = run.make(run.count(x), run.width(x));
+  const detail::ObservedSeries<T> seen(observed, run.columns(x));
+  const auto y = run.make(run.rows(x), run.columns(x));
   const ConstView<T> values = run[x];
   View<T> filled = run[y];
   for_each_row(values.rows(), run.workspace(), [&](Index i) {
@@ -227,11 +227,10 @@ MatrixOf<Run> fill_gaps(Run& run, const MatrixOf<Run>& x, Mask observed) {
 /// y = x ⊙ σ + μ, row by row: undoes scale_series(). ∂x = ∂y ⊙ σ, ∂σ = Σ ∂y ⊙ x, ∂μ = Σ ∂y.
 /// Errors: ShapeError.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> unscale_series(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& location,
-                                  const MatrixOf<Run>& scale) {
+MatrixOf<Run> unscale_series(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& location, const MatrixOf<Run>& scale) {
   for (const auto& moment : {location, scale}) {
-    require<ShapeError>(run.count(moment) == run.count(x) && run.width(moment) == 1, "unscale_series: location and scale are ",
-                        run.count(moment), " × ", run.width(moment), ", expected ", run.count(x), " × 1.");
+    require<ShapeError>(run.rows(moment) == run.rows(x) && run.columns(moment) == 1, "unscale_series: location and scale are ",
+                        run.rows(moment), " × ", run.columns(moment), ", expected ", run.rows(x), " × 1.");
   }
   const auto y = run.reuse(x);
   const auto column = [](const View<T>& moment) { return per_row<T>(moment.data(), moment.outerStride()); };

@@ -48,30 +48,30 @@ void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s
 
 /// y = x ⊙ softmax(z) + residual along an axis; z is overwritten.
 template <class T>
-void gate_along(GateAxis axis, const Sequences& sequences, const Rows<T>& z, const Rows<const T>& x,
-                const Rows<const T>& residual, const Rows<T>& y, const Workspace<T>& workspace) {
+void gate_along(GateAxis axis, const Sequences& sequences, const MatrixView<T>& z, const MatrixView<const T>& x,
+                const MatrixView<const T>& residual, const MatrixView<T>& y, const Workspace<T>& workspace) {
   const auto at = [](const auto& m, Index row) { return detail::shifted(m.data, row * m.stride); };
   if (axis == GateAxis::channels) {
-    return for_each_block_of_rows(y.count, workspace, [&](Index row, Index rows) {
-      kernels<SoftmaxGateKernels<T>>().softmax_gate_rows(rows, y.columns, at(z, row), z.stride, at(x, row), x.stride,
+    return for_each_block_of_rows(y.rows(), workspace, [&](Index row, Index rows) {
+      kernels<SoftmaxGateKernels<T>>().softmax_gate_rows(rows, y.columns(), at(z, row), z.stride, at(x, row), x.stride,
                                                          at(residual, row), residual.stride, at(y, row), y.stride);
     });
   }
-  parallel_for(y.count < 4 * rows_per_task ? Threads{1} : workspace.threads(), sequences.count(), [&](Index b, Index) {
+  parallel_for(y.rows() < 4 * rows_per_task ? Threads{1} : workspace.threads(), sequences.count(), [&](Index b, Index) {
     const Index row = sequences.offset(b);
-    kernels<SoftmaxGateKernels<T>>().softmax_gate_columns(sequences.length(b), y.columns, at(z, row), z.stride, at(x, row),
+    kernels<SoftmaxGateKernels<T>>().softmax_gate_columns(sequences.length(b), y.columns(), at(z, row), z.stride, at(x, row),
                                                           x.stride, at(residual, row), residual.stride, at(y, row), y.stride);
   });
 }
 
 /// The backward pass through softmax_gate(), which kept s.
 template <class Back, class Variable, class T>
-void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const Rows<T>& s, Variable residual, GateAxis axis,
-                           const Sequences& sequences) {
+void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const MatrixView<T>& s, Variable residual,
+                           GateAxis axis, const Sequences& sequences) {
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
   const auto dy = reader<T>(back.gradient(y));
-  MatrixMap<T> ds = workspace.matrix(s.count, s.columns);
+  MatrixMap<T> ds = workspace.matrix(s.rows(), s.columns());
   assign<T>(ds, workspace, dy * reader<T>(back[x]));
   softmax_along_backward<T>(axis, sequences, s, ds, workspace);
   add_gradient(back, x, dy * reader<T>(s));
@@ -94,17 +94,17 @@ void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const
 /// Cost: an exponential per number; a copy of z in training.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> softmax_gate(Run& run, MatrixOf<Run> x, MatrixOf<Run> z, GateAxis axis, Epilogue<Run> epilogue = {}) {
-  const Index rows = run.count(x), columns = run.width(x);
-  require<ShapeError>(run.count(z) == rows && run.width(z) == columns, "softmax_gate: x is ", rows, " × ", columns,
-                      " and z is ", run.count(z), " × ", run.width(z), ", expected equal shapes.");
+  const Index rows = run.rows(x), columns = run.columns(x);
+  require<ShapeError>(run.rows(z) == rows && run.columns(z) == columns, "softmax_gate: x is ", rows, " × ", columns,
+                      " and z is ", run.rows(z), " × ", run.columns(z), ", expected equal shapes.");
   Epilogue<Run> plain;
   if (!epilogue.added && !epilogue.keeps() && epilogue.residual_scale == nullptr && epilogue.drop_path == 0) {
     plain = std::exchange(epilogue, {});
   }
   auto y = plain.residual ? run.make(rows, columns, plain) : run.reuse(x);
-  const Rows<const T> residual = epilogue_of(run, plain, y).residual;
+  const MatrixView<const T> residual = epilogue_of(run, plain, y).residual;
   if constexpr (Run::records) {
-    const Rows<T> s(run.take(rows * columns), rows, columns, columns);
+    const MatrixView<T> s(run.take(rows * columns), rows, columns, columns);
     s.assign(run[z]);
     detail::softmax_along<T>(axis, run.sequences(), s, run.workspace());
     assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));

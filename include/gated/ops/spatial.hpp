@@ -21,18 +21,18 @@ namespace detail {
 /// that they may see: for a causal weight those up to the last row, otherwise all. What has been summed up by transforms is in
 /// `sums`, TileSums or StreamSums.
 template <class T, class Sums>
-void mix_rows(const SpatialWeight<T>& weight, const Rows<const T>& v, Index first, const Rows<T>& y,
+void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Index first, const MatrixView<T>& y,
               const Epilogue<T>& epilogue, Sums& sums, Workspace<T>& workspace) {
-  const Index width = v.columns / weight.heads, block = weight.block(y.count);
-  for (Index done = 0, rows = 0; done < y.count; done += rows) {
+  const Index width = v.columns() / weight.heads, block = weight.block(y.rows());
+  for (Index done = 0, rows = 0; done < y.rows(); done += rows) {
     const auto frame = workspace.frame();
     const Index i = first + done, start = sums.start(i);
-    rows = std::min({block, y.count - done, sums.rest(i)});
-    const Index depth = weight.causal ? i + rows - start : v.count;
-    const Rows<T> result = y.middle(done, rows);
-    const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns);
+    rows = std::min({block, y.rows() - done, sums.rest(i)});
+    const Index depth = weight.causal ? i + rows - start : v.rows();
+    const MatrixView<T> result = y.rows(done, rows);
+    const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns());
     const bool joins_later = start > 0 && joined.added;  // the sums come first, as if join() followed
-    const Rows<T> made = joins_later ? Rows<T>(workspace.matrix(rows, y.columns)) : result;
+    const MatrixView<T> made = joins_later ? MatrixView<T>(workspace.matrix(rows, y.columns())) : result;
     Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
       of_product.added = sums.at(v, i, rows, workspace);
@@ -42,8 +42,8 @@ void mix_rows(const SpatialWeight<T>& weight, const Rows<const T>& v, Index firs
       const Index column = head * width;
       Epilogue<T> of_head = of_product.block(0, column, rows, width);
       of_head.row_bias = weight.bias == nullptr ? nullptr : &weight.bias->coeffRef(head, i);
-      matmul(weight.rows(head, i, rows, depth, workspace, start),
-             v.block(start, column, depth, width), made.part(column, width), workspace, of_head);
+      matmul(weight.rows(head, i, rows, depth, workspace, start), v.block(start, column, depth, width),
+             made.columns(column, width), workspace, of_head);
     }
     if (joins_later) {
       finish_rows<T>(made, joined, result, workspace);
@@ -53,21 +53,21 @@ void mix_rows(const SpatialWeight<T>& weight, const Rows<const T>& v, Index firs
 
 /// The same for all sequences.
 template <class T>
-void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, const Rows<const T>& v, const Rows<T>& y,
-                const Epilogue<T>& epilogue, Workspace<T>& workspace) {
+void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, const MatrixView<const T>& v,
+                const MatrixView<T>& y, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
   for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
     for (Index b = 0; b < group.count(); ++b) {
       const auto frame = scratch.frame();
       const Index offset = first + group.offset(b), length = group.length(b);
       const Index row = weight.outputs_of(offset), rows = weight.outputs_of(length);
-      const Rows<const T> from = v.middle(offset, length);
-      const Rows<T> to = y.middle(row, rows);
-      const Epilogue<T> joined = epilogue.block(row, 0, rows, y.columns);
+      const MatrixView<const T> from = v.rows(offset, length);
+      const MatrixView<T> to = y.rows(row, rows);
+      const Epilogue<T> joined = epilogue.block(row, 0, rows, y.columns());
       if (!weight.causal && weight.is_transformed(length)) {
         fourier::mix_sequence<T>(weight, from, to, joined, scratch);
         continue;
       }
-      fourier::TileSums<T> tiles(weight, length, v.columns, scratch);
+      fourier::TileSums<T> tiles(weight, length, v.columns(), scratch);
       mix_rows(weight, from, 0, to, joined, tiles, scratch);
     }
   });
@@ -177,7 +177,7 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
           const bool fresh = target.fresh && i + block >= weight.outputs_of(length);
           matmul(weight.rows(head, i, rows, depth, scratch).transposed(),
                  ConstView<T>(dy.block(weight.outputs_of(offset) + i, column, rows, width)), dv_rows, scratch,
-                 {.added = fresh ? Rows<const T>() : Rows<const T>(dv_rows)});
+                 {.added = fresh ? MatrixView<const T>() : MatrixView<const T>(dv_rows)});
         });
       });
       if (trained) {
@@ -202,23 +202,23 @@ void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequence
 
 /// The next tokens of a stream, which keeps v and partial sums.
 template <class T>
-void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Rows<T>& v, const Rows<T>& y,
+void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const MatrixView<T>& v, const MatrixView<T>& y,
                      const Epilogue<T>& epilogue) {
   using Sums = fourier::StreamSums<T>;
   Workspace<T>& workspace = run.workspace();
   const Index capacity = std::min(run.capacity(), weight.length), first = run.position();
-  Matrix<T>& memory = run.remember(capacity, v.columns);
-  memory.middleRows(first, v.count) = ConstView<T>(v);
-  Matrix<T>& kept = run.remember(Sums::rows(weight, capacity), v.columns);
+  Matrix<T>& memory = run.remember(capacity, v.columns());
+  memory.middleRows(first, v.rows()) = ConstView<T>(v);
+  Matrix<T>& kept = run.remember(Sums::rows(weight, capacity), v.columns());
   Matrix<T>& progress = run.remember(Sums::levels(weight, capacity), 6);
   Matrix<T>& scratch = run.remember(Sums::scratch_rows(weight, capacity), Sums::widest_row);
   Sums sums(weight, capacity, kept, progress, scratch);
   sums.rewind(first);
   workspace.reserve(row_stride<T>(capacity) + gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
-                    Sums::scratch_size(weight, capacity, v.columns));
-  const Rows<const T> seen = Rows<T>(memory).middle(0, first + v.count);
+                    Sums::scratch_size(weight, capacity, v.columns()));
+  const MatrixView<const T> seen = MatrixView<T>(memory).rows(0, first + v.rows());
   mix_rows<T>(weight, seen, first, y, epilogue, sums, workspace);
-  if (v.count > 0) {
+  if (v.rows() > 0) {
     sums.advance(seen, workspace);
   }
 }
@@ -245,8 +245,8 @@ template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, Epilogue<Run> epilogue) {
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
-      is_square ? run.sequences() : Sequences::uniform(run.count(v) / weight.length, weight.length);  // v's, not y's
-  const Joined<Run> joined = joined_result(run, weight.outputs_of(run.count(v)), run.width(v), epilogue);
+      is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // v's, not y's
+  const Joined<Run> joined = joined_result(run, weight.outputs_of(run.rows(v)), run.columns(v), epilogue);
   if constexpr (Run::streams) {
     detail::mix_next_tokens<T>(run, weight, v, joined.y, joined.epilogue);
   } else {

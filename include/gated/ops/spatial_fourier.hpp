@@ -36,19 +36,19 @@ class TileSums {
   Index rest(Index i) const { return count_ == 0 ? length_ : start(i) + weight_.tile() - i; }
 
   /// What all tiles give to the rows i … i + rows - 1 of one block. `v` holds all tokens before that block.
-  Rows<const T> at(const Rows<const T>& v, Index i, Index rows, Workspace<T>& workspace) {
-    const Rows<T> sum = workspace.matrix(rows, v.columns);
+  MatrixView<const T> at(const MatrixView<const T>& v, Index i, Index rows, Workspace<T>& workspace) {
+    const MatrixView<T> sum = workspace.matrix(rows, v.columns());
     const Index block = i / weight_.tile();
-    Rows<const T> before = {};
+    MatrixView<const T> before = {};
     for (Index k = 0; k < count_; ++k) {
       if ((block >> k) % 2 != 0) {
         Level& level = levels_[k];
         const Index tokens = weight_.tile() << k, begin = (block >> (k + 1)) * 2 * tokens, end = begin + tokens;
         if (level.begin != begin) {
-          compute(v.middle(begin, tokens), begin, level.sums.middle(0, std::min(level.sums.count, length_ - end)), workspace);
+          compute(v.rows(begin, tokens), begin, level.sums.rows(0, std::min(level.sums.rows(), length_ - end)), workspace);
           level.begin = begin;
         }
-        add_rows<T>(before, level.sums.middle(i - end, rows), sum, workspace);
+        add_rows<T>(before, level.sums.rows(i - end, rows), sum, workspace);
         before = sum;
       }
     }
@@ -57,17 +57,17 @@ class TileSums {
 
  private:
   struct Level {
-    Rows<T> sums;
+    MatrixView<T> sums;
     Index begin;  // of the tile whose sums they are
   };
 
-  void compute(const Rows<const T>& v, Index begin, const Rows<T>& y, Workspace<T>& workspace) const {
+  void compute(const MatrixView<const T>& v, Index begin, const MatrixView<T>& y, Workspace<T>& workspace) const {
     const auto frame = workspace.frame();
-    const Square square{v.count, v.count};
+    const Square square{v.rows(), v.rows()};
     const Products<T> products{weight_};
     const bool scaled = weight_.form == SpatialForm::scaled_toeplitz;
     const T* const v_scale = scaled ? weight_.column_scale->data() + begin : nullptr;
-    const T* const y_scale = scaled ? weight_.row_scale->data() + begin + v.count : nullptr;
+    const T* const y_scale = scaled ? weight_.row_scale->data() + begin + v.rows() : nullptr;
     multiply_rows<T>(products.circle(square), products.factors(square, workspace), weight_.heads, v, v_scale, y, y_scale,
                      nullptr, weight_.length, {}, workspace);
   }
@@ -79,10 +79,10 @@ class TileSums {
 
 /// y = W v + b of a weight that is not causal, joined by `epilogue`, for one sequence.
 template <class T>
-void mix_sequence(const SpatialWeight<T>& weight, const Rows<const T>& v, const Rows<T>& y, const Epilogue<T>& epilogue,
-                  Workspace<T>& workspace) {
+void mix_sequence(const SpatialWeight<T>& weight, const MatrixView<const T>& v, const MatrixView<T>& y,
+                  const Epilogue<T>& epilogue, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
-  const Index n = v.count;
+  const Index n = v.rows();
   const Circle<T>& circle = Circle<T>::of(n);
   const Factor<T>* factors = nullptr;
   if (n == weight.length) {
@@ -121,9 +121,10 @@ class BackwardByTransform {
   }
 
   /// dv = Wᵀ dy, or with `adds` more by that.
-  void mix(const Rows<const T>& v, const Rows<const T>& dy, const Rows<T>& dv, bool adds, Workspace<T>& workspace) {
+  void mix(const MatrixView<const T>& v, const MatrixView<const T>& dy, const MatrixView<T>& dv, bool adds,
+           Workspace<T>& workspace) {
     const Index size = circle_.scratch_size();
-    for_each_task<T>(tasks_, 0, tasks_.count(), v.count, 3 * size, workspace, [&](Index task, const Columns& c, T* x) {
+    for_each_task<T>(tasks_, 0, tasks_.count(), v.rows(), 3 * size, workspace, [&](Index task, const Columns& c, T* x) {
       T* const sum = x + 2 * size;
       std::fill_n(sum, trained() ? size : 0, T{0});
       for (Index b = 0; b < sequences_.count(); ++b) {
@@ -224,9 +225,9 @@ void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Se
                             const ConstView<T>& dy) {
   const auto frame = back.workspace().frame();
   T* const to_w = back.gradient_of(weight.w->data());
-  const Rows<const T> from = back[v];
+  const MatrixView<const T> from = back[v];
   auto target = back.target(v);
-  BackwardByTransform<T> pass(weight, sequences, from.columns, to_w != nullptr, back.workspace());
+  BackwardByTransform<T> pass(weight, sequences, from.columns(), to_w != nullptr, back.workspace());
   pass.mix(from, dy, target.view, !target.fresh, back.workspace());
   pass.add_weight(to_w, back.workspace());
   if (weight.form == SpatialForm::scaled_toeplitz) {

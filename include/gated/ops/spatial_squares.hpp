@@ -154,22 +154,22 @@ const T* of_head(const T* numbers, Index head, Index stride) {
 /// y = T v for the matrix of these factors, joined by `epilogue`: two real columns are one complex. Scales are by row, heads ×
 /// `row_stride`, for v and for y, or absent.
 template <class T>
-void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index heads, const Rows<const T>& v, const T* v_scale,
-                   const Rows<T>& y, const T* y_scale, const T* row_bias, Index row_stride, const Epilogue<T>& epilogue,
-                   Workspace<T>& workspace) {
+void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index heads, const MatrixView<const T>& v,
+                   const T* v_scale, const MatrixView<T>& y, const T* y_scale, const T* row_bias, Index row_stride,
+                   const Epilogue<T>& epilogue, Workspace<T>& workspace) {
   const Index row = row_size<T>();
-  const ColumnTasks<T> tasks{heads, v.columns};
-  for_each_task<T>(tasks, 0, tasks.count(), v.count, circle.scratch_size(), workspace, [&](Index, const Columns& c, T* x) {
-    load_pair<T>(v.part(c.first, c.count), of_head(v_scale, c.head, row_stride), x);
-    circle.product(factors + c.head * circle.bins(), false, v.count, x);
+  const ColumnTasks<T> tasks{heads, v.columns()};
+  for_each_task<T>(tasks, 0, tasks.count(), v.rows(), circle.scratch_size(), workspace, [&](Index, const Columns& c, T* x) {
+    load_pair<T>(v.columns(c.first, c.count), of_head(v_scale, c.head, row_stride), x);
+    circle.product(factors + c.head * circle.bins(), false, v.rows(), x);
     if (y_scale != nullptr) {
-      load_pair<T>({x, y.count, row, row}, of_head(y_scale, c.head, row_stride), x);
+      load_pair<T>({x, y.rows(), row, row}, of_head(y_scale, c.head, row_stride), x);
     }
     Epilogue<T> joined = epilogue;
     joined.row_bias = of_head(row_bias, c.head, row_stride);
     constexpr Index together = 16;
-    for (Index t = 0; t < y.count; t += together) {
-      kernels<ProductKernels<T>>().finish_tile(joined, t, c.first, std::min(together, y.count - t), c.count, x + t * row,
+    for (Index t = 0; t < y.rows(); t += together) {
+      kernels<ProductKernels<T>>().finish_tile(joined, t, c.first, std::min(together, y.rows() - t), c.count, x + t * row,
                                                y.data + t * y.stride + c.first, y.stride);
     }
   });
@@ -177,7 +177,8 @@ void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index head
 
 /// y = a + b, or b where a is absent.
 template <class T>
-void add_rows(const Rows<const T>& a, const Rows<const T>& b, const Rows<T>& y, const Workspace<T>& workspace) {
+void add_rows(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& y,
+              const Workspace<T>& workspace) {
   const auto right = reader<T>(b);
   a ? assign<T>(y, workspace, reader<T>(a) + right) : assign<T>(y, workspace, right);
 }

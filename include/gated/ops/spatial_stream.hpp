@@ -57,8 +57,8 @@ class StreamSums {
            2 * row_stride<T>(columns) * weight.stream_tile();
   }
 
-  StreamSums(const SpatialWeight<T>& weight, Index capacity, const Rows<T>& sums, const Rows<T>& progress,
-             const Rows<T>& scratch)
+  StreamSums(const SpatialWeight<T>& weight, Index capacity, const MatrixView<T>& sums, const MatrixView<T>& progress,
+             const MatrixView<T>& scratch)
       : weight_(weight),
         capacity_(capacity),
         levels_(levels(weight, capacity)),
@@ -85,25 +85,25 @@ class StreamSums {
   }
 
   /// What the tokens before start(i) give to the rows i … i + rows - 1 of one block.
-  Rows<const T> at(const Rows<const T>& v, Index i, Index rows, Workspace<T>& workspace) {
-    const Rows<T> sum = workspace.matrix(rows, v.columns);
-    Rows<const T> before = {};
+  MatrixView<const T> at(const MatrixView<const T>& v, Index i, Index rows, Workspace<T>& workspace) {
+    const MatrixView<T> sum = workspace.matrix(rows, v.columns());
+    MatrixView<const T> before = {};
     for (Index level = 0; level < levels_ && i >= 2 * size(level); ++level) {
       const Index block = i / size(level);
       finish(level, block, v, workspace);
-      add_rows<T>(before, sums(level, block).middle(i % size(level), rows), sum, workspace);
+      add_rows<T>(before, sums(level, block).rows(i % size(level), rows), sum, workspace);
       before = sum;
     }
     return sum;
   }
 
-  /// Works off what is due after `v.count` tokens, for blocks to come.
-  void advance(const Rows<const T>& v, Workspace<T>& workspace) {
+  /// Works off what is due after `v.rows()` tokens, for blocks to come.
+  void advance(const MatrixView<const T>& v, Workspace<T>& workspace) {
     struct Due {
       Index level, block, wanted;
     } dues[std::numeric_limits<Index>::digits];  // one for each doubling
     Index count = 0, pieces_due = 0;
-    const Index token = v.count - 1;
+    const Index token = v.rows() - 1;
     for (Index level = 0; level < levels_ && token >= size(level); ++level) {
       const Index tokens = size(level), next = token / tokens + 1;
       if (next * tokens >= capacity_) {
@@ -146,13 +146,13 @@ class StreamSums {
     return std::min(tokens, capacity - 2 * tokens);
   }
   Index size(Index level) const { return weight_.stream_tile() << level; }
-  ColumnTasks<T> tasks(const Rows<const T>& v) const { return {weight_.heads, v.columns}; }
+  ColumnTasks<T> tasks(const MatrixView<const T>& v) const { return {weight_.heads, v.columns()}; }
   /// The pieces of a task: for each half of the bins the products of the squares, the inverse transform and the sum.
   Index pieces_of_task(Index level, Index block) const {
     const Index parts = parts_of(level), passes = Products<T>::circle({size(level), 0}).half().pieces();
     return 2 * (squares_of(block) * (2 * parts + passes) + passes + parts);
   }
-  Index pieces(Index level, Index block, const Rows<const T>& v) const {
+  Index pieces(Index level, Index block, const MatrixView<const T>& v) const {
     return tasks(v).count() * pieces_of_task(level, block);
   }
   Index parts_of(Index level) const { return (size(level) + chunk - 1) / chunk; }
@@ -174,16 +174,16 @@ class StreamSums {
   }
   T& number(Index level, Index parity, Index k) const { return progress_.data[level * progress_.stride + 3 * parity + k]; }
 
-  Rows<T> sums(Index level, Index block) const {
+  MatrixView<T> sums(Index level, Index block) const {
     Index first = block % 2 * kept(weight_, level, capacity_);
     for (Index k = 0; k < level; ++k) {
       first += 2 * kept(weight_, k, capacity_);
     }
-    return sums_.middle(first, std::min(kept(weight_, level, capacity_), capacity_ - block * size(level)));
+    return sums_.rows(first, std::min(kept(weight_, level, capacity_), capacity_ - block * size(level)));
   }
 
   /// Sees to it that a block is done.
-  void finish(Index level, Index block, const Rows<const T>& v, Workspace<T>& workspace) {
+  void finish(Index level, Index block, const MatrixView<const T>& v, Workspace<T>& workspace) {
     if (const Index all = pieces(level, block, v); done(level, block) < all) {
       const auto frame = workspace.frame();
       const Products<T> products{weight_};
@@ -196,7 +196,7 @@ class StreamSums {
   }
 
   /// Sees to it that so many pieces of a block are done. `factors` are those of its squares.
-  void work(Index level, Index block, Index wanted, const Factors& factors, const Rows<const T>& v) const {
+  void work(Index level, Index block, Index wanted, const Factors& factors, const MatrixView<const T>& v) const {
     const Index per_task = pieces_of_task(level, block), first = done(level, block);
     for (Index task = first / per_task; task * per_task < wanted; ++task) {
       compute(level, block, tasks(v).at(task), factors, std::max(first - task * per_task, Index{0}),
@@ -207,12 +207,12 @@ class StreamSums {
 
   /// The pieces `begin` … `end` - 1 of a task.
   void compute(Index level, Index block, const Columns& c, const Factors& factors, Index begin, Index end,
-               const Rows<const T>& v) const {
+               const MatrixView<const T>& v) const {
     const Index tokens = size(level), row = row_size<T>();
     T* const x = scratch_.data + 2 * (tokens - size(0)) * scratch_.stride;
     const Circle<T>& circle = Products<T>::circle({tokens, 0});
     const Passes<T>& half = circle.half();
-    const Rows<T> y = sums(level, block);
+    const MatrixView<T> y = sums(level, block);
     const auto scale_at = [&](const Matrix<T>* numbers, Index token) {
       return weight_.form == SpatialForm::scaled_toeplitz ? &(*numbers)(c.head, token) : nullptr;
     };
@@ -244,7 +244,7 @@ class StreamSums {
       }
       each(half.pieces(), [&](Index i) { half.inverse(i, x); });
       each_part([&](Index t, Index rows) {
-        const Index wanted = std::min(rows, y.count - t);  // the last block may be cut off
+        const Index wanted = std::min(rows, y.rows() - t);  // the last block may be cut off
         if (wanted <= 0) {
           return;
         }
@@ -260,7 +260,7 @@ class StreamSums {
 
   const SpatialWeight<T>& weight_;
   Index capacity_, levels_;
-  Rows<T> sums_, progress_, scratch_;
+  MatrixView<T> sums_, progress_, scratch_;
 };
 
 }  // namespace gated::detail::fourier

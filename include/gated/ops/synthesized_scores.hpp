@@ -45,7 +45,7 @@ auto head_rows(const Matrix<T>& m, const SynthesizedScores<T>& of, Index head, I
 
 /// y = S of a head for the tokens from position `first` on, among as many as y has columns.
 template <class T>
-void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h, View<T> y,
+void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h, View<T> y,
                 Workspace<T>& workspace) {
   const Index rows = y.rows(), seen = y.cols();
   if (of.random != nullptr) {
@@ -72,8 +72,9 @@ void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const R
 
 /// All of it: the scores before the softmax, of which `own` keeps S if it is there.
 template <class T>
-void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h, const Rows<const T>& q,
-                const Rows<const T>& k, const Rows<T>& own, View<T> y, Workspace<T>& workspace) {
+void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h,
+                const MatrixView<const T>& q, const MatrixView<const T>& k, const MatrixView<T>& own, View<T> y,
+                Workspace<T>& workspace) {
   own_scores<T>(of, head, first, h, y, workspace);
   if (own) {
     View<T> kept = own;
@@ -87,14 +88,14 @@ void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const R
 
 /// The gradient of rows `row` … of a parameter, or nothing.
 template <class Back, class T>
-Rows<T> gradient_rows(Back& back, const Matrix<T>& parameter, Index row, Index count) {
+MatrixView<T> gradient_rows(Back& back, const Matrix<T>& parameter, Index row, Index count) {
   T* const to = back.gradient_of(parameter.data());
   return {to == nullptr ? nullptr : to + row * parameter.cols(), count, parameter.cols(), parameter.cols()};
 }
 
 /// to += a · b, if that is there.
 template <class T>
-void add_product(const Rows<T>& to, const Operand<T>& a, const Operand<T>& b, Workspace<T>& workspace) {
+void add_product(const MatrixView<T>& to, const Operand<T>& a, const Operand<T>& b, Workspace<T>& workspace) {
   if (to) {
     matmul(a, b, to, workspace, {.added = to});
   }
@@ -102,8 +103,8 @@ void add_product(const Rows<T>& to, const Operand<T>& a, const Operand<T>& b, Wo
 
 /// The backward pass through S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b}): `ds` is ∂S.
 template <class Back, class T>
-void factored_backward(Back& back, const SynthesizedScores<T>& of, const Rows<const T>& h, const ConstView<T>& ds,
-                       const Rows<T>& dh, Workspace<T>& workspace) {
+void factored_backward(Back& back, const SynthesizedScores<T>& of, const MatrixView<const T>& h, const ConstView<T>& ds,
+                       const MatrixView<T>& dh, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
   const Index rows = ds.rows(), seen = ds.cols(), width = of.inner->rows();
   MatrixMap<T> outer = workspace.matrix(rows, of.outer->rows()), inner = workspace.matrix(rows, width);
@@ -127,11 +128,11 @@ void factored_backward(Back& back, const SynthesizedScores<T>& of, const Rows<co
 
 /// The backward pass through own_scores(): `ds` is ∂S.
 template <class Back, class T>
-void own_backward(Back& back, const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h,
-                  const ConstView<T>& ds, const Rows<T>& dh, Workspace<T>& workspace) {
+void own_backward(Back& back, const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h,
+                  const ConstView<T>& ds, const MatrixView<T>& dh, Workspace<T>& workspace) {
   const Index rows = ds.rows(), seen = ds.cols();
   if (of.random != nullptr) {
-    if (const Rows<T> to = gradient_rows(back, *of.random, head * of.length + first, rows)) {
+    if (const MatrixView<T> to = gradient_rows(back, *of.random, head * of.length + first, rows)) {
       View<T> all = to;
       all.leftCols(seen) += ds;
     }

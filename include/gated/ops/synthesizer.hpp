@@ -19,56 +19,57 @@ namespace detail::synthesizer {
 /// y = softmax(scores) v of a head, for the tokens of one sequence from position `first` on; k and v are those of all tokens
 /// so far.
 template <class T>
-void attend(const SynthesizedScores<T>& of, Index head, Index first, const Rows<const T>& h, const Rows<const T>& q,
-            const Rows<const T>& k, const Rows<const T>& v, const Rows<T>& y, Workspace<T>& workspace,
+void attend(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h, const MatrixView<const T>& q,
+            const MatrixView<const T>& k, const MatrixView<const T>& v, const MatrixView<T>& y, Workspace<T>& workspace,
             const WeightsWatcher<T>& watch) {
-  const Index block = watch ? std::max<Index>(y.count, 1) : query_block;
-  for_each_query_block(y.count, v.count, first, of.causal, block, [&](Index done, Index rows, Index seen) {
+  const Index block = watch ? std::max<Index>(y.rows(), 1) : query_block;
+  for_each_query_block(y.rows(), v.rows(), first, of.causal, block, [&](Index done, Index rows, Index seen) {
     const auto frame = workspace.frame();
     MatrixMap<T> weights = workspace.matrix(rows, seen);
-    all_scores<T>(of, head, first + done, h.block(done, 0, rows, h.columns), q.block(done, 0, rows, q.columns),
-                  k.block(0, 0, seen, k.columns), {}, weights, workspace);
+    all_scores<T>(of, head, first + done, h.block(done, 0, rows, h.columns()), q.block(done, 0, rows, q.columns()),
+                  k.block(0, 0, seen, k.columns()), {}, weights, workspace);
     softmax<T>(weights, workspace, {.causal = of.causal, .first = first + done});
     if (watch) {
       watch(0, weights);
     }
     const Operand<T> factor = of.causal ? lower<T>(weights, first + done) : Operand<T>(weights);
-    matmul(factor, v.middle(0, seen), y.middle(done, rows), workspace);
+    matmul(factor, v.rows(0, seen), y.rows(done, rows), workspace);
   });
 }
 
 /// The numbers of x in a run or on a tape, or nothing.
 template <class T, class Run, class Variable>
-Rows<const T> rows_of(Run& run, const Variable& x) {
-  return x ? Rows<const T>(run[x]) : Rows<const T>();
+MatrixView<const T> rows_of(Run& run, const Variable& x) {
+  return x ? MatrixView<const T>(run[x]) : MatrixView<const T>();
 }
 
 /// What a head's backward pass adds to.
 template <class T>
 struct Gradient {
-  Rows<T> v, h, q, k;
+  MatrixView<T> v, h, q, k;
   double own = 0, dot = 0;  ///< of the factors
 };
 
 /// The backward pass through attend() of a whole sequence.
 template <class Back, class T>
-void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, const Rows<const T>& h, const Rows<const T>& q,
-                     const Rows<const T>& k, const Rows<const T>& v, const Rows<const T>& dy, Gradient<T>& to) {
+void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, const MatrixView<const T>& h,
+                     const MatrixView<const T>& q, const MatrixView<const T>& k, const MatrixView<const T>& v,
+                     const MatrixView<const T>& dy, Gradient<T>& to) {
   Workspace<T>& workspace = back.workspace();
-  for_each_query_block(dy.count, v.count, 0, of.causal, query_block, [&](Index first, Index rows, Index seen) {
+  for_each_query_block(dy.rows(), v.rows(), 0, of.causal, query_block, [&](Index first, Index rows, Index seen) {
     const auto frame = workspace.frame();
-    const auto part = [&](const auto& x) { return x.block(first, 0, rows, x.columns); };
-    const auto before = [&](const auto& x) { return x.block(0, 0, seen, x.columns); };
+    const auto part = [&](const auto& x) { return x.block(first, 0, rows, x.columns()); };
+    const auto before = [&](const auto& x) { return x.block(0, 0, seen, x.columns()); };
     MatrixMap<T> weights = workspace.matrix(rows, seen), gradient = workspace.matrix(rows, seen);
     MatrixMap<T> own = workspace.matrix(q ? rows : 0, seen);
-    all_scores<T>(of, head, first, part(h), part(q), before(k), q ? Rows<T>(own) : Rows<T>(), weights, workspace);
+    all_scores<T>(of, head, first, part(h), part(q), before(k), q ? MatrixView<T>(own) : MatrixView<T>(), weights, workspace);
     softmax<T>(weights, workspace, {.causal = of.causal, .first = first});
-    const Rows<T> dv = before(to.v);
+    const MatrixView<T> dv = before(to.v);
     matmul(part(dy), transposed(before(v)), gradient, workspace);
     scores_backward<T>(first, Scoring<T>{.kernel = ScoreKernel::softmax}, weights, gradient, workspace);
     matmul(transposed(weights), part(dy), dv, workspace, {.added = dv});
     if (q) {
-      const Rows<T> dq = part(to.q), dk = before(to.k);
+      const MatrixView<T> dq = part(to.q), dk = before(to.k);
       matmul(gradient, before(k), dq, workspace, {.factor = of.dot_factor(), .added = dq});
       matmul(transposed(gradient), part(q), dk, workspace, {.factor = of.dot_factor(), .added = dk});
       if (of.own_factor(true) != T{0}) {
@@ -93,12 +94,12 @@ Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads
 /// y = attend() of all sequences and heads, to the rows k and v of `others`, for tokens from position `first` on.
 template <class Run, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in, const Sequences& others,
-                    const Rows<const T>& k, const Rows<const T>& v, Index first, const Rows<T>& y) {
+                    const MatrixView<const T>& k, const MatrixView<const T>& v, Index first, const MatrixView<T>& y) {
   require<ShapeError>(others.longest() <= of.length, "synthesize: a sequence has ", others.longest(),
                       " tokens, but there are scores for ", of.length, ".");
   const Sequences& own = run.sequences();
-  const Rows<const T> h = rows_of<T>(run, in.h), q = rows_of<T>(run, in.q);
-  for_each_head(own, y.count > 0 ? of.heads : 0, [&](const SequenceHead& at) {
+  const MatrixView<const T> h = rows_of<T>(run, in.h), q = rows_of<T>(run, in.q);
+  for_each_head(own, y.rows() > 0 ? of.heads : 0, [&](const SequenceHead& at) {
     attend<T>(of, at.head, first, at.of(h, own), at.of(q, own), at.of(k, others), at.of(v, others), at.of(y, own),
               run.workspace(), watcher(run, at));
   });
@@ -107,12 +108,12 @@ void attend_by_head(Run& run, const SynthesizedScores<T>& of, const SynthesizerI
 /// The backward pass through it, of whole sequences.
 template <class Back, class Run, class T = typename Back::Scalar>
 void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in,
-                             const Sequences& sequences, const Rows<const T>& dy) {
+                             const Sequences& sequences, const MatrixView<const T>& dy) {
   using Variable = MatrixOf<Run>;
-  const auto target = [&back](const Variable& x) { return x ? Rows<T>(accumulator(back, x)) : Rows<T>(); };
-  const Rows<const T> v = rows_of<T>(back, in.v), h = rows_of<T>(back, in.h), q = rows_of<T>(back, in.q),
-                      k = rows_of<T>(back, in.k);
-  const Rows<T> dv = target(in.v), dh = target(in.h), dq = target(in.q), dk = target(in.k);
+  const auto target = [&back](const Variable& x) { return x ? MatrixView<T>(accumulator(back, x)) : MatrixView<T>(); };
+  const MatrixView<const T> v = rows_of<T>(back, in.v), h = rows_of<T>(back, in.h), q = rows_of<T>(back, in.q),
+                            k = rows_of<T>(back, in.k);
+  const MatrixView<T> dv = target(in.v), dh = target(in.h), dq = target(in.q), dk = target(in.k);
   double own = 0, dot = 0;
   for_each_head(sequences, of.heads, [&](const SequenceHead& at) {
     const auto part = [&](const auto& x) { return at.of(x, sequences); };
@@ -143,30 +144,30 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
   using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;
-  const auto y = run.make(run.count(in.v), run.width(in.v));
+  const auto y = run.make(run.rows(in.v), run.columns(in.v));
   if constexpr (Run::streams) {
     require<ArgumentError>(of.causal, run.where(),
                            ": the scores are not causal, so a token's output depends on later tokens and cannot be streamed. "
                            "Build it with causal = true.");
-    const Index capacity = std::min(run.capacity(), of.length), first = run.position(), seen = first + run.count(in.v);
+    const Index capacity = std::min(run.capacity(), of.length), first = run.position(), seen = first + run.rows(in.v);
     const auto remember = [&](const MatrixOf<Run>& x) {
-      Matrix<T>& memory = run.remember(x ? capacity : 0, x.columns);
+      Matrix<T>& memory = run.remember(x ? capacity : 0, x.columns());
       if (x) {
-        memory.middleRows(first, x.count) = run[x];
+        memory.middleRows(first, x.rows()) = run[x];
       }
-      return x ? Rows<const T>(Rows<T>(memory).middle(0, seen)) : Rows<const T>();
+      return x ? MatrixView<const T>(MatrixView<T>(memory).rows(0, seen)) : MatrixView<const T>();
     };
-    const Rows<const T> k = remember(in.k), v = remember(in.v);
+    const MatrixView<const T> k = remember(in.k), v = remember(in.v);
     run.workspace().reserve(detail::synthesizer::step_scratch(of, capacity, run.workspace().threads()));
-    attend_by_head<Run>(run, of, in, Sequences::single(seen), k, v, first, Rows<T>(run[y]));
+    attend_by_head<Run>(run, of, in, Sequences::single(seen), k, v, first, MatrixView<T>(run[y]));
   } else {
-    attend_by_head<Run>(run, of, in, run.sequences(), rows_of<T>(run, in.k), rows_of<T>(run, in.v), 0, Rows<T>(run[y]));
+    attend_by_head<Run>(run, of, in, run.sequences(), rows_of<T>(run, in.k), rows_of<T>(run, in.v), 0, MatrixView<T>(run[y]));
   }
   if constexpr (Run::records) {
     run.push([in, of, y, kept = run.kept_sequences()](auto& back) {
       using Back = std::remove_cvref_t<decltype(back)>;
       detail::synthesizer::attend_by_head_backward<Back, Run>(back, of, in, back.sequences(kept),
-                                                              Rows<const T>(back.gradient(y)));
+                                                              MatrixView<const T>(back.gradient(y)));
     });
   }
   return y;

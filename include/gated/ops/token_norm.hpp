@@ -53,16 +53,16 @@ void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const To
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
   const Index tokens = norm.weight->size(), channels = moments.channels;
-  const Rows<const T> dy = back.gradient(y), values = back[x];
+  const MatrixView<const T> dy = back.gradient(y), values = back[x];
   T *const to_weight = back.gradient_of(norm.weight->data()), *const to_bias = back.gradient_of(norm.bias->data());
   const bool wanted = back.wants_gradient(x);
   auto target = wanted ? back.target(x) : typename Back::Target{back[x], false};
-  const Rows<T> dx = target.view;
+  const MatrixView<T> dx = target.view;
   T *const gradients = workspace.take(channels), *const dots = workspace.take(channels);
   const auto weight = per_row<T>(norm.weight->data());
   const auto share = number(T{1} / static_cast<T>(tokens));
   for (Index b = 0; b < sequences.count(); ++b) {
-    const auto part = [first = sequences.offset(b), tokens](const auto& rows) { return rows.middle(first, tokens); };
+    const auto part = [first = sequences.offset(b), tokens](const auto& rows) { return rows.rows(first, tokens); };
     const ConstView<T> given = part(dy);
     const auto gradient = reader<T>(given);
     const auto own = moments.normed(reader<T>(part(values)), b);
@@ -96,7 +96,7 @@ template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> normalise_over_tokens(Run& run, MatrixOf<Run> x, const TokenNormParameters<T>& norm) {
   expect_all_tokens(run, "a norm over the tokens");
   const Sequences& sequences = run.sequences();
-  const Index count = sequences.count(), tokens = norm.weight->size(), channels = run.width(x);
+  const Index count = sequences.count(), tokens = norm.weight->size(), channels = run.columns(x);
   const auto y = run.reuse(x);
   const detail::TokenMoments<T> moments{run.take(count * channels), run.take(count * channels), channels};
   mean_over_tokens<T>(run[x], sequences, Eigen::Map<Matrix<T>>(moments.means, count, channels), run.workspace());

@@ -23,17 +23,18 @@ namespace detail {
 
 /// y[t, chunk k] = x[t - sign · shift_k, chunk k], where zeros enter at the ends of each sequence.
 template <class T>
-void move_tokens(const Rows<const T>& x, const Sequences& sequences, const TokenShift& shift, Index sign, const Rows<T>& y) {
-  const Index width = x.columns / shift.count();
+void move_tokens(const MatrixView<const T>& x, const Sequences& sequences, const TokenShift& shift, Index sign,
+                 const MatrixView<T>& y) {
+  const Index width = x.columns() / shift.count();
   y.assign(x);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b), offset = sequences.offset(b);
     for (Index k = 0; k < shift.count(); ++k) {
       const Index by = sign * (shift.first() + k);
       const Index kept = std::max<Index>(length - std::abs(by), 0);  // tokens whose source lies inside the sequence
-      const Rows<T> to = y.block(offset, k * width, length, width);
+      const MatrixView<T> to = y.block(offset, k * width, length, width);
       to.fill(T{0});
-      to.middle(std::clamp<Index>(by, 0, length), kept)
+      to.rows(std::clamp<Index>(by, 0, length), kept)
           .assign(x.block(offset + std::clamp<Index>(-by, 0, length), k * width, kept, width));
     }
   }
@@ -41,9 +42,9 @@ void move_tokens(const Rows<const T>& x, const Sequences& sequences, const Token
 
 /// The first ⌈C/2⌉ channels of each token move to the next token (sign = 1) or the one before it, zeros at the ends.
 template <class T>
-void move_first_half(const Rows<const T>& x, const Sequences& sequences, Index sign, const Rows<T>& y) {
-  const Index half = (x.columns + 1) / 2;
-  y.part(half, x.columns - half).assign(x.part(half, x.columns - half));
+void move_first_half(const MatrixView<const T>& x, const Sequences& sequences, Index sign, const MatrixView<T>& y) {
+  const Index half = (x.columns() + 1) / 2;
+  y.columns(half, x.columns() - half).assign(x.columns(half, x.columns() - half));
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b), offset = sequences.offset(b);
     if (length > 0) {
@@ -57,7 +58,7 @@ void move_first_half(const Rows<const T>& x, const Sequences& sequences, Index s
 /// y = move(x, sign = 1) as an op whose gradient is moved back.
 template <class Run, class Move, class T = typename Run::Scalar>
 MatrixOf<Run> shifted(Run& run, const MatrixOf<Run>& x, const Move& move) {
-  const auto y = run.make(run.count(x), run.width(x));
+  const auto y = run.make(run.rows(x), run.columns(x));
   move(run[x], run.sequences(), Index{1}, run[y]);
   if constexpr (Run::records) {
     run.push([x, y, move, kept = run.kept_sequences()](auto& back) {
@@ -93,18 +94,19 @@ MatrixOf<Run> token_shift(Run& run, const MatrixOf<Run>& x, const TokenShift& sh
     return x;
   }
   if constexpr (Run::streams) {
-    require<ArgumentError>(shift.causal, run.where(),
-                           ": tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. "
-                           "Build it with causal = true.");
-    const Index width = x.columns / shift.count(), first = run.position();
-    Matrix<T>& seen = run.remember(run.capacity(), x.columns);
-    const Rows<T> tokens = seen;
-    const auto y = run.make(x.count, x.columns);
-    tokens.middle(first, x.count).assign(x);
+    require<ArgumentError>(
+        shift.causal, run.where(),
+        ": tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. "
+        "Build it with causal = true.");
+    const Index width = x.columns() / shift.count(), first = run.position();
+    Matrix<T>& seen = run.remember(run.capacity(), x.columns());
+    const MatrixView<T> tokens = seen;
+    const auto y = run.make(x.rows(), x.columns());
+    tokens.rows(first, x.rows()).assign(x);
     y.assign(x);
-    for (Index row = 0; row < x.count; ++row) {
+    for (Index row = 0; row < x.rows(); ++row) {
       for (Index by = 1; by <= shift.amount; ++by) {
-        const Rows<T> part = y.block(row, by * width, 1, width);
+        const MatrixView<T> part = y.block(row, by * width, 1, width);
         if (first + row >= by) {
           part.assign(tokens.block(first + row - by, by * width, 1, width));
         } else {
@@ -114,10 +116,10 @@ MatrixOf<Run> token_shift(Run& run, const MatrixOf<Run>& x, const TokenShift& sh
     }
     return y;
   } else {
-    return detail::shifted(run, x,
-                           [shift](const Rows<const T>& from, const Sequences& sequences, Index sign, const Rows<T>& to) {
-                             detail::move_tokens<T>(from, sequences, shift, sign, to);
-                           });
+    return detail::shifted(
+        run, x, [shift](const MatrixView<const T>& from, const Sequences& sequences, Index sign, const MatrixView<T>& to) {
+          detail::move_tokens<T>(from, sequences, shift, sign, to);
+        });
   }
 }
 
@@ -127,14 +129,14 @@ MatrixOf<Run> token_shift(Run& run, const MatrixOf<Run>& x, const TokenShift& sh
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> shift_first_half(Run& run, const MatrixOf<Run>& x) {
-  const auto y =
-      detail::shifted(run, x, [](const Rows<const T>& from, const Sequences& sequences, Index sign, const Rows<T>& to) {
+  const auto y = detail::shifted(
+      run, x, [](const MatrixView<const T>& from, const Sequences& sequences, Index sign, const MatrixView<T>& to) {
         detail::move_first_half<T>(from, sequences, sign, to);
       });
   if constexpr (Run::streams) {
-    Matrix<T>& last = run.remember(1, x.columns, Run::Memory::sums);
-    if (x.count > 0) {
-      const Index half = (x.columns + 1) / 2;
+    Matrix<T>& last = run.remember(1, x.columns(), Run::Memory::sums);
+    if (x.rows() > 0) {
+      const Index half = (x.columns() + 1) / 2;
       View<T>(y).row(0).head(half) = last.row(0).head(half);
       last.row(0) = View<T>(x).bottomRows(1);
     }

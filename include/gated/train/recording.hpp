@@ -49,15 +49,15 @@ class Recording {
     return tape_.keep(values);
   }
 
-  Index count(Variable x) const { return tape_.rows(x); }
-  Index width(Variable x) const { return tape_.width(x); }
+  Index rows(Variable x) const { return tape_.rows(x); }
+  Index columns(Variable x) const { return tape_.columns(x); }
   View<T> operator[](Variable x) const { return tape_[x]; }
   /// Some columns of x, in place; a copy where others of its parts overlap them.
   Variable columns(Variable x, Index first, Index number) const {
     if (tape_.has_columns(x, first, number)) {
       return tape_.columns(x, first, number);
     }
-    const Variable y = make(count(x), number);
+    const Variable y = make(rows(x), number);
     View<T> to = tape_[y];
     to = tape_[x].middleCols(first, number);
     push([x, y, first, number](auto& back) {
@@ -76,7 +76,7 @@ class Recording {
   Variable make(Index rows, Index columns) const { return tape_.make(rows, columns); }
   Variable make(Index rows, Index columns, const Epilogue<Recording>&) const { return make(rows, columns); }
   Variable make_contiguous(Index rows, Index columns) const { return make(rows, columns); }
-  Variable reuse(Variable x) const { return make(count(x), width(x)); }
+  Variable reuse(Variable x) const { return make(rows(x), columns(x)); }
   T* take(Index number) const { return tape_.take(number); }
 
   /// Pushes what the backward pass does here: see Tape::push().
@@ -98,8 +98,9 @@ class Recording {
   }
   /// layer(x, more…), for a layer that takes more than a matrix.
   template <class L, class In, class More, class... Others>
-  requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Recording>>) Variable
-  operator()(const L& layer, const In& x, const More& more, const Others&... others) {
+  requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Recording>>) Variable operator()(const L& layer, const In& x,
+                                                                                              const More& more,
+                                                                                              const Others&... others) {
     return body(layer, x, more, others...);
   }
 
@@ -148,7 +149,7 @@ class Recording {
     if (!drops_sequences(drop_path)) {
       return x;
     }
-    T* const factors = take(count(x));
+    T* const factors = take(rows(x));
     for (Index b = 0; b < sequences_.count(); ++b) {
       const bool survives = tape_.noise()->uniform() < 1 - drop_path;
       std::fill_n(factors + sequences_.offset(b), sequences_.length(b), survives ? static_cast<T>(1 / (1 - drop_path)) : T{0});
@@ -161,7 +162,7 @@ class Recording {
   Variable body(const L& layer, const In& x, const More&... more) {
     const Contract contract = layer.contract();
     if constexpr (std::same_as<In, Variable>) {
-      expect_columns(L::name, contract, width(x));
+      expect_columns(L::name, contract, columns(x));
     }
     expect_lengths(L::name, contract, sequences_);
     const auto scope = tape_.enter(layer);
@@ -200,7 +201,7 @@ class Recording {
 /// Cost: about twice the forward's in the backward pass.
 template <class T, class L>
 Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask = {}) {
-  expect_input({L::name, "record"}, layer.contract(), tape.rows(x), tape.width(x), sequences, mask);
+  expect_input({L::name, "record"}, layer.contract(), tape.rows(x), tape.columns(x), sequences, mask);
   Recording<T> run(tape, sequences, mask);
   return run(layer, x);
 }

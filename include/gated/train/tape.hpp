@@ -107,7 +107,7 @@ class Tape {
   bool has_columns(Variable x, Index first, Index count) const { return variables_.has_columns(x, first, count); }
 
   Index rows(Variable x) const { return variables_.rows(x); }
-  Index width(Variable x) const { return variables_.width(x); }
+  Index columns(Variable x) const { return variables_.width(x); }
   /// The values of x.
   View<T> operator[](Variable x) { return variables_[x]; }
 
@@ -184,7 +184,7 @@ class Tape {
       });
       return y;
     }
-    const Variable y = make(rows(x), width(x));
+    const Variable y = make(rows(x), columns(x));
     const Random before = noise_;
     {
       const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
@@ -213,7 +213,7 @@ class Tape {
   /// parameter of the model given to begin() took part, as when a copy of it was recorded.
   double backward(Variable loss) {
     const auto hold = hold_begun();
-    require<ShapeError>(rows(loss) == 1 && width(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", width(loss),
+    require<ShapeError>(rows(loss) == 1 && columns(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", columns(loss),
                         ", expected 1 × 1. For another output, give the gradient of the loss with respect to it.");
     expect_forward_only();
     Target start = target(loss);
@@ -225,8 +225,9 @@ class Tape {
   /// The same from the gradient of a loss with respect to `output`.
   void backward(Variable output, const ConstView<T>& cotangent) {
     const auto hold = hold_begun();
-    require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == width(output), "Tape::backward: cotangent is ",
-                        cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output), " × ", width(output), ".");
+    require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == columns(output),
+                        "Tape::backward: cotangent is ", cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output),
+                        " × ", columns(output), ".");
     expect_forward_only();
     target(output).give(cotangent);
     run_backward_pass();
@@ -261,8 +262,8 @@ class Tape {
   }
 
   void expect_same_shape(Variable y, Variable x) const {
-    require<ShapeError>(rows(y) == rows(x) && width(y) == width(x), "Tape::block: y is ", rows(y), " × ", width(y),
-                        ", expected the shape of x, ", rows(x), " × ", width(x), ".");
+    require<ShapeError>(rows(y) == rows(x) && columns(y) == columns(x), "Tape::block: y is ", rows(y), " × ", columns(y),
+                        ", expected the shape of x, ", rows(x), " × ", columns(x), ".");
   }
 
   void clear() {

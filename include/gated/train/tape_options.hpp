@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gated/core/error.hpp"
+#include "gated/core/settings.hpp"
 
 /// @file
 /// What may happen in training only.
@@ -16,6 +17,13 @@ struct TapeOptions {
   double residual_dropout = 0;   ///< of a layer's output before the residual joins it
   bool scaled_depth = false;     ///< stochastic depth for each sequence alone, survivors divided by their probability (timm);
                                  ///< otherwise for whole blocks, unscaled (lucidrains)
+
+  template <class O = TapeOptions>
+  static constexpr auto fields() {
+    return std::tuple{setting("recompute", &O::recompute), setting("attention_dropout", &O::attention_dropout),
+                      setting("embedding_dropout", &O::embedding_dropout), setting("residual_dropout", &O::residual_dropout),
+                      setting("scaled_depth", &O::scaled_depth)};
+  }
 
   /// Errors: ArgumentError for a rate outside 0 ≤ rate < 1.
   void check() const {

@@ -15,6 +15,7 @@
 #include "gated/train/clip.hpp"
 #include "gated/train/moving_average.hpp"
 #include "gated/train/training_config.hpp"
+#include "gated/train/training_run.hpp"
 
 /// @file
 /// A training: everything that it needs to go on, in one value that can be saved.
@@ -52,12 +53,15 @@ inline constexpr auto training_architecture = [] {
 ///                                                  .schedule = {.form = ScheduleForm::cosine, .warmup = 100, .steps = 2000},
 ///                                                  .clip_norm = 1.0}, Random(1));
 ///     while (training.steps_done() < 2000) {
-///       const double loss = training.step([&](const Model& model, Model& gradient) {
-///         …                     // draws a batch with training.random, adds ∂loss/∂parameter to gradient
-///         return loss;
+///       …                       // draws a batch with training.random
+///       const double loss = training.step([&](auto& run) {
+///         return cross_entropy(run(training.model, tokens, sequences), targets);
 ///       });
 ///     }
 ///     save_model(training, "run.safetensors");
+///
+/// A loss function may also add to a gradient itself, `[&](const Model& model, Model& gradient) { …; return loss; }`: with a
+/// Tape of its own, or without any.
 ///
 /// A step runs the loss function config.micro_batches times, divides the summed gradient by their number, sets the gradient of
 /// frozen parameters to zero, clips the norm, updates the model (AdamW) with the schedule's learning rate, and then the
@@ -88,7 +92,8 @@ struct Training {
   Threads threads{};  ///< that an update may use; they change no bit
 
   /// A training that starts, with a model that `generator` initialises; `random` goes on from there.
-  Training(const Config& config, Random generator) : Training(at_start(config), Model(config.model, generator), generator, 0) {}
+  Training(const Config& config, Random generator)
+      : Training(at_start(config), started(config.model, generator), generator, 0) {}
 
   /// A training that starts from a model that is there already, such as a checkpoint's. `config.model` is not read.
   Training(const Config& config, Model start, Random generator)
@@ -134,8 +139,8 @@ struct Training {
     config_.schedule = schedule;
   }
 
-  /// One step: `f(model, gradient)` adds the gradient of a micro-batch's loss and returns the loss; see accumulate(). Returns
-  /// the mean loss of the micro-batches.
+  /// One step: `f(run)` gives the loss of a micro-batch; or `f(model, gradient)` adds its gradient and returns it. See
+  /// accumulate(). Returns the mean loss of the micro-batches.
   template <class F>
   double step(F&& f) {
     for (Index i = 0; i < config_.micro_batches; ++i) {
@@ -158,6 +163,18 @@ struct Training {
     ++pending_;
     drop.done = true;
     return loss;
+  }
+
+  /// The same by `f(run)`, which gives the loss as TrainingRun makes it: dropout and stochastic depth follow from `random`.
+  template <class F>
+  requires std::is_invocable_r_v < Recorded<Scalar>, F, TrainingRun<Scalar>
+  & > double accumulate(F&& f) {
+    Tape<Scalar>& tape = tape_.get(threads, config_.tape);
+    return accumulate([&](const Model& learner, Model& gradient) {
+      tape.begin(learner, gradient, random);
+      TrainingRun<Scalar> run(tape);
+      return tape.backward(f(run).variable);
+    });
   }
 
   /// The second half of a step: updates the model with the mean of the gradients and returns the mean of the losses.
@@ -204,6 +221,15 @@ struct Training {
     }
   }
 
+  static Model started(const typename Model::Config& config, Random& generator) {
+    if constexpr (std::is_constructible_v<Model, const typename Model::Config&, Random&>) {
+      return Model(config, generator);
+    } else {
+      Model made(config);
+      made.initialize(generator);
+      return made;
+    }
+  }
   static Config at_start(Config config) {
     config.progress = {};
     return config;
@@ -256,6 +282,7 @@ struct Training {
   Index pending_ = 0;  // micro-batches in the gradient
   double loss_ = 0;    // the sum of theirs
   double norm_ = 0;
+  detail::LazyTape<Scalar> tape_;
 };
 
 }  // namespace gated

@@ -6,6 +6,7 @@
 #include "gated/train/adamw.hpp"
 #include "gated/train/schedule.hpp"
 #include "gated/train/setting_differences.hpp"
+#include "gated/train/tape_options.hpp"
 
 /// @file
 /// All that says how a model is trained, and how far the training is.
@@ -32,18 +33,21 @@ struct TrainingConfig {
   double clip_norm = 0;            ///< the largest norm of a gradient; 0 does not clip
   double average_decay = 0;        ///< of a moving average of the model; 0 keeps none
   Index micro_batches = 1;         ///< whose gradients step() adds up before it updates
+  TapeOptions tape{};              ///< dropout, and what a step keeps in memory: of steps that the training records itself
   TrainingProgress progress{};     ///< how far a training has come, which its file keeps
 
   template <class C = TrainingConfig>
   static constexpr auto fields() {
     return std::tuple(setting("model", &C::model), setting("optimizer", &C::optimizer), setting("schedule", &C::schedule),
                       setting("clip_norm", &C::clip_norm), setting("average_decay", &C::average_decay),
-                      setting("micro_batches", &C::micro_batches), setting("progress", &C::progress));
+                      setting("micro_batches", &C::micro_batches), setting("tape", &C::tape),
+                      setting("progress", &C::progress));
   }
 
   /// Raises ArgumentError for settings that make no sense. The optimiser and the model check their own.
   void check() const {
     static_cast<void>(learning_rate(schedule, optimizer.learning_rate, 0));
+    tape.check();
     require<ArgumentError>(clip_norm >= 0, "TrainingConfig: clip_norm is ", clip_norm, ", expected 0 (off) or more.");
     require<ArgumentError>(average_decay >= 0 && average_decay < 1, "TrainingConfig: average_decay is ", average_decay,
                            ", expected 0 (off) to below 1.");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gated/core/arena.hpp"
-#include "gated/core/rows.hpp"
+#include "gated/core/matrix_view.hpp"
 #include "gated/train/variable.hpp"
 
 /// @file

@@ -56,8 +56,9 @@ EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, Index
 
 /// That with them: see DerivativeKernel.
 template <class T>
-EIGEN_DONT_INLINE void activate_and_keep_derivative(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
-                                               Index columns, T* to, Index to_stride, T* derivative, Index derivative_stride) {
+EIGEN_DONT_INLINE void activate_and_keep_derivative(Activation activation, const T* tile, Index stride, const T* bias,
+                                                    Index rows, Index columns, T* to, Index to_stride, T* derivative,
+                                                    Index derivative_stride) {
   activate_vectors<true, T>(activation, tile, stride, bias, rows, columns, to, to_stride, derivative, derivative_stride);
 }
 
@@ -170,7 +171,7 @@ void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Inde
   const bool joined = e.gate || e.residual;
   const T* bias = e.bias == nullptr ? nullptr : e.bias + column;
   const bool keeps_derivative = e.derivative_kernel != nullptr && e.kept;
-  const Rows<T> kept = keeps_derivative ? Rows<T>() : e.kept;
+  const MatrixView<T> kept = keeps_derivative ? MatrixView<T>() : e.kept;
   if (e.factor != T{1} || e.row_bias != nullptr || e.added || kept) {
     combine_tile<T>({.factor = e.factor, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .kept = kept}, row, column,
                     rows, columns, tile, tile, tile_stride);
@@ -180,7 +181,7 @@ void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Inde
   const Index stride = joined ? tile_stride : to_stride;
   if (keeps_derivative) {
     e.derivative_kernel(e.activation, tile, tile_stride, bias, rows, columns, activated, stride,
-                   e.kept.data + row * e.kept.stride + column, e.kept.stride);
+                        e.kept.data + row * e.kept.stride + column, e.kept.stride);
   } else {
     activate_tile(e.activation, tile, tile_stride, bias, rows, columns, activated, stride);
   }

@@ -138,11 +138,11 @@ void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool in
 /// x ← up to a vector of columns of real and of imaginary parts, times a number per row if `scales` is given. An absent
 /// imaginary part is 0.
 template <class T>
-EIGEN_DONT_INLINE void fourier_load(const Rows<const T>& real, const Rows<const T>& imaginary, const T* scales, T* x) {
-  const auto part = [](const Rows<const T>& from, Index t) {
-    return from ? Simd<T>::load(from.data + t * from.stride, from.columns) : Simd<T>(T{0});
+EIGEN_DONT_INLINE void fourier_load(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* scales, T* x) {
+  const auto part = [](const MatrixView<const T>& from, Index t) {
+    return from ? Simd<T>::load(from.data + t * from.stride, from.columns()) : Simd<T>(T{0});
   };
-  for (Index t = 0; t < real.count; ++t, x += fourier_row<T>) {
+  for (Index t = 0; t < real.rows(); ++t, x += fourier_row<T>) {
     const Simd<T> scale(scales == nullptr ? T{1} : scales[t]);
     Complex<T>{part(real, t) * scale, part(imaginary, t) * scale}.store(x);
   }
@@ -150,14 +150,14 @@ EIGEN_DONT_INLINE void fourier_load(const Rows<const T>& real, const Rows<const 
 
 /// The reverse: row t of both ← row t of x, times a number per row; with `adds` it is added.
 template <class T>
-EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, const Rows<T>& real, const Rows<T>& imaginary) {
-  const auto store = [adds](Simd<T> value, const Rows<T>& rows, Index t) {
+EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, const MatrixView<T>& real, const MatrixView<T>& imaginary) {
+  const auto store = [adds](Simd<T> value, const MatrixView<T>& rows, Index t) {
     if (rows) {
       T* const to = rows.data + t * rows.stride;
-      (adds ? Simd<T>::load(to, rows.columns) + value : value).store(to, rows.columns);
+      (adds ? Simd<T>::load(to, rows.columns()) + value : value).store(to, rows.columns());
     }
   };
-  for (Index t = 0; t < real.count; ++t, x += fourier_row<T>) {
+  for (Index t = 0; t < real.rows(); ++t, x += fourier_row<T>) {
     const auto z = Complex<T>::load(x);
     const Simd<T> scale(scales == nullptr ? T{1} : scales[t]);
     store(z.re * scale, real, t);
@@ -196,11 +196,11 @@ EIGEN_DONT_INLINE void fourier_add_correlation(const T* a, const T* b, Index row
 
 /// to[t] += Σ real ⊙ Re x + imaginary ⊙ Im x over the columns of row t.
 template <class T>
-EIGEN_DONT_INLINE void fourier_add_dots(const Rows<const T>& real, const Rows<const T>& imaginary, const T* x, T* to) {
-  for (Index t = 0; t < real.count; ++t, x += fourier_row<T>) {
+EIGEN_DONT_INLINE void fourier_add_dots(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* x, T* to) {
+  for (Index t = 0; t < real.rows(); ++t, x += fourier_row<T>) {
     const auto z = Complex<T>::load(x);
-    const Simd<T> left = Simd<T>::load(real.data + t * real.stride, real.columns);
-    const Simd<T> right = imaginary ? Simd<T>::load(imaginary.data + t * imaginary.stride, imaginary.columns) : Simd<T>(T{0});
+    const Simd<T> left = Simd<T>::load(real.data + t * real.stride, real.columns());
+    const Simd<T> right = imaginary ? Simd<T>::load(imaginary.data + t * imaginary.stride, imaginary.columns()) : Simd<T>(T{0});
     to[t] += fma(left, z.re, right * z.im).sum();
   }
 }
@@ -230,17 +230,17 @@ EIGEN_DONT_INLINE void fourier_split(const T* x, const Index* order, Index n, T*
 
 /// Row k of x ← column k of up to a vector of rows of real and of imaginary parts; zeros for the missing rows.
 template <class T>
-EIGEN_DONT_INLINE void fourier_load_transposed(const Rows<const T>& real, const Rows<const T>& imaginary, T* x) {
+EIGEN_DONT_INLINE void fourier_load_transposed(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, T* x) {
   constexpr Index width = Simd<T>::width, row = fourier_row<T>;
-  for (const Rows<const T>* from : {&real, &imaginary}) {
+  for (const MatrixView<const T>* from : {&real, &imaginary}) {
     T* const to = x + (from == &real ? 0 : width);
     Index k = 0;
-    for (; from->count == width && k + width <= from->columns; k += width) {
+    for (; from->rows() == width && k + width <= from->columns(); k += width) {
       transpose_block(from->data + k, from->stride, to + k * row, row);
     }
-    for (; k < from->columns; ++k) {
+    for (; k < from->columns(); ++k) {
       for (Index i = 0; i < width; ++i) {
-        to[k * row + i] = i < from->count ? from->data[i * from->stride + k] : T{0};
+        to[k * row + i] = i < from->rows() ? from->data[i * from->stride + k] : T{0};
       }
     }
   }
@@ -250,9 +250,9 @@ EIGEN_DONT_INLINE void fourier_load_transposed(const Rows<const T>& real, const 
 /// and with `mirrored` lane i of bin -k is token first - i. For the lanes `low` … `high` - 1, joined by `e`.
 template <class T>
 EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,
-                                      const Epilogue<T>& e, const Rows<T>& y) {
+                                      const Epilogue<T>& e, const MatrixView<T>& y) {
   constexpr Index width = Simd<T>::width, row = fourier_row<T>;
-  const Index d = y.columns;
+  const Index d = y.columns();
   if (low >= high) {
     return;
   }

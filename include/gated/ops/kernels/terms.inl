@@ -109,7 +109,7 @@ EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index f
 template <class T>
 EIGEN_DONT_INLINE void activation_backward_rows(const ActivationBackward<T>& b, Index first, Index rows) {
   const auto at = [&](const auto& x, Index i, Index j) { return x.data + (first + i) * x.stride + j; };
-  for_each_activated<T>(b.activation, at(b.z, 0, 0), b.z.stride, rows, b.dy.columns,
+  for_each_activated<T>(b.activation, at(b.z, 0, 0), b.z.stride, rows, b.dy.columns(),
                         [&](Index i, Index j, Index lanes, Simd<T> value, Simd<T> derivative) {
                           const Simd<T> given = Simd<T>::load(at(b.dy, i, j), lanes);
                           if (b.to_factor) {

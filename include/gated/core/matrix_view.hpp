@@ -22,56 +22,55 @@ T* shifted(T* p, Index i) {
 
 }  // namespace detail
 
-/// Rows of numbers in somebody else's memory. Made without arguments it is absent, which `if (rows)` tells.
+/// A matrix in somebody else's memory. Made without arguments it is absent, which `if (x)` tells.
 ///
-/// Unlike a View it can be absent, and assigning to it changes what it refers to, not the numbers. `T` is const for rows that
-/// are read only.
+/// Unlike a View it can be absent, and assigning to it changes what it refers to, not the numbers. `T` is const for a matrix
+/// that is read only.
 template <class T>
-struct Rows {
+struct MatrixView {
   using Scalar = std::remove_const_t<T>;
 
   T* data = nullptr;
-  Index count = 0, columns = 0;  ///< count × columns
-  Index stride = 0;              ///< elements from one row to the next
+  Index stride = 0;  ///< elements from one row to the next
 
-  Rows() = default;
-  Rows(T* data_, Index count_, Index columns_, Index stride_)
-      : data(data_), count(count_), columns(columns_), stride(stride_) {}
+  MatrixView() = default;
+  MatrixView(T* data_, Index rows, Index columns, Index stride_)
+      : data(data_), stride(stride_), rows_(rows), columns_(columns) {}
   /// Of a row-major Eigen matrix, map or block.
   template <class M>
-  requires std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> Rows(M&& x)
-      : Rows(x.data(), x.rows(), x.cols(), x.outerStride()) {
+  requires std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> MatrixView(M&& x)
+      : MatrixView(x.data(), x.rows(), x.cols(), x.outerStride()) {
     static_assert(std::remove_cvref_t<M>::IsRowMajor, "token matrices are row-major");
-    static_assert(!Fleeting<M, Scalar>, "these rows would dangle: give the matrix a name");
+    static_assert(!Fleeting<M, Scalar>, "this view would dangle: give the matrix a name");
   }
-  /// Of rows that may be written.
+  /// Of a matrix that may be written.
   template <class U>
-  requires(std::is_const_v<T>&& std::same_as<U, Scalar>) Rows(const Rows<U>& x)
-      : Rows(x.data, x.count, x.columns, x.stride) {}
+  requires(std::is_const_v<T>&& std::same_as<U, Scalar>) MatrixView(const MatrixView<U>& x)
+      : MatrixView(x.data, x.rows(), x.columns(), x.stride) {}
 
   explicit operator bool() const { return data != nullptr; }
+  Index rows() const { return rows_; }
+  Index columns() const { return columns_; }
 
-  /// The columns `first` … `first` + `number` - 1.
-  Rows part(Index first, Index number) const { return {detail::shifted(data, first), count, number, stride}; }
   /// The rows `first` … `first` + `number` - 1.
-  Rows middle(Index first, Index number) const {
-    return {detail::shifted(data, first * stride), number, columns, stride};
-  }
+  MatrixView rows(Index first, Index number) const { return {detail::shifted(data, first * stride), number, columns_, stride}; }
+  /// The columns `first` … `first` + `number` - 1.
+  MatrixView columns(Index first, Index number) const { return {detail::shifted(data, first), rows_, number, stride}; }
   /// `rows` × `number` of them from (row, column) on; absent ones stay absent.
-  Rows block(Index row, Index column, Index rows, Index number) const {
+  MatrixView block(Index row, Index column, Index rows, Index number) const {
     return {detail::shifted(data, row * stride + column), rows, number, stride};
   }
 
   /// Sets all numbers to `value`.
   void fill(Scalar value) const requires(!std::is_const_v<T>) {
-    for (Index i = 0; i < count; ++i) {
-      std::fill_n(data + i * stride, columns, value);
+    for (Index i = 0; i < rows_; ++i) {
+      std::fill_n(data + i * stride, columns_, value);
     }
   }
   /// Copies `other`, of as many rows and columns, which must not overlap.
-  void assign(const Rows<const Scalar>& other) const requires(!std::is_const_v<T>) {
-    for (Index i = 0; i < count; ++i) {
-      std::copy_n(other.data + i * other.stride, columns, data + i * stride);
+  void assign(const MatrixView<const Scalar>& other) const requires(!std::is_const_v<T>) {
+    for (Index i = 0; i < rows_; ++i) {
+      std::copy_n(other.data + i * other.stride, columns_, data + i * stride);
     }
   }
 
@@ -81,22 +80,25 @@ struct Rows {
  private:
   auto map() const {
     using M = std::conditional_t<std::is_const_v<T>, const Matrix<Scalar>, Matrix<Scalar>>;
-    return Eigen::Map<M, 0, Eigen::OuterStride<>>(data, count, columns, Eigen::OuterStride<>(stride));
+    return Eigen::Map<M, 0, Eigen::OuterStride<>>(data, rows_, columns_, Eigen::OuterStride<>(stride));
   }
+
+  Index rows_ = 0, columns_ = 0;
 };
 
 /// True if some number belongs to both.
 /// Cost: a comparison, unless the rows of the one lie among those of the other.
 template <class T>
-bool overlap(Rows<const T> a, Rows<const T> b) {
+bool overlap(MatrixView<const T> a, MatrixView<const T> b) {
   const std::less<const T*> before;
-  const auto end = [](const Rows<const T>& x) { return x.data + (x.count - 1) * x.stride + x.columns; };
-  if (a.count == 0 || b.count == 0 || a.columns == 0 || b.columns == 0 || !before(a.data, end(b)) || !before(b.data, end(a))) {
+  const auto end = [](const MatrixView<const T>& x) { return x.data + (x.rows() - 1) * x.stride + x.columns(); };
+  if (a.rows() == 0 || b.rows() == 0 || a.columns() == 0 || b.columns() == 0 || !before(a.data, end(b)) ||
+      !before(b.data, end(a))) {
     return false;
   }
-  for (Index i = 0, j = 0; i < a.count && j < b.count;) {
+  for (Index i = 0, j = 0; i < a.rows() && j < b.rows();) {
     const T *const row = a.data + i * a.stride, *const other = b.data + j * b.stride;
-    if (before(row, other + b.columns) && before(other, row + a.columns)) {
+    if (before(row, other + b.columns()) && before(other, row + a.columns())) {
       return true;
     }
     before(row, other) ? ++i : ++j;
@@ -116,7 +118,7 @@ void expect_apart(Where where, const ConstView<T>& x, const View<T>& y) {
 
 /// Rows of a caller, which are read only, as what a run hands on: nothing writes to what is not the run's own.
 template <class T>
-Rows<T> input_rows(const ConstView<T>& x) {
+MatrixView<T> input_view(const ConstView<T>& x) {
   return {const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()};
 }
 

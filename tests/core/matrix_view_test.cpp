@@ -1,4 +1,4 @@
-#include "gated/core/rows.hpp"
+#include "gated/core/matrix_view.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "gated/core/random.hpp"
 #include "tests/core/numbers.hpp"
 
-namespace gated::rows_test {
+namespace gated::matrix_view_test {
 namespace {
 
 using test::random_matrix;
@@ -18,18 +18,18 @@ constexpr bool converts = std::is_convertible_v<From, To>;
 
 TEST(Rows, AreAbsentUnlessTheyAreOfSomething) {
   Matrix<float> x(2, 3);
-  EXPECT_FALSE(Rows<float>());
-  EXPECT_FALSE(Rows<const float>());
-  EXPECT_TRUE(Rows<float>(x));
-  EXPECT_TRUE(Rows<const float>(x));
+  EXPECT_FALSE(MatrixView<float>());
+  EXPECT_FALSE(MatrixView<const float>());
+  EXPECT_TRUE(MatrixView<float>(x));
+  EXPECT_TRUE(MatrixView<const float>(x));
 }
 
 TEST(Rows, OfNothingHavePartsOfNothing) {
   const Matrix<float> no_tokens(0, 8);
-  for (const Rows<const float>& rows : {Rows<const float>(), Rows<const float>(no_tokens)}) {
-    EXPECT_FALSE(rows.part(4, 2));
-    EXPECT_FALSE(rows.middle(3, 0).part(1, 1));
-    EXPECT_EQ(rows.part(4, 2).columns, 2);
+  for (const MatrixView<const float>& rows : {MatrixView<const float>(), MatrixView<const float>(no_tokens)}) {
+    EXPECT_FALSE(rows.columns(4, 2));
+    EXPECT_FALSE(rows.rows(3, 0).columns(1, 1));
+    EXPECT_EQ(rows.columns(4, 2).columns, 2);
   }
 }
 
@@ -41,42 +41,42 @@ TEST(Rows, ReferToMatricesMapsViewsAndBlocksWhereTheyLie) {
   Arena<double> arena;
   const auto frame = arena.frame();
   MatrixMap<double> map = arena.matrix(5, 512);
-  const auto expect = [](const Rows<const double>& rows, const double* data, Index count, Index columns, Index stride) {
+  const auto expect = [](const MatrixView<const double>& rows, const double* data, Index count, Index columns, Index stride) {
     EXPECT_EQ(rows.data, data);
-    EXPECT_EQ(rows.count, count);
-    EXPECT_EQ(rows.columns, columns);
+    EXPECT_EQ(rows.rows(), count);
+    EXPECT_EQ(rows.columns(), columns);
     EXPECT_EQ(rows.stride, stride);
   };
-  expect(Rows<double>(x), x.data(), 5, 7, 7);
-  expect(Rows<const double>(read_only), x.data(), 5, 7, 7);
+  expect(MatrixView<double>(x), x.data(), 5, 7, 7);
+  expect(MatrixView<const double>(read_only), x.data(), 5, 7, 7);
   expect(view, x.data(), 5, 7, 7);
   expect(seen, x.data(), 5, 7, 7);
-  expect(Rows<double>(x.block(1, 2, 3, 4)), &x(1, 2), 3, 4, 7);
+  expect(MatrixView<double>(x.block(1, 2, 3, 4)), &x(1, 2), 3, 4, 7);
   expect(map, map.data(), 5, 512, map.outerStride());
-  expect(input_rows<double>(seen), x.data(), 5, 7, 7);
+  expect(input_view<double>(seen), x.data(), 5, 7, 7);
 }
 
 TEST(Rows, ThatMayBeWrittenMayBeReadAndNotTheOtherWayRound) {
-  EXPECT_TRUE((converts<Rows<float>, Rows<const float>>));
-  EXPECT_FALSE((converts<Rows<const float>, Rows<float>>));
-  EXPECT_TRUE((converts<Rows<float>, View<float>>));
-  EXPECT_TRUE((converts<Rows<const float>, ConstView<float>>));
-  EXPECT_FALSE((converts<Rows<const float>, View<float>>));
-  EXPECT_FALSE((converts<Rows<float>, bool>)) << "not by accident";
+  EXPECT_TRUE((converts<MatrixView<float>, MatrixView<const float>>));
+  EXPECT_FALSE((converts<MatrixView<const float>, MatrixView<float>>));
+  EXPECT_TRUE((converts<MatrixView<float>, View<float>>));
+  EXPECT_TRUE((converts<MatrixView<const float>, ConstView<float>>));
+  EXPECT_FALSE((converts<MatrixView<const float>, View<float>>));
+  EXPECT_FALSE((converts<MatrixView<float>, bool>)) << "not by accident";
 }
 
 TEST(Rows, AreViewsOfTheSameNumbers) {
   Matrix<float> x = random_matrix<float>(4, 6, 1);
-  const Rows<float> rows = x.block(1, 2, 3, 4);
+  const MatrixView<float> rows = x.block(1, 2, 3, 4);
   View<float> view = rows;
   EXPECT_EQ(view.data(), &x(1, 2));
   EXPECT_TRUE(test::same_bits(view, x.block(1, 2, 3, 4)));
-  EXPECT_TRUE(test::same_bits(ConstView<float>(Rows<const float>(rows)), x.block(1, 2, 3, 4)));
+  EXPECT_TRUE(test::same_bits(ConstView<float>(MatrixView<const float>(rows)), x.block(1, 2, 3, 4)));
 }
 
 TEST(Rows, AreGivenAnotherMatrixByAssignmentAndNotItsNumbers) {
   Matrix<float> x = Matrix<float>::Zero(2, 2), y = Matrix<float>::Ones(2, 2);
-  Rows<float> rows = x;
+  MatrixView<float> rows = x;
   rows = y;
   EXPECT_EQ(rows.data, y.data());
   EXPECT_EQ(x(0, 0), 0);
@@ -84,28 +84,28 @@ TEST(Rows, AreGivenAnotherMatrixByAssignmentAndNotItsNumbers) {
 
 TEST(Rows, HavePartsThatAreWhereTheyWere) {
   Matrix<float> x = random_matrix<float>(6, 8, 1);
-  const Rows<float> rows(x);
-  const auto expect = [&](const Rows<float>& part, Index row, Index column, Index count, Index columns) {
+  const MatrixView<float> rows(x);
+  const auto expect = [&](const MatrixView<float>& part, Index row, Index column, Index count, Index columns) {
     EXPECT_EQ(part.data, &x(row, column));
     EXPECT_TRUE(test::same_bits(View<float>(part), x.block(row, column, count, columns)));
   };
-  expect(rows.part(3, 4), 0, 3, 6, 4);
-  expect(rows.middle(2, 3), 2, 0, 3, 8);
+  expect(rows.columns(3, 4), 0, 3, 6, 4);
+  expect(rows.rows(2, 3), 2, 0, 3, 8);
   expect(rows.block(1, 2, 3, 4), 1, 2, 3, 4);
-  expect(rows.middle(2, 3).part(3, 4).block(1, 1, 1, 2), 3, 4, 1, 2);
-  EXPECT_FALSE(Rows<float>().block(1, 2, 3, 4)) << "a block of nothing is absent";
+  expect(rows.rows(2, 3).columns(3, 4).block(1, 1, 1, 2), 3, 4, 1, 2);
+  EXPECT_FALSE(MatrixView<float>().block(1, 2, 3, 4)) << "a block of nothing is absent";
 }
 
 /// Whether two blocks of one 12 × 10 matrix share a number, the second read with another stride.
-bool literal_overlap(const Rows<const float>& a, const Rows<const float>& b) {
+bool literal_overlap(const MatrixView<const float>& a, const MatrixView<const float>& b) {
   std::set<const float*> numbers;
-  for (Index i = 0; i < a.count; ++i) {
-    for (Index j = 0; j < a.columns; ++j) {
+  for (Index i = 0; i < a.rows(); ++i) {
+    for (Index j = 0; j < a.columns(); ++j) {
       numbers.insert(a.data + i * a.stride + j);
     }
   }
-  for (Index i = 0; i < b.count; ++i) {
-    for (Index j = 0; j < b.columns; ++j) {
+  for (Index i = 0; i < b.rows(); ++i) {
+    for (Index j = 0; j < b.columns(); ++j) {
       if (numbers.count(b.data + i * b.stride + j) > 0) {
         return true;
       }
@@ -122,14 +122,14 @@ TEST(Rows, OverlapIfSomeNumberBelongsToBoth) {
   for (int i = 0; i < 2000; ++i) {
     const auto some = [&] {
       const Index row = below(12), column = below(10);
-      Rows<const float> part(&x(row, column), below(12 - row + 1), below(10 - column + 1), 10);
+      MatrixView<const float> part(&x(row, column), below(12 - row + 1), below(10 - column + 1), 10);
       if (below(3) == 0) {  // every other row
-        part.count /= 2;
+        part.rows() /= 2;
         part.stride = 20;
       }
       return part;
     };
-    const Rows<const float> a = some(), b = some();
+    const MatrixView<const float> a = some(), b = some();
     EXPECT_EQ(overlap<float>(a, b), literal_overlap(a, b)) << i;
     overlapping += literal_overlap(a, b) ? 1 : 0;
   }
@@ -139,7 +139,7 @@ TEST(Rows, OverlapIfSomeNumberBelongsToBoth) {
 
 TEST(Rows, AreFilledAndCopiedWithNothingAroundThem) {
   Matrix<float> larger = Matrix<float>::Constant(6, 8, -7);
-  const Rows<float> rows = larger.block(1, 2, 3, 4);
+  const MatrixView<float> rows = larger.block(1, 2, 3, 4);
   const Matrix<float> x = random_matrix<float>(3, 9, 1);
   rows.assign(x.middleCols(5, 4));
   EXPECT_TRUE((larger.block(1, 2, 3, 4).array() == x.middleCols(5, 4).array()).all());
@@ -165,4 +165,4 @@ TEST(Rows, OfAResultMayBeItsInputButNotAPartOfIt) {
 }
 
 }  // namespace
-}  // namespace gated::rows_test
+}  // namespace gated::matrix_view_test

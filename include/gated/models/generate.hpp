@@ -1,0 +1,107 @@
+#pragma once
+
+#include <iterator>
+
+#include "gated/core/stream.hpp"
+#include "gated/models/prepare.hpp"
+#include "gated/models/sampling.hpp"
+#include "gated/ops/embedding.hpp"
+
+/// @file
+/// The continuation of a text, as a range of tokens.
+
+namespace gated {
+
+/// What generate() gives: each step of its iterator runs the model once. A range to be walked through once.
+template <class Model>
+class Generation {
+ public:
+  using T = typename Model::Scalar;
+  static constexpr Index unlimited = State<T>::unlimited;
+
+  Generation(const Model& model, Tokens prompt, const Sampling& sampling, Index tokens, const Random& random)
+      : model_(model),
+        prepared_(prepare(model)),
+        state_(model.start(capacity(static_cast<Index>(prompt.size()), tokens))),
+        logits_(1, model.out()),
+        sampler_(model.out(), sampling, random),
+        left_(tokens) {
+    require<ArgumentError>(!prompt.empty(), "generate: the prompt is empty. Begin with a token that starts a text.");
+    require<ArgumentError>(tokens >= 0, "generate: tokens = ", tokens, " must not be negative.");
+    workspace_.use(prepared_);
+    model_.extend(prompt, state_, logits_, workspace_);
+  }
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+
+  class Iterator {
+   public:
+    using value_type = Index;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    explicit Iterator(Generation& text) : text_(&text) {}
+    Index operator*() const { return text_->token_; }
+    Iterator& operator++() {
+      text_->advance();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return text_->left_ == 0; }
+
+   private:
+    Generation* text_ = nullptr;
+  };
+
+  Iterator begin() {
+    if (left_ > 0) {
+      token_ = sampler_(logits_);
+    }
+    return Iterator(*this);
+  }
+  static std::default_sentinel_t end() { return {}; }
+
+  /// What the model remembers: of the prompt and all tokens but the last.
+  const State<T>& state() const { return state_; }
+
+ private:
+  static Index capacity(Index prompt, Index tokens) {
+    return tokens == unlimited || tokens > unlimited - prompt ? unlimited : prompt + tokens;
+  }
+
+  void advance() {
+    left_ = state_.position() == state_.capacity() ? 0 : left_ == unlimited ? unlimited : left_ - 1;
+    if (left_ > 0) {
+      model_.step(token_, state_, logits_, workspace_);
+      token_ = sampler_(logits_);
+    }
+  }
+
+  const Model& model_;
+  PreparedWeights<T> prepared_;
+  Workspace<T> workspace_;
+  State<T> state_;
+  Matrix<T> logits_;
+  Sampler<T> sampler_;
+  Index left_;
+  Index token_ = 0;
+};
+
+/// Tokens that continue `prompt`, one after the other, as a range:
+///
+///     for (const Index token : generate(model, prompt, {.temperature = 0.8})) {
+///       std::putchar(static_cast<int>(token));
+///     }
+///
+/// It ends after `tokens`, or where the model can serve no more; without either it goes on until the loop is left. For control
+/// over memory, threads and states see Sampler and extend().
+/// Errors: ArgumentError for an empty prompt, for settings of the sampler, for a model that cannot stream, and for one that
+/// remembers every token (GAU, Transformer) unless `tokens` says how many; ShapeError for more than the model can serve.
+/// Cost: the model's weights packed once, and a step for each token.
+template <class Model>
+Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},
+                           Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) {
+  return Generation<Model>(model, prompt, sampling, tokens, random);
+}
+
+}  // namespace gated

@@ -1,0 +1,115 @@
+#include "gated/models/generate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "gated/models/flash.hpp"
+#include "gated/models/gau_encoder.hpp"
+#include "gated/models/gmlp.hpp"
+#include "tests/core/numbers.hpp"
+#include "tests/train/gradients.hpp"
+
+namespace gated::generate_test {
+namespace {
+
+using test::message_of, test::shake;
+
+const std::vector<Index> prompt{3, 1, 4};
+
+GmlpLanguageModel<float> gmlp(bool causal = true) {
+  Random random(1);
+  GmlpLanguageModel<float> model(
+      {.vocabulary = 11, .trunk = {.length = 12, .channels = 8, .hidden = 16, .depth = 2, .causal = causal}}, random);
+  shake(model, 2);
+  return model;
+}
+
+/// The same tokens by hand.
+template <class Model>
+std::vector<Index> literal(const Model& model, const Sampling& sampling, Index tokens, const Random& random) {
+  Workspace<float> workspace;
+  auto state = model.start(static_cast<Index>(prompt.size()) + tokens);
+  Matrix<float> logits(1, model.out());
+  model.extend(prompt, state, logits, workspace);
+  Sampler<float> sampler(model.out(), sampling, random);
+  std::vector<Index> result;
+  for (Index i = 0; i < tokens; ++i) {
+    result.push_back(sampler(logits));
+    if (i + 1 < tokens) {
+      model.step(result.back(), state, logits, workspace);
+    }
+  }
+  return result;
+}
+
+template <class Model>
+std::vector<Index> generated(const Model& model, const Sampling& sampling, Index tokens, const Random& random) {
+  std::vector<Index> result;
+  for (const Index token : generate(model, prompt, sampling, tokens, random)) {
+    result.push_back(token);
+  }
+  return result;
+}
+
+TEST(Generate, GivesTheTokensThatASamplerAndStepsGive) {
+  const auto model = gmlp();
+  Random random(3);
+  FlashLanguageModel<float> flash(
+      {.vocabulary = 11, .trunk = {.depth = 1, .block = {.channels = 8, .value = 16, .query_key = 4, .causal = true}}}, random);
+  shake(flash, 4);
+  for (const Sampling& sampling : {Sampling{}, Sampling{.temperature = 0.5, .top_p = 0.9}, Sampling{.temperature = 0}}) {
+    for (const Index tokens : {0, 1, 2, 9}) {
+      EXPECT_EQ(generated(model, sampling, tokens, Random(7)), literal(model, sampling, tokens, Random(7)));
+      EXPECT_EQ(generated(flash, sampling, tokens, Random(8)), literal(flash, sampling, tokens, Random(8)));
+    }
+  }
+}
+
+TEST(Generate, EndsWhereTheModelCanServeNoMore) {
+  const auto model = gmlp();
+  std::vector<Index> tokens;
+  for (const Index token : generate(model, prompt)) {
+    tokens.push_back(token);
+  }
+  EXPECT_EQ(tokens.size(), 10U) << "9 fit behind the prompt, and the last need not fit";
+  EXPECT_EQ(std::vector<Index>(tokens.begin(), tokens.end() - 1), literal(model, {}, 9, Random()));
+}
+
+TEST(Generate, GoesOnUntilTheLoopIsLeft) {
+  Random random(1);
+  FlashLanguageModel<float> model(
+      {.vocabulary = 5,
+       .trunk = {.depth = 1, .block = {.channels = 4, .value = 8, .query_key = 4, .chunk = 4, .causal = true}}},
+      random);
+  auto text = generate(model, prompt, {.temperature = 2});
+  Index count = 0;
+  for (const Index token : text) {
+    EXPECT_LT(token, 5);
+    if (++count == 100) {
+      break;
+    }
+  }
+  EXPECT_EQ(text.state().position(), 3 + 99);
+}
+
+TEST(Generate, RefusesWhatItCannotContinue) {
+  const auto model = gmlp();
+  EXPECT_EQ(message_of<ArgumentError>([&] { generate(model, {}); }),
+            "generate: the prompt is empty. Begin with a token that starts a text.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { generate(model, prompt, {}, -1); }), "generate: tokens = -1 must not be negative.");
+  EXPECT_THROW(generate(model, prompt, {.temperature = -1}), ArgumentError);
+  EXPECT_THROW(generate(model, prompt, {}, 10), ShapeError) << "13 tokens in all, 12 are served";
+  EXPECT_THROW(generate(gmlp(false), prompt), ArgumentError) << "a model that is not causal";
+  Random random(1);
+  const GauEncoder<float> gau(
+      {.vocabulary = 11,
+       .trunk = {.depth = 1,
+                 .block = {.channels = 8, .value = 16, .query_key = 4, .score_scale = ScoreScale::sqrt_width, .causal = true}}},
+      random);
+  EXPECT_NE(message_of<ArgumentError>([&] { generate(gau, prompt); }).find("start(capacity)"), std::string::npos);
+  EXPECT_NO_THROW(generate(gau, prompt, {}, 20));
+}
+
+}  // namespace
+}  // namespace gated::generate_test
