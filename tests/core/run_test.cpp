@@ -154,8 +154,8 @@ TEST(Run, MakesRoomForAnEpiloguesResultOverAMatrixOfItThatNobodyElseNeeds) {
     const R other = epilogue.*member;
     EXPECT_NE(place_of(epilogue), own) << "somebody else needs it";
   }
-  EXPECT_EQ(r.run.make(4, 2).count, 4);
-  EXPECT_EQ(r.run.make(4, 2, {.residual = r.run.make(5, 3)}).columns, 2) << "of another shape";
+  EXPECT_EQ(r.run.make(4, 2).rows(), 4);
+  EXPECT_EQ(r.run.make(4, 2, {.residual = r.run.make(5, 3)}).columns(), 2) << "of another shape";
 }
 
 /// Works with 1000 numbers of scratch, and leaves some in its result.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -99,6 +100,24 @@ RunMatrix<T> in_run(const MatrixView<T>& x) {
 template <class Ids>
 requires requires(const Ids& ids) { ids.size_bytes(); }
 Ids in_run(const Ids& ids) { return ids; }
+
+/// Its rows and columns: of ids their number, and none.
+template <class T>
+Index rows_of(const MatrixView<T>& x) {
+  return x.rows();
+}
+template <class Id>
+Index rows_of(std::span<const Id> ids) {
+  return static_cast<Index>(ids.size());
+}
+template <class T>
+Index columns_of(const MatrixView<T>& x) {
+  return x.columns();
+}
+template <class Id>
+Index columns_of(std::span<const Id>) {
+  return 0;
+}
 
 }  // namespace detail
 

@@ -261,21 +261,20 @@ class Variables {
     }
   }
 
-  /// The part of x with these columns; -1 for none.
-  Index part_at(Variable x, Index first, Index count) const {
+  /// The part of x that `f` accepts; -1 for none.
+  template <class F>
+  Index find_part(Variable x, const F& f) const {
     Index part = entry(x).first_part;
-    while (part >= 0 && (at(part).first_column != first || at(part).columns != count)) {
+    while (part >= 0 && !f(at(part))) {
       part = at(part).next_part;
     }
     return part;
   }
-  /// A part of x with some of these columns; -1 for none.
+  Index part_at(Variable x, Index first, Index count) const {
+    return find_part(x, [=](const Entry& p) { return p.first_column == first && p.columns == count; });
+  }
   Index overlapping_part(Variable x, Index first, Index count) const {
-    Index part = entry(x).first_part;
-    while (part >= 0 && (first + count <= at(part).first_column || at(part).first_column + at(part).columns <= first)) {
-      part = at(part).next_part;
-    }
-    return part;
+    return find_part(x, [=](const Entry& p) { return first < p.first_column + p.columns && p.first_column < first + count; });
   }
 
   /// Whether the backward pass is in a block, and x was made outside of it.
