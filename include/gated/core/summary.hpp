@@ -20,6 +20,17 @@ bool all_zero(std::span<const T> values) {
   return std::all_of(values.begin(), values.end(), [](T value) { return value == T{0}; });
 }
 
+/// 5867328 as "5,867,328".
+inline std::string grouped(Index count) {
+  const std::string digits = text(count);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    out += i > 0 && (digits.size() - i) % 3 == 0 ? "," : "";
+    out += digits[i];
+  }
+  return out;
+}
+
 }  // namespace detail
 
 /// A table with one line per parameter (name, shape, count) and the total:
@@ -38,16 +49,6 @@ std::string summary(const Model& model) {
     std::string name, shape, count;
     const char* note = "";
   };
-  const auto grouped = [](Index count) {  // 5867328 → "5,867,328"
-    const std::string digits = text(count);
-    std::string out;
-    for (std::size_t i = 0; i < digits.size(); ++i) {
-      out += i > 0 && (digits.size() - i) % 3 == 0 ? "," : "";
-      out += digits[i];
-    }
-    return out;
-  };
-
   std::vector<Line> lines;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
@@ -58,11 +59,11 @@ std::string summary(const Model& model) {
         } else if (!starts_at_zero && detail::all_zero(values)) {
           note = info.role == Role::weight ? "  all zero: its output is its bias until it is trained" : "  all zero";
         }
-        lines.push_back({info.path(), info.shape.describe(), grouped(static_cast<Index>(values.size())), note});
+        lines.push_back({info.path(), info.shape.describe(), detail::grouped(static_cast<Index>(values.size())), note});
       },
       model);
   const std::size_t tensors = lines.size();
-  lines.push_back({text(tensors, tensors == 1 ? " tensor" : " tensors"), "", grouped(parameter_count(model))});
+  lines.push_back({text(tensors, tensors == 1 ? " tensor" : " tensors"), "", detail::grouped(parameter_count(model))});
 
   std::size_t name_width = 0, shape_width = 0, count_width = 0;
   for (const Line& line : lines) {

@@ -142,18 +142,39 @@ class NpzFile {
   std::map<std::string, NpyArray, std::less<>> arrays_;
 };
 
+namespace detail {
+
+/// Appends the lowest `bytes` bytes of `value`, the lowest first.
+inline void append_bytes(std::string& out, int bytes, std::size_t value) {
+  for (int i = 0; i < bytes; ++i) {
+    out += static_cast<char>(value % 256);
+    value /= 256;
+  }
+}
+
+/// What the local header of a stored file and the directory of a ZIP archive have in common.
+inline std::string zip_entry(std::uint32_t check_sum, std::size_t size, std::size_t name_size) {
+  std::string entry;
+  append_bytes(entry, 2, 20);          // version
+  append_bytes(entry, 2, 0x0800);      // names are UTF-8
+  append_bytes(entry, 2, 0);           // stored
+  append_bytes(entry, 4, 0x00210000);  // 1 January 1980
+  append_bytes(entry, 4, check_sum);
+  append_bytes(entry, 4, size);
+  append_bytes(entry, 4, size);
+  append_bytes(entry, 2, name_size);
+  append_bytes(entry, 2, 0);  // nothing extra
+  return entry;
+}
+
+}  // namespace detail
+
 /// Writes matrices for numpy.load(), by name, completely or not at all.
 /// Errors: ArgumentError for 4 GiB and more, which safetensors can hold; FileError if the file cannot be written.
 template <std::floating_point T>
 void write_npz(const std::filesystem::path& path, const std::map<std::string, Matrix<T>>& arrays) {
   std::string directory;
   std::size_t offset = 0;
-  const auto append = [](std::string& out, int bytes, std::size_t value) {
-    for (int i = 0; i < bytes; ++i) {
-      out += static_cast<char>(value % 256);
-      value /= 256;
-    }
-  };
   AtomicFile file(path);
   for (const auto& [name, numbers] : arrays) {
     const std::string header = detail::npy_header<T>(numbers.rows(), numbers.cols()), entry = name + ".npy";
@@ -161,36 +182,28 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, Ma
     const std::size_t size = header.size() + bytes.size();
     require<ArgumentError>(size < 0xFFFFFFFF - offset && entry.size() < 0x10000 && arrays.size() < 0xFFFF, path.string(),
                            ": the file would have 4 GiB and more. Use safetensors for it.");
-    std::string common;             // of the local header and the directory
-    append(common, 2, 20);          // version
-    append(common, 2, 0x0800);      // names are UTF-8
-    append(common, 2, 0);           // stored
-    append(common, 4, 0x00210000);  // 1 January 1980
-    append(common, 4, detail::crc32(bytes, detail::crc32(std::as_bytes(std::span(header)))));
-    append(common, 4, size);
-    append(common, 4, size);
-    append(common, 2, entry.size());
-    append(common, 2, 0);  // nothing extra
+    const std::string common =
+        detail::zip_entry(detail::crc32(bytes, detail::crc32(std::as_bytes(std::span(header)))), size, entry.size());
     file.write(std::as_bytes(std::span(std::string_view("PK\x03\x04"))));
     file.write(std::as_bytes(std::span(common)));
     file.write(std::as_bytes(std::span(entry)));
     file.write(std::as_bytes(std::span(header)));
     file.write(bytes);
     directory += "PK\x01\x02";
-    append(directory, 2, 20);
+    detail::append_bytes(directory, 2, 20);
     directory += common;
-    append(directory, 10, 0);  // no comment, first disk, no attributes
-    append(directory, 4, offset);
+    detail::append_bytes(directory, 10, 0);  // no comment, first disk, no attributes
+    detail::append_bytes(directory, 4, offset);
     directory += entry;
     offset += 4 + common.size() + entry.size() + size;
   }
   std::string end = "PK\x05\x06";
-  append(end, 4, 0);  // one disk
-  append(end, 2, arrays.size());
-  append(end, 2, arrays.size());
-  append(end, 4, directory.size());
-  append(end, 4, offset);
-  append(end, 2, 0);  // no comment
+  detail::append_bytes(end, 4, 0);  // one disk
+  detail::append_bytes(end, 2, arrays.size());
+  detail::append_bytes(end, 2, arrays.size());
+  detail::append_bytes(end, 4, directory.size());
+  detail::append_bytes(end, 4, offset);
+  detail::append_bytes(end, 2, 0);  // no comment
   file.write(std::as_bytes(std::span(directory)));
   file.write(std::as_bytes(std::span(end)));
   file.commit();

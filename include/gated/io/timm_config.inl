@@ -175,44 +175,26 @@ inline Json timm_arguments(std::string_view json, const std::string& where) {
   return arguments;
 }
 
-}  // namespace detail
-
+/// The configuration of the published model `entry`, with its ratios in `read`.
 template <class Config>
-Config timm_config(std::string_view json, const std::string& where) {
-  using Models = detail::TimmModels<Config>;
-  const auto arguments = detail::timm_arguments(json, where);
-  Config config = Models::defaults();
-  detail::TimmArguments read{.ratio = Models::ratio};
-  if (const std::string entry = detail::timm_entry(arguments, where); !entry.empty()) {
-    const auto* const preset = detail::find_timm_preset<Config>(entry);
-    require<ArgumentError>(preset != nullptr, where, ": entry = ", printable(entry), ", expected ",
-                           detail::list_timm_presets<Config>(), ".");
-    config = preset->second(config.classes);
-    read.ratio = Models::published_ratio;
-    if (entry.find(".miil_") != std::string::npos) {  // whose training left the pixels as they are
-      config.pixel_mean = 0;
-      config.pixel_deviation = 1;
-      config.interpolation = Interpolation::bilinear;
-    }
+Config timm_preset(const std::string& entry, const Config& defaults, const std::string& where, TimmArguments& read) {
+  const auto* const preset = find_timm_preset<Config>(entry);
+  require<ArgumentError>(preset != nullptr, where, ": entry = ", printable(entry), ", expected ", list_timm_presets<Config>(),
+                         ".");
+  Config config = preset->second(defaults.classes);
+  read.ratio = TimmModels<Config>::published_ratio;
+  if (entry.find(".miil_") != std::string::npos) {  // whose training left the pixels as they are
+    config.pixel_mean = 0;
+    config.pixel_deviation = 1;
+    config.interpolation = Interpolation::bilinear;
   }
-  if (const detail::Json* const described = arguments.find("pretrained_cfg")) {
-    require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
-                           ", expected an object.");
-    for (const auto& [key, value] : described->entries()) {  // first, so that arguments override it
-      detail::read_timm_images(value, key, where, config);
-    }
-  }
-  const auto read_all = [&](const detail::Json& object) {
-    for (const auto& [key, value] : object.entries()) {
-      require<ArgumentError>(detail::read_timm_argument(key, value, where, config, read), where, ": \"", printable(key),
-                             "\" is not an argument of timm's ", Models::what, ".");
-    }
-  };
-  read_all(arguments);
-  if (const detail::Json* const others = arguments.find("model_args"); others != nullptr && !others->is_null()) {
-    require<ArgumentError>(others->is_object(), where, ": model_args = ", detail::shown_json(*others), ", expected an object.");
-    read_all(*others);
-  }
+  return config;
+}
+
+/// Sets what follows from several arguments.
+template <class Config>
+void apply_timm_arguments(const TimmArguments& read, const std::string& where, Config& config) {
+  using Models = TimmModels<Config>;
   require<ArgumentError>(read.pool == "avg" || read.pool.empty(), where, ": global_pool = \"", printable(read.pool),
                          "\", expected \"avg\" or \"\".");
   config.pooling = read.pool.empty() ? Pooling::tokens : Pooling::mean;
@@ -237,6 +219,38 @@ Config timm_config(std::string_view json, const std::string& where) {
     hidden[i] = static_cast<Index>(wide);
   }
   Models::set_hidden(config, hidden[0], read.hidden > 0 ? read.hidden : hidden[1]);
+}
+
+}  // namespace detail
+
+template <class Config>
+Config timm_config(std::string_view json, const std::string& where) {
+  using Models = detail::TimmModels<Config>;
+  const auto arguments = detail::timm_arguments(json, where);
+  Config config = Models::defaults();
+  detail::TimmArguments read{.ratio = Models::ratio};
+  if (const std::string entry = detail::timm_entry(arguments, where); !entry.empty()) {
+    config = detail::timm_preset(entry, config, where, read);
+  }
+  if (const detail::Json* const described = arguments.find("pretrained_cfg")) {
+    require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
+                           ", expected an object.");
+    for (const auto& [key, value] : described->entries()) {  // first, so that arguments override it
+      detail::read_timm_images(value, key, where, config);
+    }
+  }
+  const auto read_all = [&](const detail::Json& object) {
+    for (const auto& [key, value] : object.entries()) {
+      require<ArgumentError>(detail::read_timm_argument(key, value, where, config, read), where, ": \"", printable(key),
+                             "\" is not an argument of timm's ", Models::what, ".");
+    }
+  };
+  read_all(arguments);
+  if (const detail::Json* const others = arguments.find("model_args"); others != nullptr && !others->is_null()) {
+    require<ArgumentError>(others->is_object(), where, ": model_args = ", detail::shown_json(*others), ", expected an object.");
+    read_all(*others);
+  }
+  detail::apply_timm_arguments(read, where, config);
   return config;
 }
 

@@ -33,6 +33,26 @@ enum class LengthResize {
 
 constexpr auto names_of(LengthResize) { return words_for<LengthResize>("exact", "by_offset"); }
 
+namespace detail {
+
+/// Raises an error unless resize_grid() takes these.
+template <class T>
+void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
+  require<ArgumentError>(old_grid.height > 0 && old_grid.width > 0 && new_grid.height > 0 && new_grid.width > 0,
+                         "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
+                         new_grid.width, " patches: all must be positive.");
+  require<ShapeError>(old_grid.area() <= from.config.length, "resize_grid: a grid of ", old_grid.height, " × ", old_grid.width,
+                      " has ", old_grid.area(), " patches, expected at most the ", from.config.length,
+                      " tokens that the projection was built for.");
+  require<ArgumentError>(from.config.form == SpatialForm::dense, "resize_grid: the spatial weights are ",
+                         name_of(from.config.form), ", expected dense: a weight that is the same along the sequence of ",
+                         "patches has no filters in the plane. resize_length() changes its length.");
+  require<ArgumentError>(method == GridResize::by_offset || !from.config.causal,
+                         "resize_grid: bilinear filters reach over the causal mask. Use by_offset.");
+}
+
+}  // namespace detail
+
 /// A spatial projection between the patches of `old_grid`, carried to `new_grid`. See the function for models below.
 ///
 /// Tokens beyond the patches come first, as a class token does.
@@ -40,17 +60,8 @@ constexpr auto names_of(LengthResize) { return words_for<LengthResize>("exact", 
 /// `old_grid` has more patches than the projection tokens.
 template <class T>
 SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
-  require<ArgumentError>(old_grid.height > 0 && old_grid.width > 0 && new_grid.height > 0 && new_grid.width > 0,
-                         "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
-                         new_grid.width, " patches: all must be positive.");
+  detail::expect_resizable(from, old_grid, new_grid, method);
   const Index old_patches = old_grid.area(), new_patches = new_grid.area(), others = from.config.length - old_patches;
-  require<ShapeError>(others >= 0, "resize_grid: a grid of ", old_grid.height, " × ", old_grid.width, " has ", old_patches,
-                      " patches, expected at most the ", from.config.length, " tokens that the projection was built for.");
-  require<ArgumentError>(from.config.form == SpatialForm::dense, "resize_grid: the spatial weights are ",
-                         name_of(from.config.form), ", expected dense: a weight that is the same along the sequence of ",
-                         "patches has no filters in the plane. resize_length() changes its length.");
-  require<ArgumentError>(method == GridResize::by_offset || !from.config.causal,
-                         "resize_grid: bilinear filters reach over the causal mask. Use by_offset.");
   if (old_grid == new_grid) {
     return from;
   }

@@ -212,7 +212,6 @@ class StreamSums {
     T* const x = scratch_.data + 2 * (tokens - size(0)) * scratch_.stride;
     const Circle<T>& circle = Products<T>::circle({tokens, 0});
     const Passes<T>& half = circle.half();
-    const MatrixView<T> y = sums(level, block);
     const auto scale_at = [&](const Matrix<T>* numbers, Index token) {
       return weight_.form == SpatialForm::scaled_toeplitz ? &(*numbers)(c.head, token) : nullptr;
     };
@@ -244,18 +243,22 @@ class StreamSums {
       }
       each(half.pieces(), [&](Index i) { half.inverse(i, x); });
       each_part([&](Index t, Index rows) {
-        const Index wanted = std::min(rows, y.rows() - t);  // the last block may be cut off
-        if (wanted <= 0) {
-          return;
+        const Index left = std::min(rows, sums(level, block).rows() - t);  // the last block may be cut off
+        if (left > 0) {
+          store(circle, t, odd, x + t * row, scale_at(weight_.row_scale, block * tokens + t),
+                sums(level, block).block(t, c.first, left, c.count));
         }
-        if (odd) {
-          circle.multiply(circle.turns() + t, true, wanted, x + t * row, x + t * row);
-        }
-        const auto [left, right] = pair(y.block(t, c.first, wanted, c.count));
-        kernels<FourierKernels<T>>().fourier_store(x + t * row, scale_at(weight_.row_scale, block * tokens + t), odd, left,
-                                                   right);
       });
     }
+  }
+
+  /// y = the numbers at `x`, which are those of rows from t on; added to those of even bins if they are of odd ones.
+  static void store(const Circle<T>& circle, Index t, bool odd, T* x, const T* scale, const MatrixView<T>& y) {
+    if (odd) {
+      circle.multiply(circle.turns() + t, true, y.rows(), x, x);
+    }
+    const auto [left, right] = pair(y);
+    kernels<FourierKernels<T>>().fourier_store(x, scale, odd, left, right);
   }
 
   const SpatialWeight<T>& weight_;

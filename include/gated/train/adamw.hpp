@@ -89,13 +89,29 @@ inline void check_adamw(const AdamWConfig& config) {
   }
 }
 
+/// What became of a group: whether it names a parameter, is the first to name one, and one that decays.
+struct GroupUse {
+  bool named = false, won = false, decayed = false;
+};
+
+/// Raises ArgumentError for groups without effect; `known` are the first words of all paths.
+inline void expect_used(const std::vector<ParameterGroup>& groups, const std::vector<GroupUse>& uses,
+                        const std::string& known) {
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const ParameterGroup& group = groups[i];
+    require<ArgumentError>(uses[i].named, "AdamW: group \"", group.path,
+                           "\" names no parameter that is trained; their paths begin with ", known, ".");
+    require<ArgumentError>(uses[i].won, "AdamW: group \"", group.path,
+                           "\" comes too late: each of its parameters belongs to an earlier group.");
+    require<ArgumentError>(uses[i].decayed || group.weight_decay.value_or(0) == 0, "AdamW: group \"", group.path,
+                           "\" asks for weight decay, but decayed_roles lists the role of none of its parameters.");
+  }
+}
+
 /// One rule for each parameter, in the order of for_each_parameter().
 template <class Model>
 std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model& model) {
-  struct Use {
-    bool named = false, won = false, decayed = false;  // won: it is the first to name some parameter
-  };
-  std::vector<Use> uses(config.groups.size());
+  std::vector<GroupUse> uses(config.groups.size());
   std::vector<ParameterRule> rules;
   std::string known, last;  // the first words of all paths
   for_each_parameter(
@@ -128,15 +144,7 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
         }
       },
       model);
-  for (std::size_t i = 0; i < uses.size(); ++i) {
-    const ParameterGroup& group = config.groups[i];
-    require<ArgumentError>(uses[i].named, "AdamW: group \"", group.path,
-                           "\" names no parameter that is trained; their paths begin with ", known, ".");
-    require<ArgumentError>(uses[i].won, "AdamW: group \"", group.path,
-                           "\" comes too late: each of its parameters belongs to an earlier group.");
-    require<ArgumentError>(uses[i].decayed || group.weight_decay.value_or(0) == 0, "AdamW: group \"", group.path,
-                           "\" asks for weight decay, but decayed_roles lists the role of none of its parameters.");
-  }
+  expect_used(config.groups, uses, known);
   return rules;
 }
 

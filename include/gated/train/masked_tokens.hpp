@@ -31,17 +31,10 @@ struct MaskedTokens {
   std::vector<Index> targets;  ///< what stood there
 };
 
-/// Leaves words out of a batch: each token is asked for with the probability `share`, and in each sequence at least one.
-///
-///     const MaskedTokens masked = mask_tokens(tokens, sequences, {.mask_token = 103, .vocabulary = 30522}, random);
-///     const Variable logits = record_rows(tape, model, masked.tokens, sequences, masked.rows);
-///     tape.backward(cross_entropy(tape, logits, masked.targets));
-///
-/// A sequence of special tokens only, or of none, has nothing to ask for. The model must see both sides: one that is causal
-/// learns less.
-/// Errors: ShapeError for sequences of another total; ArgumentError for shares outside 0 … 1, or `masked` + `random` above 1,
-/// and for an id outside the vocabulary.
-inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const MaskingOptions& options, Random& random) {
+namespace detail {
+
+/// Raises an error unless mask_tokens() takes these.
+inline void expect_masking(Tokens tokens, const Sequences& sequences, const MaskingOptions& options) {
   constexpr const char* where = "mask_tokens";
   sequences.expect_total(where, static_cast<Index>(tokens.size()));
   const auto expect_share = [](const char* name, double share) {
@@ -59,7 +52,22 @@ inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const
   for (const Index id : tokens) {
     expect_id("a token", id);
   }
+}
 
+}  // namespace detail
+
+/// Leaves words out of a batch: each token is asked for with the probability `share`, and in each sequence at least one.
+///
+///     const MaskedTokens masked = mask_tokens(tokens, sequences, {.mask_token = 103, .vocabulary = 30522}, random);
+///     const Variable logits = record_rows(tape, model, masked.tokens, sequences, masked.rows);
+///     tape.backward(cross_entropy(tape, logits, masked.targets));
+///
+/// A sequence of special tokens only, or of none, has nothing to ask for. The model must see both sides: one that is causal
+/// learns less.
+/// Errors: ShapeError for sequences of another total; ArgumentError for shares outside 0 … 1, or `masked` + `random` above 1,
+/// and for an id outside the vocabulary.
+inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const MaskingOptions& options, Random& random) {
+  detail::expect_masking(tokens, sequences, options);
   MaskedTokens out{{tokens.begin(), tokens.end()}, {}, {}};
   const auto below = [&](Index bound) { return static_cast<Index>(random.uniform() * static_cast<double>(bound)); };
   const auto ask_for = [&](Index i) {
