@@ -48,7 +48,7 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   ExternalAttentionHead() = default;
   /// Weights that nobody has set, for a checkpoint to be loaded into.
   explicit ExternalAttentionHead(const ExternalAttentionHeadConfig& c)
-      : config(c), attention(c.attention_width()), norm(c.channels, c.norm_eps) {}
+      : config(c), attention(c.attention()), norm(c.channels, c.norm_eps) {}
   /// With initial parameters, as initialize() draws them.
   ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) {
     this->initialize(random);
