@@ -24,13 +24,16 @@ class FunctionRef<R(Args...)> {
   template <class F>
   requires(!std::same_as<std::remove_cvref_t<F>, FunctionRef> && std::is_object_v<std::remove_reference_t<F>> &&
            std::is_invocable_r_v<R, const F&, Args...>) FunctionRef(const F& f)
-      : object_(std::addressof(f)), call_([](const void* object, Args... args) -> R {
-          return static_cast<R>((*static_cast<const F*>(object))(std::forward<Args>(args)...));
-        }) {}
+      : object_(std::addressof(f)), call_(&call<F>) {}
 
   R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
 
  private:
+  template <class F>
+  static R call(const void* object, Args... args) {
+    return static_cast<R>((*static_cast<const F*>(object))(std::forward<Args>(args)...));
+  }
+
   const void* object_;
   R (*call_)(const void* object, Args... args);
 };

@@ -30,7 +30,9 @@ struct TextModel {
                Tokens types = {}) const;
   /// The same, into a new matrix.
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
-    return forward(tokens, sequences, workspace, Mask(), types);
+    Matrix<T> output(static_cast<Index>(tokens.size()), out());
+    forward(tokens, sequences, output, workspace, Mask(), types);
+    return output;
   }
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask, Tokens types = {}) const {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());
