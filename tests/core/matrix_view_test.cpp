@@ -16,7 +16,7 @@ using test::random_matrix;
 template <class From, class To>
 constexpr bool converts = std::is_convertible_v<From, To>;
 
-TEST(Rows, AreAbsentUnlessTheyAreOfSomething) {
+TEST(MatrixView, AreAbsentUnlessTheyAreOfSomething) {
   Matrix<float> x(2, 3);
   EXPECT_FALSE(MatrixView<float>());
   EXPECT_FALSE(MatrixView<const float>());
@@ -24,16 +24,16 @@ TEST(Rows, AreAbsentUnlessTheyAreOfSomething) {
   EXPECT_TRUE(MatrixView<const float>(x));
 }
 
-TEST(Rows, OfNothingHavePartsOfNothing) {
+TEST(MatrixView, OfNothingHavePartsOfNothing) {
   const Matrix<float> no_tokens(0, 8);
   for (const MatrixView<const float>& rows : {MatrixView<const float>(), MatrixView<const float>(no_tokens)}) {
     EXPECT_FALSE(rows.columns(4, 2));
     EXPECT_FALSE(rows.rows(3, 0).columns(1, 1));
-    EXPECT_EQ(rows.columns(4, 2).columns, 2);
+    EXPECT_EQ(rows.columns(4, 2).columns(), 2);
   }
 }
 
-TEST(Rows, ReferToMatricesMapsViewsAndBlocksWhereTheyLie) {
+TEST(MatrixView, ReferToMatricesMapsViewsAndBlocksWhereTheyLie) {
   Matrix<double> x = random_matrix<double>(5, 7, 1);
   const Matrix<double>& read_only = x;
   View<double> view = x;
@@ -56,7 +56,7 @@ TEST(Rows, ReferToMatricesMapsViewsAndBlocksWhereTheyLie) {
   expect(input_view<double>(seen), x.data(), 5, 7, 7);
 }
 
-TEST(Rows, ThatMayBeWrittenMayBeReadAndNotTheOtherWayRound) {
+TEST(MatrixView, ThatMayBeWrittenMayBeReadAndNotTheOtherWayRound) {
   EXPECT_TRUE((converts<MatrixView<float>, MatrixView<const float>>));
   EXPECT_FALSE((converts<MatrixView<const float>, MatrixView<float>>));
   EXPECT_TRUE((converts<MatrixView<float>, View<float>>));
@@ -65,7 +65,7 @@ TEST(Rows, ThatMayBeWrittenMayBeReadAndNotTheOtherWayRound) {
   EXPECT_FALSE((converts<MatrixView<float>, bool>)) << "not by accident";
 }
 
-TEST(Rows, AreViewsOfTheSameNumbers) {
+TEST(MatrixView, AreViewsOfTheSameNumbers) {
   Matrix<float> x = random_matrix<float>(4, 6, 1);
   const MatrixView<float> rows = x.block(1, 2, 3, 4);
   View<float> view = rows;
@@ -74,7 +74,7 @@ TEST(Rows, AreViewsOfTheSameNumbers) {
   EXPECT_TRUE(test::same_bits(ConstView<float>(MatrixView<const float>(rows)), x.block(1, 2, 3, 4)));
 }
 
-TEST(Rows, AreGivenAnotherMatrixByAssignmentAndNotItsNumbers) {
+TEST(MatrixView, AreGivenAnotherMatrixByAssignmentAndNotItsNumbers) {
   Matrix<float> x = Matrix<float>::Zero(2, 2), y = Matrix<float>::Ones(2, 2);
   MatrixView<float> rows = x;
   rows = y;
@@ -82,7 +82,7 @@ TEST(Rows, AreGivenAnotherMatrixByAssignmentAndNotItsNumbers) {
   EXPECT_EQ(x(0, 0), 0);
 }
 
-TEST(Rows, HavePartsThatAreWhereTheyWere) {
+TEST(MatrixView, HavePartsThatAreWhereTheyWere) {
   Matrix<float> x = random_matrix<float>(6, 8, 1);
   const MatrixView<float> rows(x);
   const auto expect = [&](const MatrixView<float>& part, Index row, Index column, Index count, Index columns) {
@@ -114,7 +114,7 @@ bool literal_overlap(const MatrixView<const float>& a, const MatrixView<const fl
   return false;
 }
 
-TEST(Rows, OverlapIfSomeNumberBelongsToBoth) {
+TEST(MatrixView, OverlapIfSomeNumberBelongsToBoth) {
   Matrix<float> x = random_matrix<float>(12, 10, 1);
   Random random(1);
   const auto below = [&](Index bound) { return static_cast<Index>(random.uniform() * static_cast<double>(bound)); };
@@ -122,12 +122,9 @@ TEST(Rows, OverlapIfSomeNumberBelongsToBoth) {
   for (int i = 0; i < 2000; ++i) {
     const auto some = [&] {
       const Index row = below(12), column = below(10);
-      MatrixView<const float> part(&x(row, column), below(12 - row + 1), below(10 - column + 1), 10);
-      if (below(3) == 0) {  // every other row
-        part.rows() /= 2;
-        part.stride = 20;
-      }
-      return part;
+      const MatrixView<const float> part(&x(row, column), below(12 - row + 1), below(10 - column + 1), 10);
+      const bool every_other = below(3) == 0;
+      return every_other ? MatrixView<const float>(part.data, part.rows() / 2, part.columns(), 20) : part;
     };
     const MatrixView<const float> a = some(), b = some();
     EXPECT_EQ(overlap<float>(a, b), literal_overlap(a, b)) << i;
@@ -137,7 +134,7 @@ TEST(Rows, OverlapIfSomeNumberBelongsToBoth) {
   EXPECT_LT(overlapping, 1000);
 }
 
-TEST(Rows, AreFilledAndCopiedWithNothingAroundThem) {
+TEST(MatrixView, AreFilledAndCopiedWithNothingAroundThem) {
   Matrix<float> larger = Matrix<float>::Constant(6, 8, -7);
   const MatrixView<float> rows = larger.block(1, 2, 3, 4);
   const Matrix<float> x = random_matrix<float>(3, 9, 1);
@@ -151,7 +148,7 @@ TEST(Rows, AreFilledAndCopiedWithNothingAroundThem) {
   EXPECT_TRUE((larger.array() == -7).all());
 }
 
-TEST(Rows, OfAResultMayBeItsInputButNotAPartOfIt) {
+TEST(MatrixView, OfAResultMayBeItsInputButNotAPartOfIt) {
   Matrix<float> x = random_matrix<float>(6, 8, 1);
   const auto expect = [&](auto from, auto to) { expect_apart<float>("f", from, to); };
   EXPECT_NO_THROW(expect(x, View<float>(x)));
