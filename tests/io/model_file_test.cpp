@@ -279,7 +279,7 @@ TEST(ModelFile, BuildsNothingThatIsFarLargerThanTheFile) {
   const Training<GmlpLanguageModel<float>> training({.model = odd_language_model(), .average_decay = 0.5}, Random(1));
   for (const std::string& size : sizes) {
     expect_contradiction(text, R"({"trunk": {"heads": )" + size + "}}");
-    for (const char* const key : {"length", "channels", "hidden", "depth", "attention"}) {
+    for (const char* const key : {"length", "channels", "hidden", "depth", "attention_width"}) {
       const std::string trunk = R"("trunk": {")" + std::string(key) + R"(": )" + size + "}";
       expect_refused(text, "{" + trunk + "}");
       expect_refused(training, R"({"model": {)" + trunk + "}}");

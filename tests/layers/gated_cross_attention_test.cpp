@@ -194,8 +194,8 @@ TEST(GatedCrossAttention, RefusesBadInputBeforeWriting) {
     EXPECT_TRUE(is_untouched(y)) << part;
   };
   refuse({.x_columns = 7}, "x has 7 columns, expected channels = 6");
-  refuse({.key_columns = 6}, "x has 6 columns, expected in = 5");
-  refuse({.value_columns = 6}, "x has 6 columns, expected in = 7");
+  refuse({.key_columns = 6}, "key has 6 columns, expected key_channels = 5");
+  refuse({.value_columns = 6}, "value has 6 columns, expected value_channels = 7");
   refuse({.key_rows = 8}, "x has 8 rows");
   refuse({.value_rows = 8}, "key has 9 rows and value 8");
   refuse({.y_rows = 5}, "y is 5 × 6, expected 6 × 6");

@@ -99,6 +99,17 @@ inline void expect_columns(Where where, const Contract& contract, Index columns)
                       " columns, expected in = ", contract.in, " (", contract.in_note, ").");
 }
 
+/// Raises ShapeError unless a layer of this contract, inside of another, takes `rows` that `sequences` split.
+inline void expect_rows(Where where, const Contract& contract, Index rows, const Sequences& sequences) {
+  if (contract.rows != contract.of_rows) {  // what it takes is split by what it makes
+    require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ",
+                        contract.of_rows, ".", contract.remedy);
+  } else if (!contract.takes_any_length()) {
+    sequences.expect_total(where, rows);
+    expect_lengths(where, contract, sequences);
+  }
+}
+
 /// Raises an error unless a layer of this contract takes `rows` × `columns` with these sequences and this mask.
 inline void expect_input(Where where, const Contract& contract, Index rows, Index columns, const Sequences& sequences,
                          Mask mask) {

@@ -232,9 +232,7 @@ class Inference {
     const Contract contract = layer.contract();
     const Index columns = detail::columns_of(x), width = contract.output_columns(columns);
     expect_columns(L::name, contract, columns);
-    if (!contract.takes_any_length()) {
-      self().expect_lengths(L::name, contract);
-    }
+    self().expect_rows(L::name, contract, detail::rows_of(x));
     const Index rows = contract.output_rows(detail::rows_of(x));
     if constexpr (std::same_as<In, Matrix>) {
       if (x.is_owned() && x.rows() == rows && columns == width) {

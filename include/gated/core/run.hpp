@@ -42,8 +42,8 @@ class Batch : public Inference<Batch<T>, T> {
   Batch with(const Sequences& sequences) const { return Batch(*this, sequences, {}); }
   Batch with(Mask mask) const { return Batch(*this, this->sequences(), mask); }
 
-  void expect_lengths(Where where, const Contract& contract) const {
-    gated::expect_lengths(where, contract, this->sequences());
+  void expect_rows(Where where, const Contract& contract, Index rows) const {
+    gated::expect_rows(where, contract, rows, this->sequences());
   }
 
   /// The last of `layers` of … of the first of x, in groups of sequences that stay in cache from layer to layer: see

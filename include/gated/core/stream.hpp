@@ -204,8 +204,8 @@ class Stream : public Inference<Stream<T>, T> {
     raise<ArgumentError>(where(), ": it looks at other sequences than the one that is streamed. Use forward().");
   }
 
-  void expect_lengths(Where where, const Contract& contract) const {
-    expect_positions(where, this->sequences().total(), position(), contract.longest, "that it can serve.");
+  void expect_rows(Where where, const Contract& contract, Index rows) const {
+    expect_positions(where, rows, position(), contract.longest, "that it can serve.");
   }
 
   /// The last of `layers` of … of the first of x.

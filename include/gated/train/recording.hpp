@@ -163,8 +163,8 @@ class Recording {
     const Contract contract = layer.contract();
     if constexpr (std::same_as<In, Variable>) {
       expect_columns(L::name, contract, columns(x));
+      expect_rows(L::name, contract, rows(x), sequences_);
     }
-    expect_lengths(L::name, contract, sequences_);
     const auto scope = tape_.enter(layer);
     return layer.apply(*this, x, more...);
   }
