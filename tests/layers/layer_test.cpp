@@ -50,7 +50,7 @@ TEST(Layer, SaysWhatItsContractSays) {
   EXPECT_EQ(layer.longest(), 9);
   EXPECT_TRUE(layer.is_causal());
   EXPECT_FALSE(Of<double>().is_causal());
-  EXPECT_EQ(Of<double>().in(), 0);
+  EXPECT_EQ(Of<double>().in(), Contract::any);
 }
 
 TEST(Layer, OfAnyColumnsTakesThemAll) {

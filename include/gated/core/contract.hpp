@@ -26,10 +26,10 @@ enum class Sees {
 /// Calls are checked against it before a body runs, places for results follow from it, and so does who may stream. A layer of
 /// several parts asks what they ask: `norm.contract().then(proj.contract())`.
 struct Contract {
-  static constexpr Index unlimited = std::numeric_limits<Index>::max();
+  static constexpr Index unlimited = std::numeric_limits<Index>::max(), any = -1;
 
-  Index in = 0;                 ///< columns of x; 0 for any
-  Index out = 0;                ///< columns of y; 0 for as many as x has
+  Index in = any;               ///< columns of x
+  Index out = any;              ///< columns of y; any means as many as x has
   Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` of x
   Sees sees = Sees::all;        ///< what an output depends on
   Index shortest = 0;           ///< the fewest tokens of a sequence, but in a stream
@@ -45,8 +45,8 @@ struct Contract {
   bool is_causal() const { return sees != Sees::all; }
   bool takes_any_length() const { return shortest == 0 && longest == unlimited && multiple == 1; }
   bool mixes_tokens() const { return sees != Sees::itself; }
-  Index output_rows(Index input_view) const { return input_view / of_rows * rows; }
-  Index output_columns(Index input_columns) const { return out > 0 ? out : input_columns; }
+  Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
+  Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
 
   /// What a layer asks of its sequences if it has this part and `part` in it, whatever their columns.
   Contract with(const Contract& part) const {
@@ -70,7 +70,7 @@ struct Contract {
     asked.longest = before(next.longest);
     asked.multiple = next.multiple == 1 ? 1 : next.multiple * of_rows;
     Contract both = with(asked);
-    both.out = next.out > 0 ? next.out : out;
+    both.out = next.out != any ? next.out : out;
     both.of_rows = of_rows * next.of_rows;
     both.rows = rows * next.rows;
     return both;
@@ -95,7 +95,7 @@ inline void expect_lengths(Where where, const Contract& contract, const Sequence
 
 /// Raises ShapeError unless x has the columns that `contract` asks for.
 inline void expect_columns(Where where, const Contract& contract, Index columns) {
-  require<ShapeError>(contract.in == 0 || columns == contract.in, where, ": x has ", columns,
+  require<ShapeError>(contract.in == Contract::any || columns == contract.in, where, ": x has ", columns,
                       " columns, expected in = ", contract.in, " (", contract.in_note, ").");
 }
 

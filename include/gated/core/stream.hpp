@@ -205,6 +205,7 @@ class Stream : public Inference<Stream<T>, T> {
   }
 
   void expect_rows(Where where, const Contract& contract, Index rows) const {
+    expect_streaming(where, contract);
     expect_positions(where, rows, position(), contract.longest, "that it can serve.");
   }
 

@@ -122,6 +122,9 @@ std::vector<std::string> parameter_shapes(const Model& model) {
 /// Cost: a model of `config` whose weights are not touched.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
+  if constexpr (requires { model.model; }) {  // a training, whose moments are as its model
+    return expect_whole(model.model, config.model);
+  }
   const HollowWeights hollow;
   const auto wanted = parameter_shapes(Model(config)), found = parameter_shapes(model);
   const auto [want, have] = std::mismatch(wanted.begin(), wanted.end(), found.begin(), found.end());

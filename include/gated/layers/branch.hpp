@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/layers/norm_position.hpp"
 
@@ -49,11 +50,13 @@ struct Branch : Layer<Branch<Mixer>> {
     norm = Norm<T>(o.channels, o.norm_eps, o.norm);
     mixer = Mixer(mixer_config);
     const Contract contract = mixer.contract();
-    require<ArgumentError>((contract.in == 0 || contract.in == o.channels) && contract.output_columns(o.channels) == o.channels,
-                           name, ": a ", Mixer::name, " that makes ", contract.out, " channels of ", contract.in,
-                           " cannot join the ", o.channels, " of its input. Build it with as many in and out.");
+    require<ArgumentError>(
+        (contract.in == Contract::any || contract.in == o.channels) && contract.output_columns(o.channels) == o.channels, name,
+        ": a ", Mixer::name, " that makes ", contract.out, " channels of ", contract.in, " cannot join the ", o.channels,
+        " of its input. Build it with as many in and out.");
     require<ArgumentError>(contract.rows == contract.of_rows, name, ": a ", Mixer::name, " that makes ", contract.rows,
                            " rows of ", contract.of_rows, " cannot join its input. Build it with as many rows.");
+    expect_memory<T>(name, o.layer_scale > 0 ? o.channels : 0);
     scale = Vector<T>::Constant(o.layer_scale > 0 ? o.channels : 0, static_cast<T>(o.layer_scale));
   }
 

@@ -46,7 +46,7 @@ struct GatedCrossAttentionConfig {
 ///
 /// In a body, run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
 /// Shapes: x and y are rows × C; key and value have a row for each token of the other sequences, of which there are as many.
-/// Errors: ShapeError.
+/// Errors: ShapeError; ArgumentError for a y that overlaps an input, but for x itself.
 /// Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops per sequence, and the projections,
 /// 2·N·C·(2E + S) + 2·M·(key channels·S + value channels·E).
 template <class T>
@@ -93,6 +93,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
                View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     check(x, queries, key, value, others, mask);
     expect_shape<T>({name, "forward"}, "y", y, x.rows(), config.channels);
+    expect_apart<T>({name, "forward"}, x, y);
     require<ArgumentError>(!overlap<T>(key, y) && !overlap<T>(value, y), name,
                            "::forward: y overlaps key or value, which it would be written over. Give y memory of its own.");
     const auto frame = workspace.frame();

@@ -78,7 +78,7 @@ struct Layer {
   static_assert(computes_in<T>());
   using Scalar = T;
 
-  /// Columns of x and y; of x, 0 for any.
+  /// Columns of x and y; Contract::any where any will do.
   Index in() const { return contract_of_self().in; }
   Index out() const { return contract_of_self().out; }
   /// The longest sequence that it can serve.
@@ -171,7 +171,8 @@ State<T> Layer<Self, T>::start(Index capacity) const {
   constexpr Where where(Self::name, "start");
   expect_streaming(where, contract_of_self());
   require<ArgumentError>(
-      in() > 0, where, ": it takes any number of columns, but a state is made for some. Stream the layer that it is part of.");
+      in() != Contract::any, where,
+      ": it takes any number of columns, but a state is made for some. Stream the layer that it is part of.");
   return Stream<T>::start(static_cast<const Self&>(*this), no_rows(), capacity);
 }
 

@@ -45,7 +45,7 @@ struct Mlp : Layer<Mlp<T, ConfigType>> {
   Contract contract() const { return config.contract(proj_in.contract()); }
 
   auto apply(auto& run, auto x, auto then) const {
-    auto hidden = run(proj_in, norm ? run(*norm, x) : x, {.activation = config.activation});
+    auto hidden = run(proj_in, norm ? run(*norm, std::move(x)) : std::move(x), {.activation = config.activation});
     return run(proj_out, std::move(hidden), std::move(then));
   }
 };

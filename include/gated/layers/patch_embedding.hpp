@@ -104,7 +104,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   Contract contract() const {
     return {.in = pixels(),
             .out = weight.rows(),
-            .rows = grid().area(),
+            .rows = weight.size() > 0 ? grid().area() : 1,
             .sees = Sees::itself,
             .in_note =
                 "channels × height × width, one row per image; resize or crop it first, or carry the model to its size "

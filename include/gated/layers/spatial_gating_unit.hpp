@@ -16,7 +16,7 @@ enum class GateForm {
   multiplicative,  ///< Z ⊙ f(Z) (eq. 5)
   additive,        ///< Z + f(Z)
   linear,          ///< f(Z) (eq. 4)
-  identity         ///< Z: tokens are not mixed, there is neither W nor a norm, and sequences may have any length
+  identity  ///< Z: tokens are not mixed, there is neither W nor a norm, and sequences may have any length (start() is told)
 };
 
 constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multiplicative", "additive", "linear", "identity"); }

@@ -95,13 +95,18 @@ class Generation {
 ///
 /// It ends after `tokens`, or where the model can serve no more; without either it goes on until the loop is left. For control
 /// over memory, threads and states see Sampler and extend().
-/// Errors: ArgumentError for an empty prompt, for settings of the sampler, for a model that cannot stream, and for one that
-/// remembers every token (GAU, Transformer) unless `tokens` says how many; ShapeError for more than the model can serve.
+/// Errors: ArgumentError for an empty prompt, for settings of the sampler, for a model that cannot stream or whose weights are
+/// kept apart (load_prepared()), and for one that remembers every token (GAU, Transformer) unless `tokens` says how many;
+/// ShapeError for more than the model can serve.
 /// Cost: the model's weights packed once, and a step for each token.
 template <class Model>
 Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},
                            Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) {
   return Generation<Model>(model, prompt, sampling, tokens, random);
 }
+/// A model must outlive the range.
+template <class Model>
+void generate(const Model&& model, Tokens prompt, const Sampling& sampling = {},
+              Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) = delete;
 
 }  // namespace gated

@@ -56,8 +56,9 @@ struct PatchPositionTable : Layer<PatchPositionTable<T>> {
 
   PatchPositionTable() = default;
   PatchPositionTable(Index tokens, Index channels) {
-    require<ArgumentError>(channels % 2 == 0 && tokens * channels > 1, name, ": ", channels,
+    require<ArgumentError>(channels % 2 == 0 && (Count(tokens) * channels).value() > 1, name, ": ", channels,
                            " features cannot hold sines and cosines. Take an even number of them.");
+    expect_memory<double>(name, tokens, channels);
     Matrix<double> table(tokens, channels);
     for_each_angle(rotary_frequencies<double>(channels), 0, tokens, [&](Index i, Index k, double cosine, double sine) {
       table(i, 2 * k) = sine;

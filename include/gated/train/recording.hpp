@@ -57,6 +57,8 @@ class Recording {
     if (tape_.has_columns(x, first, number)) {
       return tape_.columns(x, first, number);
     }
+    require<ArgumentError>(first >= 0 && number >= 0 && first <= columns(x) - number, "Recording::columns: first = ", first,
+                           " and count = ", number, ", but x has ", columns(x), " columns.");
     const Variable y = make(rows(x), number);
     View<T> to = tape_[y];
     to = tape_[x].middleCols(first, number);
