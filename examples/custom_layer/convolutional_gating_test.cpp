@@ -14,6 +14,8 @@ TEST(ConvolutionalGating, KeepsItsPromises) {
   for (const bool causal : {false, true}) {
     gated::test::expect_promises<ConvolutionalGatingMlp>({.channels = 6, .hidden = 20, .kernel = 5, .causal = causal},
                                                          {.causal = causal, .rewinds = false});
+    gated::test::expect_promises<ConvolutionalGatingMlp>({.channels = 12, .hidden = 12, .kernel = 3, .causal = causal},
+                                                         {.causal = causal, .rewinds = false, .trains = false});
     gated::test::expect_promises<ConvolutionalGatingMlp>(
         {.channels = 18, .hidden = 52, .kernel = 31, .causal = causal, .gate_activation = gated::Activation::tanh},
         {.lengths = {50, 7, 0, 130, 1}, .causal = causal, .rewinds = false, .trains = false});

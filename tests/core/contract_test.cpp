@@ -97,6 +97,10 @@ TEST(Contract, OfALayerThatMakesOtherRowsCountsTokensBeforeIt) {
   EXPECT_EQ(both.longest, 10);
   EXPECT_EQ(both.multiple, 6);
   EXPECT_TRUE(halves.then({}).takes_any_length());
+  const Contract four{.of_rows = 1, .rows = 4}, fourfold = four.then({.shortest = 5, .longest = 9, .multiple = 6});
+  EXPECT_EQ(fourfold.shortest, 2) << "one token makes four, which are too few";
+  EXPECT_EQ(fourfold.longest, 2);
+  EXPECT_EQ(fourfold.multiple, 3) << "whose 12 tokens are two sixes";
 }
 
 TEST(ExpectLengths, RefusesSequencesThatAContractDoesNotAllow) {

@@ -197,6 +197,23 @@ TEST(Run, GivesBackTheScratchOfALayerAndKeepsItsResult) {
   EXPECT_EQ(bytes_of(20), three);
 }
 
+TEST(Run, CountsAPartThatIsTakenAgainInItsWhole) {
+  Running r;
+  R both = r.run.make(5, 6);
+  r.run[both].setConstant(1);
+  const MatrixUse* const whole = both.use();
+  auto [left, right] = r.run.split(std::move(both), Index{3}, Index{3});
+  EXPECT_EQ(whole->count, 2);
+  {
+    const R changed = r.run(Scratchy(), std::move(right));  // lets its input go, and has its result in that place
+    EXPECT_EQ(changed.data, left.data + 3);
+    EXPECT_EQ(whole->count, 2);
+  }
+  EXPECT_EQ(whole->count, 1);
+  left = R();
+  EXPECT_EQ(whole->count, 0);
+}
+
 /// A body whose result lies in a part of what it made, or of its input.
 struct Cutting {
   static constexpr const char* name = "Cutting";

@@ -17,7 +17,7 @@ constexpr Index length = 11, channels = 10;
 /// Blocks that differ in one option each, and one with everything.
 std::vector<GmlpConfig> all_options() {
   const GmlpConfig plain{.length = length, .channels = channels, .hidden = 24};
-  std::vector<GmlpConfig> configs(11, plain);
+  std::vector<GmlpConfig> configs(12, plain);
   configs[1].norm_position = NormPosition::post;
   configs[2].token_shift = 1;
   configs[3].token_shift = 2, configs[3].causal = true;
@@ -39,6 +39,8 @@ std::vector<GmlpConfig> all_options() {
                 .activation = Activation::relu,
                 .gate_activation = Activation::sigmoid};
   configs[10].gate = GateForm::identity, configs[10].token_shift = 1, configs[10].causal = true;
+  configs[11].norm_position = NormPosition::post, configs[11].hidden = channels;  // as wide inside as outside
+  configs[11].activation = Activation::identity;
   return configs;
 }
 

@@ -167,7 +167,7 @@ TEST(Prepend, PutsARowBeforeEachSequence) {
   }
 }
 
-TEST(SelectRows, TakesThemInTheirOrderAndAddsTheirGradients) {
+TEST(Gather, TakesThemInTheirOrderAndAddsTheirGradients) {
   const auto x = test::random_matrix<double>(20, 5, 1);
   static const std::vector<Index> rows{7, 0, 19, 7};  // one of them twice
   Matrix<double> expected(4, 5);

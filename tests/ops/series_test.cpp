@@ -79,11 +79,18 @@ TEST(CutWindows, RefusesWindowsPastTheEnd) {
 
 const std::vector<Index> chosen{2, 0}, predicted{0, 2}, known{1};
 
-TEST(ChooseSeries, TakesSomeOfEachItem) {
+TEST(Gather, TakesSomeRowsOfEachItem) {
   const auto x = random_matrix<double>(6, 5, 1);
   Matrix<double> y(4, 3);
   y << x.row(2).head(3), x.row(0).head(3), x.row(5).head(3), x.row(3).head(3);
   expect_moved(Sequences::uniform(2, 3), x, y, [](auto& run, const auto& rows) { return gather(run, rows, chosen, 3, 3); });
+
+  Workspace<double> workspace;
+  Batch<double> run(workspace, Sequences::single(6));
+  const RunMatrix<double> rows(input_view<double>(x));
+  EXPECT_EQ(test::message_of<ShapeError>([&] { gather(run, rows, chosen, 3, 6); }),
+            "gather: 6 columns of each 3 rows, but x is 6 × 5.");
+  EXPECT_THROW(gather(run, rows, chosen, 4, 5), ShapeError) << "6 rows are no items of 4";
 }
 
 TEST(TransposeItems, TransposesEach) {

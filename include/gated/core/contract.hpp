@@ -64,11 +64,10 @@ struct Contract {
   }
   /// That of a layer which does this and then `next`.
   Contract then(const Contract& next) const {
-    const auto before = [this](Index tokens) { return tokens == unlimited ? tokens : tokens / rows * of_rows; };
     Contract asked = next;  // of sequences as this layer has them
-    asked.shortest = before(next.shortest);
-    asked.longest = before(next.longest);
-    asked.multiple = next.multiple == 1 ? 1 : next.multiple * of_rows;
+    asked.shortest = (next.shortest + rows - 1) / rows * of_rows;
+    asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
+    asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);
     Contract both = with(asked);
     both.out = next.out != any ? next.out : out;
     both.of_rows = of_rows * next.of_rows;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "gated/core/contract.hpp"
@@ -65,7 +65,6 @@ class Inference {
       if (!is_owned) {
         return x.sharing(rows);
       }
-      ++x.use()->count;
       return Matrix(rows, new_use(workspace_.take(use_size), x.use()));
     };
     return {part(widths)...};

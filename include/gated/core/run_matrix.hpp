@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include "gated/core/matrix_view.hpp"
@@ -33,11 +32,7 @@ class RunMatrix : public MatrixView<T> {
   /// A caller's.
   explicit RunMatrix(const MatrixView<T>& rows) : MatrixView<T>(rows) {}
   /// One more handle of a run's.
-  RunMatrix(const MatrixView<T>& rows, MatrixUse* use) : MatrixView<T>(rows), use_(use) {
-    if (use_ != nullptr) {
-      ++use_->count;
-    }
-  }
+  RunMatrix(const MatrixView<T>& rows, MatrixUse* use) : MatrixView<T>(rows), use_(use) { hold(use); }
   RunMatrix(const RunMatrix& other) : RunMatrix(other, other.use_) {}
   RunMatrix(RunMatrix&& other) noexcept
       : MatrixView<T>(std::exchange(static_cast<MatrixView<T>&>(other), MatrixView<T>())),
@@ -69,6 +64,12 @@ class RunMatrix : public MatrixView<T> {
   }
 
  private:
+  /// Counts one more handle. A part that somebody needs needs its whole, once.
+  static void hold(MatrixUse* use) {
+    while (use != nullptr && use->count++ == 0) {
+      use = use->whole;
+    }
+  }
   static void release(MatrixUse* use) {
     while (use != nullptr && --use->count == 0) {
       use = use->whole;

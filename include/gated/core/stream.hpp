@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gated/core/aligned_memory.hpp"
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/run.hpp"
 #include "gated/core/single_thread_use.hpp"
 

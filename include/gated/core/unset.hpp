@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "gated/core/aligned_memory.hpp"
+#include "gated/core/parameter_budget.hpp"
 
 /// @file
 /// Weights that nobody has set yet.

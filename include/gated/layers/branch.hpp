@@ -28,7 +28,10 @@ struct BranchOptions {
 ///
 /// A mixer is any layer as wide as its input. One whose body takes an epilogue makes scale and residual part of its last
 /// product; to the result of others they are joined in a pass of their own. The branch streams, takes masks and refuses lengths
-/// as its mixer does. Shapes: x and y are rows × C. Errors: ArgumentError when built. Cost: the mixer's.
+/// as its mixer does.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built.
+/// Cost: the mixer's.
 template <class Mixer>
 struct Branch : Layer<Branch<Mixer>> {
   using T = typename Mixer::Scalar;

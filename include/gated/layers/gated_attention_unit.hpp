@@ -97,6 +97,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     check_bias(where, bias, sequences);
     expect_shape<T>(where, "y", y, x.rows(), config.output());
     expect_apart<T>(where, x, y);
+    require<ArgumentError>(!overlap<T>(bias, y), where, ": y overlaps the bias, which it would be written over.");
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences, mask);
     run.into(MatrixView<T>(y), *this, input_view<T>(x), MatrixView<const T>(bias));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/core/parameter_budget.hpp"
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/ops/grid_position.hpp"
 

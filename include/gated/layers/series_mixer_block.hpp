@@ -105,8 +105,9 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 ///
 /// The gate of the series mixer stands before its MLP, the others after theirs. A norm is over the features of a patch.
 /// Shapes: x and y are rows × d, the n patches of a series one after the other; with `series` a sequence is whole items of M ·
-/// n rows, without it whole series. y may be x. Errors: ArgumentError when built and for a stream; ShapeError when run. Cost:
-/// 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
+/// n rows, without it whole series. y may be x.
+/// Errors: ArgumentError when built and for a stream; ShapeError when run.
+/// Cost: 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
 template <class T>
 struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
   using Config = SeriesMixerBlockConfig;

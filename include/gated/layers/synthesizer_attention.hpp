@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/layers/linear.hpp"
 #include "gated/ops/synthesizer.hpp"

@@ -58,9 +58,10 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 ///
 /// With a quantized `format` (see core/weight_format.hpp) these weights are kept in a half or a quarter of the memory, and
 /// steps of streaming, which wait for memory, become faster. The results are to the bit those of the float model that
-/// round_weights() makes. Spatial weights and vectors stay float. Errors: ArgumentError for a quantized format of weights that
-/// are double, or not finite. Cost: as much memory as the weights, rounded up to two vectors of rows each, and one pass over
-/// them; three to eight times as much for Toeplitz ones.
+/// round_weights() makes. Spatial weights and vectors stay float.
+/// Errors: ArgumentError for a quantized format of weights that are double, or not finite.
+/// Cost: as much memory as the weights, rounded up to two vectors of rows each, and one pass over them; three to eight times as
+/// much for Toeplitz ones.
 template <class Model>
 PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat format = WeightFormat::float32) {
   using T = typename Model::Scalar;
@@ -88,8 +89,9 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
 }
 
 /// Rounds the weights that prepare() would keep in `format` to the numbers that it holds: what a quantized format costs in
-/// accuracy can be measured with it on a float model, in training too. Errors: ArgumentError as those of prepare(), after which
-/// a part of the weights may be rounded. Cost: one pass over the weights.
+/// accuracy can be measured with it on a float model, in training too.
+/// Errors: ArgumentError as those of prepare(), after which a part of the weights may be rounded.
+/// Cost: one pass over the weights.
 template <class Model>
 void round_weights(Model& model, WeightFormat format) {
   using T = typename Model::Scalar;

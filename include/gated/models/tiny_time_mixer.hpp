@@ -226,6 +226,8 @@ void TinyTimeMixer<T>::forward(ConstView<T> x, const Sequences& items, View<T> y
   expect_input(where, x, items, Mask());
   expect_shape<T>(where, "y", y, output_rows(x.rows()), out());
   expect_apart<T>(where, x, y);
+  require<ArgumentError>(!overlap<T>(MatrixView<const T>(options.future), y), where,
+                         ": y overlaps the future, which it would be written over. Give y memory of its own.");
   const auto frame = workspace.frame();
   Batch<T> run(workspace, items);
   run.into(MatrixView<T>(y), *this, input_view<T>(x), options);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include "gated/core/stream.hpp"
 #include "gated/ops/attention.hpp"
 #include "gated/ops/elementwise.hpp"
@@ -51,8 +54,8 @@ void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, c
     const ChunkParts<T> last = parts.rows((h - 1) * c, c);
     remember<T>(last.global_k, last.values, share, h == 1 ? MatrixView<const T>() : before, memory, workspace);
     const Index rows = std::min(c, length - h * c);
-    recall_backward<T>(dy.middleRows(h * c, rows), memory, memory_scale<T>(mixing.reduction, h),
-                       to.rows(h * c, rows).global_q, workspace);
+    recall_backward<T>(dy.middleRows(h * c, rows), memory, memory_scale<T>(mixing.reduction, h), to.rows(h * c, rows).global_q,
+                       workspace);
   }
   for (Index h = chunks - 1; h > 0; --h) {
     const Index rows = std::min(c, length - h * c);
@@ -137,7 +140,8 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
   Index position = run.position();
   workspace.reserve(mix_stream_scratch<T>(c, s, e, workspace.threads()));
   for (Index done = 0; done < y.rows();) {
-    const Index filled = position % c, finished = position / c, rows = std::min(y.rows() - done, c - filled), seen = filled + rows;
+    const Index filled = position % c, finished = position / c, rows = std::min(y.rows() - done, c - filled),
+                seen = filled + rows;
     const auto next = [&](const MatrixView<T>& x) { return ConstView<T>(x.rows(done, rows)); };
     local_keys.middleRows(filled, rows) = next(in.local_k);
     global_keys.middleRows(filled, rows) = next(in.global_k);
@@ -147,7 +151,8 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
     };
     for (Index head = 0; head < heads; ++head) {
       const WeightsWatcher<T> watch = watcher(run, SequenceHead{0, head, heads}, true);
-      const MatrixView<T> own_memory = MatrixView<T>(memory).rows(head * (s / heads), s / heads), out = head_of(y, head, done, rows);
+      const MatrixView<T> own_memory = MatrixView<T>(memory).rows(head * (s / heads), s / heads),
+                          out = head_of(y, head, done, rows);
       mix_chunk<T>(head_of(in.local_q, head, done, rows), head_of(in.global_q, head, done, rows),
                    head_of(local_keys, head, 0, seen), head_of(values, head, 0, seen), filled, mixing.local, own_memory,
                    memory_scale<T>(mixing.reduction, finished), out, workspace,
@@ -207,7 +212,8 @@ MatrixOf<Run> mix_chunks(Run& run, ChunkInputs<Run> in, const ChunkMixing<T>& mi
   }
   if constexpr (Run::records) {
     dropout = run.attention_dropout();
-    run.push([in, y = joined.y, kept = joined.kept, epilogue, mixing, visible, dropout, sequences = run.kept_sequences()](auto& back) {
+    run.push([in, y = joined.y, kept = joined.kept, epilogue, mixing, visible, dropout,
+              sequences = run.kept_sequences()](auto& back) {
       const MatrixView<T> dz = backward_through(back, epilogue, y, kept);
       detail::mix_chunks_backward(back, in, mixing, visible, dropout, back.sequences(sequences), dz);
     });

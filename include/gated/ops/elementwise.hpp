@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "gated/ops/activation.hpp"
 #include "gated/ops/dropout.hpp"
 #include "gated/ops/gradients.hpp"

@@ -38,13 +38,17 @@ void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, cons
 }  // namespace detail
 
 /// The rows `rows` of each `of` consecutive rows of x, in that order, and their first `columns` numbers. A row may be taken
-/// more than once. Shapes: x is (items · of) × C, y is (items · rows) × columns. Errors: ArgumentError for a row that there is
-/// not. Cost: one copy of what is taken.
+/// more than once.
+/// Shapes: x is (items · of) × C, y is (items · rows) × columns.
+/// Errors: ArgumentError for a row that there is not; ShapeError for columns that x does not have, and for a part of an item.
+/// Cost: one copy of what is taken.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows, Index of, Index columns) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     require<ArgumentError>(rows[i] >= 0 && rows[i] < of, "gather: rows[", i, "] is ", rows[i], ", expected 0 … ", of - 1, ".");
   }
+  require<ShapeError>(columns >= 0 && columns <= run.columns(x) && (of == 0 || run.rows(x) % of == 0), "gather: ", columns,
+                      " columns of each ", of, " rows, but x is ", run.rows(x), " × ", run.columns(x), ".");
   const Index items = of == 0 ? 0 : run.rows(x) / of, number = static_cast<Index>(rows.size());
   if constexpr (Run::records) {
     rows = run.keep(rows);

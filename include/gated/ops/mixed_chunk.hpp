@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "gated/core/words.hpp"
 #include "gated/ops/join.hpp"
 #include "gated/ops/scores.hpp"

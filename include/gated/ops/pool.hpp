@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "gated/core/sequences.hpp"
 #include "gated/ops/gradients.hpp"
 

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/core/words.hpp"
 #include "gated/ops/angles.hpp"
@@ -95,9 +96,10 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
 
 /// Rotates each of `parts` by the positions of its rows, as an op: the first channels of each head, which lie side by side.
 /// Parts that are moved in are rotated in place; in a recording all are, and nothing may have read them before, except what
-/// made them. Their gradients are rotated back. `frequencies` must stay until the backward pass is over. Shapes: frequencies
-/// has r/2 numbers; each of `parts` is N × C with at least r columns per head. Errors: ShapeError for rows that the sequences
-/// do not cover, or too few channels. Cost: N·r/2 sines and cosines, and one pass over each of `parts`, as much again backward.
+/// made them. Their gradients are rotated back. `frequencies` must stay until the backward pass is over.
+/// Shapes: frequencies has r/2 numbers; each of `parts` is N × C with at least r columns per head.
+/// Errors: ShapeError for rows that the sequences do not cover, or too few channels.
+/// Cost: N·r/2 sines and cosines, and one pass over each of `parts`, as much again backward.
 template <class Run, class T, std::size_t count>
 std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index heads,
                                               std::array<MatrixOf<Run>, count> parts) {

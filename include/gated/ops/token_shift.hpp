@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
+#include <type_traits>
 
 #include "gated/core/sequences.hpp"
 #include "gated/ops/gradients.hpp"
