@@ -90,8 +90,8 @@ TEST(RunMatrix, OutlivesTheBodyInWhoseMemoryItDoesNotLie) {
 TEST(RunMatrix, OutlivesABodyAsPartOfWhatDoes) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse whole{.depth = 1}, use{.depth = 3, .whole = &whole};
-  whole.count = 1;  // the part
   R part(MatrixView<float>(x).columns(0, 3), &use);
+  EXPECT_EQ(whole.count, 1) << "which needs its whole";
   EXPECT_FALSE(part.outlive(1));
   EXPECT_EQ(part.use(), &use);
   EXPECT_TRUE(part.outlive(3));

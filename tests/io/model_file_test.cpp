@@ -379,7 +379,7 @@ TEST(ModelFile, OfAModelThatWasMovedFromIsRefused) {
   expect_refusal(GmlpLanguageModel<double>(odd_language_model(), random),
                  {"asks for ", "embedding.weight [11, 6]", "moved from"});
   expect_refusal(Gmlp<float>(odd_trunk(), random), {"the model has 0 tensors", "none in the place of blocks.0.", "moved from"});
-  expect_refusal(Training<Gmlp<float>>({.model = odd_trunk(), .average_decay = 0.9}, random), {"model.blocks.0", "moved from"});
+  expect_refusal(Training<Gmlp<float>>({.model = odd_trunk(), .average_decay = 0.9}, random), {"blocks.0", "moved from"});
 
   Gmlp<float> part(odd_trunk(), random);
   const auto block = std::move(part.blocks[1].proj_out);

@@ -69,6 +69,7 @@ struct Contract {
     asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);
     Contract both = with(asked);
+    both.in = in != any ? in : next.in;
     both.out = next.out != any ? next.out : out;
     both.of_rows = of_rows * next.of_rows;
     both.rows = rows * next.rows;

@@ -46,7 +46,10 @@ struct Norm : Layer<Norm<T>> {
   /// What the op takes.
   NormParameters<T> parameters() const { return {form, eps, weight.data(), bias.data(), gain.data()}; }
 
-  Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::itself}; }
+  Contract contract() const {
+    const Index width = form == NormForm::none && channels == 0 ? Contract::any : channels;
+    return {.in = width, .out = width, .sees = Sees::itself};
+  }
 
   auto apply(auto& run, auto x) const { return normalise(run, std::move(x), parameters()); }
 

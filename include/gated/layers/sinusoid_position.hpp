@@ -87,8 +87,8 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
   }
 
   Contract contract() const {
-    return {.in = form == PositionForm::none ? 0 : channels,
-            .out = form == PositionForm::none ? 0 : channels,
+    return {.in = form == PositionForm::none ? Contract::any : channels,
+            .out = form == PositionForm::none ? Contract::any : channels,
             .sees = Sees::itself,
             .longest = form == PositionForm::sinusoid_table ? table.rows() : Contract::unlimited,
             .remedy = " Build the model with a larger max_length, or with position = sinusoid."};
