@@ -94,8 +94,8 @@ foreach(spatial IN ITEMS dense scaled_toeplitz)
 endforeach()
 expect_setting("heads${quote}: ?3[,}]" --heads 3)
 expect_setting("heads${quote}: ?2[,}]" --heads 2 --model transformer)
-expect_setting("attention${quote}: ?8[,}]" --attention 8)
-expect_setting("attention${quote}: ?64[,}]" --model amlp)
+expect_setting("attention_width${quote}: ?8[,}]" --attention 8)
+expect_setting("attention_width${quote}: ?64[,}]" --model amlp)
 
 # A training goes on for longer than it was meant to, or for a time.
 train(0 "30 of 30" texts --resume part.training.safetensors --steps 30)

@@ -30,13 +30,9 @@ template <class First>
 struct ScalarIn {
   using type = typename First::Scalar;
 };
-template <>
-struct ScalarIn<float> {
-  using type = float;
-};
-template <>
-struct ScalarIn<double> {
-  using type = double;
+template <class First>
+requires(!std::is_class_v<First>) struct ScalarIn<First> {
+  using type = First;
 };
 /// That of a layer: of the first argument of its template, or float.
 template <class L>
