@@ -13,7 +13,8 @@ namespace gated {
 
 /// The options of a feed-forward.
 struct FeedForwardConfig {
-  static constexpr const char *layer_name = "FeedForward", *architecture = "gated.FeedForward";
+  static constexpr const char* layer_name = "FeedForward";          ///< for messages
+  static constexpr const char* architecture = "gated.FeedForward";  ///< for files
 
   Index channels = 0;                        ///< C, of the input
   Index hidden = 0;                          ///< F, between the projections; 0 for 4·C

@@ -12,7 +12,8 @@ namespace gated {
 /// The options of a gated feed-forward. Its activation gives it its name: GLU with sigmoid, bilinear with identity, ReGLU,
 /// GEGLU, SwiGLU.
 struct GluFeedForwardConfig {
-  static constexpr const char *layer_name = "GluFeedForward", *architecture = "gated.GluFeedForward";
+  static constexpr const char* layer_name = "GluFeedForward";          ///< for messages
+  static constexpr const char* architecture = "gated.GluFeedForward";  ///< for files
 
   Index channels = 0;                        ///< C, of the input
   Index hidden = 0;                          ///< F, of the gate and of what it multiplies; timm's GluMlp counts both

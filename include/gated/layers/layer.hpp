@@ -97,6 +97,7 @@ struct Layer {
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     forward(x, Sequences::single(x.rows()), y, workspace);
   }
+  /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
     return forward(x, Sequences::single(x.rows()), workspace);
   }
@@ -105,6 +106,7 @@ struct Layer {
     Workspace<T> workspace;
     return forward(x, workspace);
   }
+  /// The same for all sequences.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences) const {
     Workspace<T> workspace;
     return forward(x, sequences, workspace);

@@ -81,8 +81,9 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
 
 /// The options of a feed-forward with a softmax gate.
 struct SoftmaxGatedFeedForwardConfig {
-  static constexpr const char *layer_name = "SoftmaxGatedFeedForward", *architecture = "gated.SoftmaxGatedFeedForward";
-  static constexpr GateAxis gate_axis = GateAxis::channels;
+  static constexpr const char* layer_name = "SoftmaxGatedFeedForward";          ///< for messages
+  static constexpr const char* architecture = "gated.SoftmaxGatedFeedForward";  ///< for files
+  static constexpr GateAxis gate_axis = GateAxis::channels;                     ///< along which the gate is a softmax
 
   Index channels = 0;                 ///< C
   Index hidden = 0;                   ///< F, between the projections; 0 for 2·C
@@ -111,8 +112,9 @@ struct SoftmaxGatedFeedForwardConfig {
 
 /// The options of an MLP over tokens with a softmax gate.
 struct SoftmaxGatedTokenMlpConfig {
-  static constexpr const char *layer_name = "SoftmaxGatedTokenMlp", *architecture = "gated.SoftmaxGatedTokenMlp";
-  static constexpr GateAxis gate_axis = GateAxis::tokens;
+  static constexpr const char* layer_name = "SoftmaxGatedTokenMlp";          ///< for messages
+  static constexpr const char* architecture = "gated.SoftmaxGatedTokenMlp";  ///< for files
+  static constexpr GateAxis gate_axis = GateAxis::tokens;                    ///< along which the gate is a softmax
 
   Index channels = 0;                 ///< C
   Index length = 0;                   ///< N, tokens

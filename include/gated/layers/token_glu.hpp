@@ -10,7 +10,8 @@ namespace gated {
 
 /// The options of a gated feed-forward over tokens.
 struct TokenGluConfig {
-  static constexpr const char *layer_name = "TokenGlu", *architecture = "gated.TokenGlu";
+  static constexpr const char* layer_name = "TokenGlu";          ///< for messages
+  static constexpr const char* architecture = "gated.TokenGlu";  ///< for files
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens

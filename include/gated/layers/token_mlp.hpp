@@ -12,7 +12,8 @@ namespace gated {
 
 /// The options of an MLP over tokens.
 struct TokenMlpConfig {
-  static constexpr const char *layer_name = "TokenMlp", *architecture = "gated.TokenMlp";
+  static constexpr const char* layer_name = "TokenMlp";          ///< for messages
+  static constexpr const char* architecture = "gated.TokenMlp";  ///< for files
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens

@@ -34,6 +34,7 @@ class Generation {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
+  /// Where a walk stands.
   class Iterator {
    public:
     using value_type = Index;

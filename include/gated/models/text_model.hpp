@@ -34,6 +34,7 @@ struct TextModel {
     forward(tokens, sequences, output, workspace, Mask(), types);
     return output;
   }
+  /// The same with a mask.
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask, Tokens types = {}) const {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());
     forward(tokens, sequences, output, workspace, mask, types);
