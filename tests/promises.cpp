@@ -56,7 +56,7 @@ class PromiseChecks {
     promise("nothing is allocated when warm", &PromiseChecks::nothing_is_allocated);
     promise("a hook sees each layer once and changes nothing", &PromiseChecks::hooks_see_all);
     promise("a file holds all of a model", &PromiseChecks::files_hold_all);
-    promise("weights in a small format give the bits of the float layer that holds the rounded ones",
+    promise("weights in a quantized format give the bits of the float layer that holds the rounded ones",
             &PromiseChecks::quantized_weights_are_rounded_ones);
     promise("other shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {

@@ -163,10 +163,10 @@ TEST(ExpectStreaming, RefusesLayersThatSeeLaterTokensAndSaysWhy) {
     return message_of<ArgumentError>([&] { expect_streaming({"Layer", "start"}, contract); });
   };
   EXPECT_EQ(refusal({}),
-            "Layer::start: an output depends on later tokens, so that nothing can be streamed. Build it with causal = true, or "
+            "Layer::start: an output depends on later tokens, so it cannot be streamed. Build it with causal = true, or "
             "use forward() on whole sequences.");
   EXPECT_EQ(refusal({.unstreamable = "It is bidirectional."}),
-            "Layer::start: an output depends on later tokens, so that nothing can be streamed. It is bidirectional.");
+            "Layer::start: an output depends on later tokens, so it cannot be streamed. It is bidirectional.");
   EXPECT_EQ(refusal({.sees = Sees::past, .unstreamable = "It has no state."}), "Layer::start: It has no state.");
   EXPECT_NO_THROW(expect_streaming("Layer", {.sees = Sees::past}));
   EXPECT_NO_THROW(expect_streaming("Layer", {.sees = Sees::itself}));

@@ -155,10 +155,9 @@ struct Lookahead : Layer<Lookahead, double> {
 };
 
 TEST(State, IsNotMadeForALayerThatSeesLaterTokens) {
-  EXPECT_EQ(
-      message_of<ArgumentError>([] { Lookahead({.in = 3, .out = 3}).start(); }),
-      "Lookahead::start: an output depends on later tokens, so that nothing can be streamed. Build it with causal = true, "
-      "or use forward() on whole sequences.");
+  EXPECT_EQ(message_of<ArgumentError>([] { Lookahead({.in = 3, .out = 3}).start(); }),
+            "Lookahead::start: an output depends on later tokens, so it cannot be streamed. Build it with causal = true, "
+            "or use forward() on whole sequences.");
   EXPECT_EQ(message_of<ArgumentError>([] { Lookahead({.sees = Sees::past, .unstreamable = "It forgets."}).start(); }),
             "Lookahead::start: It forgets.");
 }

@@ -179,10 +179,9 @@ TEST(ExternalAttention, RefusesWhatDoesNotFit) {
       message_of<ArgumentError>([] { ExternalAttention<float>({.channels = 6, .memories = 0}); }),
       "ExternalAttention: channels = 6, heads = 1 and memories = 0 must be positive, and hidden = 0 must not be negative.");
   const ExternalAttention<float> layer({.channels = 6});
-  EXPECT_EQ(
-      message_of<ArgumentError>([&] { layer.start(); }),
-      "ExternalAttention::start: an output depends on later tokens, so that nothing can be streamed. Its softmax runs over "
-      "all tokens of a sequence.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { layer.start(); }),
+            "ExternalAttention::start: an output depends on later tokens, so it cannot be streamed. Its softmax runs over "
+            "all tokens of a sequence.");
 }
 
 }  // namespace

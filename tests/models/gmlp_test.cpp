@@ -129,7 +129,7 @@ TEST(GmlpState, HoldsTheBytesOfItsFormula) {
 }
 
 constexpr const char* not_causal =
-    "Stack::start: an output depends on later tokens, so that nothing can be streamed. Build it with causal = true, or use "
+    "Stack::start: an output depends on later tokens, so it cannot be streamed. Build it with causal = true, or use "
     "forward() on whole sequences.";
 
 TEST(Gmlp, RefusesToStreamUnlessItIsCausal) {

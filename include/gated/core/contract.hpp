@@ -125,7 +125,7 @@ inline void expect_input(Where where, const Contract& contract, Index rows, Inde
 /// Raises ArgumentError unless a layer of this contract streams.
 inline void expect_streaming(Where where, const Contract& contract) {
   require<ArgumentError>(contract.unstreamable == nullptr || !contract.is_causal(), where, ": ", contract.unstreamable);
-  require<ArgumentError>(contract.is_causal(), where, ": an output depends on later tokens, so that nothing can be streamed. ",
+  require<ArgumentError>(contract.is_causal(), where, ": an output depends on later tokens, so it cannot be streamed. ",
                          contract.unstreamable != nullptr
                              ? contract.unstreamable
                              : "Build it with causal = true, or use forward() on whole sequences.");

@@ -16,7 +16,7 @@
 #include "gated/core/workspace.hpp"
 
 /// @file
-/// What runs without a tape have in common: see core/run.hpp.
+/// What Batch and Stream, the runs without a tape, have in common: see core/run.hpp.
 
 namespace gated {
 
@@ -38,7 +38,7 @@ concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epi
 
 }  // namespace detail
 
-/// What runs without a tape have in common. Batch and Stream derive from it.
+/// The base of Batch and Stream.
 template <class Derived, class T>
 class Inference {
  public:
@@ -55,7 +55,7 @@ class Inference {
   View<T> operator[](const Matrix& x) const { return x; }
   static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
 
-  /// All columns of x, as parts of these widths. If x is moved in, they may be overwritten one by one.
+  /// All columns of x, as parts of these widths. If x is moved in, each part may be overwritten alone.
   template <std::same_as<Index>... Widths>
   std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
     Index first = 0;
@@ -70,7 +70,7 @@ class Inference {
     return {part(widths)...};
   }
 
-  /// Uninitialised rows in the run's memory, until the layer that runs is done: where its result goes, if they may become that.
+  /// An uninitialised matrix that lasts until the layer that runs returns: the place of its result, if that is free and fits.
   Matrix make(Index rows, Index columns) {
     if (place_.use != nullptr && place_.use->count == 0 && place_.rows.rows() == rows && place_.rows.columns() == columns) {
       return Matrix(place_.rows, place_.use);
@@ -79,7 +79,7 @@ class Inference {
     T* const memory = workspace_.take(rows * stride + use_size);
     return Matrix(MatrixView<T>(memory, rows, columns, stride), new_use(memory + rows * stride));
   }
-  /// The same, for the result of an epilogue: over one of its matrices that nobody else needs.
+  /// The same for the result of an epilogue: the memory of one of its matrices, if that has no other handle.
   Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
     for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
       if (x->is_owned() && x->rows() == rows && x->columns() == columns) {
@@ -88,9 +88,9 @@ class Inference {
     }
     return make(rows, columns);
   }
-  /// Rows of the shape of x: x itself, if nobody else needs it.
+  /// A matrix of the shape of x: the memory of x, if that has no other handle.
   Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
-  /// Rows of x's own numbers that are the run's to be overwritten: x itself, or a copy.
+  /// x, to be overwritten: x itself if it has no other handle, otherwise a copy.
   Matrix owned(Matrix x) {
     if (x.is_owned()) {
       return x;
@@ -124,10 +124,9 @@ class Inference {
                 std::forward<Others>(others)...);
   }
 
-  /// y = layer(x, more…), y being a caller's; it may be x.
+  /// y = layer(x, more…), where y is a caller's and may be x. The caller has checked x by the layer's contract.
   template <class L, class In, class... More>
   void into(const MatrixView<T>& y, const L& layer, const In& x, More&&... more) {
-    expect_columns(L::name, layer.contract(), detail::columns_of(x));
     MatrixUse use{.depth = depth_ - 1};
     if constexpr (std::is_convertible_v<const In&, MatrixView<T>>) {
       const MatrixView<T> rows = x;
@@ -173,7 +172,7 @@ class Inference {
   }
 
  protected:
-  /// Where a result goes: rows that are free while `use` counts nobody.
+  /// Where a result goes. It is free while `use` counts no handle.
   struct Place {
     MatrixView<T> rows = {};
     MatrixUse* use = nullptr;

@@ -22,7 +22,7 @@ T* shifted(T* p, Index i) {
 
 }  // namespace detail
 
-/// A matrix in somebody else's memory. Made without arguments it is absent, which `if (x)` tells.
+/// A non-owning view of a row-major matrix. A default-constructed one is absent: `if (x)` is false.
 ///
 /// Unlike a View it can be absent, and assigning to it changes what it refers to, not the numbers. `T` is const for a matrix
 /// that is read only.

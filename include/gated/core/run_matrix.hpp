@@ -10,21 +10,21 @@
 
 namespace gated {
 
-/// Who needs some memory of a run. In the run's memory itself.
+/// Counts the handles that refer to some memory of a run. It lies in the run's memory too.
 struct MatrixUse {
-  Index count = 0;             ///< handles that refer to it
-  Index depth = 0;             ///< of the layer in whose memory this lies
-  MatrixUse* whole = nullptr;  ///< of which it is a part, if not all
+  Index count = 0;             ///< handles
+  Index depth = 0;             ///< of the layer that allocated it
+  MatrixUse* whole = nullptr;  ///< that of the matrix of which it is a part; nullptr for a whole one
 };
 
 /// Rows in a run. A copy refers to the same rows, as a View does; moving one hands it on.
 ///
-/// The rows may be overwritten by who holds the only handle of them, which std::move() can give to an op or a layer:
+/// Whoever holds the only handle may overwrite the rows. std::move() hands it to an op or a layer:
 ///
 ///     const auto h = run(up, x);
-///     return run(down, activate(run, std::move(h), Activation::gelu));   // in place, because nobody else holds h
+///     return run(down, activate(run, std::move(h), Activation::gelu));   // in place: no other handle of h is left
 ///
-/// A caller's rows are nobody's to overwrite. A handle that was moved from is absent.
+/// A caller's rows are never overwritten. A handle that was moved from is absent.
 template <class T>
 class RunMatrix : public MatrixView<T> {
  public:
@@ -45,7 +45,7 @@ class RunMatrix : public MatrixView<T> {
   ~RunMatrix() { release(use_); }
 
   MatrixUse* use() const { return use_; }
-  /// Whether nobody else needs the rows.
+  /// Whether this is the only handle.
   bool is_owned() const { return use_ != nullptr && use_->count == 1; }
   /// A handle of `rows`, which are among these.
   RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
@@ -64,7 +64,7 @@ class RunMatrix : public MatrixView<T> {
   }
 
  private:
-  /// Counts one more handle. A part that somebody needs needs its whole, once.
+  /// Counts one more handle. All handles of a part are one of its whole.
   static void hold(MatrixUse* use) {
     while (use != nullptr && use->count++ == 0) {
       use = use->whole;
@@ -81,18 +81,10 @@ class RunMatrix : public MatrixView<T> {
 
 namespace detail {
 
-/// x as a body gets it: moved if it may be, a handle of a caller's rows, or the ids of tokens.
+/// x as a body gets it: a copied or moved handle, a handle of a caller's rows, or the ids of tokens.
 template <class T>
-RunMatrix<T> in_run(const RunMatrix<T>& x) {
+RunMatrix<T> in_run(RunMatrix<T> x) {
   return x;
-}
-template <class T>
-RunMatrix<T> in_run(RunMatrix<T>& x) {
-  return x;
-}
-template <class T>
-RunMatrix<T> in_run(RunMatrix<T>&& x) {
-  return std::move(x);
 }
 template <class T>
 RunMatrix<T> in_run(const MatrixView<T>& x) {
@@ -102,7 +94,7 @@ template <class Ids>
 requires requires(const Ids& ids) { ids.size_bytes(); }
 Ids in_run(const Ids& ids) { return ids; }
 
-/// Its rows and columns: of ids their number, and none.
+/// The rows and columns of an input. Each id is a row, without columns.
 template <class T>
 Index rows_of(const MatrixView<T>& x) {
   return x.rows();

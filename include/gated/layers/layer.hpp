@@ -144,8 +144,7 @@ struct Layer {
     const Contract contract = contract_of_self();
     return Matrix<T>(contract.output_rows(x.rows()), contract.output_columns(x.cols()));
   }
-  void expect_result(Where where, const ConstView<T>& x, const View<T>& y) const {
-    const Contract contract = contract_of_self();
+  static void expect_result(Where where, const Contract& contract, const ConstView<T>& x, const View<T>& y) {
     expect_shape<T>(where, "y", y, contract.output_rows(x.rows()), contract.output_columns(x.cols()));
     expect_apart<T>(where, x, y);
   }
@@ -157,8 +156,9 @@ struct Layer {
 template <class Self, class T>
 void Layer<Self, T>::forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask) const {
   constexpr Where where(Self::name, "forward");
-  expect_input(where, contract_of_self(), x.rows(), x.cols(), sequences, mask);
-  expect_result(where, x, y);
+  const Contract contract = contract_of_self();
+  expect_input(where, contract, x.rows(), x.cols(), sequences, mask);
+  expect_result(where, contract, x, y);
   const auto frame = workspace.frame();
   Batch<T> run(workspace, sequences, mask);
   run.into(MatrixView<T>(y), static_cast<const Self&>(*this), input_view<T>(x));
@@ -177,8 +177,9 @@ State<T> Layer<Self, T>::start(Index capacity) const {
 template <class Self, class T>
 void Layer<Self, T>::extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const {
   constexpr Where where(Self::name, "extend");
-  expect_columns(where, contract_of_self(), x.cols());
-  expect_result(where, x, y);
+  const Contract contract = contract_of_self();
+  expect_columns(where, contract, x.cols());
+  expect_result(where, contract, x, y);
   Stream<T>::extend(where, static_cast<const Self&>(*this), input_view<T>(x), no_rows(), state, MatrixView<T>(y), workspace);
 }
 

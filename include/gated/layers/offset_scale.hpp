@@ -40,6 +40,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
 
   /// y, of row `row`.
   void forward(Index row, ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
+    expect_columns("OffsetScale::forward", contract(), x.cols());
     expect_shape<T>("OffsetScale::forward", "y", y, x.rows(), x.cols());
     expect_apart<T>("OffsetScale::forward", x, y);
     const auto frame = workspace.frame();
