@@ -66,9 +66,7 @@ class Generation {
   const State<T>& state() const { return state_; }
 
  private:
-  static Index capacity(Index prompt, Index tokens) {
-    return tokens == unlimited || tokens > unlimited - prompt ? unlimited : prompt + tokens;
-  }
+  static Index capacity(Index prompt, Index tokens) { return tokens > unlimited - prompt ? unlimited : prompt + tokens; }
 
   void advance() {
     left_ = state_.position() == state_.capacity() ? 0 : left_ == unlimited ? unlimited : left_ - 1;
