@@ -27,6 +27,11 @@ class TimeAxis {
   /// The time at a place, also after the last, of a known notation.
   /// Errors: FileError for a time too late to be written.
   std::string at(gated::Index place) const;
+  /// Whether its times are dates.
+  bool has_dates() const { return known_ && calendar_.per_second > 0; }
+  /// Where the place is on the axis of a plot: seconds since 1970 of a date, a number, or the place itself if its time is
+  /// unknown.
+  double value_at(gated::Index place) const;
   /// "1 hour", "3 months", or a difference of numbers.
   std::string step() const;
 
