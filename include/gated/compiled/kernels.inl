@@ -11,6 +11,7 @@
 /// The last are the terms that layers and models assign or sum up, other than in backward passes.
 #define GATED_HELD_KERNELS(T)                                                                     \
   GATED_HELD const Bf16Kernels* bf16_kernels<T>();                                                \
+  GATED_HELD const Int8Kernels& int8_kernels<T>();                                                \
   GATED_HELD_TABLE(ProductKernels<T>)                                                             \
   GATED_HELD_TABLE(RowKernels<T>)                                                                 \
   GATED_HELD_TABLE(AttentionKernels<T>)                                                           \

@@ -37,7 +37,8 @@ struct PackedWeight {
   /// The codes of that panel.
   QuantizedPanel codes(Index first) const {
     std::byte* const start = panel_at(first);
-    return {format, group_size(format, columns), reinterpret_cast<const float*>(start), start + scale_bytes()};
+    return {format, group_size(format, columns), reinterpret_cast<const float*>(start),
+            reinterpret_cast<const std::int32_t*>(start + scale_bytes()), start + 2 * scale_bytes()};
   }
 
   /// Puts the codes of a whole weight in their places. Rows that a panel has beyond them become zeros.
@@ -49,11 +50,14 @@ struct PackedWeight {
       for (Index row = 0; row < std::min(panel, rows - first); ++row) {
         for (Index group = 0; group < per_row; ++group) {
           const float scale = from.scale(first + row, group);
-          std::memcpy(start + (group * panel + row) * Index{sizeof(scale)}, &scale, sizeof(scale));
+          const std::int32_t sum = from.sum(first + row, group);
+          std::byte* const to = start + (group * panel + row) * Index{sizeof(scale)};
+          std::memcpy(to, &scale, sizeof(scale));
+          std::memcpy(to + scale_bytes(), &sum, sizeof(sum));
         }
         const std::byte* code = from.codes + (first + row) * columns * size;
         for (Index column = 0; column < columns; ++column, code += size) {
-          std::copy_n(code, size, start + scale_bytes() + QuantizedPanel::place(format, panel, row, column));
+          std::copy_n(code, size, start + 2 * scale_bytes() + QuantizedPanel::place(format, panel, row, column));
         }
       }
     }
@@ -88,10 +92,11 @@ struct PackedWeight {
   }
 
  private:
+  /// Of all scales; as much again for the sums of codes.
   Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
   std::size_t panel_bytes() const {
     return whole_cache_lines<std::byte>(
-        static_cast<std::size_t>(scale_bytes() + QuantizedPanel::bytes(format, panel, columns)));
+        static_cast<std::size_t>(2 * scale_bytes() + QuantizedPanel::bytes(format, panel, columns)));
   }
   std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
 };

@@ -77,6 +77,15 @@ struct WeightCodes {
     std::memcpy(&s, scales + (row * scales_per_row(format, columns) + group) * Index{sizeof(s)}, sizeof(s));
     return s;
   }
+  /// The sum of the codes that share a scale.
+  std::int32_t sum(Index row, Index group) const {
+    const Index size = group_size(format, columns), first = group * size;
+    std::int32_t sum = 0;
+    for (Index column = first; column < std::min(first + size, columns); ++column) {
+      sum += static_cast<std::int8_t>(codes[row * columns + column]);
+    }
+    return sum;
+  }
   /// The number at a place.
   float operator()(Index row, Index column) const {
     const std::byte* const code = codes + (row * columns + column) * code_bytes(format);
@@ -92,21 +101,28 @@ struct WeightCodes {
   }
 };
 
-/// Some rows of a weight as a product reads them, column by column: the codes of all rows for a column lie side by side. Those
-/// of bf16 lie in pairs, row by row for an even column and the next one, as processors multiply them.
+/// Some rows of a weight packed for products: words of 32 bits, each with the codes of one row for a few columns (two of bf16,
+/// four of int8), as dot-product instructions read them. The words of all rows for the same columns lie side by side.
 struct QuantizedPanel {
   WeightFormat format;
-  Index group;             ///< columns that share a scale
-  const float* scales;     ///< of all rows for the first group, for the second, …
-  const std::byte* codes;  ///< of all rows for the first column, for the second, …
+  Index group;               ///< columns that share a scale
+  const float* scales;       ///< of all rows for the first group, for the second, …
+  const std::int32_t* sums;  ///< of the codes that share a scale, in the order of `scales`; int8 only
+  const std::byte* codes;
 
-  /// Where the code of a row and column stands in a panel of `rows` rows, in bytes.
+  /// The bytes of a word.
+  static constexpr Index word = 4;
+  /// The columns of a word.
+  static constexpr Index columns_of_word(WeightFormat format) { return word / code_bytes(format); }
+  /// The offset of a code in bytes, in a panel of `rows` rows.
   static constexpr Index place(WeightFormat format, Index rows, Index row, Index column) {
-    return format == WeightFormat::bf16 ? 4 * (column / 2 * rows + row) + 2 * (column % 2) : column * rows + row;
+    const Index together = columns_of_word(format);
+    return word * (column / together * rows + row) + code_bytes(format) * (column % together);
   }
-  /// The bytes of a panel's codes.
+  /// The bytes of all codes.
   static constexpr Index bytes(WeightFormat format, Index rows, Index columns) {
-    return format == WeightFormat::bf16 ? (columns + 1) / 2 * rows * 4 : columns * rows;
+    const Index together = columns_of_word(format);
+    return (columns + together - 1) / together * rows * word;
   }
 };
 

@@ -121,7 +121,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
     const Index rows = run.rows(tokens), columns = weight.cols();
     const MatrixView<T> patches(run.take(rows * columns), rows, columns, columns);
     cut(run[images], patches, run.workspace());
-    matmul(patches, transposed(weight), run[tokens], run.workspace(), {.bias = bias.data()});
+    matmul(patches, quantizable(transposed(weight)), run[tokens], run.workspace(), {.bias = bias.data()});
     if constexpr (Run::records) {
       run.push([this, images, tokens, patches](auto& back) {
         Workspace<T>& workspace = back.workspace();

@@ -51,6 +51,23 @@
 #define GATED_HAS_BF16_KERNELS 0
 #endif
 
+// The namespace of the baseline's integer products.
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && \
+    !defined(EIGEN_DONT_VECTORIZE)
+#define GATED_BASELINE_HAS_VNNI 1
+#define GATED_INT8_BASELINE avx512_vnni
+#elif defined(__AVXVNNI__) && defined(__AVX2__) && !defined(__AVX512F__) && !defined(EIGEN_DONT_VECTORIZE)
+#define GATED_BASELINE_HAS_VNNI 1
+#define GATED_INT8_BASELINE avx2_vnni
+#else
+#define GATED_BASELINE_HAS_VNNI 0
+#define GATED_INT8_BASELINE GATED_BASELINE
+#endif
+
+#if GATED_CHOOSES_FORM
+#include <cpuid.h>
+#endif
+
 namespace gated {
 
 /// The instruction sets that kernels are compiled for, from the least.
@@ -127,6 +144,14 @@ inline int chosen_kernels() {
 inline const bool runs_choose_kernels = (kernels_for_new_run = &chosen_kernels) != nullptr;
 
 #if GATED_CHOOSES_FORM
+/// AVX-VNNI: bit 4 of EAX of leaf 7.1. __builtin_cpu_supports() of clang 14 does not know it.
+inline bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+}
+
+inline const bool machine_has_avx512_vnni = __builtin_cpu_supports("avx512vnni") != 0;
+inline const bool machine_has_avx_vnni = has_avx_vnni();
 inline const bool machine_multiplies_bf16 = __builtin_cpu_supports("avx512bf16") != 0;
 #else
 inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;

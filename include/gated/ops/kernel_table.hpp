@@ -189,6 +189,31 @@ struct Bf16Kernels {
   void (*pack_panel)(const Operand<float>& b, Index first, Index columns, float* panel);
 };
 
+/// How the codes of a row stand for its numbers: x ≈ scale · (code - zero).
+struct RowCode {
+  float scale;
+  std::int32_t zero;
+};
+
+/// The kernels of integer products: see ops/kernels/int8.inl.
+struct Int8Kernels {
+  /// A kernel, and how many rows it takes. `codes` are those of the first row; the next row's are `row_stride` words on.
+  struct Tile {
+    Index rows;
+    void (*multiply)(Index depth, const std::uint32_t* codes, Index row_stride, const RowCode* rows,
+                     const QuantizedPanel& panel, float* tile);
+  };
+  Index words;                  ///< of 32 bits, for four codes of a row
+  std::span<const Tile> tiles;  ///< from the highest to that of one row
+  RowCode (*encode_row)(Index depth, const float* x, Index stride, Index words, std::uint32_t* codes);
+  void (*encode_panel)(const Operand<float>& b, Index first, Index columns, float* scales, std::int32_t* sums,
+                       std::byte* codes);
+};
+
+/// The kernels of integer products: those of the chosen form, or of dot-product instructions that the machine has beside it.
+template <class T>
+const Int8Kernels& int8_kernels();
+
 /// The kernels of bf16 products, for float: beside AVX-512's, on a machine that multiplies bf16; elsewhere nullptr.
 template <class T>
 const Bf16Kernels* bf16_kernels();

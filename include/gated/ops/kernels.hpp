@@ -16,6 +16,8 @@
 #include <immintrin.h>
 #elif defined(__aarch64__) && defined(__ARM_NEON)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 /// @file
@@ -91,6 +93,20 @@ namespace gated::avx512_bf16 {
 }  // namespace gated::avx512_bf16
 GATED_END_FORM
 
+GATED_BEGIN_FORM("avxvnni,avx2,fma")
+namespace gated::avx2_vnni {
+#include "gated/ops/kernels/registers_avx2_vnni.inl"
+#include "gated/ops/kernels/int8.inl"
+}  // namespace gated::avx2_vnni
+GATED_END_FORM
+
+GATED_BEGIN_FORM("avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
+namespace gated::avx512_vnni {
+#include "gated/ops/kernels/registers_avx512_vnni.inl"
+#include "gated/ops/kernels/int8.inl"
+}  // namespace gated::avx512_vnni
+GATED_END_FORM
+
 #else
 
 namespace gated::GATED_BASELINE {
@@ -115,6 +131,16 @@ namespace gated::GATED_BASELINE {
 namespace gated::avx512_bf16 {
 #include "gated/ops/kernels/bf16.inl"
 }  // namespace gated::avx512_bf16
+#endif
+#if GATED_BASELINE_HAS_VNNI
+namespace gated::GATED_INT8_BASELINE {
+#if defined(__AVX512VNNI__)
+#include "gated/ops/kernels/registers_avx512_vnni.inl"
+#else
+#include "gated/ops/kernels/registers_avx2_vnni.inl"
+#endif
+#include "gated/ops/kernels/int8.inl"
+}  // namespace gated::GATED_INT8_BASELINE
 #endif
 
 #endif
@@ -142,6 +168,22 @@ const Bf16Kernels* bf16_kernels() {
   return detail::machine_multiplies_bf16 && kernels() == KernelForm::avx512 ? &avx512_bf16::product_kernels : nullptr;
 #else
   return nullptr;
+#endif
+}
+
+template <class T>
+const Int8Kernels& int8_kernels() {
+#if GATED_CHOOSES_FORM
+  switch (kernels()) {
+    case KernelForm::avx512:
+      return detail::machine_has_avx512_vnni ? avx512_vnni::int8::kernels : avx512::int8::kernels;
+    case KernelForm::avx2:
+      return detail::machine_has_avx_vnni ? avx2_vnni::int8::kernels : avx2::int8::kernels;
+    default:
+      return sse2::int8::kernels;
+  }
+#else
+  return GATED_INT8_BASELINE::int8::kernels;
 #endif
 }
 

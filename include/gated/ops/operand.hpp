@@ -19,6 +19,7 @@ struct Operand {
   Index row_stride, column_stride;  ///< in elements; of a second factor, one of them is 1
   Index diagonal = -1;              ///< of a lower triangle: the last column of row 0 that is not 0
   Index upper = -1;                 ///< of the transpose of a lower triangle: the last row whose column 0 is not 0
+  bool quantizable = false;         ///< of a second factor: see quantizable()
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
@@ -51,6 +52,14 @@ auto transposed(const M& x) {
   } else {
     return Operand<std::remove_const_t<typename M::Scalar>>(x).transposed();
   }
+}
+
+/// Lets an engine of integers (ops/int8_products.hpp) compute the product of which `b` is the second factor: that of a layer's
+/// weights. Scores, and what must not depend on later tokens, stay in float.
+template <class T>
+Operand<T> quantizable(Operand<T> b) {
+  b.quantizable = true;
+  return b;
 }
 
 /// A lower triangle as the first factor of matmul(): row i is 0 after column `diagonal` ≥ 0 plus i. What is 0 is neither read

@@ -24,7 +24,7 @@ MatrixOf<Run> product(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight,
       add_gradient_product(back, x, dz, weight);
     });
   }
-  matmul(run[x], transposed(weight), run[joined.y], run.workspace(), joined.epilogue);
+  matmul(run[x], quantizable(transposed(weight)), run[joined.y], run.workspace(), joined.epilogue);
   return joined.y;
 }
 

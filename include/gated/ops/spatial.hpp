@@ -42,8 +42,9 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
       const Index column = head * width;
       Epilogue<T> of_head = of_product.block(0, column, rows, width);
       of_head.row_bias = weight.bias == nullptr ? nullptr : &weight.bias->coeffRef(head, i);
-      matmul(weight.rows(head, i, rows, depth, workspace, start), v.block(start, column, depth, width),
-             made.columns(column, width), workspace, of_head);
+      Operand<T> from = v.block(start, column, depth, width);
+      from.quantizable = !weight.causal;  // a causal v's scale would tell of later tokens
+      matmul(weight.rows(head, i, rows, depth, workspace, start), from, made.columns(column, width), workspace, of_head);
     }
     if (joins_later) {
       finish_rows<T>(made, joined, result, workspace);

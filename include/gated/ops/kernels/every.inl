@@ -14,6 +14,7 @@ extern const Table table;
 #include "gated/ops/kernels/epilogue.inl"
 #include "gated/ops/kernels/weight_codes.inl"
 #include "gated/ops/kernels/gemm.inl"
+#include "gated/ops/kernels/int8.inl"
 #include "gated/ops/kernels/softmax.inl"
 #include "gated/ops/kernels/scores.inl"
 #include "gated/ops/kernels/norm.inl"

@@ -11,6 +11,8 @@ struct Simd {
   static constexpr Index width = static_cast<Index>(lane_count);
   /// True if fma() rounds once.
   static constexpr bool fuses = fuses_products;
+  /// A signed whole number per lane, of the size of T.
+  using Integers [[gnu::vector_size(sizeof(Lanes))]] = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
   Lanes v;
 
@@ -21,6 +23,14 @@ struct Simd {
     Simd result;
     result.v = lanes;
     return result;
+  }
+  /// Whole numbers of the size of T, converted.
+  static EIGEN_ALWAYS_INLINE Simd from_integers(const Integers& numbers) {
+    if constexpr (lane_count == 1) {
+      return Simd(static_cast<T>(numbers[0]));
+    } else {
+      return of(__builtin_convertvector(numbers, Lanes));
+    }
   }
   static EIGEN_ALWAYS_INLINE Simd load(const T* from) {
     Simd result;
@@ -74,6 +84,23 @@ struct Simd {
 #endif
   }
 
+  /// The same number, which the compiler must round before it goes on: GCC fuses a product with a sum that follows it.
+  EIGEN_ALWAYS_INLINE Simd rounded() const {
+    Simd result = *this;
+#if EIGEN_COMP_GNUC_STRICT && defined(__SSE2__)
+    __asm__("" : "+v"(result.v));
+#elif EIGEN_COMP_GNUC_STRICT && defined(__aarch64__)
+    __asm__("" : "+w"(result.v));
+#elif EIGEN_COMP_GNUC_STRICT && defined(__ARM_FP)
+    __asm__("" : "+t"(result.v));
+#endif
+    return result;
+  }
+  /// The nearest whole numbers, ties to even, for |a| < 2²²; anything for NaN.
+  friend EIGEN_ALWAYS_INLINE Integers to_integers(Simd a) {
+    return reinterpret_cast<Integers>((a.rounded() + Simd(whole)).bits()) - reinterpret_cast<Integers>(Simd(whole).bits());
+  }
+
   /// a·b + c, rounded once where the machine can.
   friend EIGEN_ALWAYS_INLINE Simd fma(Simd a, Simd b, Simd c) { return of(Register<T>::fused(a.v, b.v, c.v)); }
   /// The smaller; NaN where the first argument is NaN.
@@ -106,6 +133,14 @@ struct Simd {
     return from_bits(biased.bits() << (digits - 1));
   }
 
+  /// The first lane.
+  EIGEN_ALWAYS_INLINE T first() const {
+    if constexpr (lane_count == 1) {
+      return v;
+    } else {
+      return v[0];
+    }
+  }
   /// The sum over the lanes, in an order that never changes.
   EIGEN_ALWAYS_INLINE T sum() const {
     return halved<lane_count / 2>(*this, [](Simd a, Simd b) { return a + b; });
@@ -154,7 +189,7 @@ struct Simd {
   template <std::size_t Half, class Join>
   static EIGEN_ALWAYS_INLINE T halved(Simd a, const Join& join) {
     if constexpr (Half == 0) {
-      return a.first_lane();
+      return a.first();
     } else {
       return halved<Half / 2>(join(a, a.template lanes_from<Half>(std::make_index_sequence<lane_count>{})), join);
     }
@@ -163,13 +198,6 @@ struct Simd {
   template <std::size_t First, std::size_t... I>
   EIGEN_ALWAYS_INLINE Simd lanes_from(std::index_sequence<I...>) const {
     return of(__builtin_shufflevector(v, v, (I + First < lane_count ? I + First : I)...));
-  }
-  EIGEN_ALWAYS_INLINE T first_lane() const {
-    if constexpr (lane_count == 1) {
-      return v;
-    } else {
-      return v[0];
-    }
   }
 
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

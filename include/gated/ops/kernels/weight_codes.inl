@@ -1,4 +1,4 @@
-// Products of float with weights in a small format: see core/weight_format.hpp, and ops/gemm.hpp for panels.
+// Float products with quantized weights: see core/weight_format.hpp, and ops/gemm.hpp for panels.
 
 template <class T>
 inline constexpr Index panel_columns = 2 * Simd<T>::width;
@@ -37,8 +37,21 @@ struct Bf16Pairs {
   }
 };
 
-/// A vector of whole numbers from -127 to 127.
-EIGEN_ALWAYS_INLINE Numbers from_int8(const std::byte* codes) { return Numbers::of(Register<float>::from_int8(codes)); }
+/// Four codes of int8 in 32 bits each.
+struct Int8Quads {
+  using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
+  Bits bits;
+
+  static EIGEN_ALWAYS_INLINE Int8Quads load(const std::byte* codes) {
+    Int8Quads result;
+    std::memcpy(&result.bits, codes, sizeof(result.bits));
+    return result;
+  }
+  /// The code of column `i` of the four.
+  EIGEN_ALWAYS_INLINE Numbers code(Index i) const {
+    return Numbers::from_integers(reinterpret_cast<Numbers::Integers>(bits << static_cast<unsigned>(24 - 8 * i)) >> 24);
+  }
+};
 
 /// Calls `f(k, left, right)` with the two vectors of numbers that a panel holds for each of its `depth` columns.
 template <class F>
@@ -61,17 +74,20 @@ EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const QuantizedPanel& cod
   for (Index first = 0; first < depth; first += codes.group, scale += 2 * width) {
     const Numbers left = Numbers::load(scale), right = Numbers::load(scale + width);
     const Index last = depth - first < codes.group ? depth : first + codes.group;
-    constexpr Index many = 8;  // so few rounds of a block that a processor foresees its end
-    Index k = first;
-    for (; k + many <= last; k += many, code += many * 2 * width) {
-      fetch_ahead<many * 2 * width>(code);
-      GATED_UNROLL
-      for (Index i = 0; i < many; ++i) {
-        f(k + i, left * from_int8(code + i * 2 * width), right * from_int8(code + i * 2 * width + width));
+    for (Index k = first; k < last; k += 4, code += 8 * width) {
+      fetch_ahead<8 * width>(code);
+      const Int8Quads left_codes = Int8Quads::load(code), right_codes = Int8Quads::load(code + 4 * width);
+      const Index count = last - k < 4 ? last - k : 4;
+      if (count == 4) [[likely]] {
+        GATED_UNROLL
+        for (Index i = 0; i < 4; ++i) {
+          f(k + i, left * left_codes.code(i), right * right_codes.code(i));
+        }
+      } else {
+        for (Index i = 0; i < count; ++i) {
+          f(k + i, left * left_codes.code(i), right * right_codes.code(i));
+        }
       }
-    }
-    for (; k < last; ++k, code += 2 * width) {
-      f(k, left * from_int8(code), right * from_int8(code + width));
     }
   }
 }
