@@ -74,7 +74,7 @@ TEST(CutWindows, RefusesWindowsPastTheEnd) {
   EXPECT_EQ(test::message_of<ShapeError>([&] {
               unfold(run, RunMatrix<double>(input_view<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
             }),
-            "unfold: 3 windows of 4 values, starting at 2 and 3 apart, do not fit in x, which is 3 × 11.");
+            "unfold: 3 windows of 4 values (first = 2, stride = 3) do not fit in x, which is 3 × 11.");
 }
 
 const std::vector<Index> chosen{2, 0}, predicted{0, 2}, known{1};

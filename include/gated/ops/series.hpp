@@ -29,8 +29,8 @@ template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> unfold(Run& run, const MatrixOf<Run>& x, const Windows& w) {
   const Index rows = run.rows(x), last = w.first + w.length + w.stride * (w.count - 1);
   require<ShapeError>(w.first >= 0 && w.length >= 0 && w.count >= 0 && last <= run.columns(x) && rows % w.together == 0,
-                      "unfold: ", w.count, " windows of ", w.length, " values, starting at ", w.first, " and ", w.stride,
-                      " apart, do not fit in x, which is ", rows, " × ", run.columns(x), ".");
+                      "unfold: ", w.count, " windows of ", w.length, " values (first = ", w.first, ", stride = ", w.stride,
+                      ") do not fit in x, which is ", rows, " × ", run.columns(x), ".");
   const auto y = run.make(rows * w.count, w.length);
   detail::move_numbers(run, x, y, [w, rows](const auto& visit) {
     for (Index r = 0; r < rows; ++r) {
