@@ -144,7 +144,7 @@ TEST(Pooling, RefusesRowsThatTheSequencesDoNotCoverAndNoTokens) {
       "sequence.";
   EXPECT_EQ(message(longer, mean), "mean_over_tokens" + rows);
   EXPECT_EQ(message(longer, first), "first_tokens" + rows);
-  EXPECT_EQ(message(empty, first), "first_tokens: sequence 1 has no token.");
+  EXPECT_EQ(message(empty, first), "first_tokens: sequence 1 is empty.");
 }
 
 struct Token {

@@ -179,7 +179,7 @@ TEST(ScaleSeries, RefusesOtherMasks) {
   const auto x = random_matrix<double>(5, 7, 1);
   EXPECT_EQ(test::message_of<ShapeError>(
                 [&] { scaled(x, Sequences::single(5), SeriesScaling::mean, std::vector<std::uint8_t>(34, 1)); }),
-            "scale_series: the mask has 34 entries, expected 5 × 7, one for each number of x.");
+            "scale_series: the mask has 34 entries, expected 5 × 7, one per element of x.");
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(CutWindows, RefusesWindowsPastTheEnd) {
   EXPECT_EQ(test::message_of<ShapeError>([&] {
               unfold(run, RunMatrix<double>(input_view<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
             }),
-            "unfold: 3 windows of 4 numbers from 2 on, 3 apart, do not fit in x, which is 3 × 11.");
+            "unfold: 3 windows of 4 values (first = 2, stride = 3) do not fit in x, which is 3 × 11.");
 }
 
 const std::vector<Index> chosen{2, 0}, predicted{0, 2}, known{1};
@@ -175,7 +175,7 @@ TEST(Reread, CopiesWhereRowsDoNotFollowEachOther) {
   EXPECT_EQ(wide.data, place);
   EXPECT_TRUE(wide.is_owned()) << "and may be overwritten as before";
   EXPECT_EQ(test::message_of<ShapeError>([&] { reshape(run, RunMatrix<double>(input_view<double>(x)), 5); }),
-            "reshape: x is 6 × 4, which makes no whole number of rows of 5.");
+            "reshape: x is 6 × 4: its elements do not fill rows of 5. Choose columns that divide 24.");
 }
 
 }  // namespace
