@@ -1,14 +1,17 @@
 /// Runs one work in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
 ///
-/// The file is one of peers/make_work.py's. FORMAT is that of the prepared weights, float32 unless it is given. Prints a line
-/// of JSON when it is ready: how far the result is from the expected one, relative to the largest number, and the flops of a
-/// run. Then, for each line with a number of runs that it reads, another with the milliseconds that they took, after one that
-/// is not counted, and the peak of the machine before and after them.
+/// The file is one of peers/make_work.py's. FORMAT is that of the prepared weights, float32 by default; with int8-products they
+/// are int8-rows, and products are in integers. Prints a line of JSON when it is ready: the error relative to the largest
+/// number, the flops of a run, and for a batch whether its first and last sequence have the same bits alone. Then, for each
+/// line with a number of runs that it reads, another with the milliseconds that they took, after one that is not counted, and
+/// the peak of the machine before and after them.
 
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "gated/io/lucidrains.hpp"
@@ -17,6 +20,7 @@
 #include "gated/io/tiny_time_mixer.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "training_step.hpp"
 #include "work_file.hpp"
 
@@ -32,13 +36,31 @@ struct Work {
   std::function<void()> run;
   double error = 0;
   double flops = 0;
+  std::optional<bool> same_alone = {};  // of a batch
 };
 
 /// How a forward pass is run.
 struct Setup {
   Threads threads;
   gated::WeightFormat format = gated::WeightFormat::float32;
+  const gated::ProductEngine<float>* products = nullptr;
 };
+
+/// True if the sequences of a batch have the bits of `y` also when each runs alone; the first and the last are tried.
+template <class Model>
+bool is_same_alone(const Model& model, const Sequences& sequences, const Matrix<float>& x, const Matrix<float>& y,
+                   gated::Workspace<float>& workspace) {
+  bool same = true;
+  const Index outputs = y.rows() / sequences.count();  // per sequence
+  for (const Index b : {Index{0}, sequences.count() - 1}) {
+    Matrix<float> alone(outputs, y.cols());
+    model.forward(Matrix<float>(x.middleRows(sequences.offset(b), sequences.length(b))), Sequences::single(sequences.length(b)),
+                  alone, workspace);
+    same = same && std::memcmp(alone.data(), y.data() + b * alone.size(),
+                               sizeof(float) * static_cast<std::size_t>(y.size() / sequences.count())) == 0;
+  }
+  return same;
+}
 
 /// The forward pass of `model`, loaded from the file.
 template <class Model>
@@ -61,10 +83,13 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
   file.load(run->model, names);
   run->prepared = gated::prepare(run->model, setup.format);
   run->workspace.use(run->prepared);
+  run->workspace.use(setup.products);
   file.read_input(std::span(run->x.data(), static_cast<std::size_t>(run->x.size())));
   (*run)();
   return {[run] { (*run)(); }, file.error_of(std::span(run->y.data(), static_cast<std::size_t>(run->y.size()))),
-          bench::flops_of(run->model, sequences.count(), sequences.length(0))};
+          bench::flops_of(run->model, sequences.count(), sequences.length(0)),
+          sequences.count() == 1 ? std::nullopt
+                                 : std::optional(is_same_alone(run->model, sequences, run->x, run->y, run->workspace))};
 }
 
 /// A run opens the file, makes the model and its memory, and computes once.
@@ -157,11 +182,14 @@ Work make_work(const bench::WorkFile& file, const Setup& setup) {
   return training(file, setup.threads);
 }
 
-gated::WeightFormat format_named(std::string_view word) {
+Setup setup_named(Threads threads, std::string_view word) {
+  if (word == "int8-products") {
+    return {threads, gated::WeightFormat::int8_rows, gated::int8_products()};
+  }
   const auto format = gated::value_named<gated::WeightFormat>(word);
   gated::require<gated::ArgumentError>(format.has_value(), "no format is called ", word,
-                                       ". There are: ", gated::list_of_names<gated::WeightFormat>(), ".");
-  return *format;
+                                       ". There are: ", gated::list_of_names<gated::WeightFormat>(), ", int8-products.");
+  return {threads, *format};
 }
 
 }  // namespace
@@ -173,14 +201,18 @@ int main(int count, char** arguments) {
   }
   try {
     const Threads threads = bench::usable_threads(arguments[2]);
-    const Setup setup{threads, count == 4 ? format_named(arguments[3]) : gated::WeightFormat::float32};
+    const Setup setup = count == 4 ? setup_named(threads, arguments[3]) : Setup{threads};
     const bench::WorkFile file(arguments[1]);
     const bool opens = file.config.value("opens", false), trains = file.config.contains("training");
     gated::require<gated::ArgumentError>(setup.format == gated::WeightFormat::float32 || !(opens || trains),
                                          "only the weights of a forward pass are prepared in ", gated::name_of(setup.format),
                                          ".");
     const Work work = opens ? opening(arguments[1], threads) : make_work(file, setup);
-    bench::take_turns({{"runtime", "gated"}, {"flops", work.flops}}, work.error, work.run, [&](const auto& turn) {
+    nlohmann::json ready{{"runtime", "gated"}, {"flops", work.flops}};
+    if (work.same_alone.has_value()) {
+      ready["same_alone"] = *work.same_alone;
+    }
+    bench::take_turns(std::move(ready), work.error, work.run, [&](const auto& turn) {
       const double before = bench::measure_peak(threads);
       turn();
       return nlohmann::json{{"peak", std::max(before, bench::measure_peak(threads))}};

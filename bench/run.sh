@@ -6,7 +6,7 @@
 # works only, or not whole stays in build/peers/partial. A runtime that is missing is left out. --quick shows that everything works;
 # its figures mean nothing. The works are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
 #
-# --int8: gated and ONNX Runtime alone, each in float and in int8, on works of batch 1 unless some are named; in int8.md.
+# --int8: gated and ONNX Runtime alone, each in float and in int8, on the works that people quantize unless some are named; in int8.md.
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
@@ -41,7 +41,7 @@ fi
 table=peers
 if [ -n "$int8" ]; then
   table=int8
-  names=${names:-"gmlp_s16_b1 gmlp_nlp_b1 gau_head"}
+  names=${names:-"gmlp_s16_b1 gmlp_s16_b8 gmlp_nlp_b1 gmlp_nlp_b8 mixer_b16_b1 gau_head ttm_b64"}
 elif [ -n "$quick" ]; then
   names=${names:-"gmlp_s16_b1 gau_head train_gmlp"}
 fi

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "gated/ops/int8_products.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/ops/fourier_numbers.hpp"
 
@@ -58,6 +59,8 @@ class PromiseChecks {
     promise("a file holds all of a model", &PromiseChecks::files_hold_all);
     promise("weights in a quantized format give the bits of the float layer that holds the rounded ones",
             &PromiseChecks::quantized_weights_are_rounded_ones);
+    promise("with products in integers a sequence, a thread or a step still has the same bits",
+            &PromiseChecks::integer_products_keep_promises);
     promise("other shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {
       promise("gradients are those of central differences", &PromiseChecks::gradients_are_right);
@@ -119,6 +122,7 @@ class PromiseChecks {
                     Threads threads = {}) const {
     Matrix<T> y(subject.rows(x.rows()), subject.out);
     Workspace<T> workspace(threads);
+    workspace.use(engine_);
     subject.forward(x, sequences, y, workspace, mask);
     return y;
   }
@@ -263,6 +267,7 @@ class PromiseChecks {
   /// x in steps, the last of which is as long as what is left.
   Matrix<T> streamed(const Matrix<T>& x, const std::vector<Index>& steps, State<T>& state, Threads threads = {}) const {
     Workspace<T> workspace(threads);
+    workspace.use(engine_);
     Matrix<T> y(x.rows(), subject_.out);
     Index first = 0;
     for (std::size_t i = 0; first < x.rows(); ++i) {
@@ -300,6 +305,7 @@ class PromiseChecks {
     if (subject_.in == subject_.out) {
       auto state = subject_.start(longest_);
       Workspace<T> workspace;
+      workspace.use(engine_);
       Matrix<T> x = x_;
       subject_.extend(x, state, x, workspace);
       EXPECT_TRUE(same_bits(x, y)) << "in place";
@@ -525,6 +531,19 @@ class PromiseChecks {
     });
   }
 
+  void integer_products_keep_promises() {
+    if constexpr (std::is_same_v<T, float>) {
+      engine_ = int8_products();
+      sequences_are_alone();
+      const Matrix<T> y = forward(batch_.x, batch_.sequences);
+      EXPECT_TRUE(same_bits(forward(batch_.x, batch_.sequences, {}, Threads{3}), y));
+      if (promises_.causal && promises_.streams) {
+        streams_are_forward();
+      }
+      engine_ = nullptr;
+    }
+  }
+
   // --- Refusals ---
 
   /// Expects that `f` raises an `Error` that begins with the layer's name.
@@ -570,6 +589,7 @@ class PromiseChecks {
   Input batch_;
   Index longest_ = 0;
   Matrix<T> x_;  // of one sequence
+  const ProductEngine<T>* engine_ = nullptr;
 };
 
 }  // namespace

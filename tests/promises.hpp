@@ -53,6 +53,7 @@ struct Promises {
 /// * a model that a file can hold is the same when read again;
 /// * weights that nobody has set are refused, each by its name; zeros that somebody has set are not;
 /// * weights in bf16 and int8 give the bits of the float layer that holds the rounded numbers;
+/// * with products in integers, sequences, threads and steps give the same bits as each other;
 /// * what has another shape is refused by an error that names the layer, and nothing is written.
 ///
 /// Layers are those of layers/layer.hpp, or any with contract() and `forward(x, sequences, y, workspace)`. Streams, masks and

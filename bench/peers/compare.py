@@ -30,7 +30,7 @@ ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
 PROBES, TOO_SLOW = 7, 1.5  # turns of a setting; one that takes so many times as long as the fastest gets no further turn
 TOLERANCE = 1e-4  # in float32; what is measured is below 1e-5
 INT8_TOLERANCE = 0.5  # says only that it is this model: how far off int8 is stands in its table
-DEFAULT, INT8 = "gated, -O2 alone", ", int8"
+DEFAULT, INT8, SMALL = "gated, -O2 alone", ", int8", ", int8 weights"
 FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, for which the others do not pay
 
 
@@ -63,6 +63,7 @@ class Runner:
             ready = self.answer()
             self.name, self.build, self.flops = name or ready["runtime"], ready.get("build"), ready.get("flops")
             self.error = float("nan" if ready["error"] is None else ready["error"])  # JSON has no NaN
+            self.same_alone = ready.get("same_alone")
             if not self.error <= tolerance:
                 raise ValueError(f"{self.name} is off by {self.error:.1e}. This is not the same work.")
         except BaseException:
@@ -204,8 +205,8 @@ def onnx_runtime(options, name, threads, int8=False):
 def peers(options, name, is_training, threads):
     path = os.path.join(options.work, name + ".safetensors")
     if options.int8:
-        label = "gated" + INT8
-        yield Peer(label, [options.ours, path], [Setting(label, (str(threads), "int8"))], [], label, INT8_TOLERANCE)
+        for label, format in (("gated" + INT8, "int8-products"), ("gated" + SMALL, "int8")):
+            yield Peer(label, [options.ours, path], [Setting(label, (str(threads), format))], [], label, INT8_TOLERANCE)
         yield from onnx_runtime(options, name, threads)
         yield from onnx_runtime(options, name, threads, int8=True)
         return
@@ -305,22 +306,44 @@ def table(title_of, results, threads):
     return "\n".join([*lines, *notes(results)]) + "\n"
 
 
+def instructions():
+    """Those of the integer products that ONNX Runtime chooses on this processor, by the rules of its MLAS."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            flags = set(file.read().split())
+    except OSError:
+        return "unknown instructions"
+    for flag, name in (("amx_int8", "AMX"), ("avx512_vnni", "AVX512-VNNI"), ("avx_vnni", "AVX-VNNI"),
+                       ("avx512bw", "AVX-512 without VNNI, where its u8·s8 products saturate"),
+                       ("avx2", "AVX2, where its u8·s8 products saturate")):
+        if flag in flags:
+            return name
+    return "instructions older than AVX2"
+
+
 def int8_table(title_of, results, threads):
     """The same of float beside int8."""
     version = next((r.name.removesuffix(INT8) for _, *others in results.values() for r in others if r.name.startswith("ONNX")),
                    "ONNX Runtime")
-    lines = [f"| work | gated, ms | gated int8, ms | {version}, ms | {version} int8, ms | ONNX int8 / gated int8 "
-             "| ONNX int8 / gated | error, gated int8 | error, ONNX int8 |", "|---|" + "---:|" * 8]
+    lines = [f"| work | gated, ms | gated int8, ms | gated int8 weights, ms | {version}, ms | {version} int8, ms "
+             "| ONNX int8 / gated int8 | error, gated int8 | error, gated int8 weights | error, ONNX int8 |", "|---|" + "---:|" * 9]
     for name, runners in results.items():
         of = {runner.name: runner for runner in runners}
-        ours, int8, theirs = of["gated"], of.get("gated" + INT8), of.get(version + INT8)
-        columns = [figure(r.ms) if r else "–" for r in (ours, int8, of.get(version), theirs)]
-        columns += [f"{theirs.ms / r.ms:.2f}" if theirs and r else "–" for r in (int8, ours)]
-        columns += [f"{r.error:.1e}" if r else "–" for r in (int8, theirs)]
+        ours, int8, small, theirs = (of.get(name) for name in ("gated", "gated" + INT8, "gated" + SMALL, version + INT8))
+        columns = [figure(r.ms) if r else "–" for r in (ours, int8, small, of.get(version), theirs)]
+        columns += [f"{theirs.ms / int8.ms:.2f}" if theirs and int8 else "–"]
+        columns += [f"{r.error:.1e}" if r else "–" for r in (int8, small, theirs)]
         lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
     lines += ["", f"{conditions(results, threads, 'float and int8')}. A ratio above 1 says how many times as long ONNX Runtime "
               "takes in int8. An error is the largest difference to the result in float64, relative to the largest number; in "
-              f"float it is below {TOLERANCE:.0e}."]
+              f"float it is below {TOLERANCE:.0e}. *gated int8*: int8_products() with weights in int8-rows; *int8 weights*: int8, "
+              f"multiplied in float. ONNX Runtime chooses {instructions()}; it has no setting that forbids it these."]
+    batches = {name: checked for name, runners in results.items()
+               if (checked := [r for r in runners if r.same_alone is not None])}
+    if batches:
+        wrong = [f"{name} of {r.name}" for name, runners in batches.items() for r in runners if r.same_alone is False]
+        lines += ["", "gated's results at batch 1 and in these batches are " +
+                  (f"NOT equal: {', '.join(wrong)}" if wrong else "equal to the bit, in float and in int8") + f" ({', '.join(batches)})."]
     return "\n".join([*lines, *notes(results)]) + "\n"
 
 

@@ -33,7 +33,8 @@ struct Int8Panels {
     float* const scales = memory + panel * size(depth, width);
     auto* const sums = reinterpret_cast<std::int32_t*>(scales + width);
     const Index column = panel * width;
-    table.encode_panel(b, column, std::min(width, b.columns - column), scales, sums, reinterpret_cast<std::byte*>(sums + width));
+    table.encode_panel(b, column, std::min(width, b.columns - column), scales, sums,
+                       reinterpret_cast<std::byte*>(sums + width));
   }
   QuantizedPanel operator[](Index panel) const {
     if (prepared) {
@@ -72,7 +73,7 @@ inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second,
   const auto frame = workspace.frame();
   const Int8Kernels& table = int8_kernels<float>();
   Operand<float> b = second;
-  const Index width = kernels<ProductKernels<float>>().panel_columns, count = (b.columns + width - 1) / width;
+  const Index width = table.columns, count = (b.columns + width - 1) / width;
   Int8Panels panels{.prepared = prepared_form(b, workspace), .depth = b.rows, .width = width};
   if (panels.prepared && panels.prepared.format != WeightFormat::int8 && panels.prepared.format != WeightFormat::int8_rows) {
     return false;
@@ -111,8 +112,8 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 
 }  // namespace detail::gemm
 
-/// Products with weights in whole numbers: each row of x becomes codes of 8 bits with a scale and a zero of its own, each row of
-/// the weight codes with a scale, and their sums are exact, so that the integers are the same on every machine and for every
+/// Products with weights in whole numbers: each row of x becomes codes of 8 bits with a scale and a zero of its own, each row
+/// of the weight codes with a scale, and their sums are exact, so that the integers are the same on every machine and for every
 /// batch.
 ///
 ///     lo = min(0, min x), hi = max(0, max x), m = 255 / (hi - lo), s = (hi - lo) / 255
@@ -124,8 +125,8 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///
-/// Taken are channel projections, and maps over tokens that are not causal: there x is W, and each channel of a sequence has the
-/// place of a row of w. All else stays in float, so do weights that are prepared in float or bf16, and products deeper than
+/// Taken are channel projections, and maps over tokens that are not causal: there x is W, and each channel of a sequence has
+/// the place of a row of w. All else stays in float, so do weights that are prepared in float or bf16, and products deeper than
 /// 66,311. A row of x has a scale of 0, and counts as zeros, where hi - lo < 2⁻¹⁰⁰; where it has a NaN, an infinity or a range
 /// that no float holds, its y is NaN.
 ///

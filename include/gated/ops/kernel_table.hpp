@@ -203,6 +203,7 @@ struct Int8Kernels {
     void (*multiply)(Index depth, const std::uint32_t* codes, Index row_stride, const RowCode* rows,
                      const QuantizedPanel& panel, float* tile);
   };
+  Index columns;                ///< of a panel, those of ProductKernels
   Index words;                  ///< of 32 bits, for four codes of a row
   std::span<const Tile> tiles;  ///< from the highest to that of one row
   RowCode (*encode_row)(Index depth, const float* x, Index stride, Index words, std::uint32_t* codes);

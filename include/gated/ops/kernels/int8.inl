@@ -228,6 +228,6 @@ inline constexpr Int8Kernels::Tile tiles[] = {{Quads::rows, &multiply_tile<Quads
 
 
 inline constexpr Int8Kernels kernels = {
-    .words = Quads::words, .tiles = tiles, .encode_row = &encode_row, .encode_panel = &encode_panel};
+    .columns = 2 * Numbers::width, .words = Quads::words, .tiles = tiles, .encode_row = &encode_row, .encode_panel = &encode_panel};
 
 }  // namespace int8
