@@ -1,7 +1,7 @@
 /// Runs one work in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
 ///
-/// The file is one of peers/make_work.py's. FORMAT is that of the prepared weights, float32 by default; with int8-products they
-/// are int8-rows, and products are in integers. Prints a line of JSON when it is ready: the error relative to the largest
+/// The file is one of peers/make_work.py's. FORMAT is that of the prepared weights, float32 by default; int8-products and
+/// int8-rows-products multiply them in integers. Prints a line of JSON when it is ready: the error relative to the largest
 /// number, the flops of a run, and for a batch whether its first and last sequence have the same bits alone. Then, for each
 /// line with a number of runs that it reads, another with the milliseconds that they took, after one that is not counted, and
 /// the peak of the machine before and after them.
@@ -183,13 +183,13 @@ Work make_work(const bench::WorkFile& file, const Setup& setup) {
 }
 
 Setup setup_named(Threads threads, std::string_view word) {
-  if (word == "int8-products") {
-    return {threads, gated::WeightFormat::int8_rows, gated::int8_products()};
-  }
+  constexpr std::string_view suffix = "-products";
+  const bool in_integers = word.ends_with(suffix);
+  word.remove_suffix(in_integers ? suffix.size() : 0);
   const auto format = gated::value_named<gated::WeightFormat>(word);
   gated::require<gated::ArgumentError>(format.has_value(), "no format is called ", word,
-                                       ". There are: ", gated::list_of_names<gated::WeightFormat>(), ", int8-products.");
-  return {threads, *format};
+                                       ". There are: ", gated::list_of_names<gated::WeightFormat>(), ", int8-products, int8-rows-products.");
+  return {threads, *format, in_integers ? gated::int8_products() : nullptr};
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
 PROBES, TOO_SLOW = 7, 1.5  # turns of a setting; one that takes so many times as long as the fastest gets no further turn
 TOLERANCE = 1e-4  # in float32; what is measured is below 1e-5
 INT8_TOLERANCE = 0.5  # says only that it is this model: how far off int8 is stands in its table
-DEFAULT, INT8, SMALL = "gated, -O2 alone", ", int8", ", int8 weights"
+DEFAULT, INT8, GROUPS, SMALL = "gated, -O2 alone", ", int8", ", int8 in groups", ", int8 weights"
 FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, for which the others do not pay
 
 
@@ -205,7 +205,7 @@ def onnx_runtime(options, name, threads, int8=False):
 def peers(options, name, is_training, threads):
     path = os.path.join(options.work, name + ".safetensors")
     if options.int8:
-        for label, format in (("gated" + INT8, "int8-products"), ("gated" + SMALL, "int8")):
+        for label, format in (("gated" + INT8, "int8-rows-products"), ("gated" + GROUPS, "int8-products"), ("gated" + SMALL, "int8")):
             yield Peer(label, [options.ours, path], [Setting(label, (str(threads), format))], [], label, INT8_TOLERANCE)
         yield from onnx_runtime(options, name, threads)
         yield from onnx_runtime(options, name, threads, int8=True)
@@ -325,19 +325,21 @@ def int8_table(title_of, results, threads):
     """The same of float beside int8."""
     version = next((r.name.removesuffix(INT8) for _, *others in results.values() for r in others if r.name.startswith("ONNX")),
                    "ONNX Runtime")
-    lines = [f"| work | gated, ms | gated int8, ms | gated int8 weights, ms | {version}, ms | {version} int8, ms "
-             "| ONNX int8 / gated int8 | error, gated int8 | error, gated int8 weights | error, ONNX int8 |", "|---|" + "---:|" * 9]
+    ours = ["gated" + kind for kind in ("", INT8, GROUPS, SMALL)]
+    lines = ["| work | " + " | ".join(f"{name}, ms" for name in (*ours, version, version + INT8)) +
+             " | ONNX int8 / gated int8 | error, gated int8 | in groups | weights | ONNX int8 |", "|---|" + "---:|" * 11]
     for name, runners in results.items():
         of = {runner.name: runner for runner in runners}
-        ours, int8, small, theirs = (of.get(name) for name in ("gated", "gated" + INT8, "gated" + SMALL, version + INT8))
-        columns = [figure(r.ms) if r else "–" for r in (ours, int8, small, of.get(version), theirs)]
+        shown = [of.get(name) for name in (*ours, version, version + INT8)]
+        int8, theirs = shown[1], shown[-1]
+        columns = [figure(r.ms) if r else "–" for r in shown]
         columns += [f"{theirs.ms / int8.ms:.2f}" if theirs and int8 else "–"]
-        columns += [f"{r.error:.1e}" if r else "–" for r in (int8, small, theirs)]
+        columns += [f"{r.error:.1e}" if r else "–" for r in (*shown[1:4], theirs)]
         lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
     lines += ["", f"{conditions(results, threads, 'float and int8')}. A ratio above 1 says how many times as long ONNX Runtime "
               "takes in int8. An error is the largest difference to the result in float64, relative to the largest number; in "
-              f"float it is below {TOLERANCE:.0e}. *gated int8*: int8_products() with weights in int8-rows; *int8 weights*: int8, "
-              f"multiplied in float. ONNX Runtime chooses {instructions()}; it has no setting that forbids it these."]
+              f"float it is below {TOLERANCE:.0e}. *gated, int8*: int8_products() with weights in int8-rows; *in groups*: in "
+              f"int8, with scales for groups of 32; *int8 weights*: the same multiplied in float. ONNX Runtime chooses {instructions()}; it has no setting that forbids it these."]
     batches = {name: checked for name, runners in results.items()
                if (checked := [r for r in runners if r.same_alone is not None])}
     if batches:

@@ -36,23 +36,23 @@ Matrix<float> stated(const Matrix<float>& x, const Matrix<float>& w, Index group
     return std::llrint(std::clamp(std::nearbyint(number), low, high));
   };
   for (Index i = 0; i < x.rows(); ++i) {
-    const float low = std::min(0.0f, x.row(i).minCoeff()), range = std::max(0.0f, x.row(i).maxCoeff()) - low;
-    const bool is_zero = range < 0x1p-100f;
-    const float m = is_zero ? 0 : 255 / range, s = is_zero ? 0 : range / 255;
-    const auto zero = std::llrint(std::nearbyint(times(-low, m)));
     for (Index j = 0; j < w.rows(); ++j) {
       volatile float sum = 0;
       for (Index first = 0; first < x.cols(); first += group) {
-        const auto part = w.row(j).segment(first, std::min(group, x.cols() - first));
-        const float t = part.cwiseAbs().maxCoeff() / 127;
+        const Index count = std::min(group, x.cols() - first);
+        const auto row = x.row(i).segment(first, count), part = w.row(j).segment(first, count);
+        const float low = std::min(0.0f, row.minCoeff()), range = std::max(0.0f, row.maxCoeff()) - low;
+        const bool is_zero = range < 0x1p-100f;
+        const float m = is_zero ? 0 : 255 / range, s = is_zero ? 0 : range / 255, t = part.cwiseAbs().maxCoeff() / 127;
+        const auto zero = code(times(-low, m), 0, 255);
         long long integers = 0;
-        for (Index k = 0; k < part.size(); ++k) {
-          const auto q = std::clamp<long long>(code(times(x(i, first + k), m), -255, 255) + zero, 0, 255);
+        for (Index k = 0; k < count; ++k) {
+          const auto q = std::clamp<long long>(code(times(row(k), m), -255, 255) + zero, 0, 255);
           integers += (q - zero) * (t == 0 ? 0 : code(part(k) / t, -127, 127));
         }
-        sum = sum + times(static_cast<float>(integers), t);
+        sum = sum + times(times(static_cast<float>(integers), t), s);
       }
-      y(i, j) = times(sum, s);
+      y(i, j) = sum;
     }
   }
   return y;
@@ -102,7 +102,7 @@ Matrix<float> product_by(const Int8Kernels& table, const Matrix<float>& x, const
   AlignedMemory<std::uint32_t> rows_of_codes(static_cast<std::size_t>(words * x.rows()));
   std::vector<RowCode> rows;
   for (Index i = 0; i < x.rows(); ++i) {
-    rows.push_back(table.encode_row(depth, x.data() + i * depth, 1, words, rows_of_codes.data() + i * words));
+    table.encode_row(depth, depth, x.data() + i * depth, 1, words, rows_of_codes.data() + i * words, &rows.emplace_back());
   }
   table.encode_panel(Operand<float>(w).transposed(), 0, w.rows(), scales.data(), sums.data(), codes.data());
   const QuantizedPanel panel{WeightFormat::int8_rows, depth, scales.data(), sums.data(), codes.data()};

@@ -18,6 +18,7 @@ struct Int8Rows {
   const std::uint32_t* codes;
   Index stride;  ///< in words
   const RowCode* rows;
+  Index groups;  ///< of each row
 };
 
 /// The panels of b: as prepare() has packed them, or encoded for one product.
@@ -52,16 +53,18 @@ struct Int8Panels {
 };
 
 /// Encodes the rows of a. The memory is the caller's frame's.
-inline Int8Rows encode_rows(const Int8Kernels& table, const Operand<float>& a, Workspace<float>& workspace) {
+inline Int8Rows encode_rows(const Int8Kernels& table, const Operand<float>& a, Index group, Workspace<float>& workspace) {
   const Index words = (a.columns + 63) / 64 * 16 * table.words;
   const MatrixMap<float> memory = workspace.matrix(a.rows, words);
   auto* const codes = reinterpret_cast<std::uint32_t*>(const_cast<float*>(memory.data()));
   static_assert(sizeof(RowCode) == 2 * sizeof(float));
-  auto* const rows = reinterpret_cast<RowCode*>(workspace.take(2 * a.rows));
+  const Index groups = (a.columns + group - 1) / group;
+  auto* const rows = reinterpret_cast<RowCode*>(workspace.take(2 * a.rows * groups));
   for_each_row(a.rows, workspace, [&](Index row) {
-    rows[row] = table.encode_row(a.columns, a.at(row, 0), a.column_stride, words, codes + row * memory.outerStride());
+    table.encode_row(a.columns, group, a.at(row, 0), a.column_stride, words, codes + row * memory.outerStride(),
+                     rows + row * groups);
   });
-  return {codes, memory.outerStride(), rows};
+  return {codes, memory.outerStride(), rows, groups};
 }
 
 /// multiply() in integers, if b is quantizable.
@@ -83,7 +86,8 @@ inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second,
     panels.memory = workspace.take(count * Int8Panels::size(b.rows, width));
     parallel_for(threads, count, [&](Index panel, Index) { panels.encode(table, b, panel); });
   }
-  const Int8Rows rows = encode_rows(table, a, workspace);
+  const Index group = panels.prepared ? group_size(panels.prepared.format, b.rows) : b.rows;
+  const Int8Rows rows = encode_rows(table, a, group, workspace);
 
   // A task takes some rows through some panels, which stay in the second-level cache.
   const Index highest = table.tiles.front().rows, tile_size = highest * width;
@@ -99,7 +103,8 @@ inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second,
       const auto kernel = std::find_if(table.tiles.begin(), table.tiles.end(),
                                        [&](const Int8Kernels::Tile& t) { return t.rows <= last - row; });
       for (Index panel = first_panel; panel < last_panel; ++panel) {
-        kernel->multiply(b.rows, rows.codes + row * rows.stride, rows.stride, rows.rows + row, panels[panel], tile);
+        kernel->multiply(b.rows, rows.codes + row * rows.stride, rows.stride, rows.rows + row * rows.groups, panels[panel],
+                         tile);
         finish(row, panel * width, kernel->rows, std::min(width, b.columns - panel * width), tile);
       }
       row += kernel->rows;
@@ -112,16 +117,18 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 
 }  // namespace detail::gemm
 
-/// Products with weights in whole numbers: each row of x becomes codes of 8 bits with a scale and a zero of its own, each row
-/// of the weight codes with a scale, and their sums are exact, so that the integers are the same on every machine and for every
-/// batch.
+/// Products with weights in integers, dynamically quantized: each row of x and each row of the weight has its own scale, and
+/// sums are exact. So the integers are the same on every machine, for every batch and any number of threads.
 ///
 ///     lo = min(0, min x), hi = max(0, max x), m = 255 / (hi - lo), s = (hi - lo) / 255
-///     z = RNE(-lo · m), q = clamp(RNE(x · m) + z, 0, 255)             of each row of x
-///     t = max|w| / 127, p = clamp(RNE(w / t), -127, 127)              of each row of w, or each group of WeightFormat::int8
-///     y = (Σ_groups float(Σ q p - z Σ p) · t) · s                     each operation rounded to float, and none fused
+///     z = RNE(-lo · m), q = clamp(RNE(x · m) + z, 0, 255)             for each row of x
+///     t = max|w| / 127, p = clamp(RNE(w / t), -127, 127)              for each row of w
+///     y = Σ (float(Σ q p - z Σ p) · t) · s                            each operation rounded to float, none fused
 ///
-///     const auto prepared = prepare(model, WeightFormat::int8_rows);  // saves encoding the weights each time
+/// With weights in WeightFormat::int8 there are scales for each group of 32 columns, of x too, and the outer sum is over
+/// groups: closer to float, and slower. In int8_rows a row is one group.
+///
+///     const auto prepared = prepare(model, WeightFormat::int8_rows);  // or weights are encoded for each product
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///

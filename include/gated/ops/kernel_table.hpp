@@ -189,7 +189,7 @@ struct Bf16Kernels {
   void (*pack_panel)(const Operand<float>& b, Index first, Index columns, float* panel);
 };
 
-/// How the codes of a row stand for its numbers: x ≈ scale · (code - zero).
+/// How the codes of a row, or of a group of its columns, stand for its numbers: x ≈ scale · (code - zero).
 struct RowCode {
   float scale;
   std::int32_t zero;
@@ -197,7 +197,8 @@ struct RowCode {
 
 /// The kernels of integer products: see ops/kernels/int8.inl.
 struct Int8Kernels {
-  /// A kernel, and how many rows it takes. `codes` are those of the first row; the next row's are `row_stride` words on.
+  /// A kernel, and how many rows it takes. `codes` are those of the first row; the next row's are `row_stride` words on. `rows`
+  /// has a RowCode for each group of each row.
   struct Tile {
     Index rows;
     void (*multiply)(Index depth, const std::uint32_t* codes, Index row_stride, const RowCode* rows,
@@ -206,7 +207,8 @@ struct Int8Kernels {
   Index columns;                ///< of a panel, those of ProductKernels
   Index words;                  ///< of 32 bits, for four codes of a row
   std::span<const Tile> tiles;  ///< from the highest to that of one row
-  RowCode (*encode_row)(Index depth, const float* x, Index stride, Index words, std::uint32_t* codes);
+  void (*encode_row)(Index depth, Index group, const float* x, Index stride, Index words, std::uint32_t* codes,
+                     RowCode* of_groups);
   void (*encode_panel)(const Operand<float>& b, Index first, Index columns, float* scales, std::int32_t* sums,
                        std::byte* codes);
 };

@@ -57,8 +57,8 @@ struct RowReader {
   }
 };
 
-/// Encodes a row of `depth` numbers, `stride` apart, and fills up to `words` words of four codes with zeros.
-EIGEN_DONT_INLINE inline RowCode encode_row(Index depth, const float* x, Index stride, Index words, std::uint32_t* codes) {
+/// Encodes `depth` numbers, `stride` apart, and returns what their codes mean.
+EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stride, std::uint32_t* codes) {
   const RowReader read{x, stride};
   Numbers low(0.0f), high(0.0f), not_finite(0.0f);  // the last is NaN where a number is not finite
   for_each_vector<float>(depth, [&](Index k, Index lanes) {
@@ -74,10 +74,19 @@ EIGEN_DONT_INLINE inline RowCode encode_row(Index depth, const float* x, Index s
   for_each_vector<float>(depth, [&](Index k, Index lanes) {
     store_codes(clamped(to_integers(read(k, lanes) * factor) + zero, 0, 255) - Quads::bias, k, codes);
   });
+  return {(is_zero ? 0.0f : range / 255.0f) + not_finite.sum(), zero[0] - Quads::bias};
+}
+
+/// Encodes a row of `depth` numbers, `stride` apart, `group` by `group`, and fills up to `words` words with zeros.
+EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* x, Index stride, Index words,
+                                         std::uint32_t* codes, RowCode* of_groups) {
+  for (Index first = 0; first < depth; first += group, ++of_groups) {
+    const Index rest = depth - first;
+    *of_groups = encode_group(rest < group ? rest : group, x + first * stride, stride, codes + first / 4 * Quads::words);
+  }
   if constexpr (Quads::words == 1) {
     std::memset(reinterpret_cast<std::byte*>(codes) + depth, 0, static_cast<std::size_t>(4 * words - depth));
   }
-  return {(is_zero ? 0.0f : range / 255.0f) + not_finite.sum(), zero[0] - Quads::bias};
 }
 
 /// The scale of codes from -127 to 127 for numbers up to `largest`; NaN with `not_finite`.
@@ -185,9 +194,9 @@ EIGEN_DONT_INLINE void sum_tile(Index words, const std::uint32_t* a, Index row_s
   }
 }
 
-/// tile[i][j] += s_j · (sums[i][j] - zero_i · Σ_k panel[k][j]), or with `is_first` =, times scale_i with `is_last`.
-EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, const std::int32_t* sums, const float* scales,
-                                         const std::int32_t* column_sums, bool is_first, bool is_last, float* tile) {
+/// tile[i][j] = (sums[i][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i, or with `adds` +=.
+EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Index stride, const std::int32_t* sums,
+                                         const float* scales, const std::int32_t* column_sums, bool adds, float* tile) {
   constexpr Index width = Numbers::width;
   const auto load = [](const std::int32_t* from) {
     Integers result;
@@ -199,25 +208,25 @@ EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, con
     const Numbers scale = Numbers::load(scales + j);
     for (Index i = 0; i < rows; ++i) {
       float* const to = tile + 2 * width * i + j;
-      Numbers y = Numbers::from_integers(load(sums + 2 * width * i + j) - of_rows[i].zero * column_sum) * scale;
-      if (!is_first) {
-        y = Numbers::load(to) + y.rounded();
-      }
-      (is_last ? y * Numbers(of_rows[i].scale) : y).store(to);
+      const RowCode& row = of_rows[i * stride];
+      const Numbers sum = Numbers::from_integers(load(sums + 2 * width * i + j) - row.zero * column_sum);
+      const Numbers y = sum * scale * Numbers(row.scale);
+      (adds ? Numbers::load(to) + y.rounded() : y).store(to);
     }
   }
 }
 
-/// tile[i][j] = (Σ_groups s_j · (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j])) · scale_i: whole numbers until s_j.
+/// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i: integers until scale_j.
 template <unsigned Rows>
 void multiply_tile(Index depth, const std::uint32_t* a, Index row_stride, const RowCode* rows, const QuantizedPanel& panel,
                    float* tile) {
   constexpr Index width = 2 * Numbers::width;
   alignas(64) std::int32_t sums[Rows * 2 * Numbers::lane_count];
-  for (Index first = 0, at = 0; first < depth; first += panel.group, at += width) {
+  const Index groups = (depth + panel.group - 1) / panel.group;
+  for (Index first = 0, at = 0; first < depth; first += panel.group, at += width, ++rows) {
     const Index rest = depth - first, count = rest < panel.group ? rest : panel.group;
     sum_tile<Rows>((count + 3) / 4, a + first / 4 * Quads::words, row_stride, panel.codes + first * width, sums);
-    scale_tile(Rows, rows, sums, panel.scales + at, panel.sums + at, first == 0, rest <= panel.group, tile);
+    scale_tile(Rows, rows, groups, sums, panel.scales + at, panel.sums + at, first > 0, tile);
   }
 }
 
