@@ -188,10 +188,10 @@ class PreparedWeights {
   /// `count` bytes that start a cache line, of a block that many weights share. A new block is as large as all weights
   /// before it together, but for more than one weight at most 32 MiB: few weights waste little, and many lie in few blocks.
   std::byte* take(std::size_t count) {
-    constexpr std::size_t largest = std::size_t{1} << 25;
+    constexpr std::size_t largest = std::size_t{1} << 25, tile_bytes = 2048;  // AMX reads a whole tile at the end of a panel
     const std::size_t rounded = whole_cache_lines<std::byte>(count);
-    if (free_ < rounded) {
-      free_ = std::max(rounded, std::min(size_, largest));
+    if (free_ < rounded + tile_bytes) {
+      free_ = std::max(rounded, std::min(size_, largest)) + tile_bytes;
       blocks_.emplace_back(free_);
     }
     std::byte* const result = blocks_.back().data() + (blocks_.back().count() - free_);

@@ -83,7 +83,8 @@ inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second,
   }
   const Threads threads = threads_for(a, b, workspace.threads());
   if (!panels.prepared) {
-    panels.memory = workspace.take(count * Int8Panels::size(b.rows, width));
+    constexpr Index tile_size = 512;  // AMX reads a whole tile at the end of a panel
+    panels.memory = workspace.take(count * Int8Panels::size(b.rows, width) + tile_size);
     parallel_for(threads, count, [&](Index panel, Index) { panels.encode(table, b, panel); });
   }
   const Index group = panels.prepared ? group_size(panels.prepared.format, b.rows) : b.rows;
@@ -137,8 +138,12 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 /// 66,311. A row of x has a scale of 0, and counts as zeros, where hi - lo < 2⁻¹⁰⁰; where it has a NaN, an infinity or a range
 /// that no float holds, its y is NaN.
 ///
-/// A model in double does not compile with it.
+/// On Linux the first call asks the system for AMX where the processor has it: signal frames grow by 8 KiB for good. A model in
+/// double does not compile with it.
 /// Cost: besides the products, two passes over x; scratch of its codes, and of those of weights that are not prepared.
-inline const ProductEngine<float>* int8_products() { return &detail::gemm::int8_engine; }
+inline const ProductEngine<float>* int8_products() {
+  int8_kernels<float>();  // asks the system for AMX
+  return &detail::gemm::int8_engine;
+}
 
 }  // namespace gated

@@ -64,8 +64,19 @@
 #define GATED_INT8_BASELINE GATED_BASELINE
 #endif
 
-#if GATED_CHOOSES_FORM
+// AMX multiplies integers beside AVX512-VNNI's kernels.
+#if defined(__x86_64__) && defined(__linux__) && (GATED_CHOOSES_FORM || (GATED_BASELINE_HAS_VNNI && defined(__AVX512F__)))
+#define GATED_HAS_AMX_KERNELS 1
+#else
+#define GATED_HAS_AMX_KERNELS 0
+#endif
+
+#if GATED_CHOOSES_FORM || GATED_HAS_AMX_KERNELS
 #include <cpuid.h>
+#endif
+#if GATED_HAS_AMX_KERNELS
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace gated {
@@ -155,6 +166,27 @@ inline const bool machine_has_avx_vnni = has_avx_vnni();
 inline const bool machine_multiplies_bf16 = __builtin_cpu_supports("avx512bf16") != 0;
 #else
 inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
+#endif
+
+#if GATED_HAS_AMX_KERNELS
+/// True if the processor has AMX-INT8 and the system lets this process use it, for which the first call asks. The permission
+/// lasts: each signal's frame is 8 KiB larger from then on, and the system refuses it while a thread has a sigaltstack() too
+/// small for that.
+inline bool amx_is_granted() {
+  static const bool granted = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool has_amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 3) == 3 && (c >> 11 & 1) != 0;
+    if (!has_amx) {
+      return false;
+    }
+    unsigned low = 0, high = 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    constexpr unsigned tiles = 3u << 17;  // XTILECFG and XTILEDATA: a hypervisor may hide them
+    constexpr long request_permission = 0x1023, tile_data = 18;
+    return (low & tiles) == tiles && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  }();
+  return granted;
+}
 #endif
 
 }  // namespace detail

@@ -104,6 +104,9 @@ GATED_BEGIN_FORM("avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
 namespace gated::avx512_vnni {
 #include "gated/ops/kernels/registers_avx512_vnni.inl"
 #include "gated/ops/kernels/int8.inl"
+#if GATED_HAS_AMX_KERNELS
+#include "gated/ops/kernels/amx.inl"
+#endif
 }  // namespace gated::avx512_vnni
 GATED_END_FORM
 
@@ -140,6 +143,9 @@ namespace gated::GATED_INT8_BASELINE {
 #include "gated/ops/kernels/registers_avx2_vnni.inl"
 #endif
 #include "gated/ops/kernels/int8.inl"
+#if GATED_HAS_AMX_KERNELS
+#include "gated/ops/kernels/amx.inl"
+#endif
 }  // namespace gated::GATED_INT8_BASELINE
 #endif
 
@@ -173,6 +179,11 @@ const Bf16Kernels* bf16_kernels() {
 
 template <class T>
 const Int8Kernels& int8_kernels() {
+#if GATED_HAS_AMX_KERNELS
+  if (kernels() == KernelForm::avx512 && detail::amx_is_granted()) {
+    return avx512_vnni::amx_kernels;
+  }
+#endif
 #if GATED_CHOOSES_FORM
   switch (kernels()) {
     case KernelForm::avx512:

@@ -167,7 +167,8 @@ inline void encode_panel(const Operand<float>& b, Index first, Index columns, fl
 
 /// to[i][j] = Σ a[i][k] · panel[k][j] for `Rows` rows, over `words` words along K.
 template <unsigned Rows>
-EIGEN_DONT_INLINE void sum_tile(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel, std::int32_t* to) {
+EIGEN_DONT_INLINE void sum_tile(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel,
+                                std::int32_t* to) {
   constexpr auto lanes = Numbers::lane_count;
   typename Quads::Sums sums[Rows][2];
   GATED_UNROLL
@@ -217,7 +218,7 @@ EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Ind
 }
 
 /// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i: integers until scale_j.
-template <unsigned Rows>
+template <unsigned Rows, auto sum = &sum_tile<Rows>>
 void multiply_tile(Index depth, const std::uint32_t* a, Index row_stride, const RowCode* rows, const QuantizedPanel& panel,
                    float* tile) {
   constexpr Index width = 2 * Numbers::width;
@@ -225,7 +226,7 @@ void multiply_tile(Index depth, const std::uint32_t* a, Index row_stride, const 
   const Index groups = (depth + panel.group - 1) / panel.group;
   for (Index first = 0, at = 0; first < depth; first += panel.group, at += width, ++rows) {
     const Index rest = depth - first, count = rest < panel.group ? rest : panel.group;
-    sum_tile<Rows>((count + 3) / 4, a + first / 4 * Quads::words, row_stride, panel.codes + first * width, sums);
+    sum((count + 3) / 4, a + first / 4 * Quads::words, row_stride, panel.codes + first * width, sums);
     scale_tile(Rows, rows, groups, sums, panel.scales + at, panel.sums + at, first > 0, tile);
   }
 }
@@ -235,8 +236,10 @@ inline constexpr Int8Kernels::Tile tiles[] = {{Quads::rows, &multiply_tile<Quads
                                               {2, &multiply_tile<2>},
                                               {1, &multiply_tile<1>}};
 
-
-inline constexpr Int8Kernels kernels = {
-    .columns = 2 * Numbers::width, .words = Quads::words, .tiles = tiles, .encode_row = &encode_row, .encode_panel = &encode_panel};
+inline constexpr Int8Kernels kernels = {.columns = 2 * Numbers::width,
+                                        .words = Quads::words,
+                                        .tiles = tiles,
+                                        .encode_row = &encode_row,
+                                        .encode_panel = &encode_panel};
 
 }  // namespace int8
