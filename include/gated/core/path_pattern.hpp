@@ -48,8 +48,8 @@ inline std::optional<PatternMatch> match_pattern(std::string_view pattern, std::
 
 }  // namespace detail
 
-/// "blocks.*.norm.weight" for "blocks.3.norm.weight": replaces each numeric component by `*`. Paths that differ only in their
-/// block's number have one pattern.
+/// "blocks.*.norm.weight" for "blocks.3.norm.weight": replaces each numeric component by `*`. Paths that differ only in the
+/// block share a pattern.
 inline std::string pattern_of(std::string_view path) {
   std::string out;
   while (!path.empty()) {

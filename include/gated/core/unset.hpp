@@ -40,8 +40,8 @@ bool is_unset(const T& value) {
 
 namespace detail {
 
-/// While one is alive, models built on this thread write only a few elements of each weight: if the system gives memory on
-/// first touch, as usual, the others take none. For models whose weights are elsewhere.
+/// While one is alive, models built on this thread write only a few elements of each weight. If the system allocates on first
+/// touch, as usual, the others take no memory. For models whose weights are elsewhere.
 class HollowWeights {
  public:
   HollowWeights() { ++depth(); }
