@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// All of gated that inference needs: layers and models. Files are in gated/io, training in gated/train.
+/// Everything for inference: layers and models. Files are in gated/io, training in gated/train.
 
 #include "gated/core/summary.hpp"
 #include "gated/layers/external_attention_head.hpp"

@@ -65,9 +65,9 @@ foreach(compiler IN LISTS COMPILERS)
   foreach(header IN ITEMS gated.hpp train.hpp core/words.hpp)
     expect_refusal("gated needs C\\+\\+20" 20 "#include <gated/${header}>" -O1 -std=c++17)
   endforeach()
-  expect_refusal("gated computes in float and in double" 0
+  expect_refusal("gated computes only in float and double" 0
                  "#include <gated/gated.hpp>\nconstexpr auto size = sizeof(gated::Gmlp<int>);" -O1 -std=c++20)
-  expect_refusal("gated computes in float and in double" 0
+  expect_refusal("gated computes only in float and double" 0
                  "#include <gated/core/workspace.hpp>\ngated::Workspace<long double> workspace;" -O1 -std=c++20)
   expect_refusal("must be compiled without -ffast-math" 0 "#include <gated/core/matrix.hpp>" -O1 -std=c++20 -ffast-math)
 

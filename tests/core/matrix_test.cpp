@@ -51,7 +51,7 @@ TEST(ExpectPositions, RefusesTokensThatGoPastTheCapacity) {
   EXPECT_EQ(test::message_of<ShapeError>([] {
               expect_positions({"GmlpBlock", "extend"}, 3, 6, 8, "there are.");
             }),
-            "GmlpBlock::extend: 3 tokens from position 6 on go past the 8 tokens there are.");
+            "GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens there are.");
   EXPECT_THROW(expect_positions("f", 0, 9, 8, "there are."), ShapeError);
   EXPECT_THROW(expect_positions("f", 0, -1, 8, "there are."), ShapeError);
   EXPECT_THROW(expect_positions("f", most, most - 1, most, "there are."), ShapeError) << "their sum has no Index";

@@ -50,7 +50,7 @@ TEST(Shape, EqualsOnlyTheSameSizesInTheSameOrder) {
 }
 
 TEST(Shape, RefusesFiveDimensions) {
-  EXPECT_EQ(test::message_of<ArgumentError>([] { Shape{1, 2, 3, 4, 5}; }), "Shape: 5 dimensions, at most 4 are supported.");
+  EXPECT_EQ(test::message_of<ArgumentError>([] { Shape{1, 2, 3, 4, 5}; }), "Shape: 5 dimensions, expected at most 4.");
 }
 
 TEST(ForEachParameter, NamesParametersAsCheckpointsDo) {
@@ -134,8 +134,8 @@ void expect_different(Change change, const std::string& where) {
   ToyModel other = model;
   change(other);
   const auto nothing = [](const auto&...) {};
-  const std::string expected = "for_each_parameter: the models differ at " + where +
-                               ". Models that are walked in step must be built from equal configurations.";
+  const std::string expected =
+      "for_each_parameter: the models differ at " + where + ". Build all models from equal configurations.";
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, model, other); }), expected);
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, other, model); }), expected);
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, model, model, other); }), expected);

@@ -242,7 +242,7 @@ TEST(State, CountsSkippedTokensAsZeros) {
   EXPECT_EQ(state.position(), 6);
   EXPECT_TRUE(same_bits(s.go_on(state, 6), s.layer.forward(s.x, Sequences::single(length), s.workspace).bottomRows(6)));
   EXPECT_EQ(message_of<ShapeError>([&] { state.skip(1); }),
-            "State::skip: 1 tokens from position 12 on go past the 12 tokens that the state has room for.");
+            "State::skip: 1 tokens from position 12 exceed the 12 tokens that the state has room for.");
   EXPECT_EQ(message_of<ArgumentError>([&] { state.skip(-1); }), "State::skip: tokens = -1 must not be negative.");
   EXPECT_EQ(state.position(), 12);
 }
@@ -276,12 +276,12 @@ TEST(Stream, SaysWhatToDoPastTheCapacity) {
   s.go_on(state, 6);
   M y(2, 3);
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
-            "Neighbours::extend: 2 tokens from position 6 on go past the 7 tokens that the state has room for. Rewind it, or "
+            "Neighbours::extend: 2 tokens from position 6 exceed the 7 tokens that the state has room for. Rewind it, or "
             "start anew with a larger capacity.");
   state = s.layer.start(length);
   s.go_on(state, length);
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
-            text("Neighbours::extend: 2 tokens from position ", length, " on go past the ", length,
+            text("Neighbours::extend: 2 tokens from position ", length, " exceed the ", length,
                  " tokens that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
                  "carries a gMLP to another length."));
 }

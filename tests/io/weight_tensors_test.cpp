@@ -152,7 +152,7 @@ TEST(WeightTensors, APreparedModelRefusesWhatItCannotDo) {
   Workspace<float> plain;
   const Sequences one = Sequences::single(9);
   const std::string remedy =
-      "is kept apart from the model. Give the weights that load_prepared() or load_mapped() made with it to Workspace::use().";
+      "is stored outside the model. Pass the PreparedWeights of load_prepared() or load_mapped() to Workspace::use().";
   EXPECT_TRUE(test::message_of<ArgumentError>([&] { (void)opened.model.forward(tokens, one, plain); }).ends_with(remedy));
   const Text copy = opened.model;
   Workspace<float> workspace;

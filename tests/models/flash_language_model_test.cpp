@@ -200,7 +200,7 @@ TEST(FlashLanguageModel, EndsWithItsTableOfPositions) {
   model.extend(Tokens(tokens).first(20), state, rows, workspace);
   Matrix<float> y = untouched<float>(11, vocabulary);
   EXPECT_TRUE(refuses<ShapeError>([&] { model.extend(Tokens(tokens).last(11), state, y, workspace); },
-                                  "11 tokens from position 20 on go past the 30 tokens that the model can serve"));
+                                  "11 tokens from position 20 exceed the 30 tokens that the model can serve"));
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(state.position(), 20);
   EXPECT_TRUE(refuses<ShapeError>([&] { model.forward(tokens, Sequences::single(31), workspace); },

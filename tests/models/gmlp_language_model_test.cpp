@@ -80,7 +80,7 @@ TEST(GmlpLanguageModel, SaysWhatIsWrongWithAToken) {
             "LanguageModel::step: token 0 has id 11, expected 0 … 10.");
   Matrix<float> many(13, 11);
   EXPECT_EQ(message_of<ShapeError>([&] { model.extend(Ids(13, 1), state, many, workspace); }),
-            "LanguageModel::extend: 13 tokens from position 0 on go past the 12 tokens that the model can serve. Rewind the "
+            "LanguageModel::extend: 13 tokens from position 0 exceed the 12 tokens that the model can serve. Rewind the "
             "state, or build the model for longer sequences; resize_length() carries a gMLP to another length.");
 }
 

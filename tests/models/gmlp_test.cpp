@@ -166,7 +166,7 @@ TEST(Gmlp, SaysWhatToDoPastItsLength) {
   Matrix<float> y(small_length, small_channels), one(1, small_channels);
   model.extend(x, state, y, workspace);
   EXPECT_EQ(message_of<ShapeError>([&] { model.extend(x.topRows(1), state, one, workspace); }),
-            "Stack::extend: 1 tokens from position 12 on go past the 12 tokens that the model can serve. Rewind the state, or "
+            "Stack::extend: 1 tokens from position 12 exceed the 12 tokens that the model can serve. Rewind the state, or "
             "build the model for longer sequences; resize_length() carries a gMLP to another length.");
   EXPECT_EQ(state.position(), 12);
 }

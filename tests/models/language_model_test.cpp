@@ -515,7 +515,7 @@ TYPED_TEST(LanguageModelOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
       EXPECT_TRUE(is_untouched(y)) << part;
       EXPECT_EQ(state.position(), 10);
     };
-    refuse({1, 2, 3}, 3, out, "3 tokens from position 10 on go past the 12 tokens that the ");
+    refuse({1, 2, 3}, 3, out, "3 tokens from position 10 exceed the 12 tokens that the ");
     refuse({1, 11}, 2, out, "token 1 has id 11, expected 0 … 10");  // an unknown token after a known one
     refuse({-1}, 1, out, "token 0 has id -1");
     refuse({1}, 2, out, "output has 2 rows, expected 1");

@@ -599,7 +599,7 @@ TYPED_TEST(StackOf, KnowsHowManyTokensAStateHasRoomFor) {
     TestFixture::go_on(model, x, state, 3, workspace);
     Matrix<T> y = test::untouched<T>(1, small_channels);
     const std::string said = message_of<ShapeError>([&] { model.extend(x.topRows(1), state, y, workspace); });
-    EXPECT_EQ(said.rfind("Stack::extend: 1 tokens from position 3 on go past the 3 tokens that the state has room for.", 0), 0u)
+    EXPECT_EQ(said.rfind("Stack::extend: 1 tokens from position 3 exceed the 3 tokens that the state has room for.", 0), 0u)
         << said;
     EXPECT_TRUE(test::is_untouched(y));
     EXPECT_EQ(state.position(), 3);

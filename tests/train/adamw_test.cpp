@@ -151,16 +151,17 @@ TEST(ParameterGroups, AreCheckedWhenTheOptimizerIsMade) {
     return message_of<ArgumentError>([&] { detail::resolve_groups({.groups = std::move(groups)}, model); });
   };
   EXPECT_EQ(message({{.path = "haed"}}),
-            "AdamW: group \"haed\" names no parameter that is trained; their paths begin with patches, blocks, head.");
+            "AdamW: group \"haed\" matches no trained parameter. Their paths begin with patches, blocks, head.");
   EXPECT_EQ(message({{.path = "head."}}),
-            "AdamW: group \"head.\" names no parameter that is trained; their paths begin with patches, blocks, head.");
-  EXPECT_EQ(message({{.path = "blocks"}, {.path = "blocks.0"}}),
-            "AdamW: group \"blocks.0\" comes too late: each of its parameters belongs to an earlier group.");
+            "AdamW: group \"head.\" matches no trained parameter. Their paths begin with patches, blocks, head.");
+  EXPECT_EQ(
+      message({{.path = "blocks"}, {.path = "blocks.0"}}),
+      "AdamW: group \"blocks.0\" has no effect: each of its parameters belongs to an earlier group. Put it first.");
   EXPECT_EQ(message({{.path = "blocks.0.proj.bias", .weight_decay = 0.1}}),
-            "AdamW: group \"blocks.0.proj.bias\" asks for weight decay, but decayed_roles lists the role of none of its "
-            "parameters.");
+            "AdamW: group \"blocks.0.proj.bias\" sets weight_decay, but decayed_roles lists none of its parameters' roles. "
+            "Add a role, or drop weight_decay.");
   const Kinds<float> kinds;
-  EXPECT_NE(message_of<ArgumentError>([&] { AdamW(kinds, {.groups = {{.path = "constant"}}}); }).find("is trained"),
+  EXPECT_NE(message_of<ArgumentError>([&] { AdamW(kinds, {.groups = {{.path = "constant"}}}); }).find("no trained parameter"),
             std::string::npos);
 }
 
@@ -173,8 +174,7 @@ TEST(AdamW, RefusesSettingsThatMakeNoSense) {
         AdamWConfig{.groups = {{.learning_rate_factor = -1}}}, AdamWConfig{.groups = {{.weight_decay = nan}}}}) {
     EXPECT_THROW(AdamW(model, config), ArgumentError);
   }
-  EXPECT_EQ(message_of<ArgumentError>([&] { AdamW(model, {.beta1 = 1}); }),
-            "AdamW: beta1 is 1, expected a number from 0 to below 1.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { AdamW(model, {.beta1 = 1}); }), "AdamW: beta1 is 1, expected 0 ≤ beta1 < 1.");
 }
 
 TEST(AdamW, RefusesAnotherModelAndANonsenseRateAndChangesNothing) {

@@ -75,7 +75,7 @@ TEST(CrossEntropy, MeansOfBatchesJoin) {
   EXPECT_EQ(cross_entropy(x.row(1), Targets(&targets[1], 1)).mean, 0.0);
   EXPECT_EQ((MeanLoss() + MeanLoss()).count, 0);
   EXPECT_EQ(test::message_of<ShapeError>([&] { cross_entropy(x, Targets(targets).first(3)); }),
-            "cross_entropy: 3 targets, expected 4, one for each row of logits.");
+            "cross_entropy: 3 targets, expected 4, one per row of logits.");
 }
 
 TEST(CrossEntropy, GradientsAreExact) {
@@ -132,7 +132,7 @@ TEST(CrossEntropy, RefusesTargetsThatDoNotExist) {
   const Variable logits = tape.input(x);
   const std::vector<Index> beyond{3, 17, 0, 1}, negative{3, -1, 0, 1}, few{3}, ignored(4, -100);
   EXPECT_EQ(test::message_of<ArgumentError>([&] { cross_entropy(tape, logits, beyond); }),
-            "cross_entropy: target 1 is 17, expected 0 … 16, or -100 for a row that does not count.");
+            "cross_entropy: target 1 is 17, expected 0 … 16, or -100 to ignore the row.");
   EXPECT_THROW(cross_entropy(tape, logits, negative), ArgumentError);
   EXPECT_THROW(cross_entropy(tape, logits, few), ShapeError);
   EXPECT_THROW(cross_entropy(tape, logits, ignored), ArgumentError);

@@ -164,12 +164,11 @@ TEST(Training, RefusesALossThatIsNotFiniteAndChangesNothing) {
             "Training: step 2: the loss of micro-batch 1 is nan; every gradient is finite. The model is unchanged, "
             "and this step's gradient is dropped.");
   EXPECT_EQ(step_with(-std::numeric_limits<double>::infinity(), std::nanf("")),
-            "Training: step 2: the loss of micro-batch 1 is -inf; the first gradient that is not finite is that of "
-            "layer.weight[2, 1] = nan. The model is unchanged, and this step's gradient is dropped.");
-  EXPECT_EQ(
-      step_with(0.5, -std::numeric_limits<float>::infinity()),
-      "Training: step 2: the loss is 0.5 and the norm of its gradient inf; the first gradient that is not finite is that of "
-      "layer.weight[2, 1] = -inf. The model is unchanged, and this step's gradient is dropped.");
+            "Training: step 2: the loss of micro-batch 1 is -inf; the first non-finite gradient is layer.weight[2, 1] = "
+            "nan. The model is unchanged, and this step's gradient is dropped.");
+  EXPECT_EQ(step_with(0.5, -std::numeric_limits<float>::infinity()),
+            "Training: step 2: the loss is 0.5 and the norm of its gradient inf; the first non-finite gradient is "
+            "layer.weight[2, 1] = -inf. The model is unchanged, and this step's gradient is dropped.");
   expect_same(training, before);
   auto other = before;
   EXPECT_EQ(regress(training), regress(other)) << "it goes on as if nothing had been";
@@ -203,8 +202,8 @@ TEST(Training, RefusesAStepThatWritesNoGradient) {
     const auto before = training;
     EXPECT_EQ(message_of<TrainingError>([&] { training.step([](const auto&, auto&) { return 0.25; }); }),
               text("Training: step 2: the loss is ", 0.25 * static_cast<double>(config.micro_batches),
-                   ", but nothing was added to the gradient. Call backward() in the loss function, on a tape that begins with "
-                   "the gradient that the function is given. The model is unchanged."));
+                   ", but nothing was added to the gradient. In the loss function, call tape.begin(model, gradient) "
+                   "with its arguments, then tape.backward(loss). The model is unchanged."));
     expect_same(training, before);
     training.step([](const auto&, auto& gradient) {
       gradient.layer.weight.array() += 0.0F;  // a gradient that is zero
@@ -282,9 +281,9 @@ TEST(Training, RefusesConfigurationsThatMakeNoSense) {
   EXPECT_EQ(make([](Config& c) { c.micro_batches = 0; }), "TrainingConfig: micro_batches is 0, expected at least 1.");
   EXPECT_EQ(make([](Config& c) { c.progress.steps = -1; }), "TrainingConfig: progress.steps is -1, expected 0 or more.");
   EXPECT_EQ(make([](Config& c) { c.progress.random = {}; }),
-            "TrainingConfig: progress.random is all zero, from where a generator never leaves.");
+            "TrainingConfig: progress.random is all zero, a fixed point of the generator.");
   EXPECT_EQ(make([](Config& c) { c.schedule.steps = 5; }), "learning_rate: steps is 5, expected more than warmup = 5.");
-  EXPECT_EQ(make([](Config& c) { c.optimizer.beta1 = 2; }), "AdamW: beta1 is 2, expected a number from 0 to below 1.");
+  EXPECT_EQ(make([](Config& c) { c.optimizer.beta1 = 2; }), "AdamW: beta1 is 2, expected 0 ≤ beta1 < 1.");
   EXPECT_NE(make([](Config& c) { c.model.in = 0; }).find("Linear"), std::string::npos);
 }
 
@@ -311,7 +310,7 @@ TEST(ExpectSameRun, NamesWhatDiffersWithBothValues) {
   wanted.optimizer.groups[0].weight_decay = 0.5;
   wanted.schedule.form = ScheduleForm::constant;
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
-            "Training: the file holds a training of other settings:\n"
+            "Training: the file's training has other settings:\n"
             "  model.in is 5 in the file, expected 6\n"
             "  model.bias is true in the file, expected false\n"
             "  optimizer.learning_rate is 0.05 in the file, expected 0.1\n"
@@ -322,7 +321,7 @@ TEST(ExpectSameRun, NamesWhatDiffersWithBothValues) {
   wanted = busy_config();
   wanted.optimizer.groups.clear();
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
-            "Training: the file holds a training of other settings:\n"
+            "Training: the file's training has other settings:\n"
             "  optimizer.groups is [{path: \"layer.bias\", learning_rate_factor: 2, weight_decay: none, frozen: false}] in the "
             "file, expected []");
 }

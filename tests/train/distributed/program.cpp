@@ -160,13 +160,13 @@ void different_ranks(MpiWorld& world) {
   const Trained<float> start(config<float>(), Random(1));
   Trained<float> other = start;
   other.model.embedding.weight(0, 0) += second ? 1e-6F : 0.0F;
-  refused(other, "rank 1 other parameters, moments or average.");
+  refused(other, "rank 1 differs in parameters, moments or average.");
   auto settings = config<float>();
   settings.optimizer.beta2 = second ? 0.99 : 0.999;
-  refused(Trained<float>(settings, Random(1)), "rank 1 other settings, steps or random numbers.");
+  refused(Trained<float>(settings, Random(1)), "rank 1 differs in settings, steps or generator.");
   other = start;
   other.random = Random(second ? 5 : 6);
-  refused(other, "rank 1 other settings, steps or random numbers.");
+  refused(other, "rank 1 differs in settings, steps or generator.");
   world.expect_same(start);
 }
 
