@@ -110,7 +110,7 @@ TEST(TimmConfig, AModelOfOneChannelOpensWithThreeMeans) {
   EXPECT_TRUE(model.forward(Matrix<float>::Ones(1, 32 * 32), workspace).allFinite());
   const Image picture{1, 1, 1, {255}};
   expect_error<ArgumentError>([&] { image_input<float>(picture, config); },
-                              {"three values, but the images 1 channel.", "config.pixel_mean = "});
+                              {"three values, but images have 1 channel.", "config.pixel_mean = "});
   config.pixel_mean = config.pixel_deviation = 0.5;
   EXPECT_EQ(image_input<float>(picture, config)(0, 0), 1);
   const auto grey = timm_config(R"({"in_chans": 1, "mean": [0.5], "std": [0.25]})");

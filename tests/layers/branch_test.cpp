@@ -113,12 +113,10 @@ TEST(Branch, RefusesAMixerOfAnotherWidthAndOptionsThatMakeNoSense) {
   const auto refusal = [](const BranchOptions& options, const FeedForwardConfig& mixer) {
     return message_of<ArgumentError>([&] { Feeding(options, mixer); });
   };
-  EXPECT_EQ(
-      refusal({.channels = 6}, {.channels = 6, .out = 5}),
-      "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
-  EXPECT_EQ(
-      refusal({.channels = 6}, {.channels = 5, .out = 6}),
-      "Branch: a FeedForward that makes 6 channels of 5 cannot join the 6 of its input. Build it with as many in and out.");
+  EXPECT_EQ(refusal({.channels = 6}, {.channels = 6, .out = 5}),
+            "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with as many out as in.");
+  EXPECT_EQ(refusal({.channels = 6}, {.channels = 5, .out = 6}),
+            "Branch: FeedForward maps 5 channels to 6, expected 6 to 6 for the residual. Build it with as many out as in.");
   EXPECT_EQ(refusal({.channels = 6, .layer_scale = -1}, {.channels = 6}), "Branch: layer_scale = -1 must not be negative.");
   EXPECT_EQ(refusal({.channels = 6, .drop_path = 1}, {.channels = 6}), "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
   EXPECT_EQ(refusal({.channels = 6, .drop_path = -0.5}, {.channels = 6}),

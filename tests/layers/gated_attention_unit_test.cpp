@@ -343,7 +343,7 @@ TEST(GatedAttentionUnit, RefusesToStreamWhereATokenNeedsLaterOnesAndSaysWhatToSe
   EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "divide_by_keys = false"));
   config.divide_by_keys = false;
   config.kernel = ScoreKernel::softmax_plus;
-  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "another kernel than softmax_plus"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "kernel other than softmax_plus"));
   config.kernel = ScoreKernel::relu2;
   EXPECT_TRUE(refuses<ShapeError>([&] { GatedAttentionUnit<float>(config).start(15); },
                                   "GatedAttentionUnit::start: capacity = 15, but the model can serve 14 tokens at most"));

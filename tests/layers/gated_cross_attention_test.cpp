@@ -201,7 +201,7 @@ TEST(GatedCrossAttention, RefusesBadInputBeforeWriting) {
   refuse({.y_rows = 5}, "y is 5 × 6, expected 6 × 6");
   refuse({.y_columns = 5}, "y is 6 × 5, expected 6 × 6");
   refuse({.queries = Sequences::single(5)}, "x has 6 rows");
-  refuse({.queries = Sequences::single(6)}, "1 sequences of queries, but 2 of keys");
+  refuse({.queries = Sequences::single(6)}, "1 sequences of queries and 2 of keys");
   refuse({.mask = {1, 1}}, "the mask has 2 entries, expected 9");
   refuse({.mask = {1, 1, 1, 1, 0, 0, 0, 0, 0}}, "the mask leaves no token of sequence 1");
 }

@@ -55,9 +55,9 @@ TEST(GridPosition, RefusesWhatDoesNotFit) {
             "GridPosition: channels = 4, a grid of 0 × 3 positions and one of 2 × 2 patches must all be positive.");
   const GridPosition<float> layer(2, {2, 2}, {2, 2}, true);
   Workspace<float> workspace;
-  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 2), Sequences::single(4), workspace); }),
-            "GridPosition::forward: sequence 0 of 1 has 4 tokens, expected 5. There are positions for the patches of an "
-            "image and a class token.");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 2), Sequences::single(4), workspace); }),
+      "GridPosition::forward: sequence 0 of 1 has 4 tokens, expected 5. Pass the class token and all patches of each image.");
 }
 
 }  // namespace

@@ -165,11 +165,10 @@ TEST(MixerBlock, FillsInTheChannelsOfItsMixers) {
 
 TEST(MixerBlock, RefusesMixersOfOtherWidths) {
   EXPECT_EQ(message_of<ArgumentError>([] { Projected<float>({.channels = 6, .token_mixer = {.channels = 5, .length = 9}}); }),
-            "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it 0 to have it filled in.");
-  EXPECT_EQ(
-      message_of<ArgumentError>(
-          [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
-      "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
+            "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it 0.");
+  EXPECT_EQ(message_of<ArgumentError>(
+                [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
+            "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with as many out as in.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .drop_path = 1}); }),
             "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .layer_scale = -1}); }),

@@ -108,10 +108,9 @@ TEST(PatchEmbedding, RefusesImagesOfAnotherSizeBeforeWriting) {
   const PatchEmbedding<float> layer(3, {8, 8}, {4, 4}, 5);
   Workspace<float> workspace;
   Matrix<float> tokens = Matrix<float>::Constant(8, 5, 7);
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
-      "PatchEmbedding::forward: x has 191 columns, expected in = 192 (channels × height × width, one row per image; resize "
-      "or crop it first, or carry the model to its size with resize_grid()).");
+  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
+            "PatchEmbedding::forward: x has 191 columns, expected in = 192 (channels × height × width, one row per image; "
+            "resize or crop it first, or convert the model with resize_grid()).");
   EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 192), tokens, workspace), ShapeError);
   EXPECT_TRUE((tokens.array() == 7).all());
 }
@@ -121,7 +120,7 @@ TEST(PatchEmbedding, RefusesToRunWhenItWasMovedFrom) {
   const auto moved = std::move(layer);
   Workspace<float> workspace;
   EXPECT_EQ(message_of<ArgumentError>([&] { layer.forward(Matrix<float>::Zero(2, 192), workspace); }),
-            "PatchEmbedding: the embedding is empty. One that was moved from is: use the model that it was moved to.");
+            "PatchEmbedding: the embedding is empty, perhaps moved from. Use the model it was moved to.");
 }
 
 TEST(PatchEmbedding, RefusesToBeBuiltWherePatchesDoNotTileTheImage) {

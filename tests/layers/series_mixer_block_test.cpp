@@ -97,12 +97,12 @@ TEST(SeriesMixerBlock, RefusesOtherNumbersOfPatches) {
   const auto message = [&](const SeriesMixerBlock<float>& block, Index rows) {
     return message_of<ShapeError>([&] { block.forward(Matrix<float>::Zero(rows, 4), Sequences::single(rows), workspace); });
   };
-  EXPECT_EQ(message(alone, 7),
-            "SeriesMixerBlock::forward: sequence 0 of 1 has 7 tokens, expected a multiple of 3. A series has as many "
-            "patches.");
-  EXPECT_EQ(message(mixed, 9),
-            "SeriesMixerBlock::forward: sequence 0 of 1 has 9 tokens, expected a multiple of 6. An item is series × "
-            "patches rows.");
+  EXPECT_EQ(
+      message(alone, 7),
+      "SeriesMixerBlock::forward: sequence 0 of 1 has 7 tokens, expected a multiple of 3. A series has that many patches.");
+  EXPECT_EQ(
+      message(mixed, 9),
+      "SeriesMixerBlock::forward: sequence 0 of 1 has 9 tokens, expected a multiple of 6. An item has series × patches rows.");
   EXPECT_EQ(message_of<ArgumentError>([] { SeriesMixerBlock<float>({.channels = 4, .patches = 0}); }),
             "SeriesMixerBlock: channels = 4, patches = 0 and expansion = 2 must be positive, and series = 0 not negative.");
 }

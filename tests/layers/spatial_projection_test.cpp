@@ -440,7 +440,7 @@ TEST(SpatialProjection, RefusesChannelsThatTheHeadsDoNotDivide) {
   Workspace<float> workspace;
   Matrix<float> y = Matrix<float>::Constant(4, 7, 7);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 7), Sequences::single(4), y, workspace); }),
-            "SpatialProjection: v has 7 channels, which heads = 3 does not divide.");
+            "SpatialProjection: v has 7 channels, expected a multiple of heads = 3.");
   EXPECT_TRUE((y.array() == 7).all());
 }
 

@@ -94,8 +94,7 @@ TEST(TokenNorm, RefusesOtherLengths) {
   EXPECT_EQ(message_of<ShapeError>([&] {
               norm.forward(Matrix<float>::Ones(7, 2), Sequences::of_lengths({3, 4}), workspace);
             }),
-            "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. There is a weight for each token: build it for that "
-            "length.");
+            "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. Build it with length = the tokens of a sequence.");
 }
 
 TEST(TokenGlu, IsAGatedFeedForwardOfTheTranspose) {
@@ -119,14 +118,13 @@ TEST(TokenMlp, RefusesRaggedBatchesAndOtherLengthsWithAHint) {
   EXPECT_EQ(message_of<ShapeError>([&] {
               layer.forward(x, Sequences::of_lengths({12, 11, 1}), workspace);
             }),
-            "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Its weights have a column for each token: build it "
-            "with length = the tokens of a sequence.");
+            "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Build it with length = the tokens of a sequence.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenMlp<float>({.channels = 4, .length = 12}); }),
             "TokenMlp: channels = 4, length = 12 and hidden = 0 must be positive.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenGlu<float>({.channels = 4, .hidden = 2}); }),
             "TokenGlu: channels = 4, length = 0 and hidden = 2 must be positive.");
   const std::string said = message_of<ArgumentError>([&] { layer.start(); });
-  EXPECT_NE(said.find("No MLP over tokens can be."), std::string::npos) << said;
+  EXPECT_NE(said.find("An MLP over tokens needs all of them."), std::string::npos) << said;
 }
 
 }  // namespace

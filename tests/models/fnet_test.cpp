@@ -120,8 +120,8 @@ TEST(Fnet, RefusesWhatItCannotServe) {
             "LanguageModel::forward: sequence 0 of 1 has 13 tokens, expected 12 at most. Build the model with a larger "
             "max_length.");
   EXPECT_EQ(test::message_of<ArgumentError>([&] { model.start(); }),
-            "LanguageModel::start: an output depends on later tokens, so it cannot be streamed. A Fourier transform "
-            "takes all tokens of a sequence.");
+            "LanguageModel::start: an output depends on later tokens, so it cannot be streamed. A Fourier transform needs all "
+            "tokens of a sequence.");
   const std::vector<Index> three(tokens.begin(), tokens.begin() + 3);
   EXPECT_THROW(model.pooled(three, Sequences::of_lengths({3, 0}), workspace), ShapeError);
   auto config = fnet(FnetHead::masked_words, small);

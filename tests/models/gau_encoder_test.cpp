@@ -186,7 +186,7 @@ TEST(GauEncoder, RefusesConfigurationsThatMakeNoSense) {
         config.trunk.block.residual = Residual::none;
         config.trunk.block.out = 5;
       },
-      "Stack: a GatedAttentionUnit that makes 5 channels of 6 cannot be stacked");
+      "Stack: GatedAttentionUnit maps 6 channels to 5, expected as many out as in");
 }
 
 TEST(GauEncoder, StreamsIfItsScoresAreThoseOfACausalUnit) {
@@ -207,7 +207,7 @@ TEST(GauEncoder, StreamsIfItsScoresAreThoseOfACausalUnit) {
   EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>(config).start(); }, "the length of the whole sequence"));
   config = gau_alpha();
   config.trunk.block.causal = true;
-  EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>(config).start(longest); }, "the number of all keys"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>(config).start(longest); }, "the total number of keys"));
 }
 
 }  // namespace

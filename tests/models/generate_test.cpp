@@ -96,7 +96,7 @@ TEST(Generate, GoesOnUntilTheLoopIsLeft) {
 TEST(Generate, RefusesWhatItCannotContinue) {
   const auto model = gmlp();
   EXPECT_EQ(message_of<ArgumentError>([&] { generate(model, {}); }),
-            "generate: the prompt is empty. Begin with a token that starts a text.");
+            "generate: the prompt is empty. Start it with a beginning-of-text token.");
   EXPECT_EQ(message_of<ArgumentError>([&] { generate(model, prompt, {}, -1); }), "generate: tokens = -1 must not be negative.");
   EXPECT_THROW(generate(model, prompt, {.temperature = -1}), ArgumentError);
   EXPECT_THROW(generate(model, prompt, {}, 10), ShapeError) << "13 tokens in all, 12 are served";

@@ -244,7 +244,7 @@ TYPED_TEST(ImageClassifierOf, RefusesOtherShapesBeforeWriting) {
     const Index rows = model.contract().output_rows(2), out = model.out();
     refuse(2, 95, rows, out,
            "ImageClassifier::forward: x has 95 columns, expected in = 96 (channels × height × width, one row per image; resize "
-           "or crop it first, or carry the model to its size with resize_grid()).");
+           "or crop it first, or convert the model with resize_grid()).");
     refuse(2, 96, rows + 1, out,
            text("ImageClassifier::forward: y is ", rows + 1, " × ", out, ", expected ", rows, " × ", out));
     refuse(2, 96, rows, out + 1,

@@ -124,20 +124,19 @@ TEST(PatchWeight, RefusalsSayWhatWasExpected) {
   EXPECT_EQ(test::message_of<ShapeError>([&] {
               toeplitz_error(projection, 0, 3, ImageSize{2, 4});
             }),
-            "patch_weight: the grid is 2 × 4, expected at least one and at most 7 patches, the tokens that the projection was "
-            "built for.");
+            "patch_weight: the grid is 2 × 4, expected 1 to 7 patches, the length of the projection.");
   EXPECT_THROW(patch_weight(projection, -1, ImageSize{1, 7}), ArgumentError);
   EXPECT_THROW(patch_weight(projection, 0, ImageSize{0, 7}), ShapeError);
   EXPECT_THROW(patch_weight(projection, 0, ImageSize{-1, -7}), ShapeError);
   for (const Index window : {0, 2, -1}) {
     EXPECT_EQ(test::message_of<ArgumentError>([&] { toeplitz_error(projection, 0, window); }),
-              text("toeplitz_error: window = ", window, ", expected a positive odd number, since it is centred on a token."));
+              text("toeplitz_error: window = ", window, ", expected a positive odd number: it is centred on a token."));
   }
   const Matrix<float> w = Matrix<float>::Zero(6, 6);
   EXPECT_EQ(test::message_of<ShapeError>([&] {
               mean_filter<float>(w, ImageSize{2, 4}, 3);
             }),
-            "mean_filter: w is 6 × 6, expected patches × patches of a grid of 2 × 4. patch_weight() gives it.");
+            "mean_filter: w is 6 × 6, expected patches × patches of a grid of 2 × 4. Use patch_weight().");
   EXPECT_THROW(energy_share<float>(w, ImageSize{-2, -3}, 3), ShapeError);
 }
 

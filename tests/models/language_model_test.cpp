@@ -552,7 +552,7 @@ TYPED_TEST(LanguageModelOf, RefusesPaddingInAStream) {
       EXPECT_EQ(message_of<ArgumentError>([&] {
                   model.extend(Ids{1, 0}, state, y, workspace);
                 }),
-                "LanguageModel::extend: token 0 is padding, which a stream has none of.");
+                "LanguageModel::extend: token 0 is padding. Leave it out of a stream.");
       EXPECT_TRUE(is_untouched(y));
       EXPECT_EQ(state.position(), 0);
       model.step(1, state, one, workspace);

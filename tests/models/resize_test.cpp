@@ -540,28 +540,27 @@ TEST(ResizeGrid, RefusalsSayWhatWasExpected) {
   EXPECT_EQ(message_of<ArgumentError>([&] {
               resize_grid(model, {0, 6}, GridResize::by_offset);
             }),
-            "resize_grid: the image is to have 0 × 6 pixels, expected positive multiples of the patch, 2 × 3. Choose the next "
+            "resize_grid: the new image has 0 × 6 pixels, expected positive multiples of the patch, 2 × 3. Choose the next "
             "multiple and resize or crop the images to it.");
   for (const ImageSize image : {ImageSize{4, 8}, ImageSize{5, 6}, ImageSize{4, 0}, ImageSize{-4, -6}, ImageSize{1, 1}}) {
     EXPECT_THROW(resize_grid(model, image, GridResize::bilinear), ArgumentError) << image.height << ", " << image.width;
   }
   const SpatialProjection<float> toeplitz({.length = 4, .form = SpatialForm::toeplitz});
-  EXPECT_EQ(
-      message_of<ArgumentError>([&] {
-        resize_grid(toeplitz, {2, 2}, {3, 3}, GridResize::by_offset);
-      }),
-      "resize_grid: the spatial weights are toeplitz, expected dense: a weight that is the same along the sequence of patches "
-      "has no filters in the plane. resize_length() changes its length.");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              resize_grid(toeplitz, {2, 2}, {3, 3}, GridResize::by_offset);
+            }),
+            "resize_grid: the spatial weights are toeplitz, expected dense: Toeplitz weights have no filters in the plane. Use "
+            "resize_length().");
   const SpatialProjection<float> causal({.length = 4, .causal = true});
   EXPECT_EQ(message_of<ArgumentError>([&] {
               resize_grid(causal, {2, 2}, {3, 3}, GridResize::bilinear);
             }),
-            "resize_grid: bilinear filters reach over the causal mask. Use by_offset.");
+            "resize_grid: bilinear filters cross the causal mask. Use by_offset.");
   EXPECT_NO_THROW(resize_grid(causal, {2, 2}, {3, 3}, GridResize::by_offset));
   EXPECT_EQ(message_of<ShapeError>([&] {
               resize_grid(causal, {2, 3}, {3, 3}, GridResize::by_offset);
             }),
-            "resize_grid: a grid of 2 × 3 has 6 patches, expected at most the 4 tokens that the projection was built for.");
+            "resize_grid: a grid of 2 × 3 has 6 patches, expected at most 4, the length of the projection.");
   EXPECT_THROW(resize_grid(causal, {2, 2}, {0, 3}, GridResize::by_offset), ArgumentError);
   EXPECT_THROW(resize_grid(causal, {-2, -2}, {3, 3}, GridResize::by_offset), ArgumentError);
 }
@@ -571,11 +570,12 @@ TEST(ResizeGrid, AnMlpOverTokensHasNoFiltersToMove) {
   EXPECT_EQ(message_of<ArgumentError>([&] {
               resize_grid(layer, {2, 2}, {3, 3}, GridResize::by_offset);
             }),
-            "resize_grid: an MLP over tokens has no filters that could move. Use bilinear.");
-  EXPECT_EQ(message_of<ArgumentError>([&] {
-              resize_grid(layer, {2, 3}, {3, 3}, GridResize::bilinear);
-            }),
-            "resize_grid: from 2 × 3 to 3 × 3 patches of 5 tokens: there must be patches, and no more than tokens.");
+            "resize_grid: an MLP over tokens has no filters to move. Use bilinear.");
+  EXPECT_EQ(
+      message_of<ArgumentError>([&] {
+        resize_grid(layer, {2, 3}, {3, 3}, GridResize::bilinear);
+      }),
+      "resize_grid: from 2 × 3 to 3 × 3 patches of 5 tokens: grids must not be empty, nor have more patches than tokens.");
 }
 
 TEST(ResizeLength, RefusalsSayWhatWasExpected) {
@@ -584,15 +584,13 @@ TEST(ResizeLength, RefusalsSayWhatWasExpected) {
             "resize_length: length = 0, expected at least one token.");
   EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(model, -1, LengthResize::by_offset); }),
             "resize_length: length = -1, expected at least one token.");
-  EXPECT_EQ(
-      message_of<ArgumentError>([&] { resize_length(model, 3); }),
-      "resize_length: from 4 to 3 tokens: the spatial weights are dense and not causal, so there is no exact weight of another "
-      "length. Ask for LengthResize::by_offset and train on, or set length_policy = slice.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(model, 3); }),
+            "resize_length: from 4 to 3 tokens: the spatial weights are dense and not causal, so no exact weight of this "
+            "length exists. Use LengthResize::by_offset and fine-tune, or set length_policy = slice.");
   const GmlpLanguageModel<float> causal({.vocabulary = 2, .trunk = {.length = 4, .channels = 2, .hidden = 4, .causal = true}});
-  EXPECT_EQ(
-      message_of<ArgumentError>([&] { resize_length(causal, 5); }),
-      "resize_length: from 4 to 5 tokens: the spatial weights are dense, so there is no exact weight of another length that is "
-      "longer. Ask for LengthResize::by_offset and train on.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(causal, 5); }),
+            "resize_length: from 4 to 5 tokens: the spatial weights are dense, so no exact weight of this length exists. Use "
+            "LengthResize::by_offset and fine-tune.");
   EXPECT_NO_THROW(resize_length(causal, 3));
 }
 

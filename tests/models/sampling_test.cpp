@@ -252,14 +252,14 @@ TYPED_TEST(SamplerOf, RefusesLogitsThatSayNothingAndDrawsNothingThen) {
       auto logits = row_of<TypeParam>({1, 2, infinity});
       logits(0, at) = static_cast<TypeParam>(nan);
       EXPECT_EQ(message_of<ArgumentError>([&] { sampler(logits); }),
-                text("Sampler: logit ", at, " is NaN. Look for numbers that overflow in the model."));
+                text("Sampler: logit ", at, " is NaN. Look for an overflow in the model."));
     }
     EXPECT_EQ(message_of<ArgumentError>([&] {
                 sampler(row_of<TypeParam>({-infinity, -infinity, -infinity}));
               }),
-              "Sampler: all 3 logits are -inf, expected at least one token that is possible.");
+              "Sampler: all 3 logits are -inf, expected at least one possible token.");
     EXPECT_EQ(message_of<ShapeError>([&] { sampler(Matrix<TypeParam>::Zero(1, 4)); }),
-              "Sampler: logits is 1 × 4, expected 1 × vocabulary = 3: the row of the last token.");
+              "Sampler: logits is 1 × 4, expected 1 × vocabulary = 3: the last token's row.");
     EXPECT_THROW(sampler(Matrix<TypeParam>::Zero(2, 3)), ShapeError);
     EXPECT_THROW(sampler(Matrix<TypeParam>(0, 3)), ShapeError);
     EXPECT_EQ(sampler.random().state(), Random(1).state());
@@ -271,11 +271,11 @@ TEST(Sampler, RefusesSettingsOutOfRange) {
     return message_of<ArgumentError>([&] { Sampler<float> sampler(4, sampling); });
   };
   EXPECT_EQ(message({.temperature = -0.5}),
-            "Sampler: temperature = -0.5, expected a finite number from 0 (the most probable token) on.");
+            "Sampler: temperature = -0.5, expected a finite number ≥ 0; 0 takes the most probable token.");
   EXPECT_NE(message({.temperature = nan}).find("temperature = nan"), std::string::npos);
   EXPECT_NE(message({.temperature = infinity}).find("temperature = inf"), std::string::npos);
-  EXPECT_EQ(message({.top_k = -1}), "Sampler: top_k = -1, expected a number of tokens, or 0 for all.");
-  EXPECT_EQ(message({.top_p = 0}), "Sampler: top_p = 0, expected 0 < top_p ≤ 1, where 1 is for all.");
+  EXPECT_EQ(message({.top_k = -1}), "Sampler: top_k = -1, expected ≥ 0; 0 is for all tokens.");
+  EXPECT_EQ(message({.top_p = 0}), "Sampler: top_p = 0, expected 0 < top_p ≤ 1; 1 is for all tokens.");
   for (const double p : {-0.1, 1.0001, nan, infinity}) {
     EXPECT_NE(message({.top_p = p}).find("top_p = "), std::string::npos) << p;
   }

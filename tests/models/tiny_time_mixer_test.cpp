@@ -212,7 +212,7 @@ TEST(TinyTimeMixer, IsToldTheResolution) {
             }),
             "TinyTimeMixer: the frequency token of item 1 is 4, expected 0 … 3.");
   EXPECT_EQ(message_of<ShapeError>([&] { forecast({}); }),
-            "TinyTimeMixer: 0 frequency tokens, expected 2, one for each item, because the model was trained with them.");
+            "TinyTimeMixer: 0 frequency tokens, expected 2, one per item: the model was trained with them.");
 }
 
 TEST(TinyTimeMixer, LearnsWithAResolutionAMaskAndAKnownFuture) {
@@ -272,9 +272,9 @@ TEST(TinyTimeMixer, MixesWhatIsKnownOfTheFuture) {
   EXPECT_FALSE(same_bits(forecast(other).bottomRows(2), y.bottomRows(2)));
   EXPECT_TRUE(same_bits(Matrix<double>(forecast(other).col(1)), Matrix<double>(y.col(1)))) << "two times away";
   EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(x, Sequences::uniform(2, 3), workspace); }),
-            "TinyTimeMixer: the model mixes in series that are known in the future. Give their future.");
+            "TinyTimeMixer: the model needs the future of its known series. Pass Options::future.");
   EXPECT_EQ(message_of<ShapeError>([&] { forecast(Matrix<double>(future.leftCols(4))); }),
-            "TinyTimeMixer: the future is 6 × 4, expected 6 × 5 or more columns, its rows those of x.");
+            "TinyTimeMixer: the future is 6 × 4, expected 6 × 5 or more columns, with the rows of x.");
 }
 
 TEST(TinyTimeMixer, ChoosesSeriesInAscendingOrder) {
@@ -291,24 +291,23 @@ TEST(TinyTimeMixer, ChoosesSeriesInAscendingOrder) {
   expected << y.row(0).head(3), y.row(2).head(3), y.row(3).head(3), y.row(5).head(3);
   EXPECT_TRUE(same_bits(chosen, expected));
   EXPECT_EQ(message_of<ShapeError>([&] { some.forward(x, Sequences::uniform(3, 2), workspace); }),
-            "TinyTimeMixer::forward: item 0 has 2 series, but the model mixes or chooses among series = 3.");
+            "TinyTimeMixer::forward: item 0 has 2 series, expected series = 3.");
 }
 
 TEST(TinyTimeMixer, TakesTheLastOfLongerSeriesAndRefusesShorterOnes) {
   const auto model = random_model<Model>(small());
   const auto x = random_matrix<double>(2, 30, 1);
   EXPECT_TRUE(same_bits(model.last_context(x), x.rightCols(21)));
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { model.last_context(x.leftCols(20)); }),
-      "TinyTimeMixer::last_context: the series have 20 numbers, which is shorter than context = 21. Give more of the past, "
-      "or take a model with a shorter context.");
+  EXPECT_EQ(message_of<ShapeError>([&] { model.last_context(x.leftCols(20)); }),
+            "TinyTimeMixer::last_context: the series have 20 values, expected at least context = 21. Pass more of the past, or "
+            "use a model with a shorter context.");
   Workspace<double> workspace;
   EXPECT_EQ(message_of<ShapeError>([&] { model.forward(x.leftCols(20), Sequences::single(2), workspace); }),
-            "TinyTimeMixer::forward: the series have 20 numbers, expected context = 21. Give more of the past, or take a model "
+            "TinyTimeMixer::forward: the series have 20 values, expected context = 21. Pass more of the past, or use a model "
             "with a shorter context.");
   const std::vector<std::uint8_t> mask(41, 1);
   EXPECT_EQ(message_of<ShapeError>([&] { model.forward(x.leftCols(21), Sequences::single(2), workspace, {.observed = mask}); }),
-            "TinyTimeMixer: the mask has 41 entries, expected 2 × context = 42, one for each number of x.");
+            "TinyTimeMixer: the mask has 41 entries, expected 2 × context = 42, one per value of x.");
 }
 
 TEST(TinyTimeMixer, RefusesOptionsThatMakeNoSense) {
@@ -324,15 +323,14 @@ TEST(TinyTimeMixer, RefusesOptionsThatMakeNoSense) {
   EXPECT_EQ(message([](auto& c) {
               c.known = {0, 1, 2};
             }),
-            "TinyTimeMixer: all 3 series are known in the future, so that none is left to be forecast.");
-  EXPECT_EQ(
-      message([](auto& c) { c.backbone = {.channels = 30, .depth = 1, .levels = 3}; }),
-      "SeriesTrunk: 3 levels cut 30 features into 4 parts, which leaves a rest. Take features that 2^(levels - 1) divides.");
+            "TinyTimeMixer: all 3 series are known in the future, so none is left to forecast.");
+  EXPECT_EQ(message([](auto& c) { c.backbone = {.channels = 30, .depth = 1, .levels = 3}; }),
+            "SeriesTrunk: channels = 30, expected a multiple of 4 for levels = 3.");
   EXPECT_EQ(message([](auto& c) {
               c.position = PatchPosition::sinusoid;
               c.backbone = {.channels = 5, .depth = 1};
             }),
-            "PatchPositionTable: 5 features cannot hold sines and cosines. Take an even number of them.");
+            "PatchPositionTable: 5 features, expected an even number for pairs of sine and cosine.");
 }
 
 }  // namespace
