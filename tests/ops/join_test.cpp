@@ -223,7 +223,7 @@ TEST(EpilogueOf, LeavesFactorAndBiasesToTheProduct) {
   EXPECT_EQ(of_scale.gate.stride, 0);
 }
 
-TEST(EpilogueOf, RefusesOperandsOfOtherShapes) {
+TEST(EpilogueOf, RefusesMismatchedOperands) {
   const auto x = random_matrix<double>(4, 9, 1);
   Workspace<double> workspace;
   const auto frame = workspace.frame();
