@@ -274,7 +274,7 @@ class PromiseChecks {
     return y;
   }
 
-  /// The bits that a stream must give for x.
+  /// The output of a stream for x, bit for bit.
   Matrix<T> reference_of(const Matrix<T>& x) const {
     const Matrix<T> y = forward(x, Sequences::single(longest_));
     if (!promises_.streams_otherwise) {

@@ -77,7 +77,7 @@ TEST(ConfiguredModel, NeedsAConfigAndAnArchitectureName) {
   EXPECT_FALSE(ConfiguredModel<Config>);
 }
 
-TEST(NamesOf, TranslateBothWays) {
+TEST(NamesOf, TranslatesBothWays) {
   EXPECT_EQ(name_of(Colour::green), "green");
   EXPECT_EQ(value_named<Colour>("red"), Colour::red);
   EXPECT_EQ(value_named<Colour>("Red"), std::nullopt);

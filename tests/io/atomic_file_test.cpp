@@ -53,7 +53,7 @@ void kill_a_save(const std::filesystem::path& path) {
 TEST(AtomicFile, RemovesTemporaryFilesOfKilledSaves) {
   const auto path = temporary("file");
   for (const char* const kept : {"file.tmp", "file.12x.tmp", "file..tmp", "file.12.tmp2", "other.12.tmp", "xfile.12.tmp"}) {
-    test::write_text(path.parent_path() / kept, "of somebody else");
+    test::write_text(path.parent_path() / kept, "unrelated");
   }
   std::filesystem::create_directory(path.parent_path() / "file.7.tmp");
   kill_a_save(path);

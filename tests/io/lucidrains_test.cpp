@@ -48,7 +48,7 @@ struct Version {
   std::string spatial;        ///< the spatial weight's name in the gate, without ".weight"
   std::vector<Index> weight;  ///< its shape
   std::vector<Index> bias;
-  bool leftover = false;  ///< an unused convolution beside it
+  bool leftover = false;  ///< has an unused convolution too
 };
 
 const Version v0_1_5{"fn.fn.fn", "sgu", {1, n, n}, {1, n}}, v0_1_2{"fn.fn", "sgu", {1, n, n}, {1, n}},

@@ -353,7 +353,7 @@ Mixed mixed_parts(const MixedChunkAttention<T>& layer, const Matrix<double>& x, 
     const Matrix<double> straight = z;
     for (Index b = 0; b < sequences.count(); ++b) {
       for (Index t = 0; t < sequences.length(b); ++t) {
-        for (Index d = 0; 2 * d < c.channels; ++d) {  // the larger half of an odd number
+        for (Index d = 0; 2 * d < c.channels; ++d) {  // for odd widths, the larger half
           z(sequences.offset(b) + t, d) = t == 0 ? 0.0 : straight(sequences.offset(b) + t - 1, d);
         }
       }

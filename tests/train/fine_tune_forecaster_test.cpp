@@ -13,7 +13,7 @@ namespace {
 
 using Model = TinyTimeMixer<double>;
 
-TEST(FineTuning, OfAForecasterKeepsAFrozenBackbone) {
+TEST(FineTuning, KeepsAFrozenBackboneOfAForecaster) {
   const TinyTimeMixerConfig config{.series = 2,
                                    .context = 16,
                                    .patch = 4,
