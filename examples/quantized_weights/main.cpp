@@ -64,7 +64,7 @@ struct Precision {
   const gated::ProductEngine<float>* products = nullptr;
 };
 
-/// Float products with weights of each format, and bf16 products where this machine has them.
+/// Float products with weights of each format, bf16 products where this machine has them, and integer products.
 std::vector<Precision> precisions() {
   std::vector<Precision> all;
   for (const WeightFormat format : formats) {
@@ -73,6 +73,9 @@ std::vector<Precision> precisions() {
   if (const auto* const products = gated::bf16_products()) {
     all.push_back({"bf16 products", WeightFormat::bf16, products});
   }
+  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int8_rows}) {
+    all.push_back({name_of(format) + " products", format, gated::int8_products()});
+  }
   return all;
 }
 
@@ -80,7 +83,7 @@ std::vector<Precision> precisions() {
 /// depend on the model.
 template <class Model, class Answers>
 void print_answers(const Model& model, int threads, const char* last, const Answers& answers) {
-  std::printf("  %-13s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
+  std::printf("  %-18s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
   std::vector<Matrix<float>> exact;
   for (const Precision& precision : precisions()) {
     const auto weights = gated::prepare(model, precision.weights);
@@ -102,7 +105,7 @@ void print_answers(const Model& model, int threads, const char* last, const Answ
       }
     });
     const bool texts = std::string_view(last) == "bits/byte";
-    std::printf("  %-13s %8.2f %13.2e %10.2e %9.2f %% %9.*f%s\n", precision.name.c_str(),
+    std::printf("  %-18s %8.2f %13.2e %10.2e %9.2f %% %9.*f%s\n", precision.name.c_str(),
                 static_cast<double>(weights.bytes()) / 1e6, distortion.logits_error(), distortion.divergence(),
                 100 * distortion.same_first(), texts ? 4 : 2, texts ? distortion.bits() : 100 * distortion.accuracy(),
                 texts ? "" : " %");

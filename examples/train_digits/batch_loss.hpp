@@ -20,7 +20,8 @@ namespace digits {
 template <class Model>
 class BatchLoss {
  public:
-  BatchLoss(const Model& model, const Recipe& recipe, const LabelledImages& images, gated::Threads threads)
+  BatchLoss(const Model& model, const Recipe& recipe, const LabelledImages& images, gated::Threads threads,
+            const gated::ProductEngine<float>* products)
       : recipe_(recipe),
         images_(images),
         threads_(threads),
@@ -28,7 +29,7 @@ class BatchLoss {
         losses_(gradients_.size()),
         noises_(gradients_.size()) {
     for (int i = 0; i < threads.count(); ++i) {
-      workers_.emplace_back();
+      workers_.emplace_back().tape.workspace().use(products);
     }
   }
 

@@ -50,6 +50,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "of all random choices");
   examples::add_threads(app, options.threads, "threads to use; they change the time and nothing else");
+  app.add_flag("--bf16", options.bf16, "multiply in bf16, where the processor can: faster, not the same bits");
   examples::add_name(app, "--resume", options.resume, "FILE",
                      "go on with a training that was stopped, or, with more\n--epochs, with one that was finished");
   examples::add_number(app, "--stop-after", options.stop_after, gated::Index{1}, most_epochs,

@@ -17,6 +17,7 @@ struct Options {
   gated::Index stop_after = 0;         ///< an epoch, or 0
   std::uint64_t seed = 1;
   int threads = 1;
+  bool bf16 = false;                 ///< products of bf16 numbers
   std::string mixer = "gmlp";        ///< one of mixers.hpp
   std::filesystem::path data = {};   ///< a folder or CSV of the user's images
   std::optional<gated::Index> size;  ///< of the sides of images from a folder, in pixels

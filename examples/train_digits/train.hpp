@@ -8,6 +8,7 @@
 #include <string>
 
 #include "batch_loss.hpp"
+#include "common/bf16.hpp"
 #include "common/interrupt.hpp"
 #include "common/mosaic.hpp"
 #include "common/progress.hpp"
@@ -100,7 +101,7 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
   const Index per_epoch = data.steps_per_epoch(), steps = training.config().schedule.steps;
   const Index batch_size = data.recipe.batch_size;
   const Status status(data.recipe, training.steps_done(), steps, per_epoch);
-  BatchLoss<Model> loss(training.model, data.recipe, data.images, training.threads);
+  BatchLoss<Model> loss(training.model, data.recipe, data.images, training.threads, training.products);
   examples::ProgressLine progress;
   double saved = 0;
   for (bool last = training.steps_done() >= steps; !last;) {
@@ -139,6 +140,7 @@ int train(const Options& options, const Data& data, const typename Model::Config
   auto training = begin_or_resume<Model>(options, config, data, history);
   const Index steps = training.config().schedule.steps;
   training.threads = gated::Threads{options.threads};
+  training.products = examples::products(options.bf16);
 
   std::filesystem::create_directories(files.folder);
   std::printf("  model     %s, %td blocks, %td parameters, %td x %td pixels\n", options.mixer.c_str(),

@@ -91,6 +91,7 @@ Options parse_options(int count, char** arguments) {
   add_number(app, "--stop-after", options.stop_after, Index{1}, Index{1} << 40, "stop after this step, as Ctrl-C does")
       ->default_str("");
   examples::add_threads(app, options.threads);
+  app.add_flag("--bf16", options.bf16, "multiply in bf16, where the processor can: faster, not the same bits");
   CLI::Option* const out = add_name(app, "--out", options.out, "FILE",
                                     "where the model goes (text.safetensors, or beside the file\nthat is resumed)");
   add_number(app, "--sample-every", options.sample_every, 0.1, 1e9, "measure, save and show a sample after so many seconds");

@@ -34,6 +34,7 @@ struct Options {
   double minutes = 0;            ///< of training from now on; 0: `steps` counts
   gated::Index stop_after = 0;   ///< a step, or 0
   int threads = 1;
+  bool bf16 = false;  ///< products of bf16 numbers
   std::filesystem::path out = "text.safetensors";
   double sample_every = 60;  ///< seconds of training
   gated::Index sample = 200;

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <string>
 
+#include "common/bf16.hpp"
 #include "common/interrupt.hpp"
 #include "common/progress.hpp"
 #include "common/safe_text.hpp"
@@ -45,6 +46,7 @@ class Trainer {
         tape_(gated::Threads{options.threads}),
         workspace_(tape_.workspace().threads()) {
     training_.threads = workspace_.threads();
+    tape_.workspace().use(examples::products(options.bf16));
     if (options.steps > 0 || options.minutes > 0) {
       plan(options.steps);
     }

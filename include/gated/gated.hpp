@@ -29,6 +29,7 @@
 #include "gated/models/tiny_time_mixer.hpp"
 #include "gated/models/top_k.hpp"
 #include "gated/ops/bf16_products.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "gated/version.hpp"
 
 #if defined(GATED_COMPILED)

@@ -1,5 +1,4 @@
-# Gets gated into the README's first program by one route, builds the program and runs it. See CMakeLists.txt for the variables
-# it is given.
+# Builds and runs the README's first program with gated obtained by one route. CMakeLists.txt sets the variables.
 
 set(options -DHAVE_OPENMP=${HAVE_OPENMP})
 
@@ -13,7 +12,7 @@ function(run)
   endif()
 endfunction()
 
-# Installs gated and moves it: it must work from wherever it lies, and know nothing of the machine that made it.
+# Installs gated and moves it: it must be relocatable and contain no paths of this machine.
 function(install_and_move to)
   run(${CMAKE_COMMAND} --install ${GATED_BINARY_DIR} --config ${CONFIG} --prefix "${WORK_DIR}/installed here")
   file(RENAME "${WORK_DIR}/installed here" "${to}")
@@ -48,13 +47,13 @@ elseif(ROUTE STREQUAL "add_subdirectory")
   list(APPEND options "-DGATED_CHECKOUT=${GATED_SOURCE_DIR}")
 
 elseif(ROUTE STREQUAL "fetch_content")
-  # A repository of what lies here, committed or not, with no more in it than a guest needs.
+  # A repository of the working tree, committed or not, reduced to what a consumer needs.
   set(repository "${WORK_DIR}/repository")
   file(COPY "${GATED_SOURCE_DIR}/CMakeLists.txt" "${GATED_SOURCE_DIR}/cmake" "${GATED_SOURCE_DIR}/include"
        DESTINATION "${repository}")
   run(${GIT} init --quiet --initial-branch=main "${repository}")
   run(${GIT} -C "${repository}" add --all)
-  run(${GIT} -C "${repository}" -c user.name=test -c user.email=test@localhost commit --quiet --message "As it lies here")
+  run(${GIT} -C "${repository}" -c user.name=test -c user.email=test@localhost commit --quiet --message "The working tree")
   list(APPEND options "-DGATED_REPOSITORY=${repository}")
 
 elseif(ROUTE STREQUAL "single_header")
@@ -85,7 +84,7 @@ else()
   set(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${ROUTE}" -G ${GENERATOR} -C "${SETTINGS}" ${options})
   run(${configure} -B "${build}" -DCMAKE_BUILD_TYPE=Release)
   if(said MATCHES "there is no build type")
-    message(FATAL_ERROR "A warning without a reason")
+    message(FATAL_ERROR "A spurious warning")
   endif()
   if(ROUTE MATCHES "^(find_package|add_subdirectory)$" AND GENERATOR MATCHES "^(Ninja|Unix Makefiles)$")
     run(${configure} -B "${build} of no type" -DCMAKE_BUILD_TYPE=)

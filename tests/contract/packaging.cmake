@@ -1,7 +1,7 @@
 # cmake -DSOURCE_DIR=… -DVERSION=… -DWORK_DIR=… -DSETTINGS=… -DGENERATOR=… [-DPYTHON=…] -P packaging.cmake
 #
-# What can be said about cmake/packaging without vcpkg and Conan: the port installs what it should, given functions that do
-# what vcpkg's do; the recipes are Python; the recipe's test program builds and runs.
+# Tests cmake/packaging without vcpkg and Conan: the port installs the right files, with stand-ins for vcpkg's functions; the
+# recipes are valid Python; the recipe's test program builds and runs.
 
 cmake_minimum_required(VERSION 3.21)
 set(packaging "${SOURCE_DIR}/cmake/packaging")

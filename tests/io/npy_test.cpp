@@ -26,18 +26,18 @@ void expect_refused(const std::string& file, std::string_view why) {
   EXPECT_NE(what.find(why), std::string::npos) << what;
 }
 
-TEST(Npy, ReadsWhatNumpyWrote) {
+TEST(Npy, ReadsFilesOfNumpy) {
   const Matrix<float> x = read_npy<float>(case_file());
-  ASSERT_EQ(x.rows(), 6) << "all dimensions but the last together";
+  ASSERT_EQ(x.rows(), 6) << "all dimensions except the last are merged";
   ASSERT_EQ(x.cols(), 4);
   for (Index i = 0; i < x.size(); ++i) {
     EXPECT_EQ(x.data()[i], static_cast<float>(i - 5));
   }
   EXPECT_EQ(read_npy<double>(case_file()), x.cast<double>());
-  EXPECT_THROW(read_npy<Index>(case_file()), FileError) << "floating numbers are not read as integers";
+  EXPECT_THROW(read_npy<Index>(case_file()), FileError) << "floating values are not read as integers";
 }
 
-TEST(Npy, ReadsBackWhatItWrote) {
+TEST(Npy, RoundTrips) {
   const auto path = temporary("x.npy");
   const auto expect = [&](const auto& x) {
     using T = typename std::remove_cvref_t<decltype(x)>::Scalar;
@@ -53,7 +53,7 @@ TEST(Npy, ReadsBackWhatItWrote) {
   EXPECT_EQ(read_npy<float>(path).rows(), 0);
 }
 
-TEST(Npy, NumbersStartAtAMultipleOf64) {
+TEST(Npy, DataStartsAtAMultipleOf64) {
   const auto path = temporary("x.npy");
   for (const Index columns : {1, 10, 100, 1000, 10000, 100000}) {
     write_npy<double>(path, Matrix<double>::Zero(1, columns));
@@ -61,7 +61,7 @@ TEST(Npy, NumbersStartAtAMultipleOf64) {
   }
 }
 
-TEST(Npy, UnderstandsHeadersOfAllVersions) {
+TEST(Npy, ReadsHeadersOfAllVersions) {
   const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", data(24, '\0');
   EXPECT_EQ(parse(file_of(header, 24)).shape, (std::vector<Index>{2, 3}));
   for (const char version : {'\2', '\3'}) {

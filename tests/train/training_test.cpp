@@ -21,7 +21,7 @@ using test::same_parameters;
 
 using Config = TrainingConfig<Regression<float>>;
 
-/// Every option in use.
+/// Every option enabled.
 Config busy_config() {
   return {
       .model = {.in = 5, .out = 3},
@@ -32,7 +32,7 @@ Config busy_config() {
       .micro_batches = 2};
 }
 
-/// Equal bits in the model, both moments, the average, the generator and the step.
+/// Expects bit-equal models, moments, averages, generators and steps.
 template <class T>
 void expect_same(const Training<Regression<T>>& a, const Training<Regression<T>>& b) {
   EXPECT_TRUE(same_parameters(a, b));
@@ -40,7 +40,7 @@ void expect_same(const Training<Regression<T>>& a, const Training<Regression<T>>
   EXPECT_EQ(a.random.state(), b.random.state());
 }
 
-TEST(Training, LearnsARegression) {
+TEST(Training, SolvesARegression) {
   Training<Regression<double>> training({.optimizer = {.learning_rate = 0.05, .weight_decay = 0},
                                          .schedule = {.form = ScheduleForm::cosine, .warmup = 10, .steps = 400}},
                                         Random(1));
@@ -55,7 +55,7 @@ TEST(Training, LearnsARegression) {
   EXPECT_NEAR(training.model.layer.bias(0), 0.5, 1e-3);
 }
 
-TEST(Training, HasTheModelTwoMomentsAndPerhapsAnAverage) {
+TEST(Training, HoldsModelMomentsAndAverage) {
   using T = Training<test::Regression<float>>;
   for (const double decay : {0.0, 0.9}) {
     const T::Config config{.model = {.in = 5, .out = 4}, .average_decay = decay};
@@ -63,15 +63,15 @@ TEST(Training, HasTheModelTwoMomentsAndPerhapsAnAverage) {
   }
 }
 
-TEST(Training, IsRefusedBeforeItIsBuiltIfItsModelIsTooLarge) {
+TEST(Training, RefusesHugeModelsBeforeAllocating) {
   using T = Training<test::Regression<float>>;
   EXPECT_THROW(T(T::Config{.model = {.in = Count::most, .out = 4}}), MemoryError);
   const ParameterBudget budget(20, "too many values");
   EXPECT_NO_THROW(T(T::Config{.model = {.in = 5, .out = 4}}));
-  EXPECT_THROW(T(T::Config{.model = {.in = 5, .out = 4}}), FileError) << "the budget is used up";
+  EXPECT_THROW(T(T::Config{.model = {.in = 5, .out = 4}}), FileError) << "the budget is spent";
 }
 
-TEST(Training, StartsWhereTheModelAndTheGeneratorAre) {
+TEST(Training, StartsFromTheGivenModelAndGenerator) {
   Random random(7);
   const Regression<float> model({}, random);
   const Training<Regression<float>> made({}, Random(7));
@@ -79,11 +79,11 @@ TEST(Training, StartsWhereTheModelAndTheGeneratorAre) {
   EXPECT_EQ(made.random.state(), random.state());
   const Training<Regression<float>> given({.model = {.in = 99}}, model, random);
   expect_same(made, given);
-  EXPECT_EQ(given.config().model.in, 3) << "the configuration is the model's own";
+  EXPECT_EQ(given.config().model.in, 3) << "the configuration comes from the model";
   EXPECT_EQ(given.steps_done(), 0);
 }
 
-TEST(Training, StepIsTheSameAsItsParts) {
+TEST(Training, AStepEqualsItsParts) {
   Training<Regression<double>> training({.optimizer = {.weight_decay = 0.1},
                                          .schedule = {.form = ScheduleForm::linear, .warmup = 2, .steps = 9},
                                          .clip_norm = 0.5,
@@ -109,8 +109,8 @@ TEST(Training, StepIsTheSameAsItsParts) {
   }
 }
 
-TEST(Training, MicroBatchesAreOneBatch) {
-  // Two micro-batches of 3 rows, drawn one after the other, are one batch of 6.
+TEST(Training, MicroBatchesEqualOneBatch) {
+  // Two consecutive micro-batches of 3 rows are one batch of 6.
   for (const double clip_norm : {0.0, 0.1}) {
     TrainingConfig<Regression<double>> config{.clip_norm = clip_norm};
     Training<Regression<double>> whole(config, Random(1));
@@ -134,7 +134,7 @@ TEST(Training, MicroBatchesAreOneBatch) {
   }
 }
 
-TEST(Training, FrozenParametersStayAndDoNotCountInTheNorm) {
+TEST(Training, FrozenParametersStayAndAddNothingToTheNorm) {
   Training<Regression<float>> training({.optimizer = {.groups = {{.path = "layer.weight", .frozen = true}}}, .clip_norm = 1},
                                        Random(1));
   const Regression<float> start = training.model;
@@ -148,7 +148,7 @@ TEST(Training, FrozenParametersStayAndDoNotCountInTheNorm) {
   EXPECT_NEAR(training.norm(), 3 * std::sqrt(2.0), 1e-6);
 }
 
-TEST(Training, RefusesALossThatIsNotFiniteAndChangesNothing) {
+TEST(Training, RefusesNonFiniteLossesBeforeAnyChange) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   const auto before = training;
@@ -171,12 +171,12 @@ TEST(Training, RefusesALossThatIsNotFiniteAndChangesNothing) {
             "layer.weight[2, 1] = -inf. The model is unchanged, and this step's gradient is dropped.");
   expect_same(training, before);
   auto other = before;
-  EXPECT_EQ(regress(training), regress(other)) << "it goes on as if nothing had been";
+  EXPECT_EQ(regress(training), regress(other)) << "it continues as if nothing had happened";
   expect_same(training, other);
 }
 
 TEST(Training, RefusesAGradientWhoseSquareOverflows) {
-  // Its second moment would be infinite for ever, and the parameter would never move again.
+  // Otherwise its second moment stays infinite and the parameter never moves again.
   Training<Regression<float>> training({}, Random(1));
   const auto step = [&](float upstream) {
     training.step([&](const auto&, auto& gradient) {
@@ -195,7 +195,7 @@ TEST(Training, RefusesAGradientWhoseSquareOverflows) {
   EXPECT_EQ(first_nonfinite(clipped), std::nullopt);
 }
 
-TEST(Training, RefusesAStepThatWritesNoGradient) {
+TEST(Training, RefusesAStepWithoutAGradient) {
   for (const auto& config : {Config{}, busy_config()}) {
     Training<Regression<float>> training(config, Random(1));
     regress(training);
@@ -206,19 +206,19 @@ TEST(Training, RefusesAStepThatWritesNoGradient) {
                    "with its arguments, then tape.backward(loss). The model is unchanged."));
     expect_same(training, before);
     training.step([](const auto&, auto& gradient) {
-      gradient.layer.weight.array() += 0.0F;  // a gradient that is zero
+      gradient.layer.weight.array() += 0.0F;  // a zero gradient
       return 0.0;
     });
     EXPECT_EQ(training.steps_done(), 2);
     training.step([](const auto&, auto& gradient) {
-      gradient.layer.bias(1) += 1e-30F;  // the last number only
+      gradient.layer.bias(1) += 1e-30F;  // only the last element
       return 0.0;
     });
     EXPECT_EQ(training.steps_done(), 3);
   }
 }
 
-TEST(Training, DropsTheGradientWhenTheLossFunctionThrows) {
+TEST(Training, DropsTheGradientIfTheLossFunctionThrows) {
   Training<Regression<float>> training(busy_config(), Random(1));
   const auto before = training;
   training.accumulate(RegressionLoss<float>{training.random});
@@ -236,7 +236,7 @@ TEST(Training, DropsTheGradientWhenTheLossFunctionThrows) {
   expect_same(training, other);
 }
 
-TEST(Training, TellsItsConfigurationOnlyBetweenSteps) {
+TEST(Training, HasItsConfigurationOnlyBetweenSteps) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   EXPECT_EQ(training.config().progress.steps, 1);
@@ -247,7 +247,7 @@ TEST(Training, TellsItsConfigurationOnlyBetweenSteps) {
   EXPECT_EQ(training.config().progress.steps, 2);
 }
 
-TEST(Training, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(Training, IsBitEqualForAnyNumberOfThreads) {
   const TrainingConfig<Regression<float>> config{.model = {.in = 16, .out = 5000}, .clip_norm = 0.5, .average_decay = 0.9};
   Training<Regression<float>> one(config, Random(1));
   Training<Regression<float>> three = one;
@@ -270,7 +270,7 @@ TEST(Training, AWarmStepAllocatesNothing) {
   }
 }
 
-TEST(Training, RefusesConfigurationsThatMakeNoSense) {
+TEST(Training, RefusesInvalidConfigurations) {
   const auto make = [](auto&& change) {
     Config config = busy_config();
     change(config);
@@ -287,7 +287,7 @@ TEST(Training, RefusesConfigurationsThatMakeNoSense) {
   EXPECT_NE(make([](Config& c) { c.model.in = 0; }).find("Linear"), std::string::npos);
 }
 
-TEST(Training, ChangesItsScheduleButNotToNonsense) {
+TEST(Training, ChangesItsScheduleToAValidOneOnly) {
   Training<Regression<float>> training(busy_config(), Random(1));
   training.set_schedule({.steps = 80});
   EXPECT_EQ(training.config().schedule.steps, 80);
@@ -296,12 +296,12 @@ TEST(Training, ChangesItsScheduleButNotToNonsense) {
   EXPECT_EQ(training.config().schedule.steps, 80);
 }
 
-TEST(ExpectSameRun, NamesWhatDiffersWithBothValues) {
+TEST(ExpectSameRun, NamesDifferencesWithBothValues) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   Config wanted = busy_config();
   wanted.schedule.steps = 1000;
-  EXPECT_NO_THROW(training.expect_same_run(wanted)) << "progress and the length may differ";
+  EXPECT_NO_THROW(training.expect_same_run(wanted)) << "progress and length may differ";
   wanted.model.in = 6;
   wanted.model.bias = false;
   wanted.optimizer.learning_rate = 0.1;

@@ -89,6 +89,9 @@ struct Training {
   std::optional<Model> average;
   Random random;      ///< draws batches, dropout
   Threads threads{};  ///< of a step; results are bit-equal for any number
+  /// Computes the products of steps that the training records, forward and backward: bf16_products(). Parameters, sums, and the
+  /// optimiser stay in float. Not in the file: set it again after load_model().
+  const ProductEngine<Scalar>* products = nullptr;
 
   /// Starts a training with a model initialised by `generator`; `random` continues from there.
   Training(const Config& config, Random generator)
@@ -168,6 +171,7 @@ struct Training {
   requires std::is_invocable_r_v < Recorded<Scalar>, F, TrainingRun<Scalar>
   & > double accumulate(F&& f) {
     Tape<Scalar>& tape = tape_.get(threads, config_.tape);
+    tape.workspace().use(products);
     return accumulate([&](const Model& learner, Model& gradient) {
       tape.begin(learner, gradient, random);
       TrainingRun<Scalar> run(tape);
