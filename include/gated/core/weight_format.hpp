@@ -15,30 +15,30 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// Quantized weights: formats that keep a weight in a half or a quarter of the memory.
+/// Quantized weights: formats of half or a quarter of the memory.
 ///
-/// They say which numbers a weight can be, not how a product is computed: everything is computed as with a float weight that
-/// holds the numbers which the codes stand for, and gives the same bits.
+/// A format says which values a weight can have, not how a product is computed: without an engine such as int8_products(),
+/// results are bit-equal to those of a float weight with the decoded values.
 
 namespace gated {
 
-/// How the large weights of a model are kept.
+/// Storage of a model's large weights.
 enum class WeightFormat {
-  float32,   ///< as the model has them
-  bf16,      ///< the upper half of a float, rounded to nearest, ties to even: 16 bits
-  int8,      ///< q · s with a whole number |q| ≤ 127, and a float s for each group of 32 columns of a row: 9 bits
-  int8_rows  ///< the same with one s per row: a little over 8 bits
+  float32,   ///< unchanged
+  bf16,      ///< the upper half of a float, rounded to nearest even: 16 bits
+  int8,      ///< q · s with an integer |q| ≤ 127 and a float s per group of 32 columns of a row: 9 bits
+  int8_rows  ///< the same with one s per row: just over 8 bits; the fastest with int8_products()
 };
 
 constexpr auto names_of(WeightFormat) { return words_for<WeightFormat>("float32", "bf16", "int8", "int8-rows"); }
 
-/// True for the parameters that a quantized format applies to: the matrices of projections and the embeddings. Biases, norms,
-/// positions, spatial weights and memories stay float.
+/// True for parameters that can be quantized: projections and embeddings. Biases, norms, positions, spatial weights and
+/// memories stay in float.
 inline bool may_be_quantized(const ParameterInfo& info) {
   return (info.role == Role::weight || info.role == Role::embedding) && info.shape.rank() >= 2;
 }
 
-/// Bytes of one code.
+/// Bytes per code.
 constexpr Index code_bytes(WeightFormat format) {
   return format == WeightFormat::float32 ? 4 : format == WeightFormat::bf16 ? 2 : 1;
 }
@@ -55,7 +55,7 @@ constexpr Index scales_per_row(WeightFormat format, Index columns) {
                                              : 0;
 }
 
-/// The number that a code stands for; `scale` is read only where the format has one.
+/// Decodes a value; reads `scale` only if the format has scales.
 inline float decode(WeightFormat format, const std::byte* code, const float* scale) {
   if (format == WeightFormat::bf16) {
     std::uint16_t bits;
@@ -65,12 +65,12 @@ inline float decode(WeightFormat format, const std::byte* code, const float* sca
   return *scale * static_cast<float>(static_cast<std::int8_t>(*code));
 }
 
-/// A weight of rows × columns in a quantized format, row by row. Refers to bytes of any alignment.
+/// A quantized weight of rows × columns, row-major. Non-owning; bytes of any alignment.
 struct WeightCodes {
   WeightFormat format = WeightFormat::bf16;
   Index rows = 0, columns = 0;
   const std::byte* codes = nullptr;
-  const std::byte* scales = nullptr;  ///< float, rows × scales_per_row(); nullptr without scales
+  const std::byte* scales = nullptr;  ///< float, rows × scales_per_row(), or nullptr
 
   float scale(Index row, Index group) const {
     float s;
@@ -86,13 +86,13 @@ struct WeightCodes {
     }
     return sum;
   }
-  /// The number at a place.
+  /// Decodes one value.
   float operator()(Index row, Index column) const {
     const std::byte* const code = codes + (row * columns + column) * code_bytes(format);
     const float s = scales == nullptr ? 0 : scale(row, column / group_size(format, columns));
     return decode(format, code, &s);
   }
-  /// All numbers, row by row.
+  /// Decodes all values, row-major.
   template <class T>
   void read(std::span<T> to) const {
     for (std::size_t i = 0; i < to.size(); ++i) {
@@ -126,11 +126,11 @@ struct QuantizedPanel {
   }
 };
 
-/// The codes of a weight, in memory of its own.
+/// A quantized weight that owns its memory.
 class EncodedWeight {
  public:
-  /// The nearest codes: of int8, s = max|x| / 127 over a group, and q = x / s rounded to nearest, ties to even.
-  /// Errors: none; codes() is empty if a number is not finite, or too large for bf16.
+  /// Encodes to nearest: for int8, s = max|x| / 127 over a group and q = RNE(x / s). Empty if a value is not finite, or too
+  /// large for bf16.
   static std::optional<EncodedWeight> of(const float* weight, Index rows, Index columns, WeightFormat format) {
     EncodedWeight result(rows, columns, format);
     return result.encode(weight) ? std::optional(std::move(result)) : std::nullopt;
@@ -199,15 +199,15 @@ class EncodedWeight {
 
 namespace detail {
 
-/// Raises ArgumentError for a quantized format of anything but float.
+/// Throws ArgumentError for a quantized format of a type other than float.
 template <class T>
 void expect_format(Where where, WeightFormat format) {
   require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ", name_of(format),
                          " are for models in float.");
 }
 
-/// The codes of a parameter.
-/// Errors: ArgumentError for a number that is not finite, or too large.
+/// Encodes a parameter.
+/// Errors: ArgumentError for a value that is not finite, or too large.
 inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<const float> values, WeightFormat format) {
   const Index rows = info.shape[0];
   auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);

@@ -21,21 +21,20 @@
 #endif
 
 /// @file
-/// The loops that cost time, over plain memory: once in source, compiled for each form (ops/kernel_form.hpp).
+/// The hot loops over raw memory: one source, compiled once per instruction set (ops/kernel_form.hpp).
 ///
-/// The files of ops/kernels/ are included here once per form, each time in a namespace of the form's name and with its
-/// instructions allowed. Templates, lambdas and what is inlined into them are compiled for the form too; what a kernel calls
-/// elsewhere is not.
+/// The files of ops/kernels/ are included here once per form, in a namespace named after it and with its instructions enabled.
+/// Templates, lambdas and inlined functions are compiled for the form too; other calls are not.
 
-/// Unrolls the loop that follows, whose trip count is a small constant, so that its arrays live in registers.
+/// Unrolls the next loop, of a small constant trip count, so that its arrays live in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
 #define GATED_UNROLL _Pragma("GCC unroll 16")
 #else
 #define GATED_UNROLL
 #endif
 
-// GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about vectors of 512
-// bits as arguments, which are all inlined.
+// GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about 512-bit vector
+// arguments, which are all inlined.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -44,8 +43,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// In a build without optimisation GCC optimises the kernels nevertheless, which would take a hundred times as long. Clang has
-// no such pragma.
+// GCC optimises the kernels even in unoptimised builds, where they would be a hundred times slower. Clang has no such pragma.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC push_options
 #if !defined(__OPTIMIZE__)
@@ -53,7 +51,7 @@
 #endif
 #endif
 
-// Functions between these have more instructions; with GCC, up to the end of this file's kernels.
+// Enables instructions for the functions between; with GCC, up to the end of this file's kernels.
 #define GATED_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #if EIGEN_COMP_CLANG
 #define GATED_BEGIN_FORM(instructions) \
@@ -198,7 +196,7 @@ const Int8Kernels& int8_kernels() {
 #endif
 }
 
-// For loops that are no kernels, a user's own: vectors of the form that the compiler's flags allow.
+// For user code: vectors of the baseline form.
 using GATED_BASELINE::exp_of_negative;
 using GATED_BASELINE::for_each_vector;
 using GATED_BASELINE::Gelu;

@@ -5,18 +5,18 @@
 #include "gated/ops/gemm.hpp"
 
 /// @file
-/// The one door through which every dense product goes.
+/// The entry point of every dense product.
 
 namespace gated {
 
-/// y = a · b and what joins it: a dense product with the epilogue applied before the result is stored.
+/// y = a · b, with the epilogue applied before the result is stored.
 ///
-/// Shapes: a is M × K, b is K × N, y is M × N. y may be read by the epilogue (a gate, a residual) but must not overlap a or b.
+/// Shapes: a is M × K, b is K × N, y is M × N. The epilogue may read y (as gate or residual); y must not overlap a or b.
 ///
 ///     matmul(x, transposed(weight), y, workspace, {.bias = bias.data(), .activation = Activation::gelu});
 ///
-/// Errors: ShapeError if the sizes do not fit. NaN and infinities propagate along their row of a and column of b.
-/// Cost: 2·M·N·K flops; scratch of one packed panel of b (two vectors × K) per thread, and of a if it is a transposed matrix.
+/// Errors: ShapeError if the sizes do not match. NaN and infinities propagate along their row of a and column of b.
+/// Cost: 2·M·N·K flops; scratch for one packed panel of b (two vectors × K) per thread, and for a transposed a.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const std::type_identity_t<Epilogue<T>>& epilogue = {}) {

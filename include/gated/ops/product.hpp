@@ -7,11 +7,11 @@
 
 namespace gated {
 
-/// y = x Wᵀ + b, joined by `epilogue`; b may be empty.
+/// y = x Wᵀ + b with `epilogue` applied; b may be empty.
 ///
-/// Backward: ∂x = ∂z W, ∂W = ∂zᵀ x, ∂b = Σ ∂z over the tokens, with ∂z of backward_through().
+/// Backward: ∂x = ∂z W, ∂W = ∂zᵀ x, ∂b = Σ ∂z over the tokens, with ∂z from backward_through().
 /// Shapes: x is N × in, weight is out × in, y is N × out.
-/// Errors: ShapeError.
+/// Errors: ShapeError if the shapes do not match.
 /// Cost: 2·N·in·out flops, twice that backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> product(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight, const Vector<T>& bias,

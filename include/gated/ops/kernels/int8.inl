@@ -1,14 +1,14 @@
 // Integer products: int8 codes with exact sums in 32 bits. See ops/int8_products.hpp for the arithmetic.
 //
-// A word holds four codes along K: of a row of a, unsigned; of a panel's column, signed. Quads, of registers_*.inl, multiplies
-// such words with what the processor has.
+// A word holds four codes along K: unsigned for a row of a, signed for a panel's column. Quads in registers_*.inl multiplies
+// words with the instructions of each form.
 
 namespace int8 {
 
 using Numbers = Simd<float>;
 using Integers = Numbers::Integers;
 
-/// The scale of a range of 0 where it is smaller: what is subnormal counts as 0, whether or not the program flushes it.
+/// Smaller ranges count as 0, so that results do not depend on whether the program flushes subnormals.
 inline constexpr float smallest_range = 0x1p-100f;
 
 EIGEN_ALWAYS_INLINE Integers clamped(Integers x, std::int32_t low, std::int32_t high) {
@@ -17,7 +17,7 @@ EIGEN_ALWAYS_INLINE Integers clamped(Integers x, std::int32_t low, std::int32_t 
   return x < highest ? x : highest;
 }
 
-/// Puts codes from -128 to 255 where a product reads those of a row, in words of four.
+/// Stores codes from -128 to 255 of a row, from column k on, in words of four.
 EIGEN_ALWAYS_INLINE void store_codes(const Integers& codes, Index k, std::uint32_t* to) {
   using Bytes [[gnu::vector_size(Numbers::lane_count)]] = std::uint8_t;
   std::uint8_t bytes[Numbers::lane_count];
@@ -40,7 +40,7 @@ EIGEN_ALWAYS_INLINE void store_codes(const Integers& codes, Index k, std::uint32
   }
 }
 
-/// The vectors of a row whose numbers lie `stride` apart.
+/// Reads vectors of a row with values `stride` apart.
 struct RowReader {
   const float* x;
   Index stride;
@@ -57,10 +57,10 @@ struct RowReader {
   }
 };
 
-/// Encodes `depth` numbers, `stride` apart, and returns what their codes mean.
+/// Encodes `depth` values, `stride` apart, and returns their quantization.
 EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stride, std::uint32_t* codes) {
   const RowReader read{x, stride};
-  Numbers low(0.0f), high(0.0f), not_finite(0.0f);  // the last is NaN where a number is not finite
+  Numbers low(0.0f), high(0.0f), not_finite(0.0f);  // the last becomes NaN for a value that is not finite
   for_each_vector<float>(depth, [&](Index k, Index lanes) {
     const Numbers v = read(k, lanes);
     low = min(low, v);
@@ -77,7 +77,7 @@ EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stri
   return {(is_zero ? 0.0f : range / 255.0f) + not_finite.sum(), zero[0] - Quads::bias};
 }
 
-/// Encodes a row of `depth` numbers, `stride` apart, `group` by `group`, and fills up to `words` words with zeros.
+/// Encodes a row of `depth` values, `stride` apart, group by group, and pads it with zeros to `words` words.
 EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* x, Index stride, Index words,
                                          std::uint32_t* codes, RowCode* of_groups) {
   for (Index first = 0; first < depth; first += group, ++of_groups) {
@@ -89,18 +89,18 @@ EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* 
   }
 }
 
-/// The scale of codes from -127 to 127 for numbers up to `largest`; NaN with `not_finite`.
+/// The scale of codes from -127 to 127 for magnitudes up to `largest`; NaN if `not_finite` is.
 EIGEN_ALWAYS_INLINE Numbers symmetric_scale(Numbers largest, Numbers not_finite) {
   return largest / Numbers(127.0f) + not_finite;
 }
 
-/// Those codes.
+/// The codes for that scale.
 EIGEN_ALWAYS_INLINE Integers symmetric_codes(Numbers x, Numbers scale) {
   const Numbers zero(0.0f);
   return clamped(to_integers(select_less(zero, scale, x / scale, zero)), -127, 127);
 }
 
-/// encode_panel() for a b that lies row by row: a lane is a column.
+/// encode_panel() for a row-major b: a lane is a column.
 EIGEN_DONT_INLINE inline void encode_columns(const Operand<float>& b, Index first, Index columns, float* scales,
                                              std::int32_t* sums, std::byte* codes) {
   constexpr Index width = Numbers::width;
@@ -129,7 +129,7 @@ EIGEN_DONT_INLINE inline void encode_columns(const Operand<float>& b, Index firs
   }
 }
 
-/// encode_panel() for a b that is the transpose of one row by row, as a weight is: its columns lie contiguously in memory.
+/// encode_panel() for a transposed b, such as a weight: its columns are contiguous.
 EIGEN_DONT_INLINE inline void encode_rows(const Operand<float>& b, Index first, Index columns, float* scales,
                                           std::int32_t* sums, std::byte* codes) {
   constexpr Index width = Numbers::width;
@@ -195,7 +195,7 @@ EIGEN_DONT_INLINE void sum_tile(Index words, const std::uint32_t* a, Index row_s
   }
 }
 
-/// tile[i][j] = (sums[i][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i, or with `adds` +=.
+/// tile[i][j] = (sums[i][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i; += with `adds`.
 EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Index stride, const std::int32_t* sums,
                                          const float* scales, const std::int32_t* column_sums, bool adds, float* tile) {
   constexpr Index width = Numbers::width;

@@ -1,7 +1,7 @@
-// Products of int8 codes with instructions for pairs of 16-bit numbers. Ends the registers of such forms.
+// Products of int8 codes by instructions that multiply pairs of 16-bit integers.
 
-/// Products of words where the processor multiplies pairs of 16-bit numbers: the even and the odd codes of a word apart, so that
-/// no sum saturates. A word of a is two, made by store_codes() of ops/kernels/int8.inl.
+/// Products of words of four codes: the even and the odd codes separately, so no sum saturates. Each word of a row becomes two,
+/// by store_codes() in ops/kernels/int8.inl.
 struct Quads {
   static constexpr unsigned rows = Integers::rows;
   using Sums = typename Integers::Type;

@@ -28,7 +28,7 @@ struct Register<double> {
   }
 };
 
-/// Whole numbers of 32 bits.
+/// 32-bit integers.
 struct Integers {
   static constexpr unsigned rows = 4;  // of the highest tile
   using Type = __m256i;

@@ -1,4 +1,4 @@
-// AVX-512: 32 registers of 512 bits, fused multiply-add, and masks for what is less than a register.
+// AVX-512: 32 registers of 512 bits, fused multiply-add, masks for partial vectors.
 
 inline constexpr unsigned register_count = 32;
 inline constexpr bool fuses_products = true;
@@ -46,7 +46,7 @@ struct Register<double> {
   static EIGEN_ALWAYS_INLINE Mask first(Index lanes) { return static_cast<Mask>((1u << lanes) - 1u); }
 };
 
-/// Whole numbers of 32 bits.
+/// 32-bit integers.
 struct Integers {
   static constexpr unsigned rows = 12;  // of the highest tile
   using Type = __m512i;

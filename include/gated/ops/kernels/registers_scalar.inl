@@ -1,4 +1,4 @@
-// No vectors: one number at a time.
+// No vectors.
 
 inline constexpr unsigned register_count = 16;
 inline constexpr bool fuses_products = false;

@@ -18,7 +18,7 @@ struct Register {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) { return a < b ? yes : no; }
 };
 
-/// Whole numbers of 32 bits.
+/// 32-bit integers.
 struct Integers {
   static constexpr unsigned rows = 4;  // of the highest tile
   using Type [[gnu::vector_size(16)]] = std::int32_t;

@@ -3,8 +3,7 @@
 template <class T>
 inline constexpr Index panel_columns = 2 * Simd<T>::width;
 
-/// Asks for the `bytes` that lie a kilobyte beyond `from`, on the way through a weight that is read once: memory gives more
-/// than what the processor asks for by itself. Beyond the end of a weight, that is the next one or nothing.
+/// Prefetches `bytes` one kilobyte ahead of `from` in a weight that is read once: faster than the hardware prefetcher alone.
 template <Index bytes>
 EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(from) + 1024;
@@ -15,8 +14,7 @@ EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
 
 using Numbers = Simd<float>;
 
-/// Pairs of bf16 in 32 bits each, the number of the even column in the lower half. A float has the bits of a bf16 in its upper
-/// half.
+/// Pairs of bf16 in 32 bits each, the even column in the lower half. A bf16 is the upper half of a float.
 struct Bf16Pairs {
   using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
   Bits bits;
@@ -53,7 +51,7 @@ struct Int8Quads {
   }
 };
 
-/// Calls `f(k, left, right)` with the two vectors of numbers that a panel holds for each of its `depth` columns.
+/// Calls `f(k, left, right)` with the two decoded vectors of each of a panel's `depth` columns.
 template <class F>
 EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const QuantizedPanel& codes, const F& f) {
   constexpr Index width = Numbers::width;
@@ -92,7 +90,7 @@ EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const QuantizedPanel& cod
   }
 }
 
-/// The numbers of a panel, in the form of pack_panel().
+/// Decodes a panel to the layout of pack_panel().
 EIGEN_DONT_INLINE inline void unpack_panel(Index depth, const QuantizedPanel& codes, float* panel) {
   constexpr Index width = Numbers::width;
   for_each_decoded(depth, codes, [panel](Index k, Numbers left, Numbers right) {
@@ -101,7 +99,7 @@ EIGEN_DONT_INLINE inline void unpack_panel(Index depth, const QuantizedPanel& co
   });
 }
 
-/// multiply_tile() for one row of a, with a panel of codes: the same sums.
+/// multiply_tile() for one row of a and a quantized panel: bit-equal.
 EIGEN_DONT_INLINE inline void row_by_codes(Index depth, const float* a, Index column_stride, const QuantizedPanel& codes,
                                            float* tile) {
   Numbers left_sum(0.0f), right_sum(0.0f);
