@@ -7,10 +7,10 @@
 namespace examples {
 namespace {
 
-/// "unknown option --epoch; the nearest is --epochs." for the first word that CLI11 has left over.
+/// "unknown option --epoch; the nearest is --epochs." for a word that CLI11 did not recognise.
 std::string unknown(const CLI::App& app, const std::string& word) {
   if (!word.starts_with("-")) {
-    return gated::text("one too many: ", word, ".");
+    return gated::text("unexpected argument ", word, ".");
   }
   if (!word.starts_with("--")) {
     return gated::text("unknown option ", word, ".");
@@ -53,7 +53,7 @@ void parse(CLI::App& app, int count, char** arguments) {
     text.erase(text.find_last_not_of('\n') + 2);
     throw Help{text};
   } catch (const CLI::ParseError& error) {
-    // What is misspelt is often missing too, or its value is taken for something else.
+    // A misspelt option is named first: it may be why another one is missing, or an argument unexpected.
     for (const std::string& word : app.remaining()) {
       if (word.starts_with("-")) {
         throw UsageError(unknown(app, word));

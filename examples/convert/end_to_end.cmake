@@ -82,7 +82,7 @@ expect(0 "no known origin" ${PROGRAM} ${CASES}/components.safetensors)
 include(${HERE}/../common/expect_run.cmake)
 expect_no_file(FILE)
 expect(2 "file is required" ${PROGRAM})
-expect(2 "one too many: second" ${PROGRAM} ${DIGITS} second)
+expect(2 "unexpected argument second" ${PROGRAM} ${DIGITS} second)
 file(WRITE ${FOLDER}/pointer.safetensors "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")
 expect(1 "Git-LFS pointer" ${PROGRAM} pointer.safetensors)
 
