@@ -27,12 +27,11 @@ std::string unknown(const CLI::App& app, const std::string& word) {
 }  // namespace
 
 void add_timm_model(CLI::App& app, TimmModel& timm) {
-  add_name(app, "--config", timm.config, "FILE.json", "the config.json that timm publishes beside a checkpoint");
+  add_name(app, "--config", timm.config, "FILE.json", "the config.json published beside a timm checkpoint");
   add_name(app, "--preset", timm.preset, "NAME",
-           "what a checkpoint without a configuration is, if there is no\n"
-           "config.json: mixer_b16_224.miil_in21k_ft_in1k, resmlp_12_224\n"
-           "or another name of timm's; the number of classes is taken\n"
-           "from the file")
+           "the timm model in a checkpoint without configuration, unless\n"
+           "--config is given: mixer_b16_224.miil_in21k_ft_in1k,\n"
+           "resmlp_12_224, ...; the file has the number of classes")
       ->capture_default_str();
 }
 

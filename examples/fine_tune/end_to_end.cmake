@@ -1,4 +1,4 @@
-# ctest runs this: a classifier learns the classes of a folder of pictures, and what cannot be done is refused.
+# Run by ctest: a classifier learns the classes of a folder of pictures, and invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 set(WORK_FOLDER ${FOLDER})
