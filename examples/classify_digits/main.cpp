@@ -86,7 +86,7 @@ int run(const digits::Options& options) {
   }
   const float difference = difference_to_pytorch(options.expected, logits, images.rows);
   const bool same = difference < 1e-4F;
-  std::printf("  PyTorch   %s: the logits differ by at most %.1e\n", same ? "the same numbers" : "OTHER NUMBERS",
+  std::printf("  PyTorch   %s: the logits differ by at most %.1e\n", same ? "the same numbers" : "DIFFERENT NUMBERS",
               static_cast<double>(difference));
   return same ? 0 : 1;
 }
