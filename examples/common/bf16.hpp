@@ -5,11 +5,11 @@
 
 namespace examples {
 
-/// The engine that --bf16 asks for, or none.
-/// Errors: UsageError where this processor has no AVX512-BF16.
+/// The engine for --bf16, or nullptr without it.
+/// Errors: UsageError if this processor has no AVX512-BF16.
 inline const gated::ProductEngine<float>* products(bool bf16) {
   gated::require<UsageError>(!bf16 || gated::bf16_products() != nullptr,
-                             "--bf16: this processor has no AVX512-BF16, or GATED_KERNELS forbids it. Leave the option out.");
+                             "--bf16: this processor has no AVX512-BF16, or GATED_KERNELS excludes it. Leave the option out.");
   return bf16 ? gated::bf16_products() : nullptr;
 }
 

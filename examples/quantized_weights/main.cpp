@@ -1,4 +1,4 @@
-// quantized_weights: what a model loses in bf16 and int8, and such a model as a file. See README.md.
+// quantized_weights: measures what a model loses in bf16 and int8, and writes it in these formats. See README.md.
 
 #include <cstdio>
 #include <functional>
@@ -22,7 +22,7 @@ constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, W
 
 std::string name_of(WeightFormat format) { return std::string(gated::name_of(format)); }
 
-/// One line per tensor: for each format its signal to noise, the largest error and how much became 0.
+/// Prints one line per tensor: for each format the signal-to-noise ratio, the largest error and the share that became 0.
 template <class Model>
 void print_tensors(const Model& model) {
   std::printf("  tensor%*s", 49, "");
@@ -44,8 +44,8 @@ void print_tensors(const Model& model) {
             continue;
           }
           const auto encoded = gated::EncodedWeight::of(values.data(), rows, columns, format);
-          gated::require<gated::FileError>(encoded.has_value(), info.path(), ": holds numbers that ", name_of(format),
-                                           " cannot.");
+          gated::require<gated::FileError>(encoded.has_value(), info.path(), ": has values that ", name_of(format),
+                                           " cannot represent.");
           std::vector<float> rounded(values.size());
           encoded->codes().read(std::span<float>(rounded));
           const auto distortion = small::compare(values, rounded);
@@ -57,14 +57,14 @@ void print_tensors(const Model& model) {
   std::printf("\n");
 }
 
-/// How a model computes.
+/// The precision of a model's weights and products.
 struct Precision {
   std::string name;
   WeightFormat weights;
   const gated::ProductEngine<float>* products = nullptr;
 };
 
-/// Float products with weights of each format, bf16 products where this machine has them, and integer products.
+/// Float products with weights of each format, bf16 products if this machine has them, and int8 products.
 std::vector<Precision> precisions() {
   std::vector<Precision> all;
   for (const WeightFormat format : formats) {
@@ -79,8 +79,7 @@ std::vector<Precision> precisions() {
   return all;
 }
 
-/// Prints a row for each precision. `answers(model, workspace, f)` calls f(logits, what is right) for batches that do not
-/// depend on the model.
+/// Prints a row per precision. `answers(model, workspace, f)` calls f(logits, labels) for the same batches every time.
 template <class Model, class Answers>
 void print_answers(const Model& model, int threads, const char* last, const Answers& answers) {
   std::printf("  %-18s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
@@ -112,7 +111,7 @@ void print_answers(const Model& model, int threads, const char* last, const Answ
   }
 }
 
-/// Each byte of what is held out but the first, predicted from up to 511 before it.
+/// Predicts each held-out byte except the first from up to 511 before it.
 template <class Model>
 void measure(const Model& model, const small::Options& options, const text::Corpus& corpus) {
   const auto length = static_cast<std::size_t>(std::min<Index>(512, model.longest()));
@@ -161,9 +160,9 @@ int run_with(const gated::SafetensorsFile& file, const small::Options& options) 
       measure(model, options);
     }
   } else {
-    gated::require<examples::UsageError>(options.images.empty(), "--images: the model is one of texts. Give --texts.");
+    gated::require<examples::UsageError>(options.images.empty(), "--images: the model is a language model. Give --texts.");
     gated::require<gated::FileError>(model.config.vocabulary == 256 && model.head.has_value(), file.name(),
-                                     ": expected a language model over bytes with a head.");
+                                     ": expected a byte-level language model with a head.");
     if (!options.texts.empty()) {
       measure(model, options, text::Corpus(text::text_files(options.texts)));
     }

@@ -114,7 +114,7 @@ expect_refused("cp ${labels} ${images}"
 expect_refused("cp whole ${images}; cp train-labels-idx1-ubyte ${labels}"
   "${labels}: 160 labels, expected one for each of 32 images")
 expect_refused("(head -c 39 whole.labels; printf '\\012') > ${labels}" "label 10 of image 31, expected a class from 0 to 9")
-expect_refused("rm ${labels}" "${labels}: cannot be opened. fetch_mnist.sh fetches MNIST's files")
+expect_refused("rm ${labels}" "${labels}: cannot be opened. Fetch MNIST with fetch_mnist.sh")
 
 # Images of one's own: a folder of pictures of two sizes and formats, grey and in colour, resized as classify_image resizes.
 set(pictures ${CMAKE_CURRENT_LIST_DIR}/../classify_image)
@@ -156,9 +156,9 @@ endif()
 function(expect_refused_data code path message)
   expect_run(${code} "^train_digits: [^\n]*${message}[^\n]*\n" --data ${FOLDER}/${path} --out ${FOLDER}/of_own ${ARGN})
 endfunction()
-expect_refused_data(1 birds "birds: there is no such folder. Give one with a folder of pictures for each class.")
+expect_refused_data(1 birds "birds: no such folder. Give one with a subfolder of pictures per class.")
 expect_refused_data(1 birds.csv "birds.csv: cannot open")
-expect_refused_data(1 own/four "expected a folder for each of 2 classes or more, got 0.")
+expect_refused_data(1 own/four "expected subfolders for 2 or more classes, got 0.")
 expect_refused_data(2 own "--max-pixel: pictures have white pixels of 255" --max-pixel 16)
 expect_refused_data(2 own/scans.csv "--size: the images of a CSV keep theirs" --size 16)
 expect_refused_data(2 own "--data" --mnist ${FOLDER}/idx)

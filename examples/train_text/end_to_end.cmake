@@ -110,7 +110,7 @@ train(1 "flash.training.safetensors: there is a training already" ${new} --out f
 train(1 "the texts are not those that the training began with" texts/squares --resume part.training.safetensors)
 train(1 "flash.safetensors: .*expected \"gated.Training" texts --resume flash.safetensors --out other.safetensors)
 train(1 "there is no such file or folder" nothing)
-train(1 "^train_text: nowhere/out.safetensors: there is no folder nowhere. Make it first.\n$" ${new} --out nowhere/out.safetensors)
+train(1 "^train_text: nowhere/out.safetensors: there is no folder nowhere. Create it first.\n$" ${new} --out nowhere/out.safetensors)
 train(1 "^train_text: texts: is a directory, cannot write a file there.\n$" ${new} --out texts)
 train(1 "there is no text to learn from" texts/short)
 expect_no_file(FILE --out ${work}/other.safetensors)
