@@ -69,8 +69,8 @@ TEST(Npz, RefusesBrokenArchives) {
     EXPECT_NE(what.find(why), std::string::npos) << what;
   };
   refused("", "too short");
-  refused(std::string(100, 'x'), "this is no .npz file");
-  refused(good.substr(0, good.size() - 1), "this is no .npz file");
+  refused(std::string(100, 'x'), "this is not an .npz file");
+  refused(good.substr(0, good.size() - 1), "this is not an .npz file");
   refused(good.substr(1), "");
   const auto changed = [&](std::size_t at, char to) {
     std::string file = good;
@@ -80,23 +80,23 @@ TEST(Npz, RefusesBrokenArchives) {
   const std::size_t directory = good.find("PK\1\2");
   refused(changed(directory, 'X'), "directory is broken");
   refused(changed(directory + 10, '\10'), "is compressed. Save it with numpy.savez()");
-  refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "check sum");
+  refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "checksum");
   refused(changed(directory + 45, '\100'), "outside of itself");
-  refused(changed(200, static_cast<char>(good[200] ^ 1)), "check sum");
+  refused(changed(200, static_cast<char>(good[200] ^ 1)), "checksum");
 
   // Two entries of the directory for one file, and two names of one array.
   const auto path = temporary("x.npz");
   write_npz<float>(path, {{"a", Matrix<float>::Ones(20, 20)}, {"b", Matrix<float>::Zero(1, 1)}});
   std::string twice = test::read_text(path);
   const std::size_t first = twice.find("PK\1\2"), second = twice.find("PK\1\2", first + 1);
-  twice.replace(second + 16, 12, twice, first + 16, 12);  // check sum and sizes
+  twice.replace(second + 16, 12, twice, first + 16, 12);  // checksum and sizes
   twice.replace(second + 42, 4, twice, first + 42, 4);    // and the place
   refused(twice, "overlap");
   std::string same = test::read_text(path);
   for (std::size_t at = same.find("b.npy"); at != std::string::npos; at = same.find("b.npy")) {
     same.replace(at, 5, "a.npy");
   }
-  refused(same, "stands in the archive twice");
+  refused(same, "is in the archive twice");
   std::string short_name = test::read_text(path);
   const std::size_t local = short_name.find("b.npy"), listed = short_name.rfind("b.npy");
   short_name.replace(local, 5, "a....");  // which nobody reads
