@@ -375,16 +375,15 @@ TEST(ModelFile, OfAModelThatWasMovedFromIsRefused) {
     std::filesystem::remove(path);
   };
   Random random(1);
-  expect_refusal(GmlpImageClassifier<float>(odd_classifier(), random), {"save_model: the model has ", "moved from"});
+  expect_refusal(GmlpImageClassifier<float>(odd_classifier(), random), {"save_model: the model has ", "moved-from"});
   expect_refusal(GmlpLanguageModel<double>(odd_language_model(), random),
-                 {"asks for ", "embedding.weight [11, 6]", "moved from"});
+                 {"asks for ", "embedding.weight [11, 6]", "moved-from"});
   expect_refusal(Gmlp<float>(odd_trunk(), random), {"the model has 0 tensors", "got none, expected blocks.0.", "moved-from"});
-  expect_refusal(Training<Gmlp<float>>({.model = odd_trunk(), .average_decay = 0.9}, random), {"blocks.0", "moved from"});
+  expect_refusal(Training<Gmlp<float>>({.model = odd_trunk(), .average_decay = 0.9}, random), {"blocks.0", "moved-from"});
 
   Gmlp<float> part(odd_trunk(), random);
   const auto block = std::move(part.blocks[1].proj_out);
-  expect_error<ArgumentError>([&] { save_model(part, path); },
-                              {", expected blocks.1.proj_out.weight [6, 8]", "moved-from"});
+  expect_error<ArgumentError>([&] { save_model(part, path); }, {", expected blocks.1.proj_out.weight [6, 8]", "moved-from"});
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 

@@ -56,7 +56,7 @@ TEST(Npz, SaysWhatIsMissing) {
               file.read<float>("vectr");
             }).find("there is no array \"vectr\"; the nearest name is \"vector\"."),
             std::string::npos);
-  EXPECT_NE(test::error_of<FileError>([&] { file.read<Index>("f4"); }).find("npy_cases.npz: f4: the numbers are F32"),
+  EXPECT_NE(test::error_of<FileError>([&] { file.read<Index>("f4"); }).find("npy_cases.npz: f4: the elements are F32"),
             std::string::npos);
   EXPECT_THROW(file.read<std::uint8_t>("i8"), FileError) << "negative numbers do not fit";
 }

@@ -95,8 +95,7 @@ TEST(TtmConfig, RefusesWhatIsNotBuiltHereByName) {
   EXPECT_EQ(message({{"architectures", {"TinyTimeMixerForDecomposedPrediction"}}}),
             "config.json: architectures = [\"TinyTimeMixerForDecomposedPrediction\"], expected "
             "TinyTimeMixerForPrediction.");
-  EXPECT_EQ(message({{"model_type", "timesfm"}}),
-            "config.json: model_type = \"timesfm\", expected \"tinytimemixer\".");
+  EXPECT_EQ(message({{"model_type", "timesfm"}}), "config.json: model_type = \"timesfm\", expected \"tinytimemixer\".");
   EXPECT_EQ(message({{"norm_mlp", "BatchNorm"}}),
             "config.json: norm_mlp = \"BatchNorm\", expected \"LayerNorm\", the only norm that is supported.");
   EXPECT_EQ(message({{"self_attn", true}}), "config.json: self_attn = true, but self-attention is not supported.");

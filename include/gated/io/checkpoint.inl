@@ -118,9 +118,8 @@ template <class T>
 void ParametersToWrite::add(const ParameterInfo& info, std::span<const T> values) {
   const WeightFormat weights = parts_->weights;
   expect_format<T>("save_parameters", weights);
-  require<ArgumentError>(
-      values.empty() || !is_elsewhere(values.front()), "save_parameters: ", info.path(),
-      " is stored outside the model, by load_prepared() or load_mapped(). Save a model from load_model().");
+  require<ArgumentError>(values.empty() || !is_elsewhere(values.front()), "save_parameters: ", info.path(),
+                         " is stored outside the model, by load_prepared() or load_mapped(). Save a model from load_model().");
   auto parts = parts_->names.parts_in_file(info.path(), info.shape);
   if constexpr (std::is_same_v<T, float>) {
     if (weights != WeightFormat::float32 && may_be_quantized(info) && parts.size() == 1) {

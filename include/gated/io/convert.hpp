@@ -18,7 +18,8 @@
 
 namespace gated {
 
-static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian: gated needs a little-endian machine");
+static_assert(std::endian::native == std::endian::little,
+              "safetensors files are little-endian: gated needs a little-endian machine");
 
 namespace detail {
 

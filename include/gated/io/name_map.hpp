@@ -51,8 +51,8 @@ struct NameMap {
     std::string theirs;  ///< the replacement; its n-th `*` is the n-th `*` of `ours`
     ShapeForm form = ShapeForm::same;
     std::vector<std::string> stacked_with = {};  ///< more tensors, each a further row of our parameter
-    bool shared = false;  ///< all `*` share one tensor, which a file may store under the first only
-    Index part = 0;       ///< our index, if the tensor stacks `parts` parameters
+    bool shared = false;                         ///< all `*` share one tensor, which a file may store under the first only
+    Index part = 0;                              ///< our index, if the tensor stacks `parts` parameters
     Index parts = 1;
   };
 

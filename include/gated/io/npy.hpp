@@ -96,8 +96,8 @@ class NpyParser {
       const std::string_view key = quoted();
       expect_token(":");
       bool& known = key == "descr" ? has_descr : key == "fortran_order" ? has_order : has_shape;
-      expect((key == "descr" || key == "fortran_order" || key == "shape") && !known, "the header has the unknown or duplicate key '", printable(key),
-             "'.");
+      expect((key == "descr" || key == "fortran_order" || key == "shape") && !known,
+             "the header has the unknown or duplicate key '", printable(key), "'.");
       known = true;
       if (key == "descr") {
         read_type();
@@ -199,7 +199,8 @@ Matrix<T> to_matrix(const NpyArray& array, std::string_view name) {
   require<FileError>(is_readable_as<T>(array.dtype), name, ": the elements are ", name_of(array.dtype),
                      ", which are not read as integers.");
   const std::size_t misfit = first_misfit<T>(array.dtype, array.bytes);
-  require<FileError>(misfit == array.count(), name, ": the element at index ", misfit, " does not fit ", name_of(dtype_of<T>()), ".");
+  require<FileError>(misfit == array.count(), name, ": the element at index ", misfit, " does not fit ", name_of(dtype_of<T>()),
+                     ".");
   const bool transposed = array.by_columns && array.shape.size() == 2;
   Matrix<T> numbers = transposed ? Matrix<T>(columns, rows) : Matrix<T>(rows, columns);
   convert<T>(array.dtype, array.bytes, std::span(numbers.data(), static_cast<std::size_t>(numbers.size())));

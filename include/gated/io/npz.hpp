@@ -79,7 +79,8 @@ class ZipParser {
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
     expect(size <= file_.size() - held_, "the archive's files overlap.");  // thousands of them could share their bytes
     held_ += size;
-    expect(crc32(bytes) == number<4>(entry + 16), printable(name), " is damaged: its checksum is wrong. Copy or download the file again.");
+    expect(crc32(bytes) == number<4>(entry + 16), printable(name),
+           " is damaged: its checksum is wrong. Copy or download the file again.");
     expect(files_.emplace(name, bytes).second, printable(name), " is in the archive twice.");
     return entry + 46 + name_length + number<2>(entry + 30) + number<2>(entry + 32);
   }

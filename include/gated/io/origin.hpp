@@ -28,8 +28,8 @@ struct Origin {
   std::array<const char*, 2> marks;  ///< endings of tensor names that only such files have; before the
                                      ///< first comes only the prefix of a larger model
   NameMap (*map)(const SafetensorsFile& file, std::string_view prefix);  ///< calls `names`
-  const char* layout = "";                              ///< the function that makes its argument from a file: "lucidrains_layout"
-  bool (*fits)(const SafetensorsFile& file) = nullptr;  ///< a further condition, if two models have the same names
+  const char* layout = "";  ///< the function that makes its argument from a file: "lucidrains_layout"
+  bool (*fits)(const SafetensorsFile& file) = nullptr;           ///< a further condition, if two models have the same names
   std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< preset_of(), if models were published
 };
 

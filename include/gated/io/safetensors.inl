@@ -18,8 +18,8 @@ GATED_INLINE SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> b
 GATED_INLINE void SafetensorsFile::verify() const {
   if (const auto stated = metadata().find(checksum_key); stated != metadata().end()) {
     const std::string found = checksum_of(contents_, [this](std::span<const std::byte> bytes) { release(bytes); });
-    require<FileError>(found == stated->second, name_, ": the file is damaged: its checksum is ", found,
-                       ", expected ", printable(stated->second), ". Copy or download it again. If a program changed it on ",
+    require<FileError>(found == stated->second, name_, ": the file is damaged: its checksum is ", found, ", expected ",
+                       printable(stated->second), ". Copy or download it again. If a program changed it on ",
                        "purpose, have it remove \"", checksum_key, "\" from the metadata.");
   }
 }

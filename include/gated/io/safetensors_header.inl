@@ -77,7 +77,8 @@ class SafetensorsParser {
            convert);
     expect(!start.starts_with("version https://git-lfs"),
            "this is a Git-LFS pointer, not the file. Run `git lfs pull` in the clone, or download the file itself.");
-    expect(!start.starts_with("<!") && !start.starts_with("<html"), "this is a web page, not a safetensors file. Download the file itself.");
+    expect(!start.starts_with("<!") && !start.starts_with("<html"),
+           "this is a web page, not a safetensors file. Download the file itself.");
   }
 
   void read_metadata(const Json& value) {

@@ -82,8 +82,7 @@ class ForecasterFields {
                                              [&](const Json& name) { return name.is(architecture); });
     };
     require<ArgumentError>(list == nullptr || list->is(architecture) || has(*list), where_,
-                           ": architectures = ", list == nullptr ? "" : shown_json(*list), ", expected ", architecture,
-                           ".");
+                           ": architectures = ", list == nullptr ? "" : shown_json(*list), ", expected ", architecture, ".");
     expect("norm_mlp", {"LayerNorm"}, "expected \"LayerNorm\", the only norm that is supported.");
     expect("self_attn", {false}, "but self-attention is not supported.");
     expect_loss();
