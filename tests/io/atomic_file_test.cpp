@@ -34,7 +34,7 @@ TEST(AtomicFile, WritesAllPieces) {
 }
 
 TEST(AtomicFile, RefusesAnEmptyPath) {
-  expect_error<FileError>([] { AtomicFile file(""); }, {"the path of the file to write is empty. Give it a name."});
+  expect_error<FileError>([] { AtomicFile file(""); }, {"AtomicFile: the path is empty. Name the file to write."});
 }
 
 #if defined(__unix__) || defined(__APPLE__)

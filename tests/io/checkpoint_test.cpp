@@ -154,7 +154,7 @@ TEST(Checkpoint, ListsAllMismatchesAndChangesNothing) {
           ": the file does not fit the model (names of somebody), and nothing was loaded: 2 missing, 2 unexpected, "
           "1 mis-shaped, 2 unconvertible."
           "\n  blocks.0.weight (in the file: model.layers.0.fc.weight): expected [2, 3, 1], got [3, 2, 1]"
-          "\n  blocks.0.bias (in the file: model.layers.0.bias): expected [2], got I64, which holds no floating numbers"
+          "\n  blocks.0.bias (in the file: model.layers.0.bias): expected [2], got I64, which is not a floating type"
           "\n  blocks.1.weight (in the file: model.layers.1.fc.weight): expected [2, 3, 1], got F64 whose value at index 4 "
           "does not fit F32"
           "\n  blocks.1.bias (in the file: model.layers.1.bias): expected [2], missing; nearest in the file: "
@@ -246,7 +246,7 @@ TEST(Checkpoint, RefusesToSaveValuesTooLargeForTheirType) {
   Model<float> model(1);
   model.blocks[1].bias[0] = 70000;
   expect_error<ArgumentError>([&] { save_parameters(model, path, {}, {}, Dtype::F16); },
-                              {"blocks.1.bias holds values that are too large for F16"});
+                              {"blocks.1.bias holds values too large for F16"});
   expect_error<ArgumentError>([&] { save_parameters(model, path, {}, {}, Dtype::I32); }, {"dtype is I32, expected F64"});
   EXPECT_FALSE(std::filesystem::exists(path));
 }

@@ -61,7 +61,7 @@ TEST(Classifier, NumbersClassesWithoutNames) {
 TEST(Classifier, RefusesModelsWithoutClasses) {
   const Classifier<GmlpImageClassifier<float>> features{model_of(Pooling::tokens), {}}, misnamed{model_of(), {"robin"}};
   EXPECT_EQ(message_of<ArgumentError>([&] { features.classify(picture()); }),
-            "Classifier: the model gives features, not one class per image.");
+            "Classifier: the model outputs features, not class scores. Load a model with a class head.");
   EXPECT_EQ(message_of<ArgumentError>([&] { misnamed.classify(picture()); }),
             "Classifier: 1 labels, expected one for each of the 3 classes.");
 }

@@ -144,7 +144,7 @@ TEST(ConfigJson, RefusesToWriteNaNAndInvalidUtf8) {
   test::expect_error<ArgumentError>([&] { to_json(config); }, {"not valid UTF-8"});
   config = {};
   config.colour = Colour::unlisted;
-  test::expect_error<ArgumentError>([&] { to_json(config); }, {"colour", "no word"});
+  test::expect_error<ArgumentError>([&] { to_json(config); }, {"colour", "no name"});
 }
 
 struct Pictures {

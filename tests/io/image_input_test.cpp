@@ -148,11 +148,11 @@ TEST(ImageInput, RefusesMismatchedSizes) {
       },
       {"stride = 5, expected at least the 6 bytes of a row"});
   test::expect_error<ArgumentError>([&] { prepare({bytes.data(), 0, 2, 6, PixelOrder::rgb}, row); }, {"the picture is 0 × 2"});
-  test::expect_error<ArgumentError>([&] { prepare({nullptr, 2, 2, 6, PixelOrder::rgb}, row); }, {"with pixels"});
+  test::expect_error<ArgumentError>([&] { prepare({nullptr, 2, 2, 6, PixelOrder::rgb}, row); }, {"a pointer to its pixels"});
   test::expect_error<ShapeError>([&] { prepare(Image{2, 2, 3, {1, 2}}, row); }, {"the image has 2 bytes"});
   test::expect_error<ArgumentError>([&] { evaluation_crop({1, 1, 3, {1, 2, 3}}, {2, 2}, 1.5); }, {"crop_share = 1.5"});
   test::expect_error<ArgumentError>([] { ImageInput<float>(GmlpImageClassifierConfig{.image_channels = 2}); },
-                                    {"the model takes 2 channels, but pictures have 1 or 3"});
+                                    {"the model takes 2 channels, expected 1 or 3"});
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST(ImageReader, RefusesEveryFlippedBitOfAPngFile) {
   }
   png[8 + 25 + 10] ^= std::byte{4};  // among the first bytes of the pixels
   test::expect_error<FileError>([&] { decode_image(png, "x.png"); },
-                                {"x.png: the file is damaged: its chunk \"IDAT\" does not have its check sum"});
+                                {"x.png: the file is damaged: chunk \"IDAT\" has a wrong checksum"});
 }
 
 TEST(ImageReader, ReadsAPngFileWithBytesAfterItsEnd) {

@@ -72,7 +72,7 @@ TEST(Json, NamesTheLineAndColumnOfAnError) {
   expect_refused("{\"a\":1,}", "line 1, column 8: expected a key");
   expect_refused("[1] 2", "line 1, column 5: expected the end");
   expect_refused(std::string("[1]\0", 4), "line 1, column 4: expected the end");
-  expect_refused("\"a", "line 1, column 3: the string does not end");
+  expect_refused("\"a", "line 1, column 3: unterminated string");
   expect_refused("\"a\nb\"", "line 1, column 3: a control character");
   expect_refused("[NaN]", "line 1, column 2: expected a value");
 }
@@ -82,7 +82,7 @@ TEST(Json, RefusesNumbersThatAreNotJson) {
     expect_refused(number, "invalid JSON at line 1");
   }
   for (const char* const number : {"1e999", "-1e999", "1e-999"}) {
-    expect_refused(number, "a number beyond a double");
+    expect_refused(number, "a number out of the range of double");
   }
 }
 
@@ -91,7 +91,7 @@ TEST(Json, RefusesInvalidStrings) {
     expect_refused(escape, "an unknown escape");
   }
   for (const char* const half : {R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")", R"("\ud800\ud800")"}) {
-    expect_refused(half, "half of a surrogate pair");
+    expect_refused(half, "an unpaired surrogate");
   }
   expect_refused("[\"\xC3\"]", "line 1, column 2: ill-formed UTF-8");
   expect_refused("\"\xF0\x9D\\udd1e\"", "surrogate");  // bytes and escapes must not mix within a character
@@ -152,8 +152,8 @@ TEST(Json, AgreesWithNlohmannOnDamagedTexts) {
     Json ours;
     const std::string problem = read_json_text(json, 16, ours);
     const nlohmann::json theirs = nlohmann::json::parse(json, nullptr, false);
-    if (problem.find("duplicate") != std::string::npos || problem.find("beyond a double") != std::string::npos) {
-      continue;  // nlohmann takes the last key, or 0
+    if (problem.find("duplicate") != std::string::npos || problem.find("range of double") != std::string::npos) {
+      continue;  // where nlohmann takes the last, or 0
     }
     ASSERT_EQ(problem.empty(), !theirs.is_discarded()) << json << "\n" << problem;
     if (problem.empty()) {

@@ -40,7 +40,11 @@ TEST(Labels, RefuseAnythingButAListOfStrings) {
   for (const char* const wrong : {"{}", "3", "[1]", "[\"a\", [\"b\"]]", "[\"a\"", ""}) {
     EXPECT_THROW(labels_in({{"labels", wrong}}), FileError) << wrong;
   }
-  test::expect_error<FileError>([] { labels_in({{"labels", "[\"a\", 7]"}}); }, {"labels: class 1 has a label that is no text"});
+  test::expect_error<FileError>(
+      [] {
+        labels_in({{"labels", "[\"a\", 7]"}});
+      },
+      {"labels: class 1 has a label that is not a string"});
 }
 
 }  // namespace

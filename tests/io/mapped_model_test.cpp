@@ -136,7 +136,7 @@ TEST(MappedModel, FindsDamageOnRequestOnly) {
   for (const auto& message : {test::message_of<FileError>([&] { parsed.verify(); }),
                               test::message_of<FileError>([&] { (void)load_model<Text>(parsed); }),
                               test::message_of<FileError>([&] { (void)load_prepared<Text>(parsed); })}) {
-    EXPECT_TRUE(message.starts_with("text: the file is damaged: the check sum")) << message;
+    EXPECT_TRUE(message.starts_with("text: the file is damaged: its checksum")) << message;
   }
   auto model = text_model<float>(HeadForm::untied);
   const auto before = model;

@@ -75,8 +75,8 @@ TEST(Npy, ReadsHeadersOfAllVersions) {
 
 TEST(Npy, RefusesBrokenFiles) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
-  expect_refused("", "this is no .npy file");
-  expect_refused("PK\3\4", "this is no .npy file");
+  expect_refused("", "this is not an .npy file");
+  expect_refused("PK\3\4", "this is not an .npy file");
   expect_refused("\x93NUMPY\1", "truncated");
   expect_refused(std::string("\x93NUMPY\x07\x00\x00\x00", 10), "version 7, expected 1, 2 or 3");
   expect_refused(file_of(good, 24).substr(0, 30), "but only 20 bytes follow. Is the file truncated?");
@@ -85,10 +85,10 @@ TEST(Npy, RefusesBrokenFiles) {
   const auto header = [](const std::string& text, std::string_view why) { expect_refused(file_of(text, 24), why); };
   header("[]", "\"{\" is missing");
   header("{'descr': '<f4', 'shape': (2, 3)}", "lacks");
-  header("{'descr': '<f4', 'descr': '<f4'}", "'descr', unknown or for the second time");
+  header("{'descr': '<f4', 'descr': '<f4'}", "the unknown or duplicate key 'descr'");
   header("{'colour': 1}", "'colour', unknown");
   header("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3)}", "newbyteorder");
-  header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", "Objects and texts are no numbers");
+  header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", "Objects and strings are not numbers");
   header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", "the array has fields");
   header("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", "neither True nor False");
   header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 1)}", "numpy.ascontiguousarray()");

@@ -56,7 +56,7 @@ TEST(Npz, ExplainsMissingArraysAndWrongTypes) {
               file.read<float>("vectr");
             }).find("there is no array \"vectr\"; the nearest name is \"vector\"."),
             std::string::npos);
-  EXPECT_NE(test::error_of<FileError>([&] { file.read<Index>("f4"); }).find("npy_cases.npz: f4: the numbers are F32"),
+  EXPECT_NE(test::error_of<FileError>([&] { file.read<Index>("f4"); }).find("npy_cases.npz: f4: the elements are F32"),
             std::string::npos);
   EXPECT_THROW(file.read<std::uint8_t>("i8"), FileError) << "negative values do not fit";
 }
@@ -69,8 +69,8 @@ TEST(Npz, RefusesBrokenArchives) {
     EXPECT_NE(what.find(why), std::string::npos) << what;
   };
   refused("", "too short");
-  refused(std::string(100, 'x'), "this is no .npz file");
-  refused(good.substr(0, good.size() - 1), "this is no .npz file");
+  refused(std::string(100, 'x'), "this is not an .npz file");
+  refused(good.substr(0, good.size() - 1), "this is not an .npz file");
   refused(good.substr(1), "");
   const auto changed = [&](std::size_t at, char to) {
     std::string file = good;
@@ -80,9 +80,9 @@ TEST(Npz, RefusesBrokenArchives) {
   const std::size_t directory = good.find("PK\1\2");
   refused(changed(directory, 'X'), "directory is broken");
   refused(changed(directory + 10, '\10'), "is compressed. Save it with numpy.savez()");
-  refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "check sum");
+  refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "checksum");
   refused(changed(directory + 45, '\100'), "outside of itself");
-  refused(changed(200, static_cast<char>(good[200] ^ 1)), "check sum");
+  refused(changed(200, static_cast<char>(good[200] ^ 1)), "checksum");
 
   // Two directory entries for one file, and two names for one array.
   const auto path = temporary("x.npz");
@@ -96,7 +96,7 @@ TEST(Npz, RefusesBrokenArchives) {
   for (std::size_t at = same.find("b.npy"); at != std::string::npos; at = same.find("b.npy")) {
     same.replace(at, 5, "a.npy");
   }
-  refused(same, "stands in the archive twice");
+  refused(same, "is in the archive twice");
   std::string short_name = test::read_text(path);
   const std::size_t local = short_name.find("b.npy"), listed = short_name.rfind("b.npy");
   short_name.replace(local, 5, "a....");  // unused

@@ -113,8 +113,7 @@ TEST(Safetensors, VerifiesContentsInAnyLayout) {
   for (const auto& [from, to] : changes) {
     std::string changed = whole;
     changed.replace(changed.find(from), from.size(), to);
-    expect_error<FileError>([&] { verify(changed); },
-                            {"x: the file is damaged: the check sum of what it holds is ", "Copy or download"});
+    expect_error<FileError>([&] { verify(changed); }, {"x: the file is damaged: its checksum is ", "Copy or download"});
   }
   std::string foreign = whole;
   foreign.replace(foreign.find("gated."), 6, "other.");

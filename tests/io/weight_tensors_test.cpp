@@ -160,7 +160,7 @@ TEST(WeightTensors, APreparedModelRefusesUnsupportedCalls) {
   EXPECT_TRUE(test::message_of<ArgumentError>([&] { (void)copy.forward(tokens, one, workspace); }).ends_with(remedy));
   EXPECT_EQ(test::message_of<ArgumentError>([&] { save_model(opened.model, path); }),
             "save_parameters: embedding.weight is stored outside the model, by load_prepared() or load_mapped(). Save a model "
-            "that load_model() opened.");
+            "from load_model().");
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(opened.model); }),
             "prepare: embedding.weight is stored outside the model, by load_prepared() or load_mapped().");
   EXPECT_NO_THROW((void)load_model<Text>(path));  // the file is unchanged
