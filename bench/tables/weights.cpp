@@ -14,9 +14,9 @@ namespace {
 using gated::Matrix, gated::WeightFormat;
 
 constexpr Index channels = 512;
-constexpr Index most_tokens = 32;  // of the text whose steps are timed
+constexpr Index most_tokens = 32;  // of the timed text
 
-/// How weights are kept, and multiplied.
+/// How weights are stored and multiplied.
 struct Precision {
   const char* name;
   WeightFormat format;
@@ -30,7 +30,7 @@ const Precision precisions[] = {{"float32", WeightFormat::float32},
                                 {"int8 products", WeightFormat::int8, gated::int8_products()},
                                 {"int8-rows products", WeightFormat::int8_rows, gated::int8_products()}};
 
-/// One step after another at one precision: what memory lets a thread do, since each reads every weight once.
+/// Decoding at one precision: memory-bound, since each step reads every weight once.
 template <class Model>
 struct Steps {
   const Model& model;
@@ -49,7 +49,7 @@ struct Steps {
     workspace.use(precision.products);
   }
 
-  /// The mean seconds of `tokens` steps from the beginning of a text, after as many that are not counted.
+  /// The mean seconds of `tokens` steps from the start of a text, after a warm-up of as many.
   double operator()(Index tokens) {
     double time = 0;
     for (int pass = 0; pass < 2; ++pass) {
@@ -64,7 +64,7 @@ struct Steps {
   }
 };
 
-/// Reads as many bytes as the weights have, in tasks of 256 KiB: what steps cannot be faster than where memory decides.
+/// Reads as many bytes as the weights have, in tasks of 256 KiB: the limit of memory-bound steps.
 class Read {
  public:
   Read(std::size_t bytes, int threads)
@@ -74,7 +74,7 @@ class Read {
     std::fill_n(numbers_.data(), numbers_.count(), 1.0f);
   }
 
-  /// The mean seconds of `times` passes, after one that is not counted.
+  /// The mean seconds of `times` passes, after a warm-up pass.
   double operator()(Index times) {
     pass();
     const double begin = seconds();
