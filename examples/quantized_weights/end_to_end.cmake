@@ -21,6 +21,10 @@ if(after LESS before OR after GREATER most)
 endif()
 file(REMOVE ${file})
 
+# A forecaster.
+expect_run(0 "series +[0-9]+ forecasts.*float32[^\n]* 0.00e\\+00 .*int8-rows products[^\n]*e-0[23] "
+  ${EXAMPLES}/forecast/births_ttm.safetensors --series ${EXAMPLES}/forecast/us_births_daily.csv)
+
 expect_no_file(FILE)
 expect_no_file(${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images FILE)
 expect_no_file(${EXAMPLES}/generate_text/bible.int8.safetensors --texts FILE)

@@ -5,9 +5,12 @@
 
 #include "common/labelled_images.hpp"
 #include "common/run_main.hpp"
+#include "common/text_file.hpp"
 #include "distortion.hpp"
 #include "gated/gated.hpp"
+#include "gated/io/csv.hpp"
 #include "gated/io/model_file.hpp"
+#include "gated/io/tiny_time_mixer.hpp"
 #include "options.hpp"
 #include "train_text/corpus.hpp"
 
@@ -17,6 +20,7 @@ using gated::Index, gated::Matrix, gated::WeightFormat, gated::Workspace;
 using GmlpModel = gated::GmlpLanguageModel<float>;
 using FlashModel = gated::FlashLanguageModel<float>;
 using Classifier = gated::GmlpImageClassifier<float>;
+using Forecaster = gated::TinyTimeMixer<float>;
 
 constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
 
@@ -147,6 +151,50 @@ void measure(const Classifier& model, const small::Options& options) {
   });
 }
 
+/// The last field of each line of a CSV after its header.
+Matrix<float> read_series(const std::filesystem::path& path) {
+  std::string numbers;
+  const std::string text = examples::read_text_file(path);
+  for (std::size_t line = text.find('\n') + 1; line < text.size();) {
+    const std::size_t end = std::min(text.find('\n', line), text.size()), field = text.rfind(',', end) + 1;
+    numbers += text.substr(std::max(line, field), end - std::max(line, field)) + ",";
+    line = end + 1;
+  }
+  numbers.pop_back();
+  return gated::parse_csv<float>(numbers, path.string());
+}
+
+/// Forecasts the last tenth of a series, standardised by the rest, window by window.
+void measure(const Forecaster& model, const small::Options& options) {
+  Matrix<float> series = read_series(options.series);
+  const Index context = model.config.context, horizon = model.out(), past = series.cols() - series.cols() / 10;
+  const Index count = (series.cols() - past) / horizon;
+  gated::require<gated::FileError>(model.config.series == 1 && past >= context && count > 0, options.series.string(), ": has ",
+                                   series.cols(), " values, expected more than ", 10 * std::max(context, horizon),
+                                   " and a model of one series.");
+  const float mean = series.leftCols(past).mean();
+  const float deviation = std::sqrt((series.leftCols(past).array() - mean).square().mean());
+  series = ((series.array() - mean) / deviation).matrix();
+  Matrix<float> x(count, context), truth(count, horizon), exact;
+  for (Index i = 0; i < count; ++i) {
+    x.row(i) = series.middleCols(past + i * horizon - context, context);
+    truth.row(i) = series.middleCols(past + i * horizon, horizon);
+  }
+  std::printf("  series    %td forecasts of %td values\n\n  %-18s %8s %13s %10s\n", count, horizon, "weights", "MB",
+              "forecasts", "MSE");
+  for (const Precision& precision : precisions()) {
+    const auto weights = gated::prepare(model, precision.weights);
+    Workspace<float> workspace{gated::Threads{options.threads}};
+    workspace.use(weights);
+    workspace.use(precision.products);
+    const Matrix<float> y = model.forward(x, gated::Sequences::uniform(count, 1), workspace);
+    exact = precision.weights == WeightFormat::float32 ? y : exact;
+    std::printf("  %-18s %8.2f %13.2e %10.4f\n", precision.name.c_str(), static_cast<double>(weights.bytes()) / 1e6,
+                static_cast<double>((y - exact).norm() / exact.norm()),
+                static_cast<double>((y - truth).array().square().mean()));
+  }
+}
+
 template <class Model>
 int run_with(const gated::SafetensorsFile& file, const small::Options& options) {
   const auto model = gated::load_model<Model>(file);
@@ -154,7 +202,13 @@ int run_with(const gated::SafetensorsFile& file, const small::Options& options) 
   if (options.tensors) {
     print_tensors(model);
   }
-  if constexpr (std::is_same_v<Model, Classifier>) {
+  if constexpr (std::is_same_v<Model, Forecaster>) {
+    gated::require<examples::UsageError>(options.texts.empty() && options.images.empty(),
+                                         "--texts, --images: the model is a forecaster. Give --series.");
+    if (!options.series.empty()) {
+      measure(model, options);
+    }
+  } else if constexpr (std::is_same_v<Model, Classifier>) {
     gated::require<examples::UsageError>(options.texts.empty(), "--texts: the model is an image classifier. Give --images.");
     if (!options.images.empty()) {
       measure(model, options);
@@ -187,6 +241,9 @@ int run(const small::Options& options) {
   }
   if (architecture == FlashModel::architecture) {
     return run_with<FlashModel>(file, options);
+  }
+  if (architecture == Forecaster::architecture) {
+    return run_with<Forecaster>(file, options);
   }
   return run_with<Classifier>(file, options);
 }
