@@ -44,15 +44,16 @@ struct ScalarOf<L<First, Others...>> : ScalarIn<First> {};
 
 template <class Member>
 void initialize_member(Member& member, Random& random) {
-  if constexpr (requires { member.initialize(random); }) {
-    member.initialize(random);
+  if constexpr (
+      requires { member.initialize(random); } || requires { &Member::initialize; }) {
+    member.initialize(random);  // one of another signature does not compile
   } else if constexpr (IsOptional<Member>) {
     if (member) {
       initialize_member(*member, random);
     }
-  } else if constexpr (requires { member.front().initialize(random); }) {
+  } else if constexpr (requires { member.front().fields(); }) {
     for (auto& element : member) {
-      element.initialize(random);
+      initialize_member(element, random);
     }
   }
 }
@@ -129,14 +130,26 @@ struct Layer {
  private:
   Contract contract_of_self() const {
     static_assert(
+        requires {
+          { Self::name } -> std::convertible_to<const char*>;
+        },
+        "name: a layer has `static constexpr const char* name`");
+    static_assert(detail::HasFields<Self>, "fields: a layer has `static constexpr auto fields()`, see core/fields.hpp");
+    static_assert(
         requires(const Self& self) {
           { self.contract() } -> std::same_as<Contract>;
-          { Self::name } -> std::convertible_to<const char*>;
-          Self::fields();
         },
-        "a layer has `Contract contract() const`, `static constexpr const char* name` and `static constexpr auto fields()`: "
-        "see "
-        "layers/layer.hpp");
+        "contract: a layer has `Contract contract() const`, see core/contract.hpp");
+    static_assert(
+        requires(Self & self, Random & random) {
+          { self.initialize(random) } -> std::same_as<void>;
+        },
+        "initialize: it is `void initialize(Random& random)`");
+    static_assert(
+        !requires { &Self::prepare; } || requires(const Self& self, PreparedWeights<T>& prepared) { self.prepare(prepared); },
+        "prepare: it is `void prepare(PreparedWeights<T>& prepared) const`");
+    static_assert(
+        !requires { &Self::initialise; }, "initialise: write `initialize`");
     return static_cast<const Self&>(*this).contract();
   }
   MatrixView<T> no_rows() const { return {nullptr, 0, in(), in()}; }
