@@ -43,7 +43,27 @@ struct Contract {
   bool shows_itself = false;           ///< the body shows a hook what there is to see
 
   bool is_causal() const { return sees != Sees::all; }
+  bool streams() const { return is_causal() && unstreamable == nullptr; }
+  bool takes_columns(Index columns) const { return in == any || columns == in; }
   bool takes_any_length() const { return shortest == 0 && longest == unlimited && multiple == 1; }
+  bool takes_length(Index length) const {
+    return length >= shortest && length <= longest && (multiple == 1 || length % multiple == 0);
+  }
+  /// Whether it takes `rows` rows inside another layer, which splits them into `sequences`. Rows that become more or fewer are
+  /// split by the result, so only their number counts.
+  bool takes_rows(Index given, const Sequences& sequences) const {
+    if (rows != of_rows) {
+      return given % of_rows == 0;
+    }
+    if (takes_any_length()) {
+      return true;
+    }
+    bool takes_all = sequences.total() == given;
+    for (Index b = 0; takes_all && b < sequences.count(); ++b) {
+      takes_all = takes_length(sequences.length(b));
+    }
+    return takes_all;
+  }
   bool mixes_tokens() const { return sees != Sees::itself; }
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
@@ -77,10 +97,13 @@ struct Contract {
   }
 };
 
-/// Raises ShapeError unless each of `sequences` has a number of tokens that `contract` allows.
+/// Raises ShapeError unless `contract` allows the length of each sequence.
 inline void expect_lengths(Where where, const Contract& contract, const Sequences& sequences) {
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b);
+    if (contract.takes_length(length)) [[likely]] {
+      continue;
+    }
     const bool is_long = length > contract.longest, is_exact = contract.shortest == contract.longest;
     require<ShapeError>(!is_long && length >= contract.shortest, where, ": sequence ", b, " of ", sequences.count(), " has ",
                         length, " tokens, expected ", is_long ? contract.longest : contract.shortest,
@@ -88,18 +111,18 @@ inline void expect_lengths(Where where, const Contract& contract, const Sequence
                         : is_long ? " at most."
                                   : " at least.",
                         contract.remedy);
-    require<ShapeError>(length % contract.multiple == 0, where, ": sequence ", b, " of ", sequences.count(), " has ", length,
-                        " tokens, expected a multiple of ", contract.multiple, ".", contract.remedy);
+    raise<ShapeError>(where, ": sequence ", b, " of ", sequences.count(), " has ", length, " tokens, expected a multiple of ",
+                      contract.multiple, ".", contract.remedy);
   }
 }
 
 /// Raises ShapeError unless x has the columns that `contract` asks for.
 inline void expect_columns(Where where, const Contract& contract, Index columns) {
-  require<ShapeError>(contract.in == Contract::any || columns == contract.in, where, ": x has ", columns,
-                      " columns, expected in = ", contract.in, " (", contract.in_note, ").");
+  require<ShapeError>(contract.takes_columns(columns), where, ": x has ", columns, " columns, expected in = ", contract.in,
+                      " (", contract.in_note, ").");
 }
 
-/// Raises ShapeError unless a layer of this contract, inside of another, takes `rows` that `sequences` split.
+/// Raises ShapeError unless contract.takes_rows().
 inline void expect_rows(Where where, const Contract& contract, Index rows, const Sequences& sequences) {
   if (contract.rows != contract.of_rows) {  // what it takes is split by what it makes
     require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ",

@@ -42,6 +42,9 @@ class Batch : public Inference<Batch<T>, T> {
   Batch with(const Sequences& sequences) const { return Batch(*this, sequences, {}); }
   Batch with(Mask mask) const { return Batch(*this, this->sequences(), mask); }
 
+  /// Whether a layer of this contract takes `rows` rows of these sequences.
+  bool takes_rows(const Contract& contract, Index rows) const { return contract.takes_rows(rows, this->sequences()); }
+  /// Raises ShapeError unless it does.
   void expect_rows(Where where, const Contract& contract, Index rows) const {
     gated::expect_rows(where, contract, rows, this->sequences());
   }

@@ -38,13 +38,18 @@ class RunMatrix : public MatrixView<T> {
       : MatrixView<T>(std::exchange(static_cast<MatrixView<T>&>(other), MatrixView<T>())),
         use_(std::exchange(other.use_, nullptr)) {}
   RunMatrix& operator=(RunMatrix other) noexcept {
-    std::swap(static_cast<MatrixView<T>&>(*this), static_cast<MatrixView<T>&>(other));
+    static_cast<MatrixView<T>&>(*this) = other;
     std::swap(use_, other.use_);
     return *this;
   }
   ~RunMatrix() { release(use_); }
 
   MatrixUse* use() const { return use_; }
+  /// Lets the rows go.
+  void reset() {
+    static_cast<MatrixView<T>&>(*this) = {};
+    release(std::exchange(use_, nullptr));
+  }
   /// Whether this is the only handle.
   bool is_owned() const { return use_ != nullptr && use_->count == 1; }
   /// A handle of `rows`, which are among these.
@@ -81,9 +86,13 @@ class RunMatrix : public MatrixView<T> {
 
 namespace detail {
 
-/// x as a body gets it: a copied or moved handle, a handle of a caller's rows, or the ids of tokens.
+/// x as a body gets it: a moved handle, a new one of the same rows or of a caller's, or the ids of tokens.
 template <class T>
-RunMatrix<T> in_run(RunMatrix<T> x) {
+RunMatrix<T>&& in_run(RunMatrix<T>&& x) {
+  return std::move(x);
+}
+template <class T>
+RunMatrix<T> in_run(const RunMatrix<T>& x) {
   return x;
 }
 template <class T>

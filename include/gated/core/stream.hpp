@@ -198,13 +198,20 @@ class Stream : public Inference<Stream<T>, T> {
   static Matrix last_rows(const Matrix& x, Index number) { return x.sharing(x.rows(x.rows() - number, number)); }
 
   /// The layer that runs, for messages.
-  Where where() const { return {this->running() == nullptr ? "Stream" : this->running()->name, starts_ ? "start" : "extend"}; }
+  Where where() const {
+    return {this->running() == nullptr ? "Stream" : this->running()->name(), starts_ ? "start" : "extend"};
+  }
 
   /// Raises ArgumentError: what runs over other sequences inside of a layer needs all tokens.
   [[noreturn]] Stream with(const Sequences&) const {
     raise<ArgumentError>(where(), ": it looks at other sequences than the one that is streamed. Use forward().");
   }
 
+  /// Whether a layer of this contract takes `rows` more tokens.
+  bool takes_rows(const Contract& contract, Index rows) const {
+    return contract.streams() && position() <= contract.longest && rows <= contract.longest - position();
+  }
+  /// Raises an error unless it does.
   void expect_rows(Where where, const Contract& contract, Index rows) const {
     expect_streaming(where, contract);
     expect_positions(where, rows, position(), contract.longest, "that it can serve.");

@@ -78,12 +78,17 @@ struct Epilogue {
     Epilogue part = *this;
     part.bias = from(bias, column);
     part.row_bias = from(row_bias, row);
-    part.added = added.block(row, column, rows, columns);
-    part.gate = gate.block(row, column, rows, columns);
+    const auto cut = [=](auto& x) {
+      if (x) {
+        x = x.block(row, column, rows, columns);
+      }
+    };
+    cut(part.added);
+    cut(part.gate);
     part.scale = from(scale, column);
-    part.residual = residual.block(row, column, rows, columns);
+    cut(part.residual);
     part.residual_scale = from(residual_scale, column);
-    part.kept = kept.block(row, column, rows, columns);
+    cut(part.kept);
     part.wanted = -1;  // all of it
     return part;
   }

@@ -242,7 +242,7 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 /// doubling of its position beyond the tile, computed ahead. With weights from prepare() the work is spread evenly over the
 /// steps; without, a block's transforms are made in one step.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, Epilogue<Run> epilogue) {
+MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
       is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // v's, not y's
