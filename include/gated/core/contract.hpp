@@ -8,7 +8,7 @@
 #include "gated/core/sequences.hpp"
 
 /// @file
-/// What a layer asks of its input and promises of its output, as data.
+/// Input requirements and output shape of a layer, as data.
 
 namespace gated {
 
@@ -23,18 +23,18 @@ enum class Sees {
 ///
 ///     Contract contract() const { return {.in = config.channels, .out = config.channels, .sees = Sees::past}; }
 ///
-/// Calls are checked against it before a body runs, places for results follow from it, and so does who may stream. A layer of
-/// several parts asks what they ask: `norm.contract().then(proj.contract())`.
+/// Calls are checked against it before a body runs, and it determines the shape of the result and whether the layer streams.
+/// A composite layer composes contracts: `norm.contract().then(proj.contract())`.
 struct Contract {
   static constexpr Index unlimited = std::numeric_limits<Index>::max(), any = -1;
 
   Index in = any;               ///< columns of x
-  Index out = any;              ///< columns of y; any means as many as x has
+  Index out = any;              ///< columns of y; any for those of x
   Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` of x
   Sees sees = Sees::all;        ///< what an output depends on
-  Index shortest = 0;           ///< the fewest tokens of a sequence, but in a stream
+  Index shortest = 0;           ///< the fewest tokens of a sequence, except in a stream
   Index longest = unlimited;    ///< the most
-  Index multiple = 1;           ///< what divides the tokens of a sequence
+  Index multiple = 1;           ///< the number of tokens is a multiple of this
   const char* remedy = "";      ///< what to do about a sequence that does not fit: " Resize …"
   const char* in_note = "a matrix is tokens × channels, one row per token";  ///< on the columns of x, for messages
   const char* unstreamable = nullptr;  ///< why a layer that sees no later token cannot stream
@@ -68,7 +68,7 @@ struct Contract {
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
 
-  /// What a layer asks of its sequences if it has this part and `part` in it, whatever their columns.
+  /// The requirements of both this and `part` on sequences; the columns are this one's.
   Contract with(const Contract& part) const {
     Contract both = *this;
     both.sees = std::max(sees, part.sees);
@@ -82,9 +82,9 @@ struct Contract {
     both.shows_itself = false;
     return both;
   }
-  /// That of a layer which does this and then `next`.
+  /// The contract of this layer followed by `next`.
   Contract then(const Contract& next) const {
-    Contract asked = next;  // of sequences as this layer has them
+    Contract asked = next;  // in tokens of this layer's input
     asked.shortest = (next.shortest + rows - 1) / rows * of_rows;
     asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);

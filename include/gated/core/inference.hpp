@@ -17,7 +17,7 @@
 #include "gated/core/workspace.hpp"
 
 /// @file
-/// What Batch and Stream, the runs without a tape, have in common: see core/run.hpp.
+/// The common base of Batch and Stream, the runs without a tape: see core/run.hpp.
 
 namespace gated {
 
@@ -30,8 +30,8 @@ using MatrixOf = typename Run::Matrix;
 
 namespace detail {
 
-/// A layer whose body is `apply(run, x, more…, epilogue)`, and makes the epilogue's part of its own last product. To the result
-/// of others it is applied afterwards.
+/// A layer whose body is `apply(run, x, more…, epilogue)` and fuses the epilogue into its last product. For other layers it is
+/// a separate pass.
 template <class L, class Run, class In, class... More>
 concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epilogue, More... more) {
   layer.apply(run, std::move(x), std::forward<More>(more)..., std::move(epilogue));
@@ -56,7 +56,7 @@ class Inference {
   View<T> operator[](const Matrix& x) const { return x; }
   static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
 
-  /// All columns of x, as parts of these widths. If x is moved in, each part may be overwritten alone.
+  /// All columns of x, as parts of these widths. If x is moved in, each part is owned separately.
   template <std::same_as<Index>... Widths>
   std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
     Index first = 0;
@@ -71,7 +71,7 @@ class Inference {
     return {part(widths)...};
   }
 
-  /// An uninitialised matrix that lasts until the layer that runs returns: the place of its result, if that is free and fits.
+  /// An uninitialised matrix that lasts until the running layer returns: its result's memory, if that is free and fits.
   Matrix make(Index rows, Index columns) {
     if (place_ != nullptr && place_->use->count == 0 && place_->rows.rows() == rows && place_->rows.columns() == columns) {
       return Matrix(place_->rows, place_->use);
@@ -89,7 +89,7 @@ class Inference {
   }
   /// A matrix of the shape of x: the memory of x, if that has no other handle.
   Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
-  /// x, to be overwritten: x itself if it has no other handle, otherwise a copy.
+  /// x for overwriting: x itself if it has no other handle, otherwise a copy.
   Matrix owned(Matrix x) {
     if (x.is_owned()) {
       return x;
@@ -98,9 +98,9 @@ class Inference {
     copy.assign(x);
     return copy;
   }
-  /// Scalars that last as long.
+  /// Scalars with the same lifetime.
   T* take(Index number) const { return workspace_.take(number); }
-  /// Contiguous rows that last as long.
+  /// Contiguous rows with the same lifetime.
   Matrix make_contiguous(Index rows, Index columns) { return make_rows(rows, columns, columns); }
 
   /// layer(x), joined by `epilogue`.
@@ -157,7 +157,7 @@ class Inference {
   static Matrix embedding_dropout(Matrix x) { return x; }
   static Matrix dropout(Matrix x, double) { return x; }
 
-  /// The path of the layer that runs, for messages and hooks, and the name of the layer around all others.
+  /// The path of the running layer, for messages and hooks, and the name of the outermost one.
   std::string path() const {
     std::string path;
     if (running_ != nullptr) {
@@ -168,7 +168,7 @@ class Inference {
   const char* outermost() const { return running_ == nullptr ? "layer" : running_->outermost().name(); }
 
   bool hooked() const { return workspace_.hooked(); }
-  /// Shows `output` under the path of the layer that runs, or one of several parts of it: "weights.0" or, for 3, "3".
+  /// Shows `output` to the hook under the path of the running layer, followed by a part and indices such as "weights.0".
   void show(const MatrixView<T>& output, const char* part = nullptr, Index index = -1, Index inner = -1,
             Index innermost = -1) const {
     if (!hooked()) [[likely]] {
@@ -200,13 +200,13 @@ class Inference {
   Derived& self() { return static_cast<Derived&>(*this); }
 
  private:
-  /// Where a result goes. It is free while `use` counts no handle.
+  /// Where a result goes; free while `use` counts no handle.
   struct Place {
     MatrixView<T> rows;
     MatrixUse* use;
   };
 
-  /// Scalars that a MatrixUse takes: a cache line, so that the rows behind it are aligned as it is.
+  /// Scalars per MatrixUse: a cache line, so that the rows after it stay aligned.
   static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
   static_assert(sizeof(MatrixUse) <= cache_line_bytes);
 
@@ -219,7 +219,7 @@ class Inference {
     return Matrix(MatrixView<T>(memory + use_size, rows, columns, stride), new_use(memory));
   }
 
-  /// The call of a layer, whose body runs while this lives.
+  /// One call of a layer: the body runs while this lives.
   class Call {
    public:
     /// For a result in the run: in the place of x, if the call has the only handle of it and it fits.
@@ -247,7 +247,7 @@ class Inference {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// What the body has made: at its place, or where it lies if it may stay there. Lets go of what the body was given.
+    /// The result y of the body: at its place, or where it lies if it outlives the call. Releases the body's arguments.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);
@@ -263,7 +263,7 @@ class Inference {
         }
         place_.rows.assign(y);
       }
-      return made_ ? std::move(made_) : Matrix(place_.rows, place_.use);
+      return is_new() ? std::move(made_) : Matrix(place_.rows, place_.use);
     }
 
    private:
@@ -274,13 +274,15 @@ class Inference {
           made_(run.made_for(layer, contract, x)),
           use_{.depth = run.depth_},
           outer_place_(std::exchange(run.place_, &place_)),
-          place_(made_ ? Place{made_, &use_} : place_of(x)),
+          place_(is_new() ? Place{made_, &use_} : place_of(x)),
           stays_(true),
           shows_result_(run.hooked() && !contract.shows_itself),
           frame_(run.workspace_.inner_frame()) {
       run.running_ = &running_;
       ++run.depth_;
     }
+
+    bool is_new() const { return made_.use() != nullptr; }  // made_ may be empty, without data
 
     static void let_go(Matrix& x) { x.reset(); }
     static void let_go(Epilogue<Derived>& epilogue) {
@@ -328,7 +330,7 @@ class Inference {
     }
     return make(made, width);
   }
-  /// Apart from what checks, so that that needs no more of a contract than it compares.
+  /// Builds the contract again, so that the check itself needs only the fields it compares.
   template <class L>
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(const L& layer, Index rows, Index columns) {
     const Contract contract = layer.contract();

@@ -60,7 +60,7 @@ void initialize_member(Member& member, Random& random) {
 
 }  // namespace detail
 
-/// Has each sub-layer of `layer` that can start a training set its own start, in the order of fields().
+/// Initialises each sub-layer of `layer`, in the order of fields().
 template <class L>
 void initialize_sublayers(L& layer, Random& random) {
   std::apply([&](const auto&... field) { (detail::initialize_member(layer.*(field.member), random), ...); }, L::fields());
@@ -75,7 +75,7 @@ struct Layer {
   static_assert(computes_in<T>());
   using Scalar = T;
 
-  /// Columns of x and y; Contract::any where any will do.
+  /// Columns of x and y; Contract::any if any number will do.
   Index in() const { return contract_of_self().in; }
   Index out() const { return contract_of_self().out; }
   /// The longest sequence that it can serve.
@@ -83,7 +83,7 @@ struct Layer {
   /// True if no output depends on a later token.
   bool is_causal() const { return contract_of_self().is_causal(); }
 
-  /// The start of a training, unless the layer has another: that of its parts.
+  /// Initial parameters for training: by default those of its sub-layers.
   void initialize(Random& random) { initialize_sublayers(static_cast<Self&>(*this), random); }
 
   /// y for all sequences at once. A mask holds a 0 or 1 per row: which tokens are attended to.
@@ -102,7 +102,7 @@ struct Layer {
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
     return forward(x, Sequences::single(x.rows()), workspace);
   }
-  /// The same with a workspace of its own, for who does not care.
+  /// The same with a temporary workspace.
   Matrix<T> forward(ConstView<T> x) const {
     Workspace<T> workspace;
     return forward(x, workspace);
