@@ -1,20 +1,15 @@
 #pragma once
 
-#include <array>
 #include <concepts>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "gated/core/contract.hpp"
 #include "gated/core/mask.hpp"
-#include "gated/core/run_matrix.hpp"
+#include "gated/core/run_memory.hpp"
 #include "gated/core/running_layer.hpp"
-#include "gated/core/workspace.hpp"
 
 /// @file
 /// The common base of Batch and Stream, the runs without a tape: see core/run.hpp.
@@ -41,44 +36,17 @@ concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epi
 
 /// The base of Batch and Stream.
 template <class Derived, class T>
-class Inference {
+class Inference : public RunMemory<T> {
  public:
   using Scalar = T;
   using Matrix = RunMatrix<T>;
   static constexpr bool records = false;
 
-  Workspace<T>& workspace() const { return workspace_; }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
 
-  static Index rows(const Matrix& x) { return x.rows(); }
-  static Index columns(const Matrix& x) { return x.columns(); }
-  View<T> operator[](const Matrix& x) const { return x; }
-  static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
-
-  /// All columns of x, as parts of these widths. If x is moved in, each part is owned separately.
-  template <std::same_as<Index>... Widths>
-  std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
-    Index first = 0;
-    const bool is_owned = x.is_owned();  // asked before its parts share it
-    const auto part = [&](Index width) {
-      const MatrixView<T> rows = x.columns(std::exchange(first, first + width), width);
-      if (!is_owned) {
-        return x.sharing(rows);
-      }
-      return Matrix(rows, new_use(workspace_.take(use_size), x.use()));
-    };
-    return {part(widths)...};
-  }
-
-  /// An uninitialised matrix that lasts until the running layer returns: its result's memory, if that is free and fits.
-  Matrix make(Index rows, Index columns) {
-    if (place_ != nullptr && place_->use->count == 0 && place_->rows.rows() == rows && place_->rows.columns() == columns) {
-      return Matrix(place_->rows, place_->use);
-    }
-    return make_rows(rows, columns, row_stride<T>(columns));
-  }
-  /// The same for the result of an epilogue: the memory of one of its matrices, if that has no other handle.
+  using RunMemory<T>::make;
+  /// A matrix for the result of an epilogue: the memory of one of its matrices, if that has no other handle.
   Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
     for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
       if (x->is_owned() && x->rows() == rows && x->columns() == columns) {
@@ -87,21 +55,6 @@ class Inference {
     }
     return make(rows, columns);
   }
-  /// A matrix of the shape of x: the memory of x, if that has no other handle.
-  Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
-  /// x for overwriting: x itself if it has no other handle, otherwise a copy.
-  Matrix owned(Matrix x) {
-    if (x.is_owned()) {
-      return x;
-    }
-    const Matrix copy = make(x.rows(), x.columns());
-    copy.assign(x);
-    return copy;
-  }
-  /// Scalars with the same lifetime.
-  T* take(Index number) const { return workspace_.take(number); }
-  /// Contiguous rows with the same lifetime.
-  Matrix make_contiguous(Index rows, Index columns) { return make_rows(rows, columns, columns); }
 
   /// layer(x), joined by `epilogue`.
   template <class L, class In>
@@ -109,7 +62,7 @@ class Inference {
     auto&& own = detail::in_run(std::forward<In>(x));
     using Own = std::remove_cvref_t<decltype(own)>;
     if (!epilogue.is_plain() && (hooked() || !detail::JoinsItself<L, Derived, Own>)) [[unlikely]] {
-      return join(self(), (*this)(layer, std::move(own)), std::move(epilogue));
+      return join(self(), plain(layer, own), std::move(epilogue));
     }
     Call call(*this, layer, own);
     if constexpr (detail::JoinsItself<L, Derived, Own>) {
@@ -118,6 +71,7 @@ class Inference {
       return call.result(layer.apply(self(), std::move(own)), own);
     }
   }
+  /// The same with a copy of `epilogue`.
   template <class L, class In>
   Matrix operator()(const L& layer, In&& x, const Epilogue<Derived>& epilogue) {
     return (*this)(layer, std::forward<In>(x), Epilogue<Derived>(epilogue));
@@ -127,14 +81,7 @@ class Inference {
   requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>>) Matrix operator()(const L& layer, In&& x, More&& more,
                                                                                           Others&&... others) {
     auto&& own = detail::in_run(std::forward<In>(x));
-    Call call(*this, layer, own);
-    if constexpr (detail::JoinsItself<L, Derived, std::remove_cvref_t<decltype(own)>, More, Others...>) {
-      return call.result(
-          layer.apply(self(), std::move(own), std::forward<More>(more), std::forward<Others>(others)..., Epilogue<Derived>()),
-          own);
-    } else {
-      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more), std::forward<Others>(others)...), own);
-    }
+    return plain(layer, own, std::forward<More>(more), std::forward<Others>(others)...);
   }
 
   /// y = layer(x, more…), where y is a caller's and may be x. The caller has checked x by the layer's contract.
@@ -189,7 +136,7 @@ class Inference {
 
  protected:
   Inference(Workspace<T>& workspace, const Sequences& sequences, Mask mask, const RunningLayer* running)
-      : workspace_(workspace), sequences_(sequences), mask_(mask), running_(running) {}
+      : RunMemory<T>(workspace), sequences_(sequences), mask_(mask), running_(running) {}
   /// In the same layer as `around`.
   Inference(const Inference& around, const Sequences& sequences, Mask mask) : Inference(around) {
     sequences_ = sequences;
@@ -200,24 +147,8 @@ class Inference {
   Derived& self() { return static_cast<Derived&>(*this); }
 
  private:
-  /// Where a result goes; free while `use` counts no handle.
-  struct Place {
-    MatrixView<T> rows;
-    MatrixUse* use;
-  };
-
-  /// Scalars per MatrixUse: a cache line, so that the rows after it stay aligned.
-  static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
-  static_assert(sizeof(MatrixUse) <= cache_line_bytes);
-
-  /// That of new rows, or of a part of others, at the start of some memory of the arena.
-  MatrixUse* new_use(T* memory, MatrixUse* whole = nullptr) const {
-    return ::new (static_cast<void*>(memory)) MatrixUse{.depth = depth_, .whole = whole};
-  }
-  Matrix make_rows(Index rows, Index columns, Index stride) const {
-    T* const memory = workspace_.take(use_size + rows * stride);
-    return Matrix(MatrixView<T>(memory + use_size, rows, columns, stride), new_use(memory));
-  }
+  using typename RunMemory<T>::Place;
+  using RunMemory<T>::workspace_, RunMemory<T>::place_, RunMemory<T>::depth_;
 
   /// One call of a layer: the body runs while this lives.
   class Call {
@@ -309,6 +240,16 @@ class Inference {
     typename Arena<T>::Frame frame_;
   };
 
+  /// layer(x, more…) without an epilogue.
+  template <class L, class Own, class... More>
+  Matrix plain(const L& layer, Own& own, More&&... more) {
+    Call call(*this, layer, own);
+    if constexpr (detail::JoinsItself<L, Derived, Own, More...>) {
+      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()), own);
+    } else {
+      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)...), own);
+    }
+  }
   /// The place of x, for a result that takes it.
   static Place place_of(const Matrix& x) { return {x, x.use()}; }
   template <class Ids>
@@ -339,12 +280,9 @@ class Inference {
     std::abort();  // one of them raises
   }
 
-  Workspace<T>& workspace_;
   Sequences sequences_;
   Mask mask_;
   const RunningLayer* running_;
-  const Place* place_ = nullptr;  // of the layer that runs
-  Index depth_ = 1;               // of layers in layers, from 1 on; what callers own has 0
 };
 
 }  // namespace gated
