@@ -169,8 +169,8 @@ TEST(InRun, MovesRvaluesAndSharesLvalues) {
   EXPECT_FALSE(detail::in_run(rows).is_owned());
   EXPECT_FALSE(detail::in_run(read_only).is_owned());
   EXPECT_TRUE(rows.is_owned());
-  EXPECT_TRUE(detail::in_run(std::move(rows)).is_owned());
-  EXPECT_FALSE(rows);
+  const R&& moved = detail::in_run(std::move(rows));
+  EXPECT_EQ(&moved, &rows);
   EXPECT_EQ(detail::in_run(MatrixView<float>(x)).use(), nullptr);
   const std::vector<int> ids{1, 2};
   EXPECT_EQ(detail::in_run(std::span<const int>(ids)).data(), ids.data());

@@ -52,9 +52,9 @@ struct Linear : Layer<Linear<T>> {
 
   Contract contract() const { return {.in = weight.cols(), .out = weight.rows(), .sees = Sees::itself}; }
 
-  auto apply(auto& run, auto x, auto then) const {
+  auto apply(auto& run, const auto& x, const auto& then) const {
     expect_set(run, "weight", weight);
-    return product(run, x, weight, bias, std::move(then));
+    return product(run, x, weight, bias, then);
   }
 };
 

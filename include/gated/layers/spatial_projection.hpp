@@ -182,11 +182,11 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
             .unstreamable = is_square ? nullptr : "An MLP over tokens needs all of them."};
   }
 
-  auto apply(auto& run, auto v, auto then) const {
+  auto apply(auto& run, const auto& v, const auto& then) const {
     require<ShapeError>(run.columns(v) % config.heads == 0, name, ": v has ", run.columns(v),
                         " channels, expected a multiple of heads = ", config.heads, ".");
     expect_set(run, "weight", weight);
-    return mix_tokens(run, parameters(), v, std::move(then));
+    return mix_tokens(run, parameters(), v, then);
   }
 };
 

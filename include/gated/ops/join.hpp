@@ -12,10 +12,10 @@
 
 namespace gated {
 
-/// `epilogue` of a run as that of a product y in memory, with its own factor and biases in `own`.
-/// Errors: ShapeError for what has not the shape of y, ArgumentError for options that exclude each other.
+/// Adds `epilogue` of a run to `own`, that of a product y in memory with its own factor and biases.
+/// Errors: ShapeError unless its matrices have the shape of y, ArgumentError for options that exclude each other.
 template <class Run, class T = typename Run::Scalar>
-Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T> own = {}) {
+void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T>& own) {
   const auto rows = [&](const char* name, const auto& x) -> MatrixView<const T> {
     if (!x) {
       return {};
@@ -38,6 +38,11 @@ Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<
                  : MatrixView<const T>(epilogue.scale, run.rows(y), run.columns(y), 0);  // the same row for all
   own.residual = rows("residual", epilogue.residual);
   own.residual_scale = epilogue.residual_scale;
+}
+/// `epilogue` of a run as that of a product y in memory.
+template <class Run, class T = typename Run::Scalar>
+Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T> own = {}) {
+  add_parts(run, epilogue, y, own);
   return own;
 }
 
@@ -49,12 +54,15 @@ struct Joined {
   Epilogue<typename Run::Scalar> epilogue = {};  ///< in memory
 };
 
-/// A place for it, over one of the epilogue's matrices that nobody else needs if there is one.
+/// Memory for it: that of a matrix of the epilogue, if that has no other handle.
 template <class Run, class T = typename Run::Scalar>
 Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
                           const std::type_identity_t<Epilogue<T>>& own = {}) {
-  Joined<Run> result{.y = run.make(rows, columns, epilogue), .kept = {}};
-  result.epilogue = epilogue_of(run, epilogue, result.y, own);
+  if (epilogue.is_plain()) {
+    return {.y = run.make(rows, columns), .kept = {}, .epilogue = own};
+  }
+  Joined<Run> result{.y = run.make(rows, columns, epilogue), .kept = {}, .epilogue = own};
+  add_parts(run, epilogue, result.y, result.epilogue);
   if constexpr (Run::records) {
     if (epilogue.keeps()) {
       result.kept = run.make(rows, columns);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "gated/ops/gemm.hpp"
 
@@ -31,12 +32,13 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("gate", epilogue.gate);
   expect_joined("residual", epilogue.residual);
   expect_joined("kept matrix", epilogue.kept);
-  Epilogue<T> joined = epilogue;
   if (epilogue.scale != nullptr) {
-    joined.gate = {epilogue.scale, y.rows(), y.cols(), 0};  // the same row for all
+    Epilogue<T> gated = epilogue;
+    gated.gate = {std::exchange(gated.scale, nullptr), y.rows(), y.cols(), 0};  // the same row for all
+    return matmul<T>(a, b, y, workspace, gated);
   }
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
-    kernels<ProductKernels<T>>().finish_tile(joined, row, column, rows, columns, tile, &y.coeffRef(row, column),
+    kernels<ProductKernels<T>>().finish_tile(epilogue, row, column, rows, columns, tile, &y.coeffRef(row, column),
                                              y.outerStride());
   };
   detail::gemm::multiply<T>(a, b, finish, workspace, epilogue.wanted);

@@ -15,7 +15,7 @@ namespace gated {
 /// Cost: 2·N·in·out flops, twice that backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> product(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight, const Vector<T>& bias,
-                      Epilogue<Run> epilogue) {
+                      const Epilogue<Run>& epilogue) {
   const Joined<Run> joined = joined_result(run, run.rows(x), weight.rows(), epilogue, {.bias = bias.data()});
   if constexpr (Run::records) {
     run.push([x, y = joined.y, kept = joined.kept, epilogue, &weight, &bias](auto& back) {

@@ -239,7 +239,7 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 /// vectors per thread, three times that backward. Per token of a stream: 25/2·C·log₂ N flops for each doubling of its position
 /// beyond the tile, computed ahead: spread evenly over steps with prepared weights, otherwise one block's transforms at a time.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, Epilogue<Run> epilogue) {
+MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
       is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // v's, not y's

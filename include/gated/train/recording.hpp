@@ -52,23 +52,8 @@ class Recording {
   Index rows(Variable x) const { return tape_.rows(x); }
   Index columns(Variable x) const { return tape_.columns(x); }
   View<T> operator[](Variable x) const { return tape_[x]; }
-  /// Some columns of x, in place; a copy where others of its parts overlap them.
-  Variable columns(Variable x, Index first, Index number) const {
-    if (tape_.has_columns(x, first, number)) {
-      return tape_.columns(x, first, number);
-    }
-    require<ArgumentError>(first >= 0 && number >= 0 && first <= columns(x) - number, "Recording::columns: first = ", first,
-                           " and count = ", number, ", but x has ", columns(x), " columns.");
-    const Variable y = make(rows(x), number);
-    View<T> to = tape_[y];
-    to = tape_[x].middleCols(first, number);
-    push([x, y, first, number](auto& back) {
-      if (back.wants_gradient(x)) {
-        accumulator(back, x).middleCols(first, number) += back.gradient(y);
-      }
-    });
-    return y;
-  }
+  /// Some columns of x: see Tape::columns().
+  Variable columns(Variable x, Index first, Index number) const { return tape_.columns(x, first, number); }
   template <std::same_as<Index>... Widths>
   std::array<Variable, sizeof...(Widths)> split(Variable x, Widths... widths) const {
     Index first = 0;

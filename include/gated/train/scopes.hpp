@@ -59,7 +59,7 @@ class Scopes {
     while (scope >= 0 && nodes_[static_cast<std::size_t>(scope)].outer >= 0) {
       scope = nodes_[static_cast<std::size_t>(scope)].outer;
     }
-    return scope < 0 ? "layer" : nodes_[static_cast<std::size_t>(scope)].layer.name;
+    return scope < 0 ? "layer" : nodes_[static_cast<std::size_t>(scope)].layer.name();
   }
 
   std::size_t size() const { return nodes_.size(); }

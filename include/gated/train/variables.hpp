@@ -76,13 +76,20 @@ class Variables {
                 .wants_gradient = true});
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place: a new part of it, or the one that it has already.
-  /// Errors: ArgumentError for columns that x does not have, that overlap another part of x, or of an x that is a part itself.
-  Variable columns(Variable x, Index first, Index count, Index scope) {
-    if (const Index part = part_at(x, first, count); part >= 0) {
-      return {part, step_};
+  /// The columns `first` … `first` + `count` - 1 of x, in place: a new part of it, or the one that it has already. Absent if
+  /// another part of x overlaps them, or x is a part itself.
+  /// Errors: ArgumentError for columns that x does not have.
+  Variable part(Variable x, Index first, Index count, Index scope) {
+    require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count,
+                           "Tape::columns: first = ", first, " and count = ", count, ", but x has ", width(x), " columns.");
+    if (const Index same = find_part(x, [=](const Entry& p) { return p.first_column == first && p.columns == count; });
+        same >= 0) {
+      return {same, step_};
     }
-    expect_free(x, first, count);
+    const auto overlaps = [=](const Entry& p) { return first < p.first_column + p.columns && p.first_column < first + count; };
+    if (entry(x).whole >= 0 || find_part(x, overlaps) >= 0) {
+      return {};
+    }
     if (is_outer(x.index) && wants_gradient(x)) {
       gradient(x);  // outlives the block, while this part of it does not
     }
@@ -99,11 +106,6 @@ class Variables {
     entry(x).first_part = result.index;
     entry(x).columns_in_parts += count;
     return result;
-  }
-
-  /// Whether columns() can give them.
-  bool has_columns(Variable x, Index first, Index count) const {
-    return entry(x).whole < 0 && (part_at(x, first, count) >= 0 || overlapping_part(x, first, count) < 0);
   }
 
   Index rows(Variable x) const { return entry(x).rows; }
@@ -142,7 +144,7 @@ class Variables {
     return view(entry(x).gradient, entry(x));
   }
 
-  /// gradient(), to be overwritten by the last who reads it.
+  /// gradient(), which the last reader may overwrite.
   View<T> last_gradient(Variable x) {
     gradient(x);
     return view(entry(x).gradient, entry(x));
@@ -250,17 +252,6 @@ class Variables {
     return Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>(data, e.rows, e.columns, Eigen::OuterStride<>(e.stride));
   }
 
-  void expect_free(Variable x, Index first, Index count) const {
-    constexpr const char* where = "Tape::columns";
-    require<ArgumentError>(entry(x).whole < 0, where, ": x is a part of another variable and cannot have parts itself.");
-    require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count, where,
-                           ": first = ", first, " and count = ", count, ", but x has ", width(x), " columns.");
-    if (const Index part = overlapping_part(x, first, count); part >= 0) {
-      raise<ArgumentError>(where, ": ", count, " columns from ", first, " on overlap another part of x, ", at(part).columns,
-                           " from ", at(part).first_column, " on.");
-    }
-  }
-
   /// The part of x that `f` accepts; -1 for none.
   template <class F>
   Index find_part(Variable x, const F& f) const {
@@ -270,13 +261,6 @@ class Variables {
     }
     return part;
   }
-  Index part_at(Variable x, Index first, Index count) const {
-    return find_part(x, [=](const Entry& p) { return p.first_column == first && p.columns == count; });
-  }
-  Index overlapping_part(Variable x, Index first, Index count) const {
-    return find_part(x, [=](const Entry& p) { return first < p.first_column + p.columns && p.first_column < first + count; });
-  }
-
   /// Whether the backward pass is in a block, and x was made outside of it.
   bool is_outer(Index x) const { return x < first_inner_; }
   /// Memory for the gradient of `e`, the entry of x, which must not be given back before x is.
