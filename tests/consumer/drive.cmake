@@ -1,4 +1,4 @@
-# Gets gated into the README's first program by one route, builds the program and runs it. See CMakeLists.txt for the variables
+# Gets gated into main.cpp by one route, builds the program and runs it. See CMakeLists.txt for the variables
 # it is given.
 
 set(options -DHAVE_OPENMP=${HAVE_OPENMP})
@@ -101,5 +101,5 @@ set(digits "${GATED_SOURCE_DIR}/examples/classify_digits")
 set(PROGRAM "${consumer}")
 set(ARGUMENTS "${digits}/digits_gmlp.safetensors" "${digits}/digits.csv")
 set(SOURCE "${CMAKE_CURRENT_LIST_DIR}/main.cpp")
-set(README "${GATED_SOURCE_DIR}/README.md")
+set(README "${GATED_SOURCE_DIR}/include/gated/README.md")
 include("${CMAKE_CURRENT_LIST_DIR}/in_readme.cmake")
