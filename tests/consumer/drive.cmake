@@ -1,4 +1,4 @@
-# Builds and runs the README's first program with gated obtained by one route. CMakeLists.txt sets the variables.
+# Builds and runs main.cpp with gated obtained by one route. CMakeLists.txt sets the variables.
 
 set(options -DHAVE_OPENMP=${HAVE_OPENMP})
 
@@ -109,7 +109,7 @@ set(digits "${GATED_SOURCE_DIR}/examples/classify_digits")
 set(PROGRAM "${consumer}")
 set(ARGUMENTS "${digits}/digits_gmlp.safetensors" "${digits}/digits.csv")
 set(SOURCE "${CMAKE_CURRENT_LIST_DIR}/main.cpp")
-set(README "${GATED_SOURCE_DIR}/README.md")
+set(README "${GATED_SOURCE_DIR}/include/gated/README.md")
 include("${CMAKE_CURRENT_LIST_DIR}/in_readme.cmake")
 
 if(ROUTE STREQUAL "single_header")
