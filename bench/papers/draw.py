@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Writes what compare_forms printed as Markdown, beside the papers' figures, and draws the curves.
+"""Writes the results of compare_forms as Markdown, beside the papers' figures, and draws the curves.
 
     python3 draw.py RESULTS.csv --out FOLDER
 
-Fails if an ordering of CLAIMS, which README.md states, does not hold. Needs matplotlib for the curves; without it only the
-Markdown is written.
+Fails if an ordering in CLAIMS does not hold. Without matplotlib it writes only the Markdown.
 """
 
 import argparse
@@ -26,8 +25,8 @@ PAPER = {
     "gates": {"linear": "5.14 (92 M)", "additive": "4.97 (92 M)", "multiplicative": "4.53 (92 M)", "split": "4.35 (102 M)"},
 }
 
-# What README.md claims: a table, the steps from which on, and forms, the better first. All seeds of the one must be better than all
-# of the next.
+# The orderings that README.md claims: a table, the steps from which they hold, and forms, best first. Every seed of a form must
+# be better than every seed of the next.
 CLAIMS = [
     ("gates", 600, ["split", "additive", "linear", "no mixing"]),
     ("gates", 600, ["split", "multiplicative", "no mixing"]),
@@ -66,7 +65,7 @@ def trainings(name, forms):
 
 def times(forms):
     lengths = sorted({x for q in forms.values() for values in q["ms"].values() for x in values})
-    lines = ["| bytes of a sequence |" + "".join(f" {form}, ms |" for form in forms), "|---:|" + "---:|" * len(forms)]
+    lines = ["| bytes per sequence |" + "".join(f" {form}, ms |" for form in forms), "|---:|" + "---:|" * len(forms)]
     for x in lengths:
         lines.append(f"| {x:,} |" + "".join(f" {q['ms'][1][x]:,.0f} |" for q in forms.values()))
     return "\n".join(lines) + "\n"
@@ -85,7 +84,7 @@ def plot(path, name, forms):
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("{x:g}")
-    axes.set_xlabel("bytes of a sequence" if name == "time" else "steps")
+    axes.set_xlabel("bytes per sequence" if name == "time" else "steps")
     axes.set_ylabel("ms per step" if name == "time" else "perplexity of masked bytes")
     axes.grid(True, which="both", color="0.9", linewidth=0.6)
     axes.legend(fontsize=8, frameon=False)
@@ -112,7 +111,7 @@ def main():
     tables = read(options.results)
     os.makedirs(options.out, exist_ok=True)
     if plt is None:
-        print("no matplotlib: the curves are left out (Debian, Ubuntu: python3-matplotlib)")
+        print("The curves are left out. Install matplotlib (Debian, Ubuntu: python3-matplotlib).")
     for name, forms in tables.items():
         text = times(forms) if name == "time" else trainings(name, forms)
         with open(os.path.join(options.out, name + ".md"), "w", encoding="utf-8") as file:
@@ -122,7 +121,7 @@ def main():
             plot(os.path.join(options.out, name + ".png"), name, forms)
     broken = list(broken_claims(tables))
     for line in broken:
-        print("does not hold: " + line, file=sys.stderr)
+        print("claim does not hold: " + line, file=sys.stderr)
     return 1 if broken else 0
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws what measure_tables printed, and writes it as Markdown.
+"""Writes the tables of measure_tables as Markdown and draws the plots.
 
     python3 draw.py TABLES.csv --plots FOLDER --markdown FOLDER
 
-Needs matplotlib for the plots; without it only the Markdown is written.
+Without matplotlib it writes only the Markdown.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def figure(value):
 
 
 def markdown(x_title, columns):
-    """A table with a column for x and one for each (title, {x: value})."""
+    """A table with a column for x and one per (title, {x: value})."""
     lines = [f"| {x_title} |" + "".join(f" {title} |" for title, _ in columns), "|---:|" + "---:|" * len(columns)]
     for x in sorted({x for _, values in columns for x in values}):
         lines.append(f"| {x:,} |" + "".join(f" {figure(values[x]) if x in values else '–'} |" for _, values in columns))
@@ -42,7 +42,7 @@ def markdown(x_title, columns):
 
 
 def crossing(a, b):
-    """Where, by log-linear interpolation, b becomes smaller than a and stays so; None if it never does."""
+    """The x from which b stays below a, by log-linear interpolation; None if there is none."""
     xs = sorted(set(a) & set(b))
     behind = [x for x in xs if b[x] >= a[x]]
     if not behind:
@@ -56,7 +56,7 @@ def crossing(a, b):
 
 
 def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
-    """`lines` are (title, {x: value}, style); `marks` are (x, text). Fewer than three points are a table and no plot."""
+    """`lines` are (title, {x: value}, style); `marks` are (x, text). Draws nothing for fewer than three points."""
     if plt is None or len({x for _, values, _ in lines for x in values}) < 3:
         return
     canvas, axes = plt.subplots(figsize=(6, 3.6), dpi=200)
@@ -71,8 +71,8 @@ def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
     axes.set_xticks(xs, [f"{x:,}" for x in xs], fontsize=8)
     axes.minorticks_off()
     marks = sorted(marks)
-    for i, (x, text) in enumerate(marks):  # the texts stand above the axes, where no curve is
-        leans_left = i + 1 < len(marks) and marks[i + 1][0] < 1.2 * x  # away from a near neighbour
+    for i, (x, text) in enumerate(marks):  # above the axes, away from the curves
+        leans_left = i + 1 < len(marks) and marks[i + 1][0] < 1.2 * x  # away from a close neighbour
         axes.axvline(x, color="0.6", linewidth=0.8, linestyle="--")
         axes.text(x, 1.01, text, transform=axes.get_xaxis_transform(), rotation=-20 if leans_left else 20, fontsize=7,
                   color="0.3", ha="right" if leans_left else "left", va="bottom")
@@ -93,11 +93,11 @@ def lengths(table, plots):
     plot(os.path.join(plots, "lengths.png"), "tokens", "share of the whole",
          [("spatial part, time", shares[0], "o-"), ("spatial part, flops n / (n + 3d)", shares[1], "s--")],
          marks=[(1536, "n = 3d")] + ([(half, "half of the time")] if measured else []), y_scale="linear")
-    where = f"from about {round(half, -1):,.0f} tokens on" if measured else "at no length measured"
+    where = f"from about {round(half, -1):,.0f} tokens" if measured else "at no measured length"
     return markdown("tokens", [("ms", q["ms"]), ("by transform, ms", q["transformed ms"]), ("of peak", q["of peak"]),
-                               ("spatial, of the time", shares[0]), ("spatial, of the flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
+                               ("spatial share of time", shares[0]), ("spatial share of flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
                                ("weights, MB", q["weights MB"]), ("scratch, MB", q["scratch MB"])]
-                    ) + f"\nThe spatial part takes more than half of the time {where}.\n"
+                    ) + f"\nThe spatial part takes more than half the time {where}.\n"
 
 
 def blocks(table, plots):
@@ -113,8 +113,8 @@ def blocks(table, plots):
     weights = ", ".join(f"{name} {min(table[name]['weights MB'].values()):.1f} MB" for name in names)
     text = markdown("tokens", columns) + f"\nWeights: {weights}. "
     for (a, b), x in found.items():
-        where = ("at no length measured" if x is None else "at every length measured" if x <= min(ms[a]) else
-                 f"from about {round(x, -1):,.0f} tokens on")
+        where = ("at no measured length" if x is None else "at every measured length" if x <= min(ms[a]) else
+                 f"from about {round(x, -1):,.0f} tokens")
         text += f"{b.replace('two', 'Two')} are faster than "
         text += f"{a.replace('Transformer', 'a Transformer')} {where}. "
     return text.rstrip() + "\n"
@@ -129,10 +129,11 @@ def streaming(table, plots):
     columns += [(f"{name}, state MB", q["state MB"]) for name, q in table.items()]
     flash = table["FLASH 12 layers"]["tokens/s"]
     text = markdown("position", columns)
-    text += "\nThe slowest step, at most, in medians: " + ", ".join(
+    text += "\nThe slowest step as a multiple of the median, at most: " + ", ".join(
         f"{name} {max(q['slowest of median'].values()):.1f}" for name, q in table.items()) + ".\n"
     if 1000 in flash and 65536 in flash:
-        text += f"\nA step of FLASH at position 65,536 takes {flash[1000] / flash[65536]:.2f} times as long as at 1,000.\n"
+        text += (f"\nA step of FLASH with 12 layers takes {flash[1000] / flash[65536]:.2f} times as long at position 65,536 as at "
+                 "1,000.\n")
     return text
 
 
@@ -150,7 +151,7 @@ def threads(table, plots):
 
 
 def busy(table, _):
-    lines = ["| gMLP-S/16 batch 1 | alone: median, ms | worst | beside one that spins: median, ms | worst |",
+    lines = ["| gMLP-S/16 batch 1 | idle machine: median, ms | worst | one busy processor: median, ms | worst |",
              "|---|---:|---:|---:|---:|"]
     for name, q in table.items():
         lines.append(f"| {name} |" + "".join(f" {figure(q['median ms'][n])} | {figure(q['worst ms'][n])} |" for n in (0, 1)))
@@ -167,9 +168,9 @@ def spatial(table, plots):
 
 def crossover(table, _):
     text = markdown("tokens", [(f"{name}, ms", q["ms"]) for name, q in table.items()])
-    for plain, other, words in (("plain", "transformed", "Whole transforms are"), ("causal plain", "causal tiles", "Causal tiles are")):
+    for plain, other, words in (("plain", "transformed", "Transforms are"), ("causal plain", "causal tiles", "Causal tiles are")):
         where = crossing(table[plain]["ms"], table[other]["ms"])
-        text += f"\n{words} faster {'at no length measured' if where is None else f'from about {where:,.0f} tokens on'}.\n"
+        text += f"\n{words} faster {'at no measured length' if where is None else f'from about {where:,.0f} tokens'}.\n"
     return text
 
 
@@ -199,8 +200,8 @@ def products(table, _):
 
 
 def opening(table, _):
-    columns = [("open, ms", "open ms"), ("first result, ms", "first ms"), ("a run, ms", "run ms"), ("memory at most, MB", "most MB"),
-               ("in the end its own, MB", "own MB"), ("of the file, MB", "file MB")]
+    columns = [("open, ms", "open ms"), ("first result, ms", "first ms"), ("a run, ms", "run ms"), ("peak memory, MB", "most MB"),
+               ("private at the end, MB", "own MB"), ("mapped from the file, MB", "file MB")]
     lines = ["| opened by |" + "".join(f" {title} |" for title, _ in columns), "|---|" + "---:|" * len(columns)]
     for name, q in table.items():
         function, _, rest = name.partition(" ")
@@ -218,7 +219,7 @@ def main():
     for folder in (options.plots, options.markdown):
         os.makedirs(folder, exist_ok=True)
     if plt is None:
-        print("no matplotlib: the plots are left out (Debian, Ubuntu: python3-matplotlib)")
+        print("The plots are left out. Install matplotlib (Debian, Ubuntu: python3-matplotlib).")
     for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, opening):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:

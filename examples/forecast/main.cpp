@@ -1,4 +1,4 @@
-// forecast: time series forecast, measured, and learned with a TinyTimeMixer. See README.md.
+// forecast: forecasts time series with a TinyTimeMixer, measures the forecasts, and trains. See README.md.
 
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace forecast;
 
-/// The forecast that begins at `row`, in the units of the table: a row for each series, NaN for those that are not forecast.
+/// The forecast from `row` on, in the table's units: one row per series, NaN for series that are not forecast.
 Matrix<float> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
                           gated::Workspace<float>& workspace) {
   Batch batch;
@@ -30,7 +30,7 @@ Matrix<float> forecast_at(const Model& model, const Series& series, Index row, I
   return all;
 }
 
-/// What forecast.csv has: a row for each series, and after that of one with a band the rows of its edges.
+/// The contents of forecast.csv: one row per series, each followed by its band's edges, if any.
 struct Forecasts {
   std::vector<std::string> names;
   std::vector<Index> rows;  ///< of each series
@@ -64,7 +64,7 @@ Forecasts forecasts_at(const Model& model, const std::vector<Edge>& band, const 
   return all;
 }
 
-/// Times `first` to before `last` of a series, gaps as NaN.
+/// Times [first, last) of a series, gaps as NaN.
 Line part_of(const Table& table, Index series, Index first, Index last) {
   Line line{first, {}};
   for (Index i = first; i < last; ++i) {
@@ -85,7 +85,7 @@ int run(const Options& options) {
                                         : load(options.model);
   const std::vector<Index>& places = model.config.known;
   gated::require<gated::ArgumentError>(known.size() == places.size(), "--known names ", known.size(),
-                                       " columns, but the model wants to know the future of ", places.size(), ".");
+                                       " columns, but the model needs the future of ", places.size(), ".");
   gated::require<gated::ArgumentError>(!model.config.fixes_series() || table.series() == model.config.series, "there are ",
                                        table.series(), " series, but the model is for ", model.config.series, ".");
   arrange(table, known, places);
@@ -103,7 +103,7 @@ int run(const Options& options) {
     const auto enough =
         series.windows(0, series.training_rows).size() > 0 && series.windows(series.training_rows, series.test_row).size() > 0;
     gated::require<gated::ShapeError>(enough, "the series are too short to train on: 70 % of ", table.past,
-                                      " rows hold no window of ", series.context, " + ", series.horizon,
+                                      " rows have no window of ", series.context, " + ", series.horizon,
                                       " rows, or the 10 % after them no forecast.");
     model = trained(std::move(model), series, options);
     save(model, loss_of(options), options.out / "model.safetensors");
@@ -126,13 +126,13 @@ int run(const Options& options) {
   print("TinyTimeMixer", errors_of(model, series, tests, frequency, workspace));
 
   if (!band.empty()) {
-    std::printf("  between quantiles %g and %g        %.1f %% of the numbers\n", band[0].quantile, band[1].quantile,
+    std::printf("  between quantiles %g and %g        %.1f %% of the values\n", band[0].quantile, band[1].quantile,
                 100 * coverage(band, series, tests, frequency, workspace));
   }
 
   const Forecasts next = forecasts_at(model, band, series, table.past, frequency, workspace);
   write_forecast(options.out / "forecast.csv", table, next.names, next.values);
-  const Index held = table.past - model.out();  // the last forecast that can be compared with what came
+  const Index held = table.past - model.out();  // the last forecast whose outcome is known
   const Forecasts last = forecasts_at(model, band, series, held, frequency, workspace);
   constexpr std::size_t most_panels = 12;
   std::vector<Index> drawn = forecast_series(model, table);

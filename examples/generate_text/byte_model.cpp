@@ -48,11 +48,11 @@ ByteModel open_model(const std::filesystem::path& checkpoint) {
     return open_as<TransformerModel>(checkpoint);
   }
   gated::raise<FileError>(file.name(), ": the file ",
-                          architecture.empty() ? "does not say in its metadata what it holds"
+                          architecture.empty() ? "has no architecture in its metadata"
                                                : "holds a \"" + gated::printable(architecture) + "\"",
                           ", expected \"", GmlpModel::architecture, "\", \"", FlashModel::architecture, "\", \"",
                           GauModel::architecture, "\" or \"", TransformerModel::architecture,
-                          "\", as save_model() writes them.");
+                          "\", as written by save_model().");
 }
 
 ByteModel random_model(std::string_view kind) {

@@ -1,4 +1,4 @@
-// visualize_gates: draws the spatial weights of a gMLP and says how translation-invariant and how local they are. See
+// visualize_gates: draws the spatial weights of a gMLP, and measures how translation-invariant and local they are. See
 // README.md.
 
 #include <cstdio>

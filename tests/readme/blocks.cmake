@@ -1,26 +1,45 @@
-# What a README shows as code. Included by CMakeLists.txt and by the scripts beside it.
+# The blocks of code in a README. Included by CMakeLists.txt and by the scripts beside it.
 
 # gated_readme_blocks(<file> <language> <prefix>) sets <prefix>_count and <prefix>_0, <prefix>_1, … to the blocks that begin
-# with ```<language>. Strings only: code is full of the brackets and semicolons that CMake's lists take for their own.
+# with ```<language>, and <prefix>_0_prints, … to the ```text block between a block and the next of that language, if there is
+# one. Strings only: code is full of brackets and semicolons, which CMake's lists would split.
 function(gated_readme_blocks file language prefix)
   file(READ ${file} rest)
+  set(fence "\n```${language}\n")
+  string(LENGTH "${fence}" length)
   set(count 0)
   while(TRUE)
-    string(FIND "${rest}" "\n```${language}\n" begin)
+    string(FIND "${rest}" "${fence}" begin)
     if(begin EQUAL -1)
       break()
     endif()
-    string(LENGTH "\n```${language}\n" length)
     math(EXPR begin "${begin} + ${length}")
     string(SUBSTRING "${rest}" ${begin} -1 rest)
-    string(FIND "${rest}" "\n```" end)
-    math(EXPR end "${end} + 1")
-    string(SUBSTRING "${rest}" 0 ${end} block)
-    string(SUBSTRING "${rest}" ${end} -1 rest)
+    gated_readme_take_block(rest block)
     set(${prefix}_${count} "${block}" PARENT_SCOPE)
+
+    set(prints "")
+    string(FIND "${rest}" "\n```text\n" text)
+    string(FIND "${rest}" "${fence}" next)
+    if(text GREATER -1 AND (next EQUAL -1 OR text LESS next))
+      math(EXPR text "${text} + 9")
+      string(SUBSTRING "${rest}" ${text} -1 after)
+      gated_readme_take_block(after prints)
+    endif()
+    set(${prefix}_${count}_prints "${prints}" PARENT_SCOPE)
     math(EXPR count "${count} + 1")
   endwhile()
   set(${prefix}_count ${count} PARENT_SCOPE)
+endfunction()
+
+# Moves what the variable called `from` holds up to the next fence to the one called `to`.
+function(gated_readme_take_block from to)
+  string(FIND "${${from}}" "\n```" end)
+  math(EXPR end "${end} + 1")
+  string(SUBSTRING "${${from}}" 0 ${end} taken)
+  string(SUBSTRING "${${from}}" ${end} -1 left)
+  set(${to} "${taken}" PARENT_SCOPE)
+  set(${from} "${left}" PARENT_SCOPE)
 endfunction()
 
 # Sets `result` to the first of the files (absolute paths) that holds `block`, whatever the white space; to "" if none does.

@@ -2,10 +2,14 @@
 cmake_minimum_required(VERSION 3.21)
 include(${CMAKE_CURRENT_LIST_DIR}/blocks.cmake)
 
-file(WRITE blocks_test.md "# x\n\n```cpp\na[0] = {1; 2};\n\n  b();\n```\n\n```\noutput\n```\n```cmake\nx(y)\n```\n\n```cpp\nc();\n```\n")
+file(WRITE blocks_test.md "# x\n\n```cpp\na[0] = {1; 2};\n\n  b();\n```\n\n```\noutput\n```\n```cmake\nx(y)\n```\n\n```cpp\nc();\n```\n\n\
+prints\n\n```text\n1; [2\n\n3\n```\n\n```cpp\nd();\n```\n")
 gated_readme_blocks(blocks_test.md cpp block)
-if(NOT block_count EQUAL 2 OR NOT block_0 STREQUAL "a[0] = {1; 2};\n\n  b();\n" OR NOT block_1 STREQUAL "c();\n")
+if(NOT block_count EQUAL 3 OR NOT block_0 STREQUAL "a[0] = {1; 2};\n\n  b();\n" OR NOT block_1 STREQUAL "c();\n")
   message(FATAL_ERROR "found ${block_count} blocks:\n${block_0}${block_1}")
+endif()
+if(NOT block_0_prints STREQUAL "" OR NOT block_1_prints STREQUAL "1; [2\n\n3\n" OR NOT block_2_prints STREQUAL "")
+  message(FATAL_ERROR "found other outputs:\n${block_0_prints}${block_1_prints}${block_2_prints}")
 endif()
 gated_readme_blocks(blocks_test.md python block)
 if(NOT block_count EQUAL 0)

@@ -1,0 +1,33 @@
+#pragma once
+
+// Tries a layer that a README shows.
+
+#include "gated/train.hpp"
+
+namespace readme {
+
+/// 0 if the layer streams with the bits of a batch, and trains.
+template <class L>
+int try_layer() {
+  using Matrix = gated::Matrix<typename L::Scalar>;
+  gated::Random random(1);
+  L layer;
+  layer.initialize(random);
+  const Matrix x = Matrix::Random(5, layer.in());
+  const Matrix y = layer.forward(x);
+
+  gated::Workspace<typename L::Scalar> workspace;
+  Matrix streamed(5, layer.out());
+  auto state = layer.start();
+  for (gated::Index t = 0; t < 5; ++t) {
+    layer.extend(x.row(t), state, streamed.row(t), workspace);
+  }
+
+  L gradient = gated::zeros_like(layer);
+  gated::Tape<typename L::Scalar> tape;
+  tape.begin(layer, gradient);
+  tape.backward(gated::regression_loss(tape, record(tape, layer, tape.constant(x)), Matrix::Zero(5, layer.out())));
+  return streamed == y && gated::gradient_norm(gradient) > 0 ? 0 : 1;
+}
+
+}  // namespace readme

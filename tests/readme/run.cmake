@@ -1,0 +1,27 @@
+# cmake -D PROGRAM=… -D README=… -D BLOCKS=0,3,… -D MARKED=… -P run.cmake: runs what was made of these ```cpp blocks of a README.
+# Where the README has a ```text block after one of them, that is what it must print. A MARKED program prints a line
+# "=== <number>" before each block.
+cmake_minimum_required(VERSION 3.21)
+include(${CMAKE_CURRENT_LIST_DIR}/blocks.cmake)
+
+execute_process(COMMAND ${EMULATOR} "${PROGRAM}" RESULT_VARIABLE status OUTPUT_VARIABLE said)
+message("${said}")
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "The program ended with ${status}")
+endif()
+
+string(REPLACE "," ";" BLOCKS "${BLOCKS}")
+if(NOT MARKED)
+  set(said "=== ${BLOCKS}\n${said}")
+endif()
+string(APPEND said "\n===")
+string(REGEX REPLACE "\n+===" "\n===" said "${said}")
+gated_readme_blocks(${README} cpp block)
+foreach(i IN LISTS BLOCKS)
+  if(NOT block_${i}_prints STREQUAL "")
+    string(FIND "${said}" "=== ${i}\n${block_${i}_prints}===" at)
+    if(at EQUAL -1)
+      message(FATAL_ERROR "${README} shows another output of the block\n${block_${i}}namely\n${block_${i}_prints}")
+    endif()
+  endif()
+endforeach()
