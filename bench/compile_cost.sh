@@ -97,13 +97,11 @@ esac
 row() { printf '%s\n' "$*" | tee -a "$scratch/table.md"; }
 
 compiler=$($cxx --version)
-row "$(echo "$compiler" | head -n 1)"
+row "$(echo "$compiler" | head -n 1): seconds of CPU time, $figures, in turns with Eigen/Core (\`-fsyntax-only\`). Programs are" \
+  "compiled (\`-O2 -c\`), headers checked (\`-fsyntax-only\`). MB is peak memory."
 row
-row "Seconds of CPU time, $figures, in turns with Eigen/Core (\`-fsyntax-only\`). Headers are checked (\`-fsyntax-only\`)," \
-  "programs compiled (\`-O2 -c\`). MB is peak memory."
-row
-[ -z "$models$programs" ] || row "| program, -O2 | s | × Eigen/Core | MB |"
-[ -z "$models$programs" ] || row "|---|---:|---:|---:|"
+row "| program or header | s | × Eigen/Core | MB |"
+row "|---|---:|---:|---:|"
 # The flags of the target gated::compiled. Compiling the library itself is not counted.
 compiled="-DGATED_COMPILED -DEIGEN_MAX_ALIGN_BYTES=64"
 for entry in $programs; do
@@ -133,9 +131,6 @@ void use(const gated::$model<float>::Config& config, gated::Random& random, std:
   cost=$(in_turns "$source" -O2 -c -o "$scratch/object.o") || failed "$model"
   row "| build, run and stream \`$model<float>\` | $cost |"
 done
-[ -z "$models$programs" ] || row
-row "| header | s | × Eigen/Core | MB |"
-row "|---|---:|---:|---:|"
 for header in $headers; do
   if cost=$(in_turns "#include \"$header\"" -fsyntax-only); then
     row "| $header | $cost |"

@@ -14,7 +14,7 @@
 ///
 /// Channel projections are counted from the model's weights; token mixing is stated here. Only what the formula needs counts:
 /// of a causal matrix the triangle, of activations, norms and biases nothing. The share of the peak that follows is a lower
-/// bound of how busy the multipliers were, and no skipped work lifts it above one.
+/// bound of how busy the multipliers were, and skipping work cannot lift it above one.
 
 namespace bench {
 

@@ -338,21 +338,19 @@ def int8_table(title_of, results, threads):
         lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
     lines += ["", f"{conditions(results, threads, 'float and int8')}. The ratio is ONNX Runtime's time in int8 divided by "
               "that of *gated, int8*. An error is the largest difference from the float64 result, relative to the largest value; in "
-              f"float it is below {TOLERANCE:.0e}. *gated, int8*: `int8_products()` with int8-rows weights. *In groups*: with int8 "
-              "weights, a scale per 32 columns. *int8 weights*: quantized weights, multiplied in float. ONNX Runtime multiplies "
-              f"with {instructions()}; no setting of it changes that."]
+              f"float it is below {TOLERANCE:.0e}. ONNX Runtime multiplies with {instructions()}; no setting of it changes that."]
     batches = {name: checked for name, runners in results.items()
                if (checked := [r for r in runners if r.same_alone is not None])}
     if batches:
         wrong = [f"{name} of {r.name}" for name, runners in batches.items() for r in runners if r.same_alone is False]
-        lines += ["", "gated's results for a sequence alone and in a batch " +
-                  (f"DIFFER: {', '.join(wrong)}" if wrong else "have the same bits, in float and in int8") +
-                  f" ({', '.join(batches)})."]
+        lines[-1] += (" gated's results for a sequence alone and in a batch " +
+                      (f"DIFFER: {', '.join(wrong)}" if wrong else "have the same bits, in float and in int8") +
+                      f" ({', '.join(batches)}).")
     return "\n".join([*lines, *notes(results)]) + "\n"
 
 
 def notes(results):
-    """The lines below a table: the settings of the peers, contradictions among them, and builds."""
+    """The lines below a table: the settings and builds of the peers, and contradictions among them."""
     lines, settings, builds = [], {}, {}
     for name, (_, *others) in results.items():
         for runner in (r for r in others if not r.name.startswith("gated")):
@@ -360,12 +358,11 @@ def notes(results):
             if runner.build:
                 builds[runner.name] = runner.build
     if settings:
-        lines += ["", "Settings of the peers:", ""]
-        lines += [f"* {setting}: {', '.join(names)}" for setting, names in settings.items()]
+        chosen = "; ".join(f"{setting}: {', '.join(names)}" for setting, names in settings.items())
+        lines += ["", " ".join([f"Settings of the peers: {chosen}.",
+                                *(f"{runtime} multiplies with {build}." for runtime, build in builds.items())])]
     if doubts := contradictions(results):
         lines += ["", "Settings that contradict each other:", "", *doubts]
-    if builds:
-        lines += ["", *(f"{runtime} multiplies with {build}." for runtime, build in builds.items())]
     return lines
 
 

@@ -35,7 +35,7 @@ struct Contender {
 }  // namespace
 
 void table_of_busy_machines(const TableOptions& options) {
-  std::vector<Contender> contenders = {{"one thread", {}}, {"its own threads", options.threads}};
+  std::vector<Contender> contenders = {{"one thread", {}}, {"gated's threads", options.threads}};
 #if defined(_OPENMP)
   contenders.push_back({"OpenMP's threads", gated::openmp_threads(options.threads.count())});
 #endif

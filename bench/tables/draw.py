@@ -97,11 +97,11 @@ def streaming(table, plot):
     flash = table["FLASH 12 layers"]["tokens/s"]
     text = markdown("position", columns)
     text += "\nThe slowest step as a multiple of the median, at most: " + ", ".join(
-        f"{name} {max(q['slowest of median'].values()):.1f}" for name, q in table.items()) + ".\n"
+        f"{name} {max(q['slowest of median'].values()):.1f}" for name, q in table.items()) + "."
     if 1000 in flash and 65536 in flash:
-        text += (f"\nA step of FLASH with 12 layers takes {flash[1000] / flash[65536]:.2f} times as long at position 65,536 as at "
-                 "1,000.\n")
-    return text
+        text += (f" A step of FLASH with 12 layers takes {flash[1000] / flash[65536]:.2f} times as long at position 65,536 as at "
+                 "1,000.")
+    return text + "\n"
 
 
 def threads(table, plot):
@@ -135,11 +135,14 @@ def spatial(table, plot):
 
 
 def crossover(table, _):
-    text = markdown("tokens", [(f"{name}, ms", q["ms"]) for name, q in table.items()])
+    lengths = sorted({n for q in table.values() for n in q["ms"]})
+    lines = ["| tokens |" + "".join(f" {n:,} |" for n in lengths), "|---|" + "---:|" * len(lengths)]
+    lines += [f"| {name}, ms |" + "".join(f" {figure(q['ms'][n])} |" for n in lengths) for name, q in table.items()]
+    found = []
     for plain, other, words in (("plain", "transformed", "Transforms are"), ("causal plain", "causal tiles", "Causal tiles are")):
         where = crossing(table[plain]["ms"], table[other]["ms"])
-        text += f"\n{words} faster {'at no measured length' if where is None else f'from about {where:,.0f} tokens'}.\n"
-    return text
+        found.append(f"{words} faster {'at no measured length' if where is None else f'from about {where:,.0f} tokens'}.")
+    return "\n".join([*lines, "", " ".join(found)]) + "\n"
 
 
 def weights(table, _):

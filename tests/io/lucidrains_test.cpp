@@ -193,7 +193,7 @@ TEST(Lucidrains, RefusesVersionsBefore0_0_16ByName) {
   tensors.add("layers.0.fn.fn.sgu.attn.to_qkv.weight", unused_weight, {n, n});
   const SafetensorsFile file = tensors.written();
   expect_error<FileError>([&] { lucidrains_layout(file); },
-                          {"layers.0.fn.fn.sgu.attn.to_qkv.weight", "g-mlp-pytorch before 0.0.16", "another model"});
+                          {"layers.0.fn.fn.sgu.attn.to_qkv.weight", "g-mlp-pytorch before 0.0.16", "not supported"});
 }
 
 TEST(Lucidrains, RefusesLeftoversInVersionsWithoutThem) {

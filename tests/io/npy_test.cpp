@@ -86,14 +86,14 @@ TEST(Npy, RefusesBrokenFiles) {
   header("[]", "\"{\" is missing");
   header("{'descr': '<f4', 'shape': (2, 3)}", "lacks");
   header("{'descr': '<f4', 'descr': '<f4'}", "the unknown or duplicate key 'descr'");
-  header("{'colour': 1}", "'colour', unknown");
+  header("{'colour': 1}", "the unknown or duplicate key 'colour'");
   header("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3)}", "newbyteorder");
   header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", "Objects and strings are not numbers");
   header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", "the array has fields");
   header("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", "neither True nor False");
   header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 1)}", "numpy.ascontiguousarray()");
-  header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3)}", "no number");
-  header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 99999999999999999999)}", "no number");
+  header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3)}", "is not a number");
+  header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 99999999999999999999)}", "is not a number");
   header("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "too many bytes");
   header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3", "is missing");
   header("{'descr': '<f4", "does not end");

@@ -81,7 +81,7 @@ TEST(Npz, RefusesBrokenArchives) {
   refused(changed(directory, 'X'), "directory is broken");
   refused(changed(directory + 10, '\10'), "is compressed. Save it with numpy.savez()");
   refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "checksum");
-  refused(changed(directory + 45, '\100'), "outside of itself");
+  refused(changed(directory + 45, '\100'), "outside itself");
   refused(changed(200, static_cast<char>(good[200] ^ 1)), "checksum");
 
   // Two directory entries for one file, and two names for one array.

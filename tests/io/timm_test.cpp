@@ -203,7 +203,8 @@ TEST(TimmConfig, ReadsBothRatiosAndRoundsThemDown) {
   EXPECT_EQ(sizes(timm_config<GmixerImageClassifierConfig>(R"({"embed_dim": 10, "mlp_ratio": [1.0, 3.0]})")), (Sizes{5, 15}));
   EXPECT_EQ(timm_config<ResmlpImageClassifierConfig>(R"({"embed_dim": 7, "mlp_ratio": 3})").trunk.block.channel_mixer.hidden,
             21);
-  expect_error<ArgumentError>([] { timm_config<GmixerImageClassifierConfig>(R"({"embed_dim": 9})"); }, {"expected even ones"});
+  expect_error<ArgumentError>([] { timm_config<GmixerImageClassifierConfig>(R"({"embed_dim": 9})"); },
+                              {"expected even numbers"});
 }
 
 TEST(TimmConfig, DerivesTheKindOfModelFromItsName) {
