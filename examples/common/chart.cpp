@@ -17,11 +17,12 @@ using gated::ArgumentError, gated::Index, gated::require, gated::text;
 
 namespace {
 
-// `row` is the height of a line of text, also on a phone.
+// `row` is the height of a line of text, also on phones.
 constexpr double paper = 640, margin = 14, row = 24, key = 20, longest_name = 16 * letter;
 constexpr double largest_cell = 12, tallest_map = 600, bar_width = 220;
-constexpr int levels = 16;  // of a heat map's colours
-/// Where the values of an axis lie, from 0 to 1, and its ticks.
+constexpr int levels = 16;  // of each colour of a heat map
+
+/// Maps the values of an axis to 0 … 1, and has its ticks.
 struct Ruler {
   bool logarithmic = false;
   double from = std::numeric_limits<double>::infinity(), to = -from;
@@ -33,12 +34,12 @@ struct Ruler {
       to = std::isnan(value) ? to : std::max(to, value);
     }
   }
-  /// Ends where `axis` says or the values do, `outward` at the next round numbers, and takes about `most` ticks.
+  /// Sets limits, those of `axis` or of the values, which `outward` rounds, and about `most` ticks.
   void settle(const Axis& axis, double most, bool outward) {
     logarithmic = axis.scale == Scale::logarithmic;
     from = axis.from.value_or(from);
     to = axis.to.value_or(to);
-    if (!(from < to)) {  // a single value, or gaps alone
+    if (!(from < to)) {  // a single value, or only gaps
       const double middle = std::isfinite(from) ? from : 1;
       from = middle - (middle == 0 ? 1 : std::abs(middle) / 2);
       to = 2 * middle - from;
@@ -71,7 +72,7 @@ void expect_values(const std::string& name, const std::vector<double>& values, b
   }
 }
 
-/// The distance of bars.
+/// The smallest distance between bars.
 double pitch_of(const Series& s) {
   double least = s.x.size() > 1 ? s.x[1] - s.x[0] : 1;
   for (std::size_t i = 2; i < s.x.size(); ++i) {
@@ -80,11 +81,11 @@ double pitch_of(const Series& s) {
   return least;
 }
 
-/// A panel on its way onto the paper.
+/// A panel and its layout.
 struct Plot {
   const Panel& panel;
   Ruler x = {}, y = {};
-  double edge = 0, room = 0;                        // where its titles begin, and how wide they may be
+  double edge = 0, room = 0;                        // of its titles
   double left = 0, top = 0, width = 0, height = 0;  // of the plot
 
   explicit Plot(const Panel& p) : panel(p), height(p.height) {
@@ -115,12 +116,12 @@ struct Plot {
     }
   }
 
-  /// Chooses the ticks of y, or of a heat map's rows.
+  /// Sets the ticks of y.
   void settle_y() {
     y.settle(panel.y, panel.heat_map ? std::min(8.0, (y.to - y.from) / 3) : std::max(2.0, height / 45), !panel.heat_map);
     y.ticks.resize(panel.heat_map && panel.y.title.empty() ? 0 : y.ticks.size());
   }
-  /// Chooses the ticks of x in this width, which a heat map may not need.
+  /// Sets the ticks of x for this width, and the size of a heat map.
   void settle_x(double most_width) {
     width = most_width;
     if (const auto& map = panel.heat_map) {
@@ -145,7 +146,7 @@ struct Plot {
     lines += (panel.title.empty() ? 0 : 1) + (panel.y.title.empty() ? 0 : 1);
     return row * static_cast<double>(lines) + (lines > 0 ? 8 : 0);
   }
-  /// Where the title of x is below the plot; the labels are 18 below it, and in a second line 38.
+  /// How far the title of x is below the plot; tick labels are 18 below, their second line 38.
   double title_below() const {
     const bool two = std::any_of(x.ticks.begin(), x.ticks.end(), [](const Tick& tick) { return !tick.below.empty(); });
     return x.ticks.empty() ? 12 : two ? 60 : 40;
@@ -163,7 +164,7 @@ std::string dots_of(const Series& s, const std::string& steps) {
 }
 
 std::string drawn(const Plot& plot, const Series& s) {
-  std::string steps, back, dots;  // `back`: of a band, from here to its beginning
+  std::string steps, back, dots;  // `back`: the upper edge of a band, back to its beginning
   const double half = 0.4 * (plot.across(s.x[0] + pitch_of(s)) - plot.across(s.x[0]));
   bool follows = false;
   for (std::size_t i = 0; i < s.x.size(); ++i) {
@@ -184,7 +185,7 @@ std::string drawn(const Plot& plot, const Series& s) {
   return path(class_of(s), steps + (back.empty() ? "" : back + "z")) + dots_of(s, dots);
 }
 
-/// The cells of a colour are one path of strokes along the rows, in units of cells.
+/// One path per colour, of horizontal strokes in units of cells.
 std::string drawn(const HeatMap& map, double left, double top, double width, double full) {
   const Index rows = map.values.rows(), columns = map.values.cols();
   const double cell = width / static_cast<double>(columns), tall = cell * map.stretch;
@@ -229,7 +230,7 @@ std::string drawn(const HeatMap& map, double left, double top, double width, dou
   return out + "</g>\n" + path("gaps", gaps) + path("grid", boxes(0, 0, rows, columns)) + path("frame", frames);
 }
 
-/// The colours from `lowest` to `full`, and their values below.
+/// The colour bar, with its ticks.
 std::string colour_bar(double lowest, double full, double top, const std::string& title) {
   const int count = lowest < 0 ? 2 * levels + 1 : levels + 1;
   const double cell = bar_width / count;
@@ -245,7 +246,7 @@ std::string colour_bar(double lowest, double full, double top, const std::string
   return out;
 }
 
-/// The names of the series from x on, each at the height where its curve ends if there is room.
+/// The names of the series, each at the height where its curve ends if there is room.
 std::string legend(const Plot& plot, double x) {
   struct Entry {
     const Series* series;
@@ -266,7 +267,7 @@ std::string legend(const Plot& plot, double x) {
     }
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.y < b.y; });
-  const auto push = [](auto begin, auto end, double side, double limit) {  // down, or for side = -1 up
+  const auto push = [](auto begin, auto end, double side, double limit) {  // down, or up with side = -1
     for (auto entry = begin; entry != end; ++entry) {
       entry->y = side * std::max(side * entry->y, side * limit + entry->half);
       limit = entry->y + side * entry->half;
@@ -286,12 +287,12 @@ std::string legend(const Plot& plot, double x) {
   return out;
 }
 
-/// All of a panel but its legend.
+/// A panel without its legend.
 std::string drawn(const Plot& plot, double full) {
   const Panel& panel = plot.panel;
   const double right = plot.left + plot.width, bottom = plot.top + plot.height;
   std::string out, grid, axis, marks;
-  double y = plot.top - row / 2 - 8;  // of the next line above the plot
+  double y = plot.top - row / 2 - 8;  // of the next line of text above the plot
   for (const auto& [value, title] : panel.marks) {
     const double x = plot.across(value);
     marks += text("M", at(x, title.empty() ? plot.top : y + 8), "V", at(bottom));
@@ -304,7 +305,7 @@ std::string drawn(const Plot& plot, double full) {
     grid += text("M", at(plot.left, plot.down(tick.at)), "h", panel.heat_map ? "-5" : at(plot.width));
     out += words("soft end", plot.left - 10, plot.down(tick.at), tick.label);
   }
-  double taken = -paper, taken_below = -paper;  // by texts
+  double taken = -paper, taken_below = -paper;  // up to which x labels reach
   const auto below = [&](double middle, double down, const std::string& label, double& until) {
     const double x = std::min(middle, paper - 0.4 * room_of(label));
     if (x - room_of(label) / 2 > until && !label.empty()) {
@@ -335,7 +336,7 @@ std::string drawn(const Plot& plot, double full) {
 std::string svg(const Figure& figure) {
   require<ArgumentError>(!figure.panels.empty() && figure.columns > 0, "chart: \"", figure.title, "\" has no panels.");
   std::vector<Plot> plots(figure.panels.begin(), figure.panels.end());
-  double beside = 0, before = 0;  // room for names, and for ticks of y
+  double beside = 0, before = 0;  // widths reserved for the legend, and for ticks of y
   double lowest = 0, full = 0;
   for (const Panel& panel : figure.panels) {
     for (const Series& s : panel.series) {
@@ -367,7 +368,7 @@ std::string svg(const Figure& figure) {
     y += row;
   }
   if (has_map) {
-    out += colour_bar(lowest, full, y + 6, figure.colours_of);
+    out += colour_bar(lowest, full, y + 6, figure.colour_title);
     y += 2 * row;
   }
   for (std::size_t first = 0; first < plots.size(); first += figure.columns) {

@@ -10,13 +10,13 @@
 
 /// Charts as SVG: lines, bands, bars and heat maps, alone or as small multiples.
 ///
-/// Text is text, the picture scales to any width, and dark mode has its own colours. Series have Okabe and Ito's, which the
-/// colour-blind can tell apart.
+/// Labels are text, pictures scale to any width and have a dark mode. The colours are Okabe and Ito's, safe for the
+/// colour-blind.
 
 namespace examples {
 
 enum class Colour { ink, grey, vermilion, blue, green, purple, orange, sky };
-/// The colour of the i-th of several curves.
+/// The colour of curve i of several.
 constexpr Colour colour_of(std::size_t i) { return static_cast<Colour>(2 + i % 6); }
 
 enum class Form {
@@ -26,9 +26,9 @@ enum class Form {
   bars          ///< from 0 to y; x ascends
 };
 
-/// One quantity. NaN in y or `high` is a gap.
+/// A data series. NaN in y or `high` is a gap.
 struct Series {
-  std::string name = {};  ///< in the legend; empty: not there
+  std::string name = {};  ///< in the legend; empty for none
   Colour colour = Colour::ink;
   Form form = Form::line;
   std::vector<double> x = {}, y = {}, high = {};
@@ -37,7 +37,7 @@ struct Series {
 /// A matrix as coloured cells: red is positive, blue negative, the background zero.
 struct HeatMap {
   gated::Matrix<float> values;
-  gated::Index tile_rows = 0, tile_columns = 0;                    ///< of tiles with gaps between them; 0 for one tile
+  gated::Index tile_rows = 0, tile_columns = 0;                    ///< cells per tile; gaps separate tiles; 0 for one tile
   double stretch = 1;                                              ///< a cell's height over its width
   std::vector<std::pair<gated::Index, gated::Index>> framed = {};  ///< cells, by row and column
 };
@@ -51,32 +51,31 @@ enum class Scale {
 struct Axis {
   std::string title = {};  ///< with the unit: "load, MW"
   Scale scale = Scale::linear;
-  std::optional<double> from = {}, to = {};  ///< those of the data unless given; what lies outside is drawn on the border
+  std::optional<double> from = {}, to = {};  ///< limits, by default the data's; values outside are drawn at a limit
 };
 
-/// A plot of series or of a heat map, whose columns run along x and its rows down along y. A heat map has no ticks on an axis
-/// without a title.
+/// A plot of series or of a heat map. Columns of a heat map run along x and rows down y, with ticks on axes that have a title.
 struct Panel {
   std::string title = {};
   Axis x = {}, y = {};
   std::vector<Series> series = {};
   std::optional<HeatMap> heat_map = {};
-  std::vector<std::pair<double, std::string>> marks = {};  ///< dashed lines at these x, with a text above
-  double height = 220;                                     ///< of the plot, in a picture 640 wide; a heat map has its own
+  std::vector<std::pair<double, std::string>> marks = {};  ///< dashed lines at x, with a text above
+  double height = 220;                                     ///< of a plot of series, in a picture 640 wide
 };
 
-/// Panels in rows. The legend is on the right: in one column that of each panel, otherwise that of the first row.
+/// Panels in a grid. The legend is right of each panel if there is one column, otherwise right of the first row.
 struct Figure {
   std::string title;
   std::vector<Panel> panels;
   std::size_t columns = 1;
-  double full_colour = 0;       ///< the value that has the full colour in all heat maps; 0 for the largest
-  std::string colours_of = {};  ///< what the heat maps show, at their colour bar
+  double full_colour = 0;         ///< the magnitude with the full colour in heat maps; 0 for the largest
+  std::string colour_title = {};  ///< of the colour bar of heat maps
 };
 
-/// The text of an SVG file.
-/// Errors: ArgumentError, naming the panel or the series, if there is nothing to draw, x and y differ in length, or a value is
-/// infinite, NaN and not a gap, or on a logarithmic axis not positive.
+/// The figure as an SVG document.
+/// Errors: ArgumentError, naming the panel or series, if there is nothing to draw, vectors differ in length, or a value is not
+/// finite and not a gap, or not positive on a logarithmic axis.
 std::string svg(const Figure& figure);
 
 /// Writes svg(figure). Errors: those of svg(), and FileError.

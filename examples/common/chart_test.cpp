@@ -147,7 +147,7 @@ TEST(Chart, ShortensNamesWithoutRoom) {
 TEST(Chart, GivesHeatMapsAColourBar) {
   gated::Matrix<float> values(2, 3);
   values << 0.5F, 0.5F, 0, -1, 0, 0.01F;
-  const std::string all = svg({.title = "", .panels = {{.heat_map = HeatMap{.values = values}}}, .colours_of = "weight"});
+  const std::string all = svg({.title = "", .panels = {{.heat_map = HeatMap{.values = values}}}, .colour_title = "weight"});
   EXPECT_EQ(found(all, "middle\"[^>]*>([^<]+)<"), (Labels{"−1.0", "−0.5", "0", "0.5", "1.0"}));
   EXPECT_NE(all.find(">weight<"), std::string::npos);
   const std::string map = all.substr(all.rfind("class=\"cells\""));  // the last: after the colour bar

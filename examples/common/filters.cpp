@@ -37,7 +37,7 @@ HeatMap filters(const Matrix<float>& weights, gated::ImageSize grid) {
 
 Figure spatial_weights(const gated::GmlpImageClassifier<float>& model) {
   Figure figure{
-      .title = "Spatial weights of each block", .panels = {}, .columns = 2, .colours_of = "weight: red adds, blue subtracts"};
+      .title = "Spatial weights of each block", .panels = {}, .columns = 2, .colour_title = "weight: red adds, blue subtracts"};
   const auto grid = model.patch_embedding.grid();
   Matrix<float> all(0, grid.area());
   for (std::size_t block = 0; block < model.trunk.blocks.size(); ++block) {

@@ -1,20 +1,18 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "gated/core/error.hpp"
 
-/// What an SVG file is made of: a style sheet, paths and lines of text.
+/// The parts of an SVG document: style sheet, paths and lines of text.
 
 namespace examples {
 
-/// Classes for text (soft, title, head; end and middle say where its x is), for shapes, and c0, c1, … for a Colour. Letters
-/// grow on a phone, where the picture shrinks.
+/// Classes for text (end and middle anchor it), for shapes, and c0, c1, … for each Colour. Text is larger on phones, where the
+/// picture is small.
 inline constexpr const char* style = R"(<style>
 svg{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Helvetica,Arial,sans-serif}
 text{fill:#1f2328}.soft{fill:#59636e}.title{font-size:1.15em;font-weight:600}.head{font-weight:600}
@@ -36,7 +34,7 @@ text{fill:#1f2328}.soft{fill:#59636e}.title{font-size:1.15em;font-weight:600}.he
 </style>
 )";
 
-/// A text as XML has it; control characters, which it has not, are blanks.
+/// Text as XML. Control characters become blanks.
 inline std::string escaped(const std::string& plain) {
   std::string out;
   for (const char c : plain) {
@@ -55,20 +53,20 @@ inline std::string box(double x, double y, double w, double h) {
 inline std::string path(const std::string& kind, const std::string& steps) {
   return steps.empty() ? "" : gated::text("<path class=\"", kind, "\" d=\"", steps, "\"/>\n");
 }
-/// A line of text with its middle at the height y.
+/// A line of text, centred at height y.
 inline std::string words(const std::string& kind, double x, double y, const std::string& plain) {
   return plain.empty() ? ""
                        : gated::text("<text class=\"", kind, "\" x=\"", at(x), "\" y=\"", at(y), "\" dy=\".35em\">",
                                      escaped(plain), "</text>\n");
 }
 
-inline constexpr double letter = 10;  // the room for one, also on a phone
+inline constexpr double letter = 10;  // the width reserved for one, also on phones
 
-/// The room that a text in UTF-8 takes.
+/// The width reserved for a text in UTF-8.
 inline double room_of(const std::string& utf8) {
   return letter * static_cast<double>(std::count_if(utf8.begin(), utf8.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
-/// As much of a text as has room.
+/// A text, cut with … if it is wider than `most`.
 inline std::string fitted(std::string utf8, double most) {
   if (room_of(utf8) <= most) {
     return utf8;
@@ -78,7 +76,7 @@ inline std::string fitted(std::string utf8, double most) {
   }
   return utf8 + "…";
 }
-/// A text in lines that take up to `most`.
+/// A text wrapped to lines of width `most`.
 inline std::vector<std::string> lines_of(const std::string& whole, double most) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0, end = 0; begin < whole.size(); begin = end + 1) {

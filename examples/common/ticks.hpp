@@ -9,16 +9,16 @@
 #include <string>
 #include <vector>
 
-/// Where the ticks of an axis are, and what they say.
+/// Ticks of axes: round numbers and dates.
 
 namespace examples {
 
 struct Tick {
   double at = 0;
-  std::string label, below = {};  ///< `below` is a second line, empty where it would repeat that of the tick before
+  std::string label, below = {};  ///< `below`: a second line, empty if the same as the previous tick's
 };
 
-/// The smallest of …, 1, 2, 5, 10, … that cuts `range` into at most `most` parts.
+/// The smallest step of 1, 2 or 5 · 10ⁿ that divides `range` into at most `most` parts.
 inline double round_step(double range, double most) {
   const double power = std::pow(10, std::floor(std::log10(range / most)));
   const auto fits = [&](double digit) { return range <= digit * power * most * (1 + 1e-9); };
@@ -53,7 +53,7 @@ inline std::vector<Tick> round_ticks(double from, double to, double most) {
   return ticks;
 }
 
-/// The powers of ten from `from` to `to`, and over less than three decades also 2 and 5 times those.
+/// Powers of ten from `from` to `to`; with less than three decades also 2 and 5 times powers of ten.
 inline std::vector<Tick> log_ticks(double from, double to) {
   std::vector<Tick> ticks;
   for (double power = std::pow(10, std::floor(std::log10(from))); power <= to * (1 + 1e-9); power *= 10) {
@@ -71,8 +71,7 @@ inline std::vector<Tick> log_ticks(double from, double to) {
 inline constexpr std::int64_t one_hour = 3600, one_day = 24 * one_hour, one_month = 2'629'746,
                               one_year = 12 * one_month;  // seconds, in the mean
 
-/// The tick at `time` of an axis in steps of `step` seconds: the clock and below it the day, or a day, month or year and below
-/// it the year.
+/// The tick at `time` for steps of `step` seconds: the time of day above the date, or day or month above the year, or the year.
 inline Tick time_tick(std::int64_t time, std::int64_t step) {
   using namespace std::chrono;
   constexpr std::array names{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -94,8 +93,7 @@ inline Tick time_tick(std::int64_t time, std::int64_t step) {
   return {at, text.data(), day};
 }
 
-/// At most about `most` round times from `from` to `to`, in seconds since 1970: full minutes, hours, days, Mondays,
-/// months or years.
+/// At most about `most` round times, in seconds since 1970: minutes, hours, days, Mondays, months or years.
 inline std::vector<Tick> time_ticks(double from, double to, double most) {
   using namespace std::chrono;
   auto step = static_cast<std::int64_t>(std::max(1.0, round_step((to - from) / one_year, most))) * one_year;

@@ -14,7 +14,7 @@ struct Line {
   std::vector<double> values;
 };
 
-/// A series, and what was forecast of it.
+/// A series and its forecast.
 struct Comparison {
   std::string name;
   Line history, came, forecast;
@@ -22,8 +22,7 @@ struct Comparison {
   Line low = {}, high = {};  ///< as long as the forecast, or empty
 };
 
-/// The history in grey, what came in black, the forecast and its band in red, over the times of the rows. One series has the
-/// whole width, several stand in two columns.
+/// History, actual values and forecast with its band, over time. One series takes the full width, several have two columns.
 examples::Figure figure_of(const std::vector<Comparison>& comparisons, const TimeAxis& axis, const std::string& time_name);
 
 }  // namespace forecast

@@ -27,10 +27,9 @@ class TimeAxis {
   /// The time at a place, also after the last; the notation must be known.
   /// Errors: FileError for a time too late to be written.
   std::string at(gated::Index place) const;
-  /// Whether its times are dates.
+  /// Whether the times are dates.
   bool has_dates() const { return known_ && calendar_.per_second > 0; }
-  /// Where the place is on the axis of a plot: seconds since 1970 of a date, a number, or the place itself if its time is
-  /// unknown.
+  /// A place's value for plots: seconds since 1970 for dates, or the number; the place itself if the notation is unknown.
   double value_at(gated::Index place) const;
   /// "1 hour", "3 months", or a difference of numbers.
   std::string step() const;

@@ -17,7 +17,7 @@ Figure draw_filters(const Matrix<float>& weights, ImageSize grid) {
   const Matrix<double> mean = gated::mean_filter<float>(weights, grid, 2 * std::max(grid.height, grid.width) - 1);
   HeatMap by_offset{.values = mean.cast<float>(), .framed = {{mean.rows() / 2, mean.cols() / 2}}};
   return {.title = {},
-          .panels = {{.title = "row p of W, in the place of patch p", .heat_map = all},
+          .panels = {{.title = "row p of W, at the position of patch p", .heat_map = all},
                      {.title = "mean of all rows, by offset from the patch", .heat_map = by_offset}}};
 }
 

@@ -21,7 +21,7 @@ void draw(const std::string& path, const std::string& title, const Matrix<float>
                                                 : gates::draw_filters(weights, grid);
   figure.title = title;
   figure.full_colour = static_cast<double>(examples::full_colour(weights));
-  figure.colours_of = "weight: red adds, blue subtracts";
+  figure.colour_title = "weight: red adds, blue subtracts";
   examples::write_svg(path, figure);
 }
 
@@ -57,7 +57,8 @@ int run(const gates::Options& options) {
                   100 * gated::energy_share<float>(weights, subject.grid, 3), static_cast<double>(weights.cwiseAbs().mean()),
                   static_cast<double>(bias.minCoeff()), static_cast<double>(bias.maxCoeff()),
                   static_cast<double>(examples::full_colour(weights)), picture.c_str());
-      draw(picture, gated::text(options.rows.empty() ? "W of block " : "Rows of W, block ", label), weights, subject, options.rows);
+      draw(picture, gated::text(options.rows.empty() ? "W of block " : "Rows of W, block ", label), weights, subject,
+           options.rows);
     }
     if (options.attention) {
       const Matrix<float>& map = subject.attention[static_cast<std::size_t>(block)];
