@@ -67,7 +67,7 @@ int run(const char* path) {
   for (std::string line; std::getline(std::cin, line);) {
     add(figure, words_of(line));
   }
-  constexpr std::size_t few = 24;  // points, which are then dots as well
+  constexpr std::size_t few = 12;  // points, which then have dots
   std::erase_if(figure.panels[0].series, [](const examples::Series& s) { return s.name.empty() && s.x.empty(); });
   for (examples::Series& s : figure.panels[0].series) {
     s.form = s.form == examples::Form::line && s.x.size() <= few ? examples::Form::dotted_line : s.form;

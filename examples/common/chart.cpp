@@ -47,8 +47,8 @@ struct Ruler {
     if (outward) {
       const double step = round_step(to - from, most);
       const auto down = [&](double value) {
-        const double power = std::pow(10, std::floor(std::log10(value) + 1e-9)), digit = value / power * (1 + 1e-9);
-        return logarithmic ? power * (digit < 2 ? 1 : digit < 5 ? 2 : 5) : std::floor(value / step + 1e-9) * step;
+        const double unit = logarithmic ? std::pow(10, std::floor(std::log10(value) + 1e-9)) / 2 : step;
+        return std::floor(value / unit + 1e-9) * unit;
       };
       to = axis.to.value_or(logarithmic ? 1 / down(1 / to) : -down(-to));
       from = axis.from.value_or(down(from));
