@@ -94,7 +94,7 @@ if(NOT CMAKE_MATCH_2 LESS CMAKE_MATCH_3)
 endif()
 file(READ ${FOLDER}/gaps/forecast.svg without)
 file(READ ${FOLDER}/band/forecast.svg with)
-if(without MATCHES "class=.band" OR NOT with MATCHES "class=.band c2.*>0.1 to 0.9<" OR NOT with MATCHES ">[0-9]+ Nov<.*>2014<")
+if(without MATCHES "class=.band" OR NOT with MATCHES "class=.band c2.*>0.1 to 0.9<" OR NOT with MATCHES ">[0-9]+ Dec<.*>2014<")
   message(FATAL_ERROR "forecast.svg has no band or no dates: ${with}")
 endif()
 expect_run(1 "--band: .*one/model.safetensors was trained for the loss squared, expected quantile." ${DATA} ${one} --band
