@@ -29,7 +29,8 @@ class Shapes {
 
   bool has(const std::string& ending) const { return gated::tensor_ending(file_, ending) != nullptr; }
 
-  /// The extent of an axis. Errors: FileError if there is no such tensor, or it has fewer axes.
+  /// The extent of an axis.
+  /// Errors: FileError if there is no such tensor, or it has fewer axes.
   Index size(const std::string& ending, std::size_t axis) const {
     const gated::TensorEntry* const tensor = gated::tensor_ending(file_, ending);
     gated::require<gated::FileError>(tensor != nullptr && tensor->shape.size() > axis, file_.name(), ": expected a tensor ",

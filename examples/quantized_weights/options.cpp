@@ -6,17 +6,14 @@ namespace small {
 
 Options parse_options(int count, char** arguments) {
   Options options;
-  CLI::App app(
-      "Measures on held-out texts or images what a model loses in bf16 and int8, and writes it in these formats.",
-      "quantized_weights");
+  CLI::App app("Measures on held-out texts or images what a model loses in bf16 and int8, and writes it in these formats.",
+               "quantized_weights");
   examples::add_name(app, "model", options.model, "FILE.safetensors",
                      "a byte-level language model or an image classifier from\nsave_model()")
       ->required();
   CLI::Option* const texts =
       examples::add_name(app, "--texts", options.texts, "FILE|FOLDER", "measure on the last tenth of each of these files");
-  examples::add_name(app, "--images", options.images, "FILE.csv",
-                     "measure on the images with index % 5 == 4")
-      ->excludes(texts);
+  examples::add_name(app, "--images", options.images, "FILE.csv", "measure on the images with index % 5 == 4")->excludes(texts);
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e9F, "the value of a white pixel");
   app.add_flag("--tensors", options.tensors, "print a line per tensor");
   CLI::Option* const format =

@@ -93,8 +93,8 @@ inline std::vector<Index> shuffled(Index count, Random& random) {
   return order;
 }
 
-/// Trains to the last step, or until asked to stop, in whole epochs: there a training can be resumed, because the order of the next
-/// epoch is not drawn yet.
+/// Trains to the last step, or until asked to stop, in whole epochs: there a training can be resumed, because the order of the
+/// next epoch is not drawn yet.
 template <class Model>
 void run_epochs(gated::Training<Model>& training, History& history, const Data& data, const Options& options,
                 const Files& files) {
