@@ -14,8 +14,8 @@
 #include "gated/models/presets.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
-/// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace in
-/// a file (causal, an activation, a chunk's length) have the original's defaults. convert.py does the same in Python; a test
+/// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace
+/// in a file (causal, an activation, a chunk's length) have the original's defaults. convert.py does the same in Python; a test
 /// compares the two.
 
 namespace inspect {
