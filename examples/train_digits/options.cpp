@@ -49,7 +49,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_threads(app, options.threads, "threads to use; the bits are the same for any number");
   app.add_flag("--bf16", options.bf16, "products in bf16 (needs AVX512-BF16): faster, other bits");
   examples::add_name(app, "--resume", options.resume, "FILE",
-                     "go on with a stopped training, or with more --epochs with a\nfinished one");
+                     "continue a stopped training, or with more --epochs a\nfinished one");
   examples::add_number(app, "--stop-after", options.stop_after, gated::Index{1}, most_epochs,
                        "stop after this epoch, as Ctrl-C does")
       ->default_str("");

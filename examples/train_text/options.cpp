@@ -81,7 +81,7 @@ Options parse_options(int count, char** arguments) {
   }
 
   CLI::Option* const resume =
-      add_name(app, "--resume", options.resume, "MODEL.training.safetensors", "go on with this training; give the same texts");
+      add_name(app, "--resume", options.resume, "MODEL.training.safetensors", "continue this training; give the same texts");
   CLI::Option* const steps =
       add_number(app, "--steps", options.steps, Index{1}, Index{1} << 40, "steps of the whole training")->default_str("2000");
   add_number(app, "--minutes", options.minutes, 0.01, 1e6, "instead: as many more steps as fit into this time")

@@ -71,7 +71,7 @@ class Trainer {
     }
     save();
     if (!finished()) {
-      std::printf("  stopped   after step %td; go on with --resume %s\n", training_.steps_done(),
+      std::printf("  stopped   after step %td; continue with --resume %s\n", training_.steps_done(),
                   training_file(options_.out).string().c_str());
       return examples::exit_code_of_stop();
     }
