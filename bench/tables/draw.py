@@ -1,23 +1,21 @@
 #!/usr/bin/env python3
 """Writes the tables of measure_tables as Markdown and draws the plots.
 
-    python3 draw.py TABLES.csv --plots FOLDER --markdown FOLDER
+    python3 draw.py TABLES.csv --markdown FOLDER [--plots FOLDER --draw PROGRAM]
 
-Without matplotlib it writes only the Markdown.
+PROGRAM is draw_lines; without it only the Markdown is written.
 """
 
 import argparse
 import csv
 import os
+import pathlib
+import sys
 from collections import defaultdict
 
-try:
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter, LogLocator
-except ImportError:
-    plt = None
+sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from curves import draw as draw_curves  # noqa: E402
 
 
 def read(path):
@@ -55,44 +53,14 @@ def crossing(a, b):
     return x0 * (x1 / x0)**((r0 - 1) / (r0 - r1)) if r0 > r1 else x1
 
 
-def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
-    """`lines` are (title, {x: value}, style); `marks` are (x, text). Draws nothing for fewer than three points."""
-    if plt is None or len({x for _, values, _ in lines for x in values}) < 3:
-        return
-    canvas, axes = plt.subplots(figsize=(6, 3.6), dpi=200)
-    for title, values, style in lines:
-        axes.plot(list(values), list(values.values()), style, label=title, linewidth=1.6, markersize=4)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale(y_scale)
-    if y_scale == "log":
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
-    xs = sorted({x for _, values, _ in lines for x in values})
-    axes.set_xticks(xs, [f"{x:,}" for x in xs], fontsize=8)
-    axes.minorticks_off()
-    marks = sorted(marks)
-    for i, (x, text) in enumerate(marks):  # above the axes, away from the curves
-        leans_left = i + 1 < len(marks) and marks[i + 1][0] < 1.2 * x  # away from a close neighbour
-        axes.axvline(x, color="0.6", linewidth=0.8, linestyle="--")
-        axes.text(x, 1.01, text, transform=axes.get_xaxis_transform(), rotation=-20 if leans_left else 20, fontsize=7,
-                  color="0.3", ha="right" if leans_left else "left", va="bottom")
-    axes.set_xlabel(x_title)
-    axes.set_ylabel(y_title)
-    axes.grid(True, color="0.9", linewidth=0.6)
-    axes.legend(fontsize=8, frameon=False)
-    canvas.tight_layout()
-    canvas.savefig(path, metadata={"Software": None})
-    plt.close(canvas)
-
-
-def lengths(table, plots):
+def lengths(table, plot):
     q = table["gMLP-base"]
     shares = [q["spatial share of time"], q["spatial share of flops"]]
     half = crossing(shares[0], {n: 0.5 for n in shares[0]})
     measured = half is not None and half > min(shares[0])
-    plot(os.path.join(plots, "lengths.png"), "tokens", "share of the whole",
-         [("spatial part, time", shares[0], "o-"), ("spatial part, flops n / (n + 3d)", shares[1], "s--")],
-         marks=[(1536, "n = 3d")] + ([(half, "half of the time")] if measured else []), y_scale="linear")
+    plot("lengths.svg", "The spatial part of gMLP-base", ("tokens", "log"), ("share of the whole", "linear"),
+         [("of the time", shares[0]), ("of the flops, n\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}(n\N{NO-BREAK SPACE}+\N{NO-BREAK SPACE}3d)", shares[1])],
+         [(1536, "n = 3d")] + ([(half, "half of the time")] if measured else []))
     where = f"from about {round(half, -1):,.0f} tokens" if measured else "at no measured length"
     return markdown("tokens", [("ms", q["ms"]), ("by transform, ms", q["transformed ms"]), ("of peak", q["of peak"]),
                                ("spatial share of time", shares[0]), ("spatial share of flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
@@ -100,14 +68,14 @@ def lengths(table, plots):
                     ) + f"\nThe spatial part takes more than half the time {where}.\n"
 
 
-def blocks(table, plots):
+def blocks(table, plot):
     names = ["Transformer block", "two GAU", "two FLASH"]
     ms = {name: table[name]["ms"] for name in names}
     pairs = [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]
     found = {(a, b): crossing(ms[a], ms[b]) for a, b in pairs}
-    plot(os.path.join(plots, "blocks.png"), "tokens", "µs per token",
-         [(name, {n: 1e3 * t / n for n, t in ms[name].items()}, "o-") for name in names],
-         marks=[(x, f"{b} ahead of {a}") for (a, b), x in found.items() if x and x > min(ms[a])])
+    plot("blocks.svg", "The time per token, by length", ("tokens", "log"), ("µs per token", "log"),
+         [(name, {n: 1e3 * t / n for n, t in ms[name].items()}) for name in names],
+         [(x, f"{b} ahead of {a}") for (a, b), x in found.items() if x and x > min(ms[a])])
     columns = [(f"{name}, ms", ms[name]) for name in names] + [(f"{name}, scratch MB", table[name]["scratch MB"])
                                                                for name in names]
     weights = ", ".join(f"{name} {min(table[name]['weights MB'].values()):.1f} MB" for name in names)
@@ -120,10 +88,9 @@ def blocks(table, plots):
     return text.rstrip() + "\n"
 
 
-def streaming(table, plots):
+def streaming(table, plot):
     rates = [(name, q["tokens/s"]) for name, q in table.items()]
-    plot(os.path.join(plots, "streaming.png"), "position", "tokens per second",
-         [(name, values, "o-") for name, values in rates])
+    plot("streaming.svg", "Streaming: speed by position", ("position", "log"), ("tokens per second", "log"), rates)
     columns = [(f"{name}, tokens/s", values) for name, values in rates]
     columns += [(f"{name}, slowest step, ms", q["slowest ms"]) for name, q in table.items()]
     columns += [(f"{name}, state MB", q["state MB"]) for name, q in table.items()]
@@ -137,9 +104,9 @@ def streaming(table, plots):
     return text + "\n"
 
 
-def threads(table, plots):
-    plot(os.path.join(plots, "threads.png"), "threads", "speed-up",
-         [(name, q["speed-up"], "o-") for name, q in table.items()], y_scale="linear")
+def threads(table, plot):
+    plot("threads.svg", "Speed-up by threads", ("threads", "linear"), ("times as fast as one thread", "linear"),
+         [(name, q["speed-up"]) for name, q in table.items()])
     counts = sorted({x for q in table.values() for x in q["ms"]})
     lines = ["| model |" + "".join(f" {n} thread{'s' * (n > 1)}, ms | of peak | × | scratch, MB |" for n in counts),
              "|---|" + "---:|---:|---:|---:|" * len(counts)]
@@ -158,8 +125,9 @@ def busy(table, _):
     return "\n".join(lines) + "\n"
 
 
-def spatial(table, plots):
-    plot(os.path.join(plots, "spatial.png"), "tokens", "ms", [(name, q["ms"], "o-") for name, q in table.items()])
+def spatial(table, plot):
+    plot("spatial.svg", "A spatial projection of 1,536 channels", ("tokens", "log"), ("ms", "log"),
+         [(name, q["ms"]) for name, q in table.items()])
     columns = [(f"{name}, ms", q["ms"]) for name, q in table.items()]
     columns += [(f"{name}, weights MB", q["weights MB"]) for name, q in table.items() if "causal" not in name]
     columns += [(f"{name}, scratch MB", q["scratch MB"]) for name, q in table.items()]
@@ -215,18 +183,21 @@ def opening(table, _):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables")
-    parser.add_argument("--plots", required=True)
+    parser.add_argument("--plots", default=".")
+    parser.add_argument("--draw", metavar="PROGRAM")
     parser.add_argument("--markdown", required=True)
     options = parser.parse_args()
     tables = read(options.tables)
     for folder in (options.plots, options.markdown):
         os.makedirs(folder, exist_ok=True)
-    if plt is None:
-        print("The plots are left out. Install matplotlib (Debian, Ubuntu: python3-matplotlib).")
+
+    def plot(name, *arguments):
+        draw_curves(options.draw, os.path.join(options.plots, name), *arguments)
+
     for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, opening):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
-                file.write(draw(tables[draw.__name__], options.plots))
+                file.write(draw(tables[draw.__name__], plot))
 
 
 if __name__ == "__main__":

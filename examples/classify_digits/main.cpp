@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "common/filters.hpp"
 #include "common/mnist.hpp"
-#include "common/mosaic.hpp"
 #include "common/run_main.hpp"
 #include "common/stopwatch.hpp"
 #include "gated/gated.hpp"
@@ -77,9 +77,9 @@ int run(const digits::Options& options) {
   std::printf("  time      %.3f ms per image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
               together / static_cast<double>(batch), batch, options.threads, options.threads > 1 ? "s" : "");
 
-  if (!options.png.empty()) {
-    gated::write_png(options.png, digits::draw_spatial_weights(model));
-    std::printf("  picture   %s: the learned spatial weights\n", options.png.string().c_str());
+  if (!options.svg.empty()) {
+    examples::write_svg(options.svg, examples::spatial_weights(model));
+    std::printf("  picture   %s: the learned spatial weights\n", options.svg.string().c_str());
   }
   if (options.expected.empty()) {
     return 0;

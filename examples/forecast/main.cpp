@@ -138,21 +138,27 @@ int run(const Options& options) {
   std::vector<Index> drawn = forecast_series(model, table);
   const std::size_t count = drawn.size();
   drawn.resize(std::min(count, most_panels));
-  std::vector<Panel> panels;
+  std::vector<Comparison> comparisons;
   for (const Index one : drawn) {
     const auto line = [&](Index row) {
       const auto values = last.values.row(row).cast<double>();
       return Line{held, {values.begin(), values.end()}};
     };
     const Index row = last.rows[static_cast<std::size_t>(one)];
-    panels.push_back({table.names[static_cast<std::size_t>(one)],
-                      part_of(table, one, std::max<Index>(0, held - 4 * model.out()), held),
-                      part_of(table, one, held, table.past), line(row), band.empty() ? Line{} : line(row + 1),
-                      band.empty() ? Line{} : line(row + 2)});
+    Comparison comparison{.name = table.names[static_cast<std::size_t>(one)],
+                          .history = part_of(table, one, std::max<Index>(0, held - 2 * model.out()), held),
+                          .came = part_of(table, one, held - 1, table.past),
+                          .forecast = line(row)};
+    if (!band.empty()) {
+      comparison.band = gated::text(band[0].quantile, " to ", band[1].quantile);
+      comparison.low = line(row + 1);
+      comparison.high = line(row + 2);
+    }
+    comparisons.push_back(comparison);
   }
-  gated::write_png(options.out / "forecast.png", draw_forecasts(panels));
+  examples::write_svg(options.out / "forecast.svg", figure_of(comparisons, table.axis, table.time_name));
   const auto times = times_after(table, model.out());
-  std::printf("\n  forecast.csv  %s to %s\n  forecast.png  the last %td rows, forecast without them, and what came\n",
+  std::printf("\n  forecast.csv  %s to %s\n  forecast.svg  the last %td rows, forecast without them, and what came\n",
               times.front().c_str(), times.back().c_str(), model.out());
   if (count > most_panels) {
     std::printf("                (the first %zu of %zu series)\n", most_panels, count);

@@ -20,7 +20,7 @@ Options parse_options(int count, char** arguments) {
                      "a file from --train, or a published folder with config.json\n(the model shipped with the example)");
   app.add_flag("--train", options.train, "train a new model on the first 70 % of the rows");
   app.add_flag("--fine-tune", options.fine_tune, "train decoder and head of the model, its backbone frozen");
-  examples::add_name(app, "--out", options.out, "FOLDER", "where to write forecast.csv, forecast.png and the model (.)");
+  examples::add_name(app, "--out", options.out, "FOLDER", "where to write forecast.csv, forecast.svg and the model (.)");
   examples::add_number(app, "--season", options.seasons, Index{1}, most,
                        "rows of a season, for the naive forecasts; repeatable");
   examples::add_number(app, "--frequency", options.frequency, Index{0}, Index{9},

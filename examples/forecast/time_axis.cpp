@@ -188,6 +188,14 @@ std::string TimeAxis::at(Index place) const {
   return notation_.write(whole, (ticks - whole * scale) * power_of_ten(billionths - notation_.digits));
 }
 
+double TimeAxis::value_at(Index place) const {
+  if (!known_) {
+    return static_cast<double>(place);
+  }
+  const auto ticks = static_cast<double>(calendar_.ticks_at(first_ + place * step_));
+  return has_dates() ? ticks / static_cast<double>(calendar_.per_second) : ticks * calendar_.tick;
+}
+
 std::string TimeAxis::step() const { return calendar_.spell(step_); }
 
 }  // namespace forecast

@@ -9,8 +9,8 @@
 
 #include "batch_loss.hpp"
 #include "common/bf16.hpp"
+#include "common/filters.hpp"
 #include "common/interrupt.hpp"
-#include "common/mosaic.hpp"
 #include "common/progress.hpp"
 #include "curve.hpp"
 #include "data.hpp"
@@ -36,9 +36,9 @@ struct Files {
   std::string data, mixer;
   std::filesystem::path model = folder / (data + "_" + mixer + ".safetensors");
   std::filesystem::path training = folder / (data + "_training.safetensors");
-  std::filesystem::path curve = folder / "loss_curve.png";
-  std::filesystem::path before = folder / "spatial_weights_before.png";
-  std::filesystem::path after = folder / "spatial_weights_after.png";
+  std::filesystem::path curve = folder / "loss_curve.svg";
+  std::filesystem::path before = folder / "spatial_weights_before.svg";
+  std::filesystem::path after = folder / "spatial_weights_after.svg";
 };
 
 /// The number of held-out images that the training's model classifies correctly.
@@ -151,7 +151,7 @@ int train(const Options& options, const Data& data, const typename Model::Config
               data.steps_per_epoch(), data.recipe.batch_size, options.threads, options.threads > 1 ? "s" : "");
   if (options.resume.empty()) {
     if constexpr (has_gates) {
-      gated::write_png(files.before, draw_spatial_weights(training.model));
+      examples::write_svg(files.before, examples::spatial_weights(training.model));
     }
   } else {
     std::printf("  resumed   after epoch %td\n", training.steps_done() / data.steps_per_epoch());
@@ -159,7 +159,7 @@ int train(const Options& options, const Data& data, const typename Model::Config
   std::printf("\n");
   run_epochs(training, history, data, options, files);
 
-  gated::write_png(files.curve, draw_curve(history, data.recipe.least_shown));
+  examples::write_svg(files.curve, draw_curve(history, data.recipe.least_shown));
   if (training.steps_done() < steps) {
     const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) + options.data_arguments() +
                              (options.out == "." ? "" : " --out " + options.out.string());
@@ -190,7 +190,7 @@ int train(const Options& options, const Data& data, const typename Model::Config
   std::printf("  training  %s: all that --resume needs\n", files.training.string().c_str());
   std::string pictures = files.curve.string();
   if constexpr (has_gates) {
-    gated::write_png(files.after, draw_spatial_weights(result));
+    examples::write_svg(files.after, examples::spatial_weights(result));
     pictures += ", " + files.before.string() + ", " + files.after.string();
   }
   std::printf("  pictures  %s\n", pictures.c_str());

@@ -11,7 +11,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "checkpoint", options.checkpoint, "FILE.safetensors",
                      "the model (the digits model of examples/classify_digits)");
   examples::add_timm_model(app, options.timm);
-  examples::add_name(app, "--out", options.out, "PREFIX", "pictures are PREFIX_block0.png, ...")->capture_default_str();
+  examples::add_name(app, "--out", options.out, "PREFIX", "pictures are PREFIX_block0.svg, ...")->capture_default_str();
   constexpr auto largest = std::numeric_limits<gated::Index>::max();
   examples::add_number(app, "--block", options.block, gated::Index{0}, largest, "only this block");
   examples::add_number(app, "--rows", options.rows, gated::Index{0}, largest,
