@@ -22,7 +22,7 @@ struct GradientPair {
 template <class T>
 struct Result {
   gated::Matrix<T> output;
-  gated::Matrix<T> block0_output;  ///< of the first block; empty if the case has none
+  gated::Matrix<T> block0_output;                                     ///< of the first block; empty if the case has none
   std::vector<std::pair<std::string, gated::Matrix<T>>> others = {};  ///< further outputs in the file
   std::vector<GradientPair<T>> gradients = {};                        ///< in double only; empty if the case has none
 

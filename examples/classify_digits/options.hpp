@@ -17,7 +17,8 @@ struct Options {
   bool ascii = false;
 };
 
-/// Parses the command line. Errors: those of examples::parse().
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace digits

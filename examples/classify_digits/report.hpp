@@ -16,8 +16,8 @@ struct Prediction {
 /// The number of right predictions.
 gated::Index count_right(const LabelledImages& images, std::span<const Prediction> predictions);
 
-/// Draws a few images side by side for a terminal of 80 columns, each with its prediction and probability below: up to four right
-/// ones of different classes, then up to four mistakes, marked, with their labels.
+/// Draws a few images side by side for a terminal of 80 columns, each with its prediction and probability below: up to four
+/// right ones of different classes, then up to four mistakes, marked, with their labels.
 std::string draw(const LabelledImages& images, std::span<const Prediction> predictions,
                  const gated::GmlpImageClassifierConfig& config, bool ascii);
 

@@ -74,8 +74,8 @@ void print_top(const Matrix<float>& probabilities, Index top, const std::vector<
   }
 }
 
-/// Multiplications and additions in the matrix products of one image: a weight applies to every token, a spatial weight to every
-/// channel.
+/// Multiplications and additions in the matrix products of one image: a weight applies to every token, a spatial weight to
+/// every channel.
 template <class Model>
 double flops_an_image(const Model& model) {
   const auto channels = static_cast<double>(model.trunk.in()), tokens = static_cast<double>(model.tokens_per_image());

@@ -18,15 +18,14 @@ Options parse_options(int count, char** arguments) {
   examples::add_timm_model(app, options.timm);
   examples::add_name(app, "--labels", options.labels, "FILE", "class names, one per line (the model's)");
   examples::add_number(app, "--top", options.top, gated::Index{1}, gated::Index{1000}, "how many classes to show");
-  examples::add_number(app, "--crop", options.crop, 0.01, 1.0,
-                       "model size / resized shorter edge (the model's)");
+  examples::add_number(app, "--crop", options.crop, 0.01, 1.0, "model size / resized shorter edge (the model's)");
   examples::add_threads(app, options.threads);
   app.add_flag("--random", options.random, "random weights and no pictures, to measure the speed")->excludes(model);
   examples::parse(app, count, arguments);
 
   require<UsageError>(options.random || !options.model.empty(), "--model is missing. Name one, or use --random.");
-  require<UsageError>(options.random == options.pictures.empty(),
-                      options.random ? "--random takes no pictures. Leave them out." : "no picture is named. Name one or more.");
+  require<UsageError>(options.random == options.pictures.empty(), options.random ? "--random takes no pictures. Leave them out."
+                                                                                 : "no picture is named. Name one or more.");
   return options;
 }
 

@@ -22,7 +22,8 @@ struct Options {
   bool random = false;
 };
 
-/// Parses the command line. Errors: those of examples::parse(); UsageError without a model, or without pictures, unless --random.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError without a model, or without pictures, unless --random.
 Options parse_options(int count, char** arguments);
 
 }  // namespace photos

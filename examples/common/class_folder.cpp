@@ -29,8 +29,7 @@ std::vector<fs::path> sorted(const fs::path& folder, const Wanted& wanted) {
 ClassFolder list_classes(const fs::path& folder) {
   const std::string name = folder.string();
   require<FileError>(fs::exists(folder), name, ": no such folder. Give one with a subfolder of pictures per class.");
-  require<FileError>(fs::is_directory(folder), name,
-                     ": is a file, expected a folder with a subfolder of pictures per class.");
+  require<FileError>(fs::is_directory(folder), name, ": is a file, expected a folder with a subfolder of pictures per class.");
   const auto folders = sorted(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
   require<FileError>(folders.size() >= 2, name, ": expected subfolders for 2 or more classes, got ", folders.size(), ".");
   ClassFolder classes;

@@ -6,8 +6,8 @@ namespace text {
 
 /// Makes untrusted bytes safe to show on a terminal, one at a time.
 ///
-/// UTF-8 passes unchanged, once a character is complete. Other bytes, and control characters other than newline and tab (they could
-/// move the cursor or retitle the window), are escaped as \x1b.
+/// UTF-8 passes unchanged, once a character is complete. Other bytes, and control characters other than newline and tab (they
+/// could move the cursor or retitle the window), are escaped as \x1b.
 class SafeText {
  public:
   /// The text to show after `byte`; empty within a character.

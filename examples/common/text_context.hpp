@@ -11,8 +11,8 @@ namespace text {
 /// A model's state for the text so far, and its prediction of the next token. `model` and its `weights`, packed by prepare() or
 /// load_prepared(), must outlive it unchanged.
 ///
-/// A model with a limited length slides: when the text outgrows it, the state is rebuilt from the last half of that length. Each
-/// restart thus makes room for as many tokens as it reads again.
+/// A model with a limited length slides: when the text outgrows it, the state is rebuilt from the last half of that length.
+/// Each restart thus makes room for as many tokens as it reads again.
 template <class Model>
 class Context {
  public:

@@ -21,8 +21,9 @@ void with_timm_config(const TimmModel& timm, const std::string& more, const F& f
   }
 }
 
-/// Calls `f(model)` with the image classifier in `file`, a checkpoint as published by timm. Its configuration is `timm`'s, with the
-/// number of classes of its head. Errors: those of with_timm_config() and load_parameters(); FileError for an invalid head.
+/// Calls `f(model)` with the image classifier in `file`, a checkpoint as published by timm. Its configuration is `timm`'s, with
+/// the number of classes of its head.
+/// Errors: those of with_timm_config() and load_parameters(); FileError for an invalid head.
 template <class F>
 void with_timm_checkpoint(const gated::SafetensorsFile& file, const TimmModel& timm, const F& f) {
   gated::Index classes = 0;  // if the file has no head

@@ -14,8 +14,8 @@
 #include "gated/models/presets.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
-/// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace in
-/// a file (causal, an activation, a chunk's length) have the original's defaults. convert.py does the same in Python; a test
+/// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace
+/// in a file (causal, an activation, a chunk's length) have the original's defaults. convert.py does the same in Python; a test
 /// compares the two.
 
 namespace inspect {
@@ -29,7 +29,8 @@ class Shapes {
 
   bool has(const std::string& ending) const { return gated::tensor_ending(file_, ending) != nullptr; }
 
-  /// The extent of an axis. Errors: FileError if there is no such tensor, or it has fewer axes.
+  /// The extent of an axis.
+  /// Errors: FileError if there is no such tensor, or it has fewer axes.
   Index size(const std::string& ending, std::size_t axis) const {
     const gated::TensorEntry* const tensor = gated::tensor_ending(file_, ending);
     gated::require<gated::FileError>(tensor != nullptr && tensor->shape.size() > axis, file_.name(), ": expected a tensor ",

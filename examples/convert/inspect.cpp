@@ -58,7 +58,8 @@ bool is_training(const std::string& architecture) { return architecture.starts_w
 void print_training(const SafetensorsFile& file) {
   const auto written = file.metadata().find("config");
   auto json = nlohmann::json::parse(written == file.metadata().end() ? "" : written->second, nullptr, false);
-  gated::require<gated::FileError>(json.is_object(), file.name(), ": expected the configuration of a training in the metadata.");
+  gated::require<gated::FileError>(json.is_object(), file.name(),
+                                   ": expected the configuration of a training in the metadata.");
   json.erase("model");
   const auto config = gated::from_json<gated::TrainingConfig<AnyModel>>(json.dump(), file.name() + ": configuration");
   config.check();
@@ -136,8 +137,8 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
     std::printf("  names.ignored.insert(names.ignored.end(), {%s});\n", ignored.c_str());
   }
   std::puts(
-      "  gated::load_parameters(model, file, names);\n\nOptions that leave no trace in a file (causal, an activation, a chunk's "
-      "length) have the original's defaults here.");
+      "  gated::load_parameters(model, file, names);\n\n"
+      "Options that leave no trace in a file (causal, an activation, a chunk's length) have the original's defaults here.");
 }
 
 /// Describes a file of another origin, or with a type that this program does not know.

@@ -9,7 +9,8 @@ struct Options {
   std::string file;
 };
 
-/// Parses the command line. Errors: those of examples::parse().
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace inspect

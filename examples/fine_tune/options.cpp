@@ -13,8 +13,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "model", options.model, "FILE.safetensors", "the classifier");
   examples::add_name(app, "pictures", options.pictures, "FOLDER", "one subfolder of pictures per class");
   CLI::Option* const out = examples::add_name(app, "out", options.out, "FILE.safetensors", "where to write the new classifier");
-  examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, gated::Index{100000},
-                       "passes over the pictures");
+  examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, gated::Index{100000}, "passes over the pictures");
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the learning rate of the head");
   app.add_flag("--whole", options.whole, "also train the trunk, at a tenth of the rate; otherwise it\nis frozen");
   examples::add_threads(app, options.threads);

@@ -16,8 +16,8 @@ struct Options {
   bool whole = false;
 };
 
-/// Parses the command line. Errors: those of examples::parse(); UsageError without a model, a folder and an output, unless
-/// --example.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError without a model, a folder and an output, unless --example.
 Options parse_options(int count, char** arguments);
 
 }  // namespace tune

@@ -16,9 +16,8 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "data", options.data, "FILE.csv",
                      "a header, a column of times, and columns of numbers; empty\nfields are gaps (the births shipped "
                      "with the example)");
-  examples::add_name(
-      app, "--model", options.model, "PATH",
-      "a file from --train, or a published folder with config.json\n(the model shipped with the example)");
+  examples::add_name(app, "--model", options.model, "PATH",
+                     "a file from --train, or a published folder with config.json\n(the model shipped with the example)");
   app.add_flag("--train", options.train, "train a new model on the first 70 % of the rows");
   app.add_flag("--fine-tune", options.fine_tune, "train decoder and head of the model, its backbone frozen");
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write forecast.csv, forecast.svg and the model (.)");

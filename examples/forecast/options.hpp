@@ -32,7 +32,8 @@ struct Options {
   int threads = 1;
 };
 
-/// Parses the command line. Errors: those of examples::parse(); UsageError for options that do not go together.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError for options that do not go together.
 Options parse_options(int count, char** arguments);
 
 }  // namespace forecast

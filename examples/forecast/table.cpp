@@ -33,7 +33,8 @@ bool read_number(std::string field, bool decimal_comma, float& value) {
   return gated::parse_number(field, value) && std::isfinite(value);
 }
 
-/// Whether the numbers have decimal commas. Errors: FileError for commas that may be decimal or thousands separators.
+/// Whether the numbers have decimal commas.
+/// Errors: FileError for commas that may be decimal or thousands separators.
 bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
   bool has_points = false, decides = false, doubtful = false;
   std::string first;  // the first comma, for the message

@@ -48,8 +48,8 @@ std::string notes(const Table& table);
 /// The `count` times after the past: those in the table, then the axis continued, or +1, +2, … in an unknown notation.
 std::vector<std::string> times_after(const Table& table, gated::Index count);
 
-/// Writes the next times and the rows of `values` as columns called `names`, with the table's separator and decimals; NaN as empty
-/// fields.
+/// Writes the next times and the rows of `values` as columns called `names`, with the table's separator and decimals; NaN as
+/// empty fields.
 void write_forecast(const std::filesystem::path& path, const Table& table, const std::vector<std::string>& names,
                     const gated::Matrix<float>& values);
 

@@ -114,8 +114,7 @@ TEST(Table, RefusesMalformedTables) {
   EXPECT_EQ(message_of("t,a\n1,2\n\n2,3\n"), ": line 3 has 1 columns, the header has 2.");
   EXPECT_EQ(message_of("t,a,b\n1,2,\n2,3,NA\n"), ": column 3, \"b\", has no numbers. Leave it out.");
   EXPECT_EQ(message_of("t,\"a\n1,2\n"), ": line 1: unclosed quote. Close it.");
-  EXPECT_EQ(message_of("t,\"a\"b\n1,2\n"),
-            ": line 1: text after a closing quote. Double the quotes within quotes.");
+  EXPECT_EQ(message_of("t,\"a\"b\n1,2\n"), ": line 1: text after a closing quote. Double the quotes within quotes.");
   EXPECT_EQ(message_of("t,a\n"), ": expected a header and rows, got 1 lines.");
   EXPECT_EQ(message_of(""), ": expected a header and rows, got 0 lines.");
   const std::string utf16 = ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";

@@ -164,10 +164,10 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
                        quote(texts[i - 1]), ". Sort the rows by time, the oldest first.");
     }
     if (distance % step_ != 0) {
-      raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ",
-                       lines[i - 1], ", but most rows are ", step(), " apart. ",
-                       best->offsets_vary ? "If their local times are, leave out the UTC offsets."
-                                          : "Bring the rows to an equal step.");
+      raise<FileError>(
+          column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ", lines[i - 1],
+          ", but most rows are ", step(), " apart. ",
+          best->offsets_vary ? "If their local times are, leave out the UTC offsets." : "Bring the rows to an equal step.");
     }
     places_[i] = places_[i - 1] + static_cast<Index>(distance / step_);
     if (places_[i] >= 2 * static_cast<Index>(texts.size())) {

@@ -15,10 +15,10 @@ namespace forecast {
 class TimeAxis {
  public:
   TimeAxis() = default;
-  /// Reads `texts` from `lines` of a file; `column` names file and column in messages. If there is only one text, or most are not
-  /// times, the notation is unknown: nothing is checked, and the place of a text is its row.
-  /// Errors: FileError, with the line, for a time in another notation, for rows that are out of order, duplicated or between two
-  /// steps, for dates that may be dd/mm or mm/dd, and if more rows are missing than present.
+  /// Reads `texts` from `lines` of a file; `column` names file and column in messages. If there is only one text, or most are
+  /// not times, the notation is unknown: nothing is checked, and the place of a text is its row.
+  /// Errors: FileError, with the line, for a time in another notation, for rows that are out of order, duplicated or between
+  /// two steps, for dates that may be dd/mm or mm/dd, and if more rows are missing than present.
   TimeAxis(const std::vector<std::string>& texts, const std::vector<gated::Index>& lines, const std::string& column);
 
   bool known() const { return known_; }

@@ -40,8 +40,8 @@ inline gated::RegressionLossConfig loss_of(const Options& options) {
   return loss;
 }
 
-/// Trains `start` as IBM does: AdamW, warm-up over 30 % of the steps, then half a cosine, gradients clipped to norm 1. Returns the
-/// weights of the epoch with the smallest loss on the validation rows, from 70 to 80 % of all.
+/// Trains `start` as IBM does: AdamW, warm-up over 30 % of the steps, then half a cosine, gradients clipped to norm 1. Returns
+/// the weights of the epoch with the smallest loss on the validation rows, from 70 to 80 % of all.
 inline Model trained(Model start, const Series& series, const Options& options) {
   auto windows = series.windows(0, series.training_rows);
   const auto kept = static_cast<std::size_t>(std::lround(options.share * static_cast<double>(windows.size())));

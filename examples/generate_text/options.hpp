@@ -20,7 +20,8 @@ struct Options {
   int threads = 1;
 };
 
-/// Parses the command line. Errors: those of examples::parse(); UsageError for --top-p 0.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError for --top-p 0.
 Options parse_options(int count, char** arguments);
 
 }  // namespace text

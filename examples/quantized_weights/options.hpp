@@ -19,7 +19,8 @@ struct Options {
   int threads = 1;
 };
 
-/// Parses the command line. Errors: those of examples::parse().
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace small

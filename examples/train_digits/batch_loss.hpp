@@ -15,8 +15,8 @@ namespace digits {
 /// The loss of a batch of distorted images and its gradient, on several threads.
 ///
 /// The batch is cut into shards of a few images. A thread runs a shard forward and backward on its own tape, so threads
-/// synchronise once per step, and a shard's activations fit a core's cache. Each shard has its own gradient and random generator,
-/// and gradients are added in order: the bits are the same for any number of threads.
+/// synchronise once per step, and a shard's activations fit a core's cache. Each shard has its own gradient and random
+/// generator, and gradients are added in order: the bits are the same for any number of threads.
 template <class Model>
 class BatchLoss {
  public:

@@ -21,8 +21,9 @@ struct Data {
   gated::Index steps_per_epoch() const { return images.count() / recipe.batch_size; }
 };
 
-/// Reads the data that the options name. Errors: FileError and ArgumentError for unreadable or unsuitable data;
-/// examples::UsageError for an option that does not apply to it.
+/// Reads the data that the options name.
+/// Errors: FileError and ArgumentError for unreadable or unsuitable data; examples::UsageError for an option that does not
+/// apply to it.
 Data read_data(const Options& options);
 
 }  // namespace digits

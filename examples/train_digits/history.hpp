@@ -14,7 +14,8 @@ struct History {
   /// All of it as text, for the metadata of a training's file.
   std::string text() const;
 
-  /// Reads text(). Errors: FileError.
+  /// Reads text().
+  /// Errors: FileError.
   static History from_text(std::string_view text);
 };
 

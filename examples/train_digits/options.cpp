@@ -39,19 +39,17 @@ Options parse_options(int count, char** arguments) {
       app.add_option("--mnist", options.mnist, "train on MNIST, from its four files in this folder (see\nfetch_mnist.sh)")
           ->type_name("FOLDER")
           ->excludes(data);
-  app.add_flag("--validate", options.validate,
-               "hold out the last 5000 training images of MNIST instead of\nthe test images")
+  app.add_flag("--validate", options.validate, "hold out the last 5000 training images of MNIST instead of\nthe test images")
       ->needs(mnist);
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, the training and the pictures (.)");
-  examples::add_number(
-      app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
-      "passes over the images (80; MNIST: 40; other data: for 3000\nsteps; with --resume: those of the file)");
+  examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
+                       "passes over the images (80; MNIST: 40; other data: for 3000\nsteps; with --resume: those of the file)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for all random choices");
   examples::add_threads(app, options.threads, "threads to use; the bits are the same for any number");
   app.add_flag("--bf16", options.bf16, "products in bf16 (needs AVX512-BF16): faster, other bits");
   examples::add_name(app, "--resume", options.resume, "FILE",
-                     "go on with a stopped training, or with more --epochs with a\nfinished one");
+                     "continue a stopped training, or with more --epochs a\nfinished one");
   examples::add_number(app, "--stop-after", options.stop_after, gated::Index{1}, most_epochs,
                        "stop after this epoch, as Ctrl-C does")
       ->default_str("");

@@ -29,7 +29,8 @@ struct Options {
   std::string data_arguments() const;
 };
 
-/// Parses the command line. Errors: those of examples::parse().
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace digits

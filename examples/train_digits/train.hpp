@@ -93,8 +93,8 @@ inline std::vector<Index> shuffled(Index count, Random& random) {
   return order;
 }
 
-/// Trains to the last step, or until asked to stop, in whole epochs: there a training can be resumed, because the order of the next
-/// epoch is not drawn yet.
+/// Trains to the last step, or until asked to stop, in whole epochs: there a training can be resumed, because the order of the
+/// next epoch is not drawn yet.
 template <class Model>
 void run_epochs(gated::Training<Model>& training, History& history, const Data& data, const Options& options,
                 const Files& files) {
@@ -163,7 +163,7 @@ int train(const Options& options, const Data& data, const typename Model::Config
   if (training.steps_done() < steps) {
     const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) + options.data_arguments() +
                              (options.out == "." ? "" : " --out " + options.out.string());
-    std::printf("  stopped   after epoch %td; go on with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
+    std::printf("  stopped   after epoch %td; continue with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
                 files.training.string().c_str(), into.c_str());
     return examples::exit_code_of_stop();
   }

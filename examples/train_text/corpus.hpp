@@ -21,7 +21,8 @@ struct Document {
 /// The texts for training and measuring.
 class Corpus {
  public:
-  /// Reads `files`. Errors: those of examples::read_text_file(); FileError if there is nothing to learn from.
+  /// Reads `files`.
+  /// Errors: those of examples::read_text_file(); FileError if there is nothing to learn from.
   explicit Corpus(const std::vector<std::filesystem::path>& files);
 
   const std::vector<Document>& documents() const { return documents_; }
@@ -40,8 +41,8 @@ class Corpus {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// The files of `texts` in a fixed order. A folder stands for all text files (no zero byte) in and below it, except hidden ones and
-/// links.
+/// The files of `texts` in a fixed order. A folder stands for all text files (no zero byte) in and below it, except hidden ones
+/// and links.
 /// Errors: FileError for a missing path, a folder without text, and a file in UTF-16.
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
 

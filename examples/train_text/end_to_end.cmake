@@ -37,7 +37,7 @@ while(sizes)
 
   # N steps at once give the same bits as a part, saved, and the rest resumed, also with another number of threads.
   train(0 "held out +[0-9.]+ bits/byte" ${new} --steps 24 --out ${model}.safetensors)
-  train(130 "stopped +after step 11; go on with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
+  train(130 "stopped +after step 11; continue with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
         --out part.safetensors)
   train(0 "24 of 24 .* saved +part.safetensors" texts --resume part.training.safetensors --threads ${THREADS})
   expect_equal_files(${model}.training.safetensors part.training.safetensors)

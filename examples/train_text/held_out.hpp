@@ -66,9 +66,9 @@ inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Seque
 
 /// The bits per byte of `model` on held-out text.
 ///
-/// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or all that there are: the text is read in
-/// strides of `length` / 2, each with the context that fills a sequence. Only every `every`-th stride is measured. With `mlm`, the
-/// masked bytes of the strides are predicted instead, always the same ones.
+/// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or all that there are: the text is
+/// read in strides of `length` / 2, each with the context that fills a sequence. Only every `every`-th stride is measured. With
+/// `mlm`, the masked bytes of the strides are predicted instead, always the same ones.
 template <class Model>
 double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, bool mlm, std::size_t every,
                      gated::Workspace<float>& workspace) {

@@ -11,8 +11,8 @@ inline constexpr gated::Index mask_token = 256;
 /// The size of the vocabulary: the bytes, and with --mlm the mask.
 inline gated::Index vocabulary_of(const Options& options) { return options.mlm ? mask_token + 1 : 256; }
 
-/// gMLP, or with attention aMLP. Like all models here, it is causal unless --mlm is given, and has nearest to options.parameters
-/// parameters; the width that is fitted is the hidden width F.
+/// gMLP, or with attention aMLP. Like all models here, it is causal unless --mlm is given, and has nearest to
+/// options.parameters parameters; the width that is fitted is the hidden width F.
 /// Errors: ArgumentError if even the narrowest model has more.
 gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 

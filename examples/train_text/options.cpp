@@ -47,8 +47,8 @@ Options parse_options(int count, char** arguments) {
   constexpr Index large = 1 << 20;
   Options options;
   CLI::App app(
-      "Trains a byte-level language model on texts, by default gated's own and, if present, Debian's licences. The last tenth "
-      "of\nevery file is held out. Ctrl-C saves and stops.",
+      "Trains a byte-level language model on texts, by default gated's own and, if present, Debian's licences.\n"
+      "The last tenth of every file is held out. Ctrl-C saves and stops.",
       "train_text");
   add_name(app, "texts", options.texts, "FILE|FOLDER", "training texts");
 
@@ -80,8 +80,8 @@ Options parse_options(int count, char** arguments) {
     app.get_option(option->get_name())->group("A new training");
   }
 
-  CLI::Option* const resume = add_name(app, "--resume", options.resume, "MODEL.training.safetensors",
-                                       "go on with this training; give the same texts");
+  CLI::Option* const resume =
+      add_name(app, "--resume", options.resume, "MODEL.training.safetensors", "continue this training; give the same texts");
   CLI::Option* const steps =
       add_number(app, "--steps", options.steps, Index{1}, Index{1} << 40, "steps of the whole training")->default_str("2000");
   add_number(app, "--minutes", options.minutes, 0.01, 1e6, "instead: as many more steps as fit into this time")
@@ -93,7 +93,8 @@ Options parse_options(int count, char** arguments) {
   app.add_flag("--bf16", options.bf16, "products in bf16 (needs AVX512-BF16): faster, other bits");
   CLI::Option* const out = add_name(app, "--out", options.out, "FILE",
                                     "where to write the model (text.safetensors, or beside the\nresumed training)");
-  add_number(app, "--sample-every", options.sample_every, 0.1, 1e9, "seconds from one measurement, save and sample to the next");
+  add_number(app, "--sample-every", options.sample_every, 0.1, 1e9,
+             "seconds from one measurement, save and sample to the next");
   add_number(app, "--sample", options.sample, Index{0}, Index{1} << 30, "bytes of a sample; 0: none");
   examples::parse(app, count, arguments);
 

@@ -40,7 +40,8 @@ struct Options {
   gated::Index sample = 200;
 };
 
-/// Parses the command line. Errors: those of examples::parse(); UsageError for contradicting options.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError for contradicting options.
 Options parse_options(int count, char** arguments);
 
 /// The file beside the model `out` that holds the whole training: text.training.safetensors beside text.safetensors.

@@ -71,7 +71,7 @@ class Trainer {
     }
     save();
     if (!finished()) {
-      std::printf("  stopped   after step %td; go on with --resume %s\n", training_.steps_done(),
+      std::printf("  stopped   after step %td; continue with --resume %s\n", training_.steps_done(),
                   training_file(options_.out).string().c_str());
       return examples::exit_code_of_stop();
     }
@@ -295,8 +295,9 @@ int train_model(const Options& options, const Corpus& corpus, const ConfigOf& co
   const auto saved = file.metadata().find(Recipe::key);
   gated::require<gated::FileError>(saved != file.metadata().end(), name, ": this training was not written by train_text.");
   const auto recipe = gated::from_json<Recipe>(saved->second);
-  gated::require<gated::FileError>(recipe.corpus == corpus.fingerprint(), name,
-                                   ": the texts differ from those that the training began with. Give the same ones, unchanged.");
+  gated::require<gated::FileError>(
+      recipe.corpus == corpus.fingerprint(), name,
+      ": the texts differ from those that the training began with. Give the same ones, unchanged.");
   const bool endless = training.config().schedule.form == gated::ScheduleForm::constant;
   gated::require<gated::ArgumentError>(!endless || options.steps > 0 || options.minutes > 0, name,
                                        ": it was stopped before its length was known. Give --steps or --minutes.");

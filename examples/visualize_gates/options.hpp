@@ -20,7 +20,8 @@ struct Options {
   std::optional<std::string> attention;  ///< "random", or a CSV file with an input
 };
 
-/// Parses the command line. Errors: those of examples::parse().
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace gates

@@ -56,7 +56,8 @@ Subject look_at(const Model& model, gated::ImageSize grid, const char* kind, con
     subject.projections.push_back(block.gate.proj);
   }
   if (attention) {
-    gated::require<gated::ArgumentError>(config.attention_width > 0, "--attention: this model has no attention; it is a gMLP. Leave the option out.");
+    gated::require<gated::ArgumentError>(config.attention_width > 0,
+                                         "--attention: this model has no attention; it is a gMLP. Leave the option out.");
     // The hook sees every layer's output under its path: "trunk.blocks.3.attention.weights.0" is the map of input 0.
     gated::Workspace<float> workspace;
     workspace.set_hook([&](const std::string& path, gated::ConstView<float> output) {

@@ -20,7 +20,8 @@ struct Subject {
 
 /// Opens the checkpoint: an image classifier or a language model with its configuration, or a timm image classifier.
 ///
-/// With `attention`, also runs the model on one input, "random" or the first line of that CSV file, and keeps its attention maps.
+/// With `attention`, also runs the model on one input, "random" or the first line of that CSV file, and keeps its attention
+/// maps.
 /// Errors: FileError; ArgumentError for a model without gates or attention; ShapeError for an input that does not fit.
 Subject open_subject(const Options& options);
 
