@@ -196,7 +196,7 @@ TEST(MappedModel, RefusesWhatPreparedModelsRefuse) {
   Workspace<float> plain;
   EXPECT_TRUE(test::message_of<ArgumentError>([&] {
                 (void)opened.model.forward(tokens, Sequences::single(9), plain);
-              }).ends_with("Give the weights that load_prepared() or load_mapped() made with it to Workspace::use()."));
+              }).ends_with("Pass the PreparedWeights of load_prepared() or load_mapped() to Workspace::use()."));
   EXPECT_THROW(save_model(opened.model, path), ArgumentError);
   EXPECT_THROW((void)prepare(opened.model), ArgumentError);
   using Flash = FlashLanguageModel<float>;
