@@ -190,6 +190,9 @@ Setup setup_named(Threads threads, std::string_view word) {
   const auto format = gated::value_named<gated::WeightFormat>(word);
   gated::require<gated::ArgumentError>(format.has_value(), "unknown FORMAT ", word, ". Give one of ",
                                        gated::list_of_names<gated::WeightFormat>(), ", int8-products, int8-rows-products.");
+  gated::require<gated::ArgumentError>(!in_integers || gated::scales_per_row(*format, 1) > 0,
+                                       "no integer products with weights in ", gated::name_of(*format),
+                                       ". There are: int8-products, int8-rows-products.");
   return {threads, *format, in_integers ? gated::int8_products() : nullptr};
 }
 
@@ -205,8 +208,8 @@ int main(int count, char** arguments) {
     const Setup setup = count == 4 ? setup_named(threads, arguments[3]) : Setup{threads};
     const bench::WorkFile file(arguments[1]);
     const bool opens = file.config.value("opens", false), trains = file.config.contains("training");
-    gated::require<gated::ArgumentError>(setup.format == gated::WeightFormat::float32 || !(opens || trains),
-                                         "FORMAT ", gated::name_of(setup.format),
+    gated::require<gated::ArgumentError>(setup.format == gated::WeightFormat::float32 || !(opens || trains), "FORMAT ",
+                                         gated::name_of(setup.format),
                                          ": expected float32 for an opening or a training. Leave FORMAT out.");
     const Work work = opens ? opening(arguments[1], threads) : make_work(file, setup);
     nlohmann::json ready{{"runtime", "gated"}, {"flops", work.flops}};

@@ -532,16 +532,24 @@ class PromiseChecks {
     });
   }
 
+  /// Uses an engine in this scope.
+  struct Using {
+    Using(const ProductEngine<T>*& place, const ProductEngine<T>* engine) : place_(place) { place_ = engine; }
+    ~Using() { place_ = nullptr; }
+    Using(const Using&) = delete;
+    Using& operator=(const Using&) = delete;
+    const ProductEngine<T>*& place_;
+  };
+
   void integer_products_keep_promises() {
     if constexpr (std::is_same_v<T, float>) {
-      engine_ = int8_products();
+      const Using engine(engine_, int8_products());
       sequences_are_alone();
       const Matrix<T> y = forward(batch_.x, batch_.sequences);
       EXPECT_TRUE(same_bits(forward(batch_.x, batch_.sequences, {}, Threads{3}), y));
       if (promises_.causal && promises_.streams) {
         streams_are_forward();
       }
-      engine_ = nullptr;
     }
   }
 

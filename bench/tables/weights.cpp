@@ -23,12 +23,14 @@ struct Precision {
   const gated::ProductEngine<float>* products = nullptr;
 };
 
-const Precision precisions[] = {{"float32", WeightFormat::float32},
-                                {"bf16", WeightFormat::bf16},
-                                {"int8", WeightFormat::int8},
-                                {"int8-rows", WeightFormat::int8_rows},
-                                {"int8 products", WeightFormat::int8, gated::int8_products()},
-                                {"int8-rows products", WeightFormat::int8_rows, gated::int8_products()}};
+std::vector<Precision> precisions() {
+  return {{"float32", WeightFormat::float32},
+          {"bf16", WeightFormat::bf16},
+          {"int8", WeightFormat::int8},
+          {"int8-rows", WeightFormat::int8_rows},
+          {"int8 products", WeightFormat::int8, gated::int8_products()},
+          {"int8-rows products", WeightFormat::int8_rows, gated::int8_products()}};
+}
 
 /// Decoding at one precision: memory-bound, since each step reads every weight once.
 template <class Model>
@@ -112,21 +114,20 @@ void measure(const TableOptions& options, const char* name, const typename Model
   gated::Random random(1);
   const Model model(config, random);
   const Index tokens = options.quick ? 2 : most_tokens;
+  const std::vector<Precision> all = precisions();
   for (const auto threads : thread_counts()) {
     std::list<Steps<Model>> steps;
     std::list<Read> reads;
     std::vector<Measurement> measurements;
-    for (const Precision& precision : precisions) {
+    for (const Precision& precision : all) {
       auto& one = steps.emplace_back(model, precision, static_cast<int>(threads));
       auto& read = reads.emplace_back(one.weights.bytes(), static_cast<int>(threads));
       measurements.push_back([&one, tokens] { return one(tokens); });
       measurements.push_back([&read, tokens] { return read(tokens); });
     }
     const auto times = by_turns(options.quick ? 1 : 15, measurements);
-    for (std::size_t i = 0; i < std::size(precisions); ++i) {
-      const auto of_format = [&](const char* what) {
-        return std::string(what) + ' ' + precisions[i].name;
-      };
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto of_format = [&](const char* what) { return std::string(what) + ' ' + all[i].name; };
       print_row("weights", name, threads, of_format("tokens/s"), 1 / median(times[2 * i]));
       print_row("weights", name, threads, of_format("x"), median(times[0]) / median(times[2 * i]));
       print_row("weights", name, threads, of_format("of-a-read"), median(times[2 * i + 1]) / median(times[2 * i]));

@@ -261,19 +261,33 @@ TEST_F(Int8Product, ReadsPreparedWeights) {
   }
 }
 
-TEST_F(Int8Product, LeavesWeightsOfOtherFormatsToFloat) {
+TEST_F(Int8Product, EncodesFloatWeightsPreparedOrNot) {
   Linear<float> layer(40, 70, false);
   Random random(3);
   fill_normal(layer.weight, 1, random);
   const auto x = random_matrix<float>(17, 40, 4);
-  for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16}) {
-    const auto prepared = prepare(layer, format);
-    Workspace<float> integers, floats;
-    integers.use(int8_products());
-    integers.use(prepared);
-    floats.use(prepared);
-    EXPECT_TRUE(same_bits(product_in(integers, x, transposed(layer.weight)), product_in(floats, x, transposed(layer.weight))));
+  const Matrix<float> unprepared = product(x, transposed(layer.weight));
+  const auto prepared = prepare(layer);
+  for (const KernelForm form : available_kernels()) {  // also packed for another form
+    use_kernels(form);
+    Workspace<float> workspace;
+    workspace.use(int8_products());
+    workspace.use(prepared);
+    EXPECT_TRUE(same_bits(product_in(workspace, x, transposed(layer.weight)), unprepared));
   }
+}
+
+TEST_F(Int8Product, LeavesBf16WeightsToFloat) {
+  Linear<float> layer(40, 70, false);
+  Random random(3);
+  fill_normal(layer.weight, 1, random);
+  const auto x = random_matrix<float>(17, 40, 4);
+  const auto prepared = prepare(layer, WeightFormat::bf16);
+  Workspace<float> integers, floats;
+  integers.use(int8_products());
+  integers.use(prepared);
+  floats.use(prepared);
+  EXPECT_TRUE(same_bits(product_in(integers, x, transposed(layer.weight)), product_in(floats, x, transposed(layer.weight))));
 }
 
 TEST_F(Int8Product, LeavesScoresTrianglesAndGreatDepthsToFloat) {

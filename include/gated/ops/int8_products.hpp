@@ -10,91 +10,95 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// Columns of a beyond which a sum of codes may exceed 32 bits: 255 · 127 · depth < 2³¹.
-inline constexpr Index deepest_int8 = 66311;
+/// The deepest product whose sums fit into 32 bits: 255 · 128 · depth < 2³¹ (files may hold codes of -128).
+inline constexpr Index deepest_int8 = 65793;
 
-/// The codes of the rows of a.
+/// The quantized rows of a.
 struct Int8Rows {
   const std::uint32_t* codes;
   Index stride;  ///< in words
-  const RowCode* rows;
-  Index groups;  ///< of each row
+  const RowCode* of_groups;
+  Index groups;  ///< per row
+
+  const std::uint32_t* at(Index row) const { return codes + row * stride; }
+  const RowCode* groups_of(Index row) const { return of_groups + row * groups; }
 };
 
-/// The panels of b: as prepare() has packed them, or encoded for one product.
-struct Int8Panels {
-  PackedWeight<float> prepared;
-  float* memory = nullptr;  ///< of those encoded here
-  Index depth = 0, width = 0;
+/// The quantized panels of b: prepared ones in place, all others encoded for this product.
+class Int8Panels {
+ public:
+  Int8Panels(const Int8Kernels& table, Operand<float> b, const PackedWeight<float>& prepared)
+      : table_(table), b_(b), prepared_(prepared), width_(table.columns) {}
 
-  /// The floats that a panel takes: scales, sums, and codes.
-  static Index size(Index depth, Index width) { return whole_lines(2 * width + (depth + 3) / 4 * width); }
+  bool are_encoded() const { return prepared_.format == WeightFormat::int8 || prepared_.format == WeightFormat::int8_rows; }
+  Index count() const { return (b_.columns + width_ - 1) / width_; }
+  Index columns(Index panel) const { return std::min(width_, b_.columns - panel * width_); }
+  Index group() const { return are_encoded() ? group_size(prepared_.format, b_.rows) : b_.rows; }
 
-  void encode(const Int8Kernels& table, const Operand<float>& b, Index panel) const {
-    float* const scales = memory + panel * size(depth, width);
-    auto* const sums = reinterpret_cast<std::int32_t*>(scales + width);
-    const Index column = panel * width;
-    table.encode_panel(b, column, std::min(width, b.columns - column), scales, sums,
-                       reinterpret_cast<std::byte*>(sums + width));
-  }
   QuantizedPanel operator[](Index panel) const {
-    if (prepared) {
-      return prepared.codes(panel * width);
+    if (are_encoded()) {
+      return prepared_.codes(panel * width_);
     }
-    const float* const scales = memory + panel * size(depth, width);
-    const auto* const sums = reinterpret_cast<const std::int32_t*>(scales + width);
-    return {WeightFormat::int8_rows, depth, scales, sums, reinterpret_cast<const std::byte*>(sums + width)};
+    const float* const scales = memory_ + panel * size();
+    const auto* const sums = reinterpret_cast<const std::int32_t*>(scales + width_);
+    return {WeightFormat::int8_rows, b_.rows, scales, sums, reinterpret_cast<const std::byte*>(sums + width_)};
+  }
+
+  /// Encodes those that are not, in memory of the caller's frame.
+  void encode(Workspace<float>& workspace, const Threads& threads) {
+    if (are_encoded()) {
+      return;
+    }
+    constexpr Index slack = 512;  // AMX reads a whole tile at the end of a panel
+    memory_ = workspace.take(count() * size() + slack);
+    parallel_for(threads, count(), [&](Index panel, Index) {
+      const Index column = panel * width_;
+      const bool is_packed = static_cast<bool>(prepared_);  // in float
+      const Operand<float> from = is_packed ? Operand<float>(prepared_.numbers(column), b_.rows, width_, width_, 1) : b_;
+      float* const scales = memory_ + panel * size();
+      auto* const sums = reinterpret_cast<std::int32_t*>(scales + width_);
+      table_.encode_panel(from, is_packed ? 0 : column, columns(panel), scales, sums,
+                          reinterpret_cast<std::byte*>(sums + width_));
+    });
   }
 
  private:
-  static Index whole_lines(Index floats) {
-    return static_cast<Index>(whole_cache_lines<float>(static_cast<std::size_t>(floats)));
+  /// The floats of a panel: scales, sums, and codes.
+  Index size() const {
+    return static_cast<Index>(whole_cache_lines<float>(static_cast<std::size_t>(2 * width_ + (b_.rows + 3) / 4 * width_)));
   }
+
+  const Int8Kernels& table_;
+  Operand<float> b_;
+  PackedWeight<float> prepared_;
+  Index width_;
+  float* memory_ = nullptr;
 };
 
-/// Encodes the rows of a. The memory is the caller's frame's.
+/// Encodes the rows of a, in memory of the caller's frame.
 inline Int8Rows encode_rows(const Int8Kernels& table, const Operand<float>& a, Index group, Workspace<float>& workspace) {
-  const Index words = (a.columns + 63) / 64 * 16 * table.words;
-  const MatrixMap<float> memory = workspace.matrix(a.rows, words);
-  auto* const codes = reinterpret_cast<std::uint32_t*>(const_cast<float*>(memory.data()));
   static_assert(sizeof(RowCode) == 2 * sizeof(float));
-  const Index groups = (a.columns + group - 1) / group;
-  auto* const rows = reinterpret_cast<RowCode*>(workspace.take(2 * a.rows * groups));
+  const Index words = (a.columns + 63) / 64 * 16 * table.words, groups = (a.columns + group - 1) / group;
+  MatrixMap<float> memory = workspace.matrix(a.rows, words);
+  auto* const codes = reinterpret_cast<std::uint32_t*>(memory.data());
+  auto* const of_groups = reinterpret_cast<RowCode*>(workspace.take(2 * a.rows * groups));
+  const Int8Rows rows{codes, memory.outerStride(), of_groups, groups};
   for_each_row(a.rows, workspace, [&](Index row) {
-    table.encode_row(a.columns, group, a.at(row, 0), a.column_stride, words, codes + row * memory.outerStride(),
-                     rows + row * groups);
+    table.encode_row(a.columns, group, a.at(row, 0), a.column_stride, words, codes + row * rows.stride,
+                     of_groups + row * groups);
   });
-  return {codes, memory.outerStride(), rows, groups};
+  return rows;
 }
 
-/// multiply() in integers, if b is quantizable.
-inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
-                          Workspace<float>& workspace, Index wanted) {
-  if (!second.quantizable || a.columns == 0 || a.columns > deepest_int8 || a.diagonal >= 0 || a.upper >= 0 || wanted >= 0) {
-    return false;
-  }
-  const auto frame = workspace.frame();
-  const Int8Kernels& table = int8_kernels<float>();
-  Operand<float> b = second;
-  const Index width = table.columns, count = (b.columns + width - 1) / width;
-  Int8Panels panels{.prepared = prepared_form(b, workspace), .depth = b.rows, .width = width};
-  if (panels.prepared && panels.prepared.format != WeightFormat::int8 && panels.prepared.format != WeightFormat::int8_rows) {
-    return false;
-  }
-  const Threads threads = threads_for(a, b, workspace.threads());
-  if (!panels.prepared) {
-    constexpr Index tile_size = 512;  // AMX reads a whole tile at the end of a panel
-    panels.memory = workspace.take(count * Int8Panels::size(b.rows, width) + tile_size);
-    parallel_for(threads, count, [&](Index panel, Index) { panels.encode(table, b, panel); });
-  }
-  const Index group = panels.prepared ? group_size(panels.prepared.format, b.rows) : b.rows;
-  const Int8Rows rows = encode_rows(table, a, group, workspace);
-
-  // A task takes some rows through some panels, which stay in the second-level cache.
-  const Index highest = table.tiles.front().rows, tile_size = highest * width;
+/// Multiplies rows by panels. A task takes some rows through some panels that fit in L2.
+inline void multiply_codes(const Int8Kernels& table, const Operand<float>& a, const Int8Rows& rows, const Int8Panels& panels,
+                           const TileFunction<float>& finish, Workspace<float>& workspace, const Threads& threads) {
+  constexpr Index l2_share = Index{1} << 18;
+  const Index highest = table.tiles.front().rows, tile_size = highest * table.columns, count = panels.count();
   float* const tiles = workspace.take(tile_size * threads.count());
   const Index block_rows = 4 * highest, blocks = (a.rows + block_rows - 1) / block_rows;
-  const Index together = std::clamp<Index>((Index{1} << 18) / (width * b.rows), 1, a.rows == 1 ? 4 : 16);
+  const Index in_cache = l2_share / (table.columns * a.columns), for_all_threads = count * blocks / (4 * threads.count());
+  const Index together = std::clamp<Index>(std::min(in_cache, for_all_threads), 1, 16);
   const Index strips = (count + together - 1) / together;
   parallel_for(threads, strips * blocks, [&](Index task, Index worker) {
     float* const tile = tiles + worker * tile_size;
@@ -104,13 +108,32 @@ inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second,
       const auto kernel = std::find_if(table.tiles.begin(), table.tiles.end(),
                                        [&](const Int8Kernels::Tile& t) { return t.rows <= last - row; });
       for (Index panel = first_panel; panel < last_panel; ++panel) {
-        kernel->multiply(b.rows, rows.codes + row * rows.stride, rows.stride, rows.rows + row * rows.groups, panels[panel],
-                         tile);
-        finish(row, panel * width, kernel->rows, std::min(width, b.columns - panel * width), tile);
+        kernel->multiply(a.columns, rows.at(row), rows.stride, rows.groups_of(row), panels[panel], tile);
+        finish(row, panel * table.columns, kernel->rows, panels.columns(panel), tile);
       }
       row += kernel->rows;
     }
   });
+}
+
+/// multiply() in integers, if b is quantizable and not prepared in bf16.
+inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
+                          Workspace<float>& workspace, Index wanted) {
+  if (!second.quantizable || a.columns == 0 || a.columns > deepest_int8 || a.diagonal >= 0 || a.upper >= 0 || wanted >= 0) {
+    return false;
+  }
+  Operand<float> b = second;
+  const PackedWeight<float> prepared = prepared_form(b, workspace);
+  if (prepared.format == WeightFormat::bf16) {
+    return false;
+  }
+  const auto frame = workspace.frame();
+  const Int8Kernels& table = int8_kernels<float>();
+  const Threads threads = threads_for(a, b, workspace.threads());
+  Int8Panels panels(table, b, prepared);
+  panels.encode(workspace, threads);
+  const Int8Rows rows = encode_rows(table, a, panels.group(), workspace);
+  multiply_codes(table, a, rows, panels, finish, workspace, threads);
   return true;
 }
 
@@ -133,14 +156,16 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///
-/// Taken are channel projections, and maps over tokens that are not causal: there x is W, and each channel of a sequence has
-/// the place of a row of w. All else stays in float, so do weights that are prepared in float or bf16, and products deeper than
-/// 66,311. A row of x has a scale of 0, and counts as zeros, where hi - lo < 2⁻¹⁰⁰; where it has a NaN, an infinity or a range
-/// that no float holds, its y is NaN.
+/// Quantized are channel projections, and maps over tokens that are not causal and not transformed: there x is W, and each
+/// channel of a sequence takes the place of a row of w. All other products stay in float, also those with weights prepared in
+/// bf16, and those deeper than 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as zeros, and p = 0 if t = 0. A NaN, an
+/// infinity or an infinite range makes the row of y NaN. RNE needs the default rounding mode. Weights below 2⁻¹¹⁹ depend on
+/// whether the program flushes subnormals.
 ///
-/// On Linux the first call asks the system for AMX where the processor has it: signal frames grow by 8 KiB for good. A model in
-/// double does not compile with it.
-/// Cost: besides the products, two passes over x; scratch of its codes, and of those of weights that are not prepared.
+/// On Linux, the first use asks the system for AMX if the processor has it: signal frames grow by 8 KiB for good. For float
+/// models only.
+/// Cost: besides the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded
+/// for each product, which for few rows costs many times the product: call prepare().
 inline const ProductEngine<float>* int8_products() {
   int8_kernels<float>();  // asks the system for AMX
   return &detail::gemm::int8_engine;
