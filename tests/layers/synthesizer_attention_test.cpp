@@ -187,7 +187,7 @@ TEST(SynthesizerAttention, RefusesMismatchedSizes) {
   EXPECT_NE(refusal({.channels = 6, .heads = 4, .max_length = 3}).find("Set head_width"), std::string::npos);
   EXPECT_NE(refusal({.channels = 6, .heads = 2}).find("max_length = 0"), std::string::npos);
   EXPECT_NE(refusal({.channels = 6, .max_length = 9, .form = SynthesizerForm::factorized_dense, .factors = {2, 4}})
-                .find("product is 9"),
+                .find("a product of max_length = 9"),
             std::string::npos);
   EXPECT_NE(refusal({.channels = 6, .max_length = 9, .form = SynthesizerForm::factorized_random, .rank = 0}).find("rank = 0"),
             std::string::npos);
