@@ -8,6 +8,7 @@
 #include "gated/core/random.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/gradients.hpp"
+#include "gated/ops/kernels.hpp"  // for the terms of backward passes
 #include "gated/train/forgotten_block.hpp"
 #include "gated/train/function_stack.hpp"
 #include "gated/train/parameter_gradients.hpp"
