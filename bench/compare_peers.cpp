@@ -1,14 +1,17 @@
-/// Runs one work in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
+/// Runs one workload in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
 ///
-/// The file is one of peers/make_work.py's. FORMAT is that of the prepared weights, float32 unless it is given. Prints a line
-/// of JSON when it is ready: how far the result is from the expected one, relative to the largest number, and the flops of a
-/// run. Then, for each line with a number of runs that it reads, another with the milliseconds that they took, after one that
-/// is not counted, and the peak of the machine before and after them.
+/// WORK.safetensors is written by peers/make_work.py. FORMAT is the format of the prepared weights, float32 by default;
+/// int8-products and int8-rows-products also multiply in integers. Prints a line of JSON when ready: the error relative to the
+/// largest output, the flops of a run, and for a batch whether its first and last sequence have the same bits when run alone.
+/// Then reads a number of runs per line and answers with a line of JSON: the milliseconds of each run, after a warm-up run,
+/// and the peak of the machine, the better of before and after.
 
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "gated/io/lucidrains.hpp"
@@ -17,6 +20,7 @@
 #include "gated/io/tiny_time_mixer.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "training_step.hpp"
 #include "work_file.hpp"
 
@@ -27,20 +31,38 @@ using gated::Matrix;
 using gated::Sequences;
 using gated::Threads;
 
-/// Something to be timed.
+/// What is timed.
 struct Work {
   std::function<void()> run;
   double error = 0;
   double flops = 0;
+  std::optional<bool> same_alone = {};  // of a batch
 };
 
-/// How a forward pass is run.
+/// The settings of a forward pass.
 struct Setup {
   Threads threads;
   gated::WeightFormat format = gated::WeightFormat::float32;
+  const gated::ProductEngine<float>* products = nullptr;
 };
 
-/// The forward pass of `model`, loaded from the file.
+/// True if the first and the last sequence of a batch, each run alone, have their bits in `y`.
+template <class Model>
+bool is_same_alone(const Model& model, const Sequences& sequences, const Matrix<float>& x, const Matrix<float>& y,
+                   gated::Workspace<float>& workspace) {
+  bool same = true;
+  const Index outputs = y.rows() / sequences.count();  // per sequence
+  for (const Index b : {Index{0}, sequences.count() - 1}) {
+    Matrix<float> alone(outputs, y.cols());
+    model.forward(Matrix<float>(x.middleRows(sequences.offset(b), sequences.length(b))), Sequences::single(sequences.length(b)),
+                  alone, workspace);
+    same = same && std::memcmp(alone.data(), y.data() + b * alone.size(),
+                               sizeof(float) * static_cast<std::size_t>(y.size() / sequences.count())) == 0;
+  }
+  return same;
+}
+
+/// The forward pass of a model loaded from the file.
 template <class Model>
 Work forward(const bench::WorkFile& file, const typename Model::Config& config, const gated::NameMap& names,
              const Setup& setup) {
@@ -49,7 +71,7 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
     Sequences sequences;
     Matrix<float> x, y;
     gated::Workspace<float> workspace;
-    gated::PreparedWeights<float> prepared = {};  // the peers also pack their weights before they are timed
+    gated::PreparedWeights<float> prepared = {};  // the peers pack their weights untimed, too
 
     void operator()() { model.forward(x, sequences, y, workspace); }
   };
@@ -61,13 +83,16 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
   file.load(run->model, names);
   run->prepared = gated::prepare(run->model, setup.format);
   run->workspace.use(run->prepared);
+  run->workspace.use(setup.products);
   file.read_input(std::span(run->x.data(), static_cast<std::size_t>(run->x.size())));
   (*run)();
   return {[run] { (*run)(); }, file.error_of(std::span(run->y.data(), static_cast<std::size_t>(run->y.size()))),
-          bench::flops_of(run->model, sequences.count(), sequences.length(0))};
+          bench::flops_of(run->model, sequences.count(), sequences.length(0)),
+          sequences.count() == 1 ? std::nullopt
+                                 : std::optional(is_same_alone(run->model, sequences, run->x, run->y, run->workspace))};
 }
 
-/// A run opens the file, makes the model and its memory, and computes once.
+/// A run opens the file, builds the model and its workspace, and computes once.
 Work opening(const std::string& path, Threads threads) {
   const auto start = [path, threads] {
     const bench::WorkFile file(path);
@@ -82,7 +107,7 @@ Work opening(const std::string& path, Threads threads) {
   return {[start] { start(); }, bench::WorkFile(path).error_of(std::span(y.data(), static_cast<std::size_t>(y.size())))};
 }
 
-/// A training step. The first ones must have the losses that the file states.
+/// A training step. The losses of the first steps are compared with the file's.
 Work training(const bench::WorkFile& file, Threads threads) {
   using Model = gated::GmlpLanguageModel<float>;
   const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"),
@@ -104,14 +129,14 @@ Work training(const bench::WorkFile& file, Threads threads) {
   return work;
 }
 
-/// The layers of FLASHTransformer alone.
+/// Names of FLASHTransformer's layers alone.
 gated::NameMap flash_trunk_names() {
   gated::NameMap names{.origin = "FLASH-pytorch"};
   gated::detail::add_lucidrains_flash(names, "blocks.*.", "layers.*.");
   return names;
 }
 
-/// timm's names of the blocks alone.
+/// timm's names, reduced to the blocks.
 gated::NameMap blocks_of(gated::NameMap names) {
   for (gated::NameMap::Rule& rule : names.rules) {
     constexpr std::string_view trunk = "trunk.";
@@ -120,7 +145,7 @@ gated::NameMap blocks_of(gated::NameMap names) {
   return names;
 }
 
-/// The blocks of a mixer for images, of the sizes that the file states.
+/// The blocks of an image mixer, in the file's sizes.
 template <class Trunk, class Preset>
 Work mixer(const bench::WorkFile& file, const Preset& preset, const Setup& setup) {
   const auto model = preset({.depth = file.config.at("depth"), .channels = file.config.at("channels")}, 0);
@@ -153,15 +178,19 @@ Work make_work(const bench::WorkFile& file, const Setup& setup) {
     const auto config = gated::ttm_config(file.config.at("model").dump());
     return forward<gated::TinyTimeMixer<float>>(file, config, gated::ttm_names(config), setup);
   }
-  gated::require<gated::ArgumentError>(kind == "train_gmlp", "compare_peers: no kind of work is called ", kind, ".");
+  gated::require<gated::ArgumentError>(kind == "train_gmlp", "unknown kind of workload ", kind,
+                                       ". Write the file with this version's peers/make_work.py.");
   return training(file, setup.threads);
 }
 
-gated::WeightFormat format_named(std::string_view word) {
+Setup setup_named(Threads threads, std::string_view word) {
+  constexpr std::string_view suffix = "-products";
+  const bool in_integers = word.ends_with(suffix);
+  word.remove_suffix(in_integers ? suffix.size() : 0);
   const auto format = gated::value_named<gated::WeightFormat>(word);
-  gated::require<gated::ArgumentError>(format.has_value(), "no format is called ", word,
-                                       ". There are: ", gated::list_of_names<gated::WeightFormat>(), ".");
-  return *format;
+  gated::require<gated::ArgumentError>(format.has_value(), "unknown FORMAT ", word, ". Give one of ",
+                                       gated::list_of_names<gated::WeightFormat>(), ", int8-products, int8-rows-products.");
+  return {threads, *format, in_integers ? gated::int8_products() : nullptr};
 }
 
 }  // namespace
@@ -173,14 +202,18 @@ int main(int count, char** arguments) {
   }
   try {
     const Threads threads = bench::usable_threads(arguments[2]);
-    const Setup setup{threads, count == 4 ? format_named(arguments[3]) : gated::WeightFormat::float32};
+    const Setup setup = count == 4 ? setup_named(threads, arguments[3]) : Setup{threads};
     const bench::WorkFile file(arguments[1]);
     const bool opens = file.config.value("opens", false), trains = file.config.contains("training");
     gated::require<gated::ArgumentError>(setup.format == gated::WeightFormat::float32 || !(opens || trains),
-                                         "only the weights of a forward pass are prepared in ", gated::name_of(setup.format),
-                                         ".");
+                                         "FORMAT ", gated::name_of(setup.format),
+                                         ": expected float32 for an opening or a training. Leave FORMAT out.");
     const Work work = opens ? opening(arguments[1], threads) : make_work(file, setup);
-    bench::take_turns({{"runtime", "gated"}, {"flops", work.flops}}, work.error, work.run, [&](const auto& turn) {
+    nlohmann::json ready{{"runtime", "gated"}, {"flops", work.flops}};
+    if (work.same_alone.has_value()) {
+      ready["same_alone"] = *work.same_alone;
+    }
+    bench::take_turns(std::move(ready), work.error, work.run, [&](const auto& turn) {
       const double before = bench::measure_peak(threads);
       turn();
       return nlohmann::json{{"peak", std::max(before, bench::measure_peak(threads))}};

@@ -1,15 +1,15 @@
 #!/bin/sh
 # sh bench/compile_cost.sh [--headers | --quick]: what gated costs to compile.
 #
-# The README's programs, and a program that makes, runs and streams each model, optimised (-O2 -c), and the umbrella headers, parsed
-# and checked (-fsyntax-only). The figures are seconds of processor time, medians of three, in turn with <Eigen/Core>, which is
-# their measure, and the most memory, where GNU time is installed. Writes Markdown, also to build/compile_cost.md.
-# --headers measures each public header instead, and --quick one model and one header, once; both write to build/partial.
-# CXX and CXXFLAGS are respected.
+# Compiles the README's programs and, per model, a program that builds, runs and streams it (-O2 -c), and checks the umbrella
+# headers (-fsyntax-only). Reports seconds of CPU time, medians of three, in turns with <Eigen/Core>, and peak memory (with GNU
+# time), as Markdown, also in build/compile_cost.md.
+# --headers measures each public header instead; --quick one model and one header, once. Both write to build/partial.
+# Respects CXX and CXXFLAGS.
 set -eu
 cd "$(dirname "$0")/.."
-export CCACHE_DISABLE=1  # the second and third time would cost nothing
-export LC_ALL=C          # for the compiler's messages and the decimal points of `times`
+export CCACHE_DISABLE=1  # or the second and third time cost nothing
+export LC_ALL=C          # for the compiler's messages and decimal points in `times`
 cxx="${CXX:-c++} -std=c++20 ${CXXFLAGS:-}"
 libraries="$(pkg-config --cflags eigen3 2> /dev/null || echo -I/usr/include/eigen3) \
 $(pkg-config --cflags stb 2> /dev/null || echo -I/usr/include/stb)"
@@ -17,12 +17,12 @@ mkdir -p build
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# cpu_seconds <name> <flags>: of compiling the source text on standard input; appended to the list of that name.
+# cpu_seconds <name> <flags>: compiles standard input and appends the CPU seconds to the list <name>.
 cpu_seconds() {
   name=$1
   shift
   cat > "$scratch/source.cpp"
-  # The second line of `times` is what the children of this shell took, "0m1.250000s 0m0.080000s".
+  # The second line of `times` has the time of this shell's children, "0m1.250000s 0m0.080000s".
   # shellcheck disable=SC2086
   (
     $measured $cxx $libraries -Iinclude "$@" "$scratch/source.cpp" || exit 1
@@ -32,7 +32,7 @@ cpu_seconds() {
        print 60 * (user[1] + kernel[1]) + user[2] + kernel[2] }' "$scratch/times" >> "$scratch/$name"
 }
 
-# The most memory of a process, in KB, goes to $scratch/memory.
+# The peak memory of a process, in KB, goes to $scratch/memory.
 measured=""
 if /usr/bin/time -f %M -o "$scratch/memory" true 2> /dev/null; then
   measured="/usr/bin/time -f %M -o $scratch/memory"
@@ -40,7 +40,7 @@ fi
 
 median() { sort -n "$scratch/$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-# in_turns <source> <flags>: the median of three (or one), each after one of Eigen/Core, its multiple of theirs, and megabytes.
+# in_turns <source> <flags>: the median of three (or one) in turns with Eigen/Core, its ratio to Eigen/Core's, and megabytes.
 in_turns() {
   source=$1
   shift
@@ -58,14 +58,14 @@ in_turns() {
 
 failed() {
   cat "$scratch/log" >&2
-  echo "cannot be compiled: $1" >&2
+  echo "$1 does not compile. Fix the errors above." >&2
   exit 1
 }
 
 models="Gmlp:gmlp:features GmlpLanguageModel:gmlp:text GmlpImageClassifier:gmlp:images \
 GauEncoder:gau_encoder:text Flash:flash:features FlashLanguageModel:flash:text"
 headers="gated/gated.hpp gated/train.hpp gated/io/model_file.hpp"
-programs="main:first training:training"  # of tests/consumer, and what the README does with them
+programs="main:first training:training"  # <file in tests/consumer>:<its name in the table>
 turns="1 2 3"
 figures="medians of three"
 folder=build
@@ -74,7 +74,7 @@ case ${1:-} in
   --headers)
     models="" programs=""
     headers=""
-    for floor in gated train core ops layers models io; do  # the umbrellas first, then the floors from below
+    for floor in gated train core ops layers models io; do  # the umbrella headers first, then each folder
       headers="$headers $(cd include && find "gated/$floor.hpp" "gated/$floor" -name '*.hpp' 2> /dev/null | sort)"
     done
     folder=build/partial
@@ -93,18 +93,16 @@ case ${1:-} in
     ;;
 esac
 
-# row <text>: a line of the table, which becomes build/compile_cost.md when it is whole.
+# row <text>: a line of the table, which becomes compile_cost.md when complete.
 row() { printf '%s\n' "$*" | tee -a "$scratch/table.md"; }
 
 compiler=$($cxx --version)
-row "$(echo "$compiler" | head -n 1)"
+row "$(echo "$compiler" | head -n 1): seconds of CPU time, $figures, in turns with Eigen/Core (\`-fsyntax-only\`). Programs are" \
+  "compiled (\`-O2 -c\`), headers checked (\`-fsyntax-only\`). MB is peak memory."
 row
-row "Seconds of processor time, $figures, by turns with Eigen/Core (\`-fsyntax-only\`). Headers are parsed and checked" \
-  "(\`-fsyntax-only\`), programs compiled (\`-O2 -c\`)."
-row
-[ -z "$models$programs" ] || row "| program, -O2 | s | × Eigen/Core | MB |"
-[ -z "$models$programs" ] || row "|---|---:|---:|---:|"
-# The library's target sets these. It is compiled once, which is not counted.
+row "| program or header | s | × Eigen/Core | MB |"
+row "|---|---:|---:|---:|"
+# The flags of the target gated::compiled. Compiling the library itself is not counted.
 compiled="-DGATED_COMPILED -DEIGEN_MAX_ALIGN_BYTES=64"
 for entry in $programs; do
   source=$(cat "tests/consumer/${entry%%:*}.cpp")
@@ -131,16 +129,13 @@ void use(const gated::$model<float>::Config& config, gated::Random& random, std:
   $use
 }"
   cost=$(in_turns "$source" -O2 -c -o "$scratch/object.o") || failed "$model"
-  row "| making, running and streaming \`$model<float>\` | $cost |"
+  row "| build, run and stream \`$model<float>\` | $cost |"
 done
-[ -z "$models$programs" ] || row
-row "| header | s | × Eigen/Core | MB |"
-row "|---|---:|---:|---:|"
 for header in $headers; do
   if cost=$(in_turns "#include \"$header\"" -fsyntax-only); then
     row "| $header | $cost |"
   elif missing=$(grep -E 'fatal error: .*(mpi\.h|stb_image(_write)?\.h)' "$scratch/log"); then
-    echo "left out: $header. $missing" >&2  # its library is not here
+    echo "left out: $header. $missing" >&2  # its library is not installed
   else
     failed "$header"
   fi

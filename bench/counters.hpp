@@ -5,12 +5,11 @@
 #include "measure.hpp"
 
 /// @file
-/// What a benchmark reports beside its time.
+/// The counters of a benchmark.
 
 namespace bench {
 
-/// Calls `f` in the loop of `state`, and once before, when memory is allocated and caches are cold. Returns the seconds of one
-/// call.
+/// Calls `f` in the loop of `state`, after a warm-up call that allocates memory and fills caches. Returns the seconds per call.
 template <class F>
 double run(benchmark::State& state, F&& f) {
   f();
@@ -22,18 +21,18 @@ double run(benchmark::State& state, F&& f) {
   return (seconds() - start) / static_cast<double>(state.iterations());
 }
 
-/// GFLOP/s, and the share of the peak that this run measured for as many threads.
+/// GFLOP/s, and the share of the peak, which is measured in the same run on as many threads.
 inline void count_flops(benchmark::State& state, double time, double flops, const Threads& threads) {
   state.counters["GFLOP/s"] = flops / time * 1e-9;
   state.counters["of_peak"] = flops / time / peak(threads);
 }
 
-/// GB/s, to be compared with the rows of peak_bench.cpp.
+/// GB/s, to compare with the rows of peak_bench.cpp.
 inline void count_bytes(benchmark::State& state, double time, double bytes) { state.counters["GB/s"] = bytes / time * 1e-9; }
 
 inline void count_tokens(benchmark::State& state, double time, double tokens) { state.counters["tokens/s"] = tokens / time; }
 
-/// The argument called `threads`, which is the last one.
+/// The number of threads, from the argument with this index.
 inline Threads threads_of(const benchmark::State& state, std::size_t argument) {
   return Threads{static_cast<int>(state.range(argument))};
 }

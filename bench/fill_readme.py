@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Puts measured tables where they belong, each between its two marks: into the README beside this script, and, without what
-stands below the table, into the project's, where that has a place for it.
+"""Copies measured tables into the README beside this script, each between its markers. A table that has markers in the
+project's README goes there, too, without the notes below it.
 
-    python3 fill_readme.py FILE.md ...      FILE names the table: build/peers/peers.md, build/tables/lengths.md, ...
+    python3 fill_readme.py FILE.md ...      the file's name is the table's: build/peers/peers.md, build/tables/lengths.md, ...
 
-What lies in a folder called `partial` is of a quick run or of part of one, and is refused.
+Refuses files in a folder called `partial`, which come from quick or partial runs.
 """
 
 import os
@@ -20,14 +20,14 @@ def fill(readme, name, table, needed):
     marks = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
     text, count = marks.subn(lambda found: f"{found[1]}{table}\n{found[2]}", text)
     if needed and count != 1:
-        sys.exit(f"{readme} has no place called {name}")
+        sys.exit(f"{readme}: {count} pairs of markers for {name}, expected 1: <!-- begin {name} --> and <!-- end {name} -->.")
     with open(readme, "w", encoding="utf-8") as file:
         file.write(text)
 
 
 for path in sys.argv[1:] or sys.exit(__doc__):
     if os.path.basename(os.path.dirname(os.path.abspath(path))) == "partial":
-        sys.exit(f"{path} is of a quick run, or of part of one. Nothing has been filled in.")
+        sys.exit(f"{path} is from a quick or partial run; nothing was copied. Run all of it.")
 
 for path in sys.argv[1:]:
     name = os.path.splitext(os.path.basename(path))[0]

@@ -12,16 +12,15 @@
 /// @file
 /// The floating-point operations of a model's dense products, two for a multiply-add.
 ///
-/// Channel projections are counted from the weights that a model has; only what mixes tokens is stated here. Only what the
-/// formula needs is counted: of a causal matrix its triangle. Activations, norms and biases count nothing. So the share of the
-/// peak that these numbers give is a lower bound of how busy the multipliers were, and skipping work never makes it larger than
-/// one.
+/// Channel projections are counted from the model's weights; token mixing is stated here. Only what the formula needs counts:
+/// of a causal matrix the triangle, of activations, norms and biases nothing. The share of the peak that follows is a lower
+/// bound of how busy the multipliers were, and skipping work cannot lift it above one.
 
 namespace bench {
 
 using gated::Index;
 
-/// The products in one column of W v, where W is tokens × tokens.
+/// The multiply-adds of one column of W v, where W is tokens × tokens.
 inline double pairs(double tokens, bool causal) { return causal ? tokens * (tokens + 1) / 2 : tokens * tokens; }
 
 /// The spatial projection of `channels` channels: W v of each.
@@ -42,7 +41,7 @@ double projection_flops(const Model& model, Index rows) {
   return 2.0 * values * static_cast<double>(rows);
 }
 
-// --- What mixes the tokens of a sequence, beside the projections ---
+// --- Token mixing ---
 
 inline double mixing_flops(const gated::GmlpBlock<float>& block, Index length) {
   const auto& c = block.config;
@@ -55,8 +54,8 @@ inline double mixing_flops(const gated::GatedAttentionUnit<float>& layer, Index 
   return 2.0 * pairs(static_cast<double>(length), c.causal) * static_cast<double>(c.query_key + c.value);
 }
 
-/// Sequences of whole chunks, or shorter than one. In the causal form the first chunk has no memory to read, and nobody reads
-/// what the last one would add to it.
+/// For sequences of whole chunks, or shorter than one. In the causal form the first chunk reads no memory, and the last adds
+/// nothing to it.
 inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   const auto n = static_cast<double>(length), chunk = static_cast<double>(std::min(c.chunk, length));
@@ -64,7 +63,7 @@ inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index
   return 2.0 * (n / chunk * pairs(chunk, c.causal) * (s + e) + 2 * (c.causal ? n - chunk : n) * s * e);
 }
 
-/// With softmax attention.
+/// Scores and weighted values.
 inline double mixing_flops(const gated::SelfAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   return 4.0 * static_cast<double>(c.channels) * pairs(static_cast<double>(length), c.causal);
@@ -95,13 +94,13 @@ double mixing_flops(const gated::Stack<Block, Config>& trunk, Index length) {
 
 // --- Whole models ---
 
-/// A layer or a trunk, on `count` sequences of `length` tokens.
+/// A layer or a trunk on `count` sequences of `length` tokens.
 template <class Layer>
 double flops_of(const Layer& layer, Index count, Index length) {
   return projection_flops(layer, count * length) + static_cast<double>(count) * mixing_flops(layer, length);
 }
 
-/// From tokens to logits; a tied head multiplies with the embedding.
+/// From tokens to logits; a tied head multiplies by the embedding.
 template <class Trunk>
 double flops_of(const gated::LanguageModel<Trunk>& model, Index count, Index length) {
   const bool tied = model.config.head.form == gated::HeadForm::tied;
@@ -110,7 +109,7 @@ double flops_of(const gated::LanguageModel<Trunk>& model, Index count, Index len
          2.0 * embedding * static_cast<double>(count * length);
 }
 
-/// From pixels to the logits of `images` images that are read out as one token each.
+/// From pixels to the logits of `images` images, each read out as one token.
 template <class Trunk>
 double flops_of(const gated::ImageClassifier<Trunk>& model, Index images) {
   const Index patches = model.patch_embedding.grid().area();
@@ -118,7 +117,7 @@ double flops_of(const gated::ImageClassifier<Trunk>& model, Index images) {
          (model.head ? projection_flops(*model.head, images) : 0);
 }
 
-/// The MLPs and gates of a trunk, over series, patches and features.
+/// The MLPs and gates of a trunk over series, patches and features.
 inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   double sum = 0;
   for (const auto& level : trunk.levels) {
@@ -130,7 +129,7 @@ inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   return sum;
 }
 
-/// The forecasts of `items` items of `each` series, of a model without prefix and forecast mixing.
+/// Forecasts of `items` items of `each` series, by a model without prefix and forecast mixing.
 inline double flops_of(const gated::TinyTimeMixer<float>& model, Index items, Index each) {
   const Index series = items * each, tokens = series * model.config.tokens();
   double sum = projection_flops(model.backbone.patch_embedding, tokens) + flops_of(model.backbone.trunk, series) +

@@ -1,4 +1,4 @@
-/// Single layers on their own: where a model's time goes.
+/// Single layers: where a model's time goes.
 
 #include "counters.hpp"
 #include "flops.hpp"
@@ -12,7 +12,7 @@ using gated::Matrix;
 using gated::Sequences;
 using gated::Workspace;
 
-/// Times `layer.forward()` on `count` sequences of `length` tokens; the last argument is the number of threads.
+/// Times `layer.forward()` on `count` sequences of `length` tokens. `threads` is the index of that argument in `state`.
 template <class Layer>
 void forward(benchmark::State& state, const Layer& layer, Index count, Index length, Index in, Index out, double flops,
              std::size_t threads) {

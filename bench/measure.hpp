@@ -13,7 +13,7 @@
 #include "gated/ops/kernels.hpp"
 
 /// @file
-/// Time, and what the machine could have done in it.
+/// Timing, and the peak of the machine.
 
 namespace bench {
 
@@ -22,14 +22,14 @@ using gated::Threads;
 
 inline double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// The middle one; of an even number the mean of the two in the middle.
+/// Of an even number of values, the mean of the middle two.
 inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// The seconds that each of `runs` calls of `f` took, after one that is not timed.
+/// The seconds of each of `runs` calls of `f`, after a warm-up call.
 template <class F>
 std::vector<double> time_runs(int runs, F&& f) {
   f();
@@ -42,8 +42,7 @@ std::vector<double> time_runs(int runs, F&& f) {
   return times;
 }
 
-/// The seconds of a call of `f`: the mean of as many calls as it takes until `at_least` seconds have passed, since one short
-/// call alone says little.
+/// The mean seconds per call of `f`, over as many calls as take `at_least` seconds: a single short call says little.
 template <class F>
 double seconds_per_call(double at_least, F&& f) {
   const double start = seconds();
@@ -57,11 +56,11 @@ double seconds_per_call(double at_least, F&& f) {
   }
 }
 
-/// A figure that is measured anew with each call.
+/// Measures a figure anew with each call.
 using Measurement = std::function<double()>;
 
-/// Takes what is to be compared by turns: in each turn every measurement is called once, so that what disturbs the machine
-/// disturbs all. The first turn is not counted. `[i][turn]` is what `measurements[i]` returned.
+/// Interleaves measurements: every turn calls each once, so a disturbance of the machine hits them all. The first turn is a
+/// warm-up. `[i][turn]` is what `measurements[i]` returned.
 inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Measurement>& measurements) {
   std::vector<std::vector<double>> figures(measurements.size());
   for (int turn = -1; turn < turns; ++turn) {
@@ -78,14 +77,14 @@ inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Me
 /// The most threads that this machine can run at the same time.
 inline int most_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
-/// As many threads as `text` says. Errors: ArgumentError for what is no number, and where this machine has fewer, since a table
-/// would then name threads that waited for each other.
+/// The number of threads in `text`.
+/// Errors: ArgumentError unless it is a number from 1 to most_threads(): more threads would wait for each other.
 inline Threads usable_threads(std::string_view text) {
   int count = 0;
   const char* const end = text.data() + text.size();
   const bool is_number = std::from_chars(text.data(), end, count).ptr == end;
   gated::require<gated::ArgumentError>(is_number && count >= 1 && count <= most_threads(), "threads = ", text,
-                                       ", expected 1 … ", most_threads(), ": what this machine has.");
+                                       ", expected 1 … ", most_threads(), ": at most one per processor.");
   return Threads{count};
 }
 
@@ -101,8 +100,8 @@ inline std::vector<std::int64_t> thread_counts() {
 
 namespace detail {
 
-/// Independent chains of multiply-adds. With 32 registers, enough to keep four units of latency 4 busy; with 16, three of
-/// them, and no sum leaves its register.
+/// Independent chains of multiply-adds: with 32 registers enough for four units of latency 4, with 16 for three. No sum is
+/// spilled.
 inline constexpr unsigned chains = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 16 : 12;
 
 template <class T>
@@ -129,8 +128,8 @@ EIGEN_DONT_INLINE T multiply_add(Index steps, T factor) {
 
 }  // namespace detail
 
-/// Runs multiply-adds alone, at the vector width of this build, on each of `threads` threads for some milliseconds. Returns the
-/// floating-point operations per second, of which a multiply-add has two.
+/// The flops per second, two per multiply-add, of multiply-adds alone at this build's vector width, on each of `threads`
+/// threads for some milliseconds.
 template <class T = float>
 double multiply_add_rate(const Threads& threads) {
   constexpr Index steps = Index{1} << 22;
@@ -140,12 +139,12 @@ double multiply_add_rate(const Threads& threads) {
     results[static_cast<std::size_t>(task)] = detail::multiply_add<T>(steps, T(0.5));
   });
   const double time = seconds() - start;
-  volatile T used = results.front();  // so that the loops are not removed
+  volatile T used = results.front();  // keeps the loops
   static_cast<void>(used);
   return 2.0 * detail::chains * static_cast<double>(gated::Simd<T>::width * steps * threads.count()) / time;
 }
 
-/// The peak: the best of `tries` multiply_add_rate(), in floating-point operations per second.
+/// The peak, in flops per second: the best of `tries` calls of multiply_add_rate().
 template <class T = float>
 double measure_peak(const Threads& threads, int tries = 7) {
   double best = 0;
@@ -155,7 +154,7 @@ double measure_peak(const Threads& threads, int tries = 7) {
   return best;
 }
 
-/// measure_peak(), measured once per number of threads in a run.
+/// measure_peak(), measured once per number of threads.
 template <class T = float>
 double peak(const Threads& threads) {
   static std::map<int, double> known;

@@ -1,4 +1,4 @@
-/// Whole models, forward.
+/// Forward passes of whole models.
 
 #include "counters.hpp"
 #include "flops.hpp"
@@ -69,7 +69,7 @@ void text(benchmark::State& state, const typename Model::Config& config, Index c
   const Model model(config, random);
   std::vector<Index> tokens;
   for (Index i = 0; i < count * length; ++i) {
-    tokens.push_back(1 + i * 7 % (config.vocabulary - 1));  // 0 is padding for some
+    tokens.push_back(1 + i * 7 % (config.vocabulary - 1));  // 0 is padding in some models
   }
   Workspace<float> workspace(threads);
   const auto sequences = Sequences::uniform(count, length);
@@ -90,7 +90,7 @@ void flash_text(benchmark::State& state) {
   text<gated::FlashLanguageModel<float>>(state, config, 1, state.range(0), threads_of(state, 1));
 }
 
-/// GAU-α as it was published, to its hidden states.
+/// GAU-α as published, to its hidden states.
 void gau_encoder(benchmark::State& state) {
   const auto config =
       gated::gau_presets::gau_alpha_encoder({.vocabulary = 12000}, gated::gau_presets::gau_alpha({.channels = 768}));

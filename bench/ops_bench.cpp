@@ -1,4 +1,4 @@
-/// Products in the shapes of the models, and element-wise work.
+/// Products in the models' shapes, and element-wise ops.
 
 #include <array>
 
@@ -18,7 +18,7 @@ using gated::Workspace;
 
 // --- Products ---
 
-/// Which factor is a transposed matrix.
+/// Which factor is transposed.
 enum class Form {
   nt,  ///< x Wᵀ: channel projections, scores
   nn,  ///< W v: spatial projections, attention; the gradient of a projection's input
@@ -50,7 +50,7 @@ void product(benchmark::State& state, Form form) {
   count_product(state, run(state, [&] { gated::matmul(p.left(), p.right(), p.y, workspace); }));
 }
 
-/// With what follows a projection of the models.
+/// With fused bias and activation, as in the models' projections.
 void product_bias_gelu(benchmark::State& state) {
   Product p(state, Form::nt);
   Workspace<float> workspace(threads_of(state, 3));
@@ -70,7 +70,7 @@ void product_bias_gate(benchmark::State& state) {
                 }));
 }
 
-/// Eigen's own product, to know where it would be the better choice.
+/// Eigen's own product, for comparison.
 void eigen_product(benchmark::State& state) {
   Product p(state, Form::nt);
   Eigen::setNbThreads(threads_of(state, 3).count());
@@ -104,7 +104,7 @@ BENCHMARK(product_bias_gelu)->Name("ops/matmul_nt_bias_gelu")->Apply(on<fused_pr
 BENCHMARK(product_bias_gate)->Name("ops/matmul_nn_bias_gate")->Apply(on<fused_mixings>);
 BENCHMARK(eigen_product)->Name("ops/eigen_nt")->Apply(on<projections>);
 
-// --- Element-wise work: bytes are those read and written ---
+// --- Element-wise ops: bytes are read and written ---
 
 void activation(benchmark::State& state, Activation kind) {
   const Matrix<float> x = 4 * Matrix<float>::Random(1, state.range(0));
@@ -150,7 +150,7 @@ void scale_norm(benchmark::State& state) {
   by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
 }
 
-/// In place, again and again: the numbers tend to equal shares, which take as long as any.
+/// In place, repeatedly: the values converge to equal shares, which take as long as any others.
 void softmax(benchmark::State& state, bool causal) {
   by_rows(state, [causal](const auto&, auto& y, auto& workspace) { gated::softmax<float>(y, workspace, {.causal = causal}); });
 }

@@ -1,4 +1,4 @@
-/// What the machine can do: the rows against which all others are read.
+/// What the machine can do: the reference for all other rows.
 
 #include <vector>
 
@@ -62,8 +62,8 @@ void triad(benchmark::State& state) {
   count_bytes(state, time, 3.0 * static_cast<double>(array_size) * sizeof(float));
 }
 
-/// What it costs to divide work: a loop of one empty task per thread. Where the processors share no cache it takes several
-/// times as long, and so does all that one of them reads after the other wrote it.
+/// The overhead of a parallel loop: one empty task per thread. If the processors share no cache it is several times as long,
+/// and so is every read of what the other processor wrote.
 void empty_loop(benchmark::State& state) {
   const Threads threads = threads_of(state, 0);
   run(state, [&] { gated::parallel_for(threads, threads.count(), [](Index, Index) { benchmark::ClobberMemory(); }); });

@@ -1,17 +1,17 @@
 #!/bin/sh
 # sh bench/run.sh [--quick] [--int8] [--threads N] [work ...]: gated beside ONNX Runtime, oneDNN and PyTorch, in one table.
 #
-# gated is there twice: compiled for this processor, and with -O2 alone. Builds what is needed, makes the work (weights, inputs,
-# expected results), runs all runtimes by turns, and writes the table to build/peers/peers.md; that of a run which is quick, of some
-# works only, or not whole stays in build/peers/partial. A runtime that is missing is left out. --quick shows that everything works;
-# its figures mean nothing. The works are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
+# Builds gated twice, for this processor and with -O2 alone; writes the workloads (weights, inputs, expected outputs); runs all
+# runtimes in turns; and writes the table to build/peers/peers.md. A quick, partial or failed run writes to build/peers/partial.
+# Missing runtimes are left out. The workloads are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
 #
-# --int8: gated and ONNX Runtime alone, each in float and in int8, on works of batch 1 unless some are named; in int8.md.
+# --quick   checks that everything works; its figures mean nothing
+# --int8    compares gated and ONNX Runtime alone, in float and in int8, by default on workloads that people quantize: int8.md
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
 work=build/peers/work
-export PYTHONDONTWRITEBYTECODE=1  # no folders beside the scripts
+export PYTHONDONTWRITEBYTECODE=1  # no __pycache__ beside the scripts
 
 quick="" int8="" names=""
 threads=$(nproc 2> /dev/null || sysctl -n hw.ncpu)
@@ -41,19 +41,19 @@ fi
 table=peers
 if [ -n "$int8" ]; then
   table=int8
-  names=${names:-"gmlp_s16_b1 gmlp_nlp_b1 gau_head"}
+  names=${names:-"gmlp_s16_b1 gmlp_s16_b8 gmlp_nlp_b1 gmlp_nlp_b8 mixer_b16_b1 gau_head ttm_b64"}
 elif [ -n "$quick" ]; then
   names=${names:-"gmlp_s16_b1 gau_head train_gmlp"}
 fi
 
-# PyTorch, which also makes the work.
+# PyTorch, which also writes the workloads.
 torch=$(python_with "torch, numpy") || {
-  echo "PyTorch is missing${PYTHON:+ from PYTHON=$PYTHON}, and it makes the work: nothing can be compared." >&2
+  echo "PyTorch, which writes the workloads, is missing${PYTHON:+ from PYTHON=$PYTHON}. Install it." >&2
   echo "Debian, Ubuntu: apt-get install python3-torch python3-onnx libopenblas0-pthread. Elsewhere: pip install torch onnx" >&2
   exit 1
 }
 mkdir -p $work build/peers/partial
-# shellcheck disable=SC2086  # names are several
+# shellcheck disable=SC2086  # $names is a list
 "$torch" -W ignore bench/peers/make_work.py $work $names
 
 configure_bench
@@ -61,21 +61,21 @@ cmake --build build/bench --target compare_peers --parallel "$(jobs)"
 
 default="" onednn=""
 if [ -z "$int8" ]; then
-  # Once more as users compile it, without a flag for this processor.
+  # Again as users compile it, without a flag for this processor.
   default=build/bench-default/bench/compare_peers
   configure build/bench-default -S . -B build/bench-default -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2 \
     -DGATED_NATIVE=OFF -DGATED_WERROR=OFF -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_EXAMPLES=OFF
   cmake --build build/bench-default --target compare_peers --parallel "$(jobs)"
 
-  # gMLP trunks on oneDNN's primitives, where the library is found.
+  # gMLP trunks on oneDNN's primitives, if the library is installed.
   onednn=build/bench/bench/run_onednn
   cmake --build build/bench --target run_onednn --parallel "$(jobs)" > /dev/null 2>&1 || {
-    echo "oneDNN is left out: it needs version 2.6 or a later 2 (Debian: libdnnl-dev)." >&2
+    echo "oneDNN is left out. Install version 2.6 or a later 2 (Debian: libdnnl-dev)." >&2
     onednn=""
   }
 fi
 
-# ONNX Runtime, from npm's package; its CPU library is inside, so that no script of the package need run.
+# ONNX Runtime, from npm's package. It contains the CPU library, so the package's scripts need not run.
 onnx=build/peers/node_modules/onnxruntime-node
 onnx_version=1.30.0
 onnx_found() { node -p "require('./$onnx/package.json').version" 2> /dev/null || true; }
@@ -84,12 +84,12 @@ if command -v npm > /dev/null 2>&1 && [ "$(onnx_found)" != $onnx_version ]; then
     echo "npm could not fetch onnxruntime-node $onnx_version" >&2
 fi
 if [ -z "$(onnx_found)" ]; then
-  echo "ONNX Runtime is left out: it needs node and npm's package onnxruntime-node." >&2
+  echo "ONNX Runtime is left out. Install node and npm; npm's package onnxruntime-node is then fetched." >&2
   onnx=""
 fi
 
 if $is_whole; then
-  rm -f build/peers/$table.md  # of another run
+  rm -f build/peers/$table.md  # of an earlier run
 fi
 # shellcheck disable=SC2086
 "$torch" bench/peers/compare.py --ours build/bench/bench/compare_peers --default "$default" --work $work --torch "$torch" \

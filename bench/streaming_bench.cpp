@@ -1,4 +1,4 @@
-/// One token at a time. A step computes little and reads every weight, so that memory decides.
+/// Decoding, one token at a time: memory-bound, since a step reads every weight and computes little.
 
 #include <map>
 
@@ -17,9 +17,9 @@ using gated::Workspace;
 using State = gated::State<float>;
 
 constexpr Index channels = 512, depth = 4;
-constexpr Index steps = 256;  // a whole chunk of FLASH, so that each step of the cycle counts alike
+constexpr Index steps = 256;  // a whole chunk of FLASH: each step of the cycle counts once
 
-/// The state of `model` after `tokens` tokens, which went in many at a time.
+/// The state of `model` after a prefill of `tokens` tokens.
 template <class Model>
 auto state_after(const Model& model, Index tokens) {
   Workspace<float> workspace(Threads{most_threads()});
@@ -33,7 +33,7 @@ auto state_after(const Model& model, Index tokens) {
   return state;
 }
 
-/// The bytes that a step reads of `model` beside its state: every weight once, but of those that mix tokens none.
+/// The bytes of the weights that a step reads: each once, except those that mix tokens.
 template <class Model>
 double weight_bytes(const Model& model) {
   std::size_t bytes = 0;
@@ -45,11 +45,11 @@ double weight_bytes(const Model& model) {
   return static_cast<double>(bytes);
 }
 
-/// The mean number of tokens that a step looks at, itself included, if it looks at all of them.
+/// The mean number of tokens that a step attends to, its own included, if it attends to all.
 double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
 
-/// Times `steps` steps of `model`, each time from a copy of the state `start`. `state_floats` are those that a step reads of the
-/// state, and of W to multiply with it.
+/// Times `steps` steps of `model`, from a copy of the state `start`. A step reads `state_floats` floats of the state and of the
+/// row of W that multiplies it.
 template <class Model>
 void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats) {
   const Threads threads = threads_of(bench_state, 1);
@@ -67,7 +67,7 @@ void stream(benchmark::State& bench_state, const Model& model, const State& star
     }
     return seconds() - begin;
   };
-  pass();  // is not counted
+  pass();  // warm-up
   double sum = 0;
   for ([[maybe_unused]] auto _ : bench_state) {
     const double time = pass();
@@ -81,7 +81,7 @@ void stream(benchmark::State& bench_state, const Model& model, const State& star
   bench_state.counters["state MB"] = static_cast<double>(start.bytes()) * 1e-6;
 }
 
-/// Reads the memory once there is one, and of the open chunk on average half the keys and values.
+/// A step reads the memory, if there is one, and on average half the keys and values of the open chunk.
 void flash(benchmark::State& state) {
   static gated::Random random(1);
   static const gated::Flash<float> model({.depth = depth, .block = gated::flash_presets::lucidrains({.channels = channels})}, random);
@@ -96,7 +96,7 @@ void flash(benchmark::State& state) {
   stream(state, model, start->second, static_cast<double>(depth) * (memory + seen_after(0) * (s + e)));
 }
 
-/// Reads a row of W and the gate inputs of all tokens so far.
+/// A step reads a row of W and the gate inputs of all tokens so far.
 void gmlp(benchmark::State& state, gated::SpatialForm form) {
   gated::Random random(1);
   const gated::Gmlp<float> model({.length = state.range(0) + steps,
@@ -110,7 +110,7 @@ void gmlp(benchmark::State& state, gated::SpatialForm form) {
   stream(state, model, state_after(model, state.range(0)), static_cast<double>(depth) * seen_after(state.range(0)) * columns);
 }
 
-/// One layer. Reads the keys and values of all tokens so far; they are zeros, which takes as long as any numbers.
+/// One layer. A step reads the keys and values of all tokens so far: zeros here, which take as long as any values.
 void gau(benchmark::State& state) {
   gated::Random random(1);
   const Index position = state.range(0);

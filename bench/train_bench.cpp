@@ -1,4 +1,4 @@
-/// Training steps, and what they are made of.
+/// Training steps, and the optimizer's update.
 
 #include "counters.hpp"
 #include "training_step.hpp"
@@ -29,7 +29,7 @@ void gmlp(benchmark::State& state, bool recompute) {
   step<gated::GmlpLanguageModel<float>>(state, config, config.trunk.length, recompute);
 }
 
-/// As wide as the gMLP, and about as many flops per token.
+/// As wide as the gMLP, with about as many flops per token.
 void flash(benchmark::State& state) {
   const gated::FlashLanguageModelConfig config{.vocabulary = 256,
                                                .position = gated::PositionForm::sinusoid,
@@ -44,7 +44,7 @@ void gau(benchmark::State& state) {
   step<gated::GauEncoder<float>>(state, config, 256, false);
 }
 
-/// The update alone: reads four models and writes three.
+/// The update alone: reads four arrays of the model's size and writes three.
 void adamw(benchmark::State& state) {
   using Model = gated::GmlpLanguageModel<float>;
   gated::Random random(1);

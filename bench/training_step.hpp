@@ -9,11 +9,11 @@
 #include "measure.hpp"
 
 /// @file
-/// Steps of a language model's training on one batch, as often as a benchmark wants.
+/// Repeatable training steps of a language model on one batch.
 
 namespace bench {
 
-/// Of any language model.
+/// A training step of any language model.
 template <class Model>
 struct TrainingStep {
   gated::Training<Model> training;
@@ -35,7 +35,7 @@ struct TrainingStep {
     });
   }
 
-  /// Thrice the forward pass: each product has two of its size in the backward pass.
+  /// Three times the forward pass: the backward pass has two products of the size of each.
   double flops() const { return 3 * flops_of(training.model, sequences.count(), sequences.length(0)); }
 };
 

@@ -14,11 +14,11 @@
 #include "measure.hpp"
 
 /// @file
-/// The work that peers/make_work.py writes, and how a program that has loaded one takes its turns.
+/// Workloads as peers/make_work.py writes them, and how a program that runs one takes turns with others.
 
 namespace bench {
 
-/// One work: weights, input, expected output, and what it is.
+/// A workload: weights, input, expected output, and configuration.
 struct WorkFile {
   gated::SafetensorsFile tensors;
   nlohmann::json config;
@@ -27,7 +27,7 @@ struct WorkFile {
 
   gated::Sequences sequences() const { return gated::Sequences::uniform(config.at("batch"), config.at("tokens")); }
 
-  /// Fills `model` from the tensors `model.*`, each of which is used.
+  /// Fills `model` from the tensors `model.*`, all of them.
   template <class Model>
   void load(Model& model, gated::NameMap names) const {
     names.prefix = "model." + names.prefix;
@@ -47,14 +47,14 @@ struct WorkFile {
             .causal = config.at("causal")};
   }
 
-  /// Reads the input.
   void read_input(std::span<float> x) const { tensors.read<float>("input", x); }
 
-  /// How far y is from the expected output, relative to its largest number; a NaN if one is in y.
+  /// The largest difference of y from the expected output, relative to the largest expected value; NaN if y has one.
   double error_of(std::span<const float> y) const {
     const auto expected = tensors.read<double>("output");
-    gated::require<gated::ShapeError>(expected.size() == y.size(), "output has ", expected.size(), " numbers, expected ",
-                                      y.size(), ".");
+    gated::require<gated::ShapeError>(expected.size() == y.size(), "the model computes ", y.size(),
+                                      " elements, the file's output has ", expected.size(),
+                                      ". Write the file with this version's peers/make_work.py.");
     double error = 0, largest = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       error = worse(error, std::abs(static_cast<double>(y[i]) - expected[i]));
@@ -63,12 +63,12 @@ struct WorkFile {
     return error / largest;
   }
 
-  /// The larger error, and a NaN for good.
+  /// The larger error; once NaN, always NaN.
   static double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 };
 
-/// Says in a line of JSON that a runtime is ready, and what else is in `ready`; then, for each line with a number of runs that
-/// it reads, another with the milliseconds that they took, after one that is not counted, and what `beside(times)` adds.
+/// Prints `ready` with the error as a line of JSON. Then reads a number of runs per line and answers with a line of JSON: the
+/// milliseconds of each run, after a warm-up run, and what `beside(turn)` returns, which calls its argument once.
 inline void take_turns(nlohmann::json ready, double error, const std::function<void()>& run,
                        const std::function<nlohmann::json(const std::function<void()>& turn)>& beside) {
   ready["error"] = std::isfinite(error) ? error : 1e300;  // JSON has no NaN

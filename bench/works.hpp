@@ -4,11 +4,11 @@
 #include "gated/models/presets.hpp"
 
 /// @file
-/// The models that are measured in more than one place. peers/models.py states the same sizes for the other runtimes.
+/// Models measured in several places. peers/models.py has the same sizes for the other runtimes.
 
 namespace bench {
 
-/// The trunk of gMLP-S/16, on the patches of a picture.
+/// The trunk of gMLP-S/16, on the patches of an image.
 inline gated::GmlpConfig gmlp_s16() { return {.length = 196, .channels = 256, .hidden = 1536, .depth = 30}; }
 
 /// A gMLP for texts.
@@ -19,7 +19,7 @@ inline gated::FlashConfig flash_trunk(bool causal) {
   return {.depth = 12, .block = gated::flash_presets::lucidrains({.channels = 512, .causal = causal})};
 }
 
-/// The causal gMLP that is trained, of bytes.
+/// The causal gMLP over bytes that is trained.
 inline gated::GmlpLanguageModelConfig trained_gmlp() {
   return {.vocabulary = 256,
           .head = {.form = gated::HeadForm::untied, .bias = true},

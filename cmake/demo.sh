@@ -1,5 +1,5 @@
 #!/bin/sh
-# sh cmake/demo.sh [arguments]: builds the example classify_digits and runs it with these arguments. Installs what is missing.
+# sh cmake/demo.sh [arguments]: builds and runs the example classify_digits with these arguments. Installs missing packages.
 set -eu
 here=$(pwd -P)
 cd "$(dirname "$0")/.."
@@ -10,5 +10,5 @@ configure build/demo -S . -B build/demo -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG"
 cmake --build build/demo --target classify_digits --parallel "$(jobs)"
 
 program=$(pwd -P)/build/demo/examples/classify_digits/classify_digits
-cd "$here"  # file names among the arguments are the caller's
+cd "$here"  # file names in the arguments are relative to the caller's folder
 exec "$program" "$@"

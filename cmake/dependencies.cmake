@@ -1,27 +1,27 @@
-# What gated takes from elsewhere, and the targets that bring it. Read by the build and by the installed package, so that
-# each looks at the machine it runs on, and no path of another machine is baked into the package.
+# Dependencies, and the targets that bring them. The build and the installed package both include this file: each searches the
+# machine it runs on, and no path is baked into the package.
 
 set(GATED_COMPONENTS io openmp native compiled)
 
-# Finds Eigen. Sets `problem` to the text to show if that fails, to "" otherwise.
+# Finds Eigen. Sets `problem` to an error message on failure, to "" otherwise.
 #
 # The version is compared here, not by find_package: the version file of 3.4.0 refuses "3.4...5", that of 5.x refuses "3.4".
 function(gated_find_eigen problem)
   set(${problem} "" PARENT_SCOPE)
   if(TARGET Eigen3::Eigen)
-    return()  # the project around us brings its own
+    return()  # the enclosing project provides it
   endif()
   set(advice "Install it (Debian, Ubuntu: libeigen3-dev; Fedora: eigen3-devel; Arch, Homebrew: eigen), or set Eigen3_DIR to \
 the folder of its Eigen3Config.cmake.")
   find_package(Eigen3 CONFIG QUIET)
   if(NOT TARGET Eigen3::Eigen)
-    set(${problem} "gated needs Eigen 3.4 or newer, and found none. ${advice}" PARENT_SCOPE)
+    set(${problem} "gated needs Eigen 3.4 or newer and found none. ${advice}" PARENT_SCOPE)
   elseif(Eigen3_VERSION AND Eigen3_VERSION VERSION_LESS 3.4)
-    set(${problem} "gated needs Eigen 3.4 or newer, and found ${Eigen3_VERSION} in ${Eigen3_DIR}. ${advice}" PARENT_SCOPE)
+    set(${problem} "gated needs Eigen 3.4 or newer and found ${Eigen3_VERSION} in ${Eigen3_DIR}. ${advice}" PARENT_SCOPE)
   endif()
 endfunction()
 
-# Warns, once, where a program would be compiled without optimisation because nobody said how to build it.
+# Warns once if no build type is set, which compiles without optimisation.
 function(gated_check_build_type)
   get_property(has_configurations GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   get_property(has_warned GLOBAL PROPERTY gated_has_warned_of_build_type)
@@ -29,15 +29,15 @@ function(gated_check_build_type)
     return()
   endif()
   set_property(GLOBAL PROPERTY gated_has_warned_of_build_type TRUE)
-  message(WARNING "gated: there is no build type, so that the compiler does not optimise, and models run many times slower. \
+  message(WARNING "gated: no build type is set. Without optimisation, models run many times slower. \
 Configure with -DCMAKE_BUILD_TYPE=Release.")
 endfunction()
 
-# Finds the system's threads, which some C libraries hold in a library of their own. Where there are none, as on bare metal,
-# nothing is linked, and a program's loops run on one thread.
+# Finds the system's thread library, which some C libraries keep separate. Without threads, as on bare metal, nothing is linked
+# and loops run on one thread.
 function(gated_find_threads)
   if(TARGET Threads::Threads OR NOT (CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED)
-     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # what links nothing finds every library
+     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # without linking, every library seems present
     return()
   endif()
   find_package(Threads QUIET)
@@ -46,8 +46,8 @@ function(gated_find_threads)
   endif()
 endfunction()
 
-# Makes the target gated::<component>, unless what it needs is missing: then `problem` says so. `GLOBAL` makes it visible in
-# the whole project.
+# Creates the target gated::<component>, or sets `problem` if a dependency is missing. `GLOBAL` makes the target visible in the
+# whole project.
 function(gated_add_component component problem)
   set(${problem} "" PARENT_SCOPE)
   if(TARGET gated::${component})
@@ -70,7 +70,7 @@ function(gated_add_component component problem)
       target_include_directories(gated::io INTERFACE "${GATED_STB_INCLUDE_DIR}")
     endif()
 
-  elseif(component STREQUAL "openmp")  # for programs whose threads are OpenMP's
+  elseif(component STREQUAL "openmp")  # loops on OpenMP's threads
     find_package(OpenMP QUIET COMPONENTS CXX)
     if(NOT TARGET OpenMP::OpenMP_CXX)
       set(${problem} "It needs a compiler with OpenMP (clang on Debian, Ubuntu: libomp-dev; Apple clang: libomp)." PARENT_SCOPE)
@@ -79,7 +79,7 @@ function(gated_add_component component problem)
     add_library(gated::openmp INTERFACE IMPORTED ${ARGN})
     target_link_libraries(gated::openmp INTERFACE gated::gated OpenMP::OpenMP_CXX)
 
-  elseif(component STREQUAL "native")  # flags for the machine that compiles
+  elseif(component STREQUAL "native")  # flags for the build machine
     include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/native.cmake")
     gated_native_flags(flags summary)
     if(NOT gated_FIND_QUIETLY)
@@ -88,22 +88,22 @@ function(gated_add_component component problem)
     add_library(gated::native INTERFACE IMPORTED ${ARGN})
     target_compile_options(gated::native INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX,OBJC,OBJCXX,CUDA>:${flags}>")
 
-  elseif(component STREQUAL "compiled")  # a static library of what is in the headers, built where it is linked
+  elseif(component STREQUAL "compiled")  # the headers' definitions as a static library, built by the project that links it
     set(folder "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/compiled")
     file(GLOB sources "${folder}/kernels.cpp" "${folder}/layers_*.cpp" "${folder}/models_*.cpp" "${folder}/files_*.cpp")
     add_library(gated_compiled STATIC EXCLUDE_FROM_ALL ${sources})
     add_library(gated::compiled ALIAS gated_compiled)
     target_link_libraries(gated_compiled PUBLIC gated::io)
-    # Eigen's alignment is fixed, so that programs with any -march link it.
+    # Eigen's alignment is fixed: programs with any -march can link it.
     target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED EIGEN_MAX_ALIGN_BYTES=64)
     target_compile_definitions(gated_compiled PRIVATE GATED_BUILDS_COMPILED)
-    # A shared library that links it does not export it.
+    # Shared libraries that link it do not export it.
     set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
                                                     VISIBILITY_INLINES_HIDDEN ON)
     if(NOT MSVC)
       target_compile_options(gated_compiled PRIVATE -O2)  # in a Debug build too
     endif()
-    if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialised constants although they are to be hidden
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialised constants despite hidden visibility
       target_link_options(gated_compiled INTERFACE "LINKER:--exclude-libs,libgated_compiled.a")
     endif()
 

@@ -1,4 +1,4 @@
-# The target `doc`: pages of the headers by Doxygen, in <build folder>/doc/html. It fails for what doxygen_warnings.cmake lists.
+# The target `doc`: Doxygen pages of the headers, in <build folder>/doc/html. Fails on the warnings of doxygen_warnings.cmake.
 
 find_program(GATED_DOXYGEN doxygen DOC "Makes the pages of the target doc")
 mark_as_advanced(GATED_DOXYGEN)

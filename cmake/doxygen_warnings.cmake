@@ -1,12 +1,12 @@
-# cmake -D LOG=warnings.txt -P doxygen_warnings.cmake: fails for every warning of Doxygen, above all for a class, function or name
-# of the namespace gated that is not documented. Not asked for are comments on
-#   members of a class        a layer's parameters and sizes say in their declaration what they are; but forward() and every
-#                             setting of a configuration are asked for
-#   names_of()                the words of the enumeration above it
+# cmake -D LOG=warnings.txt -P doxygen_warnings.cmake: fails on every Doxygen warning, above all on undocumented classes,
+# functions and names in namespace gated. Exempt are
+#   class members             the declarations of parameters and sizes speak for themselves; but forward() and
+#                             settings need comments
+#   names_of()                the names of the enumeration above it
 #   macros                    private to their header
-#   Laplace, shifted()        one comment stands above both overloads, or above the template that it names
-#   stb's own headers         not ours to read
-#   .inl files                the loops of kernels, which are included more than once
+#   Laplace, shifted()        one comment documents both overloads, or the template of the same name
+#   stb's own headers         third-party
+#   .inl files                kernel loops, included more than once
 cmake_minimum_required(VERSION 3.21)
 
 file(READ ${LOG} log)

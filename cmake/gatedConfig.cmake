@@ -1,7 +1,7 @@
-# find_package(gated) gives gated::gated, and each of gated::io, gated::openmp, gated::native and gated::compiled that can be
-# had. With COMPONENTS it is not found unless those can be had.
+# find_package(gated) provides gated::gated, and gated::io, gated::openmp, gated::native and gated::compiled where their
+# dependencies are found. A missing component fails the search if it is in COMPONENTS.
 
-cmake_minimum_required(VERSION 3.21)  # and its policies, whatever the project around us says
+cmake_minimum_required(VERSION 3.21)  # also sets policies, whatever the enclosing project has
 include("${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake")
 
 gated_find_eigen(gated_problem)

@@ -1,5 +1,5 @@
-# Install rules. The package is headers and four CMake files, and two files for pkg-config, the same on every machine, and works
-# wherever it is moved.
+# Install rules: headers, CMake package, pkg-config files, licence and SBOM. The package is relocatable and the same on every
+# machine.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -17,7 +17,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake 
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/gatedConfig.cmake ${PROJECT_SOURCE_DIR}/cmake/dependencies.cmake
               ${PROJECT_SOURCE_DIR}/cmake/native.cmake ${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake
         DESTINATION ${package_dir})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/cmake/compiled DESTINATION ${package_dir})  # built where it is linked
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/cmake/compiled DESTINATION ${package_dir})  # gated::compiled, built by the project that links it
 
 # For builds without CMake: pkg-config --cflags gated, or gated-io.
 set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
@@ -28,3 +28,8 @@ foreach(name gated gated-io)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pkgconfig_dir})
 endforeach()
+
+# The SBOM, in CycloneDX. Equal versions give equal files.
+string(UUID sbom_uuid NAMESPACE 6ba7b811-9dad-11d1-80b4-00c04fd430c8 NAME "pkg:generic/gated@${PROJECT_VERSION}" TYPE SHA1)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/packaging/gated.cdx.json.in ${PROJECT_BINARY_DIR}/gated.cdx.json @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/gated.cdx.json ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gated)

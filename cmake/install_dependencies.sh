@@ -1,8 +1,8 @@
 #!/bin/sh
 # sh cmake/install_dependencies.sh [demo]
 #
-# Installs what gated's tests, benchmarks and examples need, or with `demo` what the demo needs, through apt-get where that
-# exists. Elsewhere it says what to install, and succeeds if there is enough to try. Does nothing when nothing is missing.
+# Installs the dependencies of gated's tests, benchmarks and examples, or with `demo` those of the demo, with apt-get. Without
+# apt-get it prints what to install, and succeeds if there is a compiler and CMake. Does nothing if nothing is missing.
 set -eu
 
 packages="g++ cmake make ninja-build libeigen3-dev libstb-dev libcli11-dev"
@@ -12,7 +12,7 @@ fi
 
 has() { command -v "$1" > /dev/null 2>&1; }
 
-# A compiler or cmake that came some other way will do.
+# Tools installed in another way count too.
 present() {
   case $1 in
     g++) has c++ && return ;;
@@ -45,15 +45,15 @@ if has apt-get && has dpkg-query; then
   else
     as_root="sudo -n"
   fi
-  # $as_root and $missing are lists of words. A failed update may concern a source that is not needed here.
+  # $as_root and $missing are lists of words. A failed update may concern an unrelated source.
   if [ "$as_root" != none ] \
     && { $as_root apt-get update -qq || true; } \
     && $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; then
     exit 0
   fi
-  echo "That did not work. Please run as an administrator: apt-get install$missing" >&2
+  echo "apt-get failed. Run as an administrator: apt-get install$missing" >&2
 elif has c++ && has cmake; then
-  # CMake finds the libraries, or says which one is missing.
+  # CMake finds the libraries or reports which one is missing.
   exit 0
 else
   cat >&2 << 'TEXT'
@@ -65,10 +65,10 @@ nlohmann/json too:
 TEXT
 fi
 
-# Go on if there is a chance: CMake says precisely which library it lacks.
+# Continue if there is a compiler and CMake, which reports missing libraries.
 for tool in c++ cmake; do
   if ! has $tool; then
-    echo "There is no $tool on this machine." >&2
+    echo "$tool is not installed." >&2
     exit 1
   fi
 done

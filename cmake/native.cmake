@@ -1,6 +1,6 @@
-# Compiler flags for the machine that compiles, for programs that run on that machine only.
+# Compiler flags for the build machine, for programs that run only there.
 
-# The flags to try, from four facts, so that a test can ask about any machine. `cpuinfo` is the text of /proc/cpuinfo.
+# The flags to try. Arguments describe the machine, so tests can cover any. `cpuinfo` is the text of /proc/cpuinfo.
 function(gated_native_candidates flags compiler_id compiler_version processor cpuinfo)
   if(compiler_id STREQUAL "MSVC")
     set(candidates "")
@@ -8,8 +8,8 @@ function(gated_native_candidates flags compiler_id compiler_version processor cp
     set(candidates -mcpu=native)
   else()
     set(candidates -march=native)
-    # GCC before 13 does not know Zen 4 and 5. It takes them for Zen 3, which has no 512-bit vectors, and schedules 512-bit
-    # code so badly that a matrix product loses a fifth of its speed.
+    # GCC before 13 treats Zen 4 and 5 as Zen 3, which has no 512-bit vectors, and schedules 512-bit code so badly that matmul
+    # loses a fifth of its speed.
     if(compiler_id STREQUAL "GNU" AND compiler_version VERSION_LESS 13 AND cpuinfo MATCHES "AuthenticAMD"
        AND cpuinfo MATCHES "avx512f")
       list(APPEND candidates -mtune=icelake-server)
@@ -18,7 +18,7 @@ function(gated_native_candidates flags compiler_id compiler_version processor cp
   set(${flags} "${candidates}" PARENT_SCOPE)
 endfunction()
 
-# Sets `flags` to those that this compiler accepts, and `summary` to one line that says what was chosen and for what.
+# Sets `flags` to those that the compiler accepts, and `summary` to one line that names flags, compiler and machine.
 function(gated_native_flags flags summary)
   set(${flags} "" PARENT_SCOPE)
   if(CMAKE_CROSSCOMPILING)
@@ -28,7 +28,7 @@ function(gated_native_flags flags summary)
 
   set(cpuinfo "")
   if(EXISTS /proc/cpuinfo)
-    file(READ /proc/cpuinfo cpuinfo LIMIT 8192)  # the first core will do
+    file(READ /proc/cpuinfo cpuinfo LIMIT 8192)  # one core is enough
   endif()
   set(machine "${CMAKE_SYSTEM_PROCESSOR}")
   if(cpuinfo MATCHES "model name[ \t]*:[ \t]*([^\n]+)")

@@ -1,7 +1,11 @@
-# cmake -P cmake/single_header.cmake <output> [<headers>...]
+# cmake -P cmake/single_header.cmake <output> [--only] [--baseline] [<headers>...]
 #
-# Writes gated into one file: gated/gated.hpp, which has all layers and models, and the headers named after the output, such as
-# gated/train.hpp or gated/io/model_file.hpp, each once and after what it includes. Includes of other libraries stay includes.
+# Writes gated to one header: gated/gated.hpp (all layers and models) and further headers, such as gated/train.hpp or
+# gated/io/model_file.hpp, each once and after those it includes. Other libraries stay includes.
+#
+#   --only      not gated/gated.hpp, just the headers listed and what they include
+#   --baseline  kernels for the instruction set of the compiler's flags only (GATED_ONLY_BASELINE), which is shorter and compiles
+#               faster
 
 cmake_minimum_required(VERSION 3.21)
 cmake_path(SET checkout NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/..")
@@ -13,12 +17,17 @@ endforeach()
 list(FIND arguments "-P" script)
 math(EXPR after "${script} + 2")
 list(SUBLIST arguments ${after} -1 arguments)
-list(POP_FRONT arguments output)
-if(NOT output)
-  message(FATAL_ERROR "usage: cmake -P cmake/single_header.cmake <output> [<headers>...]")
+cmake_parse_arguments(with "--only;--baseline" "" "" ${arguments})
+list(POP_FRONT with_UNPARSED_ARGUMENTS output)
+set(headers ${with_UNPARSED_ARGUMENTS})
+if(NOT with_--only)
+  list(PREPEND headers gated/gated.hpp)
+endif()
+if(NOT output OR NOT headers)
+  message(FATAL_ERROR "usage: cmake -P cmake/single_header.cmake <output> [--only] [--baseline] [<headers>...]")
 endif()
 
-set(visited "")   # headers that are in `body`, or on their way there
+set(visited "")   # headers that are in `body` or about to be
 set(includes "")  # lines for the top
 set(body "")
 
@@ -29,7 +38,22 @@ macro(append_header header)
   endif()
 endmacro()
 
-# Puts the files of kernels, which are included once per instruction set, where they are included.
+# Removes the kernels of the instruction sets beyond the compiler's flags.
+macro(remove_forms text)
+  string(FIND "${${text}}" "#if GATED_CHOOSES_FORM\n" begin)
+  if(begin GREATER -1)
+    string(SUBSTRING "${${text}}" 0 ${begin} before)
+    string(SUBSTRING "${${text}}" ${begin} -1 after)
+    string(FIND "${after}" "\n#else\n" length)
+    string(SUBSTRING "${after}" 0 ${length} forms)
+    if(forms MATCHES "#include \"gated/ops/kernels/")
+      string(SUBSTRING "${after}" ${length} -1 after)
+      set(${text} "${before}#if GATED_CHOOSES_FORM\n${after}")
+    endif()
+  endif()
+endmacro()
+
+# Inserts the parts of the kernels, which are included once per instruction set, where they are included.
 macro(insert_parts text)
   while("${${text}}" MATCHES "#include \"(gated/[^\"]+\\.inl)\"")
     set(part "${CMAKE_MATCH_1}")
@@ -44,7 +68,7 @@ function(append_unvisited_header header)
     message(FATAL_ERROR "gated has no header ${header}")
   endif()
 
-  # The directives only: other lines may hold ; and [, which CMake's lists do not keep.
+  # Directives only: other lines may contain ; and [, which break CMake's lists.
   file(STRINGS "${file}" directives REGEX "^#(if|endif|define|include)")
   set(own "")
   set(hoisted "")
@@ -61,18 +85,21 @@ function(append_unvisited_header header)
       append_header("${CMAKE_MATCH_1}")
       list(APPEND own "${directive}")
     elseif(depth EQUAL 0 AND NOT has_macros AND NOT directive MATCHES "\\.inl\"")
-      list(APPEND hoisted "${directive}")  # one that depends on the platform or on a macro above it stays where it is
+      list(APPEND hoisted "${directive}")  # one that depends on the platform or a macro above it stays in place
     endif()
   endforeach()
 
   file(READ "${file}" text)
-  # A single header is compiled as it stands, and so without gated::compiled: with the definitions that follow a header.
+  # A single header does not use gated::compiled, so it contains the definitions that follow a header.
   string(REGEX REPLACE "\n#if defined\\(GATED_COMPILED\\)\n#include [^\n]*\n#else\n" "\n#if !defined(GATED_COMPILED)\n" text "${text}")
   string(REGEX REPLACE "\n#if defined\\(GATED_COMPILED\\)\n#include [^\n]*\n#endif\n" "\n" text "${text}")
   set(definitions "")
   if(text MATCHES "\n(#if !defined\\(GATED_COMPILED\\)\n#include \"(gated/[^\"]+\\.inl)\"\n#endif\n)")
     set(definitions "${CMAKE_MATCH_2}")
     string(REPLACE "${CMAKE_MATCH_1}" "" text "${text}")
+  endif()
+  if(with_--baseline)
+    remove_forms(text)
   endif()
   insert_parts(text)
   foreach(directive IN ITEMS "#pragma once" ${own} ${hoisted})
@@ -90,15 +117,32 @@ function(append_unvisited_header header)
   endforeach()
 endfunction()
 
-foreach(header IN ITEMS gated/gated.hpp LISTS arguments)
+foreach(header IN LISTS headers)
   append_header("${header}")
 endforeach()
 list(REMOVE_DUPLICATES includes)
 list(SORT includes)
 list(JOIN includes "\n" includes)
 
+set(definition "")
+if(with_--baseline)
+  set(definition "#if !defined(GATED_ONLY_BASELINE)\n#define GATED_ONLY_BASELINE\n#endif\n\n")
+endif()
+
 file(READ "${checkout}LICENSE" licence)
 string(STRIP "${licence}" licence)
+string(REGEX MATCH "Copyright \\(c\\) ([^\n]+)" copyright "${licence}")
+set(copyright "${CMAKE_MATCH_1}")
 string(REPLACE "\n" "\n// " licence "// ${licence}")
 string(REGEX REPLACE "// \n" "//\n" licence "${licence}")
-file(WRITE "${output}" "// gated in one file, made by cmake/single_header.cmake.\n//\n${licence}\n\n#pragma once\n\n${includes}\n${body}")
+file(WRITE "${output}" "// gated in one header, made by cmake/single_header.cmake.
+//
+// SPDX-FileCopyrightText: ${copyright}
+// SPDX-License-Identifier: MIT
+//
+${licence}
+
+#pragma once
+
+${definition}${includes}
+${body}")

@@ -1,26 +1,26 @@
 #!/bin/sh
-# sh cmake/test.sh [--all | --leg <name> | --oldest | --presets] [arguments of ctest]: builds and runs the tests. Installs what
-# is missing.
+# sh cmake/test.sh [--all | --leg <name> | --oldest | --presets] [arguments of ctest]: builds and runs the tests. Installs
+# missing packages.
 #
 #   sh cmake/test.sh -R layers/     only those whose name contains layers/
-#   sh cmake/test.sh --all          also built in every way that cmake/legs.txt lists: with sanitizers, other compilers, …
-#   sh cmake/test.sh --leg avx2     built in one of these ways only
-#   sh cmake/test.sh --oldest       the leg that passed longest ago, of those that this machine can run
+#   sh cmake/test.sh --all          also all legs of cmake/legs.txt: sanitizers, other compilers, …
+#   sh cmake/test.sh --leg avx2     one of these legs only
+#   sh cmake/test.sh --oldest       of the legs that this machine can run, the one that passed longest ago
 #   sh cmake/test.sh --presets      configures every preset, and builds and runs one test in `dev`
 #
-# A leg that this machine cannot run is left out with status 77. A whole leg that passes is noted in cmake/legs_passed.txt. With
-# --all, a leg that fails does not keep the next from running; a table at the end says what became of each.
+# A leg that this machine cannot run is left out with status 77. A leg that passes in full is recorded in cmake/legs_passed.txt.
+# --all continues after a failure and ends with a table of results.
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
 
 passed=cmake/legs_passed.txt
 
-# The line of cmake/legs.txt about a leg.
+# The line of a leg in cmake/legs.txt.
 leg_line() { grep "^$1 *|" cmake/legs.txt; }
 
 run_tests() {
-  # Nothing is measured here, and -O1 compiles in 60 % of the time of -O3.
+  # Not for timing: -O1 compiles in 60 % of the time of -O3.
   configure build/test -S . -B build/test -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
   cmake --build build/test --parallel "$(jobs)"
   ctest --test-dir build/test --output-on-failure --parallel "$(jobs)" "$@"
@@ -31,7 +31,7 @@ lacks() {
   needs=$(leg_line "$1" | cut -d '|' -f 2)
   for need in ${needs#*preset}; do
     case $need in
-      machine=*) [ "$(uname -m)" = "${need#machine=}" ] || { echo "this machine is no ${need#machine=}"; return; } ;;
+      machine=*) [ "$(uname -m)" = "${need#machine=}" ] || { echo "this machine is not ${need#machine=}"; return; } ;;
       runs=*) "${need#runs=}" --version > /dev/null 2>&1 || { echo "this machine cannot run ${need#runs=}"; return; } ;;
       *) command -v "$need" > /dev/null 2>&1 || { echo "$need is not installed"; return; } ;;
     esac
@@ -39,7 +39,7 @@ lacks() {
   return 1
 }
 
-# The commit in this folder, with "+changes" if it is not exactly that.
+# The current commit, with "+changes" if the tree is modified.
 commit_here() {
   git rev-parse --short HEAD 2> /dev/null | tr -d '\n'
   [ -z "$(git status --porcelain -- . ":!$passed" 2>&1)" ] || echo "+changes"
@@ -58,7 +58,7 @@ run_leg() {
   cmake --build --preset "$leg" --parallel "$(jobs)"
   ctest --preset "$leg" --parallel "$(jobs)" --no-tests=error --output-log "build/$leg/ctest.log" "$@"
   if [ $# -eq 0 ]; then
-    [ "$commit" = "$(commit_here)" ] || commit=${commit%+changes}+changes  # somebody went on working
+    [ "$commit" = "$(commit_here)" ] || commit=${commit%+changes}+changes  # the tree changed meanwhile
     times > "build/$leg/times"
     note_leg "$passed" "$leg" "$commit" "$(awk -F '[ms ]+' 'END { printf "%.0f", $1 + $3 + ($2 + $4) / 60 }' "build/$leg/times")" \
       "$(sed -n 's/.* tests failed out of //p' "build/$leg/ctest.log")"
@@ -66,7 +66,7 @@ run_leg() {
 }
 
 run_presets() {
-  ulimit -t 300  # seconds of a process: a list that doubles has kept CMake busy for ever
+  ulimit -t 300  # CPU seconds per process: CMake once hung on a list that kept doubling
   for preset in $(cmake --list-presets | sed -n 's/^ *"\([^"]*\)".*/\1/p'); do
     if lack=$(lacks "$preset"); then
       echo "preset $preset: left out, because $lack"
@@ -79,7 +79,7 @@ run_presets() {
   build/dev/tests/ops_softmax_test --gtest_brief=1
 }
 
-# report <name> <command>: runs the command, and adds a row to the table.
+# report <name> <command>: runs the command and adds a row to the table.
 table=""
 all_passed=true
 report() {

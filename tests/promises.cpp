@@ -5,13 +5,14 @@
 #include <limits>
 #include <map>
 
+#include "gated/ops/int8_products.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/ops/fourier_numbers.hpp"
 
 namespace gated::test::detail {
 namespace {
 
-/// A layer that adds up what it has seen: its state fits no other.
+/// A layer whose state fits no other.
 template <class T>
 struct Stranger : Layer<Stranger<T>> {
   static constexpr const char* name = "Stranger";
@@ -26,7 +27,7 @@ struct Stranger : Layer<Stranger<T>> {
   }
 };
 
-/// The checks of expect_promises() for one scalar type. They know a layer as a Subject only.
+/// The checks of expect_promises() for one scalar type, on a Subject.
 template <class T>
 class PromiseChecks {
  public:
@@ -46,32 +47,34 @@ class PromiseChecks {
 
   void all() {
     const bool streams = promises_.causal && promises_.streams;
-    promise("each sequence of a batch has the bits that it has alone", &PromiseChecks::sequences_are_alone);
-    promise("y may be x, and both may be parts of larger matrices", &PromiseChecks::views_are_enough);
-    promise("nothing is made of nothing", &PromiseChecks::nothing_is_made_of_nothing);
-    promise("x + layer(x) has the same bits where x is scratch of the run", &PromiseChecks::inputs_stay);
-    promise("any number of threads gives the same bits", &PromiseChecks::threads_change_nothing);
-    promise("a NaN or an infinity stays where it may be seen", &PromiseChecks::bad_numbers_stay);
-    promise("record() gives the bits of forward()", &PromiseChecks::training_is_forward);
-    promise("nothing is allocated when warm", &PromiseChecks::nothing_is_allocated);
+    promise("each sequence of a batch is bit-equal to itself alone", &PromiseChecks::sequences_are_alone);
+    promise("y may be x, and both may be blocks of larger matrices", &PromiseChecks::views_are_enough);
+    promise("an empty batch has an empty result", &PromiseChecks::nothing_is_made_of_nothing);
+    promise("x + layer(x) is bit-equal if x is scratch of the run", &PromiseChecks::inputs_stay);
+    promise("any number of threads gives equal bits", &PromiseChecks::threads_change_nothing);
+    promise("a NaN or an infinity reaches no other sequence and no earlier token", &PromiseChecks::bad_numbers_stay);
+    promise("record() is bit-equal to forward()", &PromiseChecks::training_is_forward);
+    promise("warm calls allocate nothing", &PromiseChecks::nothing_is_allocated);
     promise("a hook sees each layer once and changes nothing", &PromiseChecks::hooks_see_all);
-    promise("a file holds all of a model", &PromiseChecks::files_hold_all);
-    promise("weights in a quantized format give the bits of the float layer that holds the rounded ones",
+    promise("a saved model is the same when loaded", &PromiseChecks::files_hold_all);
+    promise("quantized weights are bit-equal to a float layer with the rounded values",
             &PromiseChecks::quantized_weights_are_rounded_ones);
-    promise("other shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
+    promise("with int8 products, sequences, threads and steps are still bit-equal",
+            &PromiseChecks::integer_products_keep_promises);
+    promise("mismatched shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {
-      promise("gradients are those of central differences", &PromiseChecks::gradients_are_right);
+      promise("gradients match central differences", &PromiseChecks::gradients_are_right);
     }
     if (subject_.masked) {
       promise("masked tokens reach no other, and a mask of ones changes nothing", &PromiseChecks::masks_hide);
     }
     if (streams) {
-      promise("streams of any steps give the same bits, those of forward() unless they sum otherwise",
+      promise("streams of any step size are bit-equal, also to forward() unless they sum in a different order",
               &PromiseChecks::streams_are_forward);
-      promise("a copied state branches, and rewind() takes tokens back or is refused", &PromiseChecks::states_are_values);
-      promise("a bad step is refused and nothing is changed", &PromiseChecks::steps_are_refused);
+      promise("a copied state branches, and rewind() works or is refused", &PromiseChecks::states_are_values);
+      promise("an invalid step is refused and changes nothing", &PromiseChecks::steps_are_refused);
       promise("a NaN or an infinity reaches no earlier token of a stream", &PromiseChecks::bad_numbers_stay_in_streams);
-      promise("no step of a warm stream allocates", &PromiseChecks::streams_allocate_nothing);
+      promise("warm stream steps allocate nothing", &PromiseChecks::streams_allocate_nothing);
       promise("a hook sees each layer of a stream once and changes nothing", &PromiseChecks::hooks_see_streams);
     } else if (subject_.starts) {
       promise("a layer that cannot stream refuses to start", &PromiseChecks::start_is_refused);
@@ -82,7 +85,7 @@ class PromiseChecks {
   struct Input {
     Sequences sequences = Sequences::single(0);
     Matrix<T> x;
-    std::vector<std::uint8_t> mask;  // about a quarter of the tokens is hidden, but not the first of a sequence
+    std::vector<std::uint8_t> mask;  // hides about a quarter of the tokens, never the first of a sequence
   };
 
   void promise(const char* text, void (PromiseChecks::*check)()) {
@@ -90,7 +93,7 @@ class PromiseChecks {
     try {
       (this->*check)();
     } catch (const std::exception& error) {
-      ADD_FAILURE() << "It raised: " << error.what();
+      ADD_FAILURE() << "It threw: " << error.what();
     }
   }
 
@@ -110,7 +113,7 @@ class PromiseChecks {
     return batch;
   }
 
-  /// No mask, and one where the layer takes them.
+  /// No mask, and one if the layer takes masks.
   std::vector<Mask> masks_of(const Input& batch) const {
     return subject_.masked ? std::vector<Mask>{Mask(), Mask(batch.mask)} : std::vector<Mask>{Mask()};
   }
@@ -119,6 +122,7 @@ class PromiseChecks {
                     Threads threads = {}) const {
     Matrix<T> y(subject.rows(x.rows()), subject.out);
     Workspace<T> workspace(threads);
+    workspace.use(engine_);
     subject.forward(x, sequences, y, workspace, mask);
     return y;
   }
@@ -151,9 +155,9 @@ class PromiseChecks {
     View<T> x_part = around_x.block(1, 2, batch_.x.rows(), batch_.x.cols()), y_part = around_y.block(1, 2, y.rows(), y.cols());
     x_part = batch_.x;
     subject_.forward(x_part, batch_.sequences, y_part, workspace, {});
-    EXPECT_TRUE(same_bits(y_part, y)) << "parts of larger matrices";
+    EXPECT_TRUE(same_bits(y_part, y)) << "blocks of larger matrices";
     y_part.setConstant(T{77});
-    EXPECT_TRUE(is_untouched(around_y)) << "what lies around the output";
+    EXPECT_TRUE(is_untouched(around_y)) << "the surroundings of the output were overwritten";
     if (y.rows() == batch_.x.rows() && y.cols() == batch_.x.cols()) {
       subject_.forward(x_part, batch_.sequences, x_part, workspace, {});
       EXPECT_TRUE(same_bits(x_part, y)) << "in place";
@@ -185,7 +189,7 @@ class PromiseChecks {
   }
 
   void threads_change_nothing() {
-    std::vector<Index> lengths;  // several groups of sequences, and loops of several tasks
+    std::vector<Index> lengths;  // several groups of sequences, loops with several tasks
     for (Index total = 0; total < 1200;) {
       for (const Index length : promises_.lengths) {
         lengths.push_back(length);
@@ -214,7 +218,7 @@ class PromiseChecks {
     }
   }
 
-  /// Tokens of a sequence of longest_ in which bad numbers are tried: ends, and both sides of where blocks of rows meet.
+  /// Tokens of a sequence of longest_ to spoil: the ends, the middle, and both sides of a boundary between row blocks.
   std::vector<Index> places() const {
     std::set<Index> tokens;
     for (const Index t : {Index{0}, Index{1}, longest_ / 2, Index{127}, Index{128}, longest_ - 1}) {
@@ -223,7 +227,7 @@ class PromiseChecks {
     return {tokens.begin(), tokens.end()};
   }
 
-  /// Token t becomes bad, and all after it worse.
+  /// Token t becomes a NaN or infinite, later tokens the other.
   static Matrix<T> spoiled(Matrix<T> x, Index t, bool nan_first) {
     constexpr T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
     x.bottomRows(x.rows() - t).setConstant(nan_first ? infinity : nan);
@@ -260,9 +264,10 @@ class PromiseChecks {
 
   // --- Streams ---
 
-  /// x in steps, the last of which is as long as what is left.
+  /// Streams x in steps; the last takes the remaining rows.
   Matrix<T> streamed(const Matrix<T>& x, const std::vector<Index>& steps, State<T>& state, Threads threads = {}) const {
     Workspace<T> workspace(threads);
+    workspace.use(engine_);
     Matrix<T> y(x.rows(), subject_.out);
     Index first = 0;
     for (std::size_t i = 0; first < x.rows(); ++i) {
@@ -274,7 +279,7 @@ class PromiseChecks {
     return y;
   }
 
-  /// What a stream must give for x, to the bit.
+  /// The output of a stream for x, bit for bit.
   Matrix<T> reference_of(const Matrix<T>& x) const {
     const Matrix<T> y = forward(x, Sequences::single(longest_));
     if (!promises_.streams_otherwise) {
@@ -300,6 +305,7 @@ class PromiseChecks {
     if (subject_.in == subject_.out) {
       auto state = subject_.start(longest_);
       Workspace<T> workspace;
+      workspace.use(engine_);
       Matrix<T> x = x_;
       subject_.extend(x, state, x, workspace);
       EXPECT_TRUE(same_bits(x, y)) << "in place";
@@ -317,7 +323,7 @@ class PromiseChecks {
     streamed(x_.topRows(half), {1}, state);
     auto branch = state;
     EXPECT_TRUE(same_bits(streamed(other.bottomRows(rest), {1}, branch), other_y.bottomRows(rest))) << "the branch";
-    EXPECT_TRUE(same_bits(streamed(x_.bottomRows(rest), {2}, state), y.bottomRows(rest))) << "what it was copied from";
+    EXPECT_TRUE(same_bits(streamed(x_.bottomRows(rest), {2}, state), y.bottomRows(rest))) << "the original of the copy";
 
     EXPECT_THROW(state.rewind(-1), ArgumentError);
     EXPECT_THROW(state.rewind(longest_ + 1), ArgumentError);
@@ -378,7 +384,8 @@ class PromiseChecks {
 
   void start_is_refused() {
     const std::string message = message_of<ArgumentError>([&] { subject_.start(longest_); });
-    EXPECT_NE(message.find("::start: "), std::string::npos) << message;  // of it or of the layer inside that is to blame
+    EXPECT_NE(message.find("::start: "), std::string::npos)
+        << message;  // names the layer, or the one inside that cannot stream
   }
 
   // --- Training ---
@@ -417,7 +424,7 @@ class PromiseChecks {
           tape.backward(subject_.record(tape, tape.input(batch_.x), batch_.sequences, mask), cotangent);
         };
         step();
-        step();  // begins with memory in one piece
+        step();  // starts with memory in one chunk
         EXPECT_EQ(allocations_during(step), 0) << "a training step, " << threads << " threads";
       }
     }
@@ -465,7 +472,7 @@ class PromiseChecks {
 
   using Shown = std::map<std::string, Matrix<T>>;
 
-  /// What a hook of `run(workspace)` sees, by path.
+  /// What a hook sees during `run(workspace)`, by path.
   Shown shown_by(const std::function<void(Workspace<T>&)>& run) const {
     Shown shown;
     Workspace<T> workspace;
@@ -478,7 +485,7 @@ class PromiseChecks {
 
   void expect_all_shown(const Shown& shown, const Matrix<T>& y) {
     for (const std::string& layer : subject_.layers()) {
-      const auto first = shown.lower_bound(layer);  // the layer, or one of its parts
+      const auto first = shown.lower_bound(layer);  // the layer or one of its parts
       EXPECT_TRUE(first != shown.end() && (first->first == layer || first->first.starts_with(layer + ".")))
           << "\"" << layer << "\" is not shown";
     }
@@ -525,9 +532,22 @@ class PromiseChecks {
     });
   }
 
+  void integer_products_keep_promises() {
+    if constexpr (std::is_same_v<T, float>) {
+      engine_ = int8_products();
+      sequences_are_alone();
+      const Matrix<T> y = forward(batch_.x, batch_.sequences);
+      EXPECT_TRUE(same_bits(forward(batch_.x, batch_.sequences, {}, Threads{3}), y));
+      if (promises_.causal && promises_.streams) {
+        streams_are_forward();
+      }
+      engine_ = nullptr;
+    }
+  }
+
   // --- Refusals ---
 
-  /// Expects that `f` raises an `Error` that begins with the layer's name.
+  /// Expects that `f` throws an `Error` whose message starts with the layer's name.
   template <class Error>
   void expect_refusal(const char* call, const std::function<void()>& f) const {
     const std::string message = message_of<Error>(f);
@@ -542,7 +562,7 @@ class PromiseChecks {
       Matrix<T> y = untouched(y_rows, y_columns);
       expect_refusal<ShapeError>("forward", [&] { subject_.forward(x, sequences, y, workspace, mask); });
       EXPECT_TRUE(is_untouched(y));
-      if (y_rows == rows && y_columns == subject_.out) {  // another y is no argument of record()
+      if (y_rows == rows && y_columns == subject_.out) {  // record() takes no y
         subject_.begin(tape, nullptr);
         expect_refusal<ShapeError>("record", [&] { subject_.record(tape, tape.input(x), sequences, mask); });
       }
@@ -570,6 +590,7 @@ class PromiseChecks {
   Input batch_;
   Index longest_ = 0;
   Matrix<T> x_;  // of one sequence
+  const ProductEngine<T>* engine_ = nullptr;
 };
 
 }  // namespace

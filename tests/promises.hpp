@@ -12,71 +12,71 @@
 #include "tests/layers/settings_of.hpp"
 #include "tests/subject.hpp"
 
-/// What every layer owes its users. With this, the test of a layer is a list of configurations, and its formula:
+/// Checks the promises of every layer to its users. The test of a layer then needs only its configurations and its formula:
 ///
 ///     TEST(GmlpBlock, KeepsItsPromises) {
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12}, {.lengths = {9, 9}});
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12, .causal = true}, {.causal = true});
 ///     }
 ///
-/// A program that includes it links gated_test_promises and gated_test_allocations, which replaces the global allocation
-/// functions (tests/core/allocations.hpp).
+/// Link gated_test_promises and gated_test_allocations, which replaces the global allocation functions
+/// (tests/core/allocations.hpp).
 
 namespace gated::test {
 
-/// What a layer of some configuration promises, as far as layers differ, and what it is tried with.
+/// What a layer promises in one configuration, where layers differ, and the inputs for its tests.
 struct Promises {
-  std::vector<Index> lengths = {7, 0, 9, 1};  ///< of the sequences that it is given together
+  std::vector<Index> lengths = {7, 0, 9, 1};  ///< of the sequences of the test batch
   bool causal = false;                        ///< no output depends on a later token
-  bool streams = true;                        ///< if it is causal, it streams; without, start() is refused
-  bool rewinds = true;                        ///< if it streams, tokens can be taken back; without, rewind() is refused
-  bool streams_otherwise = false;             ///< its streams sum in another order than a batch: equal but for rounding
-  bool mask_hides = true;                     ///< what a mask takes away reaches no other token, however large
-  bool trains = true;                         ///< its gradients are tried against differences
-  double tolerance = 1e-6;                    ///< of gradients, relative to the largest of the same parameter
+  bool streams = true;                        ///< if causal, it streams; otherwise start() throws
+  bool rewinds = true;                        ///< if it streams, it can rewind; otherwise rewind() throws
+  bool streams_otherwise = false;             ///< its streams sum in a different order than a batch: equal up to rounding
+  bool mask_hides = true;                     ///< masked tokens reach no other token, at any magnitude
+  bool trains = true;                         ///< checks its gradients against central differences
+  double tolerance = 1e-6;                    ///< for gradients, relative to the largest of the same parameter
 };
 
-/// Expects of Layer<float> and Layer<double>, made from `config` and shaken away from their start, that
+/// Expects of Layer<float> and Layer<double>, built from `config`, with parameters moved away from their initial values:
 ///
-/// * each sequence of a batch has the bits that it has alone; y may be x; both may be parts of larger matrices, or empty;
-/// * 1, 2 and 3 threads give the same bits, forward and backward;
-/// * x + layer(x) has the same bits whether x is a caller's or scratch of the run: a layer overwrites what is moved in, no
-/// more;
-/// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no token before its own: in forward(),
-///   record() and extend();
-/// * if it is causal, streams of any steps give the same bits, those of forward() unless it says otherwise, copies branch,
-///   rewind() works or is refused, and states of other layers are refused; if not, start() is refused;
-/// * record() gives the bits of forward(), and the gradients are those of central differences;
-/// * a warm forward(), step of a stream and training step allocate nothing;
+/// * each sequence of a batch is bit-equal to itself alone; y may be x; both may be blocks of larger matrices, or empty;
+/// * 1, 2 and 3 threads are bit-equal, forward and backward;
+/// * x + layer(x) is bit-equal whether x belongs to the caller or is scratch: a layer overwrites only inputs moved in;
+/// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no earlier token: in forward(), record() and
+///   extend();
+/// * if it is causal: streams of any step size are bit-equal, also to forward() unless `streams_otherwise`; copies branch;
+///   rewind() works or throws; states of other layers are refused. If not, start() throws;
+/// * record() is bit-equal to forward(), and gradients match central differences;
+/// * a warm forward(), stream step and training step allocate nothing;
 /// * a masked token reaches no other, and a mask of ones changes nothing;
 /// * a hook sees each layer once and changes nothing;
-/// * a model that a file can hold is the same when read again;
-/// * weights that nobody has set are refused, each by its name; zeros that somebody has set are not;
-/// * weights in bf16 and int8 give the bits of the float layer that holds the rounded numbers;
-/// * what has another shape is refused by an error that names the layer, and nothing is written.
+/// * a model that can be saved is the same when loaded;
+/// * uninitialised weights are refused by name, explicit zeros are not;
+/// * bf16 and int8 weights are bit-equal to the float layer with the rounded values;
+/// * with int8 products, sequences, threads and steps are still bit-equal;
+/// * mismatched shapes are refused by an error that names the layer, and nothing is written.
 ///
-/// Layers are those of layers/layer.hpp, or any with contract() and `forward(x, sequences, y, workspace)`. Streams, masks and
-/// files are tried where the layer has start(), its contract takes a mask, and it has an `architecture`.
+/// Layers derive from Layer (layers/layer.hpp), or have contract() and `forward(x, sequences, y, workspace)`. Streams are
+/// tested if the layer has start(), masks if its contract takes one, files if it has an `architecture`.
 template <template <class> class Layer>
 void expect_promises(const typename Layer<float>::Config& config, const Promises& promises = {});
 
-/// The same for a layer whose configuration is no member type of it.
+/// The same for a layer without a member type Config.
 template <template <class> class Layer, class Config>
 requires(!requires { typename Layer<float>::Config; }) void expect_promises(const Config& config,
                                                                             const Promises& promises = {});
 
-/// The same for layers that `make(T())` gives, such as `[](auto zero) { return Linear<decltype(zero)>(5, 3); }`.
+/// The same for layers made by `make(T())`, such as `[](auto zero) { return Linear<decltype(zero)>(5, 3); }`.
 template <class Make>
 requires std::invocable<const Make&, float>
 void expect_promises(const Make& make, const Promises& promises = {});
 
 namespace detail {
 
-/// Checks what every layer promises but for its start. Compiled once, in promises.cpp.
+/// Checks all promises but those about uninitialised weights. Compiled once, in promises.cpp.
 void expect_promises_of(Subject<float>& subject, const Promises& promises);
 void expect_promises_of(Subject<double>& subject, const Promises& promises);
 
-/// Expects that `layer`, as it was built, is not run before each of its weights has been set.
+/// Expects that a new `layer` refuses to run until all of its weights are set.
 template <class Layer>
 void expect_unset_weights_refused(const Layer& layer, const Promises& promises) {
   using T = typename Layer::Scalar;

@@ -1,16 +1,16 @@
-"""Reads and writes safetensors files with numpy alone, for the scripts that make test data. Debian has no package for it."""
+"""Reads and writes safetensors files with numpy only, for the scripts that make test data. Debian has no safetensors package."""
 
 import json
 import struct
 
 import numpy as np
 
-# In the order in which a file holds them: the widest first, so that each tensor lies at a multiple of its element's size.
+# In file order: the widest first, so that each tensor is aligned to its element size.
 DTYPES = {"F64": np.float64, "I64": np.int64, "F32": np.float32, "U8": np.uint8, "BOOL": np.bool_}
 
 
 def read_safetensors(path, convert=np.asarray):
-    """The arrays by name, and the metadata; tensors with convert=torch.from_numpy."""
+    """Returns arrays by name, and the metadata; tensors with convert=torch.from_numpy."""
     with open(path, "rb") as file:
         data = file.read()
     (size,) = struct.unpack("<Q", data[:8])
@@ -24,7 +24,7 @@ def read_safetensors(path, convert=np.asarray):
 
 
 def write_safetensors(path, arrays, metadata):
-    """Of arrays, or of PyTorch's tensors. Those of one type stay in the order in which they come."""
+    """Writes arrays or PyTorch tensors; keeps the order within each type."""
     arrays = {name: array.detach().numpy() if hasattr(array, "detach") else array for name, array in arrays.items()}
     names = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
     header, offset = {"__metadata__": metadata}, 0

@@ -16,11 +16,11 @@
 #include "tests/io/files.hpp"
 #include "tests/train/gradients.hpp"
 
-/// The layer that promises are tried on, behind one interface for layers of every type.
+/// The layer under test behind one interface, so that the checks are compiled once per scalar type.
 
 namespace gated::test::detail {
 
-/// x + layer(x), or layer(x) if that has another shape, with x a caller's or scratch of the run.
+/// x + layer(x), or layer(x) if shapes differ; x belongs to the caller or is scratch.
 template <class L>
 struct BesideItself : gated::Layer<BesideItself<L>> {
   using T = typename L::Scalar;
@@ -44,11 +44,11 @@ struct BesideItself : gated::Layer<BesideItself<L>> {
   }
 };
 
-/// Not so a model with a forward() of its own, such as TinyTimeMixer.
+/// False for models with their own forward(), such as TinyTimeMixer.
 template <class L>
 concept IsLayer = std::is_base_of_v<gated::Layer<L, typename L::Scalar>, L>;
 
-/// A layer and its gradient, whatever its type: what checks are written with, so that they are compiled once per scalar type.
+/// A layer and its gradient, type-erased.
 template <class T>
 struct Subject {
   std::string name;
@@ -66,8 +66,8 @@ struct Subject {
   virtual Matrix<T> forward_beside(bool in_scratch, const ConstView<T>& x, const Sequences& sequences, Mask mask) const = 0;
   virtual Matrix<T> stream_beside(bool in_scratch, const ConstView<T>& x) const = 0;
   virtual Matrix<T> record_beside(bool in_scratch, const ConstView<T>& x, const Sequences& sequences, Mask mask) = 0;
-  virtual Matrix<T> gradient() const = 0;            // of all parameters, one after the other
-  virtual std::set<std::string> layers() const = 0;  // the paths of those that must be shown
+  virtual Matrix<T> gradient() const = 0;            // of all parameters, concatenated
+  virtual std::set<std::string> layers() const = 0;  // the paths that hooks must see
   virtual void expect_gradients(const Sequences& sequences, Mask mask, double tolerance) const = 0;
   virtual void expect_saved(const std::function<Matrix<T>(const Subject&)>& result) const = 0;
   virtual void expect_small(const std::function<Matrix<T>(const Subject&, Workspace<T>&)>& result) const = 0;
@@ -168,7 +168,7 @@ class SubjectOf final : public Subject<T> {
   }
 
   void expect_saved([[maybe_unused]] const std::function<Matrix<T>(const Subject<T>&)>& result) const override {
-    if constexpr (ConfiguredModel<Layer> && std::is_same_v<T, float>) {  // compiled once: it takes long
+    if constexpr (ConfiguredModel<Layer> && std::is_same_v<T, float>) {  // only for float: slow to compile
       const auto path = temporary("promised.safetensors");
       save_model(layer_, path);
       EXPECT_TRUE(same_bits(result(SubjectOf(load_model<Layer>(path))), result(*this)));

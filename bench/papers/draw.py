@@ -1,33 +1,30 @@
 #!/usr/bin/env python3
-"""Writes what compare_forms printed as Markdown, beside the papers' figures, and draws the curves.
+"""Writes the results of compare_forms as Markdown, beside the papers' figures, and draws the curves.
 
-    python3 draw.py RESULTS.csv --out FOLDER
+    python3 draw.py RESULTS.csv --out FOLDER [--draw PROGRAM]
 
-Fails if an ordering of CLAIMS, which README.md states, does not hold. Needs matplotlib for the curves; without it only the
-Markdown is written.
+PROGRAM is draw_lines; without it only the Markdown is written. Fails if an ordering in CLAIMS does not hold.
 """
 
 import argparse
 import csv
 import os
+import pathlib
 import statistics
 import sys
 from collections import defaultdict
 
-try:
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-except ImportError:
-    plt = None
+sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from curves import draw as draw_curves  # noqa: E402
 
 # The papers' perplexities: gMLP (arXiv:2105.08050), Table 3, 128 tokens, 125,000 steps.
 PAPER = {
     "gates": {"linear": "5.14 (92 M)", "additive": "4.97 (92 M)", "multiplicative": "4.53 (92 M)", "split": "4.35 (102 M)"},
 }
 
-# What README.md claims: a table, the steps from which on, and forms, the better first. All seeds of the one must be better than all
-# of the next.
+# The orderings that README.md claims: a table, the steps from which they hold, and forms, best first. Every seed of a form must
+# be better than every seed of the next.
 CLAIMS = [
     ("gates", 600, ["split", "additive", "linear", "no mixing"]),
     ("gates", 600, ["split", "multiplicative", "no mixing"]),
@@ -66,32 +63,24 @@ def trainings(name, forms):
 
 def times(forms):
     lengths = sorted({x for q in forms.values() for values in q["ms"].values() for x in values})
-    lines = ["| bytes of a sequence |" + "".join(f" {form}, ms |" for form in forms), "|---:|" + "---:|" * len(forms)]
+    lines = ["| bytes per sequence |" + "".join(f" {form}, ms |" for form in forms), "|---:|" + "---:|" * len(forms)]
     for x in lengths:
         lines.append(f"| {x:,} |" + "".join(f" {q['ms'][1][x]:,.0f} |" for q in forms.values()))
     return "\n".join(lines) + "\n"
 
 
-def plot(path, name, forms):
-    canvas, axes = plt.subplots(figsize=(6, 3.6), dpi=200)
+TITLES = {"gates": "The forms of the gate", "starts": "The start of W", "weights": "Toeplitz and dense W",
+          "attention": "GAU, FLASH and Transformers", "time": "The time of a training step", "amlp": "gMLP and aMLP"}
+
+
+def plot(program, path, name, forms):
+    curves = []
     for form, quantities in forms.items():
-        curves = quantities["ms" if name == "time" else "perplexity on the way"]
-        xs = sorted(next(iter(curves.values())))
-        columns = [[values[x] for values in curves.values()] for x in xs]
-        line, = axes.plot(xs, [statistics.mean(c) for c in columns], "o-" if name == "time" else "-", label=form, linewidth=1.6)
-        axes.fill_between(xs, [min(c) for c in columns], [max(c) for c in columns], color=line.get_color(), alpha=0.2, linewidth=0)
-    if name == "time":
-        axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
-    axes.set_xlabel("bytes of a sequence" if name == "time" else "steps")
-    axes.set_ylabel("ms per step" if name == "time" else "perplexity of masked bytes")
-    axes.grid(True, which="both", color="0.9", linewidth=0.6)
-    axes.legend(fontsize=8, frameon=False)
-    canvas.tight_layout()
-    canvas.savefig(path, metadata={"Software": None})
-    plt.close(canvas)
+        seeds = quantities["ms" if name == "time" else "perplexity on the way"].values()
+        columns = {x: [values[x] for values in seeds] for x in next(iter(seeds))}
+        curves.append((form, {x: (statistics.mean(c), min(c), max(c)) for x, c in columns.items()}))
+    x = ("bytes per sequence", "log") if name == "time" else ("steps", "linear")
+    draw_curves(program, path, TITLES[name], x, ("ms per step" if name == "time" else "perplexity of masked bytes", "log"), curves)
 
 
 def broken_claims(tables):
@@ -108,21 +97,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results")
     parser.add_argument("--out", required=True)
+    parser.add_argument("--draw", metavar="PROGRAM")
     options = parser.parse_args()
     tables = read(options.results)
     os.makedirs(options.out, exist_ok=True)
-    if plt is None:
-        print("no matplotlib: the curves are left out (Debian, Ubuntu: python3-matplotlib)")
     for name, forms in tables.items():
         text = times(forms) if name == "time" else trainings(name, forms)
         with open(os.path.join(options.out, name + ".md"), "w", encoding="utf-8") as file:
             file.write(text)
         print(f"{name}\n\n{text}")
-        if plt is not None:
-            plot(os.path.join(options.out, name + ".png"), name, forms)
+        plot(options.draw, os.path.join(options.out, name + ".svg"), name, forms)
     broken = list(broken_claims(tables))
     for line in broken:
-        print("does not hold: " + line, file=sys.stderr)
+        print("claim does not hold: " + line, file=sys.stderr)
     return 1 if broken else 0
 
 

@@ -1,6 +1,6 @@
-/// compare_forms [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [--form NAME]... [texts...]: trains what the
-/// papers compare on masked bytes and prints the tables as CSV, all or those named, with all forms or those named. Without
-/// texts: the project's own.
+/// compare_forms [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [--form NAME]... [texts...]: trains the
+/// forms that the papers compare, on masked bytes, and prints tables as CSV: all, or the tables and forms named. Without texts
+/// it trains on the project's own.
 
 #include <algorithm>
 #include <stdexcept>
@@ -17,7 +17,7 @@ using text::FlashModel, text::GauModel, text::GmlpModel, text::TransformerModel;
 
 constexpr Index vocabulary = text::mask_token + 1;
 
-/// The sizes of a model: small ones for a run that only shows that everything works.
+/// The sizes of a model, small in a quick run.
 struct Sizes {
   Index channels, depth, length;
   explicit Sizes(const Setup& setup, Index depth_ = 6, Index length_ = 128)
@@ -55,7 +55,7 @@ gated::FlashLanguageModelConfig flash(const Sizes& sizes) {
                   {.channels = sizes.channels, .query_key = 64, .chunk = std::min<Index>(sizes.length, 64), .causal = false})}};
 }
 
-/// Half as many layers as gated attention units: two of these have as many parameters as one Transformer layer.
+/// Half as many layers: two gated attention units have the parameters of one Transformer layer.
 TransformerModel::Config transformer(const Sizes& sizes, gated::RelativeBiasForm bias = gated::RelativeBiasForm::none) {
   return {.vocabulary = vocabulary,
           .trunk = {.depth = std::max<Index>(sizes.depth / 2, 1),
@@ -64,7 +64,7 @@ TransformerModel::Config transformer(const Sizes& sizes, gated::RelativeBiasForm
                               .channel_mixer = {.hidden = 4 * sizes.channels}}}};
 }
 
-/// The paper's model, which three tables have a row of: trained for the first of them.
+/// The paper's model, a row of three tables: trained for the first of them.
 void print_split(const Setup& setup, const char* table, const char* form) {
   static std::vector<Row> rows;
   if (rows.empty()) {
@@ -92,7 +92,7 @@ void table_of_gates(const Setup& setup) {
   run("split at their parameters", GateForm::split, 2 * (2 * unsplit / 3));  // 1.5·C·F weights per block, not 2·C·F
 }
 
-/// gMLP, §2.1: W starts near zero, so that a block starts as a feed-forward.
+/// gMLP, §2.1: W starts near zero, so a block starts as a feed-forward layer.
 void table_of_starts(const Setup& setup) {
   const Sizes sizes(setup);
   print_split(setup, "starts", "near zero");
@@ -104,7 +104,7 @@ void table_of_starts(const Setup& setup) {
   });
 }
 
-/// gMLP, §4: a Toeplitz W against any.
+/// gMLP, §4: a Toeplitz W against a dense one.
 void table_of_weights(const Setup& setup) {
   const Sizes sizes(setup);
   print_split(setup, "weights", "toeplitz");
@@ -112,7 +112,7 @@ void table_of_weights(const Setup& setup) {
                    sizes.length);
 }
 
-/// GAU and FLASH: kernels, and mixers.
+/// FLASH, §3 and §4: score kernels, and token mixers.
 void table_of_attention(const Setup& setup) {
   const Sizes sizes(setup, 6, 256);
   train<GauModel>(setup, "attention", "GAU relu²", gau(sizes, gated::ScoreKernel::relu2), sizes.length);
@@ -123,7 +123,7 @@ void table_of_attention(const Setup& setup) {
                           sizes.length);
 }
 
-/// FLASH: the time of a step by length, with as many bytes in each.
+/// FLASH, §4: the time of a step by length, with the same number of bytes per step.
 void table_of_times(const Setup& setup) {
   for (Index length = setup.quick ? 64 : 256; length <= (setup.quick ? 128 : 8192); length *= 2) {
     Sizes sizes(setup, 6);
@@ -134,7 +134,7 @@ void table_of_times(const Setup& setup) {
   }
 }
 
-/// gMLP, §4.3: tiny attention beside the gate, three blocks for four.
+/// gMLP, §4.3: tiny attention beside the gate, three blocks in place of four.
 void table_of_tiny_attention(const Setup& setup) {
   const Sizes eight(setup, 8), six(setup, 6);
   train<GmlpModel>(setup, "amlp", "gMLP", gmlp(eight, GateForm::split, 6 * eight.channels), eight.length);
@@ -161,7 +161,7 @@ int number_in(const std::string& option, const char* given) {
     number = std::stoi(given, &read);
   } catch (const std::logic_error&) {
   }
-  gated::require<gated::ArgumentError>(number > 0 && given[read] == '\0', option, " ", given, ": expected a number from 1 on.");
+  gated::require<gated::ArgumentError>(number > 0 && given[read] == '\0', option, " ", given, ": expected a positive number.");
   return number;
 }
 

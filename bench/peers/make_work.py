@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Writes what is compared: for each work its weights, input and expected output, and an ONNX model.
+"""Writes the workloads: weights, input and expected output of each, and an ONNX model.
 
-    python3 make_work.py FOLDER [NAME ...]      all works of models.py, or those named
+    python3 make_work.py FOLDER [NAME ...]      all workloads of models.py, or those named
 
-A work whose files are younger than these scripts is not made again. Needs torch (written with 1.13) and numpy; onnx for the
-ONNX models, which are left out without it.
+Files newer than these scripts are kept. Needs torch (written with 1.13) and numpy, and onnx for the ONNX models.
 
-<name>.safetensors holds model.<key> (the parameters, under their originals' names), `input`, and `output`, which the model
-that tests/train proves (a forecaster: tiny_time_mixer.py) computed in float64; for a training `tokens`, `targets` and `losses`,
-those of its first steps in float64. Its metadata has `config`, a JSON object. <name>.onnx is the model with fixed sizes and its
-weights; <name>.int8.onnx the same quantised; <name>.identity.onnx passes an input of the same size on, to know what a call costs
-that computes nothing. works.json says what the works are called, which are trainings, and how many threads those have that say so.
+<name>.safetensors  model.<key>: the parameters under their original names. input, output: computed in float64 by the model that
+                    tests/train proves (a forecaster: tiny_time_mixer.py). For a training instead tokens, targets, losses: those
+                    of its first steps in float64. The metadata has config, a JSON object.
+<name>.onnx         the model with fixed sizes and its weights
+<name>.int8.onnx    the same, quantized
+<name>.identity.onnx  passes on an input of the same size, to measure the overhead of a call
+works.json          title, training and number of threads of each workload
 """
 
 import contextlib
@@ -24,12 +25,12 @@ import safetensors_file
 import tiny_time_mixer
 import torch
 
-AGREEMENT = 1e-10  # of the model that is timed with the proven one, both in float64
+AGREEMENT = 1e-10  # of the timed model with the proven one, both in float64
 
 
 @contextlib.contextmanager
 def whole(path):
-    """A path to write to. What was written becomes `path` when it is whole: half a file would pass for a fresh one."""
+    """A path to write to, which becomes `path` when complete: half a file would pass for a fresh one."""
     yield path + ".tmp"
     os.replace(path + ".tmp", path)
 
@@ -42,7 +43,7 @@ def files(name, folder, with_onnx):
 
 
 def start(model, random):
-    """Gives `model` parameters that matter; the constants stay."""
+    """Sets the parameters of `model` to values that matter; constants stay."""
     state = model.state_dict()
     for name, parameter in model.named_parameters():
         state[name] = models.initial_value(name, parameter.shape, random).float()
@@ -52,7 +53,7 @@ def start(model, random):
 def export(module, x, path):
     arguments = {"opset_version": 14, "input_names": ["input"], "output_names": ["output"]}
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
-        arguments["dynamo"] = False  # the newer way needs a package more
+        arguments["dynamo"] = False  # the new exporter needs another package
     with whole(path) as unfinished:
         torch.onnx.export(module, x, unfinished, **arguments)
 
@@ -66,9 +67,10 @@ def quantize(path, quantized):
 
 
 def expected(work, model, compute):
-    """What `compute` makes of the proven model in float64. The model that is timed must agree, and have the same keys."""
+    """The result of `compute` on the proven model in float64. The timed model must agree, with the same keys."""
     if work.kind == "ttm" and not tiny_time_mixer.prove() <= AGREEMENT:
-        sys.exit(f"{work.title}: the plain model is not the original, but off by {tiny_time_mixer.prove():.1e}")
+        sys.exit(f"{work.title}: the plain model is off by {tiny_time_mixer.prove():.1e}, expected at most {AGREEMENT:.0e}. "
+                 "Correct tiny_time_mixer.py.")
     results = []
     for proven in (True, False):
         in_double = work.build(proven, torch.float64).eval()
@@ -76,7 +78,8 @@ def expected(work, model, compute):
         results.append(compute(in_double.double()))
     difference = ((results[1] - results[0]).abs().max() / results[0].abs().max()).item()
     if not difference <= AGREEMENT:
-        sys.exit(f"{work.title}: the model that is timed is not the proven one, but off by {difference:.1e}")
+        sys.exit(f"{work.title}: the timed model is off by {difference:.1e}, expected at most {AGREEMENT:.0e}. "
+                 "Correct models.py.")
     return results[0]
 
 
@@ -84,7 +87,7 @@ def write(name, folder, with_onnx):
     work = models.WORKS[name]
     random = torch.Generator().manual_seed(work.seed)
     paths = files(name, folder, with_onnx=True)
-    for path in paths:  # those of an older model must not stay beside the new ones
+    for path in paths:  # no older model may stay beside the new files
         with contextlib.suppress(FileNotFoundError):
             os.remove(path)
     model = work.build().eval()
@@ -112,8 +115,8 @@ def write(name, folder, with_onnx):
                 export(model, x, paths[1])
                 export(torch.nn.Identity(), x, paths[2])
                 quantize(paths[1], paths[3])
-            except Exception as problem:  # of whatever kind: only ONNX Runtime has to do without
-                print(f"ONNX Runtime is left out of {name}, which cannot be exported: {problem}", file=sys.stderr)
+            except Exception as problem:  # of any kind: only ONNX Runtime is left out
+                print(f"ONNX Runtime is left out of {name}, whose export failed: {problem}", file=sys.stderr)
     with whole(paths[0]) as unfinished:
         safetensors_file.write_safetensors(unfinished, tensors, {"config": json.dumps(config)})
     print(f"made {name}: {summary}", flush=True)
@@ -132,14 +135,14 @@ def main():
     folder, names = sys.argv[1], sys.argv[2:] or list(models.WORKS)
     for name in names:
         if name not in models.WORKS:
-            sys.exit(f"no work is called {name}. There are: {', '.join(models.WORKS)}")
+            sys.exit(f"unknown workload {name}. Choose from {', '.join(models.WORKS)}")
     os.makedirs(folder, exist_ok=True)
     try:
         import onnx  # noqa: F401
         with_onnx = True
     except ImportError as problem:
         with_onnx = False
-        print(f"no new ONNX models: {problem} (Debian, Ubuntu: python3-onnx; elsewhere the package onnx)", file=sys.stderr)
+        print(f"No new ONNX models: {problem}. Install onnx (Debian, Ubuntu: python3-onnx).", file=sys.stderr)
     with whole(os.path.join(folder, "works.json")) as unfinished, open(unfinished, "w", encoding="utf-8") as file:
         json.dump({name: {"title": work.title, "training": bool(work.training), "threads": work.threads}
                    for name, work in models.WORKS.items()}, file)

@@ -1,9 +1,8 @@
-"""The work that is compared, as PyTorch modules.
+"""The workloads, as PyTorch modules.
 
-They are lucidrains' models as tests/train restates them, where they are proven against the originals. The gating unit, the
-rotary embedding, FLASH and GAU are written anew here, as one would write them for speed: the same parameters and results,
-without what these sizes do not need (masks that hide nothing, padding by nothing, sums over a head that is alone, tables anew
-for each call). make_work.py compares the two.
+They are lucidrains' models as restated in tests/train, where they are proven against the originals. The gating unit, the rotary
+embedding, FLASH and GAU are rewritten here for speed: same parameters and results, without empty masks and padding, sums over a
+single head, and tables recomputed in each call. make_work.py compares the two.
 """
 
 import os
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-sys.dont_write_bytecode = True  # the next imports would leave folders behind
+sys.dont_write_bytecode = True  # no __pycache__ from the next imports
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "train"))
 
 import ten_steps  # noqa: E402
@@ -42,7 +41,7 @@ class Gmlp(GMLP):
 
 
 class Rotary(RotaryEmbedding):
-    """RotaryEmbedding with its table computed once, and rounded once to `dtype`."""
+    """RotaryEmbedding with a table computed once and rounded once to `dtype`."""
 
     def __init__(self, dim, tokens, dtype):
         super().__init__(dim)
@@ -83,7 +82,7 @@ class Flash(FLASH):
 
 
 class FlashTrunk(nn.Module):
-    """The layers of FLASHTransformer: features in, features out. `rotary` is one for all layers."""
+    """The layers of FLASHTransformer: features in, features out. All layers share `rotary`."""
 
     def __init__(self, layer, dim, depth, causal, rotary):
         super().__init__()
@@ -97,7 +96,7 @@ class FlashTrunk(nn.Module):
 
 
 class Gau(gradient_cases.GAU):
-    """GAU for this many tokens, without mask. Because the number is a constant, freezing computes the table of biases once."""
+    """GAU for a fixed number of tokens, without mask: freezing then computes the bias table once."""
 
     def __init__(self, dim, tokens):
         super().__init__(dim)
@@ -123,14 +122,14 @@ class Mlp(nn.Module):
 
 
 class TokenMlp(Mlp):
-    """The same over the tokens of each channel, without transposing x."""
+    """Mlp over the tokens of each channel, without transposing x."""
 
     def forward(self, x):
         return self.fc2.weight @ nn.functional.gelu(self.fc1.weight @ x + self.fc1.bias[:, None]) + self.fc2.bias[:, None]
 
 
 class TransposedMlp(Mlp):
-    """As timm's MixerBlock has it."""
+    """Mlp over tokens, as in timm's MixerBlock."""
 
     def forward(self, x):
         return super().forward(x.transpose(1, 2)).transpose(1, 2)
@@ -162,7 +161,7 @@ class Affine(nn.Module):
 
 
 class ResBlock(nn.Module):
-    """timm's ResBlock; if it need not be proven, without transposing x."""
+    """timm's ResBlock; without transposing x unless `proven`."""
 
     def __init__(self, dim, tokens, proven):
         super().__init__()
@@ -197,7 +196,7 @@ class MixerTrunk(nn.Module):
 
 @dataclass
 class Work:
-    """One row of the table. `config` is what compare_peers.cpp builds its model from. `threads` if not as many as asked for."""
+    """One row of the table. compare_peers.cpp builds its model from `config`. `threads` overrides the number asked for."""
 
     title: str
     kind: str
@@ -209,7 +208,7 @@ class Work:
     threads: int = 0
 
     def build(self, proven=False, dtype=torch.float32):
-        """What is timed, or the model as tests/train proves it. With tables in `dtype`; parameters are float32."""
+        """The timed model, or the one that tests/train proves. Tables are in `dtype`, parameters in float32."""
         c = self.config
         if self.kind in ("gmlp", "train_gmlp"):
             return (GMLP if proven else Gmlp)(c["channels"], c["depth"], self.tokens, ff_mult=c["hidden"] // c["channels"],
@@ -231,7 +230,7 @@ def gmlp(title, batch, tokens, channels, hidden, depth):
 
 
 def opening(title, tokens, channels, hidden, depth):
-    """A run opens the file, makes the model and its memory, and computes once."""
+    """A run opens the file, builds the model and its workspace, and computes once."""
     work = gmlp(title, 1, tokens, channels, hidden, depth)
     work.title = f"opening {title} and its first result"
     work.config["opens"] = True
@@ -280,7 +279,7 @@ WORKS = {
 
 
 class TrainingStep:
-    """Forward, back and AdamW on one batch, as often as one likes."""
+    """Forward pass, backward pass and AdamW on one batch, repeatable."""
 
     def __init__(self, model, tokens, targets, training):
         self.model, self.tokens, self.targets = model, tokens, targets
@@ -290,7 +289,7 @@ class TrainingStep:
         self.optimizer = torch.optim.AdamW(groups, lr=training["rate"])
 
     def __call__(self):
-        self.optimizer.zero_grad(set_to_none=True)  # PyTorch 1.13 otherwise fills the gradients with zeros
+        self.optimizer.zero_grad(set_to_none=True)  # the default of PyTorch 1.13 fills gradients with zeros
         loss = nn.functional.cross_entropy(self.model(self.tokens).flatten(0, 1), self.targets.flatten())
         loss.backward()
         self.optimizer.step()

@@ -1,26 +1,26 @@
-"""What onnxruntime.quantization.quantize_dynamic makes of an ONNX model by default, for where that package is not to be had.
+"""Quantizes an ONNX model as onnxruntime.quantization.quantize_dynamic does by default, without that package.
 
-Followed are the rules of its operators/matmul.py and onnx_quantizer.py, as far as these models need them:
+Follows the rules of its operators/matmul.py and onnx_quantizer.py, as far as these models need them:
 
-* A MatMul whose second factor is an initializer of floats becomes MatMulInteger (MatMulConstBOnly). All others stay float: scores
-  of attention, and weights that are the first factor, as those over tokens.
-* A Gemm is a MatMul and an Add, if alpha and beta are 1 and the first factor is not transposed.
-* A weight becomes int8 with one scale, max|w| / 127, and zero for zero (QInt8, not per_channel, no reduce_range).
-* The other factor becomes uint8 when it is known, by DynamicQuantizeLinear: once, however many products read it.
-* Nodes stand as there, since ONNX Runtime recognises them by their shape and fuses them to DynamicQuantizeMatMul.
+* A MatMul whose second factor is a float initializer becomes a MatMulInteger (MatMulConstBOnly). Others stay float: attention
+  scores, and weights that are the first factor, such as those over tokens.
+* A Gemm becomes a MatMul and an Add, if alpha and beta are 1 and the first factor is not transposed.
+* A weight becomes int8, symmetric, with one scale max|w| / 127 (QInt8, not per_channel, no reduce_range).
+* The other factor becomes uint8 at run time, by one DynamicQuantizeLinear for all products that read it.
+* Nodes have the order that ONNX Runtime recognises and fuses to DynamicQuantizeMatMul.
 
-Not followed: it also quantises tables that a Gather reads, unless the model has been preprocessed as it recommends, which computes
-such tables of constants beforehand. They stay float here.
+Difference: quantize_dynamic also quantizes tables read by a Gather, unless the model was preprocessed as it recommends, which
+folds such tables. Here they stay float.
 """
 
 import numpy
 from onnx import TensorProto, helper, numpy_helper
 
-OTHERS = {"Attention", "Conv", "EmbedLayerNormalization", "LSTM"}  # which it also quantises
+OTHERS = {"Attention", "Conv", "EmbedLayerNormalization", "LSTM"}  # which quantize_dynamic also quantizes
 
 
 def products(node, constants):
-    """A Gemm as a MatMul and an Add; anything else as it is."""
+    """A Gemm as a MatMul and an Add; any other node unchanged."""
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     scales = attributes.get("alpha", 1), attributes.get("beta", 1)
     if node.op_type != "Gemm" or scales != (1, 1) or attributes.get("transA", 0) or node.input[1] not in constants:
@@ -35,14 +35,14 @@ def products(node, constants):
 
 
 def quantized_weight(weight):
-    """Its codes, their scale and their zero."""
+    """Codes, scale and zero point."""
     largest = numpy.abs(weight).max()
     scale = numpy.float32(largest / 127 if largest > 0 else 1)
     return numpy.round(weight / scale).clip(-127, 127).astype(numpy.int8), scale, numpy.int8(0)
 
 
 def quantize_dynamic(model):
-    """Changes `model`, and returns it."""
+    """Quantizes `model` in place and returns it."""
     graph = model.graph
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     nodes, known = [], set()
@@ -55,7 +55,7 @@ def quantize_dynamic(model):
 
     for node in (part for node in graph.node for part in products(node, constants)):
         if node.op_type in OTHERS:
-            raise ValueError(f"{node.op_type} is not among the nodes that are quantised here")
+            raise ValueError(f"node {node.op_type} cannot be quantized here. Add its rule to quantize_onnx.py.")
         x, weight = node.input[:2] if node.op_type == "MatMul" else (None, None)
         if weight not in constants or constants[weight].dtype != numpy.float32:
             nodes.append(node)

@@ -1,7 +1,7 @@
-/// Runs a gMLP trunk that is built by hand on oneDNN's primitives: echo 7 | run_onednn WORK.safetensors THREADS
+/// Runs a gMLP trunk written by hand on oneDNN's primitives: echo 7 | run_onednn WORK.safetensors THREADS
 ///
-/// It speaks as compare_peers does. Norms, products with all that oneDNN can fuse to them (bias, GELU, gate, residual), weights
-/// in the layouts that it asks for: what a good engineer would write on the best library of primitives.
+/// Input and output are those of compare_peers. Everything that oneDNN can fuse is fused (bias, GELU, gate, residual), and
+/// weights have the layouts that it chooses.
 
 #include <cstdlib>
 #include <dnnl.hpp>
@@ -20,7 +20,7 @@ using Arguments = std::unordered_map<int, memory>;
 
 memory::desc floats(const Dims& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
 
-/// The trunk, its weights and its scratch.
+/// The trunk, with its weights and scratch.
 class Trunk {
  public:
   Trunk(const gated::Gmlp<float>& model, gated::Index batch)
@@ -61,7 +61,7 @@ class Trunk {
 
  private:
   memory make(const memory::desc& desc) { return memory(desc, engine_); }
-  /// A copy of numbers of a model, which it takes in the order of their rows.
+  /// A copy of a model's values, in row-major order.
   memory copied(const float* from, const memory::desc& desc) {
     const memory to = make(desc);
     std::copy_n(from, desc.get_size() / sizeof(float), static_cast<float*>(to.get_data_handle()));
@@ -138,7 +138,8 @@ int main(int count, char** arguments) {
   try {
     const bench::WorkFile file(arguments[1]);
     gated::require<gated::ArgumentError>(file.config.at("kind") == "gmlp" && !file.config.at("causal").get<bool>(),
-                                         "run_onednn: only gMLP trunks without a mask are built.");
+                                         "expected a gMLP trunk that is not causal, got kind ",
+                                         file.config.at("kind").get<std::string>(), ". Choose a workload such as gmlp_s16_b1.");
     gated::Gmlp<float> model(file.gmlp());
     file.load(model, gated::lucidrains_trunk_names());
     Trunk trunk(model, file.sequences().count());

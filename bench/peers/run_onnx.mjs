@@ -1,10 +1,9 @@
-// Runs one work in ONNX Runtime.
+// Runs one workload in ONNX Runtime.
 //
 //     echo 7 | node run_onnx.mjs PACKAGE WORK.safetensors THREADS [FORMAT]     PACKAGE: the folder of onnxruntime-node
 //
-// FORMAT int8 runs the .int8.onnx of the work instead of its .onnx.
-// Prints and reads what run_torch.py does. From each time it takes off what a call costs that computes nothing on an input of
-// the same size (the .identity.onnx of the work), so that ONNX Runtime does not pay for JavaScript.
+// FORMAT int8 runs <name>.int8.onnx instead of <name>.onnx. Input and output are those of run_torch.py. Times exclude the
+// overhead of a call from JavaScript, measured with <name>.identity.onnx on an input of the same size.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,16 +16,16 @@ function header(file) {
   return { entries: JSON.parse(file.toString('utf8', 8, end)), end };
 }
 
-/** The shape and the numbers of a tensor in it. */
+/** The shape and values of a tensor. */
 function tensor(file, name) {
   const { entries, end: start } = header(file);
   const entry = entries[name];
   const [begin, end] = entry.data_offsets.map((offset) => start + offset);
-  const bytes = new Uint8Array(file.subarray(begin, end)).buffer; // a copy, which is aligned
+  const bytes = new Uint8Array(file.subarray(begin, end)).buffer; // an aligned copy
   return { shape: entry.shape, values: entry.dtype === 'F64' ? new Float64Array(bytes) : new Float32Array(bytes) };
 }
 
-/** The largest difference, relative to the largest number; NaN if there is one, or if the sizes differ. */
+/** The largest difference, relative to the largest expected value; NaN if any value is NaN or the sizes differ. */
 function relativeError(values, expected) {
   if (values.length !== expected.length) {
     return NaN;
@@ -41,7 +40,7 @@ function relativeError(values, expected) {
   return error / largest;
 }
 
-/** The milliseconds that `runs` calls took, after one that is not counted. */
+/** The milliseconds of `runs` calls, after a warm-up call. */
 async function time(run, runs) {
   await run();
   const times = [];
@@ -69,10 +68,10 @@ const feeds = { input: new ort.Tensor('float32', input.values, input.shape) };
 const { output } = await session.run(feeds);
 const error = relativeError(output.data, tensor(file, 'output').values);
 const runtime = `ONNX Runtime ${version}${format ? `, ${format}` : ''}`;
-// JSON has no NaN: it would become null.
+// JSON has no NaN and would write null.
 console.log(JSON.stringify({ runtime, error: Number.isFinite(error) ? error : String(error) }));
 
-/** A session of its own and its first result. */
+/** Opens a session and computes its first result. */
 async function start() {
   const fresh = await open(model);
   await fresh.run(feeds);

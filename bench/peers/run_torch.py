@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs one work in PyTorch.
+"""Runs one workload in PyTorch.
 
     echo 7 | python3 run_torch.py WORK.safetensors THREADS [--optimize]
 
-THREADS are PyTorch's; those of its BLAS are set by the environment. A model is traced and frozen, which is a few percent faster
-than calling its module; with --optimize it also goes through torch.jit.optimize_for_inference.
+THREADS sets PyTorch's threads; the environment sets those of its BLAS. Models are traced and frozen, a few percent faster than
+calling the module; with --optimize also passed through torch.jit.optimize_for_inference.
 
-Prints a line of JSON when it is ready: how far its result is from the expected one, relative to the largest number. Then, for
-each line with a number of runs that it reads, another with the milliseconds that they took, after one that is not counted. From
-the times of a model it takes off what a call costs that computes nothing, so that PyTorch does not pay for Python.
+Prints a line of JSON when ready: the largest difference from the expected result, relative to the largest expected value. Then
+reads a number of runs per line and answers with a line of JSON: the milliseconds of each run, after a warm-up run. Times of a
+forward pass exclude the overhead of a call from Python, measured with a model that returns its input.
 """
 
 import json
@@ -27,23 +27,24 @@ def frozen(module, x):
 
 
 def inference(model, tensors, optimize):
-    """What to time, a call that computes nothing, and how far the result is off."""
+    """The call to time, an empty call to subtract, and the error."""
     x, expected = tensors["input"], tensors["output"]
     with torch.no_grad():
         nothing, model = frozen(torch.nn.Identity(), x), frozen(model, x)
         if optimize:
             model = torch.jit.optimize_for_inference(model)
-        for _ in range(3):  # the first calls optimise
+        for _ in range(3):  # the first calls optimize
             y = model(x)
             nothing(x)
     if y.shape != expected.shape:
-        raise ValueError(f"The result's shape is {tuple(y.shape)} instead of {tuple(expected.shape)}.")
+        raise ValueError(f"the result has shape {tuple(y.shape)}, expected {tuple(expected.shape)}. "
+                         "Delete the workload and run again.")
     error = (y.double() - expected).abs().max() / expected.abs().max()
     return lambda: model(x), lambda: nothing(x), error.item()
 
 
 def opening(path, work, tensors):
-    """What to time: the file, the module and its first result; nothing to take off, and how far the result is off."""
+    """The call to time (file, module, first result), no call to subtract, and the error."""
     x, expected = tensors["input"], tensors["output"]
 
     def start():
@@ -61,14 +62,14 @@ def loaded(work, tensors):
 
 
 def training(model, tensors, config):
-    """What to time, nothing to take off, and how far the losses are off."""
+    """The call to time, no call to subtract, and the error of the losses."""
     step = models.TrainingStep(model, tensors["tokens"], tensors["targets"], config["training"])
     losses = torch.tensor([step() for _ in tensors["losses"]], dtype=torch.float64)
-    return step, None, ((losses - tensors["losses"]) / tensors["losses"]).abs().max().item()  # NaN if there is one
+    return step, None, ((losses - tensors["losses"]) / tensors["losses"]).abs().max().item()  # NaN if any is NaN
 
 
 def milliseconds(call, runs):
-    """Of so many calls, after one that is not counted."""
+    """The milliseconds of each of `runs` calls, after a warm-up call."""
     times = []
     for _ in range(runs + 1):
         start = time.perf_counter()
@@ -78,7 +79,7 @@ def milliseconds(call, runs):
 
 
 def blas():
-    """What this PyTorch was built to multiply with, and, where one can see it, which library it has loaded for that."""
+    """The BLAS that PyTorch was built with, and, on Linux, the library that it loaded."""
     built = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
     try:
         with open("/proc/self/maps", encoding="utf-8") as file:

@@ -1,8 +1,7 @@
-"""IBM's TinyTimeMixer of one series at a time, as PyTorch modules under the names of its published files.
+"""IBM's TinyTimeMixer on single series, as PyTorch modules with the names of its published files.
 
-Written from the mathematics (arXiv:2401.03955, arXiv:2306.09364) twice: plainly, as the originals read, and as one
-would write it for speed, without transposing what is mixed over patches. prove() holds the plain one against a case file of the
-original.
+Written from the papers (arXiv:2401.03955, arXiv:2306.09364) twice: plainly, as the original does it, and for speed, without
+transposing to mix patches. prove() compares the plain one with a case file of the original.
 """
 
 import json
@@ -57,7 +56,7 @@ class FeatureMixer(nn.Module):
 
 
 class PlainPatchMixer(FeatureMixer):
-    """Over the patches of a series, each feature alike."""
+    """Over the patches of a series, the same for each feature."""
 
     def mix(self, x):
         return super().mix(x.transpose(1, 2)).transpose(1, 2)
@@ -85,7 +84,7 @@ class Layer(nn.Module):
 
 
 class Level(nn.Module):
-    """Layers that see each patch in `parts` parts: the numbers of a series are read anew, and do not move."""
+    """Layers that split each patch into `parts` parts: a reshape, which moves no data."""
 
     def __init__(self, patches, features, parts, depth, proven):
         super().__init__()
@@ -150,7 +149,7 @@ class Head(nn.Module):
 
 
 class TinyTimeMixer(nn.Module):
-    """Series, each a row of numbers, to their forecasts. `c` has the fields of a config.json."""
+    """Forecasts of series, one per row. `c` has the fields of a config.json."""
 
     def __init__(self, c, proven):
         super().__init__()
@@ -169,7 +168,7 @@ class TinyTimeMixer(nn.Module):
 
 
 def prove():
-    """How far the plain model is from the original, relative to the largest number, in float64."""
+    """The largest difference of the plain model from the original, relative to the largest value, in float64."""
     tensors, metadata = read_safetensors(CASE, torch.from_numpy)
     model = TinyTimeMixer(json.loads(metadata["config"])["config_full"], proven=True).double()
     model.load_state_dict({key[6:]: value.double() for key, value in tensors.items() if key.startswith("model.")})

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Index channels = 512;
 
-/// Layers that run one after the other on one sequence.
+/// A stack of layers on one sequence.
 template <class Layer>
 struct Series {
   const char* name;
@@ -31,7 +31,7 @@ struct Series {
   }
 };
 
-/// Measures three series by turns.
+/// Measures three series in turns.
 template <class A, class B, class C>
 void measure(const TableOptions& options, Index length, const A& a, const B& b, const C& c) {
   const gated::Matrix<float> x = gated::Matrix<float>::Random(length, channels);
@@ -49,7 +49,7 @@ void measure(const TableOptions& options, Index length, const A& a, const B& b, 
 }  // namespace
 
 void table_of_blocks(const TableOptions& options) {
-  // Two gated layers have as many parameters as one Transformer block, and as many flops where the sequence is short.
+  // Two gated layers have the parameters of one Transformer block and, on short sequences, its flops.
   const Series<gated::TransformerBlock<float>> transformer("Transformer block", {.channels = channels, .token_mixer = {.heads = 8}}, 1);
   const Series<gated::GatedAttentionUnit<float>> gau("two GAU", gated::gau_presets::lucidrains({.channels = channels}), 2);
   const Series<gated::MixedChunkAttention<float>> flash("two FLASH", gated::flash_presets::lucidrains({.channels = channels, .causal = false}),

@@ -9,7 +9,7 @@ namespace bench {
 
 namespace {
 
-/// Uses one processor as long as it lives, as another program may.
+/// Keeps one processor busy during its lifetime, as another program may.
 class Neighbour {
  public:
   Neighbour()
@@ -35,7 +35,7 @@ struct Contender {
 }  // namespace
 
 void table_of_busy_machines(const TableOptions& options) {
-  std::vector<Contender> contenders = {{"one thread", {}}, {"its own threads", options.threads}};
+  std::vector<Contender> contenders = {{"one thread", {}}, {"gated's threads", options.threads}};
 #if defined(_OPENMP)
   contenders.push_back({"OpenMP's threads", gated::openmp_threads(options.threads.count())});
 #endif
@@ -46,7 +46,7 @@ void table_of_busy_machines(const TableOptions& options) {
   const auto sequences = gated::Sequences::uniform(1, config.length);
   const gated::Matrix<float> x = gated::Matrix<float>::Random(config.length, config.channels);
   gated::Matrix<float> y = x;
-  std::list<gated::Workspace<float>> workspaces;  // each stays where it is
+  std::list<gated::Workspace<float>> workspaces;  // a workspace cannot move
   std::vector<Measurement> measurements;
   for (const Contender& contender : contenders) {
     auto& workspace = workspaces.emplace_back(contender.threads);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Index columns = 1536;  // of gMLP-base, after the gate's split
 
-/// One way to multiply with a Toeplitz weight, with memory of its own.
+/// One way to multiply by a Toeplitz weight, with its own scratch.
 struct Way {
   const char* series;
   gated::SpatialProjection<float> projection;
@@ -23,7 +23,7 @@ struct Way {
 };
 
 void measure(const TableOptions& options, Index length) {
-  std::list<Way> ways;  // a workspace stays where it is
+  std::list<Way> ways;  // a workspace cannot move
   const Index never = length + 1, tile = std::min(gated::fourier_crossover, length / 6);
   ways.emplace_back("plain", length, false, never, options.threads);
   ways.emplace_back("transformed", length, false, 1, options.threads);

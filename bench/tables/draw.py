@@ -1,23 +1,21 @@
 #!/usr/bin/env python3
-"""Draws what measure_tables printed, and writes it as Markdown.
+"""Writes the tables of measure_tables as Markdown and draws the plots.
 
-    python3 draw.py TABLES.csv --plots FOLDER --markdown FOLDER
+    python3 draw.py TABLES.csv --markdown FOLDER [--plots FOLDER --draw PROGRAM]
 
-Needs matplotlib for the plots; without it only the Markdown is written.
+PROGRAM is draw_lines; without it only the Markdown is written.
 """
 
 import argparse
 import csv
 import os
+import pathlib
+import sys
 from collections import defaultdict
 
-try:
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter, LogLocator
-except ImportError:
-    plt = None
+sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from curves import draw as draw_curves  # noqa: E402
 
 
 def read(path):
@@ -34,7 +32,7 @@ def figure(value):
 
 
 def markdown(x_title, columns):
-    """A table with a column for x and one for each (title, {x: value})."""
+    """A table with a column for x and one per (title, {x: value})."""
     lines = [f"| {x_title} |" + "".join(f" {title} |" for title, _ in columns), "|---:|" + "---:|" * len(columns)]
     for x in sorted({x for _, values in columns for x in values}):
         lines.append(f"| {x:,} |" + "".join(f" {figure(values[x]) if x in values else '–'} |" for _, values in columns))
@@ -42,7 +40,7 @@ def markdown(x_title, columns):
 
 
 def crossing(a, b):
-    """Where, by log-linear interpolation, b becomes smaller than a and stays so; None if it never does."""
+    """The x from which b stays below a, by log-linear interpolation; None if there is none."""
     xs = sorted(set(a) & set(b))
     behind = [x for x in xs if b[x] >= a[x]]
     if not behind:
@@ -55,90 +53,60 @@ def crossing(a, b):
     return x0 * (x1 / x0)**((r0 - 1) / (r0 - r1)) if r0 > r1 else x1
 
 
-def plot(path, x_title, y_title, lines, marks=(), y_scale="log"):
-    """`lines` are (title, {x: value}, style); `marks` are (x, text). Fewer than three points are a table and no plot."""
-    if plt is None or len({x for _, values, _ in lines for x in values}) < 3:
-        return
-    canvas, axes = plt.subplots(figsize=(6, 3.6), dpi=200)
-    for title, values, style in lines:
-        axes.plot(list(values), list(values.values()), style, label=title, linewidth=1.6, markersize=4)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale(y_scale)
-    if y_scale == "log":
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
-    xs = sorted({x for _, values, _ in lines for x in values})
-    axes.set_xticks(xs, [f"{x:,}" for x in xs], fontsize=8)
-    axes.minorticks_off()
-    marks = sorted(marks)
-    for i, (x, text) in enumerate(marks):  # the texts stand above the axes, where no curve is
-        leans_left = i + 1 < len(marks) and marks[i + 1][0] < 1.2 * x  # away from a near neighbour
-        axes.axvline(x, color="0.6", linewidth=0.8, linestyle="--")
-        axes.text(x, 1.01, text, transform=axes.get_xaxis_transform(), rotation=-20 if leans_left else 20, fontsize=7,
-                  color="0.3", ha="right" if leans_left else "left", va="bottom")
-    axes.set_xlabel(x_title)
-    axes.set_ylabel(y_title)
-    axes.grid(True, color="0.9", linewidth=0.6)
-    axes.legend(fontsize=8, frameon=False)
-    canvas.tight_layout()
-    canvas.savefig(path, metadata={"Software": None})
-    plt.close(canvas)
-
-
-def lengths(table, plots):
+def lengths(table, plot):
     q = table["gMLP-base"]
     shares = [q["spatial share of time"], q["spatial share of flops"]]
     half = crossing(shares[0], {n: 0.5 for n in shares[0]})
     measured = half is not None and half > min(shares[0])
-    plot(os.path.join(plots, "lengths.png"), "tokens", "share of the whole",
-         [("spatial part, time", shares[0], "o-"), ("spatial part, flops n / (n + 3d)", shares[1], "s--")],
-         marks=[(1536, "n = 3d")] + ([(half, "half of the time")] if measured else []), y_scale="linear")
-    where = f"from about {round(half, -1):,.0f} tokens on" if measured else "at no length measured"
+    plot("lengths.svg", "The spatial part of gMLP-base", ("tokens", "log"), ("share of the whole", "linear"),
+         [("of the time", shares[0]), ("of the flops, n\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}(n\N{NO-BREAK SPACE}+\N{NO-BREAK SPACE}3d)", shares[1])],
+         [(1536, "n = 3d")] + ([(half, "half of the time")] if measured else []))
+    where = f"from about {round(half, -1):,.0f} tokens" if measured else "at no measured length"
     return markdown("tokens", [("ms", q["ms"]), ("by transform, ms", q["transformed ms"]), ("of peak", q["of peak"]),
-                               ("spatial, of the time", shares[0]), ("spatial, of the flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
+                               ("spatial share of time", shares[0]), ("spatial share of flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
                                ("weights, MB", q["weights MB"]), ("scratch, MB", q["scratch MB"])]
-                    ) + f"\nThe spatial part takes more than half of the time {where}.\n"
+                    ) + f"\nThe spatial part takes more than half the time {where}.\n"
 
 
-def blocks(table, plots):
+def blocks(table, plot):
     names = ["Transformer block", "two GAU", "two FLASH"]
     ms = {name: table[name]["ms"] for name in names}
     pairs = [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]
     found = {(a, b): crossing(ms[a], ms[b]) for a, b in pairs}
-    plot(os.path.join(plots, "blocks.png"), "tokens", "µs per token",
-         [(name, {n: 1e3 * t / n for n, t in ms[name].items()}, "o-") for name in names],
-         marks=[(x, f"{b} ahead of {a}") for (a, b), x in found.items() if x and x > min(ms[a])])
+    plot("blocks.svg", "The time per token, by length", ("tokens", "log"), ("µs per token", "log"),
+         [(name, {n: 1e3 * t / n for n, t in ms[name].items()}) for name in names],
+         [(x, f"{b} ahead of {a}") for (a, b), x in found.items() if x and x > min(ms[a])])
     columns = [(f"{name}, ms", ms[name]) for name in names] + [(f"{name}, scratch MB", table[name]["scratch MB"])
                                                                for name in names]
     weights = ", ".join(f"{name} {min(table[name]['weights MB'].values()):.1f} MB" for name in names)
     text = markdown("tokens", columns) + f"\nWeights: {weights}. "
     for (a, b), x in found.items():
-        where = ("at no length measured" if x is None else "at every length measured" if x <= min(ms[a]) else
-                 f"from about {round(x, -1):,.0f} tokens on")
+        where = ("at no measured length" if x is None else "at every measured length" if x <= min(ms[a]) else
+                 f"from about {round(x, -1):,.0f} tokens")
         text += f"{b.replace('two', 'Two')} are faster than "
         text += f"{a.replace('Transformer', 'a Transformer')} {where}. "
     return text.rstrip() + "\n"
 
 
-def streaming(table, plots):
+def streaming(table, plot):
     rates = [(name, q["tokens/s"]) for name, q in table.items()]
-    plot(os.path.join(plots, "streaming.png"), "position", "tokens per second",
-         [(name, values, "o-") for name, values in rates])
+    plot("streaming.svg", "Streaming: speed by position", ("position", "log"), ("tokens per second", "log"), rates)
     columns = [(f"{name}, tokens/s", values) for name, values in rates]
     columns += [(f"{name}, slowest step, ms", q["slowest ms"]) for name, q in table.items()]
     columns += [(f"{name}, state MB", q["state MB"]) for name, q in table.items()]
     flash = table["FLASH 12 layers"]["tokens/s"]
     text = markdown("position", columns)
-    text += "\nThe slowest step, at most, in medians: " + ", ".join(
-        f"{name} {max(q['slowest of median'].values()):.1f}" for name, q in table.items()) + ".\n"
+    text += "\nThe slowest step as a multiple of the median, at most: " + ", ".join(
+        f"{name} {max(q['slowest of median'].values()):.1f}" for name, q in table.items()) + "."
     if 1000 in flash and 65536 in flash:
-        text += f"\nA step of FLASH at position 65,536 takes {flash[1000] / flash[65536]:.2f} times as long as at 1,000.\n"
-    return text
+        text += (f" A step of FLASH with 12 layers takes {flash[1000] / flash[65536]:.2f} times as long at position 65,536 as at "
+                 "1,000.")
+    return text + "\n"
 
 
-def threads(table, plots):
-    plot(os.path.join(plots, "threads.png"), "threads", "speed-up",
-         [(name, q["speed-up"], "o-") for name, q in table.items()], y_scale="linear")
+def threads(table, plot):
+    plot("threads.svg", "Speed-up by threads", ("threads", "linear"), ("times as fast as one thread", "linear"),
+         [(name, q["speed-up"]) for name, q in table.items()])
     counts = sorted({x for q in table.values() for x in q["ms"]})
     lines = ["| model |" + "".join(f" {n} thread{'s' * (n > 1)}, ms | of peak | × | scratch, MB |" for n in counts),
              "|---|" + "---:|---:|---:|---:|" * len(counts)]
@@ -150,15 +118,16 @@ def threads(table, plots):
 
 
 def busy(table, _):
-    lines = ["| gMLP-S/16 batch 1 | alone: median, ms | worst | beside one that spins: median, ms | worst |",
+    lines = ["| gMLP-S/16 batch 1 | idle machine: median, ms | worst | one busy processor: median, ms | worst |",
              "|---|---:|---:|---:|---:|"]
     for name, q in table.items():
         lines.append(f"| {name} |" + "".join(f" {figure(q['median ms'][n])} | {figure(q['worst ms'][n])} |" for n in (0, 1)))
     return "\n".join(lines) + "\n"
 
 
-def spatial(table, plots):
-    plot(os.path.join(plots, "spatial.png"), "tokens", "ms", [(name, q["ms"], "o-") for name, q in table.items()])
+def spatial(table, plot):
+    plot("spatial.svg", "A spatial projection of 1,536 channels", ("tokens", "log"), ("ms", "log"),
+         [(name, q["ms"]) for name, q in table.items()])
     columns = [(f"{name}, ms", q["ms"]) for name, q in table.items()]
     columns += [(f"{name}, weights MB", q["weights MB"]) for name, q in table.items() if "causal" not in name]
     columns += [(f"{name}, scratch MB", q["scratch MB"]) for name, q in table.items()]
@@ -166,11 +135,14 @@ def spatial(table, plots):
 
 
 def crossover(table, _):
-    text = markdown("tokens", [(f"{name}, ms", q["ms"]) for name, q in table.items()])
-    for plain, other, words in (("plain", "transformed", "Whole transforms are"), ("causal plain", "causal tiles", "Causal tiles are")):
+    lengths = sorted({n for q in table.values() for n in q["ms"]})
+    lines = ["| tokens |" + "".join(f" {n:,} |" for n in lengths), "|---|" + "---:|" * len(lengths)]
+    lines += [f"| {name}, ms |" + "".join(f" {figure(q['ms'][n])} |" for n in lengths) for name, q in table.items()]
+    found = []
+    for plain, other, words in (("plain", "transformed", "Transforms are"), ("causal plain", "causal tiles", "Causal tiles are")):
         where = crossing(table[plain]["ms"], table[other]["ms"])
-        text += f"\n{words} faster {'at no length measured' if where is None else f'from about {where:,.0f} tokens on'}.\n"
-    return text
+        found.append(f"{words} faster {'at no measured length' if where is None else f'from about {where:,.0f} tokens'}.")
+    return "\n".join([*lines, "", " ".join(found)]) + "\n"
 
 
 def weights(table, _):
@@ -199,8 +171,8 @@ def products(table, _):
 
 
 def opening(table, _):
-    columns = [("open, ms", "open ms"), ("first result, ms", "first ms"), ("a run, ms", "run ms"), ("memory at most, MB", "most MB"),
-               ("in the end its own, MB", "own MB"), ("of the file, MB", "file MB")]
+    columns = [("open, ms", "open ms"), ("first result, ms", "first ms"), ("a run, ms", "run ms"), ("peak memory, MB", "most MB"),
+               ("private at the end, MB", "own MB"), ("mapped from the file, MB", "file MB")]
     lines = ["| opened by |" + "".join(f" {title} |" for title, _ in columns), "|---|" + "---:|" * len(columns)]
     for name, q in table.items():
         function, _, rest = name.partition(" ")
@@ -211,18 +183,21 @@ def opening(table, _):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables")
-    parser.add_argument("--plots", required=True)
+    parser.add_argument("--plots", default=".")
+    parser.add_argument("--draw", metavar="PROGRAM")
     parser.add_argument("--markdown", required=True)
     options = parser.parse_args()
     tables = read(options.tables)
     for folder in (options.plots, options.markdown):
         os.makedirs(folder, exist_ok=True)
-    if plt is None:
-        print("no matplotlib: the plots are left out (Debian, Ubuntu: python3-matplotlib)")
+
+    def plot(name, *arguments):
+        draw_curves(options.draw, os.path.join(options.plots, name), *arguments)
+
     for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, opening):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
-                file.write(draw(tables[draw.__name__], options.plots))
+                file.write(draw(tables[draw.__name__], plot))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,8 @@ namespace bench {
 
 namespace {
 
-/// The seconds that all gates of `model` take, as they run in a forward pass: each with its own weights, in the place of its
-/// input. Only the first of them may find the input, `z`, out of the caches. Where a gate takes long, every fourth stands for
-/// all.
+/// The seconds that all gates of `model` take, run as in a forward pass: each with its own weights, in place. Only the first
+/// may find the input, `z`, outside the caches. For long sequences every fourth gate is measured, and counts four times.
 double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, const gated::MatrixView<float>& z,
                         gated::Workspace<float>& workspace) {
   gated::Batch<float> run(workspace, sequences);
@@ -27,7 +26,7 @@ void measure(const TableOptions& options, Index length) {
   }
   gated::Random random(1);
   gated::Gmlp<float> model(config, random);
-  // W as a plain product, of which flops and shares speak, or as the library does it.
+  // W as a plain product, which flops and shares refer to, or as the library does it by default.
   const auto multiply_from = [&model](Index fourier_from) {
     for (auto& block : model.blocks) {
       block.gate.proj.config.fourier_from = fourier_from;
@@ -39,7 +38,7 @@ void measure(const TableOptions& options, Index length) {
   gated::Matrix<float> y = x;
   gated::Workspace<float> workspace(options.threads), gate_workspace(options.threads);
   const auto frame = gate_workspace.frame();
-  gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // lies as a block's does
+  gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // laid out as a block's
   memory.setRandom();
   const gated::MatrixView<float> z = memory;
 
@@ -75,8 +74,8 @@ void measure(const TableOptions& options, Index length) {
   print("weights MB", megabytes(model));
   print("scratch MB", megabytes(workspace.bytes()));
   if (!(rest_of_peak <= 1)) {
-    std::cerr << "lengths: with " << length << " tokens, what is not spatial would run at " << rest_of_peak
-              << " of the peak: the spatial share of the time cannot be right.\n";
+    std::cerr << "lengths: with " << length << " tokens, all but the spatial part would run at " << rest_of_peak
+              << " of the peak: the measured spatial share is wrong. Measure again on an idle machine.\n";
   }
 }
 

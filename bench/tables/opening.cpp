@@ -19,14 +19,14 @@ namespace {
 using Model = gated::GmlpLanguageModel<float>;
 using Path = std::filesystem::path;
 
-/// gMLP-large of the paper, for texts of 128 tokens.
+/// The paper's gMLP-large, for texts of 128 tokens.
 gated::GmlpLanguageModelConfig whole() {
   auto config = gated::gmlp_large();
   config.trunk.length = 128;
   return config;
 }
 
-/// Megabytes of this process by /proc/self/status; 0 where there is none.
+/// Megabytes of this process in /proc/self/status; 0 if there is none.
 double memory(const std::string& what) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -40,11 +40,11 @@ double memory(const std::string& what) {
 constexpr const char* quantities[] = {"open ms", "first ms", "run ms", "most MB", "own MB", "file MB"};
 using Figures = std::array<double, std::size(quantities)>;
 
-/// What `job` finds out in a process of its own.
+/// Runs `job` in a child process.
 template <class Job>
 Figures in_a_process(const Job& job) {
   int ends[2];
-  gated::require<gated::Error>(::pipe(ends) == 0, "opening: no pipe.");
+  gated::require<gated::Error>(::pipe(ends) == 0, "opening: pipe() failed. Close some files.");
   const auto child = ::fork();
   if (child == 0) {
     const Figures found = job();
@@ -55,11 +55,11 @@ Figures in_a_process(const Job& job) {
   const bool complete = child > 0 && ::read(ends[0], &found, sizeof(found)) == sizeof(found);
   ::close(ends[0]);
   ::waitpid(child, nullptr, 0);
-  gated::require<gated::Error>(complete, "opening: the process that opens a model failed.");
+  gated::require<gated::Error>(complete, "opening: the process that opens a model failed. Provide more memory or disk space.");
   return found;
 }
 
-/// Opens a model by `open`, which calls its argument with it, and runs one text, twice.
+/// Opens a model by `open`, which passes it to its argument, and runs one text twice.
 template <class Open>
 Figures opened(const Open& open) {
   const double before = memory("VmRSS"), own = memory("RssAnon"), of_files = memory("RssFile"), start = seconds();
@@ -128,7 +128,7 @@ void table_of_openings(const TableOptions& options) {
        [&] { return opened([&](const auto& use) { use_prepared(gated::load_prepared<Model>(rows), use); }); }}};
   for (int turn = 0; turn < options.turns(); ++turn) {
     for (Form& form : forms) {
-      in_a_process(form.measure);  // is not counted: see README.md
+      in_a_process(form.measure);  // a warm-up, see README.md
       const Figures found = in_a_process(form.measure);
       for (std::size_t i = 0; i < found.size(); ++i) {
         form.figures[i].push_back(found[i]);
@@ -147,6 +147,6 @@ void table_of_openings(const TableOptions& options) {
 
 #else
 
-void bench::table_of_openings(const TableOptions&) { std::cerr << "opening is left out: it needs a system with fork().\n"; }
+void bench::table_of_openings(const TableOptions&) { std::cerr << "opening is left out: it needs fork().\n"; }
 
 #endif

@@ -1,9 +1,9 @@
 #!/bin/sh
 # sh bench/tables/run.sh [--quick] [--threads N] [table ...]: measures the tables of bench/README.md and draws the plots.
 #
-# The tables are lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, opening. They go to build/tables:
-# tables.csv, <table>.md and, to be copied beside this script, <table>.png; those of a run which is quick, or of some tables only, to
-# build/tables/partial. --quick shows that everything works; its figures mean nothing.
+# Tables: lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, opening. A full run writes
+# tables.csv, <table>.md and <table>.svg to build/tables, a quick or partial one to build/tables/partial. --quick checks that
+# everything works; its figures mean nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh
@@ -17,11 +17,10 @@ for argument in "$@"; do
 done
 
 configure_bench
-cmake --build build/bench --target measure_tables --parallel "$(jobs)"
+cmake --build build/bench --target measure_tables draw_lines --parallel "$(jobs)"
 mkdir -p $out
 build/bench/bench/measure_tables "$@" > $out/tables.csv.tmp
 mv $out/tables.csv.tmp $out/tables.csv
-rm -f $out/*.md $out/*.png  # of another run
-python=$(python_with matplotlib) || python=${PYTHON:-python3}  # draw.py does without, with a word
-"$python" bench/tables/draw.py $out/tables.csv --plots $out --markdown $out
+rm -f $out/*.md $out/*.svg  # of an earlier run
+"${PYTHON:-python3}" bench/tables/draw.py $out/tables.csv --markdown $out --plots $out --draw build/bench/bench/draw_lines
 cat $out/*.md

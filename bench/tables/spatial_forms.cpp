@@ -8,7 +8,7 @@ namespace {
 
 constexpr Index columns = 1536;  // of gMLP-base, after the gate's split
 
-/// One form of a spatial projection, with memory of its own.
+/// One form of a spatial projection, with its own scratch.
 struct Form {
   const char* series;
   gated::SpatialProjection<float> projection;
@@ -21,7 +21,7 @@ struct Form {
 };
 
 void measure(const TableOptions& options, Index length) {
-  std::list<Form> forms;  // a workspace stays where it is
+  std::list<Form> forms;  // a workspace cannot move
   const auto add = [&](const char* series, gated::SpatialForm form, bool causal) {
     forms.emplace_back(series, gated::SpatialProjectionConfig{.length = length, .causal = causal, .form = form},
                        options.threads);

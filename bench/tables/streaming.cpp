@@ -15,8 +15,8 @@ using State = gated::State<float>;
 
 constexpr Index channels = 512, chunk = 256;
 
-/// A series at one position: the seconds of a token from there on, those of each of its steps in the best turn, and the bytes
-/// of the state.
+/// A series at one position: the mean seconds per token from there on, each step's seconds in its best turn, and the bytes of
+/// the state.
 struct Stream {
   const char* series;
   Index position;
@@ -27,7 +27,7 @@ struct Stream {
 
 using Streams = std::vector<Stream>;
 
-/// A workspace that takes the packed weights of one model.
+/// A workspace with the packed weights of one model.
 struct PreparedWorkspace {
   gated::PreparedWeights<float> weights;
   gated::Workspace<float> workspace;
@@ -39,16 +39,15 @@ struct PreparedWorkspace {
   }
 };
 
-/// What a turn does with a stream: `restart()` goes to where it begins, `step(x, y)` reads one token.
+/// A turn of a stream: `restart()` goes back to its first position, `step(x, y)` reads one token.
 struct Steps {
   Index tokens, columns;
   std::function<void()> restart;
   std::function<void(const Matrix<float>& x, Matrix<float>& y)> step;
-  bool goes_on = false;  // the tokens that count come after those that do not, instead of being the same again
+  bool goes_on = false;  // the counted tokens follow the warm-up, instead of repeating it
 };
 
-/// The mean seconds of so many steps, after as many that are not counted, so that what another stream left in the caches is
-/// gone.
+/// Measures the mean seconds of `steps.tokens` steps, after a warm-up of as many, which evicts other streams from the caches.
 Stream stream(const char* series, const TableOptions& options, Index position, std::size_t state_bytes, Steps steps) {
   Stream made{series, position, state_bytes, {}};
   steps.tokens = options.quick ? std::min<Index>(steps.tokens, 4) : steps.tokens;
@@ -76,8 +75,8 @@ Stream stream(const char* series, const TableOptions& options, Index position, s
   return made;
 }
 
-// How long a step of a single layer takes depends on its position and not on the numbers in the state: in these three series
-// the position is set, and the state holds zeros.
+// The time of a single layer's step depends on its position, not on the values in the state: these three series set the
+// position and leave the state zero.
 
 void add_flash_layer(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
@@ -111,7 +110,7 @@ void add_gau(const TableOptions& options, const std::vector<Index>& positions, g
   }
 }
 
-/// Steps of a gMLP block are not alike: up to 1,024 before a position count, after as many that do not.
+/// Steps of a gMLP block differ: up to 1,024 before a position are counted, after a warm-up of as many.
 void add_gmlp_block(const char* series, Index width, const TableOptions& options, const std::vector<Index>& positions,
                     gated::Random& random, Streams& streams) {
   for (const Index position : positions) {
@@ -127,7 +126,7 @@ void add_gmlp_block(const char* series, Index width, const TableOptions& options
     const Index many = std::min<Index>(1024, (position - 1) / 2);
     const bool are_many = many >= 16 && !options.quick;
     const auto restart = [=] {
-      *state = State();  // the sums that have been worked off ahead, too
+      *state = State();  // drops the sums computed ahead, too
       *state = block->start();
       state->skip(are_many ? position - 2 * many : position - 1);
     };
@@ -137,7 +136,7 @@ void add_gmlp_block(const char* series, Index width, const TableOptions& options
   }
 }
 
-/// A whole model, whose positions are reached, thousands of tokens at a time.
+/// A whole model, which reaches its positions by prefill, thousands of tokens at a time.
 void add_flash_model(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
   const auto model = std::make_shared<const gated::Flash<float>>(flash_trunk(true), random);
@@ -172,12 +171,12 @@ void table_of_streaming(const TableOptions& options) {
 
   std::vector<Measurement> measurements;
   for (Stream& stream : streams) {
-    measurements.push_back(std::move(stream.measure));  // some hold a whole state
+    measurements.push_back(std::move(stream.measure));  // some hold a state
   }
   const auto times = by_turns(options.turns(), measurements);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     print_row("streaming", streams[i].series, streams[i].position, "tokens/s", 1 / median(times[i]));
-    const std::vector<double>& steps = *streams[i].steps;  // of each the best turn, which no other program has cut into
+    const std::vector<double>& steps = *streams[i].steps;  // each in its best turn, without interruptions
     const double slowest = *std::max_element(steps.begin(), steps.end());
     print_row("streaming", streams[i].series, streams[i].position, "slowest ms", 1e3 * slowest);
     print_row("streaming", streams[i].series, streams[i].position, "slowest of median", slowest / median(steps));

@@ -9,13 +9,13 @@
 #include "works.hpp"
 
 /// @file
-/// How time and memory grow with length, position and threads, as lines of CSV: table,series,x,quantity,value.
+/// Time and memory by length, position and threads, as lines of CSV: table,series,x,quantity,value.
 
 namespace bench {
 
 struct TableOptions {
   Threads threads{most_threads()};
-  bool quick = false;  ///< only to see that everything works
+  bool quick = false;  ///< only checks that everything works
 
   int turns() const { return quick ? 1 : 7; }
 };
@@ -24,14 +24,13 @@ inline void print_row(std::string_view table, std::string_view series, Index x, 
   std::cout << table << ',' << series << ',' << x << ',' << quantity << ',' << value << std::endl;
 }
 
-/// The seconds of a call of `f` in one turn. Short work is repeated for a while, so that the caches that others left behind do
-/// not decide.
+/// The seconds per call of `f` in one turn. Short calls are repeated for a while, so that cold caches weigh little.
 template <class F>
 Measurement time_of(const TableOptions& options, F f) {
   return [f, at_least = options.quick ? 0 : 0.05] { return seconds_per_call(at_least, f); };
 }
 
-/// The peak in one turn. The best of all turns is what times are compared with.
+/// The peak in one turn. Times are compared with the best of all turns.
 inline Measurement peak_of(const Threads& threads) {
   return [threads] { return measure_peak(threads, 3); };
 }
@@ -64,7 +63,7 @@ struct TrunkCase {
   }
 };
 
-/// Calls `f(trunk)` for the trunks that are measured in several tables.
+/// Calls `f(trunk)` for the trunks that several tables measure.
 template <class F>
 void for_each_trunk(const TableOptions& options, bool causal_flash, const F& f) {
   auto small = gmlp_s16(), language = gmlp_nlp();
@@ -89,7 +88,7 @@ double megabytes(const Model& model) {
 
 inline double megabytes(std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); }
 
-/// gMLP-base by length, with the share of its spatial part.
+/// gMLP-base by length, with the share of its spatial projections.
 void table_of_lengths(const TableOptions&);
 
 /// A Transformer block, two gated attention units and two FLASH layers, by length.
@@ -101,22 +100,22 @@ void table_of_streaming(const TableOptions&);
 /// Whole models by threads.
 void table_of_threads(const TableOptions&);
 
-/// One thread and several, alone on the machine and beside a program that uses one processor.
+/// One thread and several, on an idle machine and beside a program that keeps one processor busy.
 void table_of_busy_machines(const TableOptions&);
 
-/// Steps of streaming with weights in float, bf16 and int8, by threads.
+/// Decoding with weights in float, bf16 and int8, and with int8 products, by threads.
 void table_of_weights(const TableOptions&);
 
 /// Trunks with products in float and in bf16, by threads.
 void table_of_products(const TableOptions&);
 
-/// Ways to open a large model, with the time until it is there and has computed, and the memory that they take.
+/// Ways to open a large model: time to open, time to the first result, and memory.
 void table_of_openings(const TableOptions&);
 
 /// The forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 
-/// Toeplitz weights as plain products and by Fourier transform, by length: from where on the one overtakes the other.
+/// Toeplitz weights as plain products and by Fourier transform: the length from which the transform is faster.
 void table_of_crossovers(const TableOptions&);
 
 }  // namespace bench

@@ -4,6 +4,7 @@
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
 #include "gated/models/stack.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "tables.hpp"
 
 namespace bench {
@@ -13,10 +14,23 @@ namespace {
 using gated::Matrix, gated::WeightFormat;
 
 constexpr Index channels = 512;
-constexpr Index most_tokens = 32;  // of the text whose steps are timed
-constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
+constexpr Index most_tokens = 32;  // of the timed text
 
-/// One step after another in one format: what memory lets a thread do, since each reads every weight once.
+/// How weights are stored and multiplied.
+struct Precision {
+  const char* name;
+  WeightFormat format;
+  const gated::ProductEngine<float>* products = nullptr;
+};
+
+const Precision precisions[] = {{"float32", WeightFormat::float32},
+                                {"bf16", WeightFormat::bf16},
+                                {"int8", WeightFormat::int8},
+                                {"int8-rows", WeightFormat::int8_rows},
+                                {"int8 products", WeightFormat::int8, gated::int8_products()},
+                                {"int8-rows products", WeightFormat::int8_rows, gated::int8_products()}};
+
+/// Decoding at one precision: memory-bound, since each step reads every weight once.
 template <class Model>
 struct Steps {
   const Model& model;
@@ -25,12 +39,17 @@ struct Steps {
   gated::State<float> state, start;
   Matrix<float> x = Matrix<float>::Random(1, channels), y = x;
 
-  Steps(const Model& m, WeightFormat format, int threads)
-      : model(m), weights(gated::prepare(m, format)), workspace(Threads{threads}), state(m.start(most_tokens)), start(state) {
+  Steps(const Model& m, const Precision& precision, int threads)
+      : model(m),
+        weights(gated::prepare(m, precision.format)),
+        workspace(Threads{threads}),
+        state(m.start(most_tokens)),
+        start(state) {
     workspace.use(weights);
+    workspace.use(precision.products);
   }
 
-  /// The mean seconds of `tokens` steps from the beginning of a text, after as many that are not counted.
+  /// The mean seconds of `tokens` steps from the start of a text, after a warm-up of as many.
   double operator()(Index tokens) {
     double time = 0;
     for (int pass = 0; pass < 2; ++pass) {
@@ -45,7 +64,7 @@ struct Steps {
   }
 };
 
-/// Reads as many bytes as the weights have, in tasks of 256 KiB: what steps cannot be faster than where memory decides.
+/// Reads as many bytes as the weights have, in tasks of 256 KiB: the limit of memory-bound steps.
 class Read {
  public:
   Read(std::size_t bytes, int threads)
@@ -55,7 +74,7 @@ class Read {
     std::fill_n(numbers_.data(), numbers_.count(), 1.0f);
   }
 
-  /// The mean seconds of `times` passes, after one that is not counted.
+  /// The mean seconds of `times` passes, after a warm-up pass.
   double operator()(Index times) {
     pass();
     const double begin = seconds();
@@ -97,16 +116,16 @@ void measure(const TableOptions& options, const char* name, const typename Model
     std::list<Steps<Model>> steps;
     std::list<Read> reads;
     std::vector<Measurement> measurements;
-    for (const WeightFormat format : formats) {
-      auto& one = steps.emplace_back(model, format, static_cast<int>(threads));
+    for (const Precision& precision : precisions) {
+      auto& one = steps.emplace_back(model, precision, static_cast<int>(threads));
       auto& read = reads.emplace_back(one.weights.bytes(), static_cast<int>(threads));
       measurements.push_back([&one, tokens] { return one(tokens); });
       measurements.push_back([&read, tokens] { return read(tokens); });
     }
     const auto times = by_turns(options.quick ? 1 : 15, measurements);
-    for (std::size_t i = 0; i < std::size(formats); ++i) {
+    for (std::size_t i = 0; i < std::size(precisions); ++i) {
       const auto of_format = [&](const char* what) {
-        return std::string(what) + ' ' + std::string(gated::name_of(formats[i]));
+        return std::string(what) + ' ' + precisions[i].name;
       };
       print_row("weights", name, threads, of_format("tokens/s"), 1 / median(times[2 * i]));
       print_row("weights", name, threads, of_format("x"), median(times[0]) / median(times[2 * i]));

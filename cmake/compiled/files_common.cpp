@@ -1,4 +1,4 @@
-// What io/ does for all kinds of models.
+// Definitions of io/ that do not depend on the model.
 
 #include "gated/io/atomic_file.inl"
 #include "gated/io/checkpoint.inl"

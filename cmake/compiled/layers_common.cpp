@@ -1,3 +1,3 @@
-// What core/ does for all scalars.
+// Definitions of core/ that do not depend on the scalar.
 
 #include "gated/core/parallel.inl"

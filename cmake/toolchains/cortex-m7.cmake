@@ -9,7 +9,7 @@ set(CMAKE_C_COMPILER arm-none-eabi-gcc)
 set(CMAKE_ASM_COMPILER arm-none-eabi-gcc)
 set(processor "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard")
 set(CMAKE_ASM_FLAGS_INIT "${processor}")
-# What GCC 7 changed in the calling convention concerns nobody who compiles everything with one compiler.
+# -Wno-psabi: GCC 7's change of calling convention is harmless if one compiler builds everything.
 set(CMAKE_CXX_FLAGS_INIT "${processor} -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections -Wno-psabi")
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-system-arm -M mps2-an500 -display none -monitor none -serial none -semihosting -kernel)
 include(${CMAKE_CURRENT_LIST_DIR}/host_headers.cmake)

@@ -1,5 +1,5 @@
-# Eigen, nlohmann/json and CLI11 are headers: those of this machine will do for another. Where they lie beside the C library's,
-# which will not do, they are given a folder of their own.
+# Eigen, nlohmann/json and CLI11 are header-only, so the host's copies work for any target. They get a folder of their own,
+# without the C headers of the host.
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 list(APPEND CMAKE_PREFIX_PATH /usr /usr/local /opt/homebrew)
 

@@ -7,7 +7,7 @@
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/ops/activation.hpp"
 
-/// Reading an original's constructor arguments.
+/// Reads an original's constructor arguments.
 
 namespace parity {
 
@@ -18,7 +18,7 @@ T argument(const nlohmann::json& arguments, const char* key, T missing) {
   return found == arguments.end() || found->is_null() ? missing : found->template get<T>();
 }
 
-/// An integer for both, or [height, width].
+/// One integer for both sides, or [height, width].
 inline gated::ImageSize image_size(const nlohmann::json& arguments, const char* key) {
   const auto& value = arguments.at(key);
   return value.is_array() ? gated::ImageSize{value.at(0), value.at(1)} : gated::ImageSize{value, value};
@@ -37,7 +37,7 @@ inline gated::Activation activation(const nlohmann::json& arguments, const char*
     word = "gelu_tanh";
   }
   const auto value = gated::value_named<gated::Activation>(word);
-  gated::require<gated::ArgumentError>(value.has_value(), "no activation \"", word, "\", expected one of ",
+  gated::require<gated::ArgumentError>(value.has_value(), "unknown activation \"", word, "\", expected one of ",
                                        gated::list_of_names<gated::Activation>(), ".");
   return *value;
 }

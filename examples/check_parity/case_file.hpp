@@ -11,9 +11,9 @@
 
 namespace parity {
 
-/// A case: what an original implementation computed, with its parameters and inputs, in one safetensors file.
+/// A case: parameters, inputs and outputs of an original implementation, in one safetensors file.
 ///
-/// The tensors are `model.<key>` (the original's state_dict), `input` and other arguments of the call, `output` and
+/// The tensors are `model.<key>` (the original's state_dict), `input` and other call arguments, `output` and
 /// `output_f64`; with gradients also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`, `family`, `class`,
 /// `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`, a JSON object whose `config` holds the
 /// constructor's explicit arguments, `config_full` the same with the defaults filled in, and `call` the arguments of the call.
@@ -26,24 +26,24 @@ class CaseFile {
   const std::string& family() const { return family_; }
   const std::string& class_name() const { return class_name_; }
 
-  /// The constructor's arguments: the defaults, overridden by those that were given.
+  /// The constructor's arguments, defaults filled in.
   const nlohmann::json& arguments() const { return arguments_; }
-  /// Only those that were given.
+  /// The explicit ones only.
   const nlohmann::json& explicit_arguments() const { return explicit_arguments_; }
   const nlohmann::json& call() const { return call_; }
 
-  /// The error that the original's own float32 has against its float64, or 0 if it is not recorded.
+  /// The original's largest float32 error against its own float64; 0 if not recorded.
   double recorded_float_error() const { return recorded_float_error_; }
 
-  /// True for a parameter that cannot change the output in exact arithmetic, by the original's name.
+  /// Whether this parameter, under the original's name, cannot change the output in exact arithmetic.
   bool has_no_effect(std::string_view parameter) const { return no_effect_.count(parameter) > 0; }
-  /// The largest number of all gradients.
+  /// The largest absolute value of all gradients.
   double largest_gradient() const;
 
   bool has(std::string_view tensor) const { return file_.contains(tensor); }
   const std::vector<gated::Index>& shape(std::string_view tensor) const { return file_.tensor(tensor).shape; }
 
-  /// A tensor as a matrix: the first `leading` dimensions become rows, the others columns; by default the last is the columns.
+  /// A tensor as a matrix: the first `leading` dimensions become rows, the rest columns; by default, all but the last.
   template <class T>
   gated::Matrix<T> matrix(std::string_view tensor, int leading = -1) const {
     const auto& sizes = shape(tensor);
@@ -57,8 +57,8 @@ class CaseFile {
     return result;
   }
 
-  /// Fills the parameters of `model` from the tensors `model.*`, strictly: each is used, and each parameter is filled. With the
-  /// prefix `grad.`, a model of gradients from the gradients; those of inputs are not a parameter's.
+  /// Loads the tensors `model.*` into `model`, strictly: every tensor is used, every parameter filled. With the prefix `grad.`,
+  /// loads the gradients of the parameters.
   template <class Model>
   void load(Model& model, gated::NameMap names = {}, const std::string& prefix = "model.") const {
     names.prefix = prefix + names.prefix;

@@ -6,7 +6,7 @@ namespace parity {
 
 namespace {
 
-/// The largest difference, and what it is measured by.
+/// The largest difference, and the scale that it is relative to.
 struct Difference {
   double absolute = 0, scale = 0;
 
@@ -15,8 +15,8 @@ struct Difference {
 
 template <class T>
 Difference compare(const gated::Matrix<T>& ours, const gated::Matrix<double>& theirs, const std::string& tensor) {
-  gated::require<gated::ShapeError>(ours.size() == theirs.size(), tensor, ": we computed ", ours.rows(), " × ", ours.cols(),
-                                    " numbers, the file has ", theirs.size(), ".");
+  gated::require<gated::ShapeError>(ours.size() == theirs.size(), tensor, ": computed ", ours.rows(), " × ", ours.cols(),
+                                    " values, the file has ", theirs.size(), ".");
   Difference difference;
   for (gated::Index i = 0; i < ours.size(); ++i) {
     const double error = std::abs(static_cast<double>(ours.data()[i]) - theirs.data()[i]);
@@ -50,10 +50,10 @@ Verdict check(const CaseFile& file) {
   bool ok = true;
   std::size_t judged = 0;
   const auto judge = [&](const std::string& tensor, const auto& floats, const auto& doubles) {
-    const bool exact = file.has(tensor + "_f64");  // otherwise the float32 result is all there is
+    const bool exact = file.has(tensor + "_f64");  // otherwise there is only float32
     const auto f = compare(floats, file, tensor);
     const auto d = compare(doubles, file, exact ? tensor + "_f64" : tensor);
-    if (d.scale == 0) {  // as that of a model whose last layer is still zero
+    if (d.scale == 0) {  // as from a zero-initialized head
       verdict.message = tensor + " is zero everywhere, which proves nothing";
     }
     ok = ok && f.absolute <= std::max(20 * file.recorded_float_error(), 1e-5 * f.scale) &&
@@ -74,7 +74,7 @@ Verdict check(const CaseFile& file) {
   for (const auto& gradient : in_double.gradients) {
     auto difference = compare(gradient.ours, gradient.theirs, "the gradient of " + gradient.name);
     if (!gradient.has_effect) {
-      difference.scale = file.largest_gradient();  // of its own it has rounding alone
+      difference.scale = file.largest_gradient();  // its own values are rounding errors
     }
     ok = ok && difference.absolute <= 1e-9 * difference.scale;
     verdict.gradient_error = worse(verdict.gradient_error.value_or(0), difference.relative());

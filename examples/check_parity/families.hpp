@@ -10,21 +10,21 @@
 
 namespace parity {
 
-/// A gradient of ours beside the file's.
+/// One gradient, ours and the file's.
 template <class T>
 struct GradientPair {
   std::string name;
   gated::Matrix<T> ours, theirs;
-  bool has_effect = true;  ///< false for a parameter that cannot change the output: its gradient is 0 but for rounding
+  bool has_effect = true;  ///< false if the parameter cannot change the output: its gradient is rounding error
 };
 
-/// What a run gives.
+/// The results of a run.
 template <class T>
 struct Result {
   gated::Matrix<T> output;
-  gated::Matrix<T> block0_output;  ///< what left the first block; empty where the case has none
-  std::vector<std::pair<std::string, gated::Matrix<T>>> others = {};  ///< further tensors of the file
-  std::vector<GradientPair<T>> gradients = {};                        ///< in double only, if the case has them
+  gated::Matrix<T> block0_output;                                     ///< of the first block; empty if the case has none
+  std::vector<std::pair<std::string, gated::Matrix<T>>> others = {};  ///< further outputs in the file
+  std::vector<GradientPair<T>> gradients = {};                        ///< in double only; empty if the case has none
 
   /// A hook that keeps the output of the layer at `path` as block0_output.
   auto keep(std::string path) {
@@ -36,7 +36,7 @@ struct Result {
   }
 };
 
-/// A family of cases: which class of which original, and how to run such a case here.
+/// A family of cases: the original's class, and how to run it here.
 struct Family {
   std::string_view family;      ///< as in the case file's metadata
   std::string_view class_name;  ///< likewise
@@ -44,7 +44,7 @@ struct Family {
   Result<double> (*in_double)(const CaseFile&);
 };
 
-// One list per file of families/. To add a family, write its `run` beside the others and put it into its list.
+// One list per file in families/. To add a family, write its `run` and add it to a list.
 std::span<const Family> timm_families();
 std::span<const Family> glu_families();
 std::span<const Family> lucidrains_gmlp_families();
@@ -59,7 +59,7 @@ std::span<const Family> vit_ff_families();
 std::span<const Family> time_mixer_families();
 std::span<const Family> component_families();
 
-/// Every list.
+/// All lists.
 std::span<const std::span<const Family>> all_families();
 
 /// The family of `file`, or nullptr.

@@ -9,11 +9,11 @@
 #include "families.hpp"
 #include "gated/train/recording.hpp"
 
-/// Gradients of a case, compared with those of the original's backward pass.
+/// Gradients of a case, compared with the original's backward pass.
 
 namespace parity {
 
-/// Puts the matrices of a case on a tape, and remembers which: `input("key", matrix)`.
+/// Records a case's input matrices on a tape under their names: `input("key", matrix)`.
 template <class T>
 class Inputs {
  public:
@@ -30,7 +30,7 @@ class Inputs {
   std::vector<std::pair<std::string, gated::Variable>> made_;
 };
 
-/// The gradients in the file of all parameters but the frozen ones, as a model; each that the file has must be used.
+/// Loads the file's gradients of all unfrozen parameters. Each gradient in the file must be used.
 template <class Model, class IsFrozen>
 void load_unfrozen(Model& gradient, const CaseFile& file, const gated::NameMap& names, const IsFrozen& is_frozen) {
   std::size_t used = 0;
@@ -46,16 +46,16 @@ void load_unfrozen(Model& gradient, const CaseFile& file, const gated::NameMap& 
   for (const auto& [name, entry] : file.file().tensors()) {
     held += name.starts_with("grad.") && !file.has(name.substr(5)) ? std::size_t{1} : 0;
   }
-  gated::require<gated::FileError>(used == held, file.name(), ": ", held, " gradients of parameters, of which ", used,
-                                   " have a parameter.");
+  gated::require<gated::FileError>(used == held, file.name(), ": has ", held, " parameter gradients, but ", used,
+                                   " trainable parameters here.");
 }
 
-/// If the case has gradients, and T is double: the gradients of Σ output ⊙ cotangent in every parameter of `model`, and in the
-/// inputs whose gradients the case has, beside the file's.
+/// In double, if the case has gradients: adds those of Σ output ⊙ cotangent with respect to each parameter of `model` and each
+/// input whose gradient the case has, paired with the file's.
 ///
-/// `record(tape, input)` gives the output, and makes its inputs with `input`, an Inputs. `arrange(name, matrix)` brings the
-/// file's matrices into our order, and `adjust(gradient)` may change the gradients before they are compared. Parameters
-/// whose name begins with one of `frozen` have none in the file.
+/// `record(tape, input)` returns the output and makes its inputs with `input`, an Inputs. `arrange(matrix)` brings the file's
+/// matrices into our order; `adjust(gradient)` may change the gradients before the comparison. Parameters under a name in
+/// `frozen` have no gradient in the file.
 template <class T, class Model, class Record, class Arrange, class Adjust>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,
                    const Record& record, const Arrange& arrange, const Adjust& adjust,
@@ -64,7 +64,7 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
     if (!file.has("cotangent")) {
       return;
     }
-    // A gradient is a model: the file's gradients are loaded as a model's parameters are.
+    // A gradient is a model, so the file's gradients load like parameters.
     Model gradient = gated::zeros_like(model), expected = gated::zeros_like(model);
     const auto is_frozen = [&](const gated::ParameterInfo& info) {
       const std::string name = names.in_file(info.path(), info.shape).name;
@@ -103,7 +103,7 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
   }
 }
 
-/// The same for matrices in our order.
+/// The same for matrices that need no reordering.
 template <class T, class Model, class Record>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,
                    const Record& record) {

@@ -8,7 +8,7 @@
 #include "gated/gated.hpp"
 #include "gradients.hpp"
 
-/// What the runs of several families share: reading inputs, running a layer or a model on them.
+/// Shared by several families: reads inputs, and runs layers and models on them.
 
 namespace parity {
 
@@ -21,7 +21,7 @@ inline Sequences sequences_of(const CaseFile& file, const char* tensor = "input"
   return Sequences::uniform(file.shape(tensor).at(0), file.shape(tensor).at(1));
 }
 
-/// The tensor `mask`, of truth values or 0 and 1; empty if there is none.
+/// The tensor `mask`, of booleans or of 0 and 1; empty if there is none.
 inline std::vector<std::uint8_t> mask_of(const CaseFile& file) {
   std::vector<std::uint8_t> mask;
   if (file.has("mask")) {
@@ -40,8 +40,7 @@ inline gated::NormForm norm_form(const std::string& name, gated::NormForm scale_
   return name.find("scale") == std::string::npos ? gated::NormForm::layer_norm : scale_norm;
 }
 
-/// Loads a layer, or a stack of blocks, and runs it on `input`, with the mask if there is one, forward and backward, keeping
-/// what leaves the first block.
+/// Loads a layer or a stack of blocks and runs it on `input` and `mask`, forward and backward. Keeps the first block's output.
 template <class T, class Layer>
 Result<T> run_layer(const CaseFile& file, Layer& layer, const gated::NameMap& names) {
   file.load(layer, names);
@@ -59,8 +58,7 @@ Result<T> run_layer(const CaseFile& file, Layer& layer, const gated::NameMap& na
   return result;
 }
 
-/// Loads a language model and runs it on token ids, with the mask if there is one, forward and backward, keeping what leaves
-/// its first block.
+/// Loads a language model and runs it on token ids and `mask`, forward and backward. Keeps the first block's output.
 template <class T, class Model>
 Result<T> run_model(const CaseFile& file, Model& model, const gated::NameMap& names, const std::vector<Index>& types = {}) {
   file.load(model, names);
@@ -76,8 +74,8 @@ Result<T> run_model(const CaseFile& file, Model& model, const gated::NameMap& na
   return result;
 }
 
-/// Loads an image classifier and runs it on images, forward and backward, to the logits or to the features, keeping what leaves
-/// its first block.
+/// Loads an image classifier and runs it on images, forward and backward, up to the logits or the features. Keeps the first
+/// block's output.
 template <class T, class Model>
 Result<T> run_classifier(const CaseFile& file, Model& model, const gated::NameMap& names, bool features = false) {
   file.load(model, names);

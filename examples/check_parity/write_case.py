@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How a case file for check_parity is written. Needs torch and safetensors.
+"""Writes a case file for check_parity. Needs torch and safetensors.
 
     from write_case import write_case
-    model = timm.create_model("gmlp_ti16_224", num_classes=10)  # or yours, with a checkpoint loaded, and without the next line:
-    torch.nn.init.normal_(model.head.weight, std=0.02)          # a new head is zero, and all logits with it
+    model = timm.create_model("gmlp_ti16_224", num_classes=10)  # or your model with its checkpoint; then skip the next line
+    torch.nn.init.normal_(model.head.weight, std=0.02)          # a new head is zero, and so are its logits
     write_case("my_model.safetensors", model, torch.randn(2, 3, 224, 224),
                "timm_gmlp", "MlpMixer(SpatialGatingBlock, GatedMlp)", {"entry": "gmlp_ti16_224", "num_classes": 10})
 """
@@ -13,12 +13,12 @@ from safetensors.torch import save_file
 
 def write_case(path, model, x, family, class_name, arguments):
     model = model.eval()
-    x64 = x.double() if x.is_floating_point() else x  # token numbers stay as they are
+    x64 = x.double() if x.is_floating_point() else x  # token ids stay integers
     with torch.no_grad():
         y, y64 = model(x), copy.deepcopy(model).double()(x64)
     tensors = {f"model.{key}": value for key, value in model.state_dict().items()}
     tensors.update(input=x, output=y, output_f64=y64)
-    # Gradients, if they are to be compared: of the sum of output * cotangent, in double.
+    # Gradients (optional), of sum(output * cotangent) in double.
     double, cotangent = copy.deepcopy(model).double(), torch.randn_like(y64)
     x64 = x64.clone().requires_grad_() if x.is_floating_point() else x64
     (double(x64) * cotangent).sum().backward()

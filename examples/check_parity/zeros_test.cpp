@@ -1,4 +1,4 @@
-// A case whose output is zero everywhere proves nothing, and is said to.
+// An all-zero output proves nothing; check() warns about it.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace parity {
 namespace {
 
-/// A copy of a case of timm's in which the tensors whose names begin with one of `prefixes` are zero.
+/// A copy of a timm case whose tensors under `prefixes` are zero.
 CaseFile with_zeros(const std::vector<std::string>& prefixes) {
   const gated::SafetensorsFile original(GATED_REFERENCE_DIR "/timm_gmlp_small.safetensors");
   std::size_t largest = 0;
@@ -30,14 +30,14 @@ CaseFile with_zeros(const std::vector<std::string>& prefixes) {
   return CaseFile(path.string());
 }
 
-TEST(CheckParity, AcceptsTheCaseAsItIs) {
+TEST(CheckParity, AcceptsTheUnchangedCase) {
   const auto verdict = check(with_zeros({}));
   EXPECT_EQ(verdict.status, Status::ok);
   EXPECT_EQ(verdict.message, "");
 }
 
-// What timm.create_model() gives before anybody trains it: the right numbers, whatever the blocks compute.
-TEST(CheckParity, SaysThatAnOutputOfZerosProvesNothing) {
+// timm.create_model() before training: its head is zero, so the logits match whatever the blocks compute.
+TEST(CheckParity, WarnsAboutAllZeroOutputs) {
   const auto verdict = check(with_zeros({"model.head.", "output"}));
   EXPECT_EQ(verdict.message, "output is zero everywhere, which proves nothing");
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What PyTorch makes of the digits: the file digits_expected.safetensors.
+"""PyTorch's logits for the digits: digits_expected.safetensors.
 
-    python3 expected_logits.py              writes it, for digits_gmlp.safetensors, beside this script
-    python3 expected_logits.py --check      proves that the logits in it are those of the checkpoint
+    python3 expected_logits.py              writes it beside this script, for digits_gmlp.safetensors
+    python3 expected_logits.py --check      checks that its logits are those of the checkpoint
 
 Needs torch (written with 1.13) and numpy. The model restates timm's gMLP (MlpMixer with SpatialGatingBlock), with its parameter
-names. The logits are computed in double precision and stored as F32: the rounding of one machine is not in the file.
+names. The logits are computed in double and stored as F32, so no machine's rounding is in the file.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-sys.dont_write_bytecode = True  # the next import would leave a folder here
+sys.dont_write_bytecode = True  # no __pycache__ for the next import
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
 from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "common/filters.hpp"
 #include "common/mnist.hpp"
-#include "common/mosaic.hpp"
 #include "common/run_main.hpp"
 #include "common/stopwatch.hpp"
 #include "gated/gated.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using gated::Index, gated::Matrix, gated::Workspace;
 
-/// The class with the largest logit of each image, and its probability.
+/// The most probable class of each image, and its probability.
 std::vector<digits::Prediction> predict(const Matrix<float>& logits, Workspace<float>& workspace) {
   Matrix<float> probabilities = logits;
   gated::softmax<float>(probabilities, workspace);
@@ -28,7 +28,7 @@ std::vector<digits::Prediction> predict(const Matrix<float>& logits, Workspace<f
   return predictions;
 }
 
-/// The largest difference to PyTorch's logits, which the file has for the rows with index % 5 == 4. NaN if any is NaN.
+/// The largest difference to PyTorch's logits, which the file has for rows with index % 5 == 4. NaN if any is NaN.
 float difference_to_pytorch(const std::filesystem::path& path, const Matrix<float>& logits, const std::vector<Index>& rows) {
   Matrix<float> theirs(rows.back() / 5 + (rows.back() % 5 == 4 ? 1 : 0), logits.cols());
   gated::SafetensorsFile(path).read<float>("logits", {theirs.data(), static_cast<std::size_t>(theirs.size())});
@@ -56,7 +56,7 @@ int run(const digits::Options& options) {
 
   const Matrix<float> inputs = digits::inputs_from(images.pixels, config);
   Workspace<float> workspace(gated::Threads{options.threads});
-  const Index batch = std::min<Index>(images.count(), 512);  // whose activations fit any memory
+  const Index batch = std::min<Index>(images.count(), 512);  // bounds the memory for activations
   Matrix<float> logits(images.count(), model.out());
   for (Index first = 0; first < images.count(); first += batch) {
     const Index count = std::min(batch, images.count() - first);
@@ -77,16 +77,16 @@ int run(const digits::Options& options) {
   std::printf("  time      %.3f ms per image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
               together / static_cast<double>(batch), batch, options.threads, options.threads > 1 ? "s" : "");
 
-  if (!options.png.empty()) {
-    gated::write_png(options.png, digits::draw_spatial_weights(model));
-    std::printf("  picture   %s: the learned spatial weights\n", options.png.string().c_str());
+  if (!options.svg.empty()) {
+    examples::write_svg(options.svg, examples::spatial_weights(model));
+    std::printf("  picture   %s: the learned spatial weights\n", options.svg.string().c_str());
   }
   if (options.expected.empty()) {
     return 0;
   }
   const float difference = difference_to_pytorch(options.expected, logits, images.rows);
   const bool same = difference < 1e-4F;
-  std::printf("  PyTorch   %s: the logits differ by at most %.1e\n", same ? "the same numbers" : "OTHER NUMBERS",
+  std::printf("  PyTorch   %s: the logits differ by at most %.1e\n", same ? "the same numbers" : "DIFFERENT NUMBERS",
               static_cast<double>(difference));
   return same ? 0 : 1;
 }

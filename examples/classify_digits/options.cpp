@@ -11,15 +11,15 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "--data", options.data, "FILE.csv",
                      "one image per line: its pixels, channel by channel, row by row,\nthen its class from 0 on");
   examples::add_name(app, "--model", options.model, "FILE.safetensors",
-                     "an image classifier; image size, channels and normalisation\ncome with it");
+                     "an image classifier; the file has its image size, channels\nand normalisation");
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F, "the value of a white pixel in the CSV");
-  app.add_option("--mnist", options.mnist, "in the place of --data: MNIST's test images, of the files in\nthis folder")
+  app.add_option("--mnist", options.mnist, "instead of --data: MNIST's test images, from the files in\nthis folder")
       ->type_name("FOLDER")
       ->excludes("--data")
       ->excludes("--max-pixel");
   app.add_flag("--all", options.all, "classify every line, not only those with index % 5 == 4");
   examples::add_threads(app, options.threads);
-  examples::add_name(app, "--png", options.png, "FILE", "draw the learned spatial weights there");
+  examples::add_name(app, "--svg", options.svg, "FILE", "draw the learned spatial weights there");
   app.add_flag("--ascii", options.ascii, "draw the digits in plain ASCII");
   examples::parse(app, count, arguments);
   if (app.count("--data") + app.count("--mnist") + app.count("--model") + app.count("--max-pixel") > 0) {

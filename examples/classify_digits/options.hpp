@@ -7,17 +7,18 @@ namespace digits {
 /// The command line.
 struct Options {
   std::filesystem::path data = DIGITS_FOLDER "digits.csv";
-  std::filesystem::path mnist = {};  ///< a folder of MNIST's files in the place of `data`; empty for none
+  std::filesystem::path mnist = {};  ///< a folder with MNIST's files, instead of `data`; may be empty
   std::filesystem::path model = DIGITS_FOLDER "digits_gmlp.safetensors";
   std::filesystem::path expected = DIGITS_FOLDER "digits_expected.safetensors";  ///< empty once data or model are others
-  std::filesystem::path png;                                                     ///< empty for no picture
+  std::filesystem::path svg;                                                     ///< empty for no picture
   float max_pixel = 16;
   int threads = 1;
   bool all = false;
   bool ascii = false;
 };
 
-/// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace digits

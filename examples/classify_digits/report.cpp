@@ -14,7 +14,7 @@ using gated::Index;
 constexpr std::array<std::string_view, 5> blocks{" ", "░", "▒", "▓", "█"};
 constexpr std::array<std::string_view, 8> letters{" ", ".", ":", "-", "+", "*", "#", "@"};
 
-/// How many characters an image takes. A character is about twice as tall as it is wide.
+/// The size of an image in characters, each about twice as tall as wide.
 struct Canvas {
   Index columns, lines;
 };
@@ -24,7 +24,7 @@ Canvas canvas_for(gated::ImageSize image) {
   return {columns, std::max<Index>(columns * image.height / (2 * image.width), 1)};
 }
 
-/// The mean of the pixels, over all channels, that the character at (line, column) covers: at least one pixel.
+/// The mean, over all channels, of the pixels under the character at (line, column): at least one.
 float brightness(gated::ConstView<float> image, const gated::GmlpImageClassifierConfig& config, Canvas canvas, Index line,
                  Index column) {
   const auto [height, width] = config.image;
@@ -47,7 +47,7 @@ std::string_view shade(float value, std::span<const std::string_view> shades) {
   return shades[std::min(static_cast<std::size_t>(level), shades.size() - 1)];
 }
 
-/// `text`, which takes `width` characters on the screen, filled up to the width of a picture and the gap to the next.
+/// `text`, which is `width` characters wide on the screen, padded to `columns`.
 std::string cell(std::string text, Index width, Index columns) {
   text.append(static_cast<std::size_t>(std::max<Index>(columns - width, 0)), ' ');
   return text;
@@ -127,7 +127,7 @@ std::string draw(const LabelledImages& images, std::span<const Prediction> predi
 }
 
 std::string describe_mistakes(const LabelledImages& images, std::span<const Prediction> predictions) {
-  std::map<std::pair<Index, Index>, int> times;  // by what it is and what it was taken for
+  std::map<std::pair<Index, Index>, int> times;  // by label and prediction
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     if (predictions[i].label != images.labels[i]) {
       ++times[{images.labels[i], predictions[i].label}];

@@ -7,17 +7,17 @@
 
 namespace digits {
 
-/// What the model says about an image.
+/// The model's answer for an image.
 struct Prediction {
   gated::Index label = 0;
   float probability = 0;
 };
 
-/// How many of the predictions are right.
+/// The number of right predictions.
 gated::Index count_right(const LabelledImages& images, std::span<const Prediction> predictions);
 
-/// A few images, drawn side by side for a terminal of 80 columns, with the prediction and its probability below each: up to
-/// four that are right, of different classes, then up to four that are wrong, with a mark and what they are.
+/// Draws a few images side by side for a terminal of 80 columns, each with its prediction and probability below: up to four
+/// right ones of different classes, then up to four mistakes, marked, with their labels.
 std::string draw(const LabelledImages& images, std::span<const Prediction> predictions,
                  const gated::GmlpImageClassifierConfig& config, bool ascii);
 

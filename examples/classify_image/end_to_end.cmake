@@ -1,8 +1,8 @@
-# ctest runs this: the top five of two pictures are those of PyTorch and Pillow, and what cannot be done is refused.
+# Run by ctest: the top five of two pictures match PyTorch and Pillow, and invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
-# Probabilities as whole hundredths of a percent, so that they can be compared with a tolerance.
+# Compares probabilities, in hundredths of a percent, with a tolerance.
 function(expect_close line expected tolerance)
   string(REGEX MATCH "([0-9]+)\\.([0-9][0-9]) %  (.*)" matched "${line}")
   set(got "1${CMAKE_MATCH_1}${CMAKE_MATCH_2}")
@@ -32,7 +32,7 @@ foreach(line IN LISTS expected)
     expect_close("${CMAKE_MATCH_1}" "${line}" ${tolerance})
   else()
     string(REGEX MATCH "^[a-z]+.[a-z]+" picture "${line}")
-    set(tolerance 1)  # a PNG has the same pixels for everybody
+    set(tolerance 1)  # a PNG decodes to the same pixels everywhere
     if(picture STREQUAL "waves.jpg")
       set(tolerance 20)  # JPEG decoders differ by a few levels
     endif()
@@ -50,7 +50,7 @@ expect_run(0 "four.png.*waves.jpg: 120 x 90" ${HERE}/four.png ${HERE}/waves.jpg 
 expect_run(0 "gmlp_ti16_224, random weights: 30 blocks, 5867328 parameters, 224 x 224.*GFLOP/s" --random --preset gmlp_ti16_224)
 
 file(WRITE ${FOLDER}/labels.txt "one\ntwo\n")
-expect_run(1 "labels.txt: 2 lines, expected one for each of the 10 classes" ${HERE}/four.png --model ${DIGITS}
+expect_run(1 "labels.txt: 2 lines, expected 10, one per class" ${HERE}/four.png --model ${DIGITS}
          --labels ${FOLDER}/labels.txt)
 expect_run(1 "^classify_image: [^\n]*expected.txt: cannot be read as a JPEG or PNG picture" ${HERE}/expected.txt --model ${DIGITS})
 expect_run(1 "nothing.png: cannot open" ${FOLDER}/nothing.png --model ${DIGITS})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checkpoint and the names of its classes, from timm: model.safetensors and imagenet_classes.txt, in the current folder.
+"""Fetches a checkpoint and its class names from timm: model.safetensors and imagenet_classes.txt, in the current folder.
 
     python3 fetch_model.py
 

@@ -1,4 +1,4 @@
-// classify_image: says what is on photographs, with one of timm's gMLP or Mixer models. See README.md.
+// classify_image: classifies photographs with one of timm's gMLP or Mixer models. See README.md.
 
 #include <cstdio>
 #include <sstream>
@@ -18,7 +18,7 @@ namespace {
 
 using gated::Index, gated::Matrix, gated::Workspace;
 
-/// Calls `f(model)` with the model in a checkpoint, if it is a `Model` that save_model() wrote.
+/// Calls `f(model)` if the checkpoint is a `Model` written by save_model(). Returns whether it is.
 template <class Model, class F>
 bool offer_saved(const gated::SafetensorsFile& file, const F& f) {
   const auto architecture = file.metadata().find("architecture");
@@ -29,8 +29,8 @@ bool offer_saved(const gated::SafetensorsFile& file, const F& f) {
   return fits;
 }
 
-/// Calls `f(model)` with the model in a checkpoint: as its metadata describe it, or, where there are none as in timm's own
-/// files, as config.json or the preset does.
+/// Calls `f(model)` with the model in a checkpoint, configured by its metadata or, if it has none like timm's own files, by
+/// config.json or the preset.
 template <class F>
 void with_model(const photos::Options& options, const F& f) {
   if (options.random) {
@@ -50,19 +50,19 @@ void with_model(const photos::Options& options, const F& f) {
   examples::with_timm_checkpoint(file, options.timm, f);
 }
 
-/// The name of each class: of the file that is named, or of the model's; empty without.
+/// The class names in `path`, or without it those in the model's file; may be empty.
 std::vector<std::string> read_labels(const std::filesystem::path& path, const std::filesystem::path& model, Index classes) {
   std::vector<std::string> labels =
       path.empty() && !model.empty() ? gated::labels_of(gated::SafetensorsFile(model)) : std::vector<std::string>();
   gated::require<gated::FileError>(labels.empty() || static_cast<Index>(labels.size()) == classes, model.string(), ": ",
-                                   labels.size(), " labels, expected one for each of the ", classes, " classes.");
+                                   labels.size(), " labels, expected ", classes, ", one per class.");
   if (!path.empty()) {
     std::istringstream file(examples::read_text_file(path));
     for (std::string line; std::getline(file, line);) {
       labels.push_back(line.substr(0, line.find_last_not_of("\r") + 1));
     }
     gated::require<gated::FileError>(static_cast<Index>(labels.size()) == classes, path.string(), ": ", labels.size(),
-                                     " lines, expected one for each of the ", classes, " classes.");
+                                     " lines, expected ", classes, ", one per class.");
   }
   return labels;
 }
@@ -74,8 +74,8 @@ void print_top(const Matrix<float>& probabilities, Index top, const std::vector<
   }
 }
 
-/// Multiplications and additions that the products of one image take: each weight meets every token, one over the tokens every
-/// channel.
+/// Multiplications and additions in the matrix products of one image: a weight applies to every token, a spatial weight to
+/// every channel.
 template <class Model>
 double flops_an_image(const Model& model) {
   const auto channels = static_cast<double>(model.trunk.in()), tokens = static_cast<double>(model.tokens_per_image());
@@ -100,7 +100,7 @@ template <class Model>
 void show(const photos::Options& options, const Model& model) {
   const auto& config = model.config;
   gated::require<gated::FileError>(config.classes > 0 && config.pooling != gated::Pooling::tokens,
-                                   "--model: this one gives features, not one class per image.");
+                                   "--model: this model outputs features, expected one class per image.");
   const auto labels = read_labels(options.labels, options.model, model.out());
   std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n",
               options.random ? (options.timm.preset + ", random weights").c_str() : options.model.filename().string().c_str(),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Pictures, a small checkpoint, and what PyTorch and Pillow make of them: what end_to_end.cmake compares classify_image with.
+"""Makes pictures, a small checkpoint, and the answers of PyTorch and Pillow with which end_to_end.cmake compares classify_image.
 
     python3 make_example.py             writes four.png, waves.jpg, waves.safetensors and expected.txt beside this script
-    python3 make_example.py --check     proves that PyTorch and Pillow still give expected.txt
+    python3 make_example.py --check     checks that PyTorch and Pillow still give expected.txt
 
 Needs torch (written with 1.13), Pillow (9.4) and numpy. four.png is a scanned digit of ../classify_digits/digits.csv, enlarged,
 on a background; waves.jpg is drawn here, and waves.safetensors is a colour gMLP with random weights and timm's names.
@@ -19,7 +19,7 @@ from PIL import Image
 
 HERE = pathlib.Path(__file__).resolve().parent
 DIGITS = HERE.parent / "classify_digits"
-sys.dont_write_bytecode = True  # the next import would leave a folder here
+sys.dont_write_bytecode = True  # no __pycache__ for the next import
 sys.path.append(str(DIGITS))
 from expected_logits import gmlp, read_safetensors, write_safetensors  # noqa: E402
 
@@ -55,7 +55,7 @@ def write_checkpoint():
 
 
 def top(picture, checkpoint, size, crop):
-    """The lines that classify_image prints for a picture: timm's preparation with Pillow, the model in double precision."""
+    """The lines that classify_image prints for a picture, from timm's preparation in Pillow and the model in double."""
     tensors, metadata = read_safetensors(checkpoint, torch.from_numpy)
     config = json.loads(metadata["config"])
     config = {"depth": config.get("depth", config.get("num_blocks")), "patch_size": config["patch_size"]}

@@ -22,8 +22,8 @@ struct Options {
   bool random = false;
 };
 
-/// Reads the command line. Errors: UsageError for an unknown option, for a value that is missing or makes no sense, and if
-/// there is neither a model nor --random, or no picture.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError without a model, or without pictures, unless --random.
 Options parse_options(int count, char** arguments);
 
 }  // namespace photos

@@ -7,7 +7,7 @@
 
 namespace text {
 
-// The models that train_text trains and generate_text opens.
+// The models of train_text and generate_text.
 using GmlpModel = gated::GmlpLanguageModel<float>;
 using FlashModel = gated::FlashLanguageModel<float>;
 using GauModel = gated::GauEncoder<float>;

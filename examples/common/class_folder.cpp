@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using gated::FileError, gated::require;
 
-/// What is in `folder` and `wanted`, in the order of names. Hidden files are left out.
+/// The entries of `folder` that `wanted` accepts, sorted by name; hidden ones are left out.
 template <class Wanted>
 std::vector<fs::path> sorted(const fs::path& folder, const Wanted& wanted) {
   std::vector<fs::path> paths;
@@ -28,16 +28,15 @@ std::vector<fs::path> sorted(const fs::path& folder, const Wanted& wanted) {
 
 ClassFolder list_classes(const fs::path& folder) {
   const std::string name = folder.string();
-  require<FileError>(fs::exists(folder), name, ": there is no such folder. Give one with a folder of pictures for each class.");
-  require<FileError>(fs::is_directory(folder), name,
-                     ": is a file, expected a folder with a folder of pictures for each class.");
+  require<FileError>(fs::exists(folder), name, ": no such folder. Give one with a subfolder of pictures per class.");
+  require<FileError>(fs::is_directory(folder), name, ": is a file, expected a folder with a subfolder of pictures per class.");
   const auto folders = sorted(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
-  require<FileError>(folders.size() >= 2, name, ": expected a folder for each of 2 classes or more, got ", folders.size(), ".");
+  require<FileError>(folders.size() >= 2, name, ": expected subfolders for 2 or more classes, got ", folders.size(), ".");
   ClassFolder classes;
   bool any_held_out = false;
   for (const fs::path& one : folders) {
     const auto files = sorted(one, [](const fs::directory_entry&) { return true; });
-    require<FileError>(!files.empty(), one.string(), ": holds no pictures. Add some, or remove the folder.");
+    require<FileError>(!files.empty(), one.string(), ": has no pictures. Add some, or remove the folder.");
     for (std::size_t i = 0; i < files.size(); ++i) {
       const bool held_out = i % 5 == 4;
       classes.pictures.push_back({files[i], static_cast<gated::Index>(classes.labels.size()), held_out});
@@ -45,7 +44,7 @@ ClassFolder list_classes(const fs::path& folder) {
     }
     classes.labels.push_back(one.filename().string());
   }
-  require<FileError>(any_held_out, name, ": too few pictures. Give a class at least 5, of which one is held out.");
+  require<FileError>(any_held_out, name, ": too few pictures. Give a class at least 5: every fifth is held out.");
   return classes;
 }
 

@@ -8,21 +8,21 @@
 
 namespace examples {
 
-/// A file that is to be a picture of that class.
+/// A file, expected to be a picture of that class.
 struct ClassPicture {
   std::filesystem::path path;
   gated::Index label;
   bool held_out;
 };
 
-/// A folder that has a folder of pictures for each class, such as birds/robin/1.jpg.
+/// A folder with one subfolder of pictures per class, such as birds/robin/1.jpg.
 struct ClassFolder {
-  std::vector<std::string> labels;     ///< the folders' names, in order
-  std::vector<ClassPicture> pictures;  ///< class by class, in the order of names; every fifth of a class is held out
+  std::vector<std::string> labels;     ///< the subfolders' names, sorted
+  std::vector<ClassPicture> pictures;  ///< sorted by class, then by name; every fifth of a class is held out
 };
 
-/// Lists all files of the folders in `folder`, hidden ones left out.
-/// Errors: FileError for what is no folder, fewer than 2 classes, a class without files, and if no file is held out.
+/// Lists the files in the subfolders of `folder`, except hidden ones.
+/// Errors: FileError if `folder` is not a folder, has fewer than 2 classes, a class has no files, or no file is held out.
 ClassFolder list_classes(const std::filesystem::path& folder);
 
 }  // namespace examples

@@ -7,10 +7,10 @@
 namespace examples {
 namespace {
 
-/// "unknown option --epoch; the nearest is --epochs." for the first word that CLI11 has left over.
+/// "unknown option --epoch; the nearest is --epochs." for a word that CLI11 did not recognise.
 std::string unknown(const CLI::App& app, const std::string& word) {
   if (!word.starts_with("-")) {
-    return gated::text("one too many: ", word, ".");
+    return gated::text("unexpected argument ", word, ".");
   }
   if (!word.starts_with("--")) {
     return gated::text("unknown option ", word, ".");
@@ -27,12 +27,11 @@ std::string unknown(const CLI::App& app, const std::string& word) {
 }  // namespace
 
 void add_timm_model(CLI::App& app, TimmModel& timm) {
-  add_name(app, "--config", timm.config, "FILE.json", "the config.json that timm publishes beside a checkpoint");
+  add_name(app, "--config", timm.config, "FILE.json", "the config.json published beside a timm checkpoint");
   add_name(app, "--preset", timm.preset, "NAME",
-           "what a checkpoint without a configuration is, if there is no\n"
-           "config.json: mixer_b16_224.miil_in21k_ft_in1k, resmlp_12_224\n"
-           "or another name of timm's; the number of classes is taken\n"
-           "from the file")
+           "the timm model in a checkpoint without configuration, unless\n"
+           "--config is given: mixer_b16_224.miil_in21k_ft_in1k,\n"
+           "resmlp_12_224, ...; the file has the number of classes")
       ->capture_default_str();
 }
 
@@ -53,7 +52,7 @@ void parse(CLI::App& app, int count, char** arguments) {
     text.erase(text.find_last_not_of('\n') + 2);
     throw Help{text};
   } catch (const CLI::ParseError& error) {
-    // What is misspelt is often missing too, or its value is taken for something else.
+    // A misspelt option is named first: it may be why another one is missing, or an argument unexpected.
     for (const std::string& word : app.remaining()) {
       if (word.starts_with("-")) {
         throw UsageError(unknown(app, word));

@@ -1,6 +1,6 @@
 #pragma once
 
-// CLI11 takes seconds to compile: of each example, options.cpp alone includes this.
+// CLI11 takes seconds to compile, so each example includes this in options.cpp only.
 
 #include <CLI/CLI.hpp>
 #include <limits>
@@ -15,12 +15,11 @@ namespace examples {
 
 inline constexpr int most_threads = 256;
 
-/// Adds an option with a value that is a number from `lowest` to `largest`. `T` is Number, or an optional or a
-/// vector of it.
+/// Adds an option whose value is a number from `lowest` to `largest`. `T` is Number, or an optional or vector of it.
 template <class T, class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, Number lowest, Number largest,
                         const std::string& description) {
-  // CLI::Range lets NaN pass, and the conversion makes a large number of -1 where there is no sign.
+  // CLI::Range accepts NaN, and converting -1 to an unsigned type gives a large number.
   const auto in_range = [lowest, largest](const std::string& given) {
     Number number{};
     const bool sign = std::is_unsigned_v<Number> && given.starts_with("-");
@@ -39,8 +38,8 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, Number
   return option;
 }
 
-/// Adds an option, or without dashes in its name a positional argument, that names a file or anything else that is neither
-/// empty nor another option. `T` is a string or a path, std::optional of it, or a vector.
+/// Adds an option (without dashes in its name: a positional argument) whose value is a path or another text, neither empty nor
+/// an option itself. `T` is a string or a path, or an optional or vector of it.
 template <class T>
 CLI::Option* add_name(CLI::App& app, const std::string& name, T& value, const std::string& kind,
                       const std::string& description) {
@@ -58,10 +57,9 @@ inline void add_threads(CLI::App& app, int& threads, const std::string& descript
 /// Adds --config and --preset.
 void add_timm_model(CLI::App& app, TimmModel& timm);
 
-/// Parses the command line. Of an option that is given twice, the last value counts.
+/// Parses the command line. If an option is repeated, its last value counts.
 ///
-/// Errors: UsageError for an option that is unknown, with the nearest name, and for a value that is missing or makes no sense;
-/// Help for --help.
+/// Errors: UsageError for an unknown option, with the nearest name, and for a missing or invalid value; Help for --help.
 void parse(CLI::App& app, int count, char** arguments);
 
 }  // namespace examples

@@ -1,7 +1,7 @@
-# Included by the end_to_end.cmake of examples.
+# Included by the examples' end_to_end.cmake.
 
-# expect_run(<code> <pattern> <arguments>...): runs ${PROGRAM} in ${WORK_FOLDER}, if that is set. It must exit with this code and
-# say something that matches the pattern; what it says is ${said}.
+# expect_run(<code> <pattern> <arguments>...): runs ${PROGRAM}, in ${WORK_FOLDER} if set. It must exit with this code, and its
+# output, then in ${said}, must match the pattern.
 function(expect_run expected pattern)
   set(where "")
   if(DEFINED WORK_FOLDER)
@@ -15,8 +15,8 @@ function(expect_run expected pattern)
   set(said "${said}" PARENT_SCOPE)
 endfunction()
 
-# expect_no_file(<arguments>...): a file that is missing or empty, and a folder, in the place of FILE among the arguments, are refused
-# in one line that names it, with exit code 1.
+# expect_no_file(<arguments>...): with a missing file, an empty file or a folder for the argument FILE, the program must fail with
+# exit code 1 and one line that names it.
 function(expect_no_file)
   file(REMOVE_RECURSE ${FOLDER}/no_file)
   file(MAKE_DIRECTORY ${FOLDER}/no_file/folder)

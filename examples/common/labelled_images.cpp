@@ -10,7 +10,7 @@ using gated::Index, gated::FileError, gated::require;
 
 void expect_classes(const gated::GmlpImageClassifierConfig& config) {
   require<FileError>(config.classes > 0 && config.pooling != gated::Pooling::tokens,
-                     "--model: this one gives features, not one class per image.");
+                     "--model: this model outputs features, expected one class per image.");
 }
 
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
@@ -37,7 +37,7 @@ LabelledImages images_of(const gated::Matrix<float>& table, const std::string& f
     images.labels.push_back(static_cast<Index>(label));
     images.rows.push_back(row);
   }
-  require<FileError>(!images.rows.empty(), file, ": ", table.rows(), " lines, and none with index % 5 ",
+  require<FileError>(!images.rows.empty(), file, ": none of ", table.rows(), " lines has index % 5 ",
                      part == Part::training ? "!=" : "==", " 4",
                      part == Part::held_out ? ". Use --all to classify every line." : ".");
 

@@ -23,7 +23,7 @@ struct Idx {
 Idx read_idx(const std::filesystem::path& path, std::size_t rank) {
   const std::string name = path.string();
   std::ifstream file(path, std::ios::binary);
-  require<FileError>(file.good(), name, ": cannot be opened. fetch_mnist.sh fetches MNIST's files.");
+  require<FileError>(file.good(), name, ": cannot be opened. Fetch MNIST with fetch_mnist.sh.");
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   const auto byte = [&](std::size_t at) { return static_cast<Index>(static_cast<std::uint8_t>(content[at])); };
   require<FileError>(content.size() < 2 || byte(0) != 0x1f || byte(1) != 0x8b, name,

@@ -6,13 +6,13 @@
 
 namespace examples {
 
-/// Asks for a place where a file can be written, before the work whose result goes there.
-/// Errors: FileError for a folder that is missing, and for the path of a folder.
+/// Checks, before long work, that its result can be written to `file`.
+/// Errors: FileError if the folder is missing, or `file` is a directory.
 inline void expect_place_for(const std::filesystem::path& file) {
   namespace fs = std::filesystem;
   const fs::path folder = file.parent_path();
   gated::require<gated::FileError>(folder.empty() || fs::is_directory(folder), file.string(), ": there is no folder ",
-                                   folder.string(), ". Make it first.");
+                                   folder.string(), ". Create it first.");
   gated::require<gated::FileError>(!fs::is_directory(file), file.string(), ": is a directory, cannot write a file there.");
 }
 

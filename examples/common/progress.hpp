@@ -4,26 +4,25 @@
 
 namespace examples {
 
-/// Where a long job is, on the screen: a line that is written over again and again. Where the output goes to a file or a pipe,
-/// nothing is written over, and only the lines that are to stay are written.
+/// A progress line, rewritten in place on a terminal. In a file or a pipe, only the lines given to keep() appear.
 class ProgressLine {
  public:
-  /// Whether the output is a terminal.
+  /// Finds out whether stdout is a terminal.
   ProgressLine();
 
   bool on_terminal() const { return on_terminal_; }
 
-  /// Shows `line`, on a terminal only, in place of the one before.
+  /// Replaces the line shown; on a terminal only.
   void show(const std::string& line);
 
-  /// Writes `line`, also in place of the one that is shown, so that it stays.
+  /// Replaces the line shown with `line`, which stays.
   void keep(const std::string& line);
 
  private:
   bool on_terminal_;
 };
 
-/// "[=====>    ]": `part` of the way, in `width` characters.
+/// "[=====>    ]": a bar of `width` characters at `part`, from 0 to 1.
 std::string progress_bar(double part, int width);
 
 }  // namespace examples

@@ -9,19 +9,19 @@
 
 namespace examples {
 
-/// A command line that makes no sense.
+/// An invalid command line.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Thrown for --help: what to show.
+/// Thrown for --help, with the text to show.
 struct Help {
   std::string text;
 };
 
-/// What main() does: parses the command line and runs. Returns the exit code: that of `run`; 0 for --help; 2 with a message for
-/// a command line that makes no sense; 1 with the message for any other error.
+/// The body of main(): parses the command line and runs. Returns the exit code: that of `run`, 0 after --help, 2 for an invalid
+/// command line, 1 for any other error. Errors print a message.
 template <class Parse, class Run>
 int run_main(const char* program, const Parse& parse, const Run& run) {
   try {
@@ -36,7 +36,7 @@ int run_main(const char* program, const Parse& parse, const Run& run) {
     std::fprintf(stderr, "%s: %s: %s.\n", program, error.path1().string().c_str(), error.code().message().c_str());
     return 1;
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "%s: there is not enough memory.\n", program);
+    std::fprintf(stderr, "%s: out of memory.\n", program);
     return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", program, error.what());

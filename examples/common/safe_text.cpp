@@ -11,7 +11,7 @@ std::string escaped(unsigned char byte) {
   return {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
 }
 
-/// How many bytes follow the first byte of a character; 0 if it is no first byte of several.
+/// Bytes that follow the first byte of a multi-byte character; 0 for any other byte.
 std::size_t bytes_after(unsigned char first) {
   return first >= 0xC2 && first <= 0xDF ? 1 : (first & 0xF0) == 0xE0 ? 2 : first >= 0xF0 && first <= 0xF4 ? 3 : 0;
 }

@@ -4,21 +4,21 @@
 
 namespace text {
 
-/// Makes bytes that anybody may have chosen safe for a terminal, one after the other.
+/// Makes untrusted bytes safe to show on a terminal, one at a time.
 ///
-/// UTF-8 comes out as it is, once a character is complete. Bytes that are none, and control characters other than newline and
-/// tab (they could move the cursor or retitle the window), come out as \x1b.
+/// UTF-8 passes unchanged, once a character is complete. Other bytes, and control characters other than newline and tab (they
+/// could move the cursor or retitle the window), are escaped as \x1b.
 class SafeText {
  public:
-  /// What can be shown after `byte`.
+  /// The text to show after `byte`; empty within a character.
   std::string add(unsigned char byte);
 
-  /// What is left of an incomplete character at the end.
+  /// The escaped bytes of a character that is incomplete at the end.
   std::string finish();
 
  private:
   std::string pending_;      // the beginning of a character
-  std::size_t missing_ = 0;  // bytes until it is complete
+  std::size_t missing_ = 0;  // bytes it still needs
 };
 
 }  // namespace text

@@ -6,7 +6,7 @@
 
 namespace examples {
 
-/// The median time of a call, in milliseconds: of up to 101 calls, as many as fit into a quarter of a second, but at least 3.
+/// The median time of a call in milliseconds, over 3 to 101 calls: as many as fit into a quarter of a second.
 template <class Call>
 double median_ms(Call call) {
   using Clock = std::chrono::steady_clock;

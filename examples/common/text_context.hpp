@@ -8,15 +8,15 @@
 
 namespace text {
 
-/// The text so far, as a model remembers it, and what it expects next. `model` and its `weights`, packed by prepare() or
-/// load_prepared(), must outlive it and stay as they are.
+/// A model's state for the text so far, and its prediction of the next token. `model` and its `weights`, packed by prepare() or
+/// load_prepared(), must outlive it unchanged.
 ///
-/// A model that cannot serve every length slides: where the text would outgrow it, the state is made anew from the last half of
-/// the longest text that it can serve, so that each restart buys as many tokens as it read.
+/// A model with a limited length slides: when the text outgrows it, the state is rebuilt from the last half of that length.
+/// Each restart thus makes room for as many tokens as it reads again.
 template <class Model>
 class Context {
  public:
-  /// `tokens` bounds the text, if that is known, and with it the memory of a model that keeps every token.
+  /// `tokens` bounds the length of the text, if known, and so the memory of a model that keeps every token.
   Context(const Model& model, const gated::PreparedWeights<float>& weights, int threads,
           gated::Index tokens = gated::State<float>::unlimited)
       : model_(model),
@@ -27,7 +27,7 @@ class Context {
     workspace_.use(weights);
   }
 
-  /// Reads on. `tokens` must not be empty.
+  /// Appends `tokens`, which must not be empty.
   void add(gated::Tokens tokens) {
     if (slides()) {
       recent_.insert(recent_.end(), tokens.begin(), tokens.end());
@@ -43,13 +43,13 @@ class Context {
     }
   }
 
-  /// What comes next: 1 × 256.
+  /// The logits of the next token: 1 × 256.
   const gated::Matrix<float>& logits() const { return logits_; }
   std::size_t state_bytes() const { return state_.bytes(); }
   int restarts() const { return restarts_; }
 
  private:
-  static constexpr std::size_t piece = 1024;  // of a long prompt: bounds the scratch memory
+  static constexpr std::size_t piece = 1024;  // tokens per call, to bound the scratch memory
 
   bool slides() const { return model_.longest() != gated::State<float>::unlimited; }
 
@@ -58,7 +58,7 @@ class Context {
   gated::Index capacity_;
   gated::State<float> state_;
   gated::Matrix<float> logits_;
-  std::vector<gated::Index> recent_;  // what the state holds, if it may have to be made anew
+  std::vector<gated::Index> recent_;  // the tokens in the state, for restarts
   int restarts_ = 0;
 };
 

@@ -11,7 +11,7 @@ namespace examples {
 std::string read_text_file(const std::filesystem::path& path) {
   using gated::FileError, gated::require;
   const std::string name = path.string();
-  require<FileError>(std::filesystem::exists(path), name, ": there is no such file.");
+  require<FileError>(std::filesystem::exists(path), name, ": no such file.");
   require<FileError>(!std::filesystem::is_directory(path), name, ": is a directory, expected a file.");
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};

@@ -10,7 +10,7 @@
 
 namespace examples {
 
-/// Calls `f(config)` with the configuration in timm's config.json, or of the model's name and `more` of timm's arguments.
+/// Calls `f(config)` with the configuration from timm's config.json, or else from the preset and `more` timm arguments.
 /// Errors: those of read_text_file() and with_timm_config().
 template <class F>
 void with_timm_config(const TimmModel& timm, const std::string& more, const F& f) {
@@ -21,16 +21,16 @@ void with_timm_config(const TimmModel& timm, const std::string& more, const F& f
   }
 }
 
-/// Calls `f(model)` with the image classifier in `file`, a checkpoint as timm publishes it: `timm` says what it is, and its
-/// head how many classes it has. Errors: those of with_timm_config() and load_parameters(); FileError for a head that is no
-/// classifier's.
+/// Calls `f(model)` with the image classifier in `file`, a checkpoint as published by timm. Its configuration is `timm`'s, with
+/// the number of classes of its head.
+/// Errors: those of with_timm_config() and load_parameters(); FileError for an invalid head.
 template <class F>
 void with_timm_checkpoint(const gated::SafetensorsFile& file, const TimmModel& timm, const F& f) {
-  gated::Index classes = 0;  // of a file without a head
+  gated::Index classes = 0;  // if the file has no head
   if (file.contains("head.bias")) {
     const auto& shape = file.tensor("head.bias").shape;
     gated::require<gated::FileError>(shape.size() == 1, file.name(), ": head.bias has ", shape.size(),
-                                     " dimensions, expected 1: a number for each class.");
+                                     " dimensions, expected 1, the classes.");
     classes = shape[0];
   }
   with_timm_config(timm, gated::text(", \"num_classes\": ", classes), [&](const auto& config) {

@@ -5,9 +5,9 @@
 
 namespace examples {
 
-/// What a checkpoint without a configuration is, as add_timm_model() of command_line.hpp reads it.
+/// The model in a checkpoint without a configuration; the options of add_timm_model() in command_line.hpp.
 struct TimmModel {
-  std::string preset = "gmlp_s16_224";  ///< a name of timm's
+  std::string preset = "gmlp_s16_224";  ///< a timm model name
   std::filesystem::path config;         ///< timm's config.json; empty for the preset
 };
 

@@ -14,32 +14,33 @@
 #include "gated/models/presets.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
-/// The configuration that the shapes in a checkpoint say, for each origin of gated/io/origin.hpp. What leaves no trace in a
-/// file (causal, an activation, the length of a chunk) has the original's default. convert.py reads the same off in Python, and
-/// a test compares the two.
+/// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace
+/// in a file (causal, an activation, a chunk's length) have the original's defaults. convert.py does the same in Python; a test
+/// compares the two.
 
 namespace inspect {
 
 using gated::Index, gated::text;
 
-/// The shapes in a file, by how names end.
+/// The shapes in a file, by the endings of names.
 class Shapes {
  public:
   explicit Shapes(const gated::SafetensorsFile& file) : file_(file) {}
 
   bool has(const std::string& ending) const { return gated::tensor_ending(file_, ending) != nullptr; }
 
-  /// The extent of that axis. Errors: gated::FileError if there is no such tensor, or it has fewer axes.
+  /// The extent of an axis.
+  /// Errors: FileError if there is no such tensor, or it has fewer axes.
   Index size(const std::string& ending, std::size_t axis) const {
     const gated::TensorEntry* const tensor = gated::tensor_ending(file_, ending);
     gated::require<gated::FileError>(tensor != nullptr && tensor->shape.size() > axis, file_.name(), ": expected a tensor ",
-                                     ending, " of ", axis + 1, " axes or more.");
+                                     ending, " with at least ", axis + 1, " axes.");
     return tensor->shape[axis];
   }
 
   std::size_t axes(const std::string& ending) const { return gated::tensor_ending(file_, ending)->shape.size(); }
 
-  /// How many tensors `before` i `after` there are, for i from 0 on.
+  /// The number of tensors `before` i `after` for i = 0, 1, …
   Index count(const std::string& before, const std::string& after) const {
     return gated::count_blocks(file_, before, after);
   }
@@ -48,12 +49,12 @@ class Shapes {
   const gated::SafetensorsFile& file_;
 };
 
-/// The side of a square of that area.
+/// The side of a square with this area.
 inline Index side_of(Index area) { return static_cast<Index>(std::lround(std::sqrt(static_cast<double>(area)))); }
 
 // --- timm ---
 
-/// What timm's models for images share. Their pictures are taken for squares of `tokens` patches.
+/// Shared by timm's image models. Images are assumed to be squares of `tokens` patches.
 template <class Config>
 Config with_timm_stem(Config config, const Shapes& shapes, Index tokens, const std::string& stem = "stem.") {
   config.image_channels = shapes.size(stem + "proj.weight", 1);
@@ -80,7 +81,7 @@ Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes
   return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_tokens.fc1.weight", 1));
 }
 
-/// timm's ResMLP, or with the words of its authors theirs.
+/// timm's ResMLP, or with its authors' names theirs.
 inline gated::ResmlpImageClassifierConfig resmlp(const Shapes& shapes, const std::string& stem, const std::string& tokens,
                                                  const std::string& channels) {
   auto config = gated::timm_resmlp(
@@ -131,7 +132,7 @@ inline gated::GmlpLanguageModelConfig lucidrains_text(const Shapes& shapes) {
 
 // --- FLASH-pytorch and FLASHQuad_pytorch's FLASH ---
 
-/// The layer whose names begin with `layer`, with everything else of `config`.
+/// `config` with the sizes of the layer whose names begin with `layer`.
 template <class Config>
 Config flash_layer(Config config, const Shapes& shapes, const std::string& layer) {
   config.channels = shapes.size(layer + "to_qk.0.weight", 1);
@@ -163,7 +164,7 @@ inline gated::GatedAttentionUnitConfig lucidrains_gau(const Shapes& shapes) {
   return flash_layer(gated::gau_presets::lucidrains({.channels = shapes.size("to_qk.0.weight", 1)}), shapes, "");
 }
 
-/// Whether a model of JunnYu's has its head for masked words.
+/// Whether a JunnYu model has a masked-LM head.
 inline bool has_words(const Shapes& shapes) { return shapes.has("cls.predictions.decoder.weight"); }
 
 inline gated::FlashLanguageModelConfig junnyu_flash(const Shapes& shapes) {
@@ -176,7 +177,7 @@ inline gated::FlashLanguageModelConfig junnyu_flash(const Shapes& shapes) {
 
 // --- JunnYu's encoders ---
 
-/// `config` with what the shapes say of words and layers, whose output weight is called layer.*.`out`.
+/// `config` with vocabulary and layers from the shapes; a layer's output weight is layer.*.`out`.
 inline gated::GauEncoderConfig junnyu_encoder(gated::GauEncoderConfig config, const Shapes& shapes, const std::string& out) {
   config.vocabulary = shapes.size("embeddings.word_embeddings.weight", 0);
   config.token_types = shapes.size("embeddings.token_type_embeddings.weight", 0);
@@ -254,7 +255,7 @@ inline gated::FnetConfig fnet(const Shapes& shapes) {
 
 // --- granite-tsfm and transformers: forecasters ---
 
-/// A trunk whose mixers begin with `trunk`. Its last level, or its only one, sees whole patches.
+/// A trunk whose names begin with `trunk`. Its last or only level sees whole patches.
 inline gated::SeriesTrunkConfig series_trunk(const Shapes& shapes, const std::string& trunk, Index channels) {
   const std::string mlp = ".feature_mixer.mlp.fc1.weight", series = ".channel_feature_mixer.mlp.fc1.weight";
   const Index levels = shapes.count(trunk + ".mixers.", ".mixer_layers.0" + mlp);
@@ -265,7 +266,7 @@ inline gated::SeriesTrunkConfig series_trunk(const Shapes& shapes, const std::st
           .mixes_series = shapes.has(first + series)};
 }
 
-/// A forecaster whose encoder's names begin with `encoder`. Its patches are taken for such that do not overlap.
+/// A forecaster whose encoder's names begin with `encoder`. Patches are assumed not to overlap.
 inline gated::TinyTimeMixerConfig forecaster(const Shapes& shapes, const std::string& encoder) {
   const std::string head = "head.base_forecast_block.weight", forecast_mixer = "head.fcm_block.";
   const std::string backbone = encoder + "mlp_mixer_encoder", decoder = "decoder.decoder_block";
@@ -294,7 +295,7 @@ inline gated::TinyTimeMixerConfig forecaster(const Shapes& shapes, const std::st
     }
   }
   if (auto& m = c.forecast_mixing;
-      shapes.has(forecast_mixer + "mlp.weight")) {  // of which the known series are taken for the last
+      shapes.has(forecast_mixer + "mlp.weight")) {  // assumes that the known series are the last
     const Index predicted = shapes.size(forecast_mixer + "mlp.weight", 0),
                 width = shapes.size(forecast_mixer + "mlp.weight", 1);
     const bool mixes = shapes.has(forecast_mixer + "fcm_embedding.weight");
@@ -317,7 +318,7 @@ inline gated::TinyTimeMixerConfig patchtsmixer(const Shapes& shapes) {
   return config;
 }
 
-/// Calls `f(config, std::type_identity<Model>())` with the configuration that the shapes in `file` say, which `origin` wrote.
+/// Calls `f(config, std::type_identity<Model>())` with the configuration derived from `file`, which `origin` wrote.
 template <class F>
 void with_configuration(const gated::SafetensorsFile& file, const gated::Origin& origin, const F& f) {
   using T = float;

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""One safetensors file, which load_model() opens with nothing else, of a checkpoint in any of the usual forms.
+"""Converts a published checkpoint to one safetensors file that load_model() opens as it is.
 
     python3 convert.py INPUT [OUTPUT.safetensors] [--labels FILE] [--set KEY=VALUE]... [--part PREFIX] [--trust]
 
-INPUT is a file of PyTorch (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
-Hugging Face), or the name of a timm model, which timm then fetches. Who wrote it is told by the names of its tensors: timm
+INPUT is a PyTorch file (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
+Hugging Face), or the name of a timm model, which timm then fetches. The names of its tensors tell its origin: timm
 (gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), JunnYu (FLASH-Quad, FLASH,
 GAU-alpha), mmpose (RTMCCBlock), labml, granite-tsfm (TinyTimeMixer) and transformers (FNet, PatchTSMixer). The tensors keep their
-names; the configuration is read off their shapes, and what a forecaster's lack from its config.json.
+names; the configuration comes from their shapes, and for a forecaster also from its config.json.
 
-Some options leave no trace in a file: set them as the original had them, or the numbers are others.
+Some options leave no trace in a file. Set them as in the original, or the results differ.
 
     --set trunk.causal=true            a gMLP that was built with causal=True
     --set trunk.block.chunk=128        a FLASH with group_size=128
@@ -49,7 +49,7 @@ def read_safetensors(path):
 
 def write_safetensors(path, tensors, metadata):
     words = {dtype: word for word, dtype in DTYPES.items()}
-    order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # so that each lies at a multiple of its size
+    order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # aligns each to its element size
     header, offset = {"__metadata__": metadata}, 0
     for name in order:
         end = offset + tensors[name].numel() * tensors[name].element_size()
@@ -69,12 +69,12 @@ def read_pickle(path, trust):
     except Exception as error:
         if trust:
             raise
-        sys.exit(f"{path}: {error}\nIt holds more than tensors, as mmpose's files do. Reading that runs code of the file: if you "
-                 "trust whoever wrote it, add --trust.")
+        sys.exit(f"{path}: {error}\nIt holds more than tensors, as mmpose's files do, and reading it runs code from the file. If "
+                 "you trust its author, add --trust.")
 
 
 def state_of(content):
-    """The tensors by name, without what files wrap them in."""
+    """The tensors by name, unwrapped from a checkpoint's dictionaries."""
     for key in ("state_dict", "model_state_dict", "model", "state_dict_ema", "model_ema"):
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]
@@ -85,14 +85,14 @@ def state_of(content):
 
 
 def read(source, trust):
-    """The tensors, and what stands beside them: a config.json or metadata."""
+    """The tensors, and the config.json or metadata beside them."""
     path = pathlib.Path(source)
     if path.is_dir():
         beside = json.loads((path / "config.json").read_text()) if (path / "config.json").exists() else {}
         for name in ("model.safetensors", "pytorch_model.bin", "model.pth"):
             if (path / name).exists():
                 return read(path / name, trust)[0], beside
-        sys.exit(f"{source}: there is no model.safetensors and no pytorch_model.bin.")
+        sys.exit(f"{source}: expected a model.safetensors, pytorch_model.bin or model.pth in this folder.")
     if path.exists():
         if path.read_bytes()[:24].startswith(b"version https://git-lfs"):
             sys.exit(f"{source}: this is a Git-LFS pointer. Run `git lfs pull`, or download the file itself.")
@@ -102,7 +102,7 @@ def read(source, trust):
     try:
         import timm
     except ImportError:
-        sys.exit(f"{source}: there is no such file; to fetch a model of that name, install timm.")
+        sys.exit(f"{source}: no such file; to fetch a model of that name, install timm.")
     model = timm.create_model(source, pretrained=True)
     beside = {"pretrained_cfg": dict(model.pretrained_cfg), "num_classes": model.num_classes}
     subset = timm.data.infer_imagenet_subset(model)  # by the number of classes
@@ -116,13 +116,13 @@ def read(source, trust):
 
 
 class Shapes:
-    """The shapes of tensors by name; names may begin with anything."""
+    """The shapes of tensors, by the endings of names."""
 
     def __init__(self, tensors):
         self.all = {name: list(tensor.shape) for name, tensor in tensors.items()}
 
     def prefix(self, ending):
-        """What stands before the ending of the first name that has it; None if none has."""
+        """The prefix of the first name with this ending, or None."""
         for name in sorted(self.all):
             if name == ending or name.endswith("." + ending):
                 return name[:len(name) - len(ending)]
@@ -135,7 +135,7 @@ class Shapes:
         return self.all[self.prefix(ending) + ending]
 
     def count(self, before, after):
-        """Blocks: as many as there are `before`i`after`, one after the other."""
+        """The number of blocks: names `before`i`after` for i = 0, 1, …"""
         i = 0
         while self.prefix(f"{before}{i}{after}") is not None:
             i += 1
@@ -146,7 +146,7 @@ GMLP = "gated.Stack<gated.GmlpBlock>"
 
 
 def timm_images(shapes, beside, tokens, stem="stem."):
-    """What timm's models of images share. Their pictures are taken for squares, unless something beside the file says more."""
+    """Shared by timm's image models. Images are assumed to be square unless the configuration beside the file has their size."""
     image_channels, down, across = shapes.of(stem + "proj.weight")[1:]
     described = {**beside, **beside.get("pretrained_cfg", {})}
     size = described.get("input_size") or [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
@@ -179,7 +179,7 @@ def mixer_classifier(token_mixer, channel_mixer):
 
 
 def timm_mixer(shapes, beside):
-    """MLP-Mixer, or gMixer, whose MLPs return from half of the numbers that they go to."""
+    """MLP-Mixer, or gMixer, whose second layer takes half of the first one's width."""
     (wide, tokens), narrow = shapes.of("blocks.0.mlp_tokens.fc1.weight"), shapes.of("blocks.0.mlp_tokens.fc2.weight")[1]
     gated = wide != narrow
     config = {**(IMAGENET if gated else {}), **timm_images(shapes, beside, tokens)}
@@ -246,7 +246,7 @@ def flash_transformer(shapes, _):
 
 
 def Shapes_of_layers(shapes):
-    """Only those of blocks, so that a norm of theirs is not taken for another one."""
+    """The blocks' shapes only, to ignore a norm outside of them."""
     only = Shapes({})
     only.all = {name: shape for name, shape in shapes.all.items() if "layers." in name}
     return only
@@ -369,7 +369,7 @@ def series_trunk(shapes, trunk, channels):
     return own, shared
 
 
-# What leaves no trace in a forecaster's file but stands in its config.json.
+# Options of a forecaster that leave no trace in its tensors but are in its config.json.
 FORECASTER_FIELDS = {"num_input_channels": "series", "context_length": "context", "patch_stride": "stride", "norm_eps": "norm_eps",
                      "dropout": "dropout", "head_dropout": "head_dropout", "prediction_filter_length": "filter",
                      "prediction_channel_indices": "predicted", "exogenous_channel_indices": "known"}
@@ -392,7 +392,7 @@ def forecaster(shapes, beside, encoder="backbone.encoder.", mixes_single_patch=F
     width = (decoder if config["has_decoder"] else backbone)["channels"]
     config["context"] = (seen // width - (1 if config["resolutions"] else 0)) * patch
     mixing = "head.fcm_block."
-    if shapes.has(mixing + "mlp.weight"):  # of which the known series are taken for the last
+    if shapes.has(mixing + "mlp.weight"):  # assumes that the known series are the last
         predicted, of_all = shapes.of(mixing + "mlp.weight")
         mixes = shapes.has(mixing + "fcm_embedding.weight")
         window = shapes.of(mixing + "fcm_embedding.weight")[1] if mixes else 3
@@ -413,7 +413,7 @@ def patchtsmixer(shapes, beside):
     return forecaster(shapes, beside, "model.encoder.", mixes_single_patch=True)
 
 
-# Who wrote a file, by how names of its tensors end, as in gated/io/origin.hpp; and what reads the configuration off the shapes.
+# Each origin, what derives its configuration, and the endings of names that identify it, as in gated/io/origin.hpp.
 ORIGINS = [
     ("timm", timm_gmlp, "blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"),
     ("timm", timm_mixer, "blocks.0.mlp_tokens.fc1.weight", "stem.proj.weight"),
@@ -442,7 +442,7 @@ ORIGINS = [
 def part_of(tensors, prefix):
     part = {name[len(prefix):]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     if not part:
-        sys.exit(f"--part {prefix}: no tensor begins with it.")
+        sys.exit(f"--part {prefix}: no tensor's name begins with it.")
     return part
 
 
@@ -462,10 +462,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input")
     parser.add_argument("output", nargs="?", type=pathlib.Path)
-    parser.add_argument("--labels", type=pathlib.Path, help="the names of the classes, one per line")
+    parser.add_argument("--labels", type=pathlib.Path, help="class names, one per line")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option that leaves no trace in a file")
-    parser.add_argument("--part", help="only the tensors whose names begin so, without that beginning")
-    parser.add_argument("--trust", action="store_true", help="read pickles that hold more than tensors; runs code of the file")
+    parser.add_argument("--part", help="convert only the tensors with this prefix, and strip it")
+    parser.add_argument("--trust", action="store_true", help="read pickles that hold more than tensors; runs code from the file")
     arguments = parser.parse_args()
 
     tensors, beside = read(arguments.input, arguments.trust)
@@ -473,12 +473,12 @@ def main():
         tensors = part_of(tensors, arguments.part)
     shapes = Shapes(tensors)
     if any("residual_forecaster." in name for name in tensors):
-        sys.exit(f"{arguments.input}: this is a TinyTimeMixer r3, another model of the same name, which gated does not have.")
+        sys.exit(f"{arguments.input}: this is a TinyTimeMixer r3, a different model that gated does not support.")
     known = next((origin for origin in ORIGINS if shapes.has(*origin[2:])), None)
     if known is None:
         sys.exit(f"{arguments.input}: the names are of no known origin: {', '.join(list(tensors)[:5])}, …")
     origin, describe = known[:2]
-    if describe in (rtmcc, rtmcc_cross, labml) and not arguments.part:  # a unit, perhaps of a larger model
+    if describe in (rtmcc, rtmcc_cross, labml) and not arguments.part:  # a layer, perhaps inside a larger model
         tensors = part_of(tensors, shapes.prefix(known[3]))
     elif len({shapes.prefix(mark) for mark in known[2:]}) == 1 and shapes.prefix(known[2]):
         tensors = part_of(tensors, shapes.prefix(known[2]))
@@ -495,7 +495,7 @@ def main():
     if output.exists() and pathlib.Path(arguments.input).exists() and output.samefile(arguments.input):
         sys.exit(f"{output} is the input. Name another output.")
     write_safetensors(output, tensors, metadata)
-    print(f"{output}: {origin}, {sum(tensor.numel() for tensor in tensors.values()):,} numbers in {len(tensors)} tensors")
+    print(f"{output}: {origin}, {sum(tensor.numel() for tensor in tensors.values()):,} elements in {len(tensors)} tensors")
     print(f"a {architecture} with {json.dumps(config)}")
 
 

@@ -1,7 +1,7 @@
-# ctest runs this: gated_inspect says what files are, and, where there is torch, convert.py makes a file that load_model() opens
-# of a checkpoint of each origin.
+# Run by ctest: gated_inspect describes files and, if a Python has torch, convert.py makes a file that load_model() opens from a
+# checkpoint of each origin.
 
-# Runs a command, which must exit with code `expected` and say something that matches `pattern`.
+# Runs a command. It must exit with code `expected`, and its output match `pattern`.
 function(expect expected pattern)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT code STREQUAL expected OR NOT said MATCHES "${pattern}")
@@ -12,12 +12,12 @@ endfunction()
 expect(0 "blocks.\\*.norm.weight.*\\(4 times\\).*It is a GmlpImageClassifier of 43082 parameters.*load_model<gated::GmlpImageClassifier<float>>"
        ${PROGRAM} ${DIGITS})
 
-# A training that train_text stopped: how far it is, and the lines that go on with it. A model of a type unknown here says that much.
+# A training stopped by train_text: its progress, and the C++ that resumes it. An unknown type is reported.
 foreach(model IN ITEMS gmlp transformer)
   expect(130 "stopped +after step 2" ${TRAIN} ${HERE}/README.md --model ${model} --parameters 11000 --channels 16 --depth 2 --length 32
     --batch 2 --steps 4 --stop-after 2 --sample 0 --out ${model}.safetensors)
 endforeach()
-set(training "It is a training of which 2 of 4 steps are done.\n\n +AdamW +{.learning_rate.:0.00[0-9]+,.*schedule +{.form.:.cosine..*learning rate +[0-9.e-]+ of the next step")
+set(training "It is a training of which 2 of 4 steps are done.\n\n +AdamW +{.learning_rate.:0.00[0-9]+,.*schedule +{.form.:.cosine..*learning rate +[0-9.e-]+ at the next step")
 expect(0 "model.*${training}.*It is a GmlpLanguageModel of 1[0-9]+ parameters.*#include <gated/train.hpp>.*auto training = gated::load_model<gated::Training<gated::GmlpLanguageModel<float>>>[(].gmlp.training.safetensors.[)];.*training.result[(][)]"
        ${PROGRAM} gmlp.training.safetensors)
 expect(0 "${training}.*It holds a gated.Training<gated.LanguageModel<.*cannot open. load_model<Type>[(].transformer.training.safetensors.[)]"
@@ -26,7 +26,7 @@ expect(0 "It holds a gated.LanguageModel<.*cannot open" ${PROGRAM} transformer.s
 file(REMOVE ${FOLDER}/gmlp.safetensors ${FOLDER}/gmlp.training.safetensors ${FOLDER}/transformer.safetensors
   ${FOLDER}/transformer.training.safetensors)
 
-# What the shapes of a file say, in the line that opens it: ${config}.
+# Sets ${model} and ${config} to those that gated_inspect derives from a file's shapes.
 function(read_off file)
   execute_process(COMMAND ${PROGRAM} ${file} WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT code EQUAL 0 OR NOT said MATCHES "It is a ([A-Za-z]+) of [0-9]+ parameters, with the configuration\n\n  ([^\n]+)\n")
@@ -36,7 +36,7 @@ function(read_off file)
   set(config "${CMAKE_MATCH_2}" PARENT_SCOPE)
 endfunction()
 
-# Every origin: the model of each case is built, and takes all of its tensors.
+# Every origin: each case's model is built and takes all of its tensors.
 set(cases
   "timm_gmlp_small|GmlpImageClassifier"
   "timm_mixer_grad|MixerImageClassifier"
@@ -82,16 +82,16 @@ expect(0 "no known origin" ${PROGRAM} ${CASES}/components.safetensors)
 include(${HERE}/../common/expect_run.cmake)
 expect_no_file(FILE)
 expect(2 "file is required" ${PROGRAM})
-expect(2 "one too many: second" ${PROGRAM} ${DIGITS} second)
+expect(2 "unexpected argument second" ${PROGRAM} ${DIGITS} second)
 file(WRITE ${FOLDER}/pointer.safetensors "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")
 expect(1 "Git-LFS pointer" ${PROGRAM} pointer.safetensors)
 
 if(NOT PYTHON)
-  message("convert.py is not tried: no Python here has torch.")
+  message("convert.py is not tested: no Python here has torch.")
   return()
 endif()
 
-# The same configuration is read off by convert.py, unless options are given that leave no trace in a file.
+# convert.py derives the same configuration, unless options that leave no trace in a file are set.
 foreach(case IN LISTS cases)
   string(REPLACE "|" ";" case "${case}")
   list(POP_FRONT case name expected)
@@ -105,7 +105,7 @@ endforeach()
 expect(0 "\"causal\":true" ${PROGRAM} lucid_gmlp_causal.out.safetensors)
 expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
 
-# A pickle, wrapped as trainers wrap them, with labels; one with more than tensors must be trusted.
+# A pickle as trainers wrap it, with labels; one that holds more than tensors needs --trust.
 file(WRITE ${FOLDER}/wrap.py "
 import sys, torch
 sys.path.insert(0, '${HERE}')
@@ -125,7 +125,7 @@ expect(0 "It is a GmlpImageClassifier" ${PROGRAM} more.safetensors)
 expect(1 "ZIP archive" ${PROGRAM} plain.pth)
 expect(1 "no such file; to fetch a model" ${PYTHON} -c "import sys\nsys.modules['timm'] = None\nsys.argv = ['convert.py', 'no_such_model']\nsys.path.insert(0, '${HERE}')\nsys.dont_write_bytecode = True\nimport convert\nconvert.main()")
 
-# The names of two more origins, of which there are no cases; and a model that timm fetches, by a module of that name.
+# Two origins without cases, and a model fetched by timm, here a stub module.
 file(WRITE ${FOLDER}/others.py "
 import pathlib, sys, types, torch
 sys.path.insert(0, '${HERE}')

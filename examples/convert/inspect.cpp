@@ -1,4 +1,4 @@
-// gated_inspect: what is in a safetensors file, who wrote it, and the lines that open it. See README.md.
+// gated_inspect: shows what is in a safetensors file, who wrote it, and the C++ that opens it. See README.md.
 
 #include <algorithm>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 
 using gated::Index, gated::SafetensorsFile;
 
-/// One line for all tensors that differ in the number of their block only.
+/// Prints one line for all tensors that differ only in their block's number.
 void print_tensors(const SafetensorsFile& file) {
   std::map<std::string, Index> counts;
   std::vector<std::string> order;
@@ -33,32 +33,33 @@ void print_tensors(const SafetensorsFile& file) {
     }
     numbers += static_cast<Index>(tensor.count());
   }
-  std::printf("%s: %zu tensors, %td numbers\n\n", file.name().c_str(), file.tensors().size(), numbers);
+  std::printf("%s: %zu tensors, %td elements\n\n", file.name().c_str(), file.tensors().size(), numbers);
   for (const std::string& line : order) {
     std::printf("  %s%s\n", line.c_str(), counts[line] == 1 ? "" : gated::text("  (", counts[line], " times)").c_str());
   }
   std::puts("");
 }
 
-/// Says what a model is.
+/// Prints a model's type, size and configuration.
 template <class Model>
 void print_model(const Model& model, const char* type) {
   std::printf("It is a %s of %td parameters, with the configuration\n\n  %s\n\n", type, gated::parameter_count(model),
               gated::to_json(model.config).c_str());
 }
 
-/// Stands for the model of any training; its configuration is not read.
+/// A placeholder for a training's model, whose configuration is not read.
 struct AnyModel {
   using Config = gated::TrainingProgress;
 };
 
 bool is_training(const std::string& architecture) { return architecture.starts_with("gated.Training<"); }
 
-/// Says how a training goes, and how far it is.
+/// Prints a training's progress and settings.
 void print_training(const SafetensorsFile& file) {
   const auto written = file.metadata().find("config");
   auto json = nlohmann::json::parse(written == file.metadata().end() ? "" : written->second, nullptr, false);
-  gated::require<gated::FileError>(json.is_object(), file.name(), ": expected the configuration of a training.");
+  gated::require<gated::FileError>(json.is_object(), file.name(),
+                                   ": expected the configuration of a training in the metadata.");
   json.erase("model");
   const auto config = gated::from_json<gated::TrainingConfig<AnyModel>>(json.dump(), file.name() + ": configuration");
   config.check();
@@ -69,13 +70,13 @@ void print_training(const SafetensorsFile& file) {
               ends && done >= config.schedule.steps ? ": set_schedule() prolongs it." : ".");
   std::printf("  AdamW          %s\n  schedule       %s\n", gated::to_json(config.optimizer).c_str(),
               gated::to_json(config.schedule).c_str());
-  std::printf("  learning rate  %g of the next step\n",
+  std::printf("  learning rate  %g at the next step\n",
               gated::learning_rate(config.schedule, config.optimizer.learning_rate, done));
   std::printf("  clip_norm %g, average_decay %g, micro_batches %td\n\n", config.clip_norm, config.average_decay,
               config.micro_batches);
 }
 
-/// Opens the file as a Model, or as the training of one, if that is what its metadata say, and shows how.
+/// If the metadata name a Model or its training, opens the file as such, prints the C++ for it, and returns true.
 template <class Model>
 bool open_as(const SafetensorsFile& file, const char* type) {
   using Training = gated::Training<Model>;
@@ -83,7 +84,7 @@ bool open_as(const SafetensorsFile& file, const char* type) {
   const bool is_timm = std::same_as<Model, gated::GmlpImageClassifier<float>> && architecture == "timm.gmlp";
   if (architecture == Training::architecture) {
     print_model(gated::load_model<Training>(file).model, type);
-    std::printf("These lines go on with it:\n\n  #include <gated/io/model_file.hpp>\n  #include <gated/train.hpp>\n\n");
+    std::printf("This C++ resumes it:\n\n  #include <gated/io/model_file.hpp>\n  #include <gated/train.hpp>\n\n");
     std::printf("  auto training = gated::load_model<gated::Training<gated::%s<float>>>(\"%s\");\n", type, file.name().c_str());
     std::puts("  gated::save_model(training.result(), \"model.safetensors\");  // the model alone");
     return true;
@@ -92,17 +93,17 @@ bool open_as(const SafetensorsFile& file, const char* type) {
     return false;
   }
   print_model(gated::load_model<Model>(file), type);
-  std::printf("These lines open it:\n\n  #include <gated/gated.hpp>\n  #include <gated/io/model_file.hpp>\n\n");
+  std::printf("This C++ opens it:\n\n  #include <gated/gated.hpp>\n  #include <gated/io/model_file.hpp>\n\n");
   std::printf("  const auto model = gated::load_model<gated::%s<float>>(\"%s\");\n", type, file.name().c_str());
   return true;
 }
 
-/// Opens the file as a Model of the configuration that its shapes say, and shows how.
+/// Opens the file as a Model configured by its shapes, and prints the C++ for it.
 template <class Model>
 void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, const typename Model::Config& config) {
   gated::NameMap names = gated::names_of(file, origin);
   std::string ignored;
-  for (const auto& [name, tensor] : file.tensors()) {  // beside it
+  for (const auto& [name, tensor] : file.tensors()) {  // outside of the model
     const std::string first = name.substr(0, name.find('.'));
     if (!name.starts_with(names.prefix) &&
         std::find(names.ignored.begin(), names.ignored.end(), first) == names.ignored.end()) {
@@ -111,14 +112,14 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
     }
   }
   Model model = [&] {
-    const gated::ParameterBudget budget = gated::budget_of(file);  // a file may ask for more than there is
+    const gated::ParameterBudget budget = gated::budget_of(file);  // refuses a configuration far larger than the file
     return Model(config);
   }();
   gated::load_parameters(model, file, names);
   print_model(model, origin.model);
   const std::string preset = gated::preset_of(file);
   std::printf(
-      "%sThese lines open it:\n\n  #include <gated/gated.hpp>\n  #include <%s>\n"
+      "%sThis C++ opens it:\n\n  #include <gated/gated.hpp>\n  #include <%s>\n"
       "  #include <gated/io/checkpoint.hpp>\n  #include <gated/io/config_json.hpp>\n\n",
       preset.empty() ? "" : ("The shapes are those of " + preset + ". ").c_str(), origin.header);
   std::printf("  const gated::SafetensorsFile file(\"%s\");\n", file.name().c_str());
@@ -136,11 +137,11 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
     std::printf("  names.ignored.insert(names.ignored.end(), {%s});\n", ignored.c_str());
   }
   std::puts(
-      "  gated::load_parameters(model, file, names);\n\nWhat leaves no trace in a file (causal, an activation, the length of a "
-      "chunk) has the original's default here.");
+      "  gated::load_parameters(model, file, names);\n\n"
+      "Options that leave no trace in a file (causal, an activation, a chunk's length) have the original's defaults here.");
 }
 
-/// Says what is known of a file whose model has no type of gated's.
+/// Describes a file of another origin, or with a type that this program does not know.
 void print_origin(const SafetensorsFile& file, const std::string& architecture) {
   const gated::Origin* const origin = is_training(architecture) ? nullptr : gated::origin_of(file);
   if (origin == nullptr && !architecture.empty()) {

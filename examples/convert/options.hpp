@@ -9,7 +9,8 @@ struct Options {
   std::string file;
 };
 
-/// Reads the command line. Errors: examples::UsageError for an unknown option, and unless there is one file.
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace inspect

@@ -1,4 +1,4 @@
-// fine_tune: a published classifier learns other classes from a folder of pictures. See README.md.
+// fine_tune: fine-tunes a published classifier on a folder of pictures. See README.md.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using gated::Index, gated::Matrix;
 using Model = gated::GmlpImageClassifier<float>;
 
-/// Pictures of stripes that lie and stripes that stand, of random width, colour and brightness.
+/// Writes pictures of horizontal and vertical stripes of random width, colour and brightness.
 void write_example(const fs::path& folder) {
   gated::Random random(1);
   for (const bool standing : {false, true}) {
@@ -49,7 +49,7 @@ void write_example(const fs::path& folder) {
   }
 }
 
-/// Every picture of a folder, ready for the model, and its class.
+/// All pictures of a folder, prepared for the model, and their classes.
 struct Pictures {
   std::vector<std::string> labels;
   Matrix<float> inputs[2];  ///< for training, and held out
@@ -94,7 +94,7 @@ int run(const tune::Options& options) {
   Model model = gated::load_model<Model>(options.model);
   const Pictures pictures(options.pictures, model.config);
 
-  // A new head, for the classes of the folder.
+  // A new head for the folder's classes.
   model.config.classes = static_cast<Index>(pictures.labels.size());
   model.head.emplace(model.trunk.out(), model.config.classes);
   model.head->initialize(random);

@@ -9,15 +9,14 @@
 
 namespace forecast {
 
-/// A model of a quantile, and which.
+/// A model of a quantile.
 struct Edge {
   double quantile = 0;
   Model model;
 };
 
-/// The two edges of a band about the forecasts of `model`, the lower first; none for no paths.
-/// Errors: ArgumentError unless each path is of a model for a quantile, another one each, that sees and forecasts what `model`
-/// does.
+/// The edges of a band around the forecasts of `model`, the lower first; empty without paths.
+/// Errors: ArgumentError unless the paths are models of two different quantiles that see and forecast what `model` does.
 inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& paths, const Model& model) {
   std::vector<Edge> band;
   for (const auto& path : paths) {
@@ -37,18 +36,18 @@ inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& pat
   std::sort(band.begin(), band.end(), [](const Edge& a, const Edge& b) { return a.quantile < b.quantile; });
   gated::require<gated::ArgumentError>(band.empty() || band[0].quantile < band[1].quantile,
                                        "--band: both models are for the quantile ", band.empty() ? 0 : band[0].quantile,
-                                       ". Take two quantiles, such as 0.1 and 0.9.");
+                                       ". Use two quantiles, such as 0.1 and 0.9.");
   return band;
 }
 
-/// Puts the lower of two forecasts first where they have crossed.
+/// Swaps two forecasts where they cross.
 inline void uncross(Matrix<float>& low, Matrix<float>& high) {
   const Matrix<float> larger = low.cwiseMax(high);
   low = low.cwiseMin(high);
   high = larger;
 }
 
-/// Which share of the numbers in all windows lies between the edges.
+/// The share of the values in all windows that lie between the edges.
 inline double coverage(const std::vector<Edge>& band, const Series& series, std::span<const Index> windows, Index frequency,
                        gated::Workspace<float>& workspace) {
   Index inside = 0, count = 0;

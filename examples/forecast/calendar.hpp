@@ -24,15 +24,15 @@ struct Calendar {
   double first = 0, slope = 1;  ///< rows: ticks of row 0, and between rows
   double tick = 1;              ///< plain numbers: the value of a tick
 
-  /// The calendar of this unit that counts all of these times, two or more, if there is one. `scale` ticks are 1 in numbers.
+  /// A calendar of this unit that fits all these times, two or more, if any. In plain numbers, `scale` ticks are 1.
   static std::optional<Calendar> of(Unit unit, const std::vector<std::int64_t>& ticks, std::int64_t per_second,
                                     std::int64_t scale);
 
   std::int64_t count_of(std::int64_t ticks) const;
   std::int64_t ticks_at(std::int64_t count) const;
-  /// The first count past the last date that can be written; for ticks, the caller checks.
+  /// The first count whose date cannot be written. Unlimited for ticks, which the caller checks.
   std::int64_t end() const;
-  /// "3 months", "1 hour", "0.25 seconds"; of numbers, "5".
+  /// "3 months", "1 hour", "0.25 seconds", or for numbers "5".
   std::string spell(std::int64_t count) const;
 };
 

@@ -17,7 +17,7 @@ std::string_view trimmed(std::string_view field) {
   return field.substr(first, field.find_last_not_of(" \t") + 1 - first);
 }
 
-/// How often `separator` is in the first and in the second line, outside of quotes.
+/// The number of unquoted separators in the first and the second line.
 std::pair<Index, Index> count_separators(std::string_view text, char separator) {
   Index counts[2] = {};
   bool in_quotes = false;
@@ -29,7 +29,7 @@ std::pair<Index, Index> count_separators(std::string_view text, char separator) 
   return {counts[0], counts[1]};
 }
 
-/// The separator with equal counts in both lines, and the most of them.
+/// The most frequent separator with equal counts in both lines.
 char separator_of(std::string_view text) {
   char best = ',';
   std::pair<bool, Index> most{false, 0};
@@ -66,13 +66,13 @@ DelimitedText split(std::string_view text, const std::string& name) {
           line += text[at] == '\n' ? 1 : 0;
           field += text[at];
         }
-        require<FileError>(at < text.size(), name, ": line ", opened, ": a quote is not closed. Close it.");
+        require<FileError>(at < text.size(), name, ": line ", opened, ": unclosed quote. Close it.");
         text.remove_prefix(at + 1);
       }
       const std::size_t end = std::min(text.find_first_of(ends), text.size());
       const std::string_view rest = trimmed(text.substr(0, end));
       require<FileError>(!is_quoted || rest.empty(), name, ": line ", line,
-                         ": there is text after a quote that is closed. Double the quotes inside of quotes.");
+                         ": text after a closing quote. Double the quotes within quotes.");
       row.fields.push_back(field + std::string(rest));
       text.remove_prefix(end);
       more = text.starts_with(split.separator);

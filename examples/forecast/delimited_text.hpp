@@ -8,7 +8,7 @@
 
 namespace forecast {
 
-/// The fields of a text like CSV.
+/// The fields of a CSV or similar text.
 struct DelimitedText {
   char separator = ',';
   struct Row {
@@ -18,14 +18,14 @@ struct DelimitedText {
   std::vector<Row> rows;
 };
 
-/// Splits UTF-8 at ',', ';' or tabs, whichever gives the first two lines the same fields, and most of them.
+/// Splits UTF-8 text at ',', ';' or tabs, whichever gives the first two lines equally many fields, and the most.
 ///
-/// Lines end in LF, CR or both; empty ones at the end do not count. A field may be quoted, as RFC 4180 has it: "a ""b"", c".
-/// Blanks around fields are left out. `name` stands for the text in messages.
-/// Errors: FileError with the line for a quote that is not closed, and for text after one that is.
+/// Lines end in LF, CR or CRLF; empty lines at the end are ignored. Fields may be quoted as in RFC 4180: "a ""b"", c". Blanks
+/// around fields are dropped. `name` names the text in messages.
+/// Errors: FileError, with the line, for an unclosed quote and for text after a closing quote.
 DelimitedText split(std::string_view text, const std::string& name);
 
-/// `field`, quoted if it needs to be.
+/// `field`, quoted if necessary.
 std::string as_field(const std::string& field, char separator);
 
 }  // namespace forecast

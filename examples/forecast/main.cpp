@@ -1,4 +1,4 @@
-// forecast: time series forecast, measured, and learned with a TinyTimeMixer. See README.md.
+// forecast: forecasts time series with a TinyTimeMixer, measures the forecasts, and trains. See README.md.
 
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace forecast;
 
-/// The forecast that begins at `row`, in the units of the table: a row for each series, NaN for those that are not forecast.
+/// The forecast from `row` on, in the table's units: one row per series, NaN for series that are not forecast.
 Matrix<float> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
                           gated::Workspace<float>& workspace) {
   Batch batch;
@@ -30,7 +30,7 @@ Matrix<float> forecast_at(const Model& model, const Series& series, Index row, I
   return all;
 }
 
-/// What forecast.csv has: a row for each series, and after that of one with a band the rows of its edges.
+/// The contents of forecast.csv: one row per series, each followed by its band's edges, if any.
 struct Forecasts {
   std::vector<std::string> names;
   std::vector<Index> rows;  ///< of each series
@@ -64,7 +64,7 @@ Forecasts forecasts_at(const Model& model, const std::vector<Edge>& band, const 
   return all;
 }
 
-/// Times `first` to before `last` of a series, gaps as NaN.
+/// Times [first, last) of a series, gaps as NaN.
 Line part_of(const Table& table, Index series, Index first, Index last) {
   Line line{first, {}};
   for (Index i = first; i < last; ++i) {
@@ -85,7 +85,7 @@ int run(const Options& options) {
                                         : load(options.model);
   const std::vector<Index>& places = model.config.known;
   gated::require<gated::ArgumentError>(known.size() == places.size(), "--known names ", known.size(),
-                                       " columns, but the model wants to know the future of ", places.size(), ".");
+                                       " columns, but the model needs the future of ", places.size(), ".");
   gated::require<gated::ArgumentError>(!model.config.fixes_series() || table.series() == model.config.series, "there are ",
                                        table.series(), " series, but the model is for ", model.config.series, ".");
   arrange(table, known, places);
@@ -103,7 +103,7 @@ int run(const Options& options) {
     const auto enough =
         series.windows(0, series.training_rows).size() > 0 && series.windows(series.training_rows, series.test_row).size() > 0;
     gated::require<gated::ShapeError>(enough, "the series are too short to train on: 70 % of ", table.past,
-                                      " rows hold no window of ", series.context, " + ", series.horizon,
+                                      " rows have no window of ", series.context, " + ", series.horizon,
                                       " rows, or the 10 % after them no forecast.");
     model = trained(std::move(model), series, options);
     save(model, loss_of(options), options.out / "model.safetensors");
@@ -126,33 +126,39 @@ int run(const Options& options) {
   print("TinyTimeMixer", errors_of(model, series, tests, frequency, workspace));
 
   if (!band.empty()) {
-    std::printf("  between quantiles %g and %g        %.1f %% of the numbers\n", band[0].quantile, band[1].quantile,
+    std::printf("  between quantiles %g and %g        %.1f %% of the values\n", band[0].quantile, band[1].quantile,
                 100 * coverage(band, series, tests, frequency, workspace));
   }
 
   const Forecasts next = forecasts_at(model, band, series, table.past, frequency, workspace);
   write_forecast(options.out / "forecast.csv", table, next.names, next.values);
-  const Index held = table.past - model.out();  // the last forecast that can be compared with what came
+  const Index held = table.past - model.out();  // the last forecast whose outcome is known
   const Forecasts last = forecasts_at(model, band, series, held, frequency, workspace);
   constexpr std::size_t most_panels = 12;
   std::vector<Index> drawn = forecast_series(model, table);
   const std::size_t count = drawn.size();
   drawn.resize(std::min(count, most_panels));
-  std::vector<Panel> panels;
+  std::vector<Comparison> comparisons;
   for (const Index one : drawn) {
     const auto line = [&](Index row) {
       const auto values = last.values.row(row).cast<double>();
       return Line{held, {values.begin(), values.end()}};
     };
     const Index row = last.rows[static_cast<std::size_t>(one)];
-    panels.push_back({table.names[static_cast<std::size_t>(one)],
-                      part_of(table, one, std::max<Index>(0, held - 4 * model.out()), held),
-                      part_of(table, one, held, table.past), line(row), band.empty() ? Line{} : line(row + 1),
-                      band.empty() ? Line{} : line(row + 2)});
+    Comparison comparison{.name = table.names[static_cast<std::size_t>(one)],
+                          .history = part_of(table, one, std::max<Index>(0, held - 2 * model.out()), held),
+                          .came = part_of(table, one, held - 1, table.past),
+                          .forecast = line(row)};
+    if (!band.empty()) {
+      comparison.band = gated::text(band[0].quantile, " to ", band[1].quantile);
+      comparison.low = line(row + 1);
+      comparison.high = line(row + 2);
+    }
+    comparisons.push_back(comparison);
   }
-  gated::write_png(options.out / "forecast.png", draw_forecasts(panels));
+  examples::write_svg(options.out / "forecast.svg", figure_of(comparisons, table.axis, table.time_name));
   const auto times = times_after(table, model.out());
-  std::printf("\n  forecast.csv  %s to %s\n  forecast.png  the last %td rows, forecast without them, and what came\n",
+  std::printf("\n  forecast.csv  %s to %s\n  forecast.svg  the last %td rows, forecast without them, and what came\n",
               times.front().c_str(), times.back().c_str(), model.out());
   if (count > most_panels) {
     std::printf("                (the first %zu of %zu series)\n", most_panels, count);

@@ -11,17 +11,17 @@ namespace forecast {
 
 using Model = gated::TinyTimeMixer<float>;
 
-/// A model that --train wrote, or a published one.
+/// Opens a file from --train, or the folder of a published model.
 inline Model load(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path) ? gated::load_ttm<float>(path) : gated::load_model<Model>(path);
 }
 
-/// Writes a model, and the loss that it was trained for.
+/// Writes a model and its training loss.
 inline void save(const Model& model, const gated::RegressionLossConfig& loss, const std::filesystem::path& path) {
   gated::save_model(model, path, {{"loss", gated::to_json(loss)}});
 }
 
-/// The loss that the model at `path` was trained for, as its file or its folder's config.json says; otherwise the squared
+/// The training loss of the model at `path`, from the file's metadata or the folder's config.json; by default the squared
 /// error.
 inline gated::RegressionLossConfig loss_of(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) {

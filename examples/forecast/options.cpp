@@ -10,54 +10,52 @@ Options parse_options(int count, char** arguments) {
   Options options;
   std::string loss;
   CLI::App app(
-      "Forecasts time series with a TinyTimeMixer. Measures the forecasts of the last 20 % of the rows, writes those of\n"
-      "the rows that follow the last, and draws one. Ctrl-C stops a training after the current epoch.",
+      "Forecasts time series with a TinyTimeMixer: measures forecasts of the last 20 % of the rows, writes the forecast\n"
+      "of the rows to come, and draws one. Ctrl-C stops a training after the current epoch.",
       "forecast");
   examples::add_name(app, "data", options.data, "FILE.csv",
-                     "a header, then a column of times and columns of numbers; empty\nfields are gaps (the births that come "
+                     "a header, a column of times, and columns of numbers; empty\nfields are gaps (the births shipped "
                      "with the example)");
-  examples::add_name(
-      app, "--model", options.model, "PATH",
-      "a file that --train wrote, or a published folder with config.json\n(the model that comes with the example)");
+  examples::add_name(app, "--model", options.model, "PATH",
+                     "a file from --train, or a published folder with config.json\n(the model shipped with the example)");
   app.add_flag("--train", options.train, "train a new model on the first 70 % of the rows");
   app.add_flag("--fine-tune", options.fine_tune, "train decoder and head of the model, its backbone frozen");
-  examples::add_name(app, "--out", options.out, "FOLDER", "where to write forecast.csv, forecast.png and the model (.)");
+  examples::add_name(app, "--out", options.out, "FOLDER", "where to write forecast.csv, forecast.svg and the model (.)");
   examples::add_number(app, "--season", options.seasons, Index{1}, most,
-                       "rows after which a season comes again, for the naive forecasts;\nmay be given several times");
+                       "rows of a season, for the naive forecasts; repeatable");
   examples::add_number(app, "--frequency", options.frequency, Index{0}, Index{9},
                        "the frequency token, for models that take one: 1 minutely,\n7 hourly, 0 others (0)");
   examples::add_number(app, "--context", options.context, Index{2}, most, "with --train, the rows that the model sees");
   examples::add_number(app, "--horizon", options.horizon, Index{1}, most, "with --train, the rows that it forecasts");
   examples::add_number(app, "--patch", options.patch, Index{1}, most, "with --train, the rows of a patch");
-  examples::add_number(app, "--epochs", options.epochs, Index{1}, most, "how often each window is seen");
-  examples::add_number(app, "--batch", options.batch, Index{1}, most, "windows of a step");
-  examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the highest learning rate");
-  examples::add_number(app, "--share", options.share, 1e-6, 1.0, "of the training windows, the first of which are used");
+  examples::add_number(app, "--epochs", options.epochs, Index{1}, most, "passes over the training windows");
+  examples::add_number(app, "--batch", options.batch, Index{1}, most, "windows per step");
+  examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the peak learning rate");
+  examples::add_number(app, "--share", options.share, 1e-6, 1.0, "share of the training windows to use, the first ones");
   examples::add_name(app, "--known", options.known, "COLUMN",
-                     "a column whose future is known and stands in rows after the last\nof the others; may be given several "
-                     "times, in the order in which\nthe model has them");
+                     "a column whose future is known, in rows after the other columns\nend; repeatable, in the model's order");
   examples::add_name(app, "--band", options.band, "PATH",
-                     "a model trained with --loss quantile, given twice: the forecasts\nbetween which the numbers should lie");
-  app.add_option("--loss", loss, "what training makes small (that of the model, or squared)")
+                     "a model trained with --loss quantile; give it twice, for the lower\nand the upper edge of a band");
+  app.add_option("--loss", loss, "the training loss (that of the model, or squared)")
       ->check(CLI::IsMember({"squared", "absolute", "huber", "quantile"}));
-  examples::add_number(app, "--quantile", options.quantile, 1e-6, 1 - 1e-6, "of the loss quantile (0.5)");
-  examples::add_number(app, "--delta", options.delta, 1e-9, 1e9, "of the loss huber (1)");
+  examples::add_number(app, "--quantile", options.quantile, 1e-6, 1 - 1e-6, "for --loss quantile (0.5)");
+  examples::add_number(app, "--delta", options.delta, 1e-9, 1e9, "for --loss huber (1)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-                       "of all random choices");
+                       "for all random choices");
   examples::add_threads(app, options.threads);
   examples::parse(app, count, arguments);
   gated::require<examples::UsageError>(!options.train || (!options.fine_tune && options.model.empty()),
-                                       "--train starts a new model, so that neither --fine-tune nor --model goes with it.");
+                                       "--train starts a new model. Leave out --fine-tune and --model.");
   gated::require<examples::UsageError>(options.band.empty() || options.band.size() == 2, "--band is given ",
                                        options.band.size(), " times; give it twice, for a lower and a higher quantile.");
   const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
   for (const char* const name : {"--loss", "--quantile", "--delta", "--epochs", "--batch", "--rate", "--share"}) {
     gated::require<examples::UsageError>(options.train || options.fine_tune || !given(name), name,
-                                         " is an option of a training; add --train or --fine-tune.");
+                                         " is for training. Add --train or --fine-tune.");
   }
   for (const char* const name : {"--context", "--horizon", "--patch"}) {
     gated::require<examples::UsageError>(options.train || !given(name), name,
-                                         " is an option of --train; a model that is there has its own.");
+                                         " is an option of --train; an existing model has its own.");
   }
   options.loss = gated::value_named<gated::RegressionForm>(loss);
   return options;

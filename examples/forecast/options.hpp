@@ -23,16 +23,17 @@ struct Options {
   gated::Index context = 364, horizon = 28, patch = 14;  ///< of a new model
   gated::Index epochs = 30, batch = 32;
   double rate = 2e-3;
-  double share = 1;                           ///< of the training windows, the first
+  double share = 1;                           ///< of the training windows to use, the first ones
   std::vector<std::string> known;             ///< columns whose future is known
-  std::optional<gated::RegressionForm> loss;  ///< what training makes small; without, what the model's file says
+  std::optional<gated::RegressionForm> loss;  ///< the training loss; none: that of the model's file
   std::optional<double> quantile, delta;      ///< of the losses quantile and huber
   std::vector<std::filesystem::path> band;    ///< none, or the models of two quantiles
   std::uint64_t seed = 1;
   int threads = 1;
 };
 
-/// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError for options that do not go together.
 Options parse_options(int count, char** arguments);
 
 }  // namespace forecast

@@ -3,25 +3,26 @@
 #include <string>
 #include <vector>
 
-#include "gated/io/image.hpp"
+#include "common/chart.hpp"
+#include "time_axis.hpp"
 
 namespace forecast {
 
-/// A line of the drawing: numbers from time `first` on.
+/// Values from row `first` on, NaN for gaps.
 struct Line {
   gated::Index first = 0;
-  std::vector<double> values;  ///< NaN where there is a gap
+  std::vector<double> values;
 };
 
-/// One series: its past, what came after it, what was forecast, and between what it should lie.
-struct Panel {
+/// A series and its forecast.
+struct Comparison {
   std::string name;
   Line history, came, forecast;
-  Line low = {}, high = {};  ///< both empty, or as long as the forecast
+  std::string band = {};     ///< its name; empty for none
+  Line low = {}, high = {};  ///< as long as the forecast, or empty
 };
 
-/// The panels, one in its full width or several in two columns: the history in grey, what came in black, the forecast in red
-/// on its band, above each other; what begins where the forecast does stands right of a thin line.
-gated::Image draw_forecasts(const std::vector<Panel>& panels);
+/// History, actual values and forecast with its band, over time. One series takes the full width, several have two columns.
+examples::Figure figure_of(const std::vector<Comparison>& comparisons, const TimeAxis& axis, const std::string& time_name);
 
 }  // namespace forecast

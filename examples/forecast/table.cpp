@@ -33,10 +33,11 @@ bool read_number(std::string field, bool decimal_comma, float& value) {
   return gated::parse_number(field, value) && std::isfinite(value);
 }
 
-/// Whether the numbers have decimal commas. Errors: FileError for commas that may be decimal or between thousands.
+/// Whether the numbers have decimal commas.
+/// Errors: FileError for commas that may be decimal or thousands separators.
 bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
   bool has_points = false, decides = false, doubtful = false;
-  std::string first;  // comma, where it is
+  std::string first;  // the first comma, for the message
   for (std::size_t i = 1; i < text.rows.size(); ++i) {
     for (std::size_t k = 1; k < text.rows[i].fields.size(); ++k) {
       const std::string& field = text.rows[i].fields[k];
@@ -59,7 +60,7 @@ bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
     }
   }
   require<FileError>(first.empty() || (decides && !doubtful && !has_points), first,
-                     " may have a decimal comma, or one between thousands. Write numbers as 1234.5.");
+                     " may have a decimal or a thousands comma. Write numbers as 1234.5.");
   return !first.empty();
 }
 
@@ -69,7 +70,7 @@ std::string where(const Table& table, Index i) {
   return line > 0 ? gated::text("in line ", line) : gated::text("at ", table.times[static_cast<std::size_t>(i)]);
 }
 
-/// Whether `header` is a row of the table.
+/// Whether the first line is a row of the table.
 bool is_row(const std::vector<std::string>& header, const Table& table) {
   const bool are_numbers = std::all_of(header.begin() + 1, header.end(), [&](const std::string& field) {
     float value = 0;
@@ -98,10 +99,10 @@ Table read_table(const std::filesystem::path& path) {
   const std::string name = path.string();
   const DelimitedText text = split(examples::read_text_file(path), name);
   const auto& rows = text.rows;
-  require<FileError>(rows.size() >= 2, name, ": there are ", rows.size(), " lines, expected a header and rows.");
+  require<FileError>(rows.size() >= 2, name, ": expected a header and rows, got ", rows.size(), " lines.");
   const std::vector<std::string>& header = rows[0].fields;
   require<FileError>(header.size() >= 2, name, ": line 1 names ", header.size(),
-                     " columns, expected one of times and one for each series.");
+                     " columns, expected one of times and one per series.");
   for (const auto& row : rows) {
     require<FileError>(row.fields.size() == header.size(), name, ": line ", row.line, " has ", row.fields.size(),
                        " columns, the header has ", header.size(), ".");
@@ -201,7 +202,7 @@ void arrange(Table& table, const std::vector<Index>& known, const std::vector<In
     const Index gap = std::find(begin, begin + table.past, 0) - begin;
     if (gap < table.past) {
       raise<FileError>("the column \"", old.names[static_cast<std::size_t>(column)], "\" of --known has a gap ",
-                       where(old, gap), ". Fill it: the model takes no gaps in what is known.");
+                       where(old, gap), ". Fill it: known columns may have none.");
     }
   }
 }
@@ -223,7 +224,7 @@ std::string notes(const Table& table) {
   std::string out;
   if (!table.axis.known()) {
     out += gated::text("  times         \"", gated::printable(table.times[0]),
-                       "\" is in no notation known here, so order and step are not checked\n");
+                       "\" has no known notation; order and step are not checked\n");
   }
   if (gaps > 0) {
     out += gated::text("  gaps          ", gaps, ", the first in \"",

@@ -1,4 +1,4 @@
-// Tables: what text is read, and what is refused with its line.
+// Tables: what is read, and what is refused, with its line.
 
 #include "table.hpp"
 
@@ -27,7 +27,7 @@ Values values_of(const Table& table, Index series) {
   return {row.begin(), row.end()};
 }
 
-/// What read_table() says, after the name of the file.
+/// The message of read_table() after the file's name.
 std::string message_of(const std::string& text) {
   try {
     table_of(text);
@@ -57,18 +57,18 @@ TEST(Table, ReadsEachSeparator) {
   }
 }
 
-TEST(Table, KeepsSeparatorsInsideOfQuotes) {
+TEST(Table, KeepsQuotedSeparators) {
   const Table table = table_of("time;\"load; total\";\"a\nb\"\n1;2;3\n2;4;5\n");
   EXPECT_EQ(table.names, (Names{"load; total", "a\nb"}));
   EXPECT_EQ(table.lines, (std::vector<Index>{3, 4}));
   EXPECT_EQ(table_of("time,\"load; kWh; net\"\n1,2\n2,3\n").separator, ',');
 }
 
-TEST(Table, ReadsDecimalCommasWhereNothingElseIsMeant) {
+TEST(Table, ReadsUnambiguousDecimalCommas) {
   EXPECT_EQ(values_of(table_of("t;a;b\n1;2,5;10\n2;1,234;11\n"), 0), (Values{2.5F, 1.234F}));
   EXPECT_EQ(values_of(table_of("t,a\n1,\"-2,5e1\"\n2,\"3\"\n"), 0), (Values{-25, 3}));
   EXPECT_EQ(values_of(table_of("t;a\n1;0,123\n2;3\n"), 0), (Values{0.123F, 3}));
-  const std::string doubt = " may have a decimal comma, or one between thousands. Write numbers as 1234.5.";
+  const std::string doubt = " may have a decimal or a thousands comma. Write numbers as 1234.5.";
   EXPECT_EQ(message_of("t;a\n1;2\n2;1,234\n"), ": line 3, column 2: \"1,234\"" + doubt);
   EXPECT_EQ(message_of("t;a;b\n1;2,5;3\n2;1;4.5\n"), ": line 2, column 2: \"2,5\"" + doubt);
   EXPECT_EQ(message_of("t;a\n1;1,234,567\n2;2,5\n"), ": line 2, column 2: \"1,234,567\"" + doubt);
@@ -91,13 +91,13 @@ TEST(Table, ReadsMissingRowsAsGaps) {
   EXPECT_EQ(times_after(table, 2), (Names{"2015-01-01", "2015-01-02"}));
 }
 
-TEST(Table, SaysThatTimesAreNotUnderstood) {
+TEST(Table, NotesTimesInAnUnknownNotation) {
   const Table table = table_of("day,a\nMon,1\nTue,2\n");
-  EXPECT_EQ(notes(table), "  times         \"Mon\" is in no notation known here, so order and step are not checked\n");
+  EXPECT_EQ(notes(table), "  times         \"Mon\" has no known notation; order and step are not checked\n");
   EXPECT_EQ(times_after(table, 2), (Names{"+1", "+2"}));
 }
 
-TEST(Table, RefusesAFirstLineWithoutNames) {
+TEST(Table, RefusesMissingAndDuplicateNames) {
   const std::string numbers = ": line 1 has numbers, expected names. Put a line before it, such as time,load.";
   EXPECT_EQ(message_of("2014-01-01,5\n2014-01-02,6\n2014-01-03,7\n"), numbers);
   EXPECT_EQ(message_of("1;2,5\n2;2,5\n3;2,5\n"), numbers);
@@ -108,22 +108,21 @@ TEST(Table, RefusesAFirstLineWithoutNames) {
   EXPECT_EQ(message_of("t,a,\n1,2,\n"), ": line 1: column 3 has no name. Name it, or leave it out.");
 }
 
-TEST(Table, RefusesWhatIsNoTable) {
+TEST(Table, RefusesMalformedTables) {
   EXPECT_EQ(message_of("t,a\n1,2\n2,x\n"), ": line 3, column 2: \"x\" is not a number. Write gaps as empty fields or NA.");
   EXPECT_EQ(message_of("t,a\n1,2\n2,inf\n"), ": line 3, column 2: \"inf\" is not a number. Write gaps as empty fields or NA.");
   EXPECT_EQ(message_of("t,a\n1,2\n\n2,3\n"), ": line 3 has 1 columns, the header has 2.");
   EXPECT_EQ(message_of("t,a,b\n1,2,\n2,3,NA\n"), ": column 3, \"b\", has no numbers. Leave it out.");
-  EXPECT_EQ(message_of("t,\"a\n1,2\n"), ": line 1: a quote is not closed. Close it.");
-  EXPECT_EQ(message_of("t,\"a\"b\n1,2\n"),
-            ": line 1: there is text after a quote that is closed. Double the quotes inside of quotes.");
-  EXPECT_EQ(message_of("t,a\n"), ": there are 1 lines, expected a header and rows.");
-  EXPECT_EQ(message_of(""), ": there are 0 lines, expected a header and rows.");
+  EXPECT_EQ(message_of("t,\"a\n1,2\n"), ": line 1: unclosed quote. Close it.");
+  EXPECT_EQ(message_of("t,\"a\"b\n1,2\n"), ": line 1: text after a closing quote. Double the quotes within quotes.");
+  EXPECT_EQ(message_of("t,a\n"), ": expected a header and rows, got 1 lines.");
+  EXPECT_EQ(message_of(""), ": expected a header and rows, got 0 lines.");
   const std::string utf16 = ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
   EXPECT_EQ(message_of(std::string("\xFF\xFEt\0,\0a\0", 8)), utf16);
   EXPECT_EQ(message_of(std::string("\0t\0,\0a", 6)), utf16);
 }
 
-TEST(Table, WritesForecastsAsTheTableIsWritten) {
+TEST(Table, WritesForecastsInTheTablesNotation) {
   const auto path = gated::test::temporary("forecast.csv");
   const Table table = table_of("\"the; time\";a\n2014-11;2,5\n2014-12;3,5\n");
   write_forecast(path, table, {"a", "a;b"}, gated::Matrix<float>{{1.5F, 2}, {std::nanf(""), 4}});
@@ -131,7 +130,7 @@ TEST(Table, WritesForecastsAsTheTableIsWritten) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "\"the; time\";a;\"a;b\"\n2015-01;1,5;\n2015-02;2;4\n");
 }
 
-TEST(Table, RefusesGapsInColumnsThatAreKnown) {
+TEST(Table, RefusesGapsInKnownColumns) {
   Table table = table_of("t,a,b\n1,1,1\n2,2,\n3,,3\n");
   EXPECT_THROW(arrange(table, {1}, {1}), gated::FileError);
   Table whole = table_of("t,a,b\n1,1,1\n2,2,2\n3,,3\n");

@@ -18,7 +18,7 @@ constexpr std::int64_t end_of_dates = 253'402'300'800;  // the year 10000
 constexpr int billionths = 9;
 constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // differences fit as well
 
-/// A column, as it is read in one form.
+/// A column, read in one form.
 struct Candidate {
   TimeNotation notation = {};
   Calendar calendar = {};
@@ -28,8 +28,7 @@ struct Candidate {
   bool offsets_vary = false;
 };
 
-/// Ticks of a second, if `number` is the size of an epoch: seconds since 1970, or thousandths, millionths or billionths of
-/// them.
+/// Ticks per second, if `number` has the size of an epoch in seconds, milliseconds, microseconds or nanoseconds; otherwise 0.
 std::int64_t ticks_of_epoch(std::int64_t number) {
   const std::int64_t size = std::abs(number);
   for (const int digits : {9, 6, 3, 0}) {
@@ -40,7 +39,7 @@ std::int64_t ticks_of_epoch(std::int64_t number) {
   return 0;
 }
 
-/// Sets step and faults: the most frequent difference of neighbours, the smaller of two.
+/// Sets the faults and the step: the most frequent difference of neighbours, the smaller of two.
 void find_step(Candidate& candidate) {
   std::map<std::int64_t, std::size_t> frequency;
   for (std::size_t i = 1; i < candidate.counts.size(); ++i) {
@@ -53,7 +52,7 @@ void find_step(Candidate& candidate) {
   candidate.faults = candidate.counts.size() - 1 - (best == frequency.end() ? 0 : best->second);
 }
 
-/// The calendar with the fewest faults; nothing for numbers with too many digits.
+/// The calendar with the fewest faults; none for numbers with too many digits.
 std::optional<Candidate> count(const std::vector<ReadTime>& times) {
   Candidate common{.notation = times.back().notation};
   TimeNotation& notation = common.notation;
@@ -70,7 +69,7 @@ std::optional<Candidate> count(const std::vector<ReadTime>& times) {
   if (largest >= most_ticks / scale) {
     return std::nullopt;
   }
-  std::vector<std::int64_t> ticks;  // of the local time where the last row is
+  std::vector<std::int64_t> ticks;  // in the last row's local time
   for (const auto& [own, stamp] : times) {
     ticks.push_back((stamp.whole - stamp.offset + times.back().stamp.offset) * scale +
                     stamp.billionth / power_of_ten(billionths - notation.digits));
@@ -97,7 +96,7 @@ std::optional<Candidate> count(const std::vector<ReadTime>& times) {
 
 std::string quote(const std::string& text) { return "\"" + gated::printable(text) + "\""; }
 
-/// The column in the forms in which most texts are times; none if those are half of the texts or fewer.
+/// The column in each form that reads the most texts; none if that is half of them or fewer.
 std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, const std::vector<Index>& lines,
                                      const std::string& column) {
   std::map<TimeForm, std::vector<std::optional<ReadTime>>> forms;
@@ -119,8 +118,8 @@ std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, cons
     std::vector<ReadTime> all;
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (!times[i] || !times[i]->notation.goes_with(times[first]->notation)) {
-        raise<FileError>(column, ": line ", lines[i], ": ", quote(texts[i]), " is no time written as ", quote(texts[first]),
-                         " of line ", lines[first], " is. Correct it, or write all times alike.");
+        raise<FileError>(column, ": line ", lines[i], ": ", quote(texts[i]), " is not a time in the notation of ",
+                         quote(texts[first]), " in line ", lines[first], ". Correct it, or write all times alike.");
       }
       all.push_back(*times[i]);
     }
@@ -146,7 +145,7 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
     const bool is_told = other.notation.form != TimeForm::month_first || best->notation.form != TimeForm::day_first ||
                          other.notation.separator == '.' || other.faults > best->faults || other.counts == best->counts;
     require<FileError>(is_told, column, ": line ", lines[0], ": ", quote(texts[0]),
-                       " may be day/month or month/day, and no line tells. Write dates as 2014-12-31.");
+                       " may be day/month or month/day, and no line decides. Write dates as 2014-12-31.");
   }
   known_ = true;
   notation_ = best->notation;
@@ -165,16 +164,16 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
                        quote(texts[i - 1]), ". Sort the rows by time, the oldest first.");
     }
     if (distance % step_ != 0) {
-      raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ",
-                       lines[i - 1], ", but most rows are ", step(), " apart. ",
-                       best->offsets_vary ? "If their local times are, leave out the offsets from UTC."
-                                          : "Bring the rows to an equal step.");
+      raise<FileError>(
+          column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ", lines[i - 1],
+          ", but most rows are ", step(), " apart. ",
+          best->offsets_vary ? "If their local times are, leave out the UTC offsets." : "Bring the rows to an equal step.");
     }
     places_[i] = places_[i - 1] + static_cast<Index>(distance / step_);
     if (places_[i] >= 2 * static_cast<Index>(texts.size())) {
       raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ",
-                       lines[i - 1], ", ", quote(texts[i - 1]), ", and more rows are missing than there are, ", step(),
-                       " apart. Correct the time, or give only rows without such a gap.");
+                       lines[i - 1], ", ", quote(texts[i - 1]), ", and more rows are missing than present, ", step(),
+                       " apart. Correct the time, or leave out the rows before or after the gap.");
     }
   }
 }
@@ -187,6 +186,14 @@ std::string TimeAxis::at(Index place) const {
   require<FileError>(fits && (is_number || whole < end_of_dates),
                      "the forecast reaches times that cannot be written. Take a shorter horizon.");
   return notation_.write(whole, (ticks - whole * scale) * power_of_ten(billionths - notation_.digits));
+}
+
+double TimeAxis::value_at(Index place) const {
+  if (!known_) {
+    return static_cast<double>(place);
+  }
+  const auto ticks = static_cast<double>(calendar_.ticks_at(first_ + place * step_));
+  return has_dates() ? ticks / static_cast<double>(calendar_.per_second) : ticks * calendar_.tick;
 }
 
 std::string TimeAxis::step() const { return calendar_.spell(step_); }

@@ -10,23 +10,27 @@
 
 namespace forecast {
 
-/// The times of a table: read from a column, checked for an equal step, and continued in the notation of the column. Calendar
-/// months count as equal, and so do weekdays where no row is of a weekend. The step also decides between dd/mm and mm/dd.
+/// The times of a table: read from a column, checked for an equal step, and continued in its notation. Calendar months count as
+/// equal, and so do weekdays if no row is on a weekend. The step also decides between dd/mm and mm/dd.
 class TimeAxis {
  public:
   TimeAxis() = default;
-  /// Reads `texts`, which are in `lines` of a file; `column` names file and column in messages. Where most texts are no times,
-  /// or there is only one, the notation is unknown: nothing is checked, and each text has the place of its row.
-  /// Errors: FileError with the line for a time written otherwise than the others, for rows that are out of order, doubled or
-  /// between two steps, for dates that may be dd/mm or mm/dd, and if more rows are missing than there are.
+  /// Reads `texts` from `lines` of a file; `column` names file and column in messages. If there is only one text, or most are
+  /// not times, the notation is unknown: nothing is checked, and the place of a text is its row.
+  /// Errors: FileError, with the line, for a time in another notation, for rows that are out of order, duplicated or between
+  /// two steps, for dates that may be dd/mm or mm/dd, and if more rows are missing than present.
   TimeAxis(const std::vector<std::string>& texts, const std::vector<gated::Index>& lines, const std::string& column);
 
   bool known() const { return known_; }
-  /// Where on the axis each text is: 0, and one more for each step. Rows are missing where places are left out.
+  /// The place of each text on the axis, in steps from the first. Skipped places are missing rows.
   const std::vector<gated::Index>& places() const { return places_; }
-  /// The time at a place, also after the last, of a known notation.
+  /// The time at a place, also after the last; the notation must be known.
   /// Errors: FileError for a time too late to be written.
   std::string at(gated::Index place) const;
+  /// Whether the times are dates.
+  bool has_dates() const { return known_ && calendar_.per_second > 0; }
+  /// A place's value for plots: seconds since 1970 for dates, or the number; the place itself if the notation is unknown.
+  double value_at(gated::Index place) const;
   /// "1 hour", "3 months", or a difference of numbers.
   std::string step() const;
 

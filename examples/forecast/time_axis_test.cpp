@@ -1,4 +1,4 @@
-// Columns of times: what is read, what is refused, and how it goes on.
+// Columns of times: what is read, what is refused, and how they continue.
 
 #include "time_axis.hpp"
 
@@ -20,7 +20,7 @@ TimeAxis axis_of(const Texts& texts) {
   return TimeAxis(texts, lines, "t.csv");
 }
 
-/// The texts that follow.
+/// The `count` texts that follow.
 Texts after(const Texts& texts, Index count) {
   const TimeAxis axis = axis_of(texts);
   Texts next;
@@ -61,13 +61,13 @@ TEST(TimeAxis, ContinuesHoursInTheirNotation) {
   EXPECT_EQ(step_of({"2014-12-31T22:00:00.25Z", "2014-12-31T22:00:00.5Z"}), "0.25 seconds");
 }
 
-TEST(TimeAxis, CountsInstantsWhereTheOffsetChanges) {
+TEST(TimeAxis, CountsInstantsAcrossOffsetChanges) {
   const Texts autumn{"2014-10-26T01:00+02:00", "2014-10-26T02:00+02:00", "2014-10-26T02:00+01:00", "2014-10-26T03:00+01:00"};
   EXPECT_EQ(after(autumn, 1), (Texts{"2014-10-26T04:00+01:00"}));
   EXPECT_EQ(
       message_of({"2014-10-24T00:00+02:00", "2014-10-25T00:00+02:00", "2014-10-26T00:00+02:00", "2014-10-27T00:00+01:00"}),
       "t.csv: line 5, \"2014-10-27T00:00+01:00\", is 25 hours after line 4, but most rows are 1 day apart. If their local "
-      "times are, leave out the offsets from UTC.");
+      "times are, leave out the UTC offsets.");
 }
 
 TEST(TimeAxis, CountsCalendarMonthsAsEqual) {
@@ -107,10 +107,10 @@ TEST(TimeAxis, LetsTheStepDecideBetweenDayAndMonth) {
   EXPECT_EQ(after({"01.02.2014", "02.02.2014"}, 1), (Texts{"03.02.2014"}));
   EXPECT_NE(message_of({"01-02-2014", "02-02-2014"}), "no error");
   EXPECT_EQ(message_of({"01/02/2014", "02/02/2014", "03/02/2014"}),
-            "t.csv: line 2: \"01/02/2014\" may be day/month or month/day, and no line tells. Write dates as 2014-12-31.");
+            "t.csv: line 2: \"01/02/2014\" may be day/month or month/day, and no line decides. Write dates as 2014-12-31.");
 }
 
-TEST(TimeAxis, CountsWeekdaysWhereNoRowIsOfAWeekend) {
+TEST(TimeAxis, CountsWeekdaysIfNoRowIsOnAWeekend) {
   const Texts days{"2014-12-24", "2014-12-25", "2014-12-26", "2014-12-29", "2014-12-30", "2014-12-31"};
   EXPECT_EQ(step_of(days), "1 weekday");
   EXPECT_EQ(after(days, 3), (Texts{"2015-01-01", "2015-01-02", "2015-01-05"}));
@@ -119,7 +119,7 @@ TEST(TimeAxis, CountsWeekdaysWhereNoRowIsOfAWeekend) {
   EXPECT_EQ(axis_of(holiday).places(), (std::vector<Index>{0, 2, 3, 4, 5}));
 }
 
-TEST(TimeAxis, LeavesOutThePlacesOfMissingRows) {
+TEST(TimeAxis, SkipsThePlacesOfMissingRows) {
   const TimeAxis axis = axis_of({"2014-12-31T20", "2014-12-31T21", "2014-12-31T22", "2015-01-01T00", "2015-01-01T01"});
   EXPECT_EQ(axis.places(), (std::vector<Index>{0, 1, 2, 4, 5}));
   EXPECT_EQ(axis.at(3), "2014-12-31T23");
@@ -138,18 +138,19 @@ TEST(TimeAxis, RefusesRowsOutOfOrderWithTheirLine) {
       message_of({"2014-01-01T00:00", "2014-01-01T01:00", "2014-01-01T02:00", "2014-01-01T02:37"}),
       "t.csv: line 5, \"2014-01-01T02:37\", is 37 minutes after line 4, but most rows are 1 hour apart. Bring the rows to an "
       "equal step.");
-  EXPECT_NE(message_of({"2014-01-01", "2014-01-02", "2041-01-03"}).find("more rows are missing than there are, 1 day apart"),
+  EXPECT_NE(message_of({"2014-01-01", "2014-01-02", "2041-01-03"}).find("more rows are missing than present, 1 day apart"),
             std::string::npos);
 }
 
-TEST(TimeAxis, RefusesTimesWrittenOtherwise) {
+TEST(TimeAxis, RefusesMixedNotations) {
   EXPECT_EQ(
       message_of({"2014-01-30", "2014-01-31", "2014-01-32"}),
-      "t.csv: line 4: \"2014-01-32\" is no time written as \"2014-01-30\" of line 2 is. Correct it, or write all times alike.");
+      "t.csv: line 4: \"2014-01-32\" is not a time in the notation of \"2014-01-30\" in line 2. Correct it, or write all times "
+      "alike.");
   EXPECT_NE(message_of({"2014-01-30", "2014/01/31", "2014-02-01"}).find("line 3"), std::string::npos);
   EXPECT_NE(message_of({"2014-01-30T23:00Z", "2014-01-31T00:00"}).find("line 3"), std::string::npos);
   EXPECT_NE(message_of({"2014-01-30 23:00", "2014-01-30 24:00", "2014-01-31 01:00"}).find("line 3"), std::string::npos);
-  EXPECT_NE(message_of({"1", "2", "", "4"}).find("line 4: \"\" is no time"), std::string::npos);
+  EXPECT_NE(message_of({"1", "2", "", "4"}).find("line 4: \"\" is not a time"), std::string::npos);
 }
 
 TEST(TimeAxis, CountsTheRowsOfUnknownTimes) {

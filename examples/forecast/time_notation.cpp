@@ -13,9 +13,9 @@ namespace forecast {
 
 namespace {
 
-constexpr int most_digits = 9;  // after the point
+constexpr int most_digits = 9;  // after the decimal point
 
-/// What is left of a text that is read from the left.
+/// The unread rest of a text.
 struct Reader {
   std::string_view rest;
 

@@ -7,19 +7,19 @@
 
 namespace forecast {
 
-/// A time as a text shows it, in seconds since 1970, or a number.
+/// A time in seconds since 1970, or a plain number.
 struct Stamp {
-  std::int64_t whole = 0;      ///< seconds of the local time; of a number its whole part
-  std::int64_t billionth = 0;  ///< what is left, with the sign of the number
-  std::int64_t offset = 0;     ///< seconds that the local time is ahead of UTC
+  std::int64_t whole = 0;      ///< seconds of local time, or a number's whole part
+  std::int64_t billionth = 0;  ///< the fraction, with the number's sign
+  std::int64_t offset = 0;     ///< seconds of local time ahead of UTC
 };
 
-/// In which order a text gives a date; or that it is a number: a count, a year, or an epoch.
+/// The order of a date's parts, or a number: a count, a year, or an epoch.
 enum class TimeForm { compact, year_first, day_first, month_first, number };
 inline constexpr TimeForm time_forms[]{TimeForm::compact, TimeForm::year_first, TimeForm::day_first, TimeForm::month_first,
                                        TimeForm::number};
 
-/// How a text writes a time: 2014-12-31T07:00:00.5+01:00, 2014-12, 20141231, 31.12.2014 7:00, 12/31/2014, 1419980400.
+/// The notation of a time, such as 2014-12-31T07:00:00.5+01:00, 2014-12, 20141231, 31.12.2014 7:00, 12/31/2014, 1419980400.
 struct TimeNotation {
   TimeForm form = TimeForm::number;
   char separator = 0;     ///< of the date: '-', '/' or '.'; 0 without
@@ -33,19 +33,19 @@ struct TimeNotation {
   std::string zone = {};  ///< "Z", "+01:00", " UTC", or nothing
   bool operator==(const TimeNotation&) const = default;
 
-  /// Whether a column may have both: they differ in nothing but digits, zone and padding.
+  /// Whether a column may have both: they differ only in digits, zone and padding.
   bool goes_with(const TimeNotation& other) const;
   /// The text of a local time up to the year 9999, or of a number; see Stamp.
   std::string write(std::int64_t whole, std::int64_t billionth) const;
 };
 
-/// A text that was read.
+/// A time read from a text.
 struct ReadTime {
   TimeNotation notation;
   Stamp stamp = {};
 };
 
-/// Reads `text` as a time of this form; nothing for a text of another form, and for a date that no calendar has.
+/// Reads `text` as a time of this form; none for another form or an impossible date.
 std::optional<ReadTime> read_time(std::string_view text, TimeForm form);
 
 }  // namespace forecast

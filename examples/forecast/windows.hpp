@@ -15,7 +15,7 @@ namespace forecast {
 
 using gated::Index, gated::Matrix;
 
-/// The series that a model forecasts.
+/// The indices of the series that a model forecasts.
 inline std::vector<Index> forecast_series(const Model& model, const Table& table) {
   std::vector<Index> chosen = model.chosen;
   for (Index k = 0; model.chosen.empty() && k < table.series(); ++k) {
@@ -24,8 +24,8 @@ inline std::vector<Index> forecast_series(const Model& model, const Table& table
   return chosen;
 }
 
-/// The series standardised by their training rows, and which windows belong to which part. A window is named by the row where
-/// its forecast begins.
+/// The series standardised by their training rows, and the windows of each part. A window's index is the first row of its
+/// forecast.
 struct Series {
   const Table& table;
   Index context, horizon;
@@ -42,7 +42,7 @@ struct Series {
         values(t.values) {
     gated::require<gated::ShapeError>(t.past >= context + horizon, "the series have ", t.past, " rows, but the model sees ",
                                       context, " and forecasts ", horizon,
-                                      ". Give longer series, or take a model with a shorter context.");
+                                      ". Give longer series, or use a model with a shorter context.");
     for (Index m = 0; m < t.series(); ++m) {
       double sum = 0, squares = 0, count = 0;
       for (Index i = 0; i < training_rows; ++i) {
@@ -65,7 +65,7 @@ struct Series {
     return table.observed[static_cast<std::size_t>(series * table.length() + row)] != 0;
   }
 
-  /// The windows whose forecasts lie in the rows from `first` to before `last`.
+  /// The windows whose forecasts lie in rows [first, last).
   std::vector<Index> windows(Index first, Index last) const {
     std::vector<Index> rows;
     for (Index row = std::max(first, context); row + horizon <= last; ++row) {
@@ -75,10 +75,10 @@ struct Series {
   }
 };
 
-/// Some windows as a model takes them: all series of a window are an item.
+/// A model's input for some windows; the series of a window are one item.
 struct Batch {
-  Matrix<float> x, target;  ///< a row for each series of each window; of the target for each that is forecast
-  Matrix<float> future;     ///< at the rows of x, of series that are known in the future; empty for a model without them
+  Matrix<float> x, target;  ///< one row per series of each window; in `target` only those that are forecast
+  Matrix<float> future;     ///< of known series, in their rows of x; empty for a model without them
   std::vector<std::uint8_t> observed, target_observed;
   std::vector<Index> resolution;
   gated::Sequences items = gated::Sequences::single(0);
@@ -109,8 +109,8 @@ struct Batch {
           ++rows;
         }
         gated::require<gated::ShapeError>(rows == given, "the column \"", series.table.names[static_cast<std::size_t>(k)],
-                                          "\" goes on for ", rows, " rows after the past, but the model needs ", given,
-                                          " rows of its future. Add rows in which only the columns of --known stand.");
+                                          "\" has ", rows, " rows after the past, but the model needs ", given,
+                                          ". Add rows with values in the columns of --known only.");
         future.row(b * m + k) = series.values.row(k).segment(row, given);
       }
       for (Index k = 0; k < p; ++k) {
@@ -168,7 +168,7 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The errors of saying what was there a season ago.
+/// The errors of the seasonal naive forecast: the value of a season ago.
 inline Errors errors_of_season(Index season, const Model& model, const Series& series, std::span<const Index> windows) {
   Errors errors;
   for (const Index row : windows) {

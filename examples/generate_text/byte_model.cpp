@@ -47,12 +47,11 @@ ByteModel open_model(const std::filesystem::path& checkpoint) {
   if (architecture == TransformerModel::architecture) {
     return open_as<TransformerModel>(checkpoint);
   }
-  gated::raise<FileError>(file.name(), ": the file ",
-                          architecture.empty() ? "does not say in its metadata what it holds"
-                                               : "holds a \"" + gated::printable(architecture) + "\"",
-                          ", expected \"", GmlpModel::architecture, "\", \"", FlashModel::architecture, "\", \"",
-                          GauModel::architecture, "\" or \"", TransformerModel::architecture,
-                          "\", as save_model() writes them.");
+  gated::raise<FileError>(
+      file.name(), ": the file ",
+      architecture.empty() ? "has no architecture in its metadata" : "holds a \"" + gated::printable(architecture) + "\"",
+      ", expected \"", GmlpModel::architecture, "\", \"", FlashModel::architecture, "\", \"", GauModel::architecture,
+      "\" or \"", TransformerModel::architecture, "\", as written by save_model().");
 }
 
 ByteModel random_model(std::string_view kind) {

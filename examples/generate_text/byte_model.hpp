@@ -10,18 +10,18 @@
 
 namespace text {
 
-/// A causal language model whose tokens are the 256 bytes, and its weights, packed.
+/// A causal byte-level language model and its packed weights.
 using ByteModel = std::variant<gated::PreparedModel<GmlpModel>, gated::PreparedModel<FlashModel>,
                                gated::PreparedModel<GauModel>, gated::PreparedModel<TransformerModel>>;
 
-/// Opens a checkpoint that says in its metadata what it is; weights in bf16 or int8 stay so. Errors: FileError, naming the
-/// file, for files that are broken or hold anything but a causal language model over bytes of common/byte_models.hpp.
+/// Opens a checkpoint as the architecture in its metadata; bf16 and int8 weights stay so.
+/// Errors: FileError for broken files, and for anything but a causal byte-level model of common/byte_models.hpp.
 ByteModel open_model(const std::filesystem::path& checkpoint);
 
 /// A small model with random weights, always the same: `kind` is "gmlp", "toeplitz" or "flash".
 ByteModel random_model(std::string_view kind);
 
-/// Writes a `model` that random_model() made so that open_model() finds everything in one file.
+/// Writes a model from random_model(), for open_model().
 void save(const ByteModel& model, const std::filesystem::path& path);
 
 }  // namespace text

@@ -1,6 +1,6 @@
-# ctest runs this: a saved model writes the same bytes as the one in memory, and what cannot be done is refused.
+# Run by ctest: a saved model writes the same bytes as the one in memory, and invalid input is refused.
 
-# Runs PROGRAM, which must exit with code `expected` and say something that matches `pattern` on stderr; its text is ${text}.
+# Runs PROGRAM. It must exit with code `expected`, and stderr match `pattern`; its stdout is then ${text}.
 function(generate expected pattern)
   execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
   if(NOT code STREQUAL expected OR NOT err MATCHES "${pattern}")
@@ -25,19 +25,19 @@ foreach(kind IN ITEMS flash gmlp toeplitz)
   endif()
 endforeach()
 
-# Without a checkpoint, the one that comes with the example: ASCII, and words of the text that it has read.
+# The default checkpoint writes ASCII, and words of its training text.
 generate(0 "^400 tokens" --tokens 400)
 if(NOT text MATCHES "^[ -~\n]+$" OR NOT text MATCHES " (the|of|and|unto) ")
-  message(FATAL_ERROR "the model that comes with the example writes\n${text}")
+  message(FATAL_ERROR "the default model writes\n${text}")
 endif()
 
-# A gMLP slides past the length that it was built for; FLASH goes on.
+# Past its length a gMLP slides; FLASH has no limit.
 generate(0 "built for 512 tokens; 1 time it forgot all but the last 256.*520 tokens" ${FOLDER}/gmlp.safetensors --tokens 520)
 generate(0 "^520 tokens" ${FOLDER}/flash.safetensors --tokens 520)
-# One with Toeplitz weights has a table for 65,537 tokens, and room for as many as it will need.
+# One with Toeplitz weights has a table for 65,537 tokens, and a state for as many as it will need.
 generate(0 "^1500 tokens.*state [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9] bytes" ${FOLDER}/toeplitz.safetensors --tokens 1500)
 
-# The prompt is shown safely: é as it is, ESC and a byte that is no UTF-8 in digits.
+# The prompt is shown safely: é unchanged, ESC and a byte that is not UTF-8 escaped.
 string(ASCII 195 169 e_acute)
 string(ASCII 27 escape)
 string(ASCII 255 no_utf8)

@@ -20,13 +20,13 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// Writes at once, so that a reader sees each character when it is there.
+/// Writes and flushes, to stream each character.
 void write(const std::string& shown) {
   std::fputs(shown.c_str(), stdout);
   gated::require<gated::FileError>(std::fflush(stdout) == 0, "cannot write the text.");
 }
 
-/// The whole use of the library: prefill the prompt, then sample a token, show it and step, again and again.
+/// The library's part: prefill the prompt, then sample a token, show it and step, repeatedly.
 template <class Model>
 int generate(const gated::PreparedModel<Model>& opened, const text::Options& options) {
   const Model& model = opened.model;
@@ -48,7 +48,7 @@ int generate(const gated::PreparedModel<Model>& opened, const text::Options& opt
   const double prefill = milliseconds_since(beginning);
 
   gated::Sampler<float> sampler(256, options.sampling, gated::Random(options.seed));
-  double time = 0;  // of choosing and reading tokens, without writing them
+  double time = 0;  // for sampling and decoding, without output
   Index count = 0;
   while (examples::stop_signal == 0 && (options.tokens == 0 || count < options.tokens)) {
     const auto start = Clock::now();
@@ -76,7 +76,7 @@ int run(const text::Options& options) {
   const bool random = !options.random.empty();
   const text::ByteModel model = random ? text::random_model(options.random) : text::open_model(options.checkpoint);
   if (random) {
-    std::fputs("note: random weights. The text is noise, only the speed means something.\n", stderr);
+    std::fputs("note: random weights. The text is noise, only the speed counts.\n", stderr);
   }
   if (!options.save.empty()) {
     text::save(model, options.save);

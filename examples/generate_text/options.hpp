@@ -20,8 +20,8 @@ struct Options {
   int threads = 1;
 };
 
-/// Reads the command line. Errors: examples::UsageError for an unknown option, and for a value that is missing or makes no
-/// sense.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError for --top-p 0.
 Options parse_options(int count, char** arguments);
 
 }  // namespace text

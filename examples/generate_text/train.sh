@@ -1,8 +1,8 @@
 #!/bin/sh
-# sh examples/generate_text/train.sh [folder]: makes bible.int8.safetensors again, in a folder of its own.
+# sh examples/generate_text/train.sh [folder]: trains bible.int8.safetensors again, in `folder` (build/bible).
 #
 # The text is the King James Bible, which is in the public domain (in the United Kingdom the Crown keeps a right to print it),
-# as Debian's package bible-kjv gives it: one file per book, a line per verse, an empty line between chapters.
+# from Debian's package bible-kjv: one file per book, one line per verse, an empty line between chapters.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh

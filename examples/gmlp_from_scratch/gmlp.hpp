@@ -45,7 +45,7 @@ struct Block {
   Linear out;  ///< V: half of hidden to channels
 };
 
-/// What it computes on the way.
+/// Its intermediate results.
 struct Trace {
   Matrix norm, in, gate_norm, spatial, gated, y;
 };
@@ -58,7 +58,7 @@ inline Trace run(const Block& block, const Matrix& x) {
   const Matrix z = trace.in.unaryExpr(&gelu);
   const Eigen::Index half = z.cols() / 2;
   trace.gate_norm = block.gate_norm(z.rightCols(half));
-  trace.spatial = (block.spatial * trace.gate_norm).colwise() + block.spatial_bias;  // the only place where tokens meet
+  trace.spatial = (block.spatial * trace.gate_norm).colwise() + block.spatial_bias;  // the only step that mixes tokens
   trace.gated = z.leftCols(half).cwiseProduct(trace.spatial);
   trace.y = x + block.out(trace.gated);
   return trace;

@@ -1,4 +1,4 @@
-// gmlp_from_scratch: a gMLP in sixty lines of plain Eigen, beside the library's, layer by layer. See README.md.
+// gmlp_from_scratch: a gMLP in sixty lines of plain Eigen, compared with the library's layer by layer. See README.md.
 
 #include <cstdio>
 #include <map>
@@ -10,7 +10,7 @@ namespace {
 
 using gated::Index, gated::Matrix;
 
-/// The parameters of a block of the library, as plain matrices.
+/// The parameters of a library block, as plain matrices.
 scratch::Block copy_of(const gated::GmlpBlock<double>& block) {
   return {.norm = {block.norm.weight, block.norm.bias, block.config.norm_eps},
           .in = {block.proj_in.weight, block.proj_in.bias},
@@ -29,7 +29,7 @@ int main() {
   Matrix<double> x(9, 6);
   gated::fill_normal(x, 1.0, random);
 
-  // What the library computes, layer by layer: a hook is shown each output, under the name of its layer.
+  // The library's results: the hook receives each layer's output under its name.
   std::map<std::string, Matrix<double>> shown;
   gated::Workspace<double> workspace;
   workspace.set_hook([&](const std::string& path, gated::ConstView<double> output) { shown[path] = output; });
@@ -53,6 +53,6 @@ int main() {
     compare(path, trace.y);
     y = trace.y;
   }
-  std::puts(largest < 1e-12 ? "the same, layer by layer" : "OTHER NUMBERS");
+  std::puts(largest < 1e-12 ? "the same, layer by layer" : "DIFFERENT");
   return largest < 1e-12 ? 0 : 1;
 }

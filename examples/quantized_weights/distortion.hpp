@@ -11,11 +11,11 @@
 
 namespace small {
 
-/// What a format does to one weight.
+/// The distortion of one weight by a format.
 struct WeightDistortion {
   double signal_to_noise = 0;  ///< 10 · log10(Σ w² / Σ (ŵ - w)²), in dB
   double largest_error = 0;    ///< max |ŵ - w| / max |w|
-  double lost = 0;             ///< the share of the numbers other than 0 that became 0
+  double lost = 0;             ///< the share of nonzero elements that became 0
 };
 
 inline WeightDistortion compare(std::span<const float> exact, std::span<const float> rounded) {
@@ -33,10 +33,10 @@ inline WeightDistortion compare(std::span<const float> exact, std::span<const fl
           largest == 0 ? 0 : error / largest, there == 0 ? 0 : lost / there};
 }
 
-/// What a format does to a model's answers, a row of logits each.
+/// The distortion of a model's answers, one row of logits each.
 class AnswerDistortion {
  public:
-  /// Adds an answer of the float model, that of the small one, and what is right.
+  /// Adds an answer of the float model, that of the quantized one, and the label.
   void add(std::span<const float> exact, std::span<const float> small, gated::Index right) {
     const std::vector<double> p = log_probabilities(exact), q = log_probabilities(small);
     for (std::size_t i = 0; i < p.size(); ++i) {
@@ -54,7 +54,7 @@ class AnswerDistortion {
 
   double count() const { return count_; }
   double logits_error() const { return std::sqrt(noise_ / signal_); }  ///< of all logits together, relative
-  double divergence() const { return divergence_ / count_; }           ///< Kullback and Leibler's, in nats
+  double divergence() const { return divergence_ / count_; }           ///< Kullback-Leibler, in nats
   double same_first() const { return same_ / count_; }
   double accuracy() const { return right_ / count_; }
   double bits() const { return bits_ / count_; }

@@ -1,4 +1,4 @@
-# ctest runs this: a small file says what the model says, formats lose little, and wrong use is refused.
+# Run by ctest: formats lose little, a quantized file answers like the model, and invalid input is refused.
 
 include(${EXAMPLES}/common/expect_run.cmake)
 set(file ${FOLDER}/small.safetensors)
@@ -7,7 +7,7 @@ set(file ${FOLDER}/small.safetensors)
 expect_run(0 "images    359, held out.*float32[^\n]*98.33 %.*bf16[^\n]*98.33 %.*int8 [^\n]*98.33 %.*int8-rows[^\n]*98.33 %"
   ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
 
-# A model of texts, in int8: what it holds can be rounded again without a loss.
+# A language model in int8: quantizing it again loses nothing.
 expect_run(0 "trunk.blocks.0.projection.hidden.weight.*saved .*small.safetensors" ${EXAMPLES}/generate_text/bible.int8.safetensors
   --texts ${EXAMPLES}/generate_text/README.md --tensors --format int8 --out ${file})
 if(NOT said MATCHES "int8 [^\n]*0.00e\\+00 +0.00e\\+00 +100.00 %")
@@ -15,16 +15,20 @@ if(NOT said MATCHES "int8 [^\n]*0.00e\\+00 +0.00e\\+00 +100.00 %")
 endif()
 file(SIZE ${EXAMPLES}/generate_text/bible.int8.safetensors before)
 file(SIZE ${file} after)
-math(EXPR most "${before} + 64")  # a check sum, which the older file lacks
+math(EXPR most "${before} + 64")  # a checksum, which the older file lacks
 if(after LESS before OR after GREATER most)
   message(FATAL_ERROR "${after} bytes, expected ${before} to ${most}")
 endif()
 file(REMOVE ${file})
 
+# A forecaster.
+expect_run(0 "series +[0-9]+ forecasts.*float32[^\n]* 0.00e\\+00 .*int8-rows products[^\n]*e-0[23] "
+  ${EXAMPLES}/forecast/births_ttm.safetensors --series ${EXAMPLES}/forecast/us_births_daily.csv)
+
 expect_no_file(FILE)
 expect_no_file(${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images FILE)
 expect_no_file(${EXAMPLES}/generate_text/bible.int8.safetensors --texts FILE)
-expect_run(2 "quantized_weights: --images: the model is one of texts. Give --texts."
+expect_run(2 "quantized_weights: --images: the model is a language model. Give --texts."
   ${EXAMPLES}/generate_text/bible.int8.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
 expect_run(2 "--texts: the model is an image classifier. Give --images."
   ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --texts ${EXAMPLES}/README.md)

@@ -1,13 +1,16 @@
-// quantized_weights: what a model loses in bf16 and int8, and such a model as a file. See README.md.
+// quantized_weights: measures what a model loses in bf16 and int8, and writes it in these formats. See README.md.
 
 #include <cstdio>
 #include <functional>
 
 #include "common/labelled_images.hpp"
 #include "common/run_main.hpp"
+#include "common/text_file.hpp"
 #include "distortion.hpp"
 #include "gated/gated.hpp"
+#include "gated/io/csv.hpp"
 #include "gated/io/model_file.hpp"
+#include "gated/io/tiny_time_mixer.hpp"
 #include "options.hpp"
 #include "train_text/corpus.hpp"
 
@@ -17,12 +20,13 @@ using gated::Index, gated::Matrix, gated::WeightFormat, gated::Workspace;
 using GmlpModel = gated::GmlpLanguageModel<float>;
 using FlashModel = gated::FlashLanguageModel<float>;
 using Classifier = gated::GmlpImageClassifier<float>;
+using Forecaster = gated::TinyTimeMixer<float>;
 
 constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
 
 std::string name_of(WeightFormat format) { return std::string(gated::name_of(format)); }
 
-/// One line per tensor: for each format its signal to noise, the largest error and how much became 0.
+/// Prints one line per tensor: for each format the signal-to-noise ratio, the largest error and the share that became 0.
 template <class Model>
 void print_tensors(const Model& model) {
   std::printf("  tensor%*s", 49, "");
@@ -44,8 +48,8 @@ void print_tensors(const Model& model) {
             continue;
           }
           const auto encoded = gated::EncodedWeight::of(values.data(), rows, columns, format);
-          gated::require<gated::FileError>(encoded.has_value(), info.path(), ": holds numbers that ", name_of(format),
-                                           " cannot.");
+          gated::require<gated::FileError>(encoded.has_value(), info.path(), ": has values that ", name_of(format),
+                                           " cannot represent.");
           std::vector<float> rounded(values.size());
           encoded->codes().read(std::span<float>(rounded));
           const auto distortion = small::compare(values, rounded);
@@ -57,14 +61,14 @@ void print_tensors(const Model& model) {
   std::printf("\n");
 }
 
-/// How a model computes.
+/// The precision of a model's weights and products.
 struct Precision {
   std::string name;
   WeightFormat weights;
   const gated::ProductEngine<float>* products = nullptr;
 };
 
-/// Float products with weights of each format, and bf16 products where this machine has them.
+/// Float products with weights of each format, bf16 products if this machine has them, and int8 products.
 std::vector<Precision> precisions() {
   std::vector<Precision> all;
   for (const WeightFormat format : formats) {
@@ -73,14 +77,16 @@ std::vector<Precision> precisions() {
   if (const auto* const products = gated::bf16_products()) {
     all.push_back({"bf16 products", WeightFormat::bf16, products});
   }
+  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int8_rows}) {
+    all.push_back({name_of(format) + " products", format, gated::int8_products()});
+  }
   return all;
 }
 
-/// Prints a row for each precision. `answers(model, workspace, f)` calls f(logits, what is right) for batches that do not
-/// depend on the model.
+/// Prints a row per precision. `answers(model, workspace, f)` calls f(logits, labels) for the same batches every time.
 template <class Model, class Answers>
 void print_answers(const Model& model, int threads, const char* last, const Answers& answers) {
-  std::printf("  %-13s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
+  std::printf("  %-18s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
   std::vector<Matrix<float>> exact;
   for (const Precision& precision : precisions()) {
     const auto weights = gated::prepare(model, precision.weights);
@@ -102,14 +108,14 @@ void print_answers(const Model& model, int threads, const char* last, const Answ
       }
     });
     const bool texts = std::string_view(last) == "bits/byte";
-    std::printf("  %-13s %8.2f %13.2e %10.2e %9.2f %% %9.*f%s\n", precision.name.c_str(),
+    std::printf("  %-18s %8.2f %13.2e %10.2e %9.2f %% %9.*f%s\n", precision.name.c_str(),
                 static_cast<double>(weights.bytes()) / 1e6, distortion.logits_error(), distortion.divergence(),
                 100 * distortion.same_first(), texts ? 4 : 2, texts ? distortion.bits() : 100 * distortion.accuracy(),
                 texts ? "" : " %");
   }
 }
 
-/// Each byte of what is held out but the first, predicted from up to 511 before it.
+/// Predicts each held-out byte except the first from up to 511 before it.
 template <class Model>
 void measure(const Model& model, const small::Options& options, const text::Corpus& corpus) {
   const auto length = static_cast<std::size_t>(std::min<Index>(512, model.longest()));
@@ -145,6 +151,50 @@ void measure(const Classifier& model, const small::Options& options) {
   });
 }
 
+/// The last field of each line of a CSV after its header.
+Matrix<float> read_series(const std::filesystem::path& path) {
+  std::string numbers;
+  const std::string text = examples::read_text_file(path);
+  for (std::size_t line = text.find('\n') + 1; line < text.size();) {
+    const std::size_t end = std::min(text.find('\n', line), text.size()), field = text.rfind(',', end) + 1;
+    numbers += text.substr(std::max(line, field), end - std::max(line, field)) + ",";
+    line = end + 1;
+  }
+  numbers.pop_back();
+  return gated::parse_csv<float>(numbers, path.string());
+}
+
+/// Forecasts the last tenth of a series, standardised by the rest, window by window.
+void measure(const Forecaster& model, const small::Options& options) {
+  Matrix<float> series = read_series(options.series);
+  const Index context = model.config.context, horizon = model.out(), past = series.cols() - series.cols() / 10;
+  const Index count = (series.cols() - past) / horizon;
+  gated::require<gated::FileError>(model.config.series == 1 && past >= context && count > 0, options.series.string(), ": has ",
+                                   series.cols(), " values, expected more than ", 10 * std::max(context, horizon),
+                                   " and a model of one series.");
+  const float mean = series.leftCols(past).mean();
+  const float deviation = std::sqrt((series.leftCols(past).array() - mean).square().mean());
+  series = ((series.array() - mean) / deviation).matrix();
+  Matrix<float> x(count, context), truth(count, horizon), exact;
+  for (Index i = 0; i < count; ++i) {
+    x.row(i) = series.middleCols(past + i * horizon - context, context);
+    truth.row(i) = series.middleCols(past + i * horizon, horizon);
+  }
+  std::printf("  series    %td forecasts of %td values\n\n  %-18s %8s %13s %10s\n", count, horizon, "weights", "MB",
+              "forecasts", "MSE");
+  for (const Precision& precision : precisions()) {
+    const auto weights = gated::prepare(model, precision.weights);
+    Workspace<float> workspace{gated::Threads{options.threads}};
+    workspace.use(weights);
+    workspace.use(precision.products);
+    const Matrix<float> y = model.forward(x, gated::Sequences::uniform(count, 1), workspace);
+    exact = precision.weights == WeightFormat::float32 ? y : exact;
+    std::printf("  %-18s %8.2f %13.2e %10.4f\n", precision.name.c_str(), static_cast<double>(weights.bytes()) / 1e6,
+                static_cast<double>((y - exact).norm() / exact.norm()),
+                static_cast<double>((y - truth).array().square().mean()));
+  }
+}
+
 template <class Model>
 int run_with(const gated::SafetensorsFile& file, const small::Options& options) {
   const auto model = gated::load_model<Model>(file);
@@ -152,15 +202,21 @@ int run_with(const gated::SafetensorsFile& file, const small::Options& options) 
   if (options.tensors) {
     print_tensors(model);
   }
-  if constexpr (std::is_same_v<Model, Classifier>) {
+  if constexpr (std::is_same_v<Model, Forecaster>) {
+    gated::require<examples::UsageError>(options.texts.empty() && options.images.empty(),
+                                         "--texts, --images: the model is a forecaster. Give --series.");
+    if (!options.series.empty()) {
+      measure(model, options);
+    }
+  } else if constexpr (std::is_same_v<Model, Classifier>) {
     gated::require<examples::UsageError>(options.texts.empty(), "--texts: the model is an image classifier. Give --images.");
     if (!options.images.empty()) {
       measure(model, options);
     }
   } else {
-    gated::require<examples::UsageError>(options.images.empty(), "--images: the model is one of texts. Give --texts.");
+    gated::require<examples::UsageError>(options.images.empty(), "--images: the model is a language model. Give --texts.");
     gated::require<gated::FileError>(model.config.vocabulary == 256 && model.head.has_value(), file.name(),
-                                     ": expected a language model over bytes with a head.");
+                                     ": expected a byte-level language model with a head.");
     if (!options.texts.empty()) {
       measure(model, options, text::Corpus(text::text_files(options.texts)));
     }
@@ -185,6 +241,9 @@ int run(const small::Options& options) {
   }
   if (architecture == FlashModel::architecture) {
     return run_with<FlashModel>(file, options);
+  }
+  if (architecture == Forecaster::architecture) {
+    return run_with<Forecaster>(file, options);
   }
   return run_with<Classifier>(file, options);
 }

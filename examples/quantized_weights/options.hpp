@@ -9,8 +9,9 @@ namespace small {
 /// The command line.
 struct Options {
   std::filesystem::path model;
-  std::vector<std::filesystem::path> texts;  ///< for a language model over bytes
+  std::vector<std::filesystem::path> texts;  ///< for a byte-level language model
   std::filesystem::path images;              ///< for an image classifier
+  std::filesystem::path series;              ///< for a forecaster
   float max_pixel = 16;
   bool tensors = false;
   std::string format;  ///< of `out`
@@ -18,7 +19,8 @@ struct Options {
   int threads = 1;
 };
 
-/// Reads the command line. Errors: examples::UsageError.
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace small

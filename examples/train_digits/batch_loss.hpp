@@ -14,13 +14,14 @@ namespace digits {
 
 /// The loss of a batch of distorted images and its gradient, on several threads.
 ///
-/// The batch is cut into shards of a few images. A shard goes forward and back as a whole on the tape of the thread that takes
-/// it: threads meet once per step, and the activations of a shard fit the cache of a core. Each shard has a gradient and random
-/// numbers of its own and the gradients are added up in order, so that the bits are the same for any number of threads.
+/// The batch is cut into shards of a few images. A thread runs a shard forward and backward on its own tape, so threads
+/// synchronise once per step, and a shard's activations fit a core's cache. Each shard has its own gradient and random
+/// generator, and gradients are added in order: the bits are the same for any number of threads.
 template <class Model>
 class BatchLoss {
  public:
-  BatchLoss(const Model& model, const Recipe& recipe, const LabelledImages& images, gated::Threads threads)
+  BatchLoss(const Model& model, const Recipe& recipe, const LabelledImages& images, gated::Threads threads,
+            const gated::ProductEngine<float>* products)
       : recipe_(recipe),
         images_(images),
         threads_(threads),
@@ -28,7 +29,7 @@ class BatchLoss {
         losses_(gradients_.size()),
         noises_(gradients_.size()) {
     for (int i = 0; i < threads.count(); ++i) {
-      workers_.emplace_back();
+      workers_.emplace_back().tape.workspace().use(products);
     }
   }
 
@@ -61,7 +62,7 @@ class BatchLoss {
  private:
   static constexpr std::size_t shard_size = 8;  // divides every recipe's batch
 
-  /// What one thread needs.
+  /// The tape and the memory of one thread.
   struct Worker {
     gated::Tape<float> tape{gated::Threads{1}, {.scaled_depth = true}};
     gated::Matrix<float> inputs;

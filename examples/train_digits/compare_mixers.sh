@@ -1,9 +1,9 @@
 #!/bin/sh
 # sh examples/train_digits/compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]: trains one mixer of each kind on MNIST,
-# whose files are in the folder MNIST, from some seeds, and prints a table of what each reads of the test images.
+# from its files in the folder MNIST and from several seeds, and prints a table of their accuracies on the test images.
 #
-# TRAIN_DIGITS names the program, if it is not build/release/examples/train_digits/train_digits. Two trainings run at a time, of one
-# thread each. What is done is kept in FOLDER (build/mixers): a run that was stopped goes on where it was.
+# TRAIN_DIGITS names the program (build/release/examples/train_digits/train_digits). Two trainings run at a time, with one thread
+# each. Finished ones are kept in FOLDER (build/mixers), so a stopped run continues where it was.
 set -eu
 
 usage() {
@@ -44,11 +44,11 @@ done | xargs -r -P 2 -L 1 sh -c '
   mkdir -p "$5"
   "$0" --mnist "$1" --epochs "$2" --mixer "$3" --seed "$4" --out "$5" > "$5/log" 2>&1 && mv "$5/log" "$5/done"' \
   "$program" "$mnist" "$epochs" || {
-  echo "compare_mixers.sh: a training failed; the file log in its folder below $out/epochs-$epochs says why." >&2
+  echo "compare_mixers.sh: a training failed. See the file log in its folder below $out/epochs-$epochs." >&2
   exit 1
 }
 
-echo "| mixer | parameters | read, mean % | least … largest | seconds |"
+echo "| mixer | parameters | accuracy, mean % | smallest … largest | seconds |"
 echo "|---|---:|---:|---:|---:|"
 for mixer in $mixers; do
   for seed in $(seq "$seeds"); do

@@ -9,20 +9,21 @@
 
 namespace digits {
 
-/// What is learned from, and how.
+/// The data of a training, and its recipe.
 struct Data {
   Recipe recipe;
-  std::string name;                 ///< in the file of a training: other data have another
-  std::vector<std::string> labels;  ///< of the classes; empty if numbers are their names
+  std::string name;                 ///< identifies the data in a training's file
+  std::vector<std::string> labels;  ///< of the classes; empty if they are only numbered
   LabelledImages images, held_out;
   gated::Matrix<float> held_out_inputs;
 
-  /// Of whole batches: the few images that are left over are others in each epoch.
+  /// In whole batches; the images left over differ from epoch to epoch.
   gated::Index steps_per_epoch() const { return images.count() / recipe.batch_size; }
 };
 
-/// Reads the data that the options name. Errors: FileError and ArgumentError for what cannot be read or learned from;
-/// examples::UsageError for an option that has no use with this data.
+/// Reads the data that the options name.
+/// Errors: FileError and ArgumentError for unreadable or unsuitable data; examples::UsageError for an option that does not
+/// apply to it.
 Data read_data(const Options& options);
 
 }  // namespace digits

@@ -7,8 +7,8 @@
 
 namespace digits {
 
-/// The image as another hand might have written it: shifted, turned and scaled at random, each uniformly up to the limits of
-/// `distortion` in both directions. Pixels between four pixels are interpolated; outside, an image is black.
+/// Augments an image: shifts, rotates and scales it at random, each uniformly up to the limits of `distortion` in both
+/// directions. Interpolation is bilinear; outside of the image is black.
 ///
 /// Shapes: `pixels` and `out` are one row of channels · height · width pixels.
 inline void distort(const gated::ConstView<float>& pixels, gated::ImageSize size, const Distortion& distortion,

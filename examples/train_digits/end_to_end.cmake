@@ -1,5 +1,5 @@
-# ctest runs this: a short training writes what classify_digits reads, the same bytes for any number of threads and when it is
-# stopped and resumed in between, as the program itself says how; what cannot be done is refused.
+# Run by ctest: a short training writes what classify_digits reads, the same bytes for any number of threads and if it is stopped
+# and resumed by the program's own hint; invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -14,16 +14,16 @@ endfunction()
 file(REMOVE_RECURSE ${FOLDER})
 expect_run(0 "epoch   2 .* right +[0-9.]+ %, [0-9]+ of 359 held out" --epochs 2 --out ${FOLDER}/one)
 foreach(picture IN ITEMS loss_curve spatial_weights_before spatial_weights_after)
-  if(NOT EXISTS ${FOLDER}/one/${picture}.png)
-    message(FATAL_ERROR "there is no ${picture}.png")
+  if(NOT EXISTS ${FOLDER}/one/${picture}.svg)
+    message(FATAL_ERROR "there is no ${picture}.svg")
   endif()
 endforeach()
 
 expect_run(0 "" --epochs 2 --out ${FOLDER}/two --threads ${THREADS})
-expect_run(130 "stopped +after epoch 1; go on with " --epochs 2 --out ${FOLDER}/parts --stop-after 1)
+expect_run(130 "stopped +after epoch 1; continue with " --epochs 2 --out ${FOLDER}/parts --stop-after 1)
 set(go_on --resume ${FOLDER}/parts/digits_training.safetensors --out ${FOLDER}/parts)
 list(JOIN go_on " " hint)
-string(FIND "${said}" "go on with ${hint}\n" at)
+string(FIND "${said}" "continue with ${hint}\n" at)
 if(at EQUAL -1)
   message(FATAL_ERROR "the hint should be ${hint}:\n${said}")
 endif()
@@ -32,12 +32,12 @@ if(EXISTS ${FOLDER}/parts/digits_gmlp.safetensors)
 endif()
 expect_run(0 "2 epochs of.*after epoch 1.*epoch   2" ${go_on})
 foreach(other IN ITEMS two parts)
-  foreach(name IN ITEMS digits_gmlp.safetensors digits_training.safetensors loss_curve.png)
+  foreach(name IN ITEMS digits_gmlp.safetensors digits_training.safetensors loss_curve.svg)
     expect_same_file(${name} one ${other})
   endforeach()
 endforeach()
 
-# Only --epochs changes how long a training is, also one that was finished.
+# Only --epochs changes the length of a training, also of a finished one.
 expect_run(0 "2 epochs of.*after epoch 2.*right" ${go_on})
 expect_run(0 "3 epochs of.*after epoch 2.*epoch   3" ${go_on} --epochs 3)
 
@@ -48,7 +48,7 @@ if(one STREQUAL other)
   message(FATAL_ERROR "another seed gives the same model")
 endif()
 
-execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/one/digits_gmlp.safetensors --png ${FOLDER}/weights.png
+execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/one/digits_gmlp.safetensors --svg ${FOLDER}/weights.svg
   RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT code STREQUAL 0 OR NOT said MATCHES "43082 parameters")
   message(FATAL_ERROR "classify_digits cannot read the model:\n${said}")
@@ -60,7 +60,7 @@ foreach(mixer IN ITEMS toeplitz projection mlp glu fourier synthesizer attention
     message(FATAL_ERROR "--mixer ${mixer} wrote no model")
   endif()
 endforeach()
-expect_run(130 "go on with [^\n]* --mixer mlp" --mixer mlp --epochs 2 --out ${FOLDER}/mixers --stop-after 1)
+expect_run(130 "continue with [^\n]* --mixer mlp" --mixer mlp --epochs 2 --out ${FOLDER}/mixers --stop-after 1)
 expect_run(0 "after epoch 1.*epoch   2" --mixer mlp --resume ${FOLDER}/mixers/digits_training.safetensors --out ${FOLDER}/mixers)
 expect_run(1 "train_digits: " --mixer glu --resume ${FOLDER}/mixers/digits_training.safetensors --out ${FOLDER}/mixers)
 expect_run(2 "train_digits: [^\n]*--mixer" --mixer lstm)
@@ -71,7 +71,7 @@ expect_run(2 "train_digits: --epochs: expected a whole number from 1 to 1000000,
 expect_run(2 "train_digits: --seed: expected a whole number from 0 to 18446744073709551615, got -1" --seed -1)
 expect_run(2 "train_digits: unknown option --epoch; the nearest is --epochs" --epoch 3)
 
-# Files like MNIST's: 160 images to learn from and 32 others, whose pixels are the letters of a text.
+# Files like MNIST's: 160 training images and 32 test images, whose pixels are the bytes of a text.
 file(MAKE_DIRECTORY ${FOLDER}/idx)
 function(expect_made command)
   execute_process(COMMAND sh -c "${command}" WORKING_DIRECTORY ${FOLDER}/idx COMMAND_ERROR_IS_FATAL ANY)
@@ -114,9 +114,9 @@ expect_refused("cp ${labels} ${images}"
 expect_refused("cp whole ${images}; cp train-labels-idx1-ubyte ${labels}"
   "${labels}: 160 labels, expected one for each of 32 images")
 expect_refused("(head -c 39 whole.labels; printf '\\012') > ${labels}" "label 10 of image 31, expected a class from 0 to 9")
-expect_refused("rm ${labels}" "${labels}: cannot be opened. fetch_mnist.sh fetches MNIST's files")
+expect_refused("rm ${labels}" "${labels}: cannot be opened. Fetch MNIST with fetch_mnist.sh")
 
-# Images of one's own: a folder of pictures of two sizes and formats, grey and in colour, resized as classify_image resizes.
+# Own images: a folder of pictures of two sizes and formats, grey and in colour, resized as by classify_image.
 set(pictures ${CMAKE_CURRENT_LIST_DIR}/../classify_image)
 file(MAKE_DIRECTORY ${FOLDER}/own/four ${FOLDER}/own/waves)
 foreach(i RANGE 1 10)
@@ -135,7 +135,7 @@ foreach(picture IN ITEMS four.png waves.jpg)
   endif()
 endforeach()
 expect_run(0 "mlp.*32 x 32 pixels" ${own} --mixer mlp --size 32 --epochs 1)
-expect_run(130 "go on with --resume [^\n]*own_training.safetensors --data [^\n]*own --size 16 --out" ${own} --size 16 --epochs 2
+expect_run(130 "continue with --resume [^\n]*own_training.safetensors --data [^\n]*own --size 16 --out" ${own} --size 16 --epochs 2
   --stop-after 1)
 set(resumed ${own} --resume ${FOLDER}/of_own/own_training.safetensors --size 16)
 expect_run(0 "after epoch 1.*epoch   2" ${resumed})
@@ -152,17 +152,17 @@ if(NOT code STREQUAL 0 OR NOT said MATCHES "scans.csv: 359 of 1797.*right +[0-9.
   message(FATAL_ERROR "classify_digits cannot read the model of --data:\n${said}")
 endif()
 
-# What cannot be learned from is refused in a sentence.
+# Unsuitable data is refused in a sentence.
 function(expect_refused_data code path message)
   expect_run(${code} "^train_digits: [^\n]*${message}[^\n]*\n" --data ${FOLDER}/${path} --out ${FOLDER}/of_own ${ARGN})
 endfunction()
-expect_refused_data(1 birds "birds: there is no such folder. Give one with a folder of pictures for each class.")
+expect_refused_data(1 birds "birds: no such folder. Give one with a subfolder of pictures per class.")
 expect_refused_data(1 birds.csv "birds.csv: cannot open")
-expect_refused_data(1 own/four "expected a folder for each of 2 classes or more, got 0.")
+expect_refused_data(1 own/four "expected subfolders for 2 or more classes, got 0.")
 expect_refused_data(2 own "--max-pixel: pictures have white pixels of 255" --max-pixel 16)
 expect_refused_data(2 own/scans.csv "--size: the images of a CSV keep theirs" --size 16)
 expect_refused_data(2 own "--data" --mnist ${FOLDER}/idx)
-expect_refused_data(1 own "29 × 29 pixels cannot be cut into 4 to 16 patches a side. Take another size" --size 29)
+expect_refused_data(1 own "29 × 29 pixels cannot be cut into 4 to 16 patches per side. Use another size" --size 29)
 file(WRITE ${FOLDER}/own/waves/notes.txt "no picture")
 expect_refused_data(1 own "own/waves/notes.txt: cannot be read as a JPEG or PNG picture")
 expect_refused_data(1 own/waves/notes.txt "notes.txt: line 1, column 1")
@@ -175,7 +175,7 @@ expect_refused_rows("all images are of class 1, expected 2 classes or more." "0,
 expect_refused_rows("2 classes from 1 to 2. Number them from 0 to 1." "0,1,1,0,1\n1,1,0,0,2\n")
 expect_refused_rows("line 2: label 0.5, expected a class, counted from 0." "0,1,1,0,1\n1,1,0,0,0.5\n")
 expect_refused_rows("6 columns, expected the pixels of a square image, in grey or three channels, and its class." "0,1,1,0,1,0\n")
-expect_refused_rows("images of 2 × 2 pixels cannot be cut into 4 to 16 patches a side." "0,1,1,0,0\n1,1,0,0,1\n")
+expect_refused_rows("images of 2 × 2 pixels cannot be cut into 4 to 16 patches per side." "0,1,1,0,0\n1,1,0,0,1\n")
 expect_refused_rows("no pixel is above 0" "0,0,0,0,0\n0,0,0,0,1\n")
 string(REPEAT "0,1,1," 5 pixels)
 expect_refused_rows("line 2, column 1: pixel -1, expected 0 to 1" "0,${pixels}0\n-1,${pixels}1\n")

@@ -7,12 +7,12 @@
 
 namespace digits {
 
-/// How many of `images`, prepared as `inputs`, the model takes for what they are.
+/// The number of `images`, prepared as `inputs`, that the model classifies correctly.
 template <class Model>
 gated::Index count_right(const Model& model, const LabelledImages& images, const gated::Matrix<float>& inputs,
                          const gated::Threads& threads) {
   using gated::Index;
-  constexpr Index piece = 32;  // images that a thread takes at a time
+  constexpr Index piece = 32;  // images per task
   const Index pieces = (images.count() + piece - 1) / piece;
   std::vector<Index> right(static_cast<std::size_t>(pieces));
   gated::parallel_for(threads, pieces, [&](Index task, Index) {

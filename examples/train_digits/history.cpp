@@ -6,7 +6,7 @@ namespace digits {
 
 namespace {
 
-/// Numbers with commas between them, with all the digits that they need.
+/// The values with commas between them, in as many digits as restore them exactly.
 std::string joined(const std::vector<double>& values) {
   std::string out;
   for (const double value : values) {

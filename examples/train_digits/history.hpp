@@ -6,15 +6,16 @@
 
 namespace digits {
 
-/// How the training went so far.
+/// The history of a training.
 struct History {
-  std::vector<double> losses;      ///< of the training images, a step each
-  std::vector<double> accuracies;  ///< the part of the held-out images that is right, after each epoch
+  std::vector<double> losses;      ///< of each step, on training images
+  std::vector<double> accuracies;  ///< on the held-out images, after each epoch
 
-  /// A text that holds all of it, which a training file takes along.
+  /// All of it as text, for the metadata of a training's file.
   std::string text() const;
 
-  /// What text() wrote. Errors: FileError.
+  /// Reads text().
+  /// Errors: FileError.
   static History from_text(std::string_view text);
 };
 

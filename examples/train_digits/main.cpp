@@ -1,5 +1,4 @@
-// train_digits: trains a classifier of scanned digits, or of other images, from scratch, with any mixer of tokens. See
-// README.md.
+// train_digits: trains an image classifier on scanned digits or other images, with any token mixer. See README.md.
 
 #include "common/run_main.hpp"
 #include "data.hpp"

@@ -6,7 +6,7 @@
 
 #include "options.hpp"
 
-/// The mixers of tokens that can be trained, each by the same recipe and with as many parameters.
+/// The token mixers, all trained by the same recipe and with as many parameters.
 
 namespace digits {
 
@@ -15,15 +15,15 @@ struct Data;
 struct Mixer {
   const char* name;                           ///< on the command line
   const char* what;                           ///< for the help
-  int (*train)(const Options&, const Data&);  ///< gives the program's exit code
+  int (*train)(const Options&, const Data&);  ///< returns the program's exit code
 };
 
-// One list per file of mixers/, so that they are compiled side by side.
+// One list per file in mixers/, so they compile in parallel.
 std::span<const Mixer> gmlp_mixers();
 std::span<const Mixer> token_weight_mixers();
 std::span<const Mixer> attention_mixers();
 
-/// Every list.
+/// All lists.
 std::vector<Mixer> all_mixers();
 
 /// The mixer of this name, which must be known.

@@ -15,9 +15,8 @@ Options parse_options(int count, char** arguments) {
   constexpr gated::Index most_epochs = 1'000'000;
   Options options;
   CLI::App app(
-      "Trains a gMLP on scanned digits, from scratch, or a model with another mixer of patches. Ctrl-C stops after\nthe "
-      "current "
-      "epoch and saves the training.",
+      "Trains a gMLP on scanned digits from scratch, or a model with another token mixer. Ctrl-C stops after the\n"
+      "current epoch and saves the training.",
       "train_digits");
   std::string mixers = "what mixes the patches:";
   std::vector<std::string> names;
@@ -27,31 +26,30 @@ Options parse_options(int count, char** arguments) {
   }
   app.add_option("--mixer", options.mixer, mixers)->check(CLI::IsMember(names))->type_name("NAME")->capture_default_str();
   CLI::Option* const data = examples::add_name(app, "--data", options.data, "FOLDER|FILE.csv",
-                                               "train on images of your own: a folder with a folder of PNG or\n"
-                                               "JPEG pictures for each class, or a CSV with an image a line, its\n"
-                                               "pixels and then its class from 0 on");
+                                               "train on your own images: a folder with a subfolder of PNG or\n"
+                                               "JPEG pictures per class, or a CSV with one image per line, its\n"
+                                               "pixels, then its class from 0 on");
   examples::add_number(app, "--size", options.size, gated::Index{4}, gated::Index{512},
-                       "pixels of a side to which pictures of a folder are resized (28)")
+                       "side in pixels to which a folder's pictures are resized (28)")
       ->needs(data);
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F,
                        "the value of a white pixel in the CSV (the largest in it)")
       ->needs(data);
   auto* const mnist =
-      app.add_option("--mnist", options.mnist, "train on MNIST, whose four files are in this folder (see\nfetch_mnist.sh)")
+      app.add_option("--mnist", options.mnist, "train on MNIST, from its four files in this folder (see\nfetch_mnist.sh)")
           ->type_name("FOLDER")
           ->excludes(data);
-  app.add_flag("--validate", options.validate,
-               "hold out the last 5000 training images of MNIST, and leave\nthe test images alone")
+  app.add_flag("--validate", options.validate, "hold out the last 5000 training images of MNIST instead of\nthe test images")
       ->needs(mnist);
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, the training and the pictures (.)");
-  examples::add_number(
-      app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
-      "how often to see every digit (80, of MNIST 40, of other data\nfor 3000 steps; with --resume as often as the file says)");
+  examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
+                       "passes over the images (80; MNIST: 40; other data: for 3000\nsteps; with --resume: those of the file)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-                       "of all random choices");
-  examples::add_threads(app, options.threads, "threads to use; they change the time and nothing else");
+                       "for all random choices");
+  examples::add_threads(app, options.threads, "threads to use; the bits are the same for any number");
+  app.add_flag("--bf16", options.bf16, "products in bf16 (needs AVX512-BF16): faster, other bits");
   examples::add_name(app, "--resume", options.resume, "FILE",
-                     "go on with a training that was stopped, or, with more\n--epochs, with one that was finished");
+                     "continue a stopped training, or with more --epochs a\nfinished one");
   examples::add_number(app, "--stop-after", options.stop_after, gated::Index{1}, most_epochs,
                        "stop after this epoch, as Ctrl-C does")
       ->default_str("");

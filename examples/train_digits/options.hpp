@@ -12,23 +12,25 @@ namespace digits {
 /// The command line.
 struct Options {
   std::filesystem::path out = ".";     ///< the folder for all that is written
-  std::filesystem::path resume = {};   ///< a training to go on with; empty for a new one
-  std::optional<gated::Index> epochs;  ///< of the whole training; none: as many as the file to resume says, or the recipe
+  std::filesystem::path resume = {};   ///< a training to resume; empty for a new one
+  std::optional<gated::Index> epochs;  ///< of the whole training; none: those of the file to resume, or of the recipe
   gated::Index stop_after = 0;         ///< an epoch, or 0
   std::uint64_t seed = 1;
   int threads = 1;
+  bool bf16 = false;                 ///< products in bf16
   std::string mixer = "gmlp";        ///< one of mixers.hpp
   std::filesystem::path data = {};   ///< a folder or CSV of the user's images
   std::optional<gated::Index> size;  ///< of the sides of images from a folder, in pixels
   std::optional<float> max_pixel;    ///< of a CSV; none: the largest in it
   std::filesystem::path mnist = {};  ///< the folder of MNIST's files; empty, as is `data`, for the scanned digits
-  bool validate = false;             ///< hold out some of MNIST's training images in the place of the test images
+  bool validate = false;             ///< hold out some of MNIST's training images instead of the test images
 
   /// The part of the command line that chooses the data.
   std::string data_arguments() const;
 };
 
-/// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace digits

@@ -6,21 +6,21 @@
 #include "gated/io/timm_config.hpp"
 #include "gated/train/training.hpp"
 
-/// How a model is trained. The numbers were chosen among the training images alone; README.md says how.
+/// Training recipes. Their values were chosen on training images alone; see README.md.
 
 namespace digits {
 
-/// What happens at random to an image each time that it is seen: see distort().
+/// The limits of an image's random distortion each time it is seen; see distort().
 struct Distortion {
   double shift = 0;  ///< pixels
   double turn = 0;   ///< radians
-  double scale = 0;  ///< the part by which it grows or shrinks
+  double scale = 0;  ///< relative change of width and height
 };
 
-/// A data set, the gMLP for it, and its training, which is that of all other mixers too.
+/// A data set, the gMLP for it, and the training, which all mixers share.
 struct Recipe {
   std::string data;         ///< in the names of files
-  std::string description;  ///< the model in timm's words, as the checkpoint says it too
+  std::string description;  ///< the model's configuration in timm's form, also for the checkpoint
   gated::Index epochs;      ///< unless the command line says otherwise
   gated::Index batch_size;
   double learning_rate, weight_decay;
@@ -28,7 +28,7 @@ struct Recipe {
   double average_decay, drop_path, label_smoothing;
   Distortion distortion;
   double least_shown;  ///< percent, where the diagram of the accuracy begins
-  int decimals;        ///< of percentages: one image more is seen
+  int decimals;        ///< of percentages, enough to show one image
 
   gated::GmlpImageClassifierConfig described() const { return gated::timm_config(description); }
 };
@@ -79,7 +79,7 @@ inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Inde
   }
   gated::require<gated::ArgumentError>(
       side / patch >= 4, "images of ", side, " × ", side,
-      " pixels cannot be cut into 4 to 16 patches a side. Take another size, such as 28 or 32.");
+      " pixels cannot be cut into 4 to 16 patches per side. Use another size, such as 28 or 32.");
   Recipe recipe = mnist;
   recipe.data = data;
   recipe.description = gated::text(R"({"architecture": "timm.gmlp", "image_size": )", side, R"(, "patch_size": )", patch,
@@ -95,7 +95,7 @@ inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Inde
   return recipe;
 }
 
-/// The training of a model, whatever mixes its tokens.
+/// The training of a model with any mixer.
 template <class Model>
 gated::TrainingConfig<Model> training_of(const Recipe& recipe, typename Model::Config model, gated::Index steps) {
   if constexpr (requires { model.trunk.block.drop_path; }) {

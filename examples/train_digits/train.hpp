@@ -8,8 +8,9 @@
 #include <string>
 
 #include "batch_loss.hpp"
+#include "common/bf16.hpp"
+#include "common/filters.hpp"
 #include "common/interrupt.hpp"
-#include "common/mosaic.hpp"
 #include "common/progress.hpp"
 #include "curve.hpp"
 #include "data.hpp"
@@ -23,36 +24,36 @@
 #include "options.hpp"
 #include "status.hpp"
 
-/// The whole of a training, for a classifier with any mixer.
+/// A complete training, of a classifier with any mixer.
 
 namespace digits {
 
 using gated::Index, gated::Random;
 
-/// What is written, all in one folder.
+/// The files to write, all in one folder.
 struct Files {
   std::filesystem::path folder;
   std::string data, mixer;
   std::filesystem::path model = folder / (data + "_" + mixer + ".safetensors");
   std::filesystem::path training = folder / (data + "_training.safetensors");
-  std::filesystem::path curve = folder / "loss_curve.png";
-  std::filesystem::path before = folder / "spatial_weights_before.png";
-  std::filesystem::path after = folder / "spatial_weights_after.png";
+  std::filesystem::path curve = folder / "loss_curve.svg";
+  std::filesystem::path before = folder / "spatial_weights_before.svg";
+  std::filesystem::path after = folder / "spatial_weights_after.svg";
 };
 
-/// How many of the held-out images the training's model takes for what they are.
+/// The number of held-out images that the training's model classifies correctly.
 template <class Model>
 Index count_right(const gated::Training<Model>& training, const Data& data) {
   return count_right(training.result(), data.held_out, data.held_out_inputs, training.threads);
 }
 
-/// Writes all that the training needs to go on.
+/// Writes all that resume() needs.
 template <class Model>
 void save(const gated::Training<Model>& training, const History& history, const Data& data, const std::filesystem::path& path) {
   gated::save_model(training, path, {{"history", history.text()}, {"data", data.name}});
 }
 
-/// Reads what save() wrote. The training goes on along its own schedule, unless `steps` says how long it is to be now.
+/// Reads a file from save(). The training keeps its schedule, unless `steps` is its new length.
 template <class Model>
 gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model, const Data& data,
                               std::optional<Index> steps, History& history) {
@@ -82,7 +83,7 @@ gated::Training<Model> begin_or_resume(const Options& options, const typename Mo
   return resume<Model>(options.resume, model, data, steps, history);
 }
 
-/// The numbers from 0 to count - 1 in random order.
+/// The indices from 0 to count - 1 in random order.
 inline std::vector<Index> shuffled(Index count, Random& random) {
   std::vector<Index> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), Index{0});
@@ -92,15 +93,15 @@ inline std::vector<Index> shuffled(Index count, Random& random) {
   return order;
 }
 
-/// Trains up to the last step, or until it is to stop, always whole epochs: from there on a training can be resumed, since the
-/// order of the next epoch is not drawn yet.
+/// Trains to the last step, or until asked to stop, in whole epochs: there a training can be resumed, because the order of the
+/// next epoch is not drawn yet.
 template <class Model>
 void run_epochs(gated::Training<Model>& training, History& history, const Data& data, const Options& options,
                 const Files& files) {
   const Index per_epoch = data.steps_per_epoch(), steps = training.config().schedule.steps;
   const Index batch_size = data.recipe.batch_size;
   const Status status(data.recipe, training.steps_done(), steps, per_epoch);
-  BatchLoss<Model> loss(training.model, data.recipe, data.images, training.threads);
+  BatchLoss<Model> loss(training.model, data.recipe, data.images, training.threads, training.products);
   examples::ProgressLine progress;
   double saved = 0;
   for (bool last = training.steps_done() >= steps; !last;) {
@@ -129,7 +130,7 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
   std::printf("\n  time      %.1f s\n", status.seconds());
 }
 
-/// Trains a model of this configuration as the options say, and returns the program's exit code.
+/// Trains a model of this configuration as the options say. Returns the program's exit code.
 template <class Model>
 int train(const Options& options, const Data& data, const typename Model::Config& config) {
   constexpr bool has_gates = std::is_same_v<Model, gated::GmlpImageClassifier<float>>;
@@ -139,6 +140,7 @@ int train(const Options& options, const Data& data, const typename Model::Config
   auto training = begin_or_resume<Model>(options, config, data, history);
   const Index steps = training.config().schedule.steps;
   training.threads = gated::Threads{options.threads};
+  training.products = examples::products(options.bf16);
 
   std::filesystem::create_directories(files.folder);
   std::printf("  model     %s, %td blocks, %td parameters, %td x %td pixels\n", options.mixer.c_str(),
@@ -149,7 +151,7 @@ int train(const Options& options, const Data& data, const typename Model::Config
               data.steps_per_epoch(), data.recipe.batch_size, options.threads, options.threads > 1 ? "s" : "");
   if (options.resume.empty()) {
     if constexpr (has_gates) {
-      gated::write_png(files.before, draw_spatial_weights(training.model));
+      examples::write_svg(files.before, examples::spatial_weights(training.model));
     }
   } else {
     std::printf("  resumed   after epoch %td\n", training.steps_done() / data.steps_per_epoch());
@@ -157,11 +159,11 @@ int train(const Options& options, const Data& data, const typename Model::Config
   std::printf("\n");
   run_epochs(training, history, data, options, files);
 
-  gated::write_png(files.curve, draw_curve(history, data.recipe.least_shown));
+  examples::write_svg(files.curve, draw_curve(history, data.recipe.least_shown));
   if (training.steps_done() < steps) {
     const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) + options.data_arguments() +
                              (options.out == "." ? "" : " --out " + options.out.string());
-    std::printf("  stopped   after epoch %td; go on with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
+    std::printf("  stopped   after epoch %td; continue with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
                 files.training.string().c_str(), into.c_str());
     return examples::exit_code_of_stop();
   }
@@ -188,15 +190,15 @@ int train(const Options& options, const Data& data, const typename Model::Config
   std::printf("  training  %s: all that --resume needs\n", files.training.string().c_str());
   std::string pictures = files.curve.string();
   if constexpr (has_gates) {
-    gated::write_png(files.after, draw_spatial_weights(result));
+    examples::write_svg(files.after, examples::spatial_weights(result));
     pictures += ", " + files.before.string() + ", " + files.after.string();
   }
   std::printf("  pictures  %s\n", pictures.c_str());
   return 0;
 }
 
-/// `config` as wide between its projections as the parameters of the gMLP allow; set(config, width) sets that width, with which
-/// they grow linearly.
+/// `config` with the largest inner width for which it has no more parameters than the gMLP. set(config, width) sets the width;
+/// parameters grow linearly with it.
 template <class Model, class Set>
 typename Model::Config widest(const Data& data, typename Model::Config config, const Set& set) {
   const auto parameters = [&](Index width) {
@@ -209,7 +211,7 @@ typename Model::Config widest(const Data& data, typename Model::Config config, c
   return config;
 }
 
-/// Trains a classifier of blocks with these mixers, as many and as wide as the gMLP has. arrange(config) sets the token mixer.
+/// Trains a classifier with these mixers and as many blocks and channels as the gMLP. arrange(config) sets the token mixer.
 template <class TokenMixer, class ChannelMixer, class Arrange>
 int train_mixer(const Options& options, const Data& data, const Arrange& arrange) {
   using Model = gated::ImageClassifier<gated::Stack<gated::MixerBlock<TokenMixer, ChannelMixer>>>;

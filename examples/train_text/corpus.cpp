@@ -15,7 +15,7 @@ using gated::FileError, gated::require;
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with("."); }
 
-/// The files in and below `folder` that `wanted` accepts, hidden ones and links left out.
+/// The files in and below `folder` that `wanted` accepts, except hidden ones and links.
 template <class Wanted>
 std::vector<fs::path> files_below(const fs::path& folder, const Wanted& wanted) {
   std::vector<fs::path> files;
@@ -74,7 +74,7 @@ std::string_view Corpus::draw(gated::Index length, gated::Random& random) const 
 std::vector<fs::path> text_files(const std::vector<fs::path>& texts) {
   std::vector<fs::path> files;
   for (const fs::path& path : texts) {
-    require<FileError>(fs::exists(path), path.string(), ": there is no such file or folder.");
+    require<FileError>(fs::exists(path), path.string(), ": no such file or folder.");
     if (fs::is_directory(path)) {
       const auto below = files_below(path, is_text);
       require<FileError>(!below.empty(), path.string(), ": there is no text in this folder.");

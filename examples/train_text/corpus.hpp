@@ -11,27 +11,28 @@
 
 namespace text {
 
-/// A text file. Its last tenth is held out: the model never learns from it.
+/// A text file. Its last tenth is held out from training.
 struct Document {
   std::string name;
   std::string bytes;
   std::size_t held_out;  ///< the first byte that is held out
 };
 
-/// The texts to learn from, and to be measured on.
+/// The texts for training and measuring.
 class Corpus {
  public:
-  /// Reads `files`. Errors: those of examples::read_text_file(); FileError if there is nothing to learn from.
+  /// Reads `files`.
+  /// Errors: those of examples::read_text_file(); FileError if there is nothing to learn from.
   explicit Corpus(const std::vector<std::filesystem::path>& files);
 
   const std::vector<Document>& documents() const { return documents_; }
   std::size_t training_bytes() const { return training_bytes_; }
   std::size_t held_out_bytes() const { return held_out_bytes_; }
-  /// Differs, but for one case in 2⁶⁴, for texts that differ anywhere.
+  /// A hash of the texts; different texts share one with probability 2⁻⁶⁴.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
-  /// `length` + 1 successive bytes of one file, none held out, beginning at any place alike; a place too near the end moves
-  /// back. All that there is of a file that is shorter.
+  /// `length` + 1 successive training bytes of one file, from a uniformly random place, moved back if too near the end. Of a
+  /// shorter file, all training bytes.
   std::string_view draw(gated::Index length, gated::Random& random) const;
 
  private:
@@ -40,12 +41,12 @@ class Corpus {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// The files of `texts` in a fixed order: a file is itself, and a folder all text files (no byte 0) in and below it, except
-/// hidden ones and links.
+/// The files of `texts` in a fixed order. A folder stands for all text files (no zero byte) in and below it, except hidden ones
+/// and links.
 /// Errors: FileError for a missing path, a folder without text, and a file in UTF-16.
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
 
-/// The sources and documents of the project, and the licences in /usr/share/common-licenses where that exists.
+/// The sources and documents of the project, and the licences in /usr/share/common-licenses if that exists.
 std::vector<std::filesystem::path> default_texts();
 
 }  // namespace text

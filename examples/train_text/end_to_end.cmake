@@ -1,4 +1,4 @@
-# ctest runs this: small trainings start, stop, go on bit for bit, and leave a model that generate_text opens.
+# Run by ctest: small trainings start, stop, resume bit for bit, and write a model that generate_text opens.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 set(PROGRAM ${TRAIN})
@@ -12,7 +12,7 @@ foreach(i RANGE 60)
 endforeach()
 file(WRITE ${work}/texts/short "short")
 
-# Runs train_text, which must exit with code `expected` and say something that matches `pattern`; what it says is ${said}.
+# Runs train_text. It must exit with code `expected`, and its output, then in ${said}, match `pattern`.
 function(train expected pattern)
   execute_process(COMMAND ${TRAIN} ${ARGN} WORKING_DIRECTORY ${work}
                   RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -35,15 +35,15 @@ while(sizes)
   list(POP_FRONT sizes model parameters)
   set(new ${small} --model ${model} --parameters ${parameters})
 
-  # N steps at once are the same bits as a part of them, saved, and the rest, also with another number of threads.
+  # N steps at once give the same bits as a part, saved, and the rest resumed, also with another number of threads.
   train(0 "held out +[0-9.]+ bits/byte" ${new} --steps 24 --out ${model}.safetensors)
-  train(130 "stopped +after step 11; go on with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
+  train(130 "stopped +after step 11; continue with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
         --out part.safetensors)
   train(0 "24 of 24 .* saved +part.safetensors" texts --resume part.training.safetensors --threads ${THREADS})
   expect_equal_files(${model}.training.safetensors part.training.safetensors)
   expect_equal_files(${model}.safetensors part.safetensors)
 
-  # It has learned something: a byte that anything may be costs 8 bits.
+  # It has learned something: a random byte costs 8 bits.
   if(NOT said MATCHES "held out +[0-6][.]")
     message(FATAL_ERROR "${model} has learned nothing:\n${said}")
   endif()
@@ -60,7 +60,7 @@ while(sizes)
   endif()
 endwhile()
 
-# Masked bytes are learned too, by the same bits; what fills in a text from both sides cannot go on with it.
+# Masked training resumes bit for bit too; generate_text refuses its model, which reads both sides.
 foreach(model IN ITEMS gmlp gau transformer flash)
   set(masked ${small} --mixer ${model} --parameters 17000 --mlm)
   train(0 "held out +[0-6][.][0-9]+ bits/masked byte" ${masked} --steps 24 --out masked.safetensors)
@@ -97,20 +97,20 @@ expect_setting("heads${quote}: ?2[,}]" --heads 2 --model transformer)
 expect_setting("attention_width${quote}: ?8[,}]" --attention 8)
 expect_setting("attention_width${quote}: ?64[,}]" --model amlp)
 
-# A training goes on for longer than it was meant to, or for a time.
+# A finished training can be prolonged, by steps or by time.
 train(0 "30 of 30" texts --resume part.training.safetensors --steps 30)
 train(0 "step 30.*0:00 left" texts --resume part.training.safetensors --minutes 0.01 --sample 0)
 
-# Without texts: the project's own.
+# By default: the project's own texts.
 train(130 "texts +[1-9][0-9]+ files.*stopped +after step 1" --channels 16 --parameters 20000 --stop-after 1
       --out own.safetensors)
 
-# What cannot be done is refused, and changes nothing.
+# Invalid input is refused, and changes nothing.
 train(1 "flash.training.safetensors: there is a training already" ${new} --out flash.safetensors)
-train(1 "the texts are not those that the training began with" texts/squares --resume part.training.safetensors)
+train(1 "the texts differ from those that the training began with" texts/squares --resume part.training.safetensors)
 train(1 "flash.safetensors: .*expected \"gated.Training" texts --resume flash.safetensors --out other.safetensors)
-train(1 "there is no such file or folder" nothing)
-train(1 "^train_text: nowhere/out.safetensors: there is no folder nowhere. Make it first.\n$" ${new} --out nowhere/out.safetensors)
+train(1 "nothing: no such file or folder" nothing)
+train(1 "^train_text: nowhere/out.safetensors: there is no folder nowhere. Create it first.\n$" ${new} --out nowhere/out.safetensors)
 train(1 "^train_text: texts: is a directory, cannot write a file there.\n$" ${new} --out texts)
 train(1 "there is no text to learn from" texts/short)
 expect_no_file(FILE --out ${work}/other.safetensors)
@@ -137,7 +137,7 @@ if(UNIX)
     endforeach()
   endforeach()
 
-  # Ctrl-C: the step is finished, the file is whole, and the training that goes on is the same as one that never stopped.
+  # Ctrl-C: the step is finished, the file is complete, and the resumed training equals one that never stopped.
   execute_process(WORKING_DIRECTORY ${work} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said
     COMMAND sh -c "
       \"$0\" \"$@\" --steps 1000000 --out stopped.safetensors > stopped.log 2>&1 &

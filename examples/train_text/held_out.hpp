@@ -13,13 +13,13 @@
 
 namespace text {
 
-/// Adds up how well `model` predicts bytes: the mean of -log2 p, in bits.
+/// Measures how well `model` predicts bytes: the mean of -log2 p, in bits.
 template <class Model>
 class BitMeter {
  public:
   BitMeter(const Model& model, gated::Workspace<float>& workspace) : model_(model), workspace_(workspace) {}
 
-  /// A sequence, and for each of its rows the byte that it should say, or none.
+  /// Adds a sequence, with the target byte of each row, if any.
   void add(const std::vector<gated::Index>& tokens, const std::vector<gated::Index>& targets) {
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     targets_.insert(targets_.end(), targets.begin(), targets.end());
@@ -59,16 +59,16 @@ inline std::vector<gated::Index> bytes_of(std::string_view text) {
   return tokens;
 }
 
-/// A text of its own with bytes masked, as the models of --mlm learn to fill in.
+/// A copy of the text with masked bytes, the input of models trained with --mlm.
 inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Sequences& sequences, gated::Random& random) {
   return gated::mask_tokens(tokens, sequences, {.mask_token = mask_token, .vocabulary = mask_token + 1}, random);
 }
 
-/// How well `model` predicts what was held out.
+/// The bits per byte of `model` on held-out text.
 ///
-/// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or all that there are: they are read
-/// in strides of `length` / 2, each after as much as makes a sequence full. Of these strides only every `every`-th counts.
-/// With `mlm` the masked bytes of the strides are predicted instead, always the same ones.
+/// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or all that there are: the text is
+/// read in strides of `length` / 2, each with the context that fills a sequence. Only every `every`-th stride is measured. With
+/// `mlm`, the masked bytes of the strides are predicted instead, always the same ones.
 template <class Model>
 double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, bool mlm, std::size_t every,
                      gated::Workspace<float>& workspace) {

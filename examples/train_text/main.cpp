@@ -1,4 +1,4 @@
-// train_text: trains a language model over bytes on any text. See README.md.
+// train_text: trains a byte-level language model on any text. See README.md.
 
 #include <cstdio>
 

@@ -11,7 +11,7 @@ namespace {
 
 using gated::ArgumentError, gated::Index;
 
-/// The multiple of `step` for which a model of `config_of(width)` has the number of parameters nearest to `wanted`. They grow
+/// The width, a multiple of `step`, at which a model of `config_of(width)` has nearest to `wanted` parameters. They grow
 /// linearly with the width.
 template <class Model, class ConfigOf>
 Index fitting_width(Index wanted, const ConfigOf& config_of, Index step = 16) {

@@ -8,7 +8,7 @@ using examples::add_name, examples::add_number, examples::UsageError, gated::Ind
 
 namespace {
 
-/// Adds an option whose value is a word of an enumeration.
+/// Adds an option whose value is an enumerator's name.
 template <class E>
 CLI::Option* add_word(CLI::App& app, const std::string& name, E& value, const std::string& description) {
   std::vector<std::string> words;
@@ -22,7 +22,7 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, E& value, const st
       ->default_str(std::string(gated::name_of(value)));
 }
 
-/// Raises UsageError for options that the model has no use for, and fills in what it has.
+/// Raises UsageError for options that the model does not have, and sets the model's defaults.
 void fit_to_model(const CLI::App& app, Options& options) {
   constexpr Index amlp_width = 64;  // as in the paper
   const bool gmlp = options.model == "gmlp" || options.model == "amlp", transformer = options.model == "transformer";
@@ -32,11 +32,11 @@ void fit_to_model(const CLI::App& app, Options& options) {
                         ".");
   }
   require<UsageError>(gmlp || transformer || !given("--heads"), "--heads: --model ", options.model,
-                      " has one head; leave the option out, or take gmlp, amlp or transformer.");
+                      " has one head; leave the option out, or use gmlp, amlp or transformer.");
   require<UsageError>(options.gate != gated::GateForm::identity || !(given("--spatial") || given("--heads")),
                       "--gate identity mixes no tokens, so it has no spatial weight: leave out --spatial and --heads.");
   require<UsageError>(!options.mlm || options.spatial != gated::SpatialForm::scaled_toeplitz,
-                      "--spatial scaled_toeplitz sees earlier bytes only, but --mlm needs both sides: take toeplitz or dense.");
+                      "--spatial scaled_toeplitz sees earlier bytes only, but --mlm needs both sides: use toeplitz or dense.");
   options.attention = options.model == "amlp" && !given("--attention") ? amlp_width : options.attention;
   options.heads = given("--heads") ? options.heads : transformer ? 4 : 1;
 }
@@ -47,20 +47,19 @@ Options parse_options(int count, char** arguments) {
   constexpr Index large = 1 << 20;
   Options options;
   CLI::App app(
-      "Trains a language model over bytes on texts; without any on gated's own and, where they are, on the licences of "
-      "Debian.\n"
+      "Trains a byte-level language model on texts, by default gated's own and, if present, Debian's licences.\n"
       "The last tenth of every file is held out. Ctrl-C saves and stops.",
       "train_text");
-  add_name(app, "texts", options.texts, "FILE|FOLDER", "what to learn from");
+  add_name(app, "texts", options.texts, "FILE|FOLDER", "training texts");
 
   const CLI::Option* const described[] = {
-      app.add_option("--model,--mixer", options.model, "its architecture: what mixes the tokens")
+      app.add_option("--model,--mixer", options.model, "the architecture: what mixes the tokens")
           ->check(CLI::IsMember({"gmlp", "amlp", "flash", "gau", "transformer"}))
           ->capture_default_str(),
       app.add_flag("--mlm", options.mlm,
-                   "masked language modelling: 15 % of the bytes are masked, and\nthe model fills them in from both sides"),
+                   "masked language modelling: 15 % of the bytes are masked, and\nthe model predicts them from both sides"),
       add_word(app, "--gate", options.gate, "of gmlp and amlp: how a block mixes tokens"),
-      add_word(app, "--spatial", options.spatial, "of gmlp and amlp: which numbers the spatial weight is made of"),
+      add_word(app, "--spatial", options.spatial, "of gmlp and amlp: the form of the spatial weight"),
       add_number(app, "--attention", options.attention, Index{1}, large,
                  "of gmlp and amlp: the width of the tiny attention beside the\ngate (amlp: 64, gmlp: none)")
           ->default_str(""),
@@ -68,33 +67,35 @@ Options parse_options(int count, char** arguments) {
                  "spatial weights of a gmlp or amlp (1), heads of a transformer\n(4)")
           ->default_str(""),
       add_number(app, "--parameters", options.parameters, Index{1}, Index{2000000000},
-                 "how many it has, about: the inner width of its layers follows\nfrom that"),
-      add_number(app, "--channels", options.channels, Index{1}, large, "the width between its layers"),
-      add_number(app, "--depth", options.depth, Index{1}, large, "layers"),
-      add_number(app, "--length", options.length, Index{2}, large, "bytes of a sequence"),
-      add_number(app, "--batch", options.batch, Index{1}, large, "sequences of a step"),
-      add_number(app, "--rate", options.rate, 1e-9, 1.0, "the highest learning rate"),
+                 "their approximate number, which sets the inner width of layers"),
+      add_number(app, "--channels", options.channels, Index{1}, large, "the width between layers"),
+      add_number(app, "--depth", options.depth, Index{1}, large, "number of layers"),
+      add_number(app, "--length", options.length, Index{2}, large, "bytes per sequence"),
+      add_number(app, "--batch", options.batch, Index{1}, large, "sequences per step"),
+      add_number(app, "--rate", options.rate, 1e-9, 1.0, "the peak learning rate"),
       add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-                 "of the first parameters and the batches"),
+                 "for initial parameters and batches"),
   };
   for (const CLI::Option* option : described) {
     app.get_option(option->get_name())->group("A new training");
   }
 
-  CLI::Option* const resume = add_name(app, "--resume", options.resume, "MODEL.training.safetensors",
-                                       "with all settings of that training; give the same texts");
+  CLI::Option* const resume =
+      add_name(app, "--resume", options.resume, "MODEL.training.safetensors", "continue this training; give the same texts");
   CLI::Option* const steps =
       add_number(app, "--steps", options.steps, Index{1}, Index{1} << 40, "steps of the whole training")->default_str("2000");
-  add_number(app, "--minutes", options.minutes, 0.01, 1e6, "instead: as many more as fit into this time")
+  add_number(app, "--minutes", options.minutes, 0.01, 1e6, "instead: as many more steps as fit into this time")
       ->default_str("")
       ->excludes(steps);
   add_number(app, "--stop-after", options.stop_after, Index{1}, Index{1} << 40, "stop after this step, as Ctrl-C does")
       ->default_str("");
   examples::add_threads(app, options.threads);
+  app.add_flag("--bf16", options.bf16, "products in bf16 (needs AVX512-BF16): faster, other bits");
   CLI::Option* const out = add_name(app, "--out", options.out, "FILE",
-                                    "where the model goes (text.safetensors, or beside the file\nthat is resumed)");
-  add_number(app, "--sample-every", options.sample_every, 0.1, 1e9, "measure, save and show a sample after so many seconds");
-  add_number(app, "--sample", options.sample, Index{0}, Index{1} << 30, "bytes of a sample, 0 for none");
+                                    "where to write the model (text.safetensors, or beside the\nresumed training)");
+  add_number(app, "--sample-every", options.sample_every, 0.1, 1e9,
+             "seconds from one measurement, save and sample to the next");
+  add_number(app, "--sample", options.sample, Index{0}, Index{1} << 30, "bytes of a sample; 0: none");
   examples::parse(app, count, arguments);
 
   if (resume->empty()) {
@@ -104,12 +105,12 @@ Options parse_options(int count, char** arguments) {
   }
   for (const CLI::Option* option : described) {
     require<UsageError>(option->empty(), option->get_name(),
-                        " describes a new training; the one to resume has settings of its own.");
+                        " describes a new training; a resumed one keeps its settings. Leave it out.");
   }
   if (out->empty()) {
     const auto stem = options.resume.stem();  // text.training
     require<UsageError>(stem.extension() == ".training",
-                        "--out FILE is needed, because the file to resume is not called MODEL.training.safetensors.");
+                        "the file to resume is not called MODEL.training.safetensors. Name the output with --out FILE.");
     options.out = options.resume.parent_path() / stem.stem();
     options.out += options.resume.extension();
   }

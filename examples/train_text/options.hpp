@@ -16,31 +16,32 @@ struct Options {
 
   // A new training.
   std::string model = "gmlp";                                 ///< "gmlp", "amlp", "flash", "gau" or "transformer"
-  bool mlm = false;                                           ///< it fills in masked bytes; otherwise it says the next one
+  bool mlm = false;                                           ///< predict masked bytes instead of the next one
   gated::GateForm gate = gated::GateForm::split;              ///< of gMLP and aMLP
   gated::SpatialForm spatial = gated::SpatialForm::toeplitz;  ///< the same
-  gated::Index attention = 0;                                 ///< width of aMLP's; 0 for none
-  gated::Index heads = 0;                                     ///< spatial matrices, or of a Transformer
+  gated::Index attention = 0;                                 ///< the width of aMLP's; 0 for none
+  gated::Index heads = 0;                                     ///< spatial weights, or heads of a Transformer
   gated::Index parameters = 500000;
   gated::Index channels = 128;
   gated::Index depth = 6;
   gated::Index length = 256;  ///< bytes per sequence
   gated::Index batch = 16;    ///< sequences per step
-  double rate = 4e-3;         ///< the highest learning rate
+  double rate = 4e-3;         ///< the peak learning rate
   std::uint64_t seed = 1;
 
-  std::filesystem::path resume;  ///< or one that goes on
-  gated::Index steps = 0;        ///< of the whole training; 0: as the file says, or as many as fit into `minutes`
+  std::filesystem::path resume;  ///< a training to resume; empty for a new one
+  gated::Index steps = 0;        ///< of the whole training; 0: those of the file, or as many as fit into `minutes`
   double minutes = 0;            ///< of training from now on; 0: `steps` counts
   gated::Index stop_after = 0;   ///< a step, or 0
   int threads = 1;
+  bool bf16 = false;  ///< products in bf16
   std::filesystem::path out = "text.safetensors";
   double sample_every = 60;  ///< seconds of training
   gated::Index sample = 200;
 };
 
-/// Reads the command line. Errors: examples::UsageError for an unknown option, for a value that is missing or makes no sense,
-/// and for options that contradict each other.
+/// Parses the command line.
+/// Errors: those of examples::parse(); UsageError for contradicting options.
 Options parse_options(int count, char** arguments);
 
 /// The file beside the model `out` that holds the whole training: text.training.safetensors beside text.safetensors.

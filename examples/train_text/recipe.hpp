@@ -8,12 +8,12 @@
 
 namespace text {
 
-/// What a training needs to go on as it began, besides what gated::Training knows. It is saved with it, as metadata.
+/// The settings of a training beyond those of gated::Training, saved with it as metadata.
 struct Recipe {
-  gated::Index length = 0;   ///< bytes of a sequence
-  gated::Index batch = 0;    ///< sequences of a step
+  gated::Index length = 0;   ///< bytes per sequence
+  gated::Index batch = 0;    ///< sequences per step
   std::uint64_t corpus = 0;  ///< its fingerprint
-  bool mlm = false;          ///< masked bytes are to be found, not the next one
+  bool mlm = false;          ///< predict masked bytes instead of the next one
 
   static constexpr const char* key = "train_text";
   static constexpr auto fields() {

@@ -7,7 +7,7 @@ namespace text {
 
 namespace {
 
-/// Whether the training to start or to resume is one of `Model`, which --model calls `name`.
+/// Whether the training, new or resumed, is one of `Model`, called `name` by --model.
 template <class Model>
 bool is_of(const Options& options, std::string_view name) {
   if (options.resume.empty()) {

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <string>
 
+#include "common/bf16.hpp"
 #include "common/interrupt.hpp"
 #include "common/progress.hpp"
 #include "common/safe_text.hpp"
@@ -22,8 +23,7 @@
 
 namespace text {
 
-/// A training of `steps` steps in all: the learning rate rises, and then comes down along a cosine. 0 steps: their number is
-/// not known yet.
+/// The schedule of a training of `steps` steps in all: warm-up, then a cosine. 0: the number is not known yet.
 inline gated::ScheduleConfig schedule_for(gated::Index steps) {
   constexpr gated::Index warmup = 50;
   if (steps == 0) {
@@ -32,7 +32,7 @@ inline gated::ScheduleConfig schedule_for(gated::Index steps) {
   return {.form = gated::ScheduleForm::cosine, .warmup = std::min(warmup, steps / 10), .steps = steps, .final_fraction = 0.05};
 }
 
-/// One training of a model on a corpus, with a line now and then for whoever watches.
+/// Trains a model on a corpus and prints the progress.
 template <class Model>
 class Trainer {
  public:
@@ -45,12 +45,13 @@ class Trainer {
         tape_(gated::Threads{options.threads}),
         workspace_(tape_.workspace().threads()) {
     training_.threads = workspace_.threads();
+    tape_.workspace().use(examples::products(options.bf16));
     if (options.steps > 0 || options.minutes > 0) {
       plan(options.steps);
     }
   }
 
-  /// Trains to the end or until asked to stop, and saves. Returns the exit code: 0, or that of a stop.
+  /// Trains to the end, or until asked to stop, and saves. Returns the exit code: 0, or that of a stop.
   int run() {
     examples::stop_when_asked();
     bool stopped = false;
@@ -70,7 +71,7 @@ class Trainer {
     }
     save();
     if (!finished()) {
-      std::printf("  stopped   after step %td; go on with --resume %s\n", training_.steps_done(),
+      std::printf("  stopped   after step %td; continue with --resume %s\n", training_.steps_done(),
                   training_file(options_.out).string().c_str());
       return examples::exit_code_of_stop();
     }
@@ -86,7 +87,7 @@ class Trainer {
   using Index = gated::Index;
   using Clock = std::chrono::steady_clock;
 
-  /// The whole use of the library: draw a batch, record the model on the tape, run the backward pass for the gradient, update.
+  /// The library's part: draw a batch, record the model on the tape, run the backward pass, update.
   double step() {
     return training_.step([&](const Model& model, Model& gradient) {
       draw_batch();
@@ -116,9 +117,9 @@ class Trainer {
     }
   }
 
-  // --- How far it is ---
+  // --- Progress ---
 
-  /// From now on step `steps` is the last; 0: as --minutes says.
+  /// Makes step `steps` the last; 0: as many as --minutes allows.
   void plan(Index steps) {
     schedule_ = schedule_for(steps);
     training_.set_schedule(schedule_);
@@ -143,7 +144,7 @@ class Trainer {
     ++recent_.steps;
   }
 
-  /// Shows how it goes, in a line that stays every ten seconds or if `now`.
+  /// Shows the progress; every ten seconds, or if `now`, in a line that stays.
   void report(bool now) {
     if (now || recent_.seconds >= 10 || progress_.on_terminal()) {
       char line[160];
@@ -161,9 +162,9 @@ class Trainer {
     }
   }
 
-  // --- What it is good for ---
+  // --- Evaluation ---
 
-  /// Measures the model on what was held out, a part of it on the way and all at the end, and shows what it writes.
+  /// Measures the model on held-out text, a part of it before the end and all at the end, and shows a sample.
   void look() {
     looked_ = seconds_;
     const auto strides = corpus_.held_out_bytes() / static_cast<std::size_t>(std::max<Index>(recipe_.length / 2, 1));
@@ -177,12 +178,12 @@ class Trainer {
 
   const char* unit() const { return recipe_.mlm ? "bits/masked byte" : "bits/byte"; }
 
-  /// The next file to be shown.
+  /// The file of the next sample.
   const Document& next_document() {
     return corpus_.documents()[static_cast<std::size_t>(samples_++) % corpus_.documents().size()];
   }
 
-  /// The beginning of what is held out of a file, with the bytes that the model finds for those that are masked.
+  /// The beginning of a file's held-out text, with its masked bytes filled in by the model.
   std::string filled_in() {
     const Document& document = next_document();
     const auto room = static_cast<std::size_t>(std::min(recipe_.length, options_.sample));
@@ -206,7 +207,7 @@ class Trainer {
     return shown + safe.finish();
   }
 
-  /// How the model continues a file from where it is held out; the next file each time.
+  /// The model's continuation of a file from where it is held out; another file each time.
   std::string sample() {
     const Document& document = next_document();
     const auto before = std::min(document.held_out, static_cast<std::size_t>(recipe_.length) / 2);
@@ -258,7 +259,7 @@ class Trainer {
 
   Index steps_ = 0;     // of this process
   double seconds_ = 0;  // in all steps
-  double first_ = 0;    // in the first, which is slower: it takes the memory
+  double first_ = 0;    // in the first, which also allocates
   double looked_ = 0;   // seconds_ when look() was last called
   Index samples_ = 0;   // shown so far
   struct {
@@ -268,7 +269,7 @@ class Trainer {
   examples::ProgressLine progress_;
 };
 
-/// Starts or resumes the training that `options` describe, with a model of `config()` if it is new, and runs it.
+/// Starts a training of a model of `config()`, or resumes one, as `options` say, and runs it.
 template <class Model, class ConfigOf>
 int train_model(const Options& options, const Corpus& corpus, const ConfigOf& config) {
   using Training = gated::Training<Model>;
@@ -276,7 +277,7 @@ int train_model(const Options& options, const Corpus& corpus, const ConfigOf& co
     const auto file = training_file(options.out);
     gated::require<gated::FileError>(
         !std::filesystem::exists(file), file.string(),
-        ": there is a training already. Go on with it (--resume), remove it, or use another --out.");
+        ": there is a training already. Resume it with --resume, remove it, or use another --out.");
     Training training({.model = config(),
                        .optimizer = {.learning_rate = options.rate, .beta2 = 0.99, .weight_decay = 0.1},
                        .schedule = schedule_for(options.steps),
@@ -292,10 +293,11 @@ int train_model(const Options& options, const Corpus& corpus, const ConfigOf& co
   const std::string name = options.resume.string();
   const gated::SafetensorsFile file(options.resume);
   const auto saved = file.metadata().find(Recipe::key);
-  gated::require<gated::FileError>(saved != file.metadata().end(), name, ": the training is not one of train_text.");
+  gated::require<gated::FileError>(saved != file.metadata().end(), name, ": this training was not written by train_text.");
   const auto recipe = gated::from_json<Recipe>(saved->second);
-  gated::require<gated::FileError>(recipe.corpus == corpus.fingerprint(), name,
-                                   ": the texts are not those that the training began with. Give the same ones, unchanged.");
+  gated::require<gated::FileError>(
+      recipe.corpus == corpus.fingerprint(), name,
+      ": the texts differ from those that the training began with. Give the same ones, unchanged.");
   const bool endless = training.config().schedule.form == gated::ScheduleForm::constant;
   gated::require<gated::ArgumentError>(!endless || options.steps > 0 || options.minutes > 0, name,
                                        ": it was stopped before its length was known. Give --steps or --minutes.");

@@ -1,4 +1,4 @@
-# ctest runs this: the pictures of an aMLP that train_text has just made, with what its attention looks at.
+# Run by ctest: pictures of an aMLP that train_text has just trained, with its attention maps.
 
 set(work ${FOLDER}/end_to_end)
 file(REMOVE_RECURSE ${work})
@@ -19,8 +19,8 @@ if(NOT code EQUAL 0 OR NOT said MATCHES "aMLP language model, 2 blocks, 32 token
 endif()
 foreach(block IN ITEMS 0 1)
   foreach(picture IN ITEMS gates_block${block} gates_block${block}_attention)
-    if(NOT EXISTS ${work}/${picture}.png)
-      message(FATAL_ERROR "there is no ${picture}.png")
+    if(NOT EXISTS ${work}/${picture}.svg)
+      message(FATAL_ERROR "there is no ${picture}.svg")
     endif()
   endforeach()
 endforeach()
@@ -32,7 +32,7 @@ if(NOT code EQUAL 1 OR NOT said MATCHES "--attention: this model has no attentio
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
-# A checkpoint as timm publishes it, which says nothing of itself: a gmlp_ti16_224 of zeros.
+# A checkpoint as published by timm, without a configuration: a gmlp_ti16_224 of zeros.
 set(header "{\"__metadata__\":{}")
 set(end 0)
 function(add_tensor name shape)
@@ -74,5 +74,5 @@ expect_no_file(FILE)
 expect_no_file(${work}/published.safetensors --config FILE)
 expect_run(2 "--rows: expected a whole number from 0 to [0-9]+, got -2" --rows 1,-2)
 expect_run(2 "--block: expected a whole number from 0 to [0-9]+, got x" --block x)
-expect_run(2 "one too many: second" ${DIGITS} second)
+expect_run(2 "unexpected argument second" ${DIGITS} second)
 file(REMOVE_RECURSE ${work})

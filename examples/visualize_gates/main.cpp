@@ -1,8 +1,9 @@
-// visualize_gates: draws the spatial weights of a gMLP and says how translation-invariant and how local they are. See
+// visualize_gates: draws the spatial weights of a gMLP, and measures how translation-invariant and local they are. See
 // README.md.
 
 #include <cstdio>
 
+#include "common/filters.hpp"
 #include "common/run_main.hpp"
 #include "drawing.hpp"
 #include "options.hpp"
@@ -12,12 +13,16 @@ namespace {
 
 using gated::Index, gated::Matrix;
 
-gated::Image draw(const Matrix<float>& weights, const gates::Subject& subject, const std::vector<Index>& rows) {
-  const float full = gates::full_colour(weights);
+void draw(const std::string& path, const std::string& title, const Matrix<float>& weights, const gates::Subject& subject,
+          const std::vector<Index>& rows) {
   const gated::ImageSize grid = subject.is_text() ? gated::ImageSize{1, weights.rows()} : subject.grid;
-  return !rows.empty()       ? gates::draw_rows(weights, grid, rows, full)
-         : subject.is_text() ? gates::draw_matrix(weights, full)
-                             : gates::draw_filters(weights, grid, full);
+  examples::Figure figure = !rows.empty()       ? gates::draw_rows(weights, grid, rows)
+                            : subject.is_text() ? gates::draw_matrix(weights)
+                                                : gates::draw_filters(weights, grid);
+  figure.title = title;
+  figure.full_colour = static_cast<double>(examples::full_colour(weights));
+  figure.colour_title = "weight: red adds, blue subtracts";
+  examples::write_svg(path, figure);
 }
 
 int run(const gates::Options& options) {
@@ -43,7 +48,7 @@ int run(const gates::Options& options) {
       const std::string label = projection.config.heads > 1 ? gated::text(block, ".", head) : gated::text(block);
       const Matrix<float> weights = gated::patch_weight(projection, head, subject.grid);
       const auto bias = projection.bias.row(head);
-      const std::string picture = gated::text(options.out, "_block", label, ".png");
+      const std::string picture = gated::text(options.out, "_block", label, ".svg");
       std::printf("%-6s", label.c_str());
       for (const Index window : windows) {
         std::printf("%5.0f %%", 100 * gated::toeplitz_error<float>(weights, subject.grid, window));
@@ -51,15 +56,16 @@ int run(const gates::Options& options) {
       std::printf("%16.0f %%    %.4f  %6.3f .. %-6.3f  +-%-9.3g  %s\n",
                   100 * gated::energy_share<float>(weights, subject.grid, 3), static_cast<double>(weights.cwiseAbs().mean()),
                   static_cast<double>(bias.minCoeff()), static_cast<double>(bias.maxCoeff()),
-                  static_cast<double>(gates::full_colour(weights)), picture.c_str());
-      gated::write_png(picture, draw(weights, subject, options.rows));
+                  static_cast<double>(examples::full_colour(weights)), picture.c_str());
+      draw(picture, gated::text(options.rows.empty() ? "W of block " : "Rows of W, block ", label), weights, subject,
+           options.rows);
     }
     if (options.attention) {
       const Matrix<float>& map = subject.attention[static_cast<std::size_t>(block)];
-      const std::string picture = gated::text(options.out, "_block", block, "_attention.png");
+      const std::string picture = gated::text(options.out, "_block", block, "_attention.svg");
       std::printf("%6s attention: the largest weight of a token is %.3f on average; %s\n", "",
                   static_cast<double>(map.rowwise().maxCoeff().mean()), picture.c_str());
-      gated::write_png(picture, draw(map, subject, options.rows));
+      draw(picture, gated::text("Attention of block ", block), map, subject, options.rows);
     }
   }
   return 0;

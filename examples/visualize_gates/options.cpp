@@ -6,12 +6,12 @@ namespace gates {
 
 Options parse_options(int count, char** arguments) {
   Options options;
-  CLI::App app("Draws the spatial weights of a gMLP or aMLP and says how translation-invariant and how local they are.",
+  CLI::App app("Draws the spatial weights of a gMLP or aMLP, and measures how translation-invariant and local they are.",
                "visualize_gates");
   examples::add_name(app, "checkpoint", options.checkpoint, "FILE.safetensors",
-                     "the model; without one: the digits model of\nexamples/classify_digits");
+                     "the model (the digits model of examples/classify_digits)");
   examples::add_timm_model(app, options.timm);
-  examples::add_name(app, "--out", options.out, "PREFIX", "pictures are PREFIX_block0.png, ...")->capture_default_str();
+  examples::add_name(app, "--out", options.out, "PREFIX", "pictures are PREFIX_block0.svg, ...")->capture_default_str();
   constexpr auto largest = std::numeric_limits<gated::Index>::max();
   examples::add_number(app, "--block", options.block, gated::Index{0}, largest, "only this block");
   examples::add_number(app, "--rows", options.rows, gated::Index{0}, largest,
@@ -19,9 +19,9 @@ Options parse_options(int count, char** arguments) {
       ->delimiter(',')
       ->allow_extra_args(false);
   examples::add_name(app, "--attention", options.attention, "random|FILE",
-                     "also the attention maps of an aMLP, for a random input or for\n"
-                     "the first line of a CSV file: pixels from 0 to 1, channel by\n"
-                     "channel and row by row, or token ids");
+                     "also draw the attention maps of an aMLP, for a random input or\n"
+                     "for the first line of a CSV file: pixels from 0 to 1, channel\n"
+                     "by channel and row by row, or token ids");
   examples::parse(app, count, arguments);
   return options;
 }

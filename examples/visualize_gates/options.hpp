@@ -14,13 +14,14 @@ namespace gates {
 struct Options {
   std::filesystem::path checkpoint = DEFAULT_CHECKPOINT;
   examples::TimmModel timm;
-  std::string out = "gates";             ///< what the names of the pictures begin with
+  std::string out = "gates";             ///< the prefix of the pictures' names
   std::optional<gated::Index> block;     ///< all, unless given
   std::vector<gated::Index> rows;        ///< tokens whose filters to draw; all, if empty
   std::optional<std::string> attention;  ///< "random", or a CSV file with an input
 };
 
-/// Reads the command line. Errors: UsageError for an unknown option, and for a value that is missing or makes no sense.
+/// Parses the command line.
+/// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
 
 }  // namespace gates

@@ -34,7 +34,7 @@ void run(const Model& model, const std::string& source, gated::Workspace<float>&
     for (Index i = 0; i < length; ++i) {
       const double id = given.size() == 0 ? std::floor(random.uniform() * vocabulary) : static_cast<double>(given(0, i));
       gated::require<gated::ArgumentError>(id >= 0 && id < vocabulary && id == std::floor(id), source, ": ", id,
-                                           " is no token id, expected 0 to ", model.config.vocabulary - 1, ".");
+                                           " is not a token id, expected 0 to ", model.config.vocabulary - 1, ".");
       tokens.push_back(static_cast<Index>(id));
     }
     model.forward(tokens, gated::Sequences::single(length), workspace);
@@ -56,7 +56,8 @@ Subject look_at(const Model& model, gated::ImageSize grid, const char* kind, con
     subject.projections.push_back(block.gate.proj);
   }
   if (attention) {
-    gated::require<gated::ArgumentError>(config.attention_width > 0, "--attention: this model has no attention, it is a gMLP.");
+    gated::require<gated::ArgumentError>(config.attention_width > 0,
+                                         "--attention: this model has no attention; it is a gMLP. Leave the option out.");
     // The hook sees every layer's output under its path: "trunk.blocks.3.attention.weights.0" is the map of input 0.
     gated::Workspace<float> workspace;
     workspace.set_hook([&](const std::string& path, gated::ConstView<float> output) {

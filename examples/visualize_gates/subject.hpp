@@ -8,7 +8,7 @@
 
 namespace gates {
 
-/// What is looked at: the parts of an image classifier or a language model that mix tokens.
+/// What is drawn: the parts of an image classifier or a language model that mix tokens.
 struct Subject {
   std::string description;
   gated::ImageSize grid;                                     ///< of the tokens; a text is one row high
@@ -18,11 +18,11 @@ struct Subject {
   bool is_text() const { return grid.height == 1; }
 };
 
-/// Opens the checkpoint: an image classifier or a language model that says what it is, or one of timm's image classifiers.
+/// Opens the checkpoint: an image classifier or a language model with its configuration, or a timm image classifier.
 ///
-/// With `attention`, also runs the model on one input, "random" or the first line of that CSV file, and keeps what its tiny
-/// attention looks at. Errors: FileError; ArgumentError for a model without gates or attention, ShapeError for an input that
-/// does not fit.
+/// With `attention`, also runs the model on one input, "random" or the first line of that CSV file, and keeps its attention
+/// maps.
+/// Errors: FileError; ArgumentError for a model without gates or attention; ShapeError for an input that does not fit.
 Subject open_subject(const Options& options);
 
 }  // namespace gates

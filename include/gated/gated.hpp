@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// All of gated that inference needs: layers and models. Files are in gated/io, training in gated/train.
+/// Everything for inference: layers and models. Files are in gated/io, training in gated/train.
 
 #include "gated/core/summary.hpp"
 #include "gated/layers/external_attention_head.hpp"
@@ -29,6 +29,7 @@
 #include "gated/models/tiny_time_mixer.hpp"
 #include "gated/models/top_k.hpp"
 #include "gated/ops/bf16_products.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "gated/version.hpp"
 
 #if defined(GATED_COMPILED)

@@ -1,8 +1,8 @@
 #pragma once
 
 /// @file
-/// All of gated that training needs: gated.hpp, the tape, losses, the optimiser and what goes with it. Training on several
-/// machines is in gated/train/distributed_mpi.hpp, which needs MPI.
+/// Everything for training: gated.hpp, the tape, losses, the optimiser. Training on several machines is in
+/// gated/train/distributed_mpi.hpp, which needs MPI.
 
 #include "gated/gated.hpp"
 #include "gated/train/loss.hpp"

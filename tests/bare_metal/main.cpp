@@ -1,5 +1,5 @@
-// On a Cortex-M7 without an operating system, exceptions and type information: opens the digits' checkpoint where it lies in
-// flash, classifies images that were not trained on, and compares the logits with PyTorch's.
+// On a Cortex-M7 without an operating system, exceptions and RTTI: opens the digits' checkpoint in flash, classifies held-out
+// images, and compares the logits with PyTorch.
 
 #include <csetjmp>
 #include <cstdio>
@@ -35,7 +35,7 @@ Matrix<float> held_out_digits() {
     for (Index column = 0; column < 65; ++column) {
       char* end = nullptr;
       const long value = std::strtol(at, &end, 10);
-      at = end + 1;  // a comma or the end of the line
+      at = end + 1;  // skips a comma or the end of the line
       if (row % 5 == 4) {
         digits(row / 5, column) = static_cast<float>(value);
       }
@@ -53,7 +53,7 @@ int main() {
   const Matrix<float> images = digits.leftCols(64).array() / 8 - 1;
 
   gated::Workspace<float> workspace(gated::Threads{4});
-  expect(workspace.threads().count() == 1, "there is one thread, whatever is asked for");
+  expect(workspace.threads().count() == 1, "there is one thread for any requested number");
   Matrix<float> logits(image_count, 10), again(1, 10);
   model.forward(images, logits, workspace);
 
@@ -61,7 +61,7 @@ int main() {
   gated::SafetensorsFile::parse({expected_begin, expected_end})
       .read<float>("logits", {theirs.data(), static_cast<std::size_t>(theirs.size())});
   const float difference = (logits - theirs.topRows(image_count)).cwiseAbs().maxCoeff() / theirs.cwiseAbs().maxCoeff();
-  expect(difference < 1e-5F, "the logits are PyTorch's");
+  expect(difference < 1e-5F, "the logits match PyTorch");
 
   int right = 0;
   for (Index i = 0; i < image_count; ++i) {
@@ -72,7 +72,7 @@ int main() {
   expect(right >= image_count * 9 / 10, "nine in ten digits are recognised");
 
   model.forward(images.topRows(1), again, workspace);
-  expect(again == logits.topRows(1), "an image alone gives the bits that it gives in a batch");
+  expect(again == logits.topRows(1), "an image alone is bit-equal to itself in a batch");
 
   gated::set_error_handler([](const char* message) {
     std::printf("%s\n", message);

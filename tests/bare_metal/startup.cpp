@@ -1,4 +1,4 @@
-// What runs before main(), on a Cortex-M7 of the board MPS2 AN500.
+// Start-up code before main(), for the Cortex-M7 of the MPS2 AN500 board.
 
 #include <cstdint>
 #include <cstdlib>
@@ -7,15 +7,15 @@ extern "C" {
 
 extern std::uint32_t stack_top[], data_in_flash[], data_begin[], data_end[], bss_begin[], bss_end[];
 void __libc_init_array();
-void initialise_monitor_handles();  // files and the console are the debugger's, here QEMU
-int program() __asm__("main");  // C++ has no word for calling main()
-void* __dso_handle = nullptr;   // there is one program and nothing is unloaded
+void initialise_monitor_handles();  // semihosting: files and console of the debugger, here QEMU
+int program() __asm__("main");  // C++ forbids calling main()
+void* __dso_handle = nullptr;   // one program, nothing is unloaded
 void _init() {}
 void _fini() {}
 
 [[noreturn]] void reset() {
   auto* const coprocessors = reinterpret_cast<volatile std::uint32_t*>(0xE000ED88);
-  *coprocessors = *coprocessors | (0xFU << 20);  // floating point on
+  *coprocessors = *coprocessors | (0xFU << 20);  // enables the FPU
   __asm__ __volatile__("dsb\n isb");
   const std::uint32_t* from = data_in_flash;
   for (std::uint32_t* to = data_begin; to != data_end; ++to, ++from) {
@@ -31,7 +31,7 @@ void _fini() {}
 
 [[noreturn]] void fault() { std::abort(); }
 
-/// Where the processor finds its stack and what to do at reset and at each fault.
+/// The vector table: initial stack pointer, reset handler, fault handlers.
 [[gnu::section(".vectors"), gnu::used]] const void* const vectors[] = {
     stack_top,
     reinterpret_cast<const void*>(&reset),

@@ -1,5 +1,5 @@
-// A program that links gated::compiled and uses every layer, those too that the library does not hold: their ops call kernels
-// that it must hold. It is linked, and that is the test.
+// Links gated::compiled and uses every layer, including those that the library does not contain: their ops call kernels that
+// it must contain. Linking is the test.
 
 #include "gated/gated.hpp"
 #include "gated/io/prepared_model.hpp"

@@ -1,5 +1,4 @@
-# Gets gated into main.cpp by one route, builds the program and runs it. See CMakeLists.txt for the variables
-# it is given.
+# Builds and runs main.cpp with gated obtained by one route. CMakeLists.txt sets the variables.
 
 set(options -DHAVE_OPENMP=${HAVE_OPENMP})
 
@@ -13,7 +12,7 @@ function(run)
   endif()
 endfunction()
 
-# Installs gated and moves it: it must work from wherever it lies, and know nothing of the machine that made it.
+# Installs gated and moves it: it must be relocatable and contain no paths of this machine.
 function(install_and_move to)
   run(${CMAKE_COMMAND} --install ${GATED_BINARY_DIR} --config ${CONFIG} --prefix "${WORK_DIR}/installed here")
   file(RENAME "${WORK_DIR}/installed here" "${to}")
@@ -48,13 +47,13 @@ elseif(ROUTE STREQUAL "add_subdirectory")
   list(APPEND options "-DGATED_CHECKOUT=${GATED_SOURCE_DIR}")
 
 elseif(ROUTE STREQUAL "fetch_content")
-  # A repository of what lies here, committed or not, with no more in it than a guest needs.
+  # A repository of the working tree, committed or not, reduced to what a consumer needs.
   set(repository "${WORK_DIR}/repository")
   file(COPY "${GATED_SOURCE_DIR}/CMakeLists.txt" "${GATED_SOURCE_DIR}/cmake" "${GATED_SOURCE_DIR}/include"
        DESTINATION "${repository}")
   run(${GIT} init --quiet --initial-branch=main "${repository}")
   run(${GIT} -C "${repository}" add --all)
-  run(${GIT} -C "${repository}" -c user.name=test -c user.email=test@localhost commit --quiet --message "As it lies here")
+  run(${GIT} -C "${repository}" -c user.name=test -c user.email=test@localhost commit --quiet --message "The working tree")
   list(APPEND options "-DGATED_REPOSITORY=${repository}")
 
 elseif(ROUTE STREQUAL "single_header")
@@ -64,6 +63,15 @@ elseif(ROUTE STREQUAL "single_header")
   string(REGEX MATCHALL "gated/io/[^>]+" headers_of_io "${program}")
   run(${CMAKE_COMMAND} -P "${script}" "${made}/gated.hpp" ${headers_of_io})
   run(${CMAKE_COMMAND} -P "${script}" "${made}/without_files.hpp" gated/train.hpp)
+  run(${CMAKE_COMMAND} -P "${script}" "${made}/gmlp.hpp" --only --baseline gated/models/gmlp.hpp)
+  file(SIZE "${made}/gmlp.hpp" bytes)
+  if(bytes GREATER_EQUAL 1000000)
+    message(FATAL_ERROR "The header of one model has ${bytes} bytes, expected less than 1 MB")
+  endif()
+  file(STRINGS "${made}/gmlp.hpp" licence REGEX "^// SPDX-License-Identifier: MIT$")
+  if(NOT licence)
+    message(FATAL_ERROR "The single header does not name its licence")
+  endif()
   string(REGEX REPLACE "#include <gated/[^\n]*\n" "" program "${program}")
   file(WRITE "${made}/main.cpp" "#include \"gated.hpp\"\n${program}")
   file(WRITE "${made}/without_files.cpp" "#include \"without_files.hpp\"\n")
@@ -84,13 +92,13 @@ if(ROUTE STREQUAL "pkg_config")
 else()
   set(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${ROUTE}" -G ${GENERATOR} -C "${SETTINGS}" ${options})
   run(${configure} -B "${build}" -DCMAKE_BUILD_TYPE=Release)
-  if(said MATCHES "there is no build type")
-    message(FATAL_ERROR "A warning without a reason")
+  if(said MATCHES "no build type is set")
+    message(FATAL_ERROR "A spurious warning")
   endif()
   if(ROUTE MATCHES "^(find_package|add_subdirectory)$" AND GENERATOR MATCHES "^(Ninja|Unix Makefiles)$")
     run(${configure} -B "${build} of no type" -DCMAKE_BUILD_TYPE=)
-    if(NOT said MATCHES "there is no build type")
-      message(FATAL_ERROR "No warning, although there is no build type")
+    if(NOT said MATCHES "no build type is set")
+      message(FATAL_ERROR "No warning, although no build type is set")
     endif()
   endif()
   run(${CMAKE_COMMAND} --build "${build}" --config Release)
@@ -103,3 +111,12 @@ set(ARGUMENTS "${digits}/digits_gmlp.safetensors" "${digits}/digits.csv")
 set(SOURCE "${CMAKE_CURRENT_LIST_DIR}/main.cpp")
 set(README "${GATED_SOURCE_DIR}/include/gated/README.md")
 include("${CMAKE_CURRENT_LIST_DIR}/in_readme.cmake")
+
+if(ROUTE STREQUAL "single_header")
+  find_program(one_model NAMES one_model PATHS "${build}" "${build}/Release" NO_DEFAULT_PATH NO_CACHE REQUIRED)
+  set(PROGRAM "${one_model}")
+  set(ARGUMENTS "")
+  set(SOURCE "${CMAKE_CURRENT_LIST_DIR}/one_model.cpp")
+  set(README "${GATED_SOURCE_DIR}/cmake/packaging/README.md")
+  include("${CMAKE_CURRENT_LIST_DIR}/in_readme.cmake")
+endif()

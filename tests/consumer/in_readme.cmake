@@ -1,9 +1,9 @@
 # cmake -DSOURCE=… -DPROGRAM=… -DARGUMENTS=… -DREADME=… -P in_readme.cmake
 #
-# Runs a program whose source and whose output the README shows.
+# Runs a program whose source and output are in the README.
 
 execute_process(COMMAND ${EMULATOR} "${PROGRAM}" ${ARGUMENTS} RESULT_VARIABLE status OUTPUT_VARIABLE said)
-string(REPLACE "\r" "" said "${said}")  # Windows ends lines with two characters
+string(REPLACE "\r" "" said "${said}")  # line ends of Windows
 message("${said}")
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "The program ended with ${status}")
@@ -13,6 +13,6 @@ file(READ "${SOURCE}" program)
 foreach(part IN ITEMS "${program}" "${said}")
   string(FIND "${readme}" "${part}" at)
   if(at EQUAL -1)
-    message(FATAL_ERROR "The README does not hold:\n${part}")
+    message(FATAL_ERROR "The README lacks:\n${part}")
   endif()
 endforeach()

@@ -1,4 +1,4 @@
-// Compiled with exceptions and type information, and without: both programs print the same numbers and the same refusal.
+// Compiled with and without exceptions and RTTI: both programs must print the same values and the same error.
 
 #include <cstdio>
 #include <cstdlib>

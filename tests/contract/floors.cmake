@@ -1,19 +1,19 @@
 # cmake -DINCLUDE_DIR=<folder that holds gated/> -P floors.cmake
 #
-# Fails, and names every culprit, where a header, or an .inl file with its definitions,
-#   * includes a header of a higher floor, or of a sibling on its own: core <- ops <- layers <- models <- {io, train};
-#   * includes third-party code outside io/, other than Eigen, and MPI in train/distributed_mpi.hpp, which nothing includes;
-#   * includes a header of the operating system outside io/, other than core/aligned_memory.hpp, which asks for large pages, and
-#     core/team.hpp, which asks for the process;
-#   * includes <iostream>, because a library does not print;
-#   * does not come to core/compiler.hpp, which says what gated asks of the compiler;
-#   * uses OpenMP, other than core/parallel.hpp, where loops are divided.
+# Fails and lists each header, or .inl file with its definitions, that
+#   * includes a header of a higher floor or of a sibling: core <- ops <- layers <- models <- {io, train};
+#   * includes third-party code outside io/, except Eigen, and MPI in train/distributed_mpi.hpp, which nothing includes;
+#   * includes a header of the operating system outside io/, except core/aligned_memory.hpp (huge pages) and core/team.hpp (the
+#     process id);
+#   * includes <iostream>: a library does not print;
+#   * does not reach core/compiler.hpp, which states the compiler requirements;
+#   * uses OpenMP, except core/parallel.hpp, which divides loops.
 
 set(height_of_core 0)
 set(height_of_ops 1)
 set(height_of_layers 2)
 set(height_of_models 3)
-set(height_of_gated 4)  # gated.hpp itself: all that inference needs
+set(height_of_gated 4)  # gated.hpp itself: everything for inference
 set(height_of_io 5)
 set(height_of_train 5)
 
@@ -39,7 +39,7 @@ foreach(header IN LISTS headers)
   file(READ ${INCLUDE_DIR}/${header} text)
   string(REPLACE "#include \"gated/version.hpp\"" "" text "${text}")
   if(NOT text MATCHES "#include \"gated/" AND NOT header MATCHES "^gated/(version|core/compiler)\\.hpp$")
-    string(APPEND culprits "${header} does not come to core/compiler.hpp; include that\n")
+    string(APPEND culprits "${header} does not reach core/compiler.hpp; include it\n")
   endif()
   file(STRINGS ${INCLUDE_DIR}/${header} lines REGEX "^[ \t]*#[ \t]*(include|pragma omp)")
   foreach(line IN LISTS lines)
@@ -47,23 +47,23 @@ foreach(header IN LISTS headers)
       continue()  # Linux only
     endif()
     if(line MATCHES "gated/compiled/[a-z]+\\.inl")
-      continue()  # what a program that links gated::compiled need not compile again
+      continue()  # already in gated::compiled
     endif()
     if(line MATCHES "<this_line_ends_the_compilation>" AND header STREQUAL "gated/core/compiler.hpp")
       continue()
     endif()
     if(line MATCHES "<(immintrin|arm_neon|wasm_simd128)\\.h>" AND header STREQUAL "gated/ops/kernels.hpp")
-      continue()  # the processor's instructions
+      continue()  # intrinsics
     endif()
     if(line MATCHES "<unistd\\.h>" AND header STREQUAL "gated/core/team.hpp")
-      continue()  # where there is fork()
+      continue()  # for fork()
     endif()
     if(line MATCHES "<mpi\\.h>" AND header STREQUAL "gated/train/distributed_mpi.hpp")
       continue()  # optional: see below
     endif()
     if(line MATCHES "pragma omp" OR line MATCHES "<omp\\.h>")
       if(NOT header STREQUAL "gated/core/parallel.hpp")
-        string(APPEND culprits "${header} uses OpenMP by itself; call parallel_for of core/parallel.hpp\n")
+        string(APPEND culprits "${header} uses OpenMP directly; call parallel_for() of core/parallel.hpp\n")
       endif()
     elseif(line MATCHES "[<\"]gated/([a-z_]+)[/.]")
       set(below ${CMAKE_MATCH_1})
@@ -77,14 +77,14 @@ foreach(header IN LISTS headers)
       elseif(NOT DEFINED height_of_${below} OR height_of_${below} GREATER height_of_${floor})
         string(APPEND culprits "${header} includes ${CMAKE_MATCH_1}, which is on a higher floor\n")
       elseif(height_of_${below} EQUAL height_of_${floor} AND NOT below STREQUAL floor)
-        string(APPEND culprits "${header} includes ${CMAKE_MATCH_1}: ${below} and ${floor} do not know each other\n")
+        string(APPEND culprits "${header} includes ${CMAKE_MATCH_1}: ${below} and ${floor} must not depend on each other\n")
       elseif(CMAKE_MATCH_1 STREQUAL "gated/train/distributed_mpi.hpp")
         string(APPEND culprits "${header} includes ${CMAKE_MATCH_1}, which is optional\n")
       endif()
     elseif(line MATCHES "<iostream>")
-      string(APPEND culprits "${header} includes <iostream>; return a string, the caller prints\n")
+      string(APPEND culprits "${header} includes <iostream>; return a string and let the caller print\n")
     elseif(line MATCHES "<(unsupported/)?Eigen/" OR line MATCHES "<[a-z_0-9]+>")
-      # Eigen and the standard library are everywhere
+      # Eigen and the standard library are allowed everywhere
     elseif(NOT floor STREQUAL "io")
       string(APPEND culprits "${header} has ${line}; third-party code belongs in io/\n")
     endif()

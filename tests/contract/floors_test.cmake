@@ -1,4 +1,4 @@
-# cmake -P floors_test.cmake: floors.cmake accepts a sound house and names each fault of a bad one.
+# cmake -P floors_test.cmake: floors.cmake must accept a correct tree and name each fault of a broken one.
 
 set(house ${CMAKE_CURRENT_BINARY_DIR}/floors_test)
 
@@ -15,7 +15,7 @@ function(build_house)
   file(WRITE ${house}/gated/gated.hpp "#include \"gated/models/gmlp.hpp\"\n")
 endfunction()
 
-# Adds `line` to `header`; floors.cmake must then fail and say `words`. With no words it must succeed.
+# Adds `line` to `header`; floors.cmake must then fail with `words`, or succeed if `words` is empty.
 function(expect header line words)
   build_house()
   file(APPEND ${house}/gated/${header} "${line}\n")
@@ -37,14 +37,14 @@ expect(ops/softmax.hpp "#include \"gated/models/gmlp.hpp\"" "gated/ops/softmax.h
 expect(ops/softmax.hpp "#include \"gated/train/tape.hpp\"" "gated/ops/softmax.hpp includes gated/train/tape.hpp, which is on a higher")
 expect(models/gmlp.hpp "#include \"gated/gated.hpp\"" "higher floor")
 expect(gated.hpp "#include \"gated/io/file.hpp\"" "higher floor")
-expect(train/tape.hpp "#include \"gated/io/file.hpp\"" "do not know each other")
+expect(train/tape.hpp "#include \"gated/io/file.hpp\"" "must not depend on each other")
 expect(io/file.hpp "#include \"gated/io/gone.hpp\"" "does not exist")
 expect(train/tape.hpp "#include <nlohmann/json.hpp>" "third-party code belongs in io/")
 expect(models/gmlp.hpp "#include \"stb_image.h\"" "third-party code belongs in io/")
 expect(train/tape.hpp "#include <mpi.h>" "third-party code belongs in io/")
 expect(train/tape.hpp "#include \"gated/train/distributed_mpi.hpp\"" "which is optional")
-expect(models/gmlp.hpp "#pragma omp parallel for" "uses OpenMP by itself")
-expect(core/parallel.hpp "#include <iostream>" "the caller prints")
-expect(core/box.hpp "#include \"gated/version.hpp\"" "core/box.hpp does not come to core/compiler.hpp")
+expect(models/gmlp.hpp "#pragma omp parallel for" "uses OpenMP directly")
+expect(core/parallel.hpp "#include <iostream>" "let the caller print")
+expect(core/box.hpp "#include \"gated/version.hpp\"" "core/box.hpp does not reach core/compiler.hpp")
 expect(attic/box.hpp "" "no known floor")
 file(REMOVE_RECURSE ${house})

@@ -1,4 +1,4 @@
-// The main of all unit tests.
+// main() of all unit tests.
 //
 //   layers_1_test                                    all tests of the program
 //   layers_1_test --file=layers/gmlp_block_test.cpp  those of one of its source files
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// The filter for the tests in source files whose path ends with `file`; empty if there are none.
+/// The filter for the tests in source files whose paths end with `file`; empty if there are none.
 std::string filter_of(std::string_view file) {
   std::string filter;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]).starts_with(option)) {
     const std::string filter = filter_of(std::string_view(argv[1]).substr(option.size()));
     if (filter.empty()) {
-      std::cerr << "There is no test in " << argv[1] + option.size() << ".\n";
+      std::cerr << "No tests in " << argv[1] + option.size() << ".\n";
       return 1;
     }
     GTEST_FLAG_SET(filter, filter);

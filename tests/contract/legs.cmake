@@ -1,5 +1,5 @@
-# cmake -DSOURCE_DIR=… -P legs.cmake: each leg of cmake/legs.txt has its three presets, and its line in tests/README.md; each line
-# of cmake/legs_passed.txt is one of them; the leg that runs next is the oldest.
+# cmake -DSOURCE_DIR=… -P legs.cmake: each leg of cmake/legs.txt has three presets and a line in tests/README.md; each line of
+# cmake/legs_passed.txt names a leg; the oldest leg runs next.
 
 cmake_minimum_required(VERSION 3.21)
 file(READ "${SOURCE_DIR}/CMakePresets.json" presets)
@@ -18,7 +18,7 @@ set(names "")
 file(STRINGS "${SOURCE_DIR}/cmake/legs.txt" legs REGEX "^[^#]" ENCODING UTF-8)
 foreach(leg IN LISTS legs)
   if(NOT leg MATCHES "^([a-z0-9-]+) *\\| *([^|]*[^ |]) *\\| *([^|]+)$")
-    message(SEND_ERROR "This is no leg: ${leg}")
+    message(SEND_ERROR "Invalid leg: ${leg}")
     continue()
   endif()
   set(name ${CMAKE_MATCH_1})
@@ -42,11 +42,11 @@ file(STRINGS "${SOURCE_DIR}/cmake/legs_passed.txt" lines REGEX "^[^#]")
 foreach(line IN LISTS lines)
   if(NOT line MATCHES "^([a-z0-9-]+) *\\| [0-9a-f]+(\\+changes)? *\\| 20[0-9-]+T[0-9:]+Z \\| *[0-9]+ \\| *[1-9][0-9]*$" OR
      NOT CMAKE_MATCH_1 IN_LIST names)
-    message(SEND_ERROR "cmake/legs_passed.txt: this is no leg that passed: ${line}")
+    message(SEND_ERROR "cmake/legs_passed.txt: invalid line: ${line}")
   endif()
 endforeach()
 
-# expect_order(<legs> <commands>): so they run next, once these commands have noted in ${passed} which passed.
+# expect_order(<legs> <commands>): the order of the next legs after these commands have recorded passed legs in ${passed}.
 find_program(SH sh)
 function(expect_order expected)
   set(work ${CMAKE_CURRENT_BINARY_DIR}/legs_test)

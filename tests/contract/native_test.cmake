@@ -1,4 +1,4 @@
-# cmake -P native_test.cmake: which flags are tried on which machine.
+# cmake -P native_test.cmake: the flags tried per machine.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/native.cmake)
 

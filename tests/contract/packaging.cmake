@@ -1,7 +1,8 @@
-# cmake -DSOURCE_DIR=… -DVERSION=… -DWORK_DIR=… -DSETTINGS=… -DGENERATOR=… [-DPYTHON=…] -P packaging.cmake
+# cmake -DSOURCE_DIR=… -DVERSION=… -DWORK_DIR=… -DSETTINGS=… -DGENERATOR=… -DEIGEN_DIR=… [-DPYTHON=…] -P packaging.cmake
 #
-# What can be said about cmake/packaging without vcpkg and Conan: the port installs what it should, given functions that do
-# what vcpkg's do; the recipes are Python; the recipe's test program builds and runs.
+# Tests cmake/packaging without vcpkg, Conan and Docker: with stand-ins for vcpkg's functions the port installs what it should, an
+# SBOM included; the recipes are Python, and the recipe's test program builds and runs; OSS-Fuzz's script builds a target. Also
+# tests the licences in REUSE.toml.
 
 cmake_minimum_required(VERSION 3.21)
 set(packaging "${SOURCE_DIR}/cmake/packaging")
@@ -55,9 +56,72 @@ function(vcpkg_install_copyright)
 endfunction()
 
 include("${packaging}/vcpkg/gated/portfile.cmake")
-foreach(file include/gated/gated.hpp include/gated/io/model_file.hpp share/gated/usage share/cmake/gated/dependencies.cmake)
+foreach(file include/gated/gated.hpp include/gated/io/model_file.hpp share/gated/usage share/cmake/gated/dependencies.cmake
+        share/doc/gated/LICENSE share/doc/gated/gated.cdx.json)
   expect_file("${CURRENT_PACKAGES_DIR}/${file}")
 endforeach()
+
+# --- SBOM ---
+
+file(READ "${CURRENT_PACKAGES_DIR}/share/doc/gated/gated.cdx.json" sbom)
+file(READ "${SOURCE_DIR}/LICENSE" licence)
+string(REGEX MATCH "Copyright [^\n]+" copyright "${licence}")
+
+# expect_in_sbom(<value> <member>...): the SBOM has this value.
+function(expect_in_sbom value)
+  string(JSON found ERROR_VARIABLE error GET "${sbom}" ${ARGN})
+  if(error OR NOT found STREQUAL value)
+    message(SEND_ERROR "gated.cdx.json: ${ARGN} is '${found}', expected '${value}'")
+  endif()
+endfunction()
+expect_in_sbom(CycloneDX bomFormat)
+expect_in_sbom(gated metadata component name)
+expect_in_sbom(${VERSION} metadata component version)
+expect_in_sbom(pkg:generic/gated@${VERSION} metadata component purl)
+expect_in_sbom("${copyright}" metadata component copyright)
+expect_in_sbom(MIT metadata component licenses 0 license id)
+foreach(i RANGE 1)
+  string(JSON component GET "${sbom}" components ${i} bom-ref)
+  expect_in_sbom(${component} dependencies 0 dependsOn ${i})
+endforeach()
+foreach(path "${SOURCE_DIR}" "${WORK_DIR}")
+  string(FIND "${sbom}" "${path}" at)
+  if(NOT at EQUAL -1)
+    message(SEND_ERROR "gated.cdx.json contains the path ${path}")
+  endif()
+endforeach()
+
+# --- Licences ---
+
+file(STRINGS "${SOURCE_DIR}/REUSE.toml" paths REGEX "^path = ")
+string(REGEX MATCHALL "\"[^\"]+\"" paths "${paths}")
+foreach(path IN LISTS paths)
+  string(REPLACE "\"" "" path "${path}")
+  if(NOT path STREQUAL "**")
+    expect_file("${SOURCE_DIR}/${path}")
+  endif()
+endforeach()
+file(STRINGS "${SOURCE_DIR}/REUSE.toml" expressions REGEX "^SPDX-License-Identifier = ")
+string(REGEX MATCHALL "[A-Z][A-Z0-9]+-?[A-Z]*-?[0-9.]+|MIT" identifiers "${expressions}")
+list(REMOVE_DUPLICATES identifiers)
+list(TRANSFORM identifiers APPEND .txt)
+list(SORT identifiers)
+file(GLOB texts RELATIVE "${SOURCE_DIR}/LICENSES" "${SOURCE_DIR}/LICENSES/*")
+list(SORT texts)
+if(NOT identifiers STREQUAL texts)
+  message(SEND_ERROR "REUSE.toml names ${identifiers}, but LICENSES holds ${texts}")
+endif()
+file(READ "${SOURCE_DIR}/LICENSES/MIT.txt" mit)
+if(NOT mit STREQUAL licence)
+  message(SEND_ERROR "LICENSES/MIT.txt differs from LICENSE")
+endif()
+find_program(REUSE reuse)  # version 4 or newer reads REUSE.toml
+if(REUSE)
+  execute_process(COMMAND ${REUSE} --version OUTPUT_VARIABLE version)
+  if(version MATCHES "version ([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 4)
+    run(${REUSE} --root "${SOURCE_DIR}" lint)
+  endif()
+endif()
 
 # --- Conan ---
 
@@ -71,3 +135,45 @@ run(${CMAKE_COMMAND} -S "${packaging}/conan/test_package" -B "${WORK_DIR}/test_p
     -DCMAKE_BUILD_TYPE=Debug "-Dgated_DIR=${CURRENT_PACKAGES_DIR}/share/cmake/gated")
 run(${CMAKE_COMMAND} --build "${WORK_DIR}/test_package")
 execute_process(COMMAND "${WORK_DIR}/test_package/test_package" WORKING_DIRECTORY "${WORK_DIR}" COMMAND_ERROR_IS_FATAL ANY)
+
+# --- OSS-Fuzz ---
+
+set(oss_fuzz "${packaging}/oss-fuzz")
+file(READ "${oss_fuzz}/build.sh" script)
+file(GLOB targets RELATIVE "${SOURCE_DIR}/tests/fuzz" "${SOURCE_DIR}/tests/fuzz/*.cpp")
+list(REMOVE_ITEM targets replay.cpp)
+list(TRANSFORM targets REPLACE "\\.cpp$" "")
+string(REGEX MATCH "\\*:-([a-z ]+)}" built "${script}")
+string(REPLACE " " ";" built "${CMAKE_MATCH_1}")
+list(SORT built)
+list(SORT targets)
+if(NOT built STREQUAL targets)
+  message(SEND_ERROR "oss-fuzz/build.sh builds ${built}, but tests/fuzz has ${targets}")
+endif()
+
+# Builds the smallest target as in OSS-Fuzz's image, and fuzzes from its seeds for a moment.
+find_program(BASH bash)
+find_program(ZIP zip)
+find_program(CLANG clang++)
+set(status 1)
+set(probe "${WORK_DIR}/oss-fuzz/probe.cpp")
+if(BASH AND ZIP AND CLANG)
+  file(WRITE "${probe}" "extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n")
+  execute_process(COMMAND ${CLANG} -fsanitize=fuzzer,address "${probe}" -o "${probe}.out" RESULT_VARIABLE status OUTPUT_QUIET
+                          ERROR_QUIET)
+endif()
+if(NOT status EQUAL 0)
+  message("oss-fuzz/build.sh was not run: it needs bash, zip and clang++ with libFuzzer")
+  return()
+endif()
+set(src "${WORK_DIR}/oss-fuzz/src")
+set(out "${WORK_DIR}/oss-fuzz/out")
+file(MAKE_DIRECTORY "${src}" "${out}/seeds")
+file(CREATE_LINK "${SOURCE_DIR}" "${src}/gated" SYMBOLIC)
+file(CREATE_LINK "${EIGEN_DIR}" "${src}/eigen" SYMBOLIC)
+run(${CMAKE_COMMAND} -E env "SRC=${src}" "OUT=${out}" SANITIZER=address "CXX=${CLANG}" LIB_FUZZING_ENGINE=-fsanitize=fuzzer
+    "CXXFLAGS=-O1 -fsanitize=address,fuzzer-no-link" ${BASH} "${oss_fuzz}/build.sh" csv)
+file(ARCHIVE_EXTRACT INPUT "${out}/gated_fuzz_csv_seed_corpus.zip" DESTINATION "${out}/seeds")
+expect_file("${out}/seeds/seed_numbers")
+expect_file("${out}/gated_fuzz_csv.options")
+run("${out}/gated_fuzz_csv" -runs=1000 "${out}/seeds")

@@ -1,7 +1,7 @@
 # cmake -DCOMPILERS=… -DFLAGS=… -DWORK_DIR=… -DIS_ELF_OF_X86=… -P refusals.cmake
 #
-# What gated refuses to be compiled as, it refuses in the first error that a compiler prints; and where it only warns, it does so
-# in one line. Units that do not fit together are refused by the linker.
+# Unsupported compilations are refused in the first compiler error; warnings take one line. The linker refuses units with
+# incompatible flags.
 
 cmake_minimum_required(VERSION 3.21)
 
@@ -12,8 +12,8 @@ macro(compile program)
                   OUTPUT_VARIABLE said ERROR_VARIABLE said)
 endmacro()
 
-# Expects that `program`, compiled with `flags`, is refused with `words` in the first error, and in no more than `lines` lines, if
-# that is not 0.
+# Expects that `program`, compiled with `flags`, is refused with `words` in the first error, and in at most `lines` lines, unless
+# that is 0.
 function(expect_refusal words lines program)
   compile("${program}" ${ARGN})
   string(REGEX MATCH "[^\n]*error: [^\n]*" first "${said}")
@@ -39,7 +39,7 @@ function(expect_warnings times program)
   endif()
 endfunction()
 
-# Expects that two units, each with its own flags, are linked, or refused in words that name what differs.
+# Expects that two units with these flags link, or are refused by a symbol that names the difference.
 function(expect_link refused flags_of_one flags_of_other)
   file(WRITE "${WORK_DIR}/one.cpp" "#include <gated/core/matrix.hpp>\nint other();\nint main() { return other(); }\n")
   file(WRITE "${WORK_DIR}/other.cpp" "#include <gated/core/matrix.hpp>\nint other() { return 0; }\n")
@@ -65,14 +65,14 @@ foreach(compiler IN LISTS COMPILERS)
   foreach(header IN ITEMS gated.hpp train.hpp core/words.hpp)
     expect_refusal("gated needs C\\+\\+20" 20 "#include <gated/${header}>" -O1 -std=c++17)
   endforeach()
-  expect_refusal("gated computes in float and in double" 0
+  expect_refusal("gated computes only in float and double" 0
                  "#include <gated/gated.hpp>\nconstexpr auto size = sizeof(gated::Gmlp<int>);" -O1 -std=c++20)
-  expect_refusal("gated computes in float and in double" 0
+  expect_refusal("gated computes only in float and double" 0
                  "#include <gated/core/workspace.hpp>\ngated::Workspace<long double> workspace;" -O1 -std=c++20)
   expect_refusal("must be compiled without -ffast-math" 0 "#include <gated/core/matrix.hpp>" -O1 -std=c++20 -ffast-math)
 
   set(two_headers "#include <gated/core/matrix.hpp>\n#include <gated/core/words.hpp>")
   expect_warnings(0 "${two_headers}" -O1 -std=c++20 -ffast-math -fno-fast-math)
-  expect_warnings(1 "${two_headers}" -O0 -std=c++20 -Werror)  # which must not end a build
+  expect_warnings(1 "${two_headers}" -O0 -std=c++20 -Werror)  # must not break a build
   expect_warnings(0 "${two_headers}" -O0 -std=c++20 -DGATED_ALLOW_UNOPTIMIZED)
 endforeach()

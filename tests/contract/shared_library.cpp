@@ -1,6 +1,6 @@
 #include "gated/layers/feed_forward.hpp"
 
-// A shared library that makes, copies, runs and frees matrices, in functions that it shares with others if it exports them.
+// A shared library that creates, copies, runs and frees matrices, in functions that other libraries share if exported.
 
 extern "C" [[gnu::visibility("default")]] double run() {
   gated::Random random(1);

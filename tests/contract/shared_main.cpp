@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <string_view>
 
-// shared_main global|local LIBRARY LIBRARY first|last: loads two libraries, as a linker (global) or Python (local) does, and
-// runs first the first or first the last. They must compute the same.
+// shared_main global|local LIBRARY LIBRARY first|last: loads two libraries like a linker (global) or Python (local), and runs
+// the first or the last one first. Their results must agree.
 
 int main(int, char** arguments) {
   using std::operator""sv;

@@ -1,6 +1,6 @@
 #include "gated/layers/relative_bias.hpp"
 
-// Optimised and without exceptions, GCC follows a size to the memory that it asks for, and warns of what cannot be.
+// Optimised and without exceptions, GCC tracks sizes up to the allocation and warns of impossible ones.
 
 gated::RelativeBias<float> bias_of(gated::RelativeBiasForm form, gated::Index positions);
 gated::RelativeBias<float> bias_of(gated::RelativeBiasForm form, gated::Index positions) {

@@ -1,5 +1,5 @@
-// Two files of one program include every header. A function that is not inline makes the link fail, a variable that each
-// file has for itself makes the run fail.
+// Two translation units of one program include every header. Linking fails if a function is not inline, running fails if a
+// variable exists once per unit.
 
 #include <cstdio>
 
@@ -9,7 +9,7 @@ gated::ErrorHandler* error_handler_of_the_other_unit();
 
 int main() {
   if (&gated::detail::error_handler() != error_handler_of_the_other_unit()) {
-    std::puts("each translation unit has an error handler of its own");
+    std::puts("each translation unit has its own error handler");
     return 1;
   }
   return 0;

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <thread>
 
-// unload_main MODULE: loads the module, runs a loop on its threads and unloads it, again and again. A thread that outlived its
-// library would go on in memory that is gone.
+// unload_main MODULE: repeatedly loads the module, runs a loop on its threads and unloads it. A thread that outlived its
+// library would run in unmapped memory.
 
 int main(int, char** arguments) {
   for (int round = 0; round < 10; ++round) {

@@ -2,7 +2,7 @@
 
 #include "gated/core/workspace.hpp"
 
-// A shared library with a workspace of its own, which lasts as long as the library is loaded.
+// A shared library with a global workspace, which lives until the library is unloaded.
 
 namespace {
 

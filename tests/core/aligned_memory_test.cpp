@@ -13,19 +13,19 @@ namespace {
 
 std::uintptr_t address(const double* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
-TEST(AlignedMemory, StartsACacheLineAndWhenLargeALargePage) {
+TEST(AlignedMemory, AlignsToCacheLinesAndHugePages) {
   const AlignedMemory<double> small(3), large(std::size_t{1} << 20);
   EXPECT_EQ(address(small.data()) % 64, 0u);
   EXPECT_EQ(address(large.data()) % (std::uintptr_t{1} << 21), 0u);
   EXPECT_EQ(large.count(), std::size_t{1} << 20);
-  large.data()[0] = large.data()[large.count() - 1] = 1;  // is there to its last number
+  large.data()[0] = large.data()[large.count() - 1] = 1;  // accessible to its last element
 }
 
 TEST(AlignedMemory, MayBeEmpty) { EXPECT_EQ(AlignedMemory<float>(0).count(), 0u); }
 
-TEST(AlignedMemory, RefusesWhatTheSystemDoesNotGive) {
+TEST(AlignedMemory, RefusesSizesThatCannotBeAllocated) {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
-  constexpr std::size_t large = most / (sizeof(void*) < 8 ? 8 : 128);  // a process of 32 bits may get most / 16 bytes and more
+  constexpr std::size_t large = most / (sizeof(void*) < 8 ? 8 : 128);  // a 32-bit process may get more than most / 16 bytes
   for (const std::size_t count : {large, most / 2, most}) {
     EXPECT_EQ(AlignedMemory<double>(count, std::nothrow).data(), nullptr) << count;
     EXPECT_THROW(AlignedMemory<double>{count}, MemoryError) << count;

@@ -6,7 +6,7 @@
 #include <malloc.h>  // _aligned_malloc()
 #endif
 
-// GCC sees operator new and the free() of operator delete, both inlined, and takes them for a mismatch.
+// False positive: GCC inlines both operators and reports operator new with free() as a mismatch.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif

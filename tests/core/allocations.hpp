@@ -3,9 +3,9 @@
 #include <atomic>
 #include <cstdlib>
 
-/// The heap allocations of a program with tests/core/allocations.cpp, which replaces the global allocation functions.
+/// Counts heap allocations. Link tests/core/allocations.cpp, which replaces the global allocation functions.
 
-// Eigen's own memory comes from malloc. Where that can be replaced too, it is counted.
+// Eigen allocates with malloc, which is counted where it can be replaced.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GATED_TEST_COUNTS_MALLOC 0
 #elif defined(__has_feature)

@@ -19,7 +19,7 @@ bool is_aligned(const T* p) {
   return reinterpret_cast<std::uintptr_t>(p) % 64 == 0;
 }
 
-/// Takes memory as a small model does: nested frames, sizes that do not fit into the first chunk.
+/// Takes memory like a small model: nested frames, sizes larger than the first chunk.
 template <class T>
 void run_model(Arena<T>& arena, Index rows) {
   const auto frame = arena.frame();
@@ -33,10 +33,10 @@ void run_model(Arena<T>& arena, Index rows) {
     more[6] = 3;
     EXPECT_EQ(scratch(2 * rows - 1, 499), 2);
   }
-  EXPECT_EQ(hidden(rows - 1, 299), 1) << "an inner frame wrote over an outer one";
+  EXPECT_EQ(hidden(rows - 1, 299), 1) << "an inner frame overwrote an outer one";
 }
 
-TYPED_TEST(ArenaOf, AllocatesNothingAfterTheFirstRunOfAShape) {
+TYPED_TEST(ArenaOf, AllocatesNothingAfterTheFirstRun) {
   Arena<TypeParam> arena;
   EXPECT_GT(test::allocations_during([&] { run_model(arena, 20); }), 0);
   EXPECT_EQ(test::allocations_during([&] { run_model(arena, 20); }), 0);
@@ -46,7 +46,7 @@ TYPED_TEST(ArenaOf, AllocatesNothingAfterTheFirstRunOfAShape) {
   EXPECT_EQ(test::allocations_during([&] { run_model(arena, 20); }), 0);
 }
 
-TYPED_TEST(ArenaOf, HoldsNoMoreThanOneRunNeedsHoweverOftenItRuns) {
+TYPED_TEST(ArenaOf, DoesNotGrowOverRepeatedRuns) {
   Arena<TypeParam> arena;
   run_model(arena, 20);
   const std::size_t bytes = arena.bytes();
@@ -56,13 +56,13 @@ TYPED_TEST(ArenaOf, HoldsNoMoreThanOneRunNeedsHoweverOftenItRuns) {
   EXPECT_EQ(arena.bytes(), bytes);
 }
 
-TYPED_TEST(ArenaOf, HoldsNothingBeforeItsFirstFrame) {
+TYPED_TEST(ArenaOf, IsEmptyBeforeItsFirstFrame) {
   const Arena<TypeParam> arena;
   EXPECT_EQ(arena.bytes(), 0u);
   EXPECT_EQ(arena.capacity(), 0u);
 }
 
-TYPED_TEST(ArenaOf, GivesBackWhatAFrameTook) {
+TYPED_TEST(ArenaOf, ReleasesMemoryWhenAFrameEnds) {
   Arena<TypeParam> arena;
   const auto outer = arena.frame();
   const TypeParam* first = nullptr;
@@ -78,21 +78,21 @@ TYPED_TEST(ArenaOf, GivesBackWhatAFrameTook) {
   EXPECT_EQ(arena.take(1), first);
 }
 
-TYPED_TEST(ArenaOf, GivesBackWhatAFrameTookWhenItStartsAnew) {
+TYPED_TEST(ArenaOf, ReleasesMemoryWhenAFrameRestarts) {
   Arena<TypeParam> arena;
   auto frame = arena.frame();
   const TypeParam* first = nullptr;
   for (int i = 0; i < 4; ++i) {
     const TypeParam* const p = arena.take(704);
-    arena.take(4992);  // in a chunk of its own at first
+    arena.take(4992);  // in a separate chunk at first
     if (i < 2) {
-      first = p;  // the chunks are joined once
+      first = p;  // the chunks are merged once
     }
     EXPECT_EQ(p, first);
     frame.restart();
   }
   EXPECT_EQ(arena.take(1), first);
-  EXPECT_EQ(arena.capacity(), 704u + 4992u) << "the most that was taken at a time";
+  EXPECT_EQ(arena.capacity(), 704u + 4992u) << "the peak usage";
 }
 
 TYPED_TEST(ArenaOf, AlignsEverythingTo64Bytes) {
@@ -104,7 +104,7 @@ TYPED_TEST(ArenaOf, AlignsEverythingTo64Bytes) {
   EXPECT_TRUE(is_aligned(arena.matrix(3, 5).data()));
 }
 
-TYPED_TEST(ArenaOf, NeverHandsOutTheSameMemoryTwiceWithinAFrame) {
+TYPED_TEST(ArenaOf, NeverReusesMemoryWithinAFrame) {
   Arena<TypeParam> arena;
   for (int run = 0; run < 2; ++run) {  // in several chunks, then in one
     const auto frame = arena.frame();
@@ -122,7 +122,7 @@ TYPED_TEST(ArenaOf, NeverHandsOutTheSameMemoryTwiceWithinAFrame) {
   }
 }
 
-TYPED_TEST(ArenaOf, JoinsItsChunksWhenTheOutermostFrameEnds) {
+TYPED_TEST(ArenaOf, MergesItsChunksWhenTheOutermostFrameEnds) {
   Arena<TypeParam> arena;
   {
     const auto frame = arena.frame();
@@ -143,7 +143,7 @@ TYPED_TEST(ArenaOf, JoinsItsChunksWhenTheOutermostFrameEnds) {
   EXPECT_EQ(arena.bytes(), bytes);
 }
 
-TYPED_TEST(ArenaOf, HoldsWhatItIsToldToHold) {
+TYPED_TEST(ArenaOf, HasTheCapacityOfReplacedChunks) {
   Arena<TypeParam> arena;
   run_model(arena, 5);
   arena.replace_chunks(640);
@@ -152,7 +152,7 @@ TYPED_TEST(ArenaOf, HoldsWhatItIsToldToHold) {
   EXPECT_EQ(test::allocations_during([&] { arena.take(640); }), 0);
 }
 
-TYPED_TEST(ArenaOf, GivesMatricesOfTheSizeAskedFor) {
+TYPED_TEST(ArenaOf, MakesMatricesOfTheRequestedSize) {
   Arena<TypeParam> arena;
   const auto frame = arena.frame();
   EXPECT_EQ(arena.matrix(3, 5).rows(), 3);
@@ -160,7 +160,7 @@ TYPED_TEST(ArenaOf, GivesMatricesOfTheSizeAskedFor) {
   EXPECT_EQ(arena.matrix(0, 5).size(), 0);
 }
 
-TYPED_TEST(ArenaOf, KeepsTheRowsOfAMatrixFromCrowding) {
+TYPED_TEST(ArenaOf, PadsRowsAgainstCacheConflicts) {
   Arena<TypeParam> arena;
   const auto frame = arena.frame();
   for (const Index columns : {1, 1000, 1024, 4096}) {
@@ -169,7 +169,7 @@ TYPED_TEST(ArenaOf, KeepsTheRowsOfAMatrixFromCrowding) {
     EXPECT_LE(x.outerStride(), columns + 16);
     x.setConstant(1);
     MatrixMap<TypeParam> next = arena.matrix(1, 1);
-    next.setConstant(2);  // before or after x, where the arena had room
+    next.setConstant(2);  // before or after x
     EXPECT_TRUE((x.array() == 1).all()) << columns;
   }
 }

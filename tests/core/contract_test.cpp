@@ -11,7 +11,7 @@ namespace {
 
 using test::message_of;
 
-TEST(Contract, OfALayerThatSaysNothingAsksNothingAndPromisesNothing) {
+TEST(Contract, AllowsAnythingByDefault) {
   const Contract contract;
   EXPECT_EQ(contract.output_rows(7), 7);
   EXPECT_EQ(contract.output_columns(5), 5);
@@ -21,7 +21,7 @@ TEST(Contract, OfALayerThatSaysNothingAsksNothingAndPromisesNothing) {
   EXPECT_FALSE(contract.takes_mask);
 }
 
-TEST(Contract, SaysTheShapeOfAResult) {
+TEST(Contract, DescribesTheOutputShape) {
   const Contract contract{.in = 4, .out = 3, .of_rows = 6, .rows = 2};
   EXPECT_EQ(contract.output_rows(18), 6);
   EXPECT_EQ(contract.output_rows(0), 0);
@@ -36,7 +36,7 @@ TEST(Contract, TellsCausalLayersFromMixers) {
   EXPECT_FALSE(Contract{.sees = Sees::all}.is_causal());
 }
 
-TEST(Contract, OfALayerThenAnotherHasTheInputOfTheOneAndTheOutputOfTheOther) {
+TEST(Contract, ChainsInputAndOutputOfTwoLayers) {
   const Contract first{.in = 4, .out = 6, .of_rows = 2, .rows = 1, .sees = Sees::itself, .in_note = "pixels"},
       next{.in = 6, .out = 3, .of_rows = 3, .rows = 5, .sees = Sees::past};
   const Contract both = first.then(next);
@@ -45,10 +45,10 @@ TEST(Contract, OfALayerThenAnotherHasTheInputOfTheOneAndTheOutputOfTheOther) {
   EXPECT_EQ(both.output_rows(12), 10);
   EXPECT_STREQ(both.in_note, "pixels");
   EXPECT_EQ(both.sees, Sees::past);
-  EXPECT_EQ(first.then({.sees = Sees::itself}).out, 6) << "which leaves the columns as they are";
+  EXPECT_EQ(first.then({.sees = Sees::itself}).out, 6) << "a layer that keeps the columns";
 }
 
-TEST(Contract, WithAPartAsksForWhatEitherAsks) {
+TEST(Contract, RequiresWhatEitherOfTwoPartsRequires) {
   const Contract whole{.in = 4, .out = 6, .sees = Sees::itself, .multiple = 6, .shows_itself = true};
   const Contract part{.in = 9,
                       .out = 8,
@@ -71,15 +71,15 @@ TEST(Contract, WithAPartAsksForWhatEitherAsks) {
     EXPECT_STREQ(both.unstreamable, "No.");
     EXPECT_TRUE(both.takes_mask);
     EXPECT_TRUE(both.mask.softmax);
-    EXPECT_FALSE(both.shows_itself) << "of a part, or of a layer without its parts";
+    EXPECT_FALSE(both.shows_itself) << "applies to one layer without its parts";
   }
 }
 
-TEST(Contract, WithAPartServesTheSequencesThatBothServeAndSaysTheRemedyOfTheStricter) {
+TEST(Contract, IntersectsLengthsAndKeepsTheStricterRemedy) {
   const Contract exact{.shortest = 9, .longest = 9, .remedy = " Resize it."}, most{.longest = 5, .remedy = " Cut it."};
   for (const Contract& both : {exact.with(most), most.with(exact)}) {
     EXPECT_EQ(both.shortest, 9);
-    EXPECT_EQ(both.longest, 5) << "none fits";
+    EXPECT_EQ(both.longest, 5) << "no length fits both";
   }
   const Contract as_long{.longest = 9, .remedy = " Else."};
   for (const Contract& both : {exact.with(as_long), as_long.with(exact)}) {
@@ -91,19 +91,19 @@ TEST(Contract, WithAPartServesTheSequencesThatBothServeAndSaysTheRemedyOfTheStri
   EXPECT_STREQ(Contract{}.with({.multiple = 4, .remedy = " Other."}).remedy, " Other.");
 }
 
-TEST(Contract, OfALayerThatMakesOtherRowsCountsTokensBeforeIt) {
+TEST(Contract, ConvertsLengthLimitsToInputTokens) {
   const Contract halves{.of_rows = 2, .rows = 1}, both = halves.then({.shortest = 3, .longest = 5, .multiple = 3});
   EXPECT_EQ(both.shortest, 6);
   EXPECT_EQ(both.longest, 10);
   EXPECT_EQ(both.multiple, 6);
   EXPECT_TRUE(halves.then({}).takes_any_length());
   const Contract four{.of_rows = 1, .rows = 4}, fourfold = four.then({.shortest = 5, .longest = 9, .multiple = 6});
-  EXPECT_EQ(fourfold.shortest, 2) << "one token makes four, which are too few";
+  EXPECT_EQ(fourfold.shortest, 2) << "one token becomes four, too few";
   EXPECT_EQ(fourfold.longest, 2);
-  EXPECT_EQ(fourfold.multiple, 3) << "whose 12 tokens are two sixes";
+  EXPECT_EQ(fourfold.multiple, 3) << "3 tokens become 12, a multiple of 6";
 }
 
-TEST(ExpectLengths, RefusesSequencesThatAContractDoesNotAllow) {
+TEST(ExpectLengths, RefusesLengthsOutsideTheContract) {
   const auto refusal = [](const Contract& contract, const Sequences& sequences) {
     return message_of<ShapeError>([&] { expect_lengths({"Layer", "forward"}, contract, sequences); });
   };
@@ -122,7 +122,7 @@ TEST(ExpectLengths, RefusesSequencesThatAContractDoesNotAllow) {
   EXPECT_NO_THROW(expect_lengths("Layer", {.shortest = 8, .longest = 8}, Sequences::uniform(0, 5))) << "of nothing";
 }
 
-TEST(ExpectInput, RefusesWhatALayerDoesNotTake) {
+TEST(ExpectInput, RefusesInputsOutsideTheContract) {
   const std::vector<std::uint8_t> mask{1, 0, 1, 1, 0, 1};
   const Contract contract{.in = 4, .of_rows = 3, .longest = 3, .remedy = " Cut it.", .in_note = "pixels"};
   const auto expect = [&](Index rows, Index columns, const Sequences& sequences, Mask used) {
@@ -140,10 +140,10 @@ TEST(ExpectInput, RefusesWhatALayerDoesNotTake) {
             "Layer::forward: sequence 0 of 1 has 6 tokens, expected 3 at most. Cut it.");
   EXPECT_EQ(message_of<ArgumentError>([&] { expect(6, 4, Sequences::uniform(2, 3), mask); }),
             "Layer::forward: it takes no mask.");
-  EXPECT_NO_THROW(expect_input("Layer", {}, 6, 1000, Sequences::single(6), {})) << "any columns";
+  EXPECT_NO_THROW(expect_input("Layer", {}, 6, 1000, Sequences::single(6), {})) << "any number of columns";
 }
 
-TEST(ExpectInput, AsksOfAMaskWhatTheContractSays) {
+TEST(ExpectInput, RefusesMasksOutsideTheContract) {
   const std::vector<std::uint8_t> mask{1, 0, 1}, none{0, 0, 0};
   const Contract any{.takes_mask = true}, softmax{.takes_mask = true, .mask = {.softmax = true}};
   const auto expect = [](const Contract& contract, Mask used) {
@@ -158,7 +158,7 @@ TEST(ExpectInput, AsksOfAMaskWhatTheContractSays) {
             "Layer: the mask has 2 entries, expected 3, one per token.");
 }
 
-TEST(ExpectStreaming, RefusesLayersThatSeeLaterTokensAndSaysWhy) {
+TEST(ExpectStreaming, RefusesLayersThatAreNotCausal) {
   const auto refusal = [](const Contract& contract) {
     return message_of<ArgumentError>([&] { expect_streaming({"Layer", "start"}, contract); });
   };

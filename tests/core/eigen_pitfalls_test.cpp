@@ -1,4 +1,4 @@
-// What include/gated/README.md says about Eigen is true.
+// Checks the Eigen pitfalls listed in include/gated/README.md.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ColumnMajor = Eigen::MatrixXf;
 
 const float* data_of(ConstView<float> x) { return x.data(); }
 
-TEST(EigenPitfalls, AColumnMajorMatrixIsCopiedToBeRead) {
+TEST(EigenPitfalls, CopiesColumnMajorInputs) {
   const Matrix<float> x = random_matrix<float>(3, 4, 1);
   const ColumnMajor same = x;
   EXPECT_NE(data_of(same), same.data());
@@ -29,12 +29,12 @@ TEST(EigenPitfalls, AColumnMajorMatrixIsCopiedToBeRead) {
   EXPECT_TRUE(test::same_bits(layer.forward(same, workspace), layer.forward(x, workspace)));
 }
 
-TEST(EigenPitfalls, AColumnMajorMatrixIsNoOutput) {
+TEST(EigenPitfalls, RefusesColumnMajorOutputs) {
   EXPECT_FALSE((std::is_convertible_v<ColumnMajor&, View<float>>));
   EXPECT_TRUE((std::is_convertible_v<Matrix<float>&, View<float>>));
 }
 
-TEST(EigenPitfalls, RowsAndColumnsOfAMatrixAreReadWhereTheyLieAndItsTransposeIsCopied) {
+TEST(EigenPitfalls, CopiesTransposesButNotBlocks) {
   const Matrix<float> x = random_matrix<float>(6, 8, 1);
   EXPECT_EQ(data_of(x.row(2)), &x(2, 0));
   EXPECT_EQ(data_of(x.middleRows(1, 3)), &x(1, 0));
@@ -46,7 +46,7 @@ TEST(EigenPitfalls, RowsAndColumnsOfAMatrixAreReadWhereTheyLieAndItsTransposeIsC
   EXPECT_EQ(data_of(v.transpose()), v.data());  // one token
 }
 
-TEST(EigenPitfalls, AutoKeepsAnExpressionAndNotItsValue) {
+TEST(EigenPitfalls, AutoKeepsAnExpressionInsteadOfItsValue) {
   Matrix<float> x = Matrix<float>::Ones(2, 2);
   const auto expression = x.array() * 2;
   const Matrix<float> value = x.array() * 2;
@@ -55,7 +55,7 @@ TEST(EigenPitfalls, AutoKeepsAnExpressionAndNotItsValue) {
   EXPECT_EQ(value.sum(), 8);
 }
 
-TEST(EigenPitfalls, WorkspaceMemoryIsUsedAgainWhenItsFrameEnds) {
+TEST(EigenPitfalls, WorkspaceMemoryIsReusedAfterItsFrame) {
   Workspace<float> workspace;
   const float* first = nullptr;
   {
@@ -68,7 +68,7 @@ TEST(EigenPitfalls, WorkspaceMemoryIsUsedAgainWhenItsFrameEnds) {
 
 TEST(EigenPitfalls, AMapNeedsNoAlignment) {
   std::vector<float> buffer(1 + 3 * 4, 1.0F);
-  const Eigen::Map<const Matrix<float>> x(buffer.data() + 1, 3, 4);  // somebody else's memory
+  const Eigen::Map<const Matrix<float>> x(buffer.data() + 1, 3, 4);  // memory owned elsewhere
   Linear<float> layer(4, 5);
   Random random(1);
   layer.initialize(random);

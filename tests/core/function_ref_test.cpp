@@ -11,7 +11,7 @@ namespace {
 
 int apply(FunctionRef<int(int)> f, int x) { return f(x); }
 
-TEST(FunctionRef, CallsWhatItRefersTo) {
+TEST(FunctionRef, CallsTheReferencedObject) {
   int calls = 0;
   const auto twice = [&calls](int x) {
     ++calls;
@@ -24,7 +24,7 @@ TEST(FunctionRef, CallsWhatItRefersTo) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(FunctionRef, CopiesNeitherTheObjectNorItsArguments) {
+TEST(FunctionRef, CopiesNeitherObjectNorArguments) {
   struct Fixed {
     Fixed() = default;
     Fixed(const Fixed&) = delete;
@@ -41,10 +41,10 @@ TEST(FunctionRef, CopiesNeitherTheObjectNorItsArguments) {
   EXPECT_EQ(text, "xx");
 }
 
-TEST(FunctionRef, TakesOnlyWhatCanBeCalledSo) {
+TEST(FunctionRef, AcceptsOnlyMatchingCallables) {
   const auto of_text = [](const std::string& text) { return text.size(); };
   EXPECT_TRUE((std::is_convertible_v<decltype(of_text), FunctionRef<std::size_t(const std::string&)>>));
-  EXPECT_TRUE((std::is_convertible_v<decltype(of_text), FunctionRef<void(const char*)>>)) << "the result is let go";
+  EXPECT_TRUE((std::is_convertible_v<decltype(of_text), FunctionRef<void(const char*)>>)) << "the result is discarded";
   EXPECT_FALSE((std::is_convertible_v<decltype(of_text), FunctionRef<std::size_t(int)>>));
   EXPECT_FALSE((std::is_convertible_v<decltype(of_text), FunctionRef<std::string(const std::string&)>>));
 }

@@ -21,8 +21,8 @@ struct Squares {
   std::vector<Index> values;
 };
 
-TEST(LengthTable, IsMadeOnceForEachLength) {
-  for (const Index length : {5, 69, 0, 133}) {  // three of them in one list
+TEST(LengthTable, IsBuiltOncePerLength) {
+  for (const Index length : {5, 69, 0, 133}) {  // three of them in one bucket
     const Squares& table = length_table<Squares>(length);
     ASSERT_EQ(static_cast<Index>(table.values.size()), length);
     EXPECT_EQ(&length_table<Squares>(length), &table);
@@ -31,8 +31,8 @@ TEST(LengthTable, IsMadeOnceForEachLength) {
   EXPECT_EQ(test::allocations_during([] { length_table<Squares>(133); }), 0);
 }
 
-TEST(LengthTable, IsOneForAllThreads) {
-  struct Slow : Squares {  // so that threads meet
+TEST(LengthTable, IsSharedByAllThreads) {
+  struct Slow : Squares {  // makes races likely
     explicit Slow(Index length) : Squares(length) { std::this_thread::yield(); }
   };
   constexpr Index lengths = 256;

@@ -12,7 +12,7 @@ namespace {
 using test::message_of;
 using Entries = std::vector<std::uint8_t>;
 
-TEST(Mask, CountsTheTokensThatCount) {
+TEST(Mask, CountsUnmaskedTokens) {
   const Entries mask{1, 0, 1, 1, 0, 7};
   EXPECT_EQ(unmasked(mask, 0, 6), 4);
   EXPECT_EQ(unmasked(mask, 1, 3), 2);
@@ -20,7 +20,7 @@ TEST(Mask, CountsTheTokensThatCount) {
   EXPECT_EQ(unmasked(mask, 2, 0), 0);
 }
 
-TEST(Mask, MayBeEmptyOrLeaveEachSequenceATokenOrMore) {
+TEST(Mask, IsValidIfEmptyOrIfEachSequenceKeepsAToken) {
   const auto sequences = Sequences::of_lengths({2, 0, 3});
   for (const bool softmax : {false, true}) {
     EXPECT_NO_THROW(expect_mask("f", {}, sequences, {.softmax = softmax}));
@@ -30,7 +30,7 @@ TEST(Mask, MayBeEmptyOrLeaveEachSequenceATokenOrMore) {
   }
 }
 
-TEST(Mask, OfAnotherLengthIsRefused) {
+TEST(Mask, IsRefusedIfItsLengthDiffers) {
   for (const bool softmax : {false, true}) {
     EXPECT_EQ(
         message_of<ShapeError>([&] {
@@ -41,7 +41,7 @@ TEST(Mask, OfAnotherLengthIsRefused) {
   }
 }
 
-TEST(Mask, MayHideAWholeSequenceExceptFromASoftmax) {
+TEST(Mask, MayHideAWholeSequenceWithoutSoftmax) {
   const Entries mask{1, 0, 0, 0, 1};
   const auto sequences = Sequences::of_lengths({2, 2, 1});
   EXPECT_NO_THROW(expect_mask("f", mask, sequences));
@@ -49,7 +49,7 @@ TEST(Mask, MayHideAWholeSequenceExceptFromASoftmax) {
             "f: the mask leaves no token of sequence 1 for the softmax to attend to. Leave the sequence out of the batch.");
 }
 
-TEST(Mask, OfSomeTokensIsAPartOrEmpty) {
+TEST(Mask, PartsShareMemory) {
   const Entries mask{1, 0, 1, 1};
   const Mask part = mask_part(mask, 1, 2);
   EXPECT_EQ(part.data(), mask.data() + 1);
@@ -57,7 +57,7 @@ TEST(Mask, OfSomeTokensIsAPartOrEmpty) {
   EXPECT_TRUE(mask_part({}, 1, 2).empty());
 }
 
-TEST(Mask, BecomesZerosAndOnesOrNothing) {
+TEST(Mask, ConvertsToZerosAndOnes) {
   Workspace<float> workspace;
   const auto frame = workspace.frame();
   EXPECT_EQ(mask_values<float>({}, workspace), nullptr);

@@ -9,14 +9,14 @@
 namespace gated::matrix_test {
 namespace {
 
-TEST(Matrix, StoresTheChannelsOfATokenNextToEachOther) {
+TEST(Matrix, StoresTheChannelsOfATokenContiguously) {
   Matrix<float> x(2, 3);
   x << 1, 2, 3, 4, 5, 6;
   EXPECT_EQ(x.data()[1], 2);
   EXPECT_EQ(x.data()[3], 4);
 }
 
-TEST(View, OfABlockIsNoCopy) {
+TEST(View, DoesNotCopyABlock) {
   Matrix<double> x = Matrix<double>::Zero(4, 6);
   View<double> view = x.block(1, 2, 2, 3);
   EXPECT_EQ(view.outerStride(), 6);
@@ -26,7 +26,7 @@ TEST(View, OfABlockIsNoCopy) {
   EXPECT_EQ(seen.data(), &x(1, 2));
 }
 
-TEST(ExpectColumns, NamesThePlaceAndBothSizes) {
+TEST(ExpectColumns, NamesTheCallerAndBothSizes) {
   const Matrix<float> x(2, 5);
   EXPECT_NO_THROW(expect_columns<float>("Linear", "x", x, "in", 5));
   const std::string message = test::message_of<ShapeError>([&] {
@@ -35,7 +35,7 @@ TEST(ExpectColumns, NamesThePlaceAndBothSizes) {
   EXPECT_EQ(message.find("Linear::forward: x has 5 columns, expected in = 4"), 0u) << message;
 }
 
-TEST(ExpectShape, RefusesOtherRowsAndOtherColumns) {
+TEST(ExpectShape, RefusesOtherRowsOrColumns) {
   Matrix<float> y(2, 5);
   EXPECT_NO_THROW(expect_shape<float>("matmul", "y", y, 2, 5));
   EXPECT_THROW(expect_shape<float>("matmul", "y", y, 2, 4), ShapeError);
@@ -43,7 +43,7 @@ TEST(ExpectShape, RefusesOtherRowsAndOtherColumns) {
   EXPECT_EQ(message.find("matmul: y is 2 × 5, expected 3 × 5."), 0u) << message;
 }
 
-TEST(ExpectPositions, RefusesTokensThatGoPastTheCapacity) {
+TEST(ExpectPositions, RefusesTokensPastTheCapacity) {
   constexpr Index most = std::numeric_limits<Index>::max();
   EXPECT_NO_THROW(expect_positions("f", 3, 5, 8, "there are."));
   EXPECT_NO_THROW(expect_positions("f", 0, 8, 8, "there are."));
@@ -51,10 +51,10 @@ TEST(ExpectPositions, RefusesTokensThatGoPastTheCapacity) {
   EXPECT_EQ(test::message_of<ShapeError>([] {
               expect_positions({"GmlpBlock", "extend"}, 3, 6, 8, "there are.");
             }),
-            "GmlpBlock::extend: 3 tokens from position 6 on go past the 8 tokens there are.");
+            "GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens there are.");
   EXPECT_THROW(expect_positions("f", 0, 9, 8, "there are."), ShapeError);
   EXPECT_THROW(expect_positions("f", 0, -1, 8, "there are."), ShapeError);
-  EXPECT_THROW(expect_positions("f", most, most - 1, most, "there are."), ShapeError) << "their sum has no Index";
+  EXPECT_THROW(expect_positions("f", most, most - 1, most, "there are."), ShapeError) << "their sum overflows Index";
 }
 
 }  // namespace

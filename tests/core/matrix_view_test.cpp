@@ -16,7 +16,7 @@ using test::random_matrix;
 template <class From, class To>
 constexpr bool converts = std::is_convertible_v<From, To>;
 
-TEST(MatrixView, AreAbsentUnlessTheyAreOfSomething) {
+TEST(MatrixView, IsFalseByDefault) {
   Matrix<float> x(2, 3);
   EXPECT_FALSE(MatrixView<float>());
   EXPECT_FALSE(MatrixView<const float>());
@@ -24,7 +24,7 @@ TEST(MatrixView, AreAbsentUnlessTheyAreOfSomething) {
   EXPECT_TRUE(MatrixView<const float>(x));
 }
 
-TEST(MatrixView, OfNothingHavePartsOfNothing) {
+TEST(MatrixView, HasEmptyPartsIfEmpty) {
   const Matrix<float> no_tokens(0, 8);
   for (const MatrixView<const float>& rows : {MatrixView<const float>(), MatrixView<const float>(no_tokens)}) {
     EXPECT_FALSE(rows.columns(4, 2));
@@ -33,7 +33,7 @@ TEST(MatrixView, OfNothingHavePartsOfNothing) {
   }
 }
 
-TEST(MatrixView, ReferToMatricesMapsViewsAndBlocksWhereTheyLie) {
+TEST(MatrixView, RefersToMatricesMapsViewsAndBlocks) {
   Matrix<double> x = random_matrix<double>(5, 7, 1);
   const Matrix<double>& read_only = x;
   View<double> view = x;
@@ -56,16 +56,16 @@ TEST(MatrixView, ReferToMatricesMapsViewsAndBlocksWhereTheyLie) {
   expect(input_view<double>(seen), x.data(), 5, 7, 7);
 }
 
-TEST(MatrixView, ThatMayBeWrittenMayBeReadAndNotTheOtherWayRound) {
+TEST(MatrixView, ConvertsToConstButNotBack) {
   EXPECT_TRUE((converts<MatrixView<float>, MatrixView<const float>>));
   EXPECT_FALSE((converts<MatrixView<const float>, MatrixView<float>>));
   EXPECT_TRUE((converts<MatrixView<float>, View<float>>));
   EXPECT_TRUE((converts<MatrixView<const float>, ConstView<float>>));
   EXPECT_FALSE((converts<MatrixView<const float>, View<float>>));
-  EXPECT_FALSE((converts<MatrixView<float>, bool>)) << "not by accident";
+  EXPECT_FALSE((converts<MatrixView<float>, bool>)) << "explicitly only";
 }
 
-TEST(MatrixView, AreViewsOfTheSameNumbers) {
+TEST(MatrixView, ConvertsToViewsOfTheSameMemory) {
   Matrix<float> x = random_matrix<float>(4, 6, 1);
   const MatrixView<float> rows = x.block(1, 2, 3, 4);
   View<float> view = rows;
@@ -74,7 +74,7 @@ TEST(MatrixView, AreViewsOfTheSameNumbers) {
   EXPECT_TRUE(test::same_bits(ConstView<float>(MatrixView<const float>(rows)), x.block(1, 2, 3, 4)));
 }
 
-TEST(MatrixView, AreGivenAnotherMatrixByAssignmentAndNotItsNumbers) {
+TEST(MatrixView, RebindsOnAssignment) {
   Matrix<float> x = Matrix<float>::Zero(2, 2), y = Matrix<float>::Ones(2, 2);
   MatrixView<float> rows = x;
   rows = y;
@@ -82,7 +82,7 @@ TEST(MatrixView, AreGivenAnotherMatrixByAssignmentAndNotItsNumbers) {
   EXPECT_EQ(x(0, 0), 0);
 }
 
-TEST(MatrixView, HavePartsThatAreWhereTheyWere) {
+TEST(MatrixView, HasPartsThatShareItsMemory) {
   Matrix<float> x = random_matrix<float>(6, 8, 1);
   const MatrixView<float> rows(x);
   const auto expect = [&](const MatrixView<float>& part, Index row, Index column, Index count, Index columns) {
@@ -93,10 +93,10 @@ TEST(MatrixView, HavePartsThatAreWhereTheyWere) {
   expect(rows.rows(2, 3), 2, 0, 3, 8);
   expect(rows.block(1, 2, 3, 4), 1, 2, 3, 4);
   expect(rows.rows(2, 3).columns(3, 4).block(1, 1, 1, 2), 3, 4, 1, 2);
-  EXPECT_FALSE(MatrixView<float>().block(1, 2, 3, 4)) << "a block of nothing is absent";
+  EXPECT_FALSE(MatrixView<float>().block(1, 2, 3, 4)) << "a block of an empty view";
 }
 
-/// Whether two blocks of one 12 × 10 matrix share a number, the second read with another stride.
+/// Whether two blocks of one 12 × 10 matrix share an element, at any strides.
 bool literal_overlap(const MatrixView<const float>& a, const MatrixView<const float>& b) {
   std::set<const float*> numbers;
   for (Index i = 0; i < a.rows(); ++i) {
@@ -114,7 +114,7 @@ bool literal_overlap(const MatrixView<const float>& a, const MatrixView<const fl
   return false;
 }
 
-TEST(MatrixView, OverlapIfSomeNumberBelongsToBoth) {
+TEST(MatrixView, OverlapsIfBothContainAnElement) {
   Matrix<float> x = random_matrix<float>(12, 10, 1);
   Random random(1);
   const auto below = [&](Index bound) { return static_cast<Index>(random.uniform() * static_cast<double>(bound)); };
@@ -134,13 +134,13 @@ TEST(MatrixView, OverlapIfSomeNumberBelongsToBoth) {
   EXPECT_LT(overlapping, 1000);
 }
 
-TEST(MatrixView, AreFilledAndCopiedWithNothingAroundThem) {
+TEST(MatrixView, FillAndAssignStayWithinBounds) {
   Matrix<float> larger = Matrix<float>::Constant(6, 8, -7);
   const MatrixView<float> rows = larger.block(1, 2, 3, 4);
   const Matrix<float> x = random_matrix<float>(3, 9, 1);
   rows.assign(x.middleCols(5, 4));
   EXPECT_TRUE((larger.block(1, 2, 3, 4).array() == x.middleCols(5, 4).array()).all());
-  rows.assign({x.data(), 3, 4, 0});  // one row for all
+  rows.assign({x.data(), 3, 4, 0});  // repeats one row
   EXPECT_TRUE((larger.block(1, 2, 3, 4).array() == x.row(0).head(4).replicate(3, 1).array()).all());
   rows.fill(2);
   EXPECT_TRUE((larger.block(1, 2, 3, 4).array() == 2).all());
@@ -148,16 +148,14 @@ TEST(MatrixView, AreFilledAndCopiedWithNothingAroundThem) {
   EXPECT_TRUE((larger.array() == -7).all());
 }
 
-TEST(MatrixView, OfAResultMayBeItsInputButNotAPartOfIt) {
+TEST(MatrixView, AllowsOutputsInPlaceButNoPartialOverlap) {
   Matrix<float> x = random_matrix<float>(6, 8, 1);
   const auto expect = [&](auto from, auto to) { expect_apart<float>("f", from, to); };
   EXPECT_NO_THROW(expect(x, View<float>(x)));
   EXPECT_NO_THROW(expect(x.leftCols(4), View<float>(x.rightCols(4))));
   EXPECT_NO_THROW(expect(x.row(2), View<float>(x.middleRows(2, 1))));
-  EXPECT_EQ(
-      test::message_of<ArgumentError>([&] { expect(x.topRows(4), View<float>(x.middleRows(1, 4))); }),
-      "f: y overlaps x, 4 × 8, without being it, so that it would be written over what is still to be read. Give y memory "
-      "of its own.");
+  EXPECT_EQ(test::message_of<ArgumentError>([&] { expect(x.topRows(4), View<float>(x.middleRows(1, 4))); }),
+            "f: y partially overlaps x, 4 × 8, and would overwrite unread input. Use separate memory, or y = x.");
   EXPECT_THROW(expect(x.leftCols(4), View<float>(x.leftCols(3))), ArgumentError);
 }
 

@@ -14,11 +14,11 @@
 #include "gated/core/matrix.hpp"
 #include "gated/core/random.hpp"
 
-/// Random matrices, comparisons of numbers, and the texts of refusals, for the tests of every floor.
+/// Random matrices, comparisons and error messages, for all tests.
 
 namespace gated::test {
 
-/// rows × columns numbers from N(0, deviation²).
+/// rows × columns samples of N(0, deviation²).
 template <class T>
 Matrix<T> random_matrix(Index rows, Index columns, std::uint64_t seed, double deviation = 1.0) {
   Matrix<T> x(rows, columns);
@@ -40,7 +40,7 @@ auto bits_of(T x) {
   return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
 }
 
-/// Equal sizes and equal bits: tells 0 from -0, and a NaN equals itself.
+/// Equal sizes and equal bits: 0 differs from -0, and a NaN equals itself.
 template <class A, class B>
 ::testing::AssertionResult same_bits(const A& a, const B& b) {
   if (a.rows() != b.rows() || a.cols() != b.cols()) {
@@ -56,7 +56,7 @@ template <class A, class B>
   return ::testing::AssertionSuccess();
 }
 
-/// |got - expected| ≤ tolerance, where NaN equals NaN only, and infinities equal themselves only.
+/// |got - expected| ≤ tolerance; a NaN equals only a NaN, an infinity only itself.
 template <class T>
 ::testing::AssertionResult close(T got, long double expected, long double tolerance) {
   const auto value = static_cast<long double>(got);
@@ -67,7 +67,7 @@ template <class T>
   return ::testing::AssertionFailure() << got << ", expected " << expected << " ± " << tolerance;
 }
 
-/// The distance of `got` from `exact` in units of the last place that a T near `exact` has.
+/// The distance of `got` from `exact` in ulps of T.
 template <class T>
 double distance_in_ulp(T got, long double exact) {
   const T magnitude = std::fabs(static_cast<T>(exact));
@@ -76,7 +76,7 @@ double distance_in_ulp(T got, long double exact) {
   return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) / unit);
 }
 
-/// The text of the `E` that `f` throws; empty (and a failure) if it throws none.
+/// The message of the `E` that `f` throws; empty (and a failure) if it throws none.
 template <class E, class F>
 std::string message_of(F&& f) {
   try {

@@ -23,7 +23,7 @@
 namespace gated::parallel_test {
 namespace {
 
-/// Runs a loop and says whether each task ran once, and each worker was one of `threads` and nobody else's at the time.
+/// Whether a loop runs each task once, with workers in range, each used by one thread at a time.
 testing::AssertionResult runs_each_task_once(const Threads& threads, Index tasks) {
   std::vector<std::atomic<int>> visits(static_cast<std::size_t>(tasks)), busy(static_cast<std::size_t>(threads.count()));
   std::atomic<int> strangers{0}, shared{0};
@@ -42,12 +42,12 @@ testing::AssertionResult runs_each_task_once(const Threads& threads, Index tasks
     }
   }
   if (strangers != 0 || shared != 0) {
-    return testing::AssertionFailure() << strangers << " workers out of range, " << shared << " of two threads at once";
+    return testing::AssertionFailure() << strangers << " workers out of range, " << shared << " used by two threads at once";
   }
   return testing::AssertionSuccess();
 }
 
-/// Whether all of `count` workers come to a loop, each on a thread of its own, if it lasts long enough.
+/// Whether `count` workers take part in a loop that lasts long enough, each on its own thread.
 bool all_come(const Threads& threads, int count) {
   std::atomic<int> arrived{0};
   parallel_for(threads, count, [&](Index, Index) {
@@ -60,7 +60,7 @@ bool all_come(const Threads& threads, int count) {
   return arrived == count;
 }
 
-TEST(ParallelFor, RunsEachTaskOnceOnAWorkerOfItsOwn) {
+TEST(ParallelFor, RunsEachTaskOnceWithExclusiveWorkers) {
   for (const int count : {1, 2, 3, 8}) {
     const Threads threads{count};
     for (const Index tasks : {0, 1, 2, 7, 1000}) {
@@ -78,7 +78,7 @@ TEST(ParallelFor, RunsEachTaskOnceInThousandsOfShortLoops) {
   }
 }
 
-TEST(ParallelFor, OfOneThreadRunsInOrder) {
+TEST(ParallelFor, RunsInOrderOnOneThread) {
   std::vector<Index> order;
   parallel_for(Threads{}, 5, [&](Index i, Index worker) {
     EXPECT_EQ(worker, 0);
@@ -87,7 +87,7 @@ TEST(ParallelFor, OfOneThreadRunsInOrder) {
   EXPECT_EQ(order, (std::vector<Index>{0, 1, 2, 3, 4}));
 }
 
-TEST(ParallelFor, TakesLoopsInsideOfTasks) {
+TEST(ParallelFor, NestsLoops) {
   const Threads threads{3};
   std::vector<std::atomic<int>> visits(100);
   parallel_for(threads, 10, [&](Index outer, Index) {
@@ -110,20 +110,20 @@ TEST(ParallelFor, AllocatesNothing) {
   EXPECT_EQ(test::allocations_during(loops), 0);
 }
 
-TEST(Threads, AreTheCallerAloneUnlessAsked) {
+TEST(Threads, DefaultToTheCallingThread) {
   EXPECT_EQ(Threads().count(), 1);
   EXPECT_EQ(Threads{1}.count(), 1);
   EXPECT_EQ(test::message_of<ArgumentError>([] { Threads{-2}; }), "Threads: -2, expected at least 1.");
 }
 
 #if GATED_HAS_THREADS
-TEST(Threads, ComeAllIfThereIsTime) {
+TEST(Threads, AllTakePartInLongLoops) {
   for (const int count : {2, 4}) {
     EXPECT_TRUE(all_come(Threads{count}, count)) << count;
   }
 }
 
-TEST(Threads, ComeWhenTheyHaveSlept) {
+TEST(Threads, WakeUpAfterSleeping) {
   const Threads threads{4};
   for (int round = 0; round < 5; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -134,7 +134,7 @@ TEST(Threads, ComeWhenTheyHaveSlept) {
 
 std::atomic<int> begun{0}, ended{0};
 
-/// Counts each thread that calls it, when it begins and when it ends.
+/// Counts the starts and ends of the threads that call it.
 void count_this_thread() {
   struct Once {
     Once() { ++begun; }
@@ -143,7 +143,7 @@ void count_this_thread() {
   static thread_local const Once once;
 }
 
-TEST(Threads, AreKeptFromLoopToLoopAndEndWithTheLastCopy) {
+TEST(Threads, LiveUntilTheLastCopyIsDestroyed) {
   begun = ended = 0;
   std::thread user([] {
     auto threads = std::make_unique<Threads>(4);
@@ -167,7 +167,7 @@ TEST(Threads, AreKeptFromLoopToLoopAndEndWithTheLastCopy) {
   EXPECT_EQ(ended, 4);
 }
 
-TEST(Threads, ServeSeveralUsersAtOnce) {
+TEST(Threads, ServeConcurrentLoops) {
   const Threads threads{3};
   std::vector<std::thread> users;
   std::atomic<int> right{0};
@@ -184,7 +184,7 @@ TEST(Threads, ServeSeveralUsersAtOnce) {
   EXPECT_EQ(right, 4 * 300);
 }
 
-TEST(Threads, FinishOnABusyMachine) {
+TEST(Threads, FinishLoopsOnABusyMachine) {
   std::atomic<bool> over{false};
   std::vector<std::thread> neighbours(2 * std::max(1u, std::thread::hardware_concurrency()));
   for (std::thread& neighbour : neighbours) {
@@ -204,12 +204,12 @@ TEST(Threads, FinishOnABusyMachine) {
   }
 }
 
-#if defined(__GLIBC__) && UINTPTR_MAX > 0xFFFFFFFF  // of 32 bits there is room for the largest stack
-TEST(Threads, ThatTheSystemRefusesAreNotCounted) {
+#if defined(__GLIBC__) && UINTPTR_MAX > 0xFFFFFFFF  // 32-bit systems can allocate the largest stack
+TEST(Threads, CountOnlyThreadsThatTheSystemCreated) {
   pthread_attr_t before, huge;
   ASSERT_EQ(pthread_getattr_default_np(&before), 0);
   ASSERT_EQ(pthread_attr_init(&huge), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 50), 0);  // no thread gets that
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 50), 0);  // no system allows that
   ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
   const Threads threads{4};
   ASSERT_EQ(pthread_setattr_default_np(&before), 0);
@@ -221,12 +221,12 @@ TEST(Threads, ThatTheSystemRefusesAreNotCounted) {
 #endif
 
 #if __has_include(<sys/wait.h>)
-TEST(Threads, OfTheParentDoNoHarmInAChildProcess) {
+TEST(Threads, AreSafeToUseAfterFork) {
   auto threads = std::make_unique<Threads>(3);
   EXPECT_TRUE(all_come(*threads, 3));
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);  // a child that hangs is ended
+    alarm(60);  // ends a child that hangs
     const bool right = runs_each_task_once(*threads, 100);
     threads.reset();
     _exit(right ? 0 : 1);
@@ -234,18 +234,18 @@ TEST(Threads, OfTheParentDoNoHarmInAChildProcess) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  EXPECT_TRUE(all_come(*threads, 3)) << "the parent still has its own";
+  EXPECT_TRUE(all_come(*threads, 3)) << "the parent keeps its threads";
 }
 #endif
 
-const Threads kept_until_exit{2};  // if these did not end with the program, it would hang or abort
+const Threads kept_until_exit{2};  // hangs or aborts at exit if these do not end
 
-TEST(Threads, MayBelongToAStaticVariable) { EXPECT_TRUE(all_come(kept_until_exit, 2)); }
+TEST(Threads, WorkInAStaticVariable) { EXPECT_TRUE(all_come(kept_until_exit, 2)); }
 #else
-TEST(Threads, AreOneWhereThereAreNone) { EXPECT_EQ(Threads{4}.count(), 1); }
+TEST(Threads, AreOneWithoutThreadSupport) { EXPECT_EQ(Threads{4}.count(), 1); }
 #endif
 
-TEST(Executor, GetsTheWorkOfALoop) {
+TEST(Executor, RunsTheWorkOfALoop) {
   std::vector<int> counts;
   const Threads threads(3, [&](int count, const Work& work) {
     counts.push_back(count);
@@ -260,13 +260,13 @@ TEST(Executor, GetsTheWorkOfALoop) {
   EXPECT_EQ(counts, (std::vector<int>{2, 3, 3}));
 }
 
-TEST(Executor, MayLeaveWorkOut) {
+TEST(Executor, MaySkipWork) {
   EXPECT_TRUE(runs_each_task_once(Threads(4, [](int, const Work&) {}), 10));
   EXPECT_TRUE(runs_each_task_once(Threads(4, [](int, const Work& work) { work(2); }), 10));
 }
 
 #if GATED_HAS_THREADS
-TEST(Executor, MayHaveThreadsOfItsOwn) {
+TEST(Executor, MayUseItsOwnThreads) {
   const Threads threads(3, [&](int count, const Work& work) {
     std::vector<std::thread> pool;
     for (int i = 0; i < count; ++i) {
@@ -282,7 +282,7 @@ TEST(Executor, MayHaveThreadsOfItsOwn) {
 #endif
 
 #if defined(_OPENMP)
-TEST(Executor, CanBeOpenMP) {
+TEST(Executor, MayBeOpenMP) {
   const Threads threads = openmp_threads(3);
   EXPECT_EQ(threads.count(), 3);
   EXPECT_TRUE(all_come(threads, 3));

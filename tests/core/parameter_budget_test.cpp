@@ -14,14 +14,14 @@ using test::message_of;
 
 constexpr Index most = Count::most;
 
-TEST(ExpectMemory, RefusesWhatTheSystemDoesNotGive) {
+TEST(ExpectMemory, RefusesSizesThatCannotBeAllocated) {
   EXPECT_NO_THROW(expect_memory<float>("x", 1000, 1000));
   EXPECT_NO_THROW(expect_memory<double>("x", 0, most));
   EXPECT_NO_THROW(expect_memory<double>("x", -5));
   if (sizeof(void*) < 8) {
-    GTEST_SKIP() << "a process of 32 bits may get all the bytes that an Index counts";
+    GTEST_SKIP() << "a 32-bit process may get as many bytes as Index counts";
   }
-  const Index large = most / 64;  // bytes, of which the system has fewer
+  const Index large = most / 64;  // bytes, more than any system has
   EXPECT_EQ(test::message_of<MemoryError>([&] {
               expect_memory<float>({"Layer", "call"}, large);
             }),
@@ -32,26 +32,26 @@ TEST(ExpectMemory, RefusesWhatTheSystemDoesNotGive) {
                  " bytes, which cannot be allocated. Choose smaller sizes."));
 }
 
-/// The text of the refusal of so many values.
+/// The error message for spending `values`.
 std::string refusal(Count values) {
   return message_of<FileError>([&] { ParameterBudget::spend(values); });
 }
 
-TEST(ParameterBudget, IsSpentByWhatIsBuilt) {
+TEST(ParameterBudget, IsSpentByConstruction) {
   const ParameterBudget budget(10, "It asks for too much.");
   EXPECT_NO_THROW(ParameterBudget::spend(4));
   EXPECT_NO_THROW(expect_memory<float>("x", 1, 5));
   EXPECT_EQ(refusal(2), "It asks for too much.");
-  EXPECT_NO_THROW(ParameterBudget::spend(1)) << "what was refused has taken nothing";
+  EXPECT_NO_THROW(ParameterBudget::spend(1)) << "a refusal spends nothing";
   EXPECT_NO_THROW(ParameterBudget::spend(0));
   EXPECT_EQ(refusal(1), "It asks for too much.");
 }
 
-TEST(ParameterBudget, RefusesBeforeMemoryIsTouched) {
+TEST(ParameterBudget, RefusesBeforeAllocating) {
   const ParameterBudget budget(10, "It asks for too much.");
   EXPECT_EQ(message_of<FileError>([&] { expect_memory<double>("x", most, most); }), "It asks for too much.")
-      << "which no system gives";
-  EXPECT_NO_THROW(expect_memory<double>("x", 10)) << "and it took nothing";
+      << "more than any system has";
+  EXPECT_NO_THROW(expect_memory<double>("x", 10)) << "a refusal spends nothing";
 }
 
 TEST(ParameterBudget, CountsBeyondTheLargestIndex) {
@@ -60,7 +60,7 @@ TEST(ParameterBudget, CountsBeyondTheLargestIndex) {
   EXPECT_EQ(refusal(1), "It asks for too much.");
 }
 
-TEST(ParameterBudget, OfAnInnerFileStandsForTheOuterOneUntilItEnds) {
+TEST(ParameterBudget, NestsWithoutSpendingTheOuterBudget) {
   const ParameterBudget outer(10, "the outer");
   {
     const ParameterBudget inner(20, "the inner");
@@ -68,10 +68,10 @@ TEST(ParameterBudget, OfAnInnerFileStandsForTheOuterOneUntilItEnds) {
     EXPECT_EQ(refusal(6), "the inner");
   }
   EXPECT_EQ(refusal(11), "the outer");
-  EXPECT_NO_THROW(ParameterBudget::spend(10)) << "which nobody has spent";
+  EXPECT_NO_THROW(ParameterBudget::spend(10)) << "not yet spent";
 }
 
-TEST(ParameterBudget, EndsWithItsLife) {
+TEST(ParameterBudget, EndsWithItsScope) {
   std::optional<ParameterBudget> budget(std::in_place, 10, "It asks for too much.");
   EXPECT_EQ(refusal(11), "It asks for too much.");
   budget.reset();
@@ -79,7 +79,7 @@ TEST(ParameterBudget, EndsWithItsLife) {
   EXPECT_NO_THROW(expect_memory<float>("x", 1000));
 }
 
-TEST(ParameterBudget, ConcernsItsThreadAlone) {
+TEST(ParameterBudget, IsPerThread) {
   const ParameterBudget budget(10, "It asks for too much.");
   std::thread([] { EXPECT_NO_THROW(ParameterBudget::spend(1000)); }).join();
   EXPECT_NO_THROW(ParameterBudget::spend(10));

@@ -19,7 +19,7 @@ std::vector<std::string> paths_of(const ToyModel& model) {
   return paths;
 }
 
-TEST(ForEachLayer, MeetsTheModelAndEachLayerOnce) {
+TEST(ForEachLayer, VisitsTheModelAndEachLayerOnce) {
   const ToyModel model = toy_model();
   std::vector<const void*> met;
   for_each_layer([&](const auto& layer) { met.push_back(&layer); }, model);
@@ -27,7 +27,7 @@ TEST(ForEachLayer, MeetsTheModelAndEachLayerOnce) {
                                            &model.blocks[1].proj, &*model.blocks[1].attention, &*model.head}));
 }
 
-TEST(Shape, KnowsItsSizesAndTheirProduct) {
+TEST(Shape, KnowsItsSizesAndCount) {
   const Shape shape{256, 3, 16, 16};
   EXPECT_EQ(shape.rank(), 4u);
   EXPECT_EQ(shape[1], 3);
@@ -36,13 +36,13 @@ TEST(Shape, KnowsItsSizesAndTheirProduct) {
   EXPECT_EQ((Shape{7}).describe(), "[7]");
 }
 
-TEST(Shape, OfAScalarHasOneElement) {
+TEST(Shape, HasOneElementForAScalar) {
   EXPECT_EQ(Shape().count(), 1);
   EXPECT_EQ(Shape().describe(), "[]");
   EXPECT_EQ((Shape{4, 0}).count(), 0);
 }
 
-TEST(Shape, EqualsOnlyTheSameSizesInTheSameOrder) {
+TEST(Shape, ComparesSizesInOrder) {
   EXPECT_EQ((Shape{2, 3}), (Shape{2, 3}));
   EXPECT_FALSE((Shape{2, 3}) == (Shape{3, 2}));
   EXPECT_FALSE((Shape{2}) == (Shape{2, 1}));
@@ -50,24 +50,24 @@ TEST(Shape, EqualsOnlyTheSameSizesInTheSameOrder) {
 }
 
 TEST(Shape, RefusesFiveDimensions) {
-  EXPECT_EQ(test::message_of<ArgumentError>([] { Shape{1, 2, 3, 4, 5}; }), "Shape: 5 dimensions, at most 4 are supported.");
+  EXPECT_EQ(test::message_of<ArgumentError>([] { Shape{1, 2, 3, 4, 5}; }), "Shape: 5 dimensions, expected at most 4.");
 }
 
-TEST(ForEachParameter, NamesParametersAsCheckpointsDo) {
+TEST(ForEachParameter, UsesTheNamesOfCheckpoints) {
   EXPECT_EQ(
       paths_of(toy_model()),
       (std::vector<std::string>{"patches.weight", "blocks.0.proj.weight", "blocks.0.proj.bias", "blocks.1.proj.weight",
                                 "blocks.1.proj.bias", "blocks.1.attention.weight", "blocks.1.attention.bias", "head.weight"}));
 }
 
-TEST(ForEachParameter, SkipsWhatIsAbsent) {
+TEST(ForEachParameter, SkipsAbsentParameters) {
   ToyModel model = toy_model();
   model.head.reset();
   model.blocks.clear();
   EXPECT_EQ(paths_of(model), std::vector<std::string>{"patches.weight"});
 }
 
-TEST(ForEachParameter, TellsTheShapeOfTheCheckpointAndTheRole) {
+TEST(ForEachParameter, ReportsShapeAndRole) {
   const ToyModel model = toy_model();
   for_each_parameter(
       [](const ParameterInfo& info, auto values) {
@@ -86,7 +86,7 @@ TEST(ForEachParameter, TellsTheShapeOfTheCheckpointAndTheRole) {
       model);
 }
 
-TEST(ForEachParameter, ShowsTheMemoryOfTheModelItself) {
+TEST(ForEachParameter, PassesTheModelsOwnMemory) {
   ToyModel model = toy_model();
   for_each_parameter([](const ParameterInfo&, std::span<float> values) { values[0] = 9; }, model);
   EXPECT_EQ(model.patches(0, 0), 9);
@@ -95,7 +95,7 @@ TEST(ForEachParameter, ShowsTheMemoryOfTheModelItself) {
   EXPECT_EQ(model.head->weight(0, 1), 1);
 }
 
-TEST(ForEachParameter, ShowsAConstModelInConstSpans) {
+TEST(ForEachParameter, PassesConstSpansForConstModels) {
   ToyModel model = toy_model();
   const ToyModel other = model;
   for_each_parameter(
@@ -127,15 +127,15 @@ TEST(ForEachParameter, WalksSeveralModelsInStep) {
   EXPECT_EQ(moment.head->weight(4, 1), 2);
 }
 
-/// Changes a copy of the toy model and expects that it is no longer walked in step with the original, in either order.
+/// Expects that a changed copy of the toy model can no longer be walked in step with it, in either order.
 template <class Change>
 void expect_different(Change change, const std::string& where) {
   const ToyModel model = toy_model();
   ToyModel other = model;
   change(other);
   const auto nothing = [](const auto&...) {};
-  const std::string expected = "for_each_parameter: the models differ at " + where +
-                               ". Models that are walked in step must be built from equal configurations.";
+  const std::string expected =
+      "for_each_parameter: the models differ at " + where + ". Build all models from equal configurations.";
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, model, other); }), expected);
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, other, model); }), expected);
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, model, model, other); }), expected);
@@ -146,17 +146,17 @@ TEST(ForEachParameter, RefusesModelsOfDifferentStructure) {
   expect_different([](ToyModel& m) { m.head.reset(); }, "head");
   expect_different([](ToyModel& m) { m.blocks[1].attention.reset(); }, "blocks.1.attention");
   expect_different([](ToyModel& m) { m.blocks[1].proj.weight.resize(3, 4); }, "blocks.1.proj.weight");
-  expect_different([](ToyModel& m) { m.blocks[0].proj.weight.resize(2, 3); }, "blocks.0.proj.weight");  // as many values
+  expect_different([](ToyModel& m) { m.blocks[0].proj.weight.resize(2, 3); }, "blocks.0.proj.weight");  // same count
   expect_different([](ToyModel& m) { m.blocks[0].proj.bias.resize(0); }, "blocks.0.proj.bias");
   expect_different([](ToyModel& m) { m.head->bias.resize(5); }, "head.bias");
 }
 
-TEST(ParameterCount, IsTheNumberOfScalars) {
+TEST(ParameterCount, CountsScalars) {
   EXPECT_EQ(parameter_count(toy_model()), 24 + (6 + 3) + (6 + 3 + 4 + 1) + 10);
   EXPECT_EQ(parameter_count(ToyLinear(0, 0)), 0);
 }
 
-TEST(ZerosLike, KeepsTheStructureAndNothingElse) {
+TEST(ZerosLike, KeepsOnlyTheStructure) {
   const ToyModel model = toy_model();
   const ToyModel zeros = zeros_like(model);
   EXPECT_EQ(paths_of(zeros), paths_of(model));

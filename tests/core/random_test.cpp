@@ -9,7 +9,7 @@
 namespace gated::random_test {
 namespace {
 
-TEST(Random, GivesTheNumbersOfTheReferenceGenerator) {
+TEST(Random, MatchesTheReferenceGenerator) {
   Random random(Random::State{1, 2, 3, 4});
   for (const std::uint64_t expected :
        {std::uint64_t{41943041}, std::uint64_t{58720359}, std::uint64_t{3588806011781223}, std::uint64_t{3591011842654386},
@@ -18,7 +18,7 @@ TEST(Random, GivesTheNumbersOfTheReferenceGenerator) {
   }
 }
 
-TEST(Random, GivesTheSameBitsForASeedOnEveryPlatform) {
+TEST(Random, ReproducesBitsOnEveryPlatform) {
   Random zero, one(1), last(~std::uint64_t{0});
   for (const std::uint64_t expected : {0x53175d61490b23dfu, 0x61da6f3dc380d507u, 0x5c0fdf91ec9a7bfcu, 0x02eebf8c3bbe5e1au}) {
     EXPECT_EQ(zero.bits(), expected);
@@ -28,7 +28,7 @@ TEST(Random, GivesTheSameBitsForASeedOnEveryPlatform) {
   EXPECT_EQ(last.bits(), 0x56ccf8ce948e27b2u);
 }
 
-TEST(Random, GivesTheSameUniformAndNormalNumbersOnEveryPlatform) {
+TEST(Random, ReproducesUniformAndNormalSamples) {
   Random uniform(7), normal(7);
   for (const double expected : {0x1.c583400555d20p-5, 0x1.607e46efd274cp-3, 0x1.6f66236761a8bp-1}) {
     EXPECT_EQ(uniform.uniform(), expected);
@@ -111,7 +111,7 @@ TEST(FillUniform, StaysWithinTheBound) {
   EXPECT_GT(*largest, 0.249f);
 }
 
-TEST(Fill, OfNothingDrawsNothing) {
+TEST(Fill, DrawsNothingForAnEmptySpan) {
   Random random(23);
   const Random::State before = random.state();
   fill_normal(std::span<float>(), 1.0, random);

@@ -18,14 +18,14 @@ using test::same_bits;
 using R = RunMatrix<float>;
 using M = Matrix<float>;
 
-TEST(RunMatrix, OfACallerIsNobodysToOverwrite) {
+TEST(RunMatrix, IsNotOwnedIfItIsTheCallers) {
   M x = random_matrix<float>(4, 6, 1);
   const R rows{MatrixView<float>(x)};
   EXPECT_EQ(rows.data, x.data());
   EXPECT_FALSE(rows.is_owned());
   EXPECT_EQ(rows.use(), nullptr);
   EXPECT_FALSE(rows.sharing(rows.columns(1, 2)).is_owned());
-  EXPECT_FALSE((std::is_convertible_v<MatrixView<float>, R>)) << "not by accident";
+  EXPECT_FALSE((std::is_convertible_v<MatrixView<float>, R>)) << "explicitly only";
   EXPECT_FALSE(R());
   EXPECT_FALSE(R().is_owned());
 }
@@ -37,7 +37,7 @@ TEST(RunMatrix, IsOwnedByTheOnlyHandle) {
     const R rows(x, &use);
     EXPECT_TRUE(rows.is_owned());
     std::optional<R> copy = rows;
-    EXPECT_EQ(copy->data, x.data()) << "a copy shares";
+    EXPECT_EQ(copy->data, x.data()) << "a copy shares memory";
     EXPECT_FALSE(rows.is_owned());
     EXPECT_FALSE(copy->is_owned());
     copy.reset();
@@ -47,10 +47,10 @@ TEST(RunMatrix, IsOwnedByTheOnlyHandle) {
     EXPECT_FALSE(rows.is_owned() || part.is_owned());
     EXPECT_EQ(use.count, 2);
   }
-  EXPECT_EQ(use.count, 0) << "nobody is left";
+  EXPECT_EQ(use.count, 0) << "no handle is left";
 }
 
-TEST(RunMatrix, ThatIsMovedHandsItselfOn) {
+TEST(RunMatrix, TransfersOwnershipOnMove) {
   M x = random_matrix<float>(4, 6, 1), y = random_matrix<float>(4, 6, 2);
   MatrixUse use, other;
   R rows(x, &use);
@@ -60,19 +60,19 @@ TEST(RunMatrix, ThatIsMovedHandsItselfOn) {
   EXPECT_TRUE(moved.is_owned());
   EXPECT_EQ(moved.data, x.data());
   moved = R(y, &other);
-  EXPECT_EQ(use.count, 0) << "what is assigned to gives up its rows";
+  EXPECT_EQ(use.count, 0) << "assignment releases the old rows";
   EXPECT_TRUE(moved.is_owned());
   rows = moved;
   EXPECT_FALSE(moved.is_owned());
   R& same = moved;
   moved = std::move(same);
-  EXPECT_EQ(moved.data, y.data()) << "moved to itself";
+  EXPECT_EQ(moved.data, y.data()) << "self-move";
   moved = {};
   EXPECT_TRUE(rows.is_owned());
-  EXPECT_TRUE(same_bits(ConstView<float>(rows), y)) << "and no number has been copied";
+  EXPECT_TRUE(same_bits(ConstView<float>(rows), y)) << "the elements are unchanged";
 }
 
-TEST(RunMatrix, OutlivesTheBodyInWhoseMemoryItDoesNotLie) {
+TEST(RunMatrix, OutlivesABodyIfItsMemoryIsOutside) {
   M x = random_matrix<float>(4, 6, 1);
   R callers{MatrixView<float>(x)};
   EXPECT_TRUE(callers.outlive(1));
@@ -81,17 +81,17 @@ TEST(RunMatrix, OutlivesTheBodyInWhoseMemoryItDoesNotLie) {
   R rows(x, &use);
   EXPECT_FALSE(rows.outlive(1));
   EXPECT_FALSE(rows.outlive(2));
-  EXPECT_TRUE(rows.is_owned()) << "and is as it was";
+  EXPECT_TRUE(rows.is_owned()) << "unchanged";
   EXPECT_TRUE(rows.outlive(3));
   EXPECT_TRUE(rows.is_owned());
 }
 
-/// The control block of a part may lie in an inner body, its rows in an outer one.
-TEST(RunMatrix, OutlivesABodyAsPartOfWhatDoes) {
+/// The control block of a part may belong to an inner body, its rows to an outer one.
+TEST(RunMatrix, OutlivesABodyAsAPartIfItsWholeDoes) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse whole{.depth = 1}, use{.depth = 3, .whole = &whole};
   R part(MatrixView<float>(x).columns(0, 3), &use);
-  EXPECT_EQ(whole.count, 1) << "which needs its whole";
+  EXPECT_EQ(whole.count, 1) << "a part keeps its whole";
   EXPECT_FALSE(part.outlive(1));
   EXPECT_EQ(part.use(), &use);
   EXPECT_TRUE(part.outlive(3));
@@ -103,14 +103,14 @@ TEST(RunMatrix, OutlivesABodyAsPartOfWhatDoes) {
   EXPECT_EQ(whole.count, 0);
 }
 
-/// A run, in a frame of its own.
+/// A run with its own frame.
 struct Running {
   Workspace<float> workspace;
   Workspace<float>::Frame frame = workspace.frame();
   Batch<float> run{workspace, Sequences::single(4)};
 };
 
-TEST(Split, GivesPartsThatAreOwnedIfTheWholeWasMoved) {
+TEST(Split, MakesOwnedPartsOfAMovedWhole) {
   Running r;
   R whole = r.run.make(4, 6);
   const float* const data = whole.data;
@@ -123,21 +123,21 @@ TEST(Split, GivesPartsThatAreOwnedIfTheWholeWasMoved) {
   EXPECT_TRUE(left.is_owned() && right.is_owned());
   const R copy = left;
   EXPECT_FALSE(left.is_owned());
-  EXPECT_TRUE(right.is_owned()) << "one does not concern the other";
+  EXPECT_TRUE(right.is_owned()) << "parts are independent";
   EXPECT_EQ(r.run.reuse(right).data, right.data);
-  EXPECT_EQ(use->count, 2) << "the whole is needed while there are parts";
+  EXPECT_EQ(use->count, 2) << "each part keeps the whole";
   right = {};
   EXPECT_EQ(use->count, 1);
 }
 
-TEST(Split, GivesPartsThatNobodyOverwritesIfTheWholeIsNeededOrACallers) {
+TEST(Split, MakesUnownedPartsOfASharedOrCallersWhole) {
   Running r;
   M x = random_matrix<float>(4, 6, 1);
   std::optional<R> whole = r.run.make(4, 6);
   auto parts = r.run.split(*whole, Index{4}, Index{2});
   EXPECT_FALSE(parts[0].is_owned() || parts[1].is_owned() || whole->is_owned());
   whole.reset();
-  EXPECT_FALSE(parts[0].is_owned()) << "they are still of one whole";
+  EXPECT_FALSE(parts[0].is_owned()) << "they still share the unowned whole";
   parts[1] = {};
   EXPECT_TRUE(parts[0].is_owned());
   R callers{MatrixView<float>(x)};
@@ -146,7 +146,7 @@ TEST(Split, GivesPartsThatNobodyOverwritesIfTheWholeIsNeededOrACallers) {
   EXPECT_FALSE(left.is_owned() || right.is_owned());
 }
 
-TEST(Split, MayGoOnInParts) {
+TEST(Split, Nests) {
   Running r;
   R whole = r.run.make(4, 6);
   MatrixUse* const use = whole.use();
@@ -161,7 +161,7 @@ TEST(Split, MayGoOnInParts) {
   EXPECT_EQ(use->count, 0);
 }
 
-TEST(InRun, MovesWhatIsMovedAndSharesTheRest) {
+TEST(InRun, MovesRvaluesAndSharesLvalues) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse use;
   R rows(x, &use);
@@ -169,8 +169,8 @@ TEST(InRun, MovesWhatIsMovedAndSharesTheRest) {
   EXPECT_FALSE(detail::in_run(rows).is_owned());
   EXPECT_FALSE(detail::in_run(read_only).is_owned());
   EXPECT_TRUE(rows.is_owned());
-  EXPECT_TRUE(detail::in_run(std::move(rows)).is_owned());
-  EXPECT_FALSE(rows);
+  const R&& moved = detail::in_run(std::move(rows));
+  EXPECT_EQ(&moved, &rows);
   EXPECT_EQ(detail::in_run(MatrixView<float>(x)).use(), nullptr);
   const std::vector<int> ids{1, 2};
   EXPECT_EQ(detail::in_run(std::span<const int>(ids)).data(), ids.data());

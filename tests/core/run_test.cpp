@@ -22,7 +22,7 @@ using Whole = Batch<double>;
 using R = RunMatrix<double>;
 using M = Matrix<double>;
 
-/// A run over some rows, in a frame of its own.
+/// A run over some rows, with its own frame.
 struct Running {
   M x;
   Workspace<double> workspace;
@@ -34,7 +34,7 @@ struct Running {
       : x(random_matrix<double>(sequences.total(), 3, 1)), run(workspace, sequences, mask) {}
 };
 
-TEST(Run, OfALayerIsItsBody) {
+TEST(Run, RunsTheBodyOfALayer) {
   Running r;
   const R y = r.run(Times(3, 3), r.input);
   EXPECT_TRUE(same_bits(r.run[y], M(r.x * 3)));
@@ -45,7 +45,7 @@ TEST(Run, OfALayerIsItsBody) {
   EXPECT_EQ(r.run.columns(columns), 2);
 }
 
-TEST(Run, HandsOnWhatALayerTakesBesidesAMatrix) {
+TEST(Run, ForwardsFurtherArguments) {
   Running r;
   const Neighbours layer(3, 5);
   const M plain = r.run[r.run(layer, r.input)];
@@ -55,7 +55,7 @@ TEST(Run, HandsOnWhatALayerTakesBesidesAMatrix) {
   EXPECT_TRUE(same_bits(y, M(plain + r.x)));
 }
 
-/// y = 3 · x, and what joins it: counts the epilogues that it is handed.
+/// y = epilogue(3 · x); counts the epilogues it receives.
 struct Joining : Layer<Joining, double> {
   static constexpr const char* name = "Joining";
   Times times{3, 3};
@@ -69,7 +69,7 @@ struct Joining : Layer<Joining, double> {
   }
 };
 
-TEST(Run, HandsAnEpilogueToABodyThatTakesOneAndJoinsItToTheResultsOfOthers) {
+TEST(Run, FusesAnEpilogueOrAppliesItToTheResult) {
   Running r;
   const Joining joining;
   const Vector<double> factors = test::random_vector<double>(3, 2);
@@ -92,43 +92,43 @@ struct Same {
   auto apply(auto&, auto x) const { return x; }
 };
 
-TEST(Run, PutsAResultWhereItIsWantedWhateverTheBodyDoes) {
+TEST(Run, WritesTheResultIntoAnyDestination) {
   Running r;
   M place = M::Zero(7, 9);
   auto block = place.block(1, 2, 5, 3);
   r.run.into(MatrixView<double>(block), Times(3, 3), r.input);
   EXPECT_TRUE(same_bits(block, M(r.x * 3)));
   r.run.into(MatrixView<double>(block), Pair(3, 3), MatrixView<double>(block));
-  EXPECT_FALSE(same_bits(block, M(r.x * 3))) << "over itself";
+  EXPECT_FALSE(same_bits(block, M(r.x * 3))) << "in place";
   EXPECT_TRUE(same_bits(block, Pair(3, 3).forward(M(r.x * 3))));
   r.run.into(MatrixView<double>(block), Same(), r.input);
   EXPECT_TRUE(same_bits(block, r.x));
-  EXPECT_EQ(r.run(Same(), r.input).data, r.x.data()) << "and copies nothing where nobody asks";
+  EXPECT_EQ(r.run(Same(), r.input).data, r.x.data()) << "no copy without a destination";
   place.block(1, 2, 5, 3).setZero();
-  EXPECT_TRUE(place.isZero(0)) << "something around the place was written";
+  EXPECT_TRUE(place.isZero(0)) << "the surroundings were overwritten";
 }
 
-TEST(Run, OverwritesWhatWasMovedInAndNeverWhatWasNotOrIsTheCallers) {
+TEST(Run, OverwritesOnlyOwnedMovedInputs) {
   Running r;
   const M before = r.x;
   R own = r.run(Times(2, 3), r.input);
   const double* const place = own.data;
   const R other = r.run(Pair(2, 3), own);
   EXPECT_NE(other.data, place);
-  EXPECT_TRUE(same_bits(r.run[own], M(2 * before))) << "it was not moved";
+  EXPECT_TRUE(same_bits(r.run[own], M(2 * before))) << "not moved";
   std::optional<R> second = own;
   EXPECT_NE(r.run(Pair(2, 3), std::move(*second)).data, place);
-  EXPECT_TRUE(same_bits(r.run[own], M(2 * before))) << "somebody else needs it";
+  EXPECT_TRUE(same_bits(r.run[own], M(2 * before))) << "still shared";
   second.reset();
   const R again = r.run(Pair(2, 3), std::move(own));
   EXPECT_EQ(again.data, place);
-  EXPECT_FALSE(own) << "it was handed on";
+  EXPECT_FALSE(own) << "moved away";
   EXPECT_TRUE(same_bits(r.run[again], r.run[other]));
   EXPECT_NE(r.run(Pair(2, 3), std::move(r.input)).data, r.x.data());
-  EXPECT_TRUE(same_bits(r.x, before)) << "the caller's";
+  EXPECT_TRUE(same_bits(r.x, before)) << "belongs to the caller";
 }
 
-TEST(Run, CopiesOnlyWhatItMayNotOverwrite) {
+TEST(Run, CopiesOnlyUnownedMatrices) {
   Running r;
   R own = r.run.owned(r.input);
   EXPECT_NE(own.data, r.x.data());
@@ -141,24 +141,24 @@ TEST(Run, CopiesOnlyWhatItMayNotOverwrite) {
   EXPECT_EQ(r.run.owned(std::move(own)).data, place);
 }
 
-TEST(Run, MakesRoomForAnEpiloguesResultOverAMatrixOfItThatNobodyElseNeeds) {
+TEST(Run, ReusesTheMemoryOfAnOwnedEpilogueOperand) {
   Running r;
   const auto place_of = [&](const Epilogue<Whole>& epilogue) { return r.run.make(5, 3, epilogue).data; };
   for (R Epilogue<Whole>::*const member : {&Epilogue<Whole>::residual, &Epilogue<Whole>::gate, &Epilogue<Whole>::added}) {
     Epilogue<Whole> epilogue;
     epilogue.*member = r.input;
-    EXPECT_NE(place_of(epilogue), r.x.data()) << "the caller's";
+    EXPECT_NE(place_of(epilogue), r.x.data()) << "belongs to the caller";
     epilogue.*member = r.run.make(5, 3);
     const double* const own = (epilogue.*member).data;
     EXPECT_EQ(place_of(epilogue), own);
     const R other = epilogue.*member;
-    EXPECT_NE(place_of(epilogue), own) << "somebody else needs it";
+    EXPECT_NE(place_of(epilogue), own) << "still shared";
   }
   EXPECT_EQ(r.run.make(4, 2).rows(), 4);
-  EXPECT_EQ(r.run.make(4, 2, {.residual = r.run.make(5, 3)}).columns(), 2) << "of another shape";
+  EXPECT_EQ(r.run.make(4, 2, {.residual = r.run.make(5, 3)}).columns(), 2) << "of a different shape";
 }
 
-/// Works with 1000 numbers of scratch, and leaves some in its result.
+/// Uses 1000 elements of scratch.
 struct Scratchy {
   static constexpr const char* name = "Scratchy";
   static constexpr auto fields() { return std::tuple{}; }
@@ -172,7 +172,7 @@ struct Scratchy {
   }
 };
 
-TEST(Run, GivesBackTheScratchOfALayerAndKeepsItsResult) {
+TEST(Run, ReleasesScratchAndKeepsTheResult) {
   Workspace<double> workspace;
   const M x = random_matrix<double>(5, 3, 1);
   const auto bytes_of = [&](int layers) {
@@ -193,11 +193,11 @@ TEST(Run, GivesBackTheScratchOfALayerAndKeepsItsResult) {
     }
     return workspace.bytes();
   };
-  const std::size_t three = bytes_of(3);  // of which the last is handed rows of the run's own
+  const std::size_t three = bytes_of(3);  // the last receives an owned matrix
   EXPECT_EQ(bytes_of(20), three);
 }
 
-TEST(Run, CountsAPartThatIsTakenAgainInItsWhole) {
+TEST(Run, CountsAReusedPartInItsWhole) {
   Running r;
   R both = r.run.make(5, 6);
   r.run[both].setConstant(1);
@@ -205,7 +205,7 @@ TEST(Run, CountsAPartThatIsTakenAgainInItsWhole) {
   auto [left, right] = r.run.split(std::move(both), Index{3}, Index{3});
   EXPECT_EQ(whole->count, 2);
   {
-    const R changed = r.run(Scratchy(), std::move(right));  // lets its input go, and has its result in that place
+    const R changed = r.run(Scratchy(), std::move(right));  // releases its input and reuses the memory
     EXPECT_EQ(changed.data, left.data + 3);
     EXPECT_EQ(whole->count, 2);
   }
@@ -214,7 +214,7 @@ TEST(Run, CountsAPartThatIsTakenAgainInItsWhole) {
   EXPECT_EQ(whole->count, 0);
 }
 
-/// A body whose result lies in a part of what it made, or of its input.
+/// Returns a part of its input, or of a matrix that it made.
 struct Cutting {
   static constexpr const char* name = "Cutting";
   bool of_own = false;
@@ -229,19 +229,19 @@ struct Cutting {
   }
 };
 
-TEST(Run, KeepsAPartOfARunsMatrixWhereItLiesIfThatOutlivesTheBody) {
+TEST(Run, ReturnsAPartWithoutACopyIfItOutlivesTheBody) {
   Running r;
   const R own = r.run(Times(2, 3), r.input);
   const R part = r.run(Cutting(), own);
-  EXPECT_EQ(part.data, own.data + 1) << "nothing is copied";
+  EXPECT_EQ(part.data, own.data + 1) << "no copy";
   EXPECT_EQ(r.run(Cutting(), r.input).data, r.x.data() + 1);
   const R made = r.run(Cutting{true}, r.input);
-  r.run(Scratchy(), r.input);  // where the body had its memory
+  r.run(Scratchy(), r.input);  // overwrites the memory of the body
   EXPECT_TRUE(same_bits(r.run[part], M(2 * r.x.rightCols(2))));
   EXPECT_TRUE(same_bits(r.run[made], M(2 * r.x.rightCols(2))));
 }
 
-/// Makes what its contract does not say.
+/// Violates its contract.
 struct Liar {
   static constexpr const char* name = "Liar";
   static constexpr auto fields() { return std::tuple{}; }
@@ -249,7 +249,7 @@ struct Liar {
   auto apply(auto&, auto x) const { return x; }
 };
 
-TEST(Run, RefusesWhatAContractDoesNotSay) {
+TEST(Run, RefusesShapesOutsideTheContract) {
   Running r;
   EXPECT_EQ(message_of<ShapeError>([&] { r.run(Liar(), r.input); }),
             "Liar: its body made 5 × 3, but its contract says 5 × 2. Correct `in`, `out`, `rows` or `of_rows` in contract().");
@@ -257,7 +257,7 @@ TEST(Run, RefusesWhatAContractDoesNotSay) {
             "Times: x has 3 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
 }
 
-/// What a hook of `run` sees, in order.
+/// What a hook sees during `run`, in order.
 template <class F>
 std::vector<std::pair<std::string, M>> shown(const F& run) {
   std::vector<std::pair<std::string, M>> seen;
@@ -279,7 +279,7 @@ std::vector<std::string> paths(const F& run) {
 
 using Names = std::vector<std::string>;
 
-TEST(Run, ShowsEachLayerUnderThePathThatFieldsState) {
+TEST(Run, ShowsEachLayerUnderItsPath) {
   Tower tower(2, 3, 5);
   const auto x = random_matrix<double>(5, 3, 1);
   M y(5, 3);
@@ -294,7 +294,7 @@ TEST(Run, ShowsEachLayerUnderThePathThatFieldsState) {
   EXPECT_EQ(paths(forward), (Names{"blocks.0.times", "blocks.0.totals", "blocks.0", "inner.last", ""}));
 }
 
-/// Runs a layer of a layer of it, which lies where that one begins.
+/// Runs a grandchild that has the same address as its parent.
 struct Skipper {
   static constexpr const char* name = "Skipper";
   Pair pair{2, 3};
@@ -303,9 +303,9 @@ struct Skipper {
   auto apply(auto& run, auto x) const { return run(pair.times, std::move(x)); }
 };
 
-TEST(Run, ShowsALayerOfALayerUnderBothNames) {
+TEST(Run, ShowsAGrandchildUnderItsFullPath) {
   const Skipper layer;
-  ASSERT_EQ(static_cast<const void*>(&layer.pair), &layer.pair.times) << "one address, two layers";
+  ASSERT_EQ(static_cast<const void*>(&layer.pair), &layer.pair.times) << "two layers at one address";
   EXPECT_EQ(paths([&](auto& workspace) {
               const M x = M::Ones(5, 3);
               Whole run(workspace, Sequences::single(5));
@@ -314,7 +314,7 @@ TEST(Run, ShowsALayerOfALayerUnderBothNames) {
             (Names{"pair.times", ""}));
 }
 
-TEST(Run, ShowsTheOutermostLayerUnderNoName) {
+TEST(Run, ShowsTheOutermostLayerWithAnEmptyPath) {
   EXPECT_EQ(paths([](auto& workspace) {
               const M x = M::Ones(5, 3);
               Whole run(workspace, Sequences::single(5));
@@ -323,7 +323,7 @@ TEST(Run, ShowsTheOutermostLayerUnderNoName) {
             Names{""});
 }
 
-/// Runs layers that are no fields of it, some of them by a run of its own.
+/// Runs a layer that is not among its fields, in a run with other sequences.
 struct Borrower {
   static constexpr const char* name = "Borrower";
   const Pair* own = nullptr;
@@ -340,7 +340,7 @@ struct Borrower {
   }
 };
 
-TEST(Run, ShowsALayerThatIsNoFieldUnderItsName) {
+TEST(Run, ShowsALayerWithoutAFieldUnderItsName) {
   const Pair pair(2, 3);
   const Borrower layer{nullptr, {Borrower{&pair, {}}}};
   EXPECT_EQ(paths([&](auto& workspace) {
@@ -351,7 +351,7 @@ TEST(Run, ShowsALayerThatIsNoFieldUnderItsName) {
             (Names{"parts.0.Pair.times", "parts.0.Pair.totals", "parts.0.Pair", "parts.0", ""}));
 }
 
-/// A layer that shows what it does by itself, and how it shows parts.
+/// Calls show() itself, also for numbered parts.
 struct Shower {
   static constexpr const char* name = "Shower";
   static constexpr auto fields() { return std::tuple{}; }
@@ -372,7 +372,7 @@ struct Showers {
   auto apply(auto& run, auto x) const { return run(shower, std::move(x)); }
 };
 
-TEST(Run, ShowsPartsUnderNumbersAndLeavesTheRestToLayersThatShowThemselves) {
+TEST(Run, LetsLayersShowNumberedParts) {
   const auto run_layer = [](const auto& layer) {
     return paths([&](auto& workspace) {
       const M x = M::Ones(5, 3);
@@ -384,7 +384,7 @@ TEST(Run, ShowsPartsUnderNumbersAndLeavesTheRestToLayersThatShowThemselves) {
   EXPECT_EQ(run_layer(Shower()), (Names{"weights.3", "weights.0.1.2", "4", ""}));
 }
 
-TEST(Run, ShowsTheOwnResultOfALayerAndNotWhatAnEpilogueJoins) {
+TEST(Run, ShowsResultsBeforeTheEpilogue) {
   const M x = random_matrix<double>(5, 3, 1), rest = random_matrix<double>(5, 3, 2);
   const auto expect = [&](const auto& layer, const Names& names) {
     M joined;
@@ -419,17 +419,17 @@ TEST(Run, ForgetsThePathOfALayerThatThrew) {
             (Names{"times", ""}));
 }
 
-TEST(Batch, MayGoOnWithOtherSequencesOrAnotherMask) {
+TEST(Batch, SwitchesToOtherSequencesOrMasks) {
   const std::vector<std::uint8_t> mask{1, 0, 1, 1, 0}, other{0, 1, 1, 1, 1};
   Running r(Sequences::single(5), mask);
   EXPECT_EQ(r.run.with(Sequences::uniform(5, 1)).sequences().count(), 5);
-  EXPECT_TRUE(r.run.with(Sequences::uniform(5, 1)).mask().empty()) << "it was for the other sequences";
+  EXPECT_TRUE(r.run.with(Sequences::uniform(5, 1)).mask().empty()) << "the mask was for the other sequences";
   EXPECT_EQ(r.run.with(Mask(other)).mask().data(), other.data());
   EXPECT_EQ(r.run.with(Mask(other)).sequences().count(), 1);
   EXPECT_EQ(r.run.mask().data(), mask.data());
 }
 
-TEST(Batch, RunsBlocksOverWhatWasMovedInAndNeverOverWhatWasNot) {
+TEST(Batch, RunsBlocksInPlaceOnlyOnOwnedInputs) {
   const std::vector<Index> lengths(100, 7);  // several groups
   Running r(Sequences::of_lengths(lengths));
   const M before = r.x;
@@ -444,10 +444,10 @@ TEST(Batch, RunsBlocksOverWhatWasMovedInAndNeverOverWhatWasNot) {
   EXPECT_TRUE(same_bits(r.run[again], r.run[other]));
   EXPECT_TRUE(same_bits(r.run[again], r.run[callers]));
   EXPECT_TRUE(same_bits(r.run[again], r.run[r.run(blocks[1], r.run(blocks[0], input_view<double>(before)))]));
-  EXPECT_EQ(r.run.blocks(std::vector<Pair>(), again).data, place) << "none do nothing";
+  EXPECT_EQ(r.run.blocks(std::vector<Pair>(), again).data, place) << "no blocks, no change";
 }
 
-TEST(Batch, TakesSequencesInGroupsEachWithItsMask) {
+TEST(Batch, SplitsMasksAlongWithSequenceGroups) {
   std::vector<Index> lengths;
   for (Index i = 0; i < 60; ++i) {
     lengths.push_back(i * 37 % 100);

@@ -7,7 +7,7 @@
 namespace gated::sequence_groups_test {
 namespace {
 
-/// How often each row is visited, and how many groups there are.
+/// Visits per row, and the number of groups.
 struct Visits {
   std::vector<int> rows;
   std::atomic<int> groups{0};
@@ -43,7 +43,7 @@ TEST(SequenceGroups, CoverEachRowOnceForAnyLengthsAndThreads) {
   }
 }
 
-TEST(SequenceGroups, HoldOneLongSequenceOrManyShortOnes) {
+TEST(SequenceGroups, HoldOneLongOrManyShortSequences) {
   for (const int threads : {1, 2}) {
     Workspace<float> workspace(Threads{threads});
     Visits visits;
@@ -56,7 +56,7 @@ TEST(SequenceGroups, HoldOneLongSequenceOrManyShortOnes) {
   }
 }
 
-TEST(SequenceGroups, AreOneForAnObserver) {
+TEST(SequenceGroups, AreOneIfAHookIsSet) {
   Workspace<float> workspace(Threads{2});
   workspace.set_hook([](const std::string&, ConstView<float>) {});
   Visits visits;

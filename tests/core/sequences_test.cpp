@@ -17,7 +17,7 @@ void expect_contiguous(const Sequences& sequences) {
   EXPECT_EQ(sequences.total(), next);
 }
 
-TEST(Sequences, OfEqualLengthsSplitEvenly) {
+TEST(Sequences, SplitRowsEvenlyIfUniform) {
   const Sequences s = Sequences::uniform(8, 196);
   EXPECT_EQ(s.count(), 8);
   EXPECT_EQ(s.length(7), 196);
@@ -26,7 +26,7 @@ TEST(Sequences, OfEqualLengthsSplitEvenly) {
   expect_contiguous(s);
 }
 
-TEST(Sequences, AreFoundByTheRowWhereTheyBegin) {
+TEST(Sequences, AreFoundByTheirFirstRow) {
   const Sequences uniform = Sequences::uniform(3, 10);
   EXPECT_EQ(uniform.first_from(0), 0);
   EXPECT_EQ(uniform.first_from(1), 1);
@@ -36,7 +36,7 @@ TEST(Sequences, AreFoundByTheRowWhereTheyBegin) {
   EXPECT_EQ(ragged.first_from(4), 1);
   EXPECT_EQ(ragged.first_from(5), 3);
   EXPECT_EQ(ragged.first_from(12), 4);
-  EXPECT_EQ(ragged.part(2, 2).first_from(5), 1) << "rows of a part are counted from its own beginning";
+  EXPECT_EQ(ragged.part(2, 2).first_from(5), 1) << "counted from the start of the part";
 }
 
 TEST(Sequences, MayDifferInLength) {
@@ -51,7 +51,7 @@ TEST(Sequences, MayDifferInLength) {
   expect_contiguous(s);
 }
 
-TEST(Sequences, OfOneTextAreOne) {
+TEST(Sequences, MayBeASingleOne) {
   const Sequences s = Sequences::single(5);
   EXPECT_EQ(s.count(), 1);
   EXPECT_EQ(s.length(0), 5);
@@ -82,7 +82,7 @@ TEST(Sequences, DescribeThemselves) {
   EXPECT_EQ(Sequences::of_lengths({4}).describe(), "1 sequence, 4 tokens in all");
 }
 
-TEST(Sequences, RefuseNegativeNumbers) {
+TEST(Sequences, RefuseNegativeSizes) {
   EXPECT_EQ(test::message_of<ArgumentError>([] { Sequences::uniform(-1, 4); }),
             "Sequences::uniform: count = -1 and length = 4 must not be negative.");
   EXPECT_THROW(Sequences::uniform(1, -4), ArgumentError);
@@ -92,7 +92,7 @@ TEST(Sequences, RefuseNegativeNumbers) {
             "Sequences::of_lengths: length -2 of sequence 2 is negative.");
 }
 
-TEST(Sequences, RefuseMoreRowsThanAnIndexCounts) {
+TEST(Sequences, RefuseTotalsBeyondIndex) {
   constexpr Index most = std::numeric_limits<Index>::max();
   EXPECT_THROW(Sequences::uniform(most / 2, 4), ArgumentError);
   EXPECT_THROW(Sequences::of_lengths({most, 1}), ArgumentError);
@@ -100,7 +100,7 @@ TEST(Sequences, RefuseMoreRowsThanAnIndexCounts) {
   EXPECT_EQ(Sequences::uniform(0, most).total(), 0);
 }
 
-TEST(Sequences, RefuseAnotherNumberOfRows) {
+TEST(Sequences, RefuseADifferentNumberOfRows) {
   const Sequences s = Sequences::of_lengths({3, 4});
   EXPECT_NO_THROW(s.expect_total("Gmlp::forward", 7));
   EXPECT_EQ(test::message_of<ShapeError>([&] { s.expect_total("Gmlp::forward", 8); }),

@@ -27,7 +27,7 @@ struct Config {
   }
 };
 
-TEST(ForEachSetting, ShowsNamesAndMembersInOrder) {
+TEST(ForEachSetting, VisitsNamesAndMembersInOrder) {
   Config config;
   std::vector<std::string> names;
   for_each_setting(
@@ -43,13 +43,13 @@ TEST(ForEachSetting, ShowsNamesAndMembersInOrder) {
   EXPECT_EQ(config.inner.width, 3) << "a nested configuration is one member";
 }
 
-TEST(ForEachSetting, ShowsAConstConfigurationAsConst) {
+TEST(ForEachSetting, KeepsConst) {
   const Config config;
   for_each_setting([](const char*, auto& member) { EXPECT_TRUE(std::is_const_v<std::remove_reference_t<decltype(member)>>); },
                    config);
 }
 
-TEST(HasSettings, TellsConfigurationsFromOtherTypes) {
+TEST(HasSettings, HoldsForConfigurationsOnly) {
   EXPECT_TRUE(detail::HasSettings<Config>);
   EXPECT_TRUE(detail::HasSettings<const Inner>);
   EXPECT_FALSE(detail::HasSettings<int>);
@@ -70,14 +70,14 @@ struct Nameless {
   explicit Nameless(const Config&) {}
 };
 
-TEST(ConfiguredModel, IsMadeOfAConfigurationAndHasAWord) {
+TEST(ConfiguredModel, NeedsAConfigAndAnArchitectureName) {
   EXPECT_TRUE(ConfiguredModel<Model>);
   EXPECT_FALSE(ConfiguredModel<Unbuildable>);
   EXPECT_FALSE(ConfiguredModel<Nameless>);
   EXPECT_FALSE(ConfiguredModel<Config>);
 }
 
-TEST(NamesOf, TranslateBothWays) {
+TEST(NamesOf, TranslatesBothWays) {
   EXPECT_EQ(name_of(Colour::green), "green");
   EXPECT_EQ(value_named<Colour>("red"), Colour::red);
   EXPECT_EQ(value_named<Colour>("Red"), std::nullopt);

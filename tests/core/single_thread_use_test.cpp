@@ -11,7 +11,7 @@ namespace {
 
 using detail::SingleThreadUse;
 
-/// The text of the refusal in another thread; empty if it may have the object.
+/// The error message in another thread; empty if that may use the object.
 std::string refused_elsewhere(SingleThreadUse& use) {
   std::string message;
   std::thread([&] {
@@ -31,12 +31,12 @@ TEST(SingleThreadUse, RefusesASecondThreadUntilTheOutermostHoldEnds) {
     const SingleThreadUse::Hold outer(use, "");
     { const SingleThreadUse::Hold inner(use, ""); }
     EXPECT_EQ(refused_elsewhere(use), "in use");
-    EXPECT_EQ(refused_elsewhere(use), "in use") << "a refusal takes nothing away";
+    EXPECT_EQ(refused_elsewhere(use), "in use") << "a refusal changes nothing";
   }
   EXPECT_EQ(refused_elsewhere(use), "");
 }
 
-TEST(SingleThreadUse, OfACopyStartsUnused) {
+TEST(SingleThreadUse, IsFreeInACopy) {
   SingleThreadUse use, assigned;
   const SingleThreadUse::Hold hold(use, "");
   SingleThreadUse copy = use;

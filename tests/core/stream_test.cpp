@@ -22,7 +22,7 @@ using M = Matrix<double>;
 
 constexpr Index length = 12;
 
-/// A layer, twelve tokens, and what forward() makes of them.
+/// A layer, twelve tokens, and their outputs by forward().
 template <class L>
 struct Streamed {
   L layer;
@@ -40,7 +40,7 @@ struct Streamed {
   }
 };
 
-/// Calls `f` with layers that remember tokens, sums, and both.
+/// Calls `f` with layers whose states keep tokens, sums, or both.
 template <class F>
 void for_each_kind(const F& f) {
   f(Neighbours(3, length));
@@ -48,7 +48,7 @@ void for_each_kind(const F& f) {
   f(Tower(2, 3, length));
 }
 
-TEST(Stream, GivesEachTokenItsRowOfTheBatch) {
+TEST(Stream, EqualsTheBatchBitForBit) {
   for_each_kind([](const auto& layer) {
     Streamed s(layer);
     for (const Index step : {1, 2, 5, 12}) {
@@ -63,7 +63,7 @@ TEST(Stream, GivesEachTokenItsRowOfTheBatch) {
   });
 }
 
-TEST(Stream, MayWriteOverItsInput) {
+TEST(Stream, WorksInPlace) {
   for_each_kind([](const auto& layer) {
     Streamed s(layer);
     State<double> state = layer.start(length);
@@ -75,7 +75,7 @@ TEST(Stream, MayWriteOverItsInput) {
   });
 }
 
-TEST(Stream, OfNoTokensLeavesTheStateAsItIs) {
+TEST(Stream, LeavesTheStateUnchangedForNoTokens) {
   for_each_kind([](const auto& layer) {
     Streamed s(layer);
     State<double> state = layer.start(length);
@@ -97,7 +97,7 @@ TEST(Stream, ShowsTheSameLayersAsABatch) {
     State<double> state = layer.start(length);
     M y(1, 3);
     layer.extend(x, state, y, workspace);
-    EXPECT_EQ(paths, expected) << layer.name << ": and nothing while the state is made and checked";
+    EXPECT_EQ(paths, expected) << layer.name << ": shows nothing else while the state is made and checked";
   });
 }
 
@@ -116,11 +116,11 @@ TEST(State, RefusesTwoThreadsAtTheSameTime) {
   ASSERT_FALSE(refusals.empty());
   EXPECT_EQ(refusals.front(),
             "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it.");
-  EXPECT_TRUE(same_bits(y, s.whole.topRows(2))) << "the first thread goes on undisturbed";
-  std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // one after the other
+  EXPECT_TRUE(same_bits(y, s.whole.topRows(2))) << "the first thread is unaffected";
+  std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // one after another
 }
 
-TEST(State, OfALayerIsOfTheSizeOfWhatItRemembers) {
+TEST(State, HasTheSizeOfWhatTheLayerRemembers) {
   EXPECT_EQ(Neighbours(3, length).start().bytes(), 12 * 3 * sizeof(double));
   EXPECT_EQ(Neighbours(3, length).start(5).bytes(), 5 * 3 * sizeof(double));
   EXPECT_EQ(Totals(3).start().bytes(), 3 * sizeof(double));
@@ -131,7 +131,7 @@ TEST(State, OfALayerIsOfTheSizeOfWhatItRemembers) {
   EXPECT_EQ(state.bytes(), (2 + 12) * 3 * sizeof(double));
 }
 
-TEST(State, HasRoomForAsManyTokensAsAreAskedForOrTheLayerCanServe) {
+TEST(State, DefaultsToTheCapacityOfTheLayer) {
   EXPECT_EQ(Neighbours(3, length).start().capacity(), 12);
   EXPECT_EQ(Neighbours(3, length).start(5).capacity(), 5);
   EXPECT_EQ(Neighbours(3, length).start(0).capacity(), 0);
@@ -142,7 +142,7 @@ TEST(State, HasRoomForAsManyTokensAsAreAskedForOrTheLayerCanServe) {
   EXPECT_EQ(message_of<ArgumentError>([] { Totals(3).start(-1); }), "Totals::start: capacity = -1 must not be negative.");
 }
 
-/// Promises what it is told to.
+/// Has any contract.
 struct Lookahead : Layer<Lookahead, double> {
   static constexpr const char* name = "Lookahead";
 
@@ -154,7 +154,7 @@ struct Lookahead : Layer<Lookahead, double> {
   auto apply(auto&, auto x) const { return x; }
 };
 
-TEST(State, IsNotMadeForALayerThatSeesLaterTokens) {
+TEST(State, IsRefusedForLayersThatAreNotCausal) {
   EXPECT_EQ(message_of<ArgumentError>([] { Lookahead({.in = 3, .out = 3}).start(); }),
             "Lookahead::start: an output depends on later tokens, so it cannot be streamed. Build it with causal = true, "
             "or use forward() on whole sequences.");
@@ -162,7 +162,7 @@ TEST(State, IsNotMadeForALayerThatSeesLaterTokens) {
             "Lookahead::start: It forgets.");
 }
 
-TEST(State, OfALayerOfSingleTokensRemembersNothing) {
+TEST(State, IsEmptyForTokenwiseLayers) {
   Streamed s(Times(2, 3));
   State<double> state = s.layer.start();
   EXPECT_EQ(state.bytes(), 0u);
@@ -172,7 +172,7 @@ TEST(State, OfALayerOfSingleTokensRemembersNothing) {
   EXPECT_TRUE(same_bits(s.go_on(state, 10), s.whole.bottomRows(10)));
 }
 
-TEST(State, NeedsACapacityWhereEveryTokenIsRemembered) {
+TEST(State, NeedsACapacityIfEveryTokenIsKept) {
   const Neighbours endless(3, State<double>::unlimited);
   EXPECT_EQ(
       message_of<ArgumentError>([&] { endless.start(); }),
@@ -181,7 +181,7 @@ TEST(State, NeedsACapacityWhereEveryTokenIsRemembered) {
   EXPECT_EQ(endless.start(7).capacity(), 7);
 }
 
-TEST(State, ThatWasCopiedGoesItsOwnWay) {
+TEST(State, BranchesWhenCopied) {
   for_each_kind([](const auto& layer) {
     Streamed s(layer);
     State<double> state = layer.start(length);
@@ -198,7 +198,7 @@ TEST(State, ThatWasCopiedGoesItsOwnWay) {
   });
 }
 
-TEST(State, ThatWasRewoundHasNeverBeenFurther) {
+TEST(State, ForgetsLaterTokensWhenRewound) {
   Streamed s(Neighbours(3, length));
   State<double> state = s.layer.start();
   s.go_on(state, 5);
@@ -210,7 +210,7 @@ TEST(State, ThatWasRewoundHasNeverBeenFurther) {
   EXPECT_TRUE(same_bits(s.go_on(state, 12), s.whole));
 }
 
-TEST(State, RefusesToRewindToWhereItHasNotBeen) {
+TEST(State, RefusesToRewindBeyondItsPosition) {
   Streamed s(Neighbours(3, length));
   State<double> state = s.layer.start();
   s.go_on(state, 4);
@@ -219,7 +219,7 @@ TEST(State, RefusesToRewindToWhereItHasNotBeen) {
   EXPECT_EQ(state.position(), 4);
 }
 
-TEST(State, RefusesToTakeTokensOutOfASum) {
+TEST(State, RefusesToRewindSums) {
   for (const bool both : {false, true}) {
     Streamed<Tower> tower(Tower(1, 3, length));
     Streamed<Totals> totals(Totals(3));
@@ -228,12 +228,12 @@ TEST(State, RefusesToTakeTokensOutOfASum) {
     EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(3); }),
               "State::rewind: this model keeps sums over the tokens and not the tokens, so they cannot be taken back. Copy the "
               "state where you may want to return.");
-    EXPECT_NO_THROW(state.rewind(4)) << "there it is";
+    EXPECT_NO_THROW(state.rewind(4)) << "the current position";
     EXPECT_EQ(state.position(), 4);
   }
 }
 
-TEST(State, CountsSkippedTokensAsZeros) {
+TEST(State, TreatsSkippedTokensAsZeros) {
   Streamed s(Neighbours(3, length));
   s.x.topRows(6).setZero();
   State<double> state = s.layer.start();
@@ -242,12 +242,12 @@ TEST(State, CountsSkippedTokensAsZeros) {
   EXPECT_EQ(state.position(), 6);
   EXPECT_TRUE(same_bits(s.go_on(state, 6), s.layer.forward(s.x, Sequences::single(length), s.workspace).bottomRows(6)));
   EXPECT_EQ(message_of<ShapeError>([&] { state.skip(1); }),
-            "State::skip: 1 tokens from position 12 on go past the 12 tokens that the state has room for.");
+            "State::skip: 1 tokens from position 12 exceed the 12 tokens that the state has room for.");
   EXPECT_EQ(message_of<ArgumentError>([&] { state.skip(-1); }), "State::skip: tokens = -1 must not be negative.");
   EXPECT_EQ(state.position(), 12);
 }
 
-/// Expects that a call with x of `rows` × `columns`, and y of its own size, is an `E` and changes nothing.
+/// Expects that a call with x and a y of `rows` × `columns` throws an `E` and changes nothing.
 template <class E, class L>
 void expect_refused(Streamed<L>& s, State<double>& state, const M& x, Index rows, Index columns) {
   const Index position = state.position();
@@ -257,36 +257,36 @@ void expect_refused(Streamed<L>& s, State<double>& state, const M& x, Index rows
   EXPECT_EQ(state.position(), position);
 }
 
-TEST(Stream, RefusesBadStepsAndLeavesTheStateUnchanged) {
+TEST(Stream, KeepsTheStateOnRefusedSteps) {
   for_each_kind([](const auto& layer) {
     Streamed s(layer);
     State<double> state = layer.start(length);
     s.go_on(state, 10);
-    expect_refused<ShapeError>(s, state, M::Zero(3, 3), 3, 3);  // past the end
+    expect_refused<ShapeError>(s, state, M::Zero(3, 3), 3, 3);  // past the capacity
     expect_refused<ShapeError>(s, state, M::Zero(1, 4), 1, 3);
     expect_refused<ShapeError>(s, state, M::Zero(1, 3), 2, 3);
     expect_refused<ShapeError>(s, state, M::Zero(1, 3), 1, 2);
-    EXPECT_TRUE(same_bits(s.go_on(state, 2), s.whole.bottomRows(2))) << "as if nothing had been asked";
+    EXPECT_TRUE(same_bits(s.go_on(state, 2), s.whole.bottomRows(2))) << "unaffected by the refused calls";
   });
 }
 
-TEST(Stream, SaysWhatToDoPastTheCapacity) {
+TEST(Stream, ExplainsWhatToDoPastTheCapacity) {
   Streamed s(Neighbours(3, length));
   State<double> state = s.layer.start(7);
   s.go_on(state, 6);
   M y(2, 3);
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
-            "Neighbours::extend: 2 tokens from position 6 on go past the 7 tokens that the state has room for. Rewind it, or "
+            "Neighbours::extend: 2 tokens from position 6 exceed the 7 tokens that the state has room for. Rewind it, or "
             "start anew with a larger capacity.");
   state = s.layer.start(length);
   s.go_on(state, length);
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
-            text("Neighbours::extend: 2 tokens from position ", length, " on go past the ", length,
+            text("Neighbours::extend: 2 tokens from position ", length, " exceed the ", length,
                  " tokens that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
                  "carries a gMLP to another length."));
 }
 
-TEST(Stream, RefusesAStateOfAnotherModelAndLeavesItUnchanged) {
+TEST(Stream, RefusesAStateOfAnotherConfiguration) {
   Streamed s(Tower(2, 3, length));
   const std::vector<Tower> others{Tower(1, 3, length), Tower(3, 3, length), Tower(2, 4, length), Tower(2, 3, 13)};
   for (std::size_t i = 0; i < others.size(); ++i) {
@@ -305,13 +305,13 @@ TEST(Stream, RefusesAStateOfAnotherModelAndLeavesItUnchanged) {
   M y(1, 3);
   EXPECT_EQ(message_of<ArgumentError>([&] { s.layer.extend(s.x.topRows(1), state, y, s.workspace); }),
             "Tower::extend: the state is of another configuration. Make it with start() of this model.");
-  State<double> nobody;
-  expect_refused<ArgumentError>(s, nobody, M::Zero(1, 3), 1, 3);
-  Streamed part(Pair(2, 3));  // remembers what the tower remembers first
+  State<double> empty;
+  expect_refused<ArgumentError>(s, empty, M::Zero(1, 3), 1, 3);
+  Streamed part(Pair(2, 3));  // its memory equals the start of the tower's
   expect_refused<ArgumentError>(part, state, M::Zero(1, 3), 1, 3);
 }
 
-/// Pairs, one after the other, which all remember the same.
+/// Consecutive pairs with equal memory.
 struct Row : Layer<Row, double> {
   static constexpr const char* name = "Row";
 
@@ -324,7 +324,7 @@ struct Row : Layer<Row, double> {
   auto apply(auto& run, auto x) const { return run.blocks(blocks, std::move(x)); }
 };
 
-TEST(Stream, NoticesAnotherModelInThePlaceOfTheOneThatItWasCheckedAgainst) {
+TEST(Stream, NoticesThatTheModelWasReplaced) {
   for (const std::size_t depth : {1u, 3u}) {
     Streamed s(Row(2));
     State<double> state = s.layer.start();
@@ -337,7 +337,7 @@ TEST(Stream, NoticesAnotherModelInThePlaceOfTheOneThatItWasCheckedAgainst) {
   }
 }
 
-TEST(Stream, TakesAStateOfAnotherModelOfTheSameConfiguration) {
+TEST(Stream, SharesAStateAmongEqualConfigurations) {
   Streamed s(Tower(2, 3, length));
   const Tower same(2, 3, length);
   State<double> state = same.start();

@@ -7,7 +7,7 @@
 namespace gated::summary_test {
 namespace {
 
-TEST(Summary, IsATableOfNamesShapesAndCounts) {
+TEST(Summary, ListsNamesShapesAndCounts) {
   EXPECT_EQ(summary(test::toy_model()),
             "patches.weight             [2, 3, 2, 2]  24\n"
             "blocks.0.proj.weight       [3, 2]         6\n"
@@ -33,7 +33,7 @@ TEST(Summary, GroupsDigitsByThousands) {
             "2 tensors                1,235,000\n");
 }
 
-TEST(Summary, SaysWhichWeightsAreZeroOrWereNeverSet) {
+TEST(Summary, MarksZeroAndUninitialisedWeights) {
   auto model = test::toy_model();
   model.head->weight.setZero();
   model.blocks[0].proj.bias.setZero();
@@ -44,7 +44,7 @@ TEST(Summary, SaysWhichWeightsAreZeroOrWereNeverSet) {
   EXPECT_NE(table.find("3\nblocks.1"), table.npos) << "a bias may be zero: " << table;
 }
 
-TEST(Summary, OfAModelWithoutParametersIsTheTotal) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
+TEST(Summary, IsOnlyTheTotalWithoutParameters) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
 
 }  // namespace
 }  // namespace gated::summary_test

@@ -6,7 +6,7 @@
 
 #include "gated/core/parameters.hpp"
 
-/// A model with every kind of field, for the tests of what walks over parameters.
+/// A model with every kind of field.
 
 namespace gated::test {
 
@@ -31,7 +31,7 @@ struct ToyBlock {
 };
 
 struct ToyModel {
-  Matrix<float> patches = Matrix<float>::Ones(2, 12);  // a convolution's kernels
+  Matrix<float> patches = Matrix<float>::Ones(2, 12);  // convolution kernels
   std::vector<ToyBlock> blocks;
   std::optional<ToyLinear> head;
 

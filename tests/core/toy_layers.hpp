@@ -8,7 +8,7 @@
 
 #include "gated/layers/layer.hpp"
 
-/// Layers with bodies of a few lines, for the tests of what runs them.
+/// Small layers for testing runs.
 
 namespace gated::test {
 
@@ -32,7 +32,7 @@ struct Times : Layer<Times, double> {
   }
 };
 
-/// y_t = x_t + x_{t-1}, and an addition. A stream remembers the tokens.
+/// y_t = x_t + x_{t-1} + added_t. A stream remembers the tokens.
 struct Neighbours : Layer<Neighbours, double> {
   static constexpr const char* name = "Neighbours";
 
@@ -71,7 +71,7 @@ struct Neighbours : Layer<Neighbours, double> {
   }
 };
 
-/// y_t = x_0 + … + x_t, without tokens that the mask hides. A stream remembers the sum.
+/// y_t = x_0 + … + x_t without masked tokens. A stream remembers the sum.
 struct Totals : Layer<Totals, double> {
   static constexpr const char* name = "Totals";
 
@@ -105,7 +105,7 @@ struct Totals : Layer<Totals, double> {
   }
 };
 
-/// y = totals(times(x)), in place where it may be.
+/// y = totals(times(x)), in place if possible.
 struct Pair : Layer<Pair, double> {
   static constexpr const char* name = "Pair";
 
@@ -119,7 +119,7 @@ struct Pair : Layer<Pair, double> {
   auto apply(auto& run, auto x) const { return run(totals, run(times, std::move(x))); }
 };
 
-/// Layers in every kind of field, one after the other.
+/// Consecutive layers in every kind of field.
 struct Tower : Layer<Tower, double> {
   static constexpr const char* name = "Tower";
 

@@ -26,7 +26,7 @@ TEST(WeightFormat, Bf16RoundsToNearestTiesToEven) {
   EXPECT_TRUE(encoded->scales().empty());
 }
 
-TEST(WeightFormat, Int8IsAWholeNumberOfSteps) {
+TEST(WeightFormat, Int8RoundsToMultiplesOfTheScale) {
   // s = 254 / 127 = 2: quotients 127, -0.5, 0.5, 1.5, 2.5, ties to even.
   const std::vector<float> x{254, -1, 1, 3, 5};
   const auto encoded = EncodedWeight::of(x.data(), 1, 5, WeightFormat::int8_rows);
@@ -35,7 +35,7 @@ TEST(WeightFormat, Int8IsAWholeNumberOfSteps) {
   EXPECT_EQ(numbers(*encoded), (std::vector<float>{254, 0, 0, 4, 4}));
 }
 
-TEST(WeightFormat, Int8HasAScaleForEachBlockOfARow) {
+TEST(WeightFormat, Int8HasAScalePerBlockOfARow) {
   constexpr Index rows = 2, columns = 70;  // blocks of 32, 32 and 6
   std::vector<float> x(rows * columns);
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -63,15 +63,15 @@ TEST(WeightFormat, Int8HasAScaleForEachBlockOfARow) {
   EXPECT_EQ(got[32], 1000.0f / 127 * 127);
 }
 
-TEST(WeightFormat, ExtremesStayWhatTheyAre) {
+TEST(WeightFormat, HandlesExtremeValues) {
   constexpr float tiny = std::numeric_limits<float>::denorm_min(), huge = std::numeric_limits<float>::max();
   const std::array<float, 4> zeros{}, small{tiny, -tiny, 0, tiny}, large{huge, -huge, 0, 1};
   for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int8_rows}) {
     EXPECT_EQ(numbers(*EncodedWeight::of(zeros.data(), 2, 2, format)), std::vector<float>(4, 0.0f));
     for (const float x : numbers(*EncodedWeight::of(small.data(), 1, 4, format))) {
-      EXPECT_LE(std::abs(x), 127 * tiny);  // a scale that is too small for a float loses them
+      EXPECT_LE(std::abs(x), 127 * tiny);  // 0 if the scale underflows
     }
-    EXPECT_FALSE(EncodedWeight::of(large.data(), 1, 4, format).has_value());  // 127 steps of it would be infinite
+    EXPECT_FALSE(EncodedWeight::of(large.data(), 1, 4, format).has_value());  // 127 · scale would be infinite
   }
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     const std::array<float, 2> x{1, bad};

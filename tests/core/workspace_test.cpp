@@ -11,7 +11,7 @@
 namespace gated::workspace_test {
 namespace {
 
-TEST(Workspace, UsesOneThreadUnlessAsked) {
+TEST(Workspace, UsesOneThreadByDefault) {
   EXPECT_EQ(Workspace<float>().threads().count(), 1);
   EXPECT_EQ(Workspace<float>(Threads{4}).threads().count(), GATED_HAS_THREADS ? 4 : 1);
 }
@@ -22,9 +22,9 @@ TEST(Workspace, RefusesFewerThanOneThread) {
   EXPECT_THROW(Workspace<double>(Threads{-2}), ArgumentError);
 }
 
-TEST(Workspace, HoldsNothingBeforeItsFirstCall) { EXPECT_EQ(Workspace<float>(Threads{2}).bytes(), 0u); }
+TEST(Workspace, IsEmptyBeforeItsFirstCall) { EXPECT_EQ(Workspace<float>(Threads{2}).bytes(), 0u); }
 
-TEST(Workspace, HasRoomForWhatIsReserved) {
+TEST(Workspace, AllocatesNothingAfterReserve) {
   Workspace<float> workspace;
   {
     const auto frame = workspace.frame();
@@ -40,7 +40,7 @@ TEST(Workspace, HasRoomForWhatIsReserved) {
             0);
 }
 
-TEST(Workspace, ReservesForPiecesThatEndWithinACacheLine) {
+TEST(Workspace, ReservesForUnalignedSizes) {
   Workspace<float> workspace;
   {
     const auto frame = workspace.frame();
@@ -55,7 +55,7 @@ TEST(Workspace, ReservesForPiecesThatEndWithinACacheLine) {
             0);
 }
 
-TEST(Workspace, ShowsItsObserverWhatItIsGiven) {
+TEST(Workspace, ShowsOutputsToItsHook) {
   Workspace<float> workspace;
   std::vector<std::string> paths;
   workspace.set_hook([&](const std::string& path, ConstView<float> output) {
@@ -70,7 +70,7 @@ TEST(Workspace, ShowsItsObserverWhatItIsGiven) {
   EXPECT_EQ(paths, (std::vector<std::string>{"blocks.0", ""}));
 }
 
-TEST(Workspace, ShowsNothingWithoutAnObserver) {
+TEST(Workspace, ShowsNothingWithoutAHook) {
   Workspace<float> workspace;
   int shown = 0;
   EXPECT_FALSE(workspace.hooked());
@@ -82,7 +82,7 @@ TEST(Workspace, ShowsNothingWithoutAnObserver) {
   EXPECT_EQ(shown, 0);
 }
 
-TEST(Workspace, GivesEachTaskMemoryOfItsOwn) {
+TEST(Workspace, GivesEachTaskItsOwnMemory) {
   Workspace<double> workspace(Threads{3});
   std::vector<double> sums(100);
   const auto run = [&] {
@@ -101,10 +101,10 @@ TEST(Workspace, GivesEachTaskMemoryOfItsOwn) {
   for (int i = 0; i < 20; ++i) {
     run();
   }
-  EXPECT_EQ(workspace.bytes(), bytes) << "whichever thread gets the largest task";
+  EXPECT_EQ(workspace.bytes(), bytes) << "no matter which thread gets the largest task";
 }
 
-TEST(Workspace, GivesEachTaskOneThreadAndItsPreparedWeights) {
+TEST(Workspace, GivesEachTaskOneThreadAndPreparedWeights) {
   Workspace<double> workspace(Threads{2});
   const PreparedWeights<double> prepared;
   workspace.use(prepared);
@@ -116,7 +116,7 @@ TEST(Workspace, GivesEachTaskOneThreadAndItsPreparedWeights) {
   EXPECT_EQ(right, 5);
 }
 
-TEST(Workspace, RaisesTheErrorOfATaskWhenAllHaveEnded) {
+TEST(Workspace, RethrowsAfterAllTasksHaveEnded) {
   Workspace<float> workspace(Threads{2});
   std::atomic<int> ended{0};
   const auto run = [&](Index bad) {
@@ -127,7 +127,7 @@ TEST(Workspace, RaisesTheErrorOfATaskWhenAllHaveEnded) {
   };
   EXPECT_THROW(run(3), ArgumentError);
   EXPECT_EQ(ended, 7);
-  EXPECT_NO_THROW(run(-1)) << "the error is not raised twice";
+  EXPECT_NO_THROW(run(-1)) << "the error is not thrown twice";
 }
 
 TEST(Workspace, RefusesTwoThreadsAtTheSameTime) {
@@ -139,14 +139,14 @@ TEST(Workspace, RefusesTwoThreadsAtTheSameTime) {
   };
   {
     const auto frame = workspace.frame();
-    { const auto inner = workspace.frame(); }  // of the same thread
+    { const auto inner = workspace.frame(); }  // on the same thread
     workspace.take(3);
     EXPECT_EQ(refused_elsewhere(),
               "Workspace: two threads use it at the same time. Give each thread a workspace of its own; they may share the "
               "model.");
     workspace.take(3);
   }
-  std::thread([&] { const auto frame = workspace.frame(); }).join();  // one after the other
+  std::thread([&] { const auto frame = workspace.frame(); }).join();  // one after another
   const auto frame = workspace.frame();
   EXPECT_FALSE(refused_elsewhere().empty());
 }

@@ -6,9 +6,9 @@
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/models.hpp"
 
-// The first line is a model's architecture, the rest its configuration as JSON. What is accepted comes back the same from its
-// own JSON; a model of it holds no more than its budget lets it, runs, and comes back from a file that holds it. A model too
-// large for that is refused with an empty file.
+// The first line is the architecture of a model, the rest its configuration as JSON. An accepted configuration round-trips
+// through JSON; its model stays within the budget, runs, and round-trips through a file. A model beyond the budget is refused
+// with an empty file.
 
 namespace gated::fuzz {
 namespace {
@@ -37,7 +37,7 @@ std::vector<std::byte> file_of(const Model* model, const std::string& config) {
   return file;
 }
 
-/// What a trunk can be run with.
+/// Sequences for a trunk.
 Sequences sequences_for(const GmlpConfig& c) { return Sequences::single(c.causal ? std::min<Index>(c.length, 5) : c.length); }
 template <class Block>
 Sequences sequences_for(const StackConfig<Block>& c) {
@@ -45,13 +45,13 @@ Sequences sequences_for(const StackConfig<Block>& c) {
   return length == nullptr ? Sequences::of_lengths({3, 2}) : Sequences::single(*length);
 }
 
-/// Whether that takes little time, and a stream little memory.
+/// Whether a run is fast and a stream small.
 bool is_quick(const GmlpConfig& c) { return (Count(c.length) * c.length * c.hidden * c.depth).value() <= most_products; }
 bool is_quick(const FlashConfig& c) { return c.block.chunk <= 1000; }
 bool is_quick(const StackConfig<GatedAttentionUnitConfig>&) { return true; }
 template <class TokenMixer, class ChannelMixer>
 bool is_quick(const StackConfig<MixerBlockConfig<TokenMixer, ChannelMixer>>& c) {
-  return c.block.channels <= most_products / most_values;  // each weight of a token mixer meets every channel
+  return c.block.channels <= most_products / most_values;  // each weight of a token mixer is used by every channel
 }
 
 const std::vector<Index>& zeros(Index length) {
@@ -91,7 +91,7 @@ template <class Model>
 void check(std::string_view json) {
   const auto config = from_json<typename Model::Config>(json);
   const std::string canonical = to_json(config);
-  promise(to_json(from_json<typename Model::Config>(canonical)) == canonical, "a configuration comes back from its JSON");
+  promise(to_json(from_json<typename Model::Config>(canonical)) == canonical, "a configuration round-trips through JSON");
   std::optional<Model> model;
   const bool is_built = accepted([&] {
     const ParameterBudget budget(most_values, "too many values");
@@ -99,13 +99,13 @@ void check(std::string_view json) {
   });
   if (!is_built) {
     const auto empty = file_of<Model>(nullptr, canonical);
-    promise(!accepted([&] { load_model<Model>(SafetensorsFile::parse(empty)); }), "an empty file holds no model");
+    promise(!accepted([&] { load_model<Model>(SafetensorsFile::parse(empty)); }), "an empty file is refused");
     return;
   }
   Count built = 0;
   for_each_parameter([&](const ParameterInfo&, auto values) { built += static_cast<Index>(values.size()); },
                      std::as_const(*model));
-  promise(built.value() <= 16 * most_values, "a budget bounds what is built");  // biases are free, and a training's copies
+  promise(built.value() <= 16 * most_values, "a budget bounds what is built");  // biases and the copies of a training are free
   for_each_parameter(
       [](const ParameterInfo&, auto values) {
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -117,10 +117,10 @@ void check(std::string_view json) {
   const auto loaded = load_model<Model>(SafetensorsFile::parse(file));
   for_each_parameter(
       [](const ParameterInfo&, auto a, auto b) {
-        promise(std::memcmp(a.data(), b.data(), a.size_bytes()) == 0, "a model comes back from its file");
+        promise(std::memcmp(a.data(), b.data(), a.size_bytes()) == 0, "a model round-trips through its file");
       },
       std::as_const(*model), loaded);
-  accepted([&] { run(loaded); });  // a length may be one too many for a table
+  accepted([&] { run(loaded); });  // a length may be one too long for a table
 }
 
 }  // namespace

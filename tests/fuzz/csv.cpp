@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/fuzz.hpp"
 
-// The first byte chooses the options; the rest is the table. A table that is accepted and written out reads the same again.
+// The first byte selects the options, the rest is the table. An accepted table round-trips.
 
 namespace gated::fuzz {
 namespace {
@@ -35,9 +35,9 @@ template <class T>
 void read(std::string_view csv, const CsvOptions& options) {
   accepted([&] {
     const Matrix<T> numbers = parse_csv<T>(csv, "input", options);
-    promise(numbers.rows() > 0 && numbers.cols() > 0, "a table has numbers");
+    promise(numbers.rows() > 0 && numbers.cols() > 0, "an accepted table is not empty");
     promise(same(parse_csv<T>(written(numbers, options.separator), "output", {.separator = options.separator}), numbers),
-            "a table that is written out reads the same");
+            "a table round-trips");
   });
 }
 

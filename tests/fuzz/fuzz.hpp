@@ -10,17 +10,17 @@
 
 #include "gated/core/error.hpp"
 
-/// What the fuzz targets share.
+/// Shared code of the fuzz targets.
 ///
-/// A target reads untrusted bytes. It may refuse them with a gated::Error and in no other way: another exception,
-/// a crash, a finding of a sanitizer, or a broken promise ends the program, and libFuzzer keeps the input.
+/// A target reads untrusted bytes. It may refuse them with a gated::Error only: another exception, a crash, a sanitizer finding
+/// or a broken promise ends the program, and libFuzzer keeps the input.
 
-/// What libFuzzer, or replay.cpp, calls with each input.
+/// Called by libFuzzer or replay.cpp with each input.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace gated::fuzz {
 
-/// Whether `f()` is done without a gated::Error.
+/// Whether `f()` completes without a gated::Error.
 template <class F>
 bool accepted(F&& f) {
   try {
@@ -31,10 +31,10 @@ bool accepted(F&& f) {
   }
 }
 
-/// Ends the program unless a promise was kept.
+/// Aborts if a promise is broken.
 inline void promise(bool kept, const char* what) {
   if (!kept) {
-    std::fprintf(stderr, "a promise was broken: %s\n", what);
+    std::fprintf(stderr, "broken promise: %s\n", what);
     std::abort();
   }
 }

@@ -3,11 +3,11 @@
 #include "gated/io/image_reader.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is a JPEG or PNG file. A picture that is accepted comes back the same from the PNG file that is written of it.
+// The input is a JPEG or PNG file. An accepted picture round-trips through a PNG file.
 
 namespace {
 
-/// The file with the check sums of a PNG file's chunks, without which nearly every input would be refused for them.
+/// The file with corrected check sums of PNG chunks; otherwise nearly every input is refused.
 std::vector<std::byte> sealed(std::span<const std::byte> file) {
   std::vector<std::byte> png(file.begin(), file.end());
   for (std::size_t at = 8, length = 0; at + 12 <= png.size(); at += 12 + length) {
@@ -35,12 +35,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const bool png = size > 1 && data[0] == 0x89 && data[1] == 'P';
     const Image image = decode_image(png ? std::span<const std::byte>(sealed(file)) : file, "input");
     if (image.pixels.size() > (1 << 20)) {
-      return;  // to compress it takes long
+      return;  // slow to compress
     }
     const Image again = decode_image(encode_png(image), "output");
     fuzz::promise(again.width == image.width && again.height == image.height && again.channels == image.channels &&
                       again.pixels == image.pixels,
-                  "a picture that is written reads the same");
+                  "a picture round-trips");
   });
   return 0;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the first inputs of each fuzz target to corpus/<target>/seed_*; findings are added beside them by hand.
+"""Writes the initial inputs of each fuzz target to corpus/<target>/seed_*; findings are added by hand.
 
-Needs nothing but Python. The JPEG files are plain files: Python cannot write such pictures.
+Needs only Python. The JPEG files are checked in: Python cannot write JPEG.
 """
 
 import io
@@ -214,7 +214,7 @@ for name, (architecture, variants) in mixers.items():
 dictionary = "".join('"\\"%s\\""\n' % word for word in sorted(words))
 (corpus.parent / "configuration.dict").write_text("# Written by make_corpus.py.\n" + dictionary)
 
-# --- numpy: .npy files, and .npz files, which begin with PK ---
+# --- numpy: .npy files, and .npz files, which start with PK ---
 
 
 def npy(kind, shape, values, by_columns=False, version=1):

@@ -9,7 +9,7 @@
 #include "gated/io/model_file.hpp"
 #include "gated/train/training.hpp"
 
-/// Every kind of model that a file can hold.
+/// Every kind of model in files.
 
 namespace gated::fuzz {
 

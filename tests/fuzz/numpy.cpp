@@ -5,8 +5,8 @@
 #include "gated/io/npz.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is an .npy file, or, where it begins with "PK", an .npz file. The numbers of an array lie in the file; a matrix
-// that is read and written out reads the same.
+// The input is an .npy file, or an .npz file if it starts with "PK". The elements of an array are inside the file; a matrix
+// round-trips.
 
 namespace gated::fuzz {
 namespace {
@@ -20,20 +20,21 @@ void expect_same_when_written(const Matrix<T>& numbers) {
   const NpyArray array = parse_npy(file, "output");
   promise(
       array.shape == std::vector<Index>{numbers.rows(), numbers.cols()} && array.dtype == dtype_of<T>() && !array.by_columns,
-      "what was written is an array of the same form");
-  promise(std::equal(array.bytes.begin(), array.bytes.end(), bytes.begin(), bytes.end()), "and of the same numbers");
-  promise(to_matrix<T>(array, "output").size() == numbers.size(), "and is read again");
+      "a written array has the same shape");
+  promise(std::equal(array.bytes.begin(), array.bytes.end(), bytes.begin(), bytes.end()),
+          "a written array has the same elements");
+  promise(to_matrix<T>(array, "output").size() == numbers.size(), "a written array is readable");
 }
 
 void read(const NpyArray& array, std::span<const std::byte> file) {
   promise(array.bytes.empty() ||
               (array.bytes.data() >= file.data() && array.bytes.data() + array.bytes.size() <= file.data() + file.size()),
-          "the numbers of an array lie in the file");
+          "the elements of an array are inside the file");
   accepted([&] { expect_same_when_written(to_matrix<float>(array, "input")); });
   accepted([&] { expect_same_when_written(to_matrix<double>(array, "input")); });
   accepted([&] {
     const Matrix<std::int32_t> numbers = to_matrix<std::int32_t>(array, "input");
-    promise(static_cast<std::size_t>(numbers.size()) == array.count(), "a matrix has all numbers");
+    promise(static_cast<std::size_t>(numbers.size()) == array.count(), "a matrix has all elements");
   });
   accepted([&] { to_matrix<std::uint8_t>(array, "input"); });
 }

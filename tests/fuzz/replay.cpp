@@ -6,7 +6,7 @@
 #include "gated/io/mapped_file.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// Hands files to a fuzz target, as libFuzzer would, with any compiler: a finding that joins the corpus is a test from then on.
+// Runs a fuzz target on files, like libFuzzer but with any compiler: findings in the corpus become regression tests.
 //   fuzz_csv <file or folder>...
 
 int main(int count, char** arguments) {
@@ -26,9 +26,9 @@ int main(int count, char** arguments) {
   std::sort(files.begin(), files.end());
   for (const fs::path& path : files) {
     std::printf("%s\n", path.string().c_str());
-    std::fflush(stdout);  // the last line names the culprit
+    std::fflush(stdout);  // the last line names the failing input
     const gated::MappedFile file(path);
-    // A copy of exactly this size, so that a sanitizer sees a read past its end.
+    // A copy of exactly this size: sanitizers detect reads past its end.
     const std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }

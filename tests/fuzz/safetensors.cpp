@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/models.hpp"
 
-// The input is a whole file: its header is read, every tensor as every kind of number, and the model that it says it holds.
+// The input is a whole file: reads its header, every tensor as every type, and the model named in its metadata.
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gated;
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const TensorEntry& tensor = entry.second;
       covered += tensor.bytes.size();
       const auto offset = static_cast<std::size_t>(tensor.bytes.data() - bytes.data());
-      fuzz::promise(offset <= size && tensor.bytes.size() <= size - offset, "a tensor lies in its file");
+      fuzz::promise(offset <= size && tensor.bytes.size() <= size - offset, "a tensor is inside its file");
       fuzz::accepted([&] { file.read<float>(name); });
       fuzz::accepted([&] { file.read<double>(name); });
       fuzz::accepted([&] { file.read<std::int64_t>(name); });

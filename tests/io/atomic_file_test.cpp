@@ -21,7 +21,7 @@ using test::temporary;
 
 auto bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
 
-TEST(AtomicFile, AppearsWithAllItsPieces) {
+TEST(AtomicFile, WritesAllPieces) {
   const auto path = temporary("file");
   AtomicFile file(path);
   file.write(bytes_of_text("one "));
@@ -34,11 +34,11 @@ TEST(AtomicFile, AppearsWithAllItsPieces) {
 }
 
 TEST(AtomicFile, RefusesAnEmptyPath) {
-  expect_error<FileError>([] { AtomicFile file(""); }, {"the path of the file to write is empty. Give it a name."});
+  expect_error<FileError>([] { AtomicFile file(""); }, {"AtomicFile: the path is empty. Name the file to write."});
 }
 
 #if defined(__unix__) || defined(__APPLE__)
-/// A process that dies while it writes to `path`.
+/// A process that dies while writing to `path`.
 void kill_a_save(const std::filesystem::path& path) {
   const ::pid_t child = ::fork();
   if (child == 0) {
@@ -50,21 +50,21 @@ void kill_a_save(const std::filesystem::path& path) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
-TEST(AtomicFile, RemovesWhatAKilledSaveOfItsPathLeft) {
+TEST(AtomicFile, RemovesTemporaryFilesOfKilledSaves) {
   const auto path = temporary("file");
   for (const char* const kept : {"file.tmp", "file.12x.tmp", "file..tmp", "file.12.tmp2", "other.12.tmp", "xfile.12.tmp"}) {
-    test::write_text(path.parent_path() / kept, "of somebody else");
+    test::write_text(path.parent_path() / kept, "unrelated");
   }
   std::filesystem::create_directory(path.parent_path() / "file.7.tmp");
   kill_a_save(path);
   kill_a_save(path);
-  EXPECT_EQ(test::files_beside(path), 8u) << "the first was removed by the second";
+  EXPECT_EQ(test::files_beside(path), 8u) << "the second save removes the file of the first";
   write_file_atomically(path, bytes_of_text("whole"));
-  EXPECT_EQ(test::files_beside(path), 8u) << "the file in the place of the second";
+  EXPECT_EQ(test::files_beside(path), 8u) << "the new file replaces that of the second save";
   EXPECT_EQ(test::read_text(path), "whole");
 }
 
-TEST(AtomicFile, RemovesWhatWasLeftInTheCurrentFolder) {
+TEST(AtomicFile, RemovesTemporaryFilesInTheCurrentFolder) {
   const auto path = temporary("file"), before = std::filesystem::current_path();
   std::filesystem::current_path(path.parent_path());
   kill_a_save("file");
@@ -73,7 +73,7 @@ TEST(AtomicFile, RemovesWhatWasLeftInTheCurrentFolder) {
   EXPECT_EQ(test::files_beside(path), 1u);
 }
 
-TEST(AtomicFile, LeavesTheTemporaryFilesOfOthersThatWriteAlone) {
+TEST(AtomicFile, KeepsTemporaryFilesOfConcurrentSaves) {
   const auto path = temporary("file");
   AtomicFile first(path), second(path);
   first.write(bytes_of_text("first"));
@@ -87,7 +87,7 @@ TEST(AtomicFile, LeavesTheTemporaryFilesOfOthersThatWriteAlone) {
 }
 #endif
 
-TEST(AtomicFile, LeavesTheOldFileUntouchedUnlessCommitted) {
+TEST(AtomicFile, KeepsTheOldFileUnlessCommitted) {
   const auto path = temporary("file");
   test::write_text(path, "old");
   {
@@ -117,16 +117,16 @@ TEST(AtomicFile, FollowsASymbolicLink) {
   EXPECT_EQ(test::read_text(path), "new");
 }
 
-TEST(AtomicFile, FollowsALinkToALinkToWhatIsNotThereYet) {
+TEST(AtomicFile, FollowsChainedLinksToAMissingFile) {
   const auto target = temporary("later"), link = temporary("link to later"), outer = temporary("link to the link");
-  std::filesystem::create_symlink(target.filename(), link);  // relative to its folder
+  std::filesystem::create_symlink(target.filename(), link);  // relative to the link's folder
   std::filesystem::create_symlink(link, outer);
   write_file_atomically(outer, bytes_of_text("new"));
   EXPECT_TRUE(std::filesystem::is_symlink(outer));
   EXPECT_EQ(test::read_text(target), "new");
 }
 
-TEST(AtomicFile, RefusesLinksThatGoRoundInCircles) {
+TEST(AtomicFile, RefusesCyclicLinks) {
   const auto a = temporary("a"), b = temporary("b");
   std::filesystem::create_symlink(a, b);
   std::filesystem::create_symlink(b, a);
@@ -134,7 +134,7 @@ TEST(AtomicFile, RefusesLinksThatGoRoundInCircles) {
   EXPECT_TRUE(std::filesystem::is_symlink(a));
 }
 
-TEST(AtomicFile, RefusesAFolderThatIsNotThere) {
+TEST(AtomicFile, RefusesAMissingFolder) {
   const auto path = temporary("nowhere") / "file";
   expect_error<FileError>([&] { write_file_atomically(path, bytes_of_text("x")); },
                           {path.string() + ": cannot create: No such file"});
@@ -153,14 +153,14 @@ TEST(AtomicFile, RefusesToReplaceAFolderOrAPipe) {
 }
 
 #if defined(__unix__) || defined(__APPLE__)
-TEST(AtomicFile, AFullDiskLeavesTheOldFileUntouchedAndNothingBehind) {
+TEST(AtomicFile, KeepsTheOldFileIfTheDiskIsFull) {
   const auto path = temporary("file");
   test::write_text(path, "old");
   struct ::rlimit before {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   struct ::rlimit limit = before;
-  limit.rlim_cur = 1000;  // bytes: what is written beyond them fails, as on a full disk
+  limit.rlim_cur = 1000;  // bytes; writes beyond fail, as on a full disk
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   std::string at_once, at_the_end;
   try {

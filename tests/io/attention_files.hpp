@@ -8,13 +8,13 @@
 #include "gated/io/checkpoint.hpp"
 #include "tests/layers/literal_attention.hpp"
 
-/// Checkpoints of the gated attention models under the names of their originals.
+/// Checkpoints of gated attention models with the names of their originals.
 
 namespace gated::test {
 
 using Names = std::set<std::string>;
 
-/// `model` as a file with the names of `names`.
+/// `model` saved with `names`.
 template <class Model>
 SafetensorsFile saved(const Model& model, const NameMap& names) {
   const auto path = temporary("saved.safetensors");
@@ -35,7 +35,7 @@ struct Copy {
   std::string name, of;
 };
 
-/// `file` without the tensors `removed`, with copies of some and with `more`.
+/// `file` without the tensors `removed`, with `copies` and `more` tensors.
 inline SafetensorsFile changed(const SafetensorsFile& file, const Names& removed, const std::vector<Copy>& copies = {},
                                const std::vector<TensorToWrite>& more = {}) {
   std::vector<TensorToWrite> tensors = more;
@@ -53,7 +53,7 @@ inline SafetensorsFile changed(const SafetensorsFile& file, const Names& removed
   return SafetensorsFile(path);
 }
 
-/// A tensor of `values`, which must outlive it.
+/// A tensor of `values`, which must outlive the result.
 template <class M>
 TensorToWrite tensor_of(const std::string& name, const M& values, std::vector<Index> shape) {
   return {name, dtype_of<typename M::Scalar>(), std::move(shape),
@@ -67,7 +67,7 @@ void expect_equal(const Model& got, const Model& expected) {
                      got, expected);
 }
 
-/// Expects that `file` gives a fresh model all of `model`.
+/// Expects that loading `file` restores `model`.
 template <class Model>
 void expect_loads(const Model& model, const SafetensorsFile& file, const NameMap& names) {
   Model loaded(model.config);

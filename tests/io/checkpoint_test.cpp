@@ -23,7 +23,7 @@ struct Layer {
   }
 };
 
-/// A patch embedding whose file shape is [2, 1, 2, 2], two blocks, and a head without a bias.
+/// A patch embedding with shape [2, 1, 2, 2] in files, two blocks, and a head without a bias.
 template <class T>
 struct Model {
   using Scalar = T;
@@ -74,7 +74,7 @@ void expect_round_trip(std::optional<Dtype> dtype) {
   EXPECT_EQ(all_values(loaded), all_values(Model<U>(1)));
 }
 
-TEST(Checkpoint, ComesBackInEveryDtypeAndScalar) {
+TEST(Checkpoint, RoundTripsInEveryDtypeAndScalar) {
   for (const std::optional<Dtype> dtype : {std::optional<Dtype>(), std::optional(Dtype::F64), std::optional(Dtype::F32),
                                            std::optional(Dtype::F16), std::optional(Dtype::BF16)}) {
     expect_round_trip<float, float>(dtype);
@@ -84,7 +84,7 @@ TEST(Checkpoint, ComesBackInEveryDtypeAndScalar) {
   }
 }
 
-TEST(Checkpoint, HasThePathsShapesAndMetadataThatTheModelStates) {
+TEST(Checkpoint, HasThePathsShapesAndMetadataOfTheModel) {
   const auto path = temporary("model.safetensors");
   save_parameters(Model<float>(1), path, {{"config", "{}"}});
   const SafetensorsFile file(path);
@@ -104,7 +104,7 @@ const NameMap foreign{.origin = "somebody",
                                 {"blocks", "layers"}},
                       .ignored = {"layers.*.position_ids"}};
 
-TEST(Checkpoint, GivesTheSameModelBackThroughAnyMap) {
+TEST(Checkpoint, RoundTripsThroughAnyNameMap) {
   const auto path = temporary("model.safetensors");
   save_parameters(Model<double>(1), path, {}, foreign);
   const SafetensorsFile file(path);
@@ -116,8 +116,8 @@ TEST(Checkpoint, GivesTheSameModelBackThroughAnyMap) {
   EXPECT_EQ(all_values(loaded), all_values(Model<double>(1)));
 }
 
-// A model with something of the head is saved as the larger model, any other as a body; both load by the same map.
-TEST(Checkpoint, ABodyIsSavedWithItsPrefixWhereThereIsAHead) {
+// A model with a head is saved as the larger model, others as a body; both load with the same map.
+TEST(Checkpoint, SavesTheBodyPrefixOnlyWithAHead) {
   const NameMap names{.prefix = "model.", .body = "bert.", .head = "cls.", .rules = {{"head", "cls.head"}}};
   const auto path = temporary("model.safetensors");
   const auto expect_back = [&](const Model<float>& model, const char* patches) {
@@ -136,7 +136,7 @@ TEST(Checkpoint, ABodyIsSavedWithItsPrefixWhereThereIsAHead) {
   expect_back(model, "model.patches");
 }
 
-TEST(Checkpoint, ListsEverythingThatDoesNotFitAndChangesNothing) {
+TEST(Checkpoint, ListsAllMismatchesAndChangesNothing) {
   const std::vector<float> four(4), six(6), eight(8);
   const std::vector<double> huge{0, 0, 0, 0, 1e300, 0};
   const std::vector<std::int64_t> whole(2);
@@ -154,7 +154,7 @@ TEST(Checkpoint, ListsEverythingThatDoesNotFitAndChangesNothing) {
           ": the file does not fit the model (names of somebody), and nothing was loaded: 2 missing, 2 unexpected, "
           "1 mis-shaped, 2 unconvertible."
           "\n  blocks.0.weight (in the file: model.layers.0.fc.weight): expected [2, 3, 1], got [3, 2, 1]"
-          "\n  blocks.0.bias (in the file: model.layers.0.bias): expected [2], got I64, which holds no floating numbers"
+          "\n  blocks.0.bias (in the file: model.layers.0.bias): expected [2], got I64, which is not a floating type"
           "\n  blocks.1.weight (in the file: model.layers.1.fc.weight): expected [2, 3, 1], got F64 whose value at index 4 "
           "does not fit F32"
           "\n  blocks.1.bias (in the file: model.layers.1.bias): expected [2], missing; nearest in the file: "
@@ -165,7 +165,7 @@ TEST(Checkpoint, ListsEverythingThatDoesNotFitAndChangesNothing) {
   EXPECT_EQ(all_values(model), before);
 }
 
-TEST(Checkpoint, ReportsAnyNumberOfMisfitsInTwelveLines) {
+TEST(Checkpoint, SummarisesAnyNumberOfMismatchesInTwelveLines) {
   struct Part {
     Vector<float> first = Vector<float>::Ones(1), second = Vector<float>::Ones(2);
     static constexpr auto fields() {
@@ -205,7 +205,7 @@ TEST(Checkpoint, ReportsAnyNumberOfMisfitsInTwelveLines) {
             "\n  … and 296 more unexpected");
 }
 
-TEST(Checkpoint, IsRefusedForOneExtraTensor) {
+TEST(Checkpoint, RefusesOneExtraTensor) {
   const auto path = temporary("model.safetensors");
   struct Larger {
     Model<float> inner{1};
@@ -226,7 +226,7 @@ TEST(Checkpoint, IsRefusedForOneExtraTensor) {
   EXPECT_EQ(all_values(model), all_values(Model<float>(1)));
 }
 
-TEST(Checkpoint, TiedTensorsLoadIntoBothParametersButCannotBeSaved) {
+TEST(Checkpoint, LoadsSharedTensorsButRefusesToSaveThem) {
   const std::vector<float> six{1, 2, 3, 4, 5, 6}, two{7, 8}, eight(8);
   const auto path = temporary("model.safetensors");
   const NameMap tied{.rules = {{"blocks.*", "shared"}}};
@@ -241,17 +241,17 @@ TEST(Checkpoint, TiedTensorsLoadIntoBothParametersButCannotBeSaved) {
   EXPECT_EQ(test::read_text(path), before);
 }
 
-TEST(Checkpoint, IsNotSavedWhenAValueIsTooLargeForItsType) {
+TEST(Checkpoint, RefusesToSaveValuesTooLargeForTheirType) {
   const auto path = temporary("model.safetensors");
   Model<float> model(1);
   model.blocks[1].bias[0] = 70000;
   expect_error<ArgumentError>([&] { save_parameters(model, path, {}, {}, Dtype::F16); },
-                              {"blocks.1.bias holds values that are too large for F16"});
+                              {"blocks.1.bias holds values too large for F16"});
   expect_error<ArgumentError>([&] { save_parameters(model, path, {}, {}, Dtype::I32); }, {"dtype is I32, expected F64"});
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(Checkpoint, AFailedSaveSaysWhere) {
+TEST(Checkpoint, AFailedSaveNamesThePath) {
   const auto path = temporary("nowhere") / "model.safetensors";
   expect_error<FileError>([&] { save_parameters(Model<float>(1), path); }, {path.string() + ": cannot create"});
 }

@@ -51,17 +51,17 @@ TEST(Classifier, NamesTheMostProbableClasses) {
   EXPECT_EQ(classifier.classify(picture(), 1).size(), 1U);
 }
 
-TEST(Classifier, CountsClassesThatHaveNoName) {
+TEST(Classifier, NumbersClassesWithoutNames) {
   const Classifier<GmlpImageClassifier<float>> classifier{model_of(), {}};
   for (const auto& guess : classifier.classify(picture(), 3)) {
     EXPECT_TRUE(guess.label == "class 0" || guess.label == "class 1" || guess.label == "class 2") << guess.label;
   }
 }
 
-TEST(Classifier, RefusesModelsThatNameNoClass) {
+TEST(Classifier, RefusesModelsWithoutClasses) {
   const Classifier<GmlpImageClassifier<float>> features{model_of(Pooling::tokens), {}}, misnamed{model_of(), {"robin"}};
   EXPECT_EQ(message_of<ArgumentError>([&] { features.classify(picture()); }),
-            "Classifier: the model gives features, not one class per image.");
+            "Classifier: the model outputs features, not class scores. Load a model with a class head.");
   EXPECT_EQ(message_of<ArgumentError>([&] { misnamed.classify(picture()); }),
             "Classifier: 1 labels, expected one for each of the 3 classes.");
 }

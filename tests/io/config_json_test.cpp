@@ -54,7 +54,7 @@ TEST(ConfigJson, WritesSettingsInTheOrderOfFields) {
   EXPECT_EQ(to_json(Inner{}, 2), "{\n  \"heads\": 2,\n  \"epsilon\": 1e-05\n}");
 }
 
-TEST(ConfigJson, ComesBackAsItWasWritten) {
+TEST(ConfigJson, RoundTrips) {
   Config config;
   config.length = std::numeric_limits<Index>::max() / 3;
   config.depth = -3;
@@ -91,14 +91,14 @@ TEST(ConfigJson, MissingKeysKeepTheirDefaults) {
   EXPECT_EQ(to_json(from_json<Config>("{}")), to_json(Config{}));
 }
 
-TEST(ConfigJson, WholeNumbersAreNumbers) { EXPECT_EQ(from_json<Config>(R"({"dropout": 1})").dropout, 1.0); }
+TEST(ConfigJson, IntegersAreValidFloatingValues) { EXPECT_EQ(from_json<Config>(R"({"dropout": 1})").dropout, 1.0); }
 
-TEST(ConfigJson, RefusesUnknownKeysWithTheNearest) {
+TEST(ConfigJson, RefusesUnknownKeysAndSuggestsTheNearest) {
   expect_refused(R"({"depht": 4})", {"unknown key \"depht\"", "the nearest is \"depth\""});
   expect_refused(R"({"inner": {"epsilom": 1}})", {"unknown key \"inner.epsilom\"", "\"epsilon\""});
 }
 
-TEST(ConfigJson, RefusesValuesOfAnotherTypeAndNamesTheKey) {
+TEST(ConfigJson, RefusesValuesOfTheWrongTypeByKey) {
   expect_refused(R"({"depth": "4"})", {"depth is \"4\", expected a whole number"});
   expect_refused(R"({"depth": true})", {"depth is true, expected a whole number"});
   expect_refused(R"({"depth": null})", {"depth is null, expected a whole number"});
@@ -122,7 +122,7 @@ TEST(ConfigJson, RefusesFractionsAndNumbersOutOfRange) {
   expect_refused(R"({"dropout": 1e999})", {"invalid JSON"});
 }
 
-TEST(ConfigJson, RefusesUnknownWordsAndListsTheKnown) {
+TEST(ConfigJson, RefusesUnknownNamesAndListsValidOnes) {
   expect_refused(R"({"colour": "blue"})", {"colour is \"blue\", expected one of red, light_blue"});
   expect_refused(R"({"colour": 0})", {"colour is 0, expected one of red, light_blue"});
 }
@@ -135,7 +135,7 @@ TEST(ConfigJson, RefusesMalformedText) {
   expect_refused(std::string(1000000, '['), {"nested more than 64 deep"});
 }
 
-TEST(ConfigJson, RefusesToWriteWhatJsonCannotSay) {
+TEST(ConfigJson, RefusesToWriteNaNAndInvalidUtf8) {
   Config config;
   config.inner.epsilon = std::nan("");
   test::expect_error<ArgumentError>([&] { to_json(config); }, {"inner.epsilon is nan"});
@@ -144,7 +144,7 @@ TEST(ConfigJson, RefusesToWriteWhatJsonCannotSay) {
   test::expect_error<ArgumentError>([&] { to_json(config); }, {"not valid UTF-8"});
   config = {};
   config.colour = Colour::unlisted;
-  test::expect_error<ArgumentError>([&] { to_json(config); }, {"colour", "no word"});
+  test::expect_error<ArgumentError>([&] { to_json(config); }, {"colour", "no name"});
 }
 
 struct Pictures {
@@ -155,7 +155,7 @@ struct Pictures {
   }
 };
 
-TEST(ConfigJson, ANumberForEachChannelIsOneOrThree) {
+TEST(ConfigJson, PerChannelValuesAreOneOrThree) {
   EXPECT_EQ(to_json(Pictures{}), R"({"mean":0.5})");
   EXPECT_EQ(to_json(Pictures{.mean = {0.25, 0.5, 1}}), R"({"mean":[0.25,0.5,1.0]})");
   EXPECT_EQ(from_json<Pictures>(R"({"mean": 2})").mean, PerChannel(2));

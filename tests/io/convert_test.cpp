@@ -13,7 +13,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 template <class T, class Bits>
 T value_of(Dtype dtype, Bits bits) {
   std::array<std::byte, sizeof(Bits) + 1> memory{};
-  std::memcpy(memory.data() + 1, &bits, sizeof(bits));  // unaligned on purpose
+  std::memcpy(memory.data() + 1, &bits, sizeof(bits));  // deliberately unaligned
   T value{};
   convert<T>(dtype, std::span(memory).subspan(1), std::span(&value, 1));
   return value;
@@ -34,7 +34,7 @@ std::size_t misfit(const std::vector<Stored>& values) {
   return first_misfit<T>(dtype_of<Stored>(), std::as_bytes(std::span(values)));
 }
 
-TEST(Convert, HalfBitsAreTheirValues) {
+TEST(Convert, DecodesHalf) {
   const auto half = [](std::uint16_t bits) { return value_of<double>(Dtype::F16, bits); };
   EXPECT_EQ(half(0x3C00), 1.0);
   EXPECT_EQ(half(0xC100), -2.5);
@@ -48,7 +48,7 @@ TEST(Convert, HalfBitsAreTheirValues) {
   EXPECT_TRUE(std::signbit(half(0x8000)));
 }
 
-TEST(Convert, Bfloat16BitsAreTheirValues) {
+TEST(Convert, DecodesBfloat16) {
   const auto bfloat = [](std::uint16_t bits) { return value_of<double>(Dtype::BF16, bits); };
   EXPECT_EQ(bfloat(0x3F80), 1.0);
   EXPECT_EQ(bfloat(0xC020), -2.5);
@@ -59,7 +59,7 @@ TEST(Convert, Bfloat16BitsAreTheirValues) {
   EXPECT_TRUE(std::isnan(bfloat(0x7FC0)));
 }
 
-TEST(Convert, EveryHalfAndBfloat16SurvivesAFloatAndADouble) {
+TEST(Convert, HalfAndBfloat16RoundTripThroughFloatAndDouble) {
   for (const Dtype dtype : {Dtype::F16, Dtype::BF16}) {
     for (unsigned bits = 0; bits < 0x10000; ++bits) {
       const float value = value_of<float>(dtype, static_cast<std::uint16_t>(bits));
@@ -82,7 +82,7 @@ TEST(Convert, RoundsToNearestTiesToEven) {
   EXPECT_EQ(bits_of(1.0f + 3 * 0x1p-8f, Dtype::BF16), 0x3F82);
 }
 
-TEST(Convert, KeepsNanAndInfinityButMakesNone) {
+TEST(Convert, KeepsNaNAndInfinityButCreatesNone) {
   EXPECT_EQ(bits_of(std::numeric_limits<float>::infinity(), Dtype::F16), 0x7C00);
   EXPECT_EQ(bits_of(-infinity, Dtype::BF16), 0xFF80);
   EXPECT_TRUE(std::isnan(value_of<float>(Dtype::F16, bits_of(std::nan(""), Dtype::F16))));
@@ -97,13 +97,13 @@ TEST(Convert, KeepsNanAndInfinityButMakesNone) {
   EXPECT_TRUE(bytes_of<double>(std::span(&too_large, 1), Dtype::F64).has_value());
 }
 
-TEST(Convert, ADoubleFitsAFloatUnlessItWouldBecomeInfinite) {
+TEST(Convert, ADoubleFitsAFloatIfItStaysFinite) {
   EXPECT_EQ((misfit<double, float>({1.1, infinity, std::nan(""), 1e-300, 3.5e38})), 4u);
   EXPECT_EQ((misfit<double, double>({1e300})), 1u);
   EXPECT_EQ((misfit<float, double>({3e38f})), 1u);
 }
 
-TEST(Convert, AnIntegerFitsOnlyIfItIsHeldExactly) {
+TEST(Convert, AnIntegerFitsOnlyIfExact) {
   EXPECT_EQ((misfit<std::int64_t, float>({16777216, -16777216, 1LL << 62, std::numeric_limits<std::int64_t>::min(), 16777217})),
             4u);
   EXPECT_EQ((misfit<std::int64_t, double>({9007199254740993})), 0u);
@@ -114,20 +114,20 @@ TEST(Convert, AnIntegerFitsOnlyIfItIsHeldExactly) {
   EXPECT_EQ((misfit<std::uint64_t, std::int64_t>({1, ~0ULL})), 1u);
 }
 
-TEST(Convert, FloatingTensorsAreNotReadAsIntegers) {
+TEST(Convert, RefusesFloatingTensorsAsIntegers) {
   EXPECT_FALSE(is_readable_as<std::int32_t>(Dtype::F32));
   EXPECT_FALSE(is_readable_as<std::int64_t>(Dtype::BF16));
   EXPECT_TRUE(is_readable_as<std::int32_t>(Dtype::BOOL));
   EXPECT_TRUE(is_readable_as<float>(Dtype::I64));
 }
 
-TEST(Convert, AnyByteButZeroIsTrue) {
+TEST(Convert, AnyNonZeroByteIsTrue) {
   EXPECT_EQ(value_of<float>(Dtype::BOOL, std::uint8_t{0}), 0.0f);
   EXPECT_EQ(value_of<float>(Dtype::BOOL, std::uint8_t{1}), 1.0f);
   EXPECT_EQ(value_of<std::int32_t>(Dtype::BOOL, std::uint8_t{200}), 1);
 }
 
-TEST(Convert, ByteCountsRefuseNegativeSizesAndOverflow) {
+TEST(Convert, RefusesNegativeSizesAndOverflow) {
   EXPECT_EQ(byte_count(Dtype::F32, std::vector<Index>{2, 3}), 24u);
   EXPECT_EQ(byte_count(Dtype::F64, std::vector<Index>{}), 8u);
   EXPECT_EQ(byte_count(Dtype::F64, std::vector<Index>{0, 5}), 0u);

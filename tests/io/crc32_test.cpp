@@ -10,15 +10,15 @@ namespace {
 
 std::uint32_t sum_of(std::string_view text) { return detail::crc32(std::as_bytes(std::span(text))); }
 
-/// The check value of the catalogue of CRCs, the end of every PNG file, and zlib's of a pangram.
-TEST(Crc32, GivesThePublishedValues) {
+/// The check value of the CRC catalogue, the end of every PNG file, and zlib's value of a pangram.
+TEST(Crc32, MatchesPublishedValues) {
   EXPECT_EQ(sum_of(""), 0u);
   EXPECT_EQ(sum_of("123456789"), 0xCBF43926u);
   EXPECT_EQ(sum_of("IEND"), 0xAE426082u);
   EXPECT_EQ(sum_of("The quick brown fox jumps over the lazy dog"), 0x414FA339u);
 }
 
-/// Bit by bit, as the polynomial is divided.
+/// Bit by bit, by polynomial division.
 std::uint32_t divided(std::span<const std::byte> bytes) {
   std::uint32_t sum = 0xFFFFFFFF;
   for (const std::byte byte : bytes) {
@@ -30,7 +30,7 @@ std::uint32_t divided(std::span<const std::byte> bytes) {
   return ~sum;
 }
 
-TEST(Crc32, IsTheRemainderForAnyLengthAndPieces) {
+TEST(Crc32, EqualsTheRemainderForAnyLengthAndPieces) {
   std::vector<std::byte> bytes(70);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::byte>(i * i * 37 % 251);

@@ -17,7 +17,7 @@ void expect_refused(std::string_view csv, std::initializer_list<std::string_view
   EXPECT_TRUE(test::error_of<FileError>([&] { parse(csv, options); }).starts_with("x.csv: "));
 }
 
-TEST(Csv, IsOneRowPerLine) {
+TEST(Csv, ReadsOneRowPerLine) {
   Matrix<double> expected(2, 3);
   expected << 1, -2.5, 3e2, 4, 5, 6;
   for (const std::string_view csv :
@@ -32,13 +32,13 @@ TEST(Csv, IsOneRowPerLine) {
   EXPECT_EQ(parse("7")(0, 0), 7);
 }
 
-TEST(Csv, SkipsHeaderLinesOnlyWhenAsked) {
+TEST(Csv, SkipsHeaderLinesOnlyIfAsked) {
   EXPECT_EQ(parse("a,b\n1,2\n", {.header_lines = 1}).rows(), 1);
   EXPECT_EQ(parse("a\n\n1;2\n3;4\n", {.header_lines = 2, .separator = ';'})(1, 0), 3);
   expect_refused("a,b\n1,2\n", {"line 1, column 1: \"a\" is not a number", "header_lines"});
 }
 
-TEST(Csv, RefusesOtherSeparatorsWithARemedy) {
+TEST(Csv, SuggestsAnotherSeparator) {
   expect_refused("1;2\n3;4\n", {"line 1, column 1: \"1;2\" is not a number", "If ';' separates the fields, set separator"});
   expect_refused("a;b\n1;2\n", {"line 2, column 1", "If ';' separates the fields"}, {.header_lines = 1});
   expect_refused("1,5;2,5\n", {"column 2: \"5;2\"", "If ';' separates the fields"});
@@ -47,7 +47,7 @@ TEST(Csv, RefusesOtherSeparatorsWithARemedy) {
   expect_refused("1,5;2,5\n", {"column 1: \"1,5\"", "If it is a decimal comma, write a point"}, {.separator = ';'});
 }
 
-TEST(Csv, RefusesTheLineEndsOfOldMacsWithARemedy) {
+TEST(Csv, RefusesLineEndsOfOldMacs) {
   expect_refused("1,2\r3,4\r", {"line 1 has a CR in it", "as on old Macs", "tr '\\r' '\\n'"});
   expect_refused("a,b\r1,2\r3,4", {"line 1 has a CR in it", "as on old Macs"}, {.header_lines = 1});
   expect_refused("1,2\n3,4\r5,6\n", {"line 2 has a CR in it"});
@@ -74,12 +74,12 @@ TEST(Csv, RefusesEmptyLines) {
   expect_refused("\r\n", {"line 1 is empty"});
 }
 
-TEST(Csv, RefusesRowsOfAnotherLength) {
+TEST(Csv, RefusesRaggedRows) {
   expect_refused("1,2\n3,4\n5\n", {"line 3 has 1 columns, the lines before it have 2"});
   expect_refused("1,2\n3,4,5\n", {"line 2 has 3 columns, the lines before it have 2"});
 }
 
-TEST(Csv, RefusesWhatIsNoNumberWithLineAndColumn) {
+TEST(Csv, NamesTheLineAndColumnOfInvalidNumbers) {
   expect_refused("1,2\n3,x\n", {"line 2, column 2: \"x\" is not a number."});
   expect_refused("1,2\n3,\n", {"line 2, column 2: \"\" is not a number"});
   expect_refused("1,,2\n", {"line 1, column 2"});
@@ -91,7 +91,7 @@ TEST(Csv, RefusesWhatIsNoNumberWithLineAndColumn) {
   expect_refused(std::string_view("1\0\n", 3), {"line 1, column 1"});
 }
 
-TEST(Csv, KnowsNanAndInfinity) {
+TEST(Csv, ReadsNaNAndInfinity) {
   const Matrix<double> got = parse("nan,inf,-inf\n");
   EXPECT_TRUE(std::isnan(got(0, 0)));
   EXPECT_EQ(got(0, 1), INFINITY);

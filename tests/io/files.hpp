@@ -12,11 +12,11 @@
 #include <system_error>
 #include <vector>
 
-/// Temporary files and expected refusals, for the tests of io/.
+/// Temporary files and expected errors, for the tests of io/.
 
 namespace gated::test {
 
-/// A folder of this process's own, so that several builds can be tested at once; removed with everything in it at the end.
+/// A folder of this process, so that several builds can be tested at once; removed at exit.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -36,14 +36,14 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// A path for the running test alone; nothing is there yet.
+/// A path for the running test; nothing exists there yet.
 inline std::filesystem::path temporary(const std::string& name) {
   static const TemporaryFolder all;
   const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
   const std::filesystem::path folder = all.path() / (std::string(test->test_suite_name()) + "_" + test->name());
   static std::filesystem::path last;
   if (folder != last) {
-    std::filesystem::remove_all(folder);  // of an earlier repetition
+    std::filesystem::remove_all(folder);  // from an earlier repetition
     std::filesystem::create_directories(folder);
     last = folder;
   }
@@ -69,7 +69,7 @@ inline std::string read_text(const std::filesystem::path& path) {
   return content;
 }
 
-/// The number of entries in the folder of `path`.
+/// The number of entries in the folder that contains `path`.
 inline std::size_t files_beside(const std::filesystem::path& path) {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path.parent_path())) {
@@ -78,7 +78,7 @@ inline std::size_t files_beside(const std::filesystem::path& path) {
   return count;
 }
 
-/// The text of the `E` that `f` throws; empty (and a failure) if it throws none.
+/// The message of the `E` that `f` throws; empty (and a failure) if it throws none.
 template <class E, class F>
 std::string error_of(F&& f) {
   try {
@@ -90,7 +90,7 @@ std::string error_of(F&& f) {
   return {};
 }
 
-/// Expects that `f` throws an `E` whose text has all of `parts`.
+/// Expects that `f` throws an `E` whose message contains all of `parts`.
 template <class E, class F>
 void expect_error(F&& f, std::initializer_list<std::string_view> parts) {
   const std::string what = error_of<E>(std::forward<F>(f));

@@ -56,7 +56,7 @@ TEST(HuggingFaceFnet, ModelHasTheNamesOfTheOriginal) {
   expect_loads(model, file, fnet_names());
 }
 
-TEST(HuggingFaceFnet, WithHeadsHasThoseOfTheOriginalAndItsTiedTensors) {
+TEST(HuggingFaceFnet, ModelsWithHeadsHaveTheNamesOfTheOriginal) {
   for (const FnetHead kind : {FnetHead::masked_words, FnetHead::pretraining}) {
     const auto model = random_layer<Fnet<float>>(fnet(kind, small));
     const SafetensorsFile file = saved(model, fnet_names());
@@ -67,7 +67,7 @@ TEST(HuggingFaceFnet, WithHeadsHasThoseOfTheOriginalAndItsTiedTensors) {
     }
     EXPECT_EQ(listed(file), names);
     expect_loads(model, file, fnet_names());
-    // Either of two tied tensors is enough, and both may be there.
+    // One of two tied tensors is enough; both may be present.
     const std::vector<Copy> copies{{"cls.predictions.decoder.weight", "fnet.embeddings.word_embeddings.weight"},
                                    {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
     expect_loads(model, changed(file, {}, copies), fnet_names());

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-// What a program may have asked of its own copy of stb. Ours knows nothing of it.
+// Options that a program may set for its own copy of stb; ours ignores them.
 #define STBI_NO_JPEG
 #define STBI_NO_FAILURE_STRINGS
 #define STBI_MAX_DIMENSIONS 1
@@ -35,7 +35,7 @@
 namespace gated::image_beside_stb_test {
 namespace {
 
-TEST(Image, StandsBesideAProgramsOwnStb) {
+TEST(Image, CoexistsWithAProgramsOwnStb) {
   const auto ours = test::temporary("ours.png"), theirs = test::temporary("theirs.png");
   const Image image{2, 1, 1, {0, 255}};
   write_png(ours, image);

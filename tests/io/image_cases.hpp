@@ -6,7 +6,7 @@
 #include "gated/io/image_pixels.hpp"
 #include "gated/io/safetensors.hpp"
 
-/// What Pillow makes of small pictures: image_cases.py wrote the file.
+/// Results of Pillow on small pictures; written by image_cases.py.
 
 namespace gated::test {
 
@@ -26,7 +26,7 @@ inline Image image_case(const std::string& name) {
   return image;
 }
 
-/// The largest difference of a byte, or 256 for other sizes.
+/// The largest difference of two bytes, or 256 for different sizes.
 inline int largest_difference(const Image& a, const Image& b) {
   if (a.width != b.width || a.height != b.height || a.channels != b.channels || a.pixels.size() != b.pixels.size()) {
     return 256;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What Pillow makes of small pictures: the file image_cases.safetensors, for image_resize_test.cpp and image_reader_test.cpp.
+"""Writes image_cases.safetensors, results of Pillow on small pictures, for image_resize_test.cpp and image_reader_test.cpp.
 
     python3 image_cases.py              writes it beside this script
-    python3 image_cases.py --check      proves that Pillow still gives the same
+    python3 image_cases.py --check      checks that Pillow's results are unchanged
 
 Needs Pillow (written with 9.4) and numpy. Tensors are U8, height x width x channels:
   resize.<k>.in, resize.<k>.out, resize.<k>.bilinear    Image.resize(..., BICUBIC) and BILINEAR
@@ -19,7 +19,7 @@ import sys
 import numpy as np
 from PIL import Image
 
-sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.dont_write_bytecode = True  # the next import must not leave a folder behind
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
@@ -44,13 +44,13 @@ def picture(width, height, channels, seed):
 
 
 def resize(array, size, method=Image.Resampling.BICUBIC):
-    """Each channel alone: Pillow would multiply by alpha first."""
+    """Resizes each channel separately: Pillow would premultiply alpha."""
     planes = [np.asarray(Image.fromarray(array[:, :, c]).resize(size, method)) for c in range(array.shape[2])]
     return np.stack(planes, axis=2)
 
 
 def evaluation_crop(array, edge, share):
-    """torchvision's Resize and CenterCrop, as timm's transforms_imagenet_eval() composes them."""
+    """torchvision's Resize and CenterCrop, composed like timm's transforms_imagenet_eval()."""
     height, width = array.shape[:2]
     target = int(edge / share)
     short, long = min(width, height), max(width, height)
@@ -67,7 +67,7 @@ def cases():
         tensors[f"resize.{k}.in"] = picture(*shape, k)
         tensors[f"resize.{k}.out"] = resize(tensors[f"resize.{k}.in"], size)
         tensors[f"resize.{k}.bilinear"] = resize(tensors[f"resize.{k}.in"], size, Image.Resampling.BILINEAR)
-    whole = picture(33, 18, 3, 50)  # Pillow's own path for all channels at once gives the same
+    whole = picture(33, 18, 3, 50)  # Pillow's path for all channels at once has the same result
     assert (np.asarray(Image.fromarray(whole).resize((11, 40), Image.Resampling.BICUBIC)) == resize(whole, (11, 40))).all()
     for k, (width, height, channels, edge, share) in enumerate(CROPS):
         tensors[f"crop.{k}.in"] = picture(width, height, channels, 100 + k)
@@ -99,7 +99,7 @@ def main():
         stored, _ = read_safetensors(OUT)
         for name, array in tensors.items():
             assert name.endswith(".file") or np.array_equal(stored[name], array), name
-        print(f"{len(tensors)} tensors are what Pillow gives")
+        print(f"{len(tensors)} tensors match Pillow")
     else:
         write_safetensors(OUT, tensors, {"note": f"made by image_cases.py with Pillow {Image.__version__}"})
         print(OUT, OUT.stat().st_size, "bytes")

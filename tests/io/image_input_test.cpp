@@ -12,7 +12,7 @@ namespace {
 
 using test::image_case, test::image_cases, test::largest_difference;
 
-TEST(ImageInput, ShowsTheModelWhatTorchvisionWouldShow) {
+TEST(ImageInput, CropsLikeTorchvision) {
   const double shares[] = {0.875, 0.875, 1.0, 0.9, 0.875, 0.875};
   int cases = 0;
   for (; image_cases().tensors().count(text("crop.", cases, ".in")) > 0; ++cases) {
@@ -24,7 +24,7 @@ TEST(ImageInput, ShowsTheModelWhatTorchvisionWouldShow) {
   EXPECT_EQ(cases, 6);
 }
 
-TEST(ImageInput, CoversASizeThatIsNotSquare) {
+TEST(ImageInput, CoversSizesThatAreNotSquare) {
   for (const ImageSize size : {ImageSize{8, 24}, ImageSize{24, 8}, ImageSize{7, 7}}) {
     for (const char* const name : {"crop.0.in", "crop.1.in", "resize.6.in", "resize.7.in"}) {
       const Image got = evaluation_crop(image_case(name), size);
@@ -34,7 +34,7 @@ TEST(ImageInput, CoversASizeThatIsNotSquare) {
   }
 }
 
-TEST(ImageInput, IsNormalisedChannelByChannel) {
+TEST(ImageInput, NormalisesEachChannel) {
   const Image image{2, 1, 3, {0, 51, 102, 153, 204, 255}};
   GmlpImageClassifierConfig config{
       .image = {1, 2}, .patch = {1, 1}, .pixel_mean = 0.5, .pixel_deviation = 0.25, .crop_share = 1};
@@ -51,7 +51,7 @@ TEST(ImageInput, IsNormalisedChannelByChannel) {
   EXPECT_LT((pixels - expected).cwiseAbs().maxCoeff(), 1e-15);
 }
 
-/// `image`, of three channels, in another order of bytes and with `gap` bytes after each row.
+/// `image`, which has three channels, in another byte order and with `gap` bytes after each row.
 std::vector<std::uint8_t> as_frame(const Image& image, PixelOrder order, Index gap) {
   std::vector<std::uint8_t> bytes;
   for (Index y = 0; y < image.height; ++y) {
@@ -83,7 +83,7 @@ std::vector<std::uint8_t> as_frame(const Image& image, PixelOrder order, Index g
   return bytes;
 }
 
-TEST(ImageInput, ReadsCameraFramesOfEveryOrderWhereTheyLie) {
+TEST(ImageInput, ReadsCameraFramesOfEveryOrderInPlace) {
   const Image image = image_case("crop.0.in");
   for (const Index channels : {1, 3}) {
     const GmlpImageClassifierConfig config{.image = {16, 24}, .patch = {8, 8}, .image_channels = channels};
@@ -95,7 +95,7 @@ TEST(ImageInput, ReadsCameraFramesOfEveryOrderWhereTheyLie) {
           shown.pixels[i] = shown.pixels[i - i % 3];
         }
       }
-      // As with_channels(), evaluation_crop() and the arithmetic of one pixel give it.
+      // Expected by with_channels(), evaluation_crop() and the formula of one pixel.
       const Image seen = evaluation_crop(with_channels(shown, channels), config.image);
       Matrix<float> expected(1, channels * 16 * 24), row(1, channels * 16 * 24);
       for (Index i = 0; i < expected.size(); ++i) {
@@ -127,7 +127,7 @@ TEST(ImageInput, AllocatesNothingForTheNextFrame) {
   EXPECT_EQ(row, image_input<float>(frame, config));
 }
 
-TEST(ImageInput, TakesAnyPicture) {
+TEST(ImageInput, AcceptsAnyPicture) {
   const GmlpImageClassifierConfig grey{.image = {16, 16}, .patch = {4, 4}, .image_channels = 1};
   const Matrix<float> row = image_input<float>(image_case("crop.0.in"), grey);
   EXPECT_EQ(row.rows(), 1);
@@ -136,7 +136,7 @@ TEST(ImageInput, TakesAnyPicture) {
   EXPECT_LE(row.maxCoeff(), 1);
 }
 
-TEST(ImageInput, RefusesWhatDoesNotFit) {
+TEST(ImageInput, RefusesMismatchedSizes) {
   const GmlpImageClassifierConfig config{.image = {2, 2}, .patch = {1, 1}};
   const std::vector<std::uint8_t> bytes(12);
   Matrix<float> row(1, 12), narrow(1, 11);
@@ -148,11 +148,11 @@ TEST(ImageInput, RefusesWhatDoesNotFit) {
       },
       {"stride = 5, expected at least the 6 bytes of a row"});
   test::expect_error<ArgumentError>([&] { prepare({bytes.data(), 0, 2, 6, PixelOrder::rgb}, row); }, {"the picture is 0 × 2"});
-  test::expect_error<ArgumentError>([&] { prepare({nullptr, 2, 2, 6, PixelOrder::rgb}, row); }, {"with pixels"});
+  test::expect_error<ArgumentError>([&] { prepare({nullptr, 2, 2, 6, PixelOrder::rgb}, row); }, {"a pointer to its pixels"});
   test::expect_error<ShapeError>([&] { prepare(Image{2, 2, 3, {1, 2}}, row); }, {"the image has 2 bytes"});
   test::expect_error<ArgumentError>([&] { evaluation_crop({1, 1, 3, {1, 2, 3}}, {2, 2}, 1.5); }, {"crop_share = 1.5"});
   test::expect_error<ArgumentError>([] { ImageInput<float>(GmlpImageClassifierConfig{.image_channels = 2}); },
-                                    {"the model takes 2 channels, but pictures have 1 or 3"});
+                                    {"the model takes 2 channels, expected 1 or 3"});
 }
 
 }  // namespace

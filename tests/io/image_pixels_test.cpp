@@ -8,11 +8,11 @@
 namespace gated::image_pixels_test {
 namespace {
 
-TEST(ImagePixels, GreyIsThatOfPillow) {
+TEST(ImagePixels, GreyMatchesPillow) {
   EXPECT_EQ(test::largest_difference(with_channels(test::image_case("grey.in"), 1), test::image_case("grey.out")), 0);
 }
 
-TEST(ImagePixels, AlphaIsDroppedAndGreyRepeated) {
+TEST(ImagePixels, DropsAlphaAndRepeatsGrey) {
   EXPECT_EQ(with_channels({1, 1, 4, {1, 2, 3, 9}}, 3).pixels, (std::vector<std::uint8_t>{1, 2, 3}));
   EXPECT_EQ(with_channels({2, 1, 2, {7, 9, 8, 9}}, 3).pixels, (std::vector<std::uint8_t>{7, 7, 7, 8, 8, 8}));
   EXPECT_EQ(with_channels({2, 1, 2, {7, 9, 8, 9}}, 1).pixels, (std::vector<std::uint8_t>{7, 8}));

@@ -17,7 +17,7 @@ using test::image_case, test::image_cases, test::largest_difference;
 
 Image decoded(const std::string& name) { return decode_image(image_cases().tensor(name + ".file").bytes); }
 
-TEST(ImageReader, ReadsWhatTheWriterWrote) {
+TEST(ImageReader, RoundTripsThroughTheWriter) {
   for (Index channels = 1; channels <= 4; ++channels) {
     Image image{23, 14, channels};
     Random random(5);
@@ -30,19 +30,19 @@ TEST(ImageReader, ReadsWhatTheWriterWrote) {
   }
 }
 
-TEST(ImageReader, PngPalettesAndTransparencyAreThoseOfPillow) {
+TEST(ImageReader, PngPalettesAndTransparencyMatchPillow) {
   for (const char* const name : {"palette", "grey_alpha"}) {
     EXPECT_EQ(largest_difference(with_channels(decoded(name), 3), image_case(std::string(name) + ".pixels")), 0) << name;
   }
 }
 
-TEST(ImageReader, JpegIsWithinAFewLevelsOfPillow) {
+TEST(ImageReader, JpegMatchesPillowWithinAFewLevels) {
   EXPECT_LE(largest_difference(decoded("jpeg"), image_case("jpeg.pixels")), 4);
   EXPECT_EQ(decoded("jpeg_grey").channels, 1);
   EXPECT_LE(largest_difference(with_channels(decoded("jpeg_grey"), 3), image_case("jpeg_grey.pixels")), 1);
 }
 
-TEST(ImageReader, RefusesWhatIsNoPicture) {
+TEST(ImageReader, RefusesFilesThatAreNotPictures) {
   const auto path = test::temporary("x.jpg");
   test::expect_error<FileError>([&] { read_image(path); }, {path.string(), "cannot open"});
   test::write_text(path, "no picture");
@@ -64,9 +64,9 @@ TEST(ImageReader, RefusesEveryFlippedBitOfAPngFile) {
     EXPECT_THROW(decode_image(png), FileError) << "bit " << bit % 8 << " of byte " << bit / 8;
     png[bit / 8] = before;
   }
-  png[8 + 25 + 10] ^= std::byte{4};  // in the first bytes of the pixels
+  png[8 + 25 + 10] ^= std::byte{4};  // among the first bytes of the pixels
   test::expect_error<FileError>([&] { decode_image(png, "x.png"); },
-                                {"x.png: the file is damaged: its chunk \"IDAT\" does not have its check sum"});
+                                {"x.png: the file is damaged: chunk \"IDAT\" has a wrong checksum"});
 }
 
 TEST(ImageReader, ReadsAPngFileWithBytesAfterItsEnd) {
@@ -75,7 +75,7 @@ TEST(ImageReader, ReadsAPngFileWithBytesAfterItsEnd) {
   EXPECT_EQ(decode_image(png).pixels.at(0), 7);
 }
 
-TEST(ImageReader, RefusesAPictureLargerThanMemoryBeforeDecodingIt) {
+TEST(ImageReader, RefusesHugePicturesBeforeDecoding) {
   auto png = encode_png({1, 1, 1, {7}});
   for (const std::size_t at : {18U, 22U}) {  // the last two bytes of width and height
     png[at] = std::byte{0x4E};
@@ -96,7 +96,7 @@ std::vector<std::byte> with_oversized_table() {
   std::vector<std::byte> damaged(bytes.begin(), bytes.end());
   for (std::size_t i = 0; i + 21 < damaged.size(); ++i) {
     if (damaged[i] == std::byte{0xFF} && damaged[i + 1] == std::byte{0xC4}) {
-      damaged[i + 20] = std::byte{0xFF};  // length 2, kind 1, then the numbers of codes of 1 to 16 bits
+      damaged[i + 20] = std::byte{0xFF};  // 2 bytes of length, 1 of kind, then the counts of codes of 1 to 16 bits
       damaged[i + 19] = std::byte{0xFF};
       break;
     }
@@ -108,7 +108,7 @@ TEST(ImageReader, RefusesHuffmanTablesWithTooManyCodes) {
   std::vector<std::byte> damaged = with_oversized_table();
   for (int fill = 0; fill < 3; ++fill) {
     test::expect_error<FileError>([&] { decode_image(damaged, "x"); }, {"x: cannot be read", "more than 256 codes"});
-    damaged.insert(damaged.begin(), std::byte{0xFF});  // any number of these may stand before a marker
+    damaged.insert(damaged.begin(), std::byte{0xFF});  // any number of these may precede a marker
   }
 }
 
@@ -122,7 +122,7 @@ TEST(ImageReader, RefusesMorePixelsThanTheFileCanHold) {
   test::expect_error<FileError>([&] { decode_image(huge, "bomb"); }, {"bomb: ", "pixels are more than a file of"});
 }
 
-TEST(ImageReader, DoesNotCareWhatFollowsTheEndOfAPicture) {
+TEST(ImageReader, IgnoresBytesAfterTheEndOfAPicture) {
   const auto bytes = image_cases().tensor("jpeg.file").bytes;
   const Image image = decode_image(bytes);
   std::vector<std::byte> longer(bytes.begin(), bytes.end());
@@ -135,11 +135,11 @@ void expect_picture_or_refusal(std::span<const std::byte> file) {
   try {
     const Image image = decode_image(file);
     EXPECT_EQ(static_cast<Index>(image.pixels.size()), image.width * image.height * image.channels);
-  } catch (const FileError&) {  // a refusal is as good
+  } catch (const FileError&) {  // refusing is fine too
   }
 }
 
-TEST(ImageReader, SurvivesFilesThatAreCutOff) {
+TEST(ImageReader, SurvivesTruncatedFiles) {
   for (const char* const name : {"palette.file", "grey_alpha.file", "jpeg.file", "jpeg_grey.file"}) {
     const auto bytes = image_cases().tensor(name).bytes;
     for (std::size_t length = 0; length < bytes.size(); length += 3) {
@@ -149,7 +149,7 @@ TEST(ImageReader, SurvivesFilesThatAreCutOff) {
   }
 }
 
-// Not JPEG: the products of a damaged one may overflow in stb_image, which the undefined-behaviour sanitizer rightly reports.
+// PNG only: stb_image's products may overflow on damaged JPEG files, which the sanitizer rightly reports.
 TEST(ImageReader, SurvivesDamagedPngFiles) {
   for (const char* const name : {"palette.file", "grey_alpha.file"}) {
     const auto bytes = image_cases().tensor(name).bytes;
@@ -164,7 +164,7 @@ TEST(ImageReader, SurvivesDamagedPngFiles) {
   }
 }
 
-TEST(ImageReader, StandsBesideAProgramsOwnStb) {
+TEST(ImageReader, CoexistsWithAProgramsOwnStb) {
   const unsigned char gif[] = {'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0x80, 0, 0, 9,  9, 9, 1,  2,
                                3,   ',', 0,   0,   0,   0,   1, 0, 1, 0, 0,    2, 2, 68, 1, 0, ';'};
   int width = 0, height = 0, channels = 0;

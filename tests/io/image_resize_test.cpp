@@ -11,7 +11,7 @@ namespace {
 
 using test::image_case, test::image_cases, test::largest_difference;
 
-TEST(ImageResize, GivesThePixelsOfPillow) {
+TEST(ImageResize, MatchesPillow) {
   int cases = 0;
   for (; image_cases().tensors().count(text("resize.", cases, ".in")) > 0; ++cases) {
     const Image image = image_case(text("resize.", cases, ".in"));
@@ -25,7 +25,7 @@ TEST(ImageResize, GivesThePixelsOfPillow) {
   EXPECT_EQ(cases, 13);
 }
 
-TEST(ImageResize, KeepsAPictureOfTheSameSize) {
+TEST(ImageResize, IsTheIdentityForTheSameSize) {
   const Image image = image_case("grey.in");
   EXPECT_EQ(resize(image, image.width, image.height).pixels, image.pixels);
 }
@@ -38,12 +38,12 @@ TEST(ImageResize, KeepsAConstantPictureConstant) {
   }
 }
 
-TEST(ImageResize, APartIsThatOfTheWholeResizedPicture) {
+TEST(ImageResize, APartEqualsThatOfTheWholeResult) {
   const Image image = image_case("resize.10.in");  // 97 × 64 pixels
   Resizer resizer;
   for (const Interpolation interpolation : {Interpolation::bicubic, Interpolation::bilinear}) {
     for (const auto& size : {std::pair<Index, Index>{24, 16}, {130, 70}, {97, 64}}) {
-      const Index width = size.first;  // no structured binding: clang++ 14 lets no lambda capture one
+      const Index width = size.first;  // no structured binding: lambdas cannot capture one in clang++ 14
       const Index height = size.second;
       const Image whole = resize(image, width, height, interpolation);
       Image part{9, 5, 3, std::vector<std::uint8_t>(9 * 5 * 3)};
@@ -65,7 +65,7 @@ TEST(ImageResize, APartIsThatOfTheWholeResizedPicture) {
   }
 }
 
-TEST(ImageResize, CropsTheGivenPart) {
+TEST(ImageResize, CropsTheRequestedPart) {
   Image image{4, 3, 2};
   for (int i = 0; i < 24; ++i) {
     image.pixels.push_back(static_cast<std::uint8_t>(i));
@@ -74,7 +74,7 @@ TEST(ImageResize, CropsTheGivenPart) {
   EXPECT_EQ(part.pixels, (std::vector<std::uint8_t>{10, 11, 12, 13, 18, 19, 20, 21}));
 }
 
-TEST(ImageResize, RefusesSizesThatMakeNoSense) {
+TEST(ImageResize, RefusesInvalidSizes) {
   const Image image{2, 2, 1, {1, 2, 3, 4}};
   test::expect_error<ArgumentError>([&] { resize(image, 0, 3); }, {"resize: 0 × 3 pixels"});
   test::expect_error<ArgumentError>([&] { resize(image, Index{1} << 20, Index{1} << 20); }, {"at most"});

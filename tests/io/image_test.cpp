@@ -24,7 +24,7 @@ std::uint32_t big_endian(const std::string& bytes, std::size_t at) {
   return value;
 }
 
-TEST(Image, IsAPngFileWithItsSize) {
+TEST(Image, WritesAPngHeaderWithItsSize) {
   const auto path = test::temporary("x.png");
   write_png(path, gradient(5, 3, 3));
   const std::string png = test::read_text(path);
@@ -55,7 +55,7 @@ TEST(Image, DecodesToTheSamePixels) {
   }
 }
 
-TEST(Image, RefusesSizesAndChannelsThatMakeNoSense) {
+TEST(Image, RefusesInvalidSizesAndChannels) {
   test::expect_error<ArgumentError>([] { encode_png({}); }, {"0 × 0 with 1 channels, expected at least 1 × 1"});
   test::expect_error<ArgumentError>([] { encode_png(gradient(2, 2, 5)); }, {"with 5 channels"});
   test::expect_error<ArgumentError>([] { encode_png({1 << 30, 1 << 30, 3}); }, {"is too large"});
@@ -67,7 +67,7 @@ TEST(Image, RefusesSizesAndChannelsThatMakeNoSense) {
       {"has 3 bytes, expected width × height × channels = 12"});
 }
 
-TEST(Image, SaysWhereItCannotBeWritten) {
+TEST(Image, NamesThePathThatCannotBeWritten) {
   const auto path = test::temporary("nowhere") / "x.png";
   test::expect_error<FileError>([&] { write_png(path, gradient(1, 1, 1)); }, {path.string() + ": cannot create"});
 }

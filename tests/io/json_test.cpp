@@ -38,7 +38,7 @@ TEST(Json, KeepsEachKindOfValue) {
   EXPECT_EQ(a->find("a"), nullptr) << "no object";
 }
 
-TEST(Json, HoldsTheLargestIntegersOfEitherSign) {
+TEST(Json, HoldsTheLargestIntegersOfBothSigns) {
   const Json root = parsed("[18446744073709551615, -9223372036854775808, 18446744073709551616, -9223372036854775809]");
   EXPECT_EQ(root.elements()[0].whole(), std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(root.elements()[1].integer(), std::numeric_limits<std::int64_t>::min());
@@ -47,7 +47,7 @@ TEST(Json, HoldsTheLargestIntegersOfEitherSign) {
   EXPECT_FALSE(root.elements()[2].is_integer() || root.elements()[3].is_integer());
 }
 
-TEST(Json, ReadsTheNearestDouble) {
+TEST(Json, RoundsToTheNearestDouble) {
   const Json root = parsed("[0.1, -0.0, 1e23, 8.41e+21, 2.2250738585072011e-308, 5e-324, 1.7976931348623157E308]");
   const double expected[] = {0.1, -0.0, 1e23, 8.41e21, 2.2250738585072011e-308, 5e-324, 1.7976931348623157e308};
   for (std::size_t i = 0; i < std::size(expected); ++i) {
@@ -63,7 +63,7 @@ TEST(Json, ReadsEveryEscape) {
 
 TEST(Json, SkipsBlanksAndAByteOrderMark) { EXPECT_EQ(parsed("\xEF\xBB\xBF \t\r\n[ 1 , 2 ]\n").elements().size(), 2U); }
 
-TEST(Json, NamesTheLineAndColumnOfAFault) {
+TEST(Json, NamesTheLineAndColumnOfAnError) {
   expect_refused("", "line 1, column 1: expected a value");
   expect_refused("{\n  \"a\": 1,\n  b: 2}", "line 3, column 3: expected a key in double quotes");
   expect_refused("{\"a\" 1}", "line 1, column 6: expected ':'");
@@ -72,29 +72,29 @@ TEST(Json, NamesTheLineAndColumnOfAFault) {
   expect_refused("{\"a\":1,}", "line 1, column 8: expected a key");
   expect_refused("[1] 2", "line 1, column 5: expected the end");
   expect_refused(std::string("[1]\0", 4), "line 1, column 4: expected the end");
-  expect_refused("\"a", "line 1, column 3: the string does not end");
+  expect_refused("\"a", "line 1, column 3: unterminated string");
   expect_refused("\"a\nb\"", "line 1, column 3: a control character");
   expect_refused("[NaN]", "line 1, column 2: expected a value");
 }
 
-TEST(Json, RefusesNumbersThatJsonLacks) {
+TEST(Json, RefusesNumbersThatAreNotJson) {
   for (const char* const number : {"01", "+1", ".5", "1.", "1e", "1e+", "-", "0x10", "-Infinity", "1.e5", "--1", "1_0"}) {
     expect_refused(number, "invalid JSON at line 1");
   }
   for (const char* const number : {"1e999", "-1e999", "1e-999"}) {
-    expect_refused(number, "a number beyond a double");
+    expect_refused(number, "a number out of the range of double");
   }
 }
 
-TEST(Json, RefusesBadStrings) {
+TEST(Json, RefusesInvalidStrings) {
   for (const char* const escape : {R"("\x")", R"("\u12")", R"("\u12G4")", R"("\)", R"("\u-123")", R"("\U0041")"}) {
     expect_refused(escape, "an unknown escape");
   }
   for (const char* const half : {R"("\ud800")", R"("\ud800\u0041")", R"("\udc00")", R"("\ud800\ud800")"}) {
-    expect_refused(half, "half of a surrogate pair");
+    expect_refused(half, "an unpaired surrogate");
   }
   expect_refused("[\"\xC3\"]", "line 1, column 2: ill-formed UTF-8");
-  expect_refused("\"\xF0\x9D\\udd1e\"", "surrogate");  // no character is half bytes, half escapes
+  expect_refused("\"\xF0\x9D\\udd1e\"", "surrogate");  // bytes and escapes must not mix within a character
 }
 
 TEST(Json, RefusesDuplicateKeysAtAnyDepth) {
@@ -152,7 +152,7 @@ TEST(Json, AgreesWithNlohmannOnDamagedTexts) {
     Json ours;
     const std::string problem = read_json_text(json, 16, ours);
     const nlohmann::json theirs = nlohmann::json::parse(json, nullptr, false);
-    if (problem.find("duplicate") != std::string::npos || problem.find("beyond a double") != std::string::npos) {
+    if (problem.find("duplicate") != std::string::npos || problem.find("range of double") != std::string::npos) {
       continue;  // where nlohmann takes the last, or 0
     }
     ASSERT_EQ(problem.empty(), !theirs.is_discarded()) << json << "\n" << problem;
@@ -164,7 +164,7 @@ TEST(Json, AgreesWithNlohmannOnDamagedTexts) {
   EXPECT_GT(accepted, 2000);
 }
 
-TEST(Json, KnowsUtf8AsNlohmannDoes) {
+TEST(Json, ValidatesUtf8LikeNlohmann) {
   for (int first = 0; first < 256; ++first) {
     for (const char* const rest :
          {"", "\x80", "\xBF", "\x9F\x80", "\xA0\x80", "\x80\x80\x80", "\x8F\xBF\xBF", "\x90\x80\x80", "x"}) {

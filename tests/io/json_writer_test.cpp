@@ -20,7 +20,7 @@ std::string written(const Json& value, int indent = -1) {
   return writer.finish<FileError>("json");
 }
 
-TEST(JsonWriter, WritesWhatAMovedValueHolds) {
+TEST(JsonWriter, WritesMovedValues) {
   Json from = parsed(R"({"a": ["b"]})");
   Json to = std::move(from);
   EXPECT_EQ(written(to), R"({"a":["b"]})");
@@ -28,7 +28,7 @@ TEST(JsonWriter, WritesWhatAMovedValueHolds) {
   EXPECT_EQ(written(to), "[1]");
 }
 
-TEST(JsonWriter, WritesAsNlohmannDoes) {
+TEST(JsonWriter, WritesLikeNlohmann) {
   for (const char* const json : {"null", "[]", "{}", "[true, false, null]", "[18446744073709551615, -9223372036854775808]",
                                  R"({"b": [1, [2.5, -0.0, 1e-7, 1e22, 123456789.125]], "a": {"c": {}, "d": []}})",
                                  R"(["\"\\\/\b\f\n\r\t\u0001\u001f\u007f", "größer € 𝄞"])",
@@ -39,7 +39,7 @@ TEST(JsonWriter, WritesAsNlohmannDoes) {
   }
 }
 
-TEST(JsonWriter, ADoubleComesBackToTheBit) {
+TEST(JsonWriter, DoublesRoundTripBitForBit) {
   Random random(1);
   for (int i = 0; i < 100000; ++i) {
     const double value = std::bit_cast<double>(random.bits());

@@ -62,9 +62,9 @@ const Names flash_quad_body{"embeddings.word_embeddings.weight [11, 6]",
                             "encoder.layer.0.LayerNorm.scala [1]"};
 const Names flash_quad_head{"cls.predictions.bias [11]", "cls.predictions.transform.dense.weight [6, 6]",
                             "cls.predictions.transform.dense.bias [6]", "cls.predictions.transform.LayerNorm.scala [1]"};
-const std::string own_frequencies = "trunk.blocks.0.rotary.frequencies";  // which the original does not store
+const std::string own_frequencies = "trunk.blocks.0.rotary.frequencies";  // not stored by the original
 
-/// `file` as the larger model has it: `prefix` before the names of the body.
+/// `file` as in the larger model, with `prefix` before the names of the body.
 SafetensorsFile with_prefix(const std::string& prefix, const SafetensorsFile& file) {
   Names removed;
   std::vector<Copy> copies;
@@ -104,7 +104,7 @@ TEST(JunnyuFlashQuad, HasTheNamesOfTheOriginal) {
   expect_loads(other, with_layer_norm, flash_quad_names());
 }
 
-TEST(JunnyuFlashQuad, ForMaskedLanguageModelsLoadsWithItsTiedAndUnusedTensors) {
+TEST(JunnyuFlashQuad, MaskedModelLoadsTiedAndUnusedTensors) {
   const auto model = random_layer<GauEncoder<float>>(flash_quad(true));
   const NameMap names = flash_quad_names();
   const SafetensorsFile file = saved(model, names);
@@ -120,7 +120,7 @@ TEST(JunnyuFlashQuad, ForMaskedLanguageModelsLoadsWithItsTiedAndUnusedTensors) {
                names);
 }
 
-TEST(JunnyuFlashQuad, ThePositionTableIsTheFilesWhereItHasOneAndComputedOtherwise) {
+TEST(JunnyuFlashQuad, ComputesThePositionTableIfTheFileHasNone) {
   auto model = random_layer<GauEncoder<float>>(flash_quad(false));
   const GauEncoder<float> fresh(model.config);
   model.position.table *= 1.01F;
@@ -132,7 +132,7 @@ TEST(JunnyuFlashQuad, ThePositionTableIsTheFilesWhereItHasOneAndComputedOtherwis
   EXPECT_EQ(loaded.position.scale, model.position.scale);
 }
 
-TEST(JunnyuFlashQuad, ALayerLoadsAlone) {
+TEST(JunnyuFlashQuad, LoadsASingleLayer) {
   const auto unit = random_layer<GatedAttentionUnit<float>>(flash_quad_unit());
   const SafetensorsFile file = saved(unit, flash_quad_gau_names());
   EXPECT_EQ(listed(changed(file, {"rotary.frequencies"})),
@@ -164,7 +164,7 @@ TEST(JunnyuFlash, HasTheNamesOfTheOriginal) {
   expect_loads(model, file, junnyu_flash_names());
 }
 
-TEST(JunnyuFlash, ForMaskedLanguageModelsLoadsWithItsTiedTensors) {
+TEST(JunnyuFlash, MaskedModelLoadsTiedTensors) {
   const auto model = random_layer<FlashLanguageModel<float>>(flash(true));
   const NameMap names = junnyu_flash_names();
   const SafetensorsFile file = saved(model, names);
@@ -184,7 +184,7 @@ const Names gau_alpha_body{"embeddings.word_embeddings.weight [11, 6]",    "embe
                            "encoder.layer.0.gau.i_dense.weight [32, 6]",   "encoder.layer.0.gau.o_dense.weight [6, 12]",
                            "encoder.layer.0.gau.q_scaleoffset.weight [8]", "encoder.layer.0.gau.k_scaleoffset.weight [8]"};
 
-TEST(GauAlpha, HasTheNamesOfTheOriginalAndItsScalesStandApart) {
+TEST(GauAlpha, HasTheNamesOfTheOriginalWithSeparateScales) {
   const auto model = random_layer<GauEncoder<float>>(gau_alpha(false));
   const SafetensorsFile file = saved(model, gau_alpha_names());
   EXPECT_EQ(listed(changed(file, {own_frequencies})), gau_alpha_body);
@@ -196,7 +196,7 @@ TEST(GauAlpha, HasTheNamesOfTheOriginalAndItsScalesStandApart) {
   EXPECT_TRUE(std::equal(k.begin(), k.end(), ours.row(1).data()));
 }
 
-TEST(GauAlpha, WithBiasesHasTheirNames) {
+TEST(GauAlpha, HasTheNamesOfBiases) {
   auto config = gau_alpha(false);
   config.trunk.block.bias = config.trunk.block.offset_bias = true;
   const auto model = random_layer<GauEncoder<double>>(config);
@@ -208,7 +208,7 @@ TEST(GauAlpha, WithBiasesHasTheirNames) {
   expect_loads(model, file, gau_alpha_names());
 }
 
-TEST(GauAlpha, ForMaskedLanguageModelsLoadsWithItsTiedTensor) {
+TEST(GauAlpha, MaskedModelLoadsItsTiedTensor) {
   const auto model = random_layer<GauEncoder<float>>(gau_alpha(true));
   const NameMap names = gau_alpha_names();
   const SafetensorsFile file = saved(model, names);
@@ -221,7 +221,7 @@ TEST(GauAlpha, ForMaskedLanguageModelsLoadsWithItsTiedTensor) {
                names);
 }
 
-TEST(GauAlpha, ALayerLoadsAlone) {
+TEST(GauAlpha, LoadsASingleLayer) {
   const auto unit = random_layer<GatedAttentionUnit<float>>(gau_alpha_unit());
   const SafetensorsFile file = saved(unit, gau_alpha_layer_names());
   EXPECT_EQ(listed(changed(file, {"rotary.frequencies"})),
@@ -230,7 +230,7 @@ TEST(GauAlpha, ALayerLoadsAlone) {
   expect_loads(unit, file, gau_alpha_layer_names());
 }
 
-TEST(GauAlpha, NamesThePartOfAStackThatIsMissing) {
+TEST(GauAlpha, NamesAMissingPartOfAStack) {
   const auto model = random_layer<GauEncoder<float>>(gau_alpha(false));
   const SafetensorsFile file = changed(saved(model, gau_alpha_names()), {"encoder.layer.0.gau.k_scaleoffset.weight"});
   GauEncoder<float> loaded(model.config);
@@ -239,7 +239,7 @@ TEST(GauAlpha, NamesThePartOfAStackThatIsMissing) {
   test::expect_equal(loaded, GauEncoder<float>(model.config));
 }
 
-/// The file of a body loads with and without the prefix that it has in a larger model, and with one more before that.
+/// Expects that a body loads with and without its prefix in a larger model, and with another prefix before that.
 template <class Model>
 void expect_both_files(const typename Model::Config& config, const NameMap& names) {
   const auto model = random_layer<Model>(config);
@@ -253,13 +253,13 @@ void expect_both_files(const typename Model::Config& config, const NameMap& name
   expect_loads(model, with_prefix("module." + names.body, file), wrapped);
 }
 
-TEST(Junnyu, NamesOpenTheFileOfABodyAndThatOfALargerModel) {
+TEST(Junnyu, LoadsABodyAndALargerModelWithTheSameNames) {
   expect_both_files<GauEncoder<float>>(flash_quad(false), flash_quad_names());
   expect_both_files<FlashLanguageModel<float>>(flash(false), junnyu_flash_names());
   expect_both_files<GauEncoder<float>>(gau_alpha(false), gau_alpha_names());
 }
 
-TEST(Junnyu, ErrorsHaveTheNamesOfTheFileAtHand) {
+TEST(Junnyu, ErrorsUseTheNamesInTheFile) {
   const NameMap names = flash_quad_names();
   const std::string tensor = "encoder.layer.0.o.bias", prefixed = "flash_quad." + tensor;
   const auto model = random_layer<GauEncoder<float>>(flash_quad(false));

@@ -14,7 +14,7 @@ std::vector<std::string> labels_in(const std::map<std::string, std::string>& met
   return labels_of(SafetensorsFile(path));
 }
 
-TEST(Labels, ComeBackFromTheFileOfAModel) {
+TEST(Labels, RoundTripThroughAModelFile) {
   const std::vector<std::string> labels{"robin", "wren \"small\"", "Zaunkönig", ""};
   Random random(1);
   const GmlpImageClassifier<float> model(
@@ -30,17 +30,21 @@ TEST(Labels, AreFoundInAConfigurationOfTimm) {
             (std::vector<std::string>{"cat", "dog"}));
 }
 
-TEST(Labels, NeedNotBeThere) {
+TEST(Labels, MayBeAbsent) {
   EXPECT_TRUE(labels_in({}).empty());
   EXPECT_TRUE(labels_in({{"config", "{}"}}).empty());
   EXPECT_TRUE(labels_in({{"config", "[]"}}).empty());
 }
 
-TEST(Labels, RefuseWhatIsNoListOfTexts) {
+TEST(Labels, RefuseAnythingButAListOfStrings) {
   for (const char* const wrong : {"{}", "3", "[1]", "[\"a\", [\"b\"]]", "[\"a\"", ""}) {
     EXPECT_THROW(labels_in({{"labels", wrong}}), FileError) << wrong;
   }
-  test::expect_error<FileError>([] { labels_in({{"labels", "[\"a\", 7]"}}); }, {"labels: class 1 has a label that is no text"});
+  test::expect_error<FileError>(
+      [] {
+        labels_in({{"labels", "[\"a\", 7]"}});
+      },
+      {"labels: class 1 has a label that is not a string"});
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ TEST(Labml, NamesCoverEveryParameterOfABlock) {
   for_each_parameter(
       [&](const ParameterInfo& info, auto) {
         const FileTensor tensor = labml_block_names().in_file(info.path(), info.shape);
-        EXPECT_TRUE(names.emplace(tensor.name, tensor.shape).second) << tensor.name << " stands twice";
+        EXPECT_TRUE(names.emplace(tensor.name, tensor.shape).second) << tensor.name << " occurs twice";
       },
       block);
   EXPECT_EQ(names, (std::map<std::string, std::vector<Index>>{{"norm.weight", {6}},
@@ -28,7 +28,7 @@ TEST(Labml, NamesCoverEveryParameterOfABlock) {
                                                               {"proj2.bias", {6}}}));
 }
 
-TEST(Labml, BlocksTakeShorterSequences) {
+TEST(Labml, BlocksAcceptShorterSequences) {
   GmlpBlock<float> block(labml_block_config(6, 8, 5));
   block.proj_in.weight.setZero();
   block.gate.proj.weight.setZero();

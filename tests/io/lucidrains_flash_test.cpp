@@ -70,11 +70,11 @@ TEST(LucidrainsFlash, AFlashTransformerHasTheNamesOfTheOriginal) {
   expect_loads(model, file, lucidrains_flash_transformer_names());
 }
 
-TEST(LucidrainsFlash, FrequenciesAreTheFilesWhereItHasThemAndComputedOtherwise) {
+TEST(LucidrainsFlash, ComputesFrequenciesIfTheFileHasNone) {
   auto model = random_layer<FlashLanguageModel<float>>(transformer());
   const FlashLanguageModel<float> fresh(model.config);
   for (auto& block : model.trunk.blocks) {
-    block.rotary.frequencies *= 1.001F;  // as a file might round or train them
+    block.rotary.frequencies *= 1.001F;  // rounded or trained
   }
   model.position.frequencies *= 0.999F;
   const NameMap names = lucidrains_flash_transformer_names();
@@ -89,7 +89,7 @@ TEST(LucidrainsFlash, FrequenciesAreTheFilesWhereItHasThemAndComputedOtherwise) 
   EXPECT_EQ(loaded.embedding.weight, model.embedding.weight);
 }
 
-TEST(LucidrainsFlash, FrequenciesThatTheLayersShareMayStandInTheFileOnce) {
+TEST(LucidrainsFlash, SharedFrequenciesMayOccurOnce) {
   auto model = random_layer<FlashLanguageModel<float>>(transformer());
   for (auto& block : model.trunk.blocks) {
     block.rotary.frequencies *= 0.5F;
@@ -98,7 +98,7 @@ TEST(LucidrainsFlash, FrequenciesThatTheLayersShareMayStandInTheFileOnce) {
   expect_loads(model, changed(saved(model, names), {"layers.1.rotary_pos_emb.freqs"}), names);
 }
 
-TEST(LucidrainsFlash, WhatIsMissingOrMisshapenIsNamedAsInTheFile) {
+TEST(LucidrainsFlash, ErrorsUseTheNamesInTheFile) {
   const auto model = random_layer<FlashLanguageModel<float>>(transformer());
   const NameMap names = lucidrains_flash_transformer_names();
   const SafetensorsFile file = saved(model, names);

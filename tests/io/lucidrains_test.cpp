@@ -21,7 +21,7 @@ Gmlp<T> random_trunk(GmlpConfig config = {}) {
   return model;
 }
 
-/// The tensors of a file, under the names that a version of g-mlp-pytorch gave them.
+/// The tensors of a file with the names of one version of g-mlp-pytorch.
 struct Tensors {
   std::string prefix = "";
   std::vector<TensorToWrite> list = {};
@@ -44,11 +44,11 @@ struct Tensors {
 };
 
 struct Version {
-  std::string inner;          ///< how often the block is wrapped
+  std::string inner;          ///< the names of the wrappers around the block
   std::string spatial;        ///< the spatial weight's name in the gate, without ".weight"
   std::vector<Index> weight;  ///< its shape
   std::vector<Index> bias;
-  bool leftover = false;  ///< an unused convolution beside it
+  bool leftover = false;  ///< has an unused convolution too
 };
 
 const Version v0_1_5{"fn.fn.fn", "sgu", {1, n, n}, {1, n}}, v0_1_2{"fn.fn", "sgu", {1, n, n}, {1, n}},
@@ -80,7 +80,7 @@ void add_trunk(Tensors& file, const Gmlp<T>& model, const Version& version) {
   }
 }
 
-TEST(Lucidrains, TrunksOfEveryVersionLoadToEqualModels) {
+TEST(Lucidrains, LoadsTrunksOfEveryVersion) {
   GmlpConfig with_attention;
   with_attention.attention_width = 3;
   for (const Version& version : {v0_1_5, v0_1_2, v0_1_0, v0_0_18}) {
@@ -105,7 +105,7 @@ TEST(Lucidrains, TheNewestVersionNeedsNoLayout) {
   expect_equal(loaded, model);
 }
 
-TEST(Lucidrains, LanguageModelsOfEveryVersionLoadToEqualModels) {
+TEST(Lucidrains, LoadsLanguageModelsOfEveryVersion) {
   for (const Version& version : {v0_1_5, v0_1_2, v0_1_0, v0_0_18}) {
     GmlpLanguageModel<float> model({.vocabulary = 7,
                                     .head = {.form = HeadForm::untied, .bias = true},
@@ -125,7 +125,7 @@ TEST(Lucidrains, LanguageModelsOfEveryVersionLoadToEqualModels) {
   }
 }
 
-TEST(Lucidrains, HeadsAndPositionScalesLoad) {
+TEST(Lucidrains, LoadsHeadsAndPositionScales) {
   const auto model =
       random_trunk<float>({.spatial = SpatialForm::scaled_toeplitz, .causal = true, .heads = 2, .token_shift = 1});
   Tensors tensors;
@@ -141,7 +141,7 @@ TEST(Lucidrains, HeadsAndPositionScalesLoad) {
   expect_equal(loaded, model);
 }
 
-TEST(Lucidrains, VisionModelsLoad) {
+TEST(Lucidrains, LoadsVisionModels) {
   GmlpImageClassifier<float> model({.image = {4, 10},
                                     .patch = {4, 2},
                                     .image_channels = 3,
@@ -161,7 +161,7 @@ TEST(Lucidrains, VisionModelsLoad) {
   expect_equal(loaded, model);
 }
 
-TEST(Lucidrains, PartsLoadAlone) {
+TEST(Lucidrains, LoadsPartsOfAModel) {
   const auto trunk = random_trunk<float>({.attention_width = 3});
   const GmlpBlock<float>& block = trunk.blocks[0];
   Tensors tensors;
@@ -193,10 +193,10 @@ TEST(Lucidrains, RefusesVersionsBefore0_0_16ByName) {
   tensors.add("layers.0.fn.fn.sgu.attn.to_qkv.weight", unused_weight, {n, n});
   const SafetensorsFile file = tensors.written();
   expect_error<FileError>([&] { lucidrains_layout(file); },
-                          {"layers.0.fn.fn.sgu.attn.to_qkv.weight", "g-mlp-pytorch before 0.0.16", "another model"});
+                          {"layers.0.fn.fn.sgu.attn.to_qkv.weight", "g-mlp-pytorch before 0.0.16", "not supported"});
 }
 
-TEST(Lucidrains, AnUnusedConvolutionIsIgnoredWhereItWasLeftBehindOnly) {
+TEST(Lucidrains, RefusesLeftoversInVersionsWithoutThem) {
   const auto model = random_trunk<float>();
   Version odd = v0_1_5;
   odd.leftover = true;

@@ -32,7 +32,7 @@ GmlpLanguageModel<T> text_model(const HeadForm head = HeadForm::tied) {
   return model;
 }
 
-/// Batches and steps of an opened model, with any number of threads, give the bits of `loaded`.
+/// Expects that batches and steps of an opened model are bit-equal to `loaded`, with any number of threads.
 template <class Model>
 void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
   using T = typename Model::Scalar;
@@ -52,7 +52,7 @@ void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
   }
 }
 
-/// The bytes of a file, from `offset` on after a number of the largest alignment.
+/// The bytes of a file, at `offset` from an aligned address.
 struct Bytes {
   Bytes(const std::filesystem::path& path, std::size_t offset) {
     const std::string content = test::read_text(path);
@@ -65,7 +65,7 @@ struct Bytes {
   std::span<std::byte> bytes;
 };
 
-TEST(MappedModel, GivesTheBitsOfTheLoadedOneWhenItsFileIsGone) {
+TEST(MappedModel, EqualsTheLoadedModelAfterItsFileIsDeleted) {
   for (const auto head : {HeadForm::tied, HeadForm::untied}) {
     const auto path = temporary("text.safetensors");
     save_model(text_model<float>(head), path);
@@ -82,7 +82,7 @@ TEST(MappedModel, GivesTheBitsOfTheLoadedOneWhenItsFileIsGone) {
   expect_bits_of(load_model<GmlpLanguageModel<double>>(path), load_mapped<GmlpLanguageModel<double>>(path));
 }
 
-TEST(MappedModel, OtherModelsOpenMappedToo) {
+TEST(MappedModel, MapsOtherModels) {
   const auto path = temporary("others.safetensors");
   GmlpImageClassifier<float> images(
       {.image = {6, 4}, .patch = {3, 2}, .image_channels = 2, .classes = 3, .trunk = {.channels = 36, .hidden = 40}});
@@ -103,7 +103,7 @@ TEST(MappedModel, OtherModelsOpenMappedToo) {
   expect_bits_of(flash, load_mapped<FlashLanguageModel<float>>(path));
 }
 
-TEST(MappedModel, ReadsTheFileItself) {
+TEST(MappedModel, ReadsTheFileInPlace) {
   const auto path = temporary("text.safetensors");
   save_model(text_model<float>(HeadForm::untied), path);
   const Bytes file(path, 0);
@@ -115,7 +115,7 @@ TEST(MappedModel, ReadsTheFileItself) {
   const auto parsed = SafetensorsFile::parse(file.bytes);
   for (const char* const name : {"embedding.weight", "trunk.blocks.1.proj_in.weight"}) {
     const auto tensor = parsed.tensor(name).bytes;
-    const std::size_t row = sizeof(float) * 40 * 44;  // of the last token, and in the last panel
+    const std::size_t row = sizeof(float) * 40 * 44;  // the row of the last token, in the last panel
     std::byte& sign = file.bytes[static_cast<std::size_t>(tensor.data() - file.bytes.data()) + row + 3];
     sign ^= std::byte{0x80};
     EXPECT_FALSE(same_bits(run(), before)) << name;
@@ -124,7 +124,7 @@ TEST(MappedModel, ReadsTheFileItself) {
   }
 }
 
-TEST(MappedModel, FindsDamageOnRequestWhereOthersFindItInAnyCase) {
+TEST(MappedModel, FindsDamageOnRequestOnly) {
   const auto path = temporary("text.safetensors");
   save_model(text_model<float>(HeadForm::untied), path);
   const Bytes file(path, 0);
@@ -132,11 +132,11 @@ TEST(MappedModel, FindsDamageOnRequestWhereOthersFindItInAnyCase) {
   const auto tensor = parsed.tensor("embedding.weight").bytes;
   EXPECT_NO_THROW(parsed.verify());
   file.bytes[static_cast<std::size_t>(tensor.data() - file.bytes.data()) + 4] ^= std::byte{1};
-  EXPECT_NO_THROW((void)load_mapped<Text>(parsed)) << "which reads no more than it must";
+  EXPECT_NO_THROW((void)load_mapped<Text>(parsed)) << "reads only what it needs";
   for (const auto& message : {test::message_of<FileError>([&] { parsed.verify(); }),
                               test::message_of<FileError>([&] { (void)load_model<Text>(parsed); }),
                               test::message_of<FileError>([&] { (void)load_prepared<Text>(parsed); })}) {
-    EXPECT_TRUE(message.starts_with("text: the file is damaged: the check sum")) << message;
+    EXPECT_TRUE(message.starts_with("text: the file is damaged: its checksum")) << message;
   }
   auto model = text_model<float>(HeadForm::untied);
   const auto before = model;
@@ -164,7 +164,7 @@ TEST(MappedModel, PacksWhatItCannotReadInPlace) {
   }
 }
 
-TEST(MappedModel, ProductsInBf16GiveTheSameBits) {
+TEST(MappedModel, Bf16ProductsEqualThoseOfALoadedModel) {
   const auto path = temporary("text.safetensors");
   save_model(text_model<float>(), path);
   const Text loaded = load_model<Text>(path);
@@ -189,7 +189,7 @@ TEST(MappedModel, AWarmStepAllocatesNothing) {
   EXPECT_EQ(test::allocations_during([&] { opened.model.step(2, state, logits, workspace); }), 0);
 }
 
-TEST(MappedModel, RefusesWhatAPreparedOneRefuses) {
+TEST(MappedModel, RefusesWhatPreparedModelsRefuse) {
   const auto path = temporary("text.safetensors");
   save_model(text_model<float>(), path);
   const auto opened = load_mapped<Text>(path);
@@ -204,7 +204,7 @@ TEST(MappedModel, RefusesWhatAPreparedOneRefuses) {
             test::message_of<FileError>([&] { (void)load_model<Flash>(path); }));
 }
 
-TEST(MappedFile, ReadsAgainWhatItHasReleased) {
+TEST(MappedFile, ReadsReleasedPagesAgain) {
   const auto path = temporary("pages");
   test::write_text(path, std::string(100000, 'x'));
   const MappedFile file(path);

@@ -9,7 +9,7 @@ namespace {
 
 std::string name_in(const NameMap& names, std::string_view path) { return names.in_file(path, {4, 4}).name; }
 
-TEST(NameMap, KeepsOurOwnNamesByDefault) {
+TEST(NameMap, DefaultsToOurNames) {
   const FileTensor tensor = NameMap{}.in_file("trunk.blocks.3.proj_in.weight", {2, 3});
   EXPECT_EQ(tensor.name, "trunk.blocks.3.proj_in.weight");
   EXPECT_EQ(tensor.shape, (std::vector<Index>{2, 3}));
@@ -49,7 +49,7 @@ TEST(NameMap, TheFirstRuleThatMatchesWins) {
   EXPECT_EQ(name_in(names, "a.c.w"), "second.c.w");
 }
 
-TEST(NameMap, CarriesWildcardsInOrderAndMayDropOrAddComponents) {
+TEST(NameMap, CarriesWildcardsAndDropsOrAddsComponents) {
   const NameMap names{.rules = {{"a.*.b.*", "*.x.*.y"}, {"drop", ""}, {"tied.*", "shared"}, {"", "inner"}}};
   EXPECT_EQ(name_in(names, "a.1.b.2.w"), "1.x.2.y.w");
   EXPECT_EQ(name_in(names, "drop.weight"), "weight");
@@ -57,14 +57,14 @@ TEST(NameMap, CarriesWildcardsInOrderAndMayDropOrAddComponents) {
   EXPECT_EQ(name_in(names, "other"), "inner.other");
 }
 
-TEST(NameMap, PutsThePrefixBeforeEveryName) {
+TEST(NameMap, PrefixesEveryName) {
   const NameMap names{.prefix = "model.", .rules = {{"head", "classifier"}}, .ignored = {"position_ids"}};
   EXPECT_EQ(name_in(names, "head.weight"), "model.classifier.weight");
   EXPECT_EQ(name_in(names, "norm.weight"), "model.norm.weight");
   EXPECT_TRUE(names.ignores("model.position_ids"));
 }
 
-TEST(NameMap, PutsTheBodyAfterThePrefixAndNotBeforeTheHead) {
+TEST(NameMap, InsertsTheBodyPrefixExceptForTheHead) {
   NameMap names{
       .prefix = "model.",
       .body = "bert.",
@@ -110,7 +110,7 @@ TEST(NameMap, IgnoresByPattern) {
   EXPECT_FALSE(names.ignores(""));
 }
 
-TEST(NameMap, FormsGiveTheShapeInTheFile) {
+TEST(NameMap, FormsDetermineTheShapeInTheFile) {
   const auto shape_of = [](ShapeForm form, const Shape& shape) {
     return NameMap{.rules = {{"", "", form}}}.in_file("w", shape).shape;
   };
@@ -124,7 +124,7 @@ TEST(NameMap, FormsGiveTheShapeInTheFile) {
   EXPECT_EQ(shape_of(ShapeForm::append_two_ones, {9, 9}), (std::vector<Index>{9, 9, 1, 1}));
 }
 
-TEST(NameMap, RefusesRulesThatDoNotSuit) {
+TEST(NameMap, RefusesInvalidRules) {
   const auto apply = [](NameMap::Rule rule, const Shape& shape) {
     return [=] { NameMap{.rules = {rule}}.in_file("a.w", shape); };
   };

@@ -5,7 +5,7 @@
 namespace gated::nearest_name_test {
 namespace {
 
-TEST(NearestName, EditDistanceCountsInsertionsRemovalsAndReplacements) {
+TEST(NearestName, EditDistanceCountsInsertDeleteAndReplace) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(edit_distance("", "abc"), 3u);
   EXPECT_EQ(edit_distance("abc", ""), 3u);
@@ -20,7 +20,7 @@ TEST(NearestName, IsTheFirstOfTheNearest) {
   EXPECT_EQ(nearest_name("x", std::vector<std::string_view>{}), "");
 }
 
-TEST(NearestName, PassesOverAbsurdNames) {
+TEST(NearestName, SkipsAbsurdNames) {
   const std::string absurd(1000, 'a');
   EXPECT_EQ(nearest_name("aaaa", std::vector<std::string_view>{absurd, "b"}), "b");
   EXPECT_EQ(nearest_name(absurd, std::vector<std::string_view>{"b"}), "");
@@ -28,7 +28,7 @@ TEST(NearestName, PassesOverAbsurdNames) {
   EXPECT_EQ(nearest_name(long_name, std::vector<std::string_view>{too_long, "b"}), "b");
 }
 
-TEST(NearestName, PrintableNamesHaveNoControlCharactersAndAnEnd) {
+TEST(NearestName, PrintableNamesAreShortWithoutControlCharacters) {
   EXPECT_EQ(printable("a\nb\x7F\x1B[0m"), "a?b??[0m");
   EXPECT_EQ(printable("größe"), "größe");
   std::string umlauts = "x";

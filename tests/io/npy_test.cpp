@@ -26,18 +26,18 @@ void expect_refused(const std::string& file, std::string_view why) {
   EXPECT_NE(what.find(why), std::string::npos) << what;
 }
 
-TEST(Npy, ReadsWhatNumpyWrote) {
+TEST(Npy, ReadsFilesOfNumpy) {
   const Matrix<float> x = read_npy<float>(case_file());
-  ASSERT_EQ(x.rows(), 6) << "all dimensions but the last together";
+  ASSERT_EQ(x.rows(), 6) << "all dimensions except the last are merged";
   ASSERT_EQ(x.cols(), 4);
   for (Index i = 0; i < x.size(); ++i) {
     EXPECT_EQ(x.data()[i], static_cast<float>(i - 5));
   }
   EXPECT_EQ(read_npy<double>(case_file()), x.cast<double>());
-  EXPECT_THROW(read_npy<Index>(case_file()), FileError) << "floating numbers are not read as integers";
+  EXPECT_THROW(read_npy<Index>(case_file()), FileError) << "floating values are not read as integers";
 }
 
-TEST(Npy, ReadsBackWhatItWrote) {
+TEST(Npy, RoundTrips) {
   const auto path = temporary("x.npy");
   const auto expect = [&](const auto& x) {
     using T = typename std::remove_cvref_t<decltype(x)>::Scalar;
@@ -53,7 +53,7 @@ TEST(Npy, ReadsBackWhatItWrote) {
   EXPECT_EQ(read_npy<float>(path).rows(), 0);
 }
 
-TEST(Npy, NumbersStartAtAMultipleOf64) {
+TEST(Npy, DataStartsAtAMultipleOf64) {
   const auto path = temporary("x.npy");
   for (const Index columns : {1, 10, 100, 1000, 10000, 100000}) {
     write_npy<double>(path, Matrix<double>::Zero(1, columns));
@@ -61,7 +61,7 @@ TEST(Npy, NumbersStartAtAMultipleOf64) {
   }
 }
 
-TEST(Npy, UnderstandsHeadersOfAllVersions) {
+TEST(Npy, ReadsHeadersOfAllVersions) {
   const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", data(24, '\0');
   EXPECT_EQ(parse(file_of(header, 24)).shape, (std::vector<Index>{2, 3}));
   for (const char version : {'\2', '\3'}) {
@@ -75,8 +75,8 @@ TEST(Npy, UnderstandsHeadersOfAllVersions) {
 
 TEST(Npy, RefusesBrokenFiles) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
-  expect_refused("", "this is no .npy file");
-  expect_refused("PK\3\4", "this is no .npy file");
+  expect_refused("", "this is not an .npy file");
+  expect_refused("PK\3\4", "this is not an .npy file");
   expect_refused("\x93NUMPY\1", "truncated");
   expect_refused(std::string("\x93NUMPY\x07\x00\x00\x00", 10), "version 7, expected 1, 2 or 3");
   expect_refused(file_of(good, 24).substr(0, 30), "but only 20 bytes follow. Is the file truncated?");
@@ -85,15 +85,15 @@ TEST(Npy, RefusesBrokenFiles) {
   const auto header = [](const std::string& text, std::string_view why) { expect_refused(file_of(text, 24), why); };
   header("[]", "\"{\" is missing");
   header("{'descr': '<f4', 'shape': (2, 3)}", "lacks");
-  header("{'descr': '<f4', 'descr': '<f4'}", "'descr', unknown or for the second time");
-  header("{'colour': 1}", "'colour', unknown");
+  header("{'descr': '<f4', 'descr': '<f4'}", "the unknown or duplicate key 'descr'");
+  header("{'colour': 1}", "the unknown or duplicate key 'colour'");
   header("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3)}", "newbyteorder");
-  header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", "Objects and texts are no numbers");
+  header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", "Objects and strings are not numbers");
   header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", "the array has fields");
   header("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", "neither True nor False");
   header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 1)}", "numpy.ascontiguousarray()");
-  header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3)}", "no number");
-  header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 99999999999999999999)}", "no number");
+  header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3)}", "is not a number");
+  header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 99999999999999999999)}", "is not a number");
   header("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "too many bytes");
   header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3", "is missing");
   header("{'descr': '<f4", "does not end");

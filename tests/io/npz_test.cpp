@@ -12,7 +12,7 @@ using test::temporary;
 
 const std::filesystem::path case_file = std::filesystem::path(GATED_REFERENCE_DIR) / "../io/npy_cases.npz";
 
-TEST(Npz, ReadsEveryTypeThatNumpyWrites) {
+TEST(Npz, ReadsEveryTypeOfNumpy) {
   const NpzFile file(case_file);
   EXPECT_EQ(file.arrays().size(), 16u);
   for (const char* const name : {"f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1"}) {
@@ -27,7 +27,7 @@ TEST(Npz, ReadsEveryTypeThatNumpyWrites) {
   EXPECT_EQ(file.read<std::uint8_t>("bool"), (Matrix<std::uint8_t>(3, 4) << 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1).finished());
 }
 
-TEST(Npz, ReadsArraysOfAllFormsAsMatrices) {
+TEST(Npz, ReadsArraysOfAnyRankAsMatrices) {
   const NpzFile file(case_file);
   EXPECT_EQ(file.read<float>("by_columns"), (Matrix<float>(3, 4) << 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11).finished());
   EXPECT_EQ(file.read<double>("scalar"), Matrix<double>::Constant(1, 1, 2.5));
@@ -36,7 +36,7 @@ TEST(Npz, ReadsArraysOfAllFormsAsMatrices) {
   EXPECT_EQ(file.read<float>("empty").cols(), 4);
 }
 
-TEST(Npz, ReadsBackWhatItWrote) {
+TEST(Npz, RoundTrips) {
   const auto path = temporary("x.npz");
   const std::map<std::string, Matrix<float>> arrays{
       {"a", test::random_matrix<float>(5, 7, 1)}, {"blocks.0/weight", test::random_matrix<float>(3, 2, 2)}, {"e", {}}};
@@ -50,15 +50,15 @@ TEST(Npz, ReadsBackWhatItWrote) {
   EXPECT_TRUE(NpzFile(path).arrays().empty());
 }
 
-TEST(Npz, SaysWhatIsMissing) {
+TEST(Npz, ExplainsMissingArraysAndWrongTypes) {
   const NpzFile file(case_file);
   EXPECT_NE(test::error_of<FileError>([&] {
               file.read<float>("vectr");
             }).find("there is no array \"vectr\"; the nearest name is \"vector\"."),
             std::string::npos);
-  EXPECT_NE(test::error_of<FileError>([&] { file.read<Index>("f4"); }).find("npy_cases.npz: f4: the numbers are F32"),
+  EXPECT_NE(test::error_of<FileError>([&] { file.read<Index>("f4"); }).find("npy_cases.npz: f4: the elements are F32"),
             std::string::npos);
-  EXPECT_THROW(file.read<std::uint8_t>("i8"), FileError) << "negative numbers do not fit";
+  EXPECT_THROW(file.read<std::uint8_t>("i8"), FileError) << "negative values do not fit";
 }
 
 TEST(Npz, RefusesBrokenArchives) {
@@ -69,8 +69,8 @@ TEST(Npz, RefusesBrokenArchives) {
     EXPECT_NE(what.find(why), std::string::npos) << what;
   };
   refused("", "too short");
-  refused(std::string(100, 'x'), "this is no .npz file");
-  refused(good.substr(0, good.size() - 1), "this is no .npz file");
+  refused(std::string(100, 'x'), "this is not an .npz file");
+  refused(good.substr(0, good.size() - 1), "this is not an .npz file");
   refused(good.substr(1), "");
   const auto changed = [&](std::size_t at, char to) {
     std::string file = good;
@@ -80,35 +80,35 @@ TEST(Npz, RefusesBrokenArchives) {
   const std::size_t directory = good.find("PK\1\2");
   refused(changed(directory, 'X'), "directory is broken");
   refused(changed(directory + 10, '\10'), "is compressed. Save it with numpy.savez()");
-  refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "check sum");
-  refused(changed(directory + 45, '\100'), "outside of itself");
-  refused(changed(200, static_cast<char>(good[200] ^ 1)), "check sum");
+  refused(changed(directory + 16, static_cast<char>(good[directory + 16] + 1)), "checksum");
+  refused(changed(directory + 45, '\100'), "outside itself");
+  refused(changed(200, static_cast<char>(good[200] ^ 1)), "checksum");
 
-  // Two entries of the directory for one file, and two names of one array.
+  // Two directory entries for one file, and two names for one array.
   const auto path = temporary("x.npz");
   write_npz<float>(path, {{"a", Matrix<float>::Ones(20, 20)}, {"b", Matrix<float>::Zero(1, 1)}});
   std::string twice = test::read_text(path);
   const std::size_t first = twice.find("PK\1\2"), second = twice.find("PK\1\2", first + 1);
   twice.replace(second + 16, 12, twice, first + 16, 12);  // check sum and sizes
-  twice.replace(second + 42, 4, twice, first + 42, 4);    // and the place
+  twice.replace(second + 42, 4, twice, first + 42, 4);    // and the offset
   refused(twice, "overlap");
   std::string same = test::read_text(path);
   for (std::size_t at = same.find("b.npy"); at != std::string::npos; at = same.find("b.npy")) {
     same.replace(at, 5, "a.npy");
   }
-  refused(same, "stands in the archive twice");
+  refused(same, "is in the archive twice");
   std::string short_name = test::read_text(path);
   const std::size_t local = short_name.find("b.npy"), listed = short_name.rfind("b.npy");
-  short_name.replace(local, 5, "a....");  // which nobody reads
+  short_name.replace(local, 5, "a....");  // unused
   short_name.replace(listed, 5, "a");
-  short_name[listed - 46 + 28] = 1;  // the length of the name
+  short_name[listed - 46 + 28] = 1;  // length of the name
   short_name[short_name.size() - 22 + 12] =
-      static_cast<char>(short_name[short_name.size() - 22 + 12] - 4);  // and of the directory
+      static_cast<char>(short_name[short_name.size() - 22 + 12] - 4);  // size of the directory
   refused(short_name, "another array has this name");
   EXPECT_NO_THROW(NpzFile::parse(std::as_bytes(std::span(good))));
 }
 
-TEST(Npz, AnyChangedOrMissingByteIsRefusedOrHarmless) {
+TEST(Npz, DamagedFilesAreRefusedOrHarmless) {
   const std::string good = test::read_text(case_file);
   for (std::size_t at = 0; at < good.size(); ++at) {
     for (std::string file : {good, good.substr(0, at)}) {

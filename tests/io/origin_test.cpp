@@ -18,7 +18,7 @@ const Origin* origin_of_case(const std::string& name) {
   return origin_of(SafetensorsFile(std::filesystem::path(GATED_REFERENCE_DIR) / (name + ".safetensors")));
 }
 
-TEST(Origin, IsKnownOfEveryKindOfFileByItsNames) {
+TEST(Origin, IsRecognisedByTensorNames) {
   const std::pair<const char*, const char*> cases[] = {
       {"timm_gmlp_small", "timm_names()"},
       {"timm_gmlp_small_features", "timm_names()"},
@@ -55,7 +55,7 @@ TEST(Origin, IsKnownOfEveryKindOfFileByItsNames) {
   EXPECT_EQ(origin_of_case("components"), nullptr);
 }
 
-TEST(Origin, TheFilesOfFacebooksResmlpsAreKnown) {
+TEST(Origin, RecognisesFacebooksResmlps) {
   const auto path = temporary("model.safetensors");
   ResmlpImageClassifierConfig config = resmlp_12_224();
   config.trunk.block.channels = 4;
@@ -66,7 +66,7 @@ TEST(Origin, TheFilesOfFacebooksResmlpsAreKnown) {
   EXPECT_STREQ(origin->names, "facebook_resmlp_names");
 }
 
-TEST(Origin, TinyTimeMixerR3IsAnotherModel) {
+TEST(Origin, DoesNotRecogniseTinyTimeMixerR3) {
   const auto path = temporary("model.safetensors");
   const TinyTimeMixerConfig config{.context = 16, .backbone = {.depth = 1}, .decoder = {.depth = 1}};
   NameMap names = ttm_names(config);
@@ -77,7 +77,7 @@ TEST(Origin, TinyTimeMixerR3IsAnotherModel) {
   EXPECT_EQ(origin_of(SafetensorsFile(path)), nullptr);
 }
 
-TEST(Origin, NamesOfItAreThoseOfEveryKnownOneAtWhateverDepth) {
+TEST(Origin, FindsPrefixAndBodyAtAnyDepth) {
   for (const char* name :
        {"timm_gmlp_small", "lucid_gmlp_causal", "lucid_gmlpvision", "fnet_mlm", "fnet_model", "junnyu_flashquad_mlm",
         "rtmcc_self", "labml_gmlp_block", "ttm_sincos_stride", "patchtsmixer_mix_channel"}) {
@@ -88,7 +88,7 @@ TEST(Origin, NamesOfItAreThoseOfEveryKnownOneAtWhateverDepth) {
   EXPECT_EQ(names_of(mlm, *origin_of(mlm)).body, "fnet.");
 }
 
-TEST(Origin, EveryKnownOneSaysWhereItsNamesAre) {
+TEST(Origin, NamesAnExistingHeaderAndFunction) {
   for (const Origin& origin : known_origins()) {
     const auto header = std::filesystem::path(GATED_REFERENCE_DIR) / "../../include" / origin.header;
     ASSERT_TRUE(std::filesystem::exists(header)) << header;
@@ -96,7 +96,7 @@ TEST(Origin, EveryKnownOneSaysWhereItsNamesAre) {
   }
 }
 
-TEST(Origin, APublishedPresetIsKnownByItsShapes) {
+TEST(Origin, PresetsAreRecognisedByShapes) {
   const auto path = temporary("model.safetensors");
   for (const auto& [config, preset] : {std::pair(gmlp_ti16_224(), "gmlp_ti16_224()"),
                                        {gmlp_ti16_224(37), "gmlp_ti16_224(37)"},
@@ -119,7 +119,7 @@ TEST(Origin, APublishedPresetIsKnownByItsShapes) {
   EXPECT_EQ(preset_of(SafetensorsFile(std::filesystem::path(GATED_REFERENCE_DIR) / "timm_gmlp_small.safetensors")), "");
 }
 
-TEST(Origin, IsSaidWhereAFileDoesNotFit) {
+TEST(Origin, IsReportedOnMismatch) {
   const auto path = temporary("model.safetensors");
   save_parameters(GmlpImageClassifier<float>(gmlp_ti16_224(37)), path, {}, timm_names());
   GmlpImageClassifier<float> model(gmlp_s16_224());
@@ -133,7 +133,7 @@ TEST(Origin, IsSaidWhereAFileDoesNotFit) {
                                "gmlp_ti16_224(37).\n"),
             std::string::npos)
       << without_names;
-  EXPECT_EQ(without_names.find("nearest"), std::string::npos) << "another's names have no nearest";
+  EXPECT_EQ(without_names.find("nearest"), std::string::npos) << "no nearest names for foreign names";
   const std::string with_names = report(timm_names());
   EXPECT_NE(with_names.find("\n  The shapes are those of gmlp_ti16_224(37).\n"), std::string::npos) << with_names;
   EXPECT_NE(with_names.find("0 missing, 0 unexpected, 246 mis-shaped"), std::string::npos) << with_names;

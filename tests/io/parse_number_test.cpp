@@ -21,7 +21,7 @@ bool is_refused(std::string_view text) {
   return !parse_number(text, number) && number == 7;
 }
 
-TEST(ParseNumber, TakesWhatCWrites) {
+TEST(ParseNumber, ParsesCNotation) {
   EXPECT_TRUE(parses("1.5", 1.5));
   EXPECT_TRUE(parses("-2e-3", -2e-3));
   EXPECT_TRUE(parses(".25", 0.25));
@@ -34,7 +34,7 @@ TEST(ParseNumber, TakesWhatCWrites) {
   EXPECT_TRUE(parse_number("nan", number) && number != number);
 }
 
-TEST(ParseNumber, RefusesTheRestAndLeavesTheNumberAsItWas) {
+TEST(ParseNumber, RefusesTheRestAndKeepsTheOldValue) {
   for (const char* text : {"", " ", "x", "1x", "1 2", "0x10", "++1", "+-1", "- 1", "-+1", "\v1", "1,5", "1e", "e1", "1e999"}) {
     EXPECT_TRUE(is_refused<double>(text)) << text;
     EXPECT_TRUE(is_refused<float>(text)) << text;
@@ -43,7 +43,7 @@ TEST(ParseNumber, RefusesTheRestAndLeavesTheNumberAsItWas) {
   EXPECT_TRUE(is_refused<double>(std::string_view("1\0", 2)));
 }
 
-TEST(ParseNumber, RoundsWhatIsTooSmallForAFloat) {
+TEST(ParseNumber, RoundsValuesTooSmallForAFloat) {
   EXPECT_TRUE(parses("1e-40", 1e-40f));
   EXPECT_TRUE(parses("1e-60", 0.0f));
   EXPECT_TRUE(parses("5e-324", 5e-324));
@@ -74,7 +74,7 @@ void expect_the_same(const char* text) {
   EXPECT_TRUE(by_library == by_strtod || (by_library != by_library && by_strtod != by_strtod)) << text;
 }
 
-TEST(ParseNumber, OfTheCLibraryIsThatOfTheStandardLibrary) {
+TEST(ParseNumber, AgreesWithTheCLibrary) {
   for (const char* text :
        {"1.5",   "-2e-3", ".25", "3.", "inf",    "-INFINITY", "nan",   "1x",     "1e",  "1e5 ",
         "-",     "+1",    " 1",  "",   "1e-310", "1e-400",    "1e400", "-1e400", "0.1", "123456789012345678901234567890",

@@ -8,7 +8,7 @@
 namespace gated::safetensors_header_test {
 namespace {
 
-/// A file of an 8-byte length, `header` and `data_bytes` zeros.
+/// A file with an 8-byte length, `header` and `data_bytes` zeros.
 std::string file_of(const std::string& header, std::size_t data_bytes) {
   const std::uint64_t length = header.size();
   std::string file(8, '\0');
@@ -25,7 +25,7 @@ void expect_refused(const std::string& file, std::string_view why) {
   EXPECT_TRUE(test::error_of<FileError>([&] { parse(file); }).starts_with("x.safetensors: "));
 }
 
-/// Expects the header to be refused in front of 8 bytes of data.
+/// Expects that the header is refused with 8 bytes of data.
 void expect_header_refused(const std::string& header, std::string_view why) { expect_refused(file_of(header, 8), why); }
 
 TEST(SafetensorsHeader, AcceptsTensorsMetadataAndPadding) {
@@ -43,7 +43,7 @@ TEST(SafetensorsHeader, AcceptsTensorsMetadataAndPadding) {
   EXPECT_EQ(contents.tensors.at("b").count(), 1u);
 }
 
-TEST(SafetensorsHeader, NamesWhatPeopleHaveInPlaceOfTheFile) {
+TEST(SafetensorsHeader, NamesTheFormatOfOtherFiles) {
   const std::string rest(100, '\1');
   expect_refused("PK\x03\x04" + rest, "this is a ZIP archive, such as torch.save() writes (.pth, .pt, .bin)");
   expect_refused("\x80\x02\x8a\x0a" + rest, "this is a Python pickle");
@@ -63,7 +63,7 @@ TEST(SafetensorsHeader, AcceptsTensorsOfSizeZero) {
   EXPECT_EQ(contents.tensors.at("c").count(), 0u);
 }
 
-TEST(SafetensorsHeader, KnowsEveryDtype) {
+TEST(SafetensorsHeader, AcceptsEveryDtype) {
   for (const auto& [dtype, name] : names_of(Dtype{})) {
     const std::string size = text(size_of(dtype));
     const std::string file = file_of(
@@ -74,7 +74,7 @@ TEST(SafetensorsHeader, KnowsEveryDtype) {
 }
 
 TEST(SafetensorsHeader, RefusesAnEmptyFile) { expect_refused("", "the file is empty"); }
-TEST(SafetensorsHeader, RefusesAFileOfLessThanEightBytes) { expect_refused("1234567", "the file has 7 bytes, too short"); }
+TEST(SafetensorsHeader, RefusesFilesShorterThanEightBytes) { expect_refused("1234567", "the file has 7 bytes, too short"); }
 
 TEST(SafetensorsHeader, RefusesAHeaderLongerThanTheFile) {
   std::string file = file_of("{}", 0);
@@ -82,13 +82,13 @@ TEST(SafetensorsHeader, RefusesAHeaderLongerThanTheFile) {
   expect_refused(file, "is 3 bytes long by its first 8 bytes, but only 2 bytes follow");
 }
 
-TEST(SafetensorsHeader, RefusesAHeaderOfMoreThan100Megabytes) {
+TEST(SafetensorsHeader, RefusesHeadersOver100Megabytes) {
   expect_refused(std::string(16, '\xFF'), "18446744073709551615 bytes long by its first 8 bytes, at most 100000000");
 }
 
 TEST(SafetensorsHeader, RefusesAnEmptyHeader) { expect_refused(std::string(16, '\0'), "the header is empty"); }
 
-TEST(SafetensorsHeader, RefusesAHeaderThatDoesNotBeginWithABrace) {
+TEST(SafetensorsHeader, RefusesAHeaderWithoutABraceAtTheStart) {
   expect_header_refused(" {}", "does not begin with '{'");
   expect_header_refused("[]", "does not begin with '{'");
   expect_header_refused("\xEF\xBB\xBF{}", "does not begin with '{'");
@@ -115,7 +115,7 @@ TEST(SafetensorsHeader, RefusesDuplicateKeys) {
   expect_header_refused(R"({"__metadata__":{"k":"1","k":"2"}})", "duplicate key \"k\"");
 }
 
-TEST(SafetensorsHeader, RefusesEntriesThatAreNoObjects) {
+TEST(SafetensorsHeader, RefusesEntriesThatAreNotObjects) {
   expect_header_refused(R"({"a":[]})", "tensor \"a\" is an array, expected an object");
   expect_header_refused(R"({"a":7})", "tensor \"a\" is 7, expected an object");
   expect_header_refused(R"({"a":null})", "tensor \"a\" is null, expected an object");
@@ -138,7 +138,7 @@ TEST(SafetensorsHeader, RefusesUnknownDtypes) {
   expect_header_refused(R"({"a":{"dtype":1,"shape":[2],"data_offsets":[0,8]}})", "dtype is 1, expected a string");
 }
 
-TEST(SafetensorsHeader, RefusesShapesThatAreNotWholeNumbers) {
+TEST(SafetensorsHeader, RefusesShapesThatAreNotIntegers) {
   const auto with_shape = [](const std::string& shape) {
     return R"({"a":{"dtype":"U8","shape":)" + shape + R"(,"data_offsets":[0,8]}})";
   };
@@ -162,7 +162,7 @@ TEST(SafetensorsHeader, RefusesHugeNumbers) {
   expect_header_refused(with_shape("[" + std::string(5000, '9') + "]"), "invalid JSON");
 }
 
-TEST(SafetensorsHeader, RefusesShapesWhoseProductOverflows) {
+TEST(SafetensorsHeader, RefusesShapesThatOverflow) {
   expect_header_refused(R"({"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", "overflows");
   expect_header_refused(R"({"a":{"dtype":"F64","shape":[1152921504606846977],"data_offsets":[0,8]}})", "overflows");
 }
@@ -176,7 +176,7 @@ TEST(SafetensorsHeader, RefusesAbsurdRanks) {
                         "has 65 dimensions, at most 64");
 }
 
-TEST(SafetensorsHeader, RefusesOffsetsThatAreNoPairOfWholeNumbers) {
+TEST(SafetensorsHeader, RefusesOffsetsThatAreNotTwoIntegers) {
   const auto with_offsets = [](const std::string& offsets) {
     return R"({"a":{"dtype":"U8","shape":[8],"data_offsets":)" + offsets + "}}";
   };
@@ -188,17 +188,17 @@ TEST(SafetensorsHeader, RefusesOffsetsThatAreNoPairOfWholeNumbers) {
   expect_header_refused(with_offsets("[0,18446744073709551615]"), "which is too large");
 }
 
-TEST(SafetensorsHeader, RefusesATensorThatEndsBeforeItBegins) {
+TEST(SafetensorsHeader, RefusesTensorsThatEndBeforeTheyBegin) {
   expect_header_refused(R"({"a":{"dtype":"U8","shape":[8],"data_offsets":[8,0]}})",
                         "begins at byte 8 of the data, after its end at 0");
 }
 
-TEST(SafetensorsHeader, RefusesATensorBeyondTheData) {
+TEST(SafetensorsHeader, RefusesTensorsBeyondTheData) {
   expect_header_refused(R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}})",
                         "ends at byte 9 of the data, which has 8 bytes. Is the file truncated?");
 }
 
-TEST(SafetensorsHeader, RefusesATensorWhoseBytesDoNotFitItsShape) {
+TEST(SafetensorsHeader, RefusesBytesThatDoNotMatchTheShape) {
   expect_header_refused(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "has 8 bytes, expected 12 for F32 [3]");
 }
 
@@ -211,7 +211,7 @@ TEST(SafetensorsHeader, RefusesOverlaps) {
       "tensors \"a\" and \"b\" overlap at byte 4");
 }
 
-TEST(SafetensorsHeader, RefusesHoles) {
+TEST(SafetensorsHeader, RefusesGaps) {
   expect_header_refused(R"({"a":{"dtype":"U8","shape":[7],"data_offsets":[0,7]}})",
                         "bytes 7 to 8 of the data belong to no tensor");
   expect_header_refused(R"({"a":{"dtype":"U8","shape":[7],"data_offsets":[1,8]}})",
@@ -219,13 +219,13 @@ TEST(SafetensorsHeader, RefusesHoles) {
   expect_header_refused("{}", "bytes 0 to 8 of the data belong to no tensor");
 }
 
-TEST(SafetensorsHeader, RefusesMetadataThatIsNoText) {
+TEST(SafetensorsHeader, RefusesMetadataThatIsNotText) {
   expect_header_refused(R"({"__metadata__":{"k":1}})", "__metadata__: \"k\" is 1, expected a string");
   expect_header_refused(R"({"__metadata__":{"k":{}}})", "__metadata__: \"k\" is an object, expected a string");
   expect_header_refused(R"({"__metadata__":"k"})", "__metadata__ is \"k\", expected an object");
 }
 
-TEST(SafetensorsHeader, RefusesAbsurdNestingWithoutRunningOutOfStack) {
+TEST(SafetensorsHeader, RefusesDeepNestingWithoutStackOverflow) {
   const std::size_t depth = 2'000'000;
   expect_header_refused(R"({"a":)" + std::string(depth, '['), "nested more than 3 deep");
   std::string objects;
@@ -235,14 +235,14 @@ TEST(SafetensorsHeader, RefusesAbsurdNestingWithoutRunningOutOfStack) {
   expect_header_refused(objects, "nested more than 3 deep");
 }
 
-TEST(SafetensorsHeader, PrintsHostileNamesHarmlessly) {
+TEST(SafetensorsHeader, EscapesHostileNames) {
   const std::string what =
       test::error_of<FileError>([] { parse(file_of(R"({"a\nb\u0007)" + std::string(5000, 'x') + R"(":1})", 0)); });
   EXPECT_NE(what.find("a?b?xxx"), std::string::npos);
   EXPECT_LT(what.size(), 400u);
 }
 
-TEST(SafetensorsHeader, AnswersEveryMutationOfAFileWithContentsOrAFileError) {
+TEST(SafetensorsHeader, ParsesEveryMutationOrThrowsAFileError) {
   const std::string valid = file_of(
       R"({"__metadata__":{"who":"me"},"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
       R"("b":{"dtype":"I16","shape":[2],"data_offsets":[24,28]},"c":{"dtype":"U8","shape":[0],"data_offsets":[28,28]}})",
@@ -269,7 +269,7 @@ TEST(SafetensorsHeader, AnswersEveryMutationOfAFileWithContentsOrAFileError) {
           file.insert(at, file.substr(below(file.size()), below(16)));
       }
     }
-    const std::vector<char> exact(file.begin(), file.end());  // so that a sanitizer sees one byte too many
+    const std::vector<char> exact(file.begin(), file.end());  // sanitizers detect a read past the end
     try {
       for (const auto& [name, entry] : parse_safetensors(std::as_bytes(std::span(exact)), "x").tensors) {
         ASSERT_EQ(byte_count(entry.dtype, entry.shape), entry.bytes.size());

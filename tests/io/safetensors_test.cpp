@@ -32,7 +32,7 @@ void expect_round_trip(const std::vector<Stored>& values) {
   }
 }
 
-TEST(Safetensors, EveryPlainDtypeComesBackAsItWasWritten) {
+TEST(Safetensors, EveryPlainDtypeRoundTrips) {
   expect_round_trip<double>({1.0 / 3, -1e300, 5e-324});
   expect_round_trip<float>({1.0f / 3, -3e38f, 1e-45f});
   expect_round_trip<std::int64_t>({-3, 1LL << 50});
@@ -45,7 +45,7 @@ TEST(Safetensors, EveryPlainDtypeComesBackAsItWasWritten) {
   expect_round_trip<std::uint8_t>({0, 255});
 }
 
-TEST(Safetensors, HalvesAndTruthValuesAreReadAsNumbers) {
+TEST(Safetensors, ReadsHalfAndBoolAsOtherTypes) {
   const std::vector<std::uint16_t> half{0x3C00, 0x0001, 0x7C00}, bfloat{0x3F80, 0x0001, 0xFF80};
   const std::vector<std::uint8_t> truth{0, 1, 1};
   const auto path = temporary("x.safetensors");
@@ -59,7 +59,7 @@ TEST(Safetensors, HalvesAndTruthValuesAreReadAsNumbers) {
   EXPECT_EQ(file.read<std::int32_t>("truth"), (std::vector<std::int32_t>{0, 1, 1}));
 }
 
-TEST(Safetensors, WritesTheLayoutThatTheFormatPrescribes) {
+TEST(Safetensors, WritesTheSpecifiedLayout) {
   const std::vector<std::uint8_t> bytes{7, 8};
   const std::vector<float> floats{1.0f};
   const auto path = temporary("x.safetensors");
@@ -72,7 +72,7 @@ TEST(Safetensors, WritesTheLayoutThatTheFormatPrescribes) {
   EXPECT_EQ(content, length + header + std::string("\x00\x00\x80\x3F\x07\x08", 6));
 }
 
-TEST(Safetensors, EqualContentsGiveEqualFilesInAnyOrder) {
+TEST(Safetensors, EqualContentsMakeEqualFiles) {
   const std::vector<float> a{1}, b{2};
   const auto first = temporary("first"), second = temporary("second");
   write_safetensors(first, {to_write("a", a, {1}), to_write("b", b, {})}, {{"x", "1"}, {"y", "2"}});
@@ -92,8 +92,8 @@ TEST(Safetensors, WritesScalarsAndTensorsOfSizeZero) {
   EXPECT_TRUE(SafetensorsFile(path).tensors().empty());
 }
 
-TEST(Safetensors, VerifiesWhatAFileHoldsHoweverItIsLaidOut) {
-  const std::string sum = "0831df26eff7b11a";  // by another program, from the formula beside checksum_of()
+TEST(Safetensors, VerifiesContentsInAnyLayout) {
+  const std::string sum = "0831df26eff7b11a";  // from another program, by the formula at checksum_of()
   const std::string texts = R"({"note": "", "gated.checksum": ")" + sum + R"(", "who": "me"})";
   const auto file_of = [](std::string header, std::string_view data) {
     header.resize((header.size() + 7) / 8 * 8, ' ');
@@ -113,15 +113,14 @@ TEST(Safetensors, VerifiesWhatAFileHoldsHoweverItIsLaidOut) {
   for (const auto& [from, to] : changes) {
     std::string changed = whole;
     changed.replace(changed.find(from), from.size(), to);
-    expect_error<FileError>([&] { verify(changed); },
-                            {"x: the file is damaged: the check sum of what it holds is ", "Copy or download"});
+    expect_error<FileError>([&] { verify(changed); }, {"x: the file is damaged: its checksum is ", "Copy or download"});
   }
   std::string foreign = whole;
   foreign.replace(foreign.find("gated."), 6, "other.");
-  EXPECT_NO_THROW(verify(foreign)) << "a file without one";
+  EXPECT_NO_THROW(verify(foreign)) << "a file without a check sum";
 }
 
-TEST(Safetensors, KeepsTextsInAnyScript) {
+TEST(Safetensors, KeepsTextInAnyScript) {
   const std::vector<float> x{1};
   const auto path = temporary("x.safetensors");
   write_safetensors(path, {to_write("Gewicht ≥ 1", x, {1})}, {{"ключ", "値\n\t\x01"}});
@@ -130,7 +129,7 @@ TEST(Safetensors, KeepsTextsInAnyScript) {
   EXPECT_EQ(file.metadata().at("ключ"), "値\n\t\x01");
 }
 
-TEST(Safetensors, RefusesToWriteWhatItWouldRefuseToRead) {
+TEST(Safetensors, RefusesToWriteWhatItCannotRead) {
   const std::vector<float> x{1, 2};
   const auto path = temporary("x.safetensors");
   const auto refused = [&](std::vector<TensorToWrite> tensors, std::map<std::string, std::string> metadata,
@@ -171,7 +170,7 @@ TEST(Safetensors, RefusesAnEmptyFile) {
   expect_error<FileError>([&] { SafetensorsFile file(path); }, {path.string() + ": the file is empty"});
 }
 
-TEST(Safetensors, RefusesAFileThatIsTruncatedAnywhere) {
+TEST(Safetensors, RefusesFilesTruncatedAnywhere) {
   const std::vector<float> x{1, 2, 3};
   const auto path = temporary("x.safetensors");
   write_safetensors(path, {to_write("x", x, {3})});
@@ -182,7 +181,7 @@ TEST(Safetensors, RefusesAFileThatIsTruncatedAnywhere) {
   }
 }
 
-TEST(Safetensors, NamesTheMissingTensorAndTheNearest) {
+TEST(Safetensors, NamesAMissingTensorAndTheNearest) {
   const std::vector<float> x{1};
   const auto path = temporary("x.safetensors");
   write_safetensors(path, {to_write("blocks.0.norm.weight", x, {1}), to_write("head.weight", x, {1})});
@@ -192,7 +191,7 @@ TEST(Safetensors, NamesTheMissingTensorAndTheNearest) {
                           {path.string(), "no tensor \"head.wieght\"; the nearest name is \"head.weight\""});
 }
 
-TEST(Safetensors, RefusesConversionsThatLoseAndLeavesTheOutputUntouched) {
+TEST(Safetensors, RefusesLossyConversionsBeforeWriting) {
   const std::vector<double> wide{1.0, 1e300};
   const std::vector<std::int64_t> whole{1, 300};
   const auto path = temporary("x.safetensors");
@@ -219,7 +218,7 @@ TEST(Safetensors, ReadsFromMemoryOfAnyAlignment) {
   }
 }
 
-TEST(Safetensors, CopiesOutliveTheOriginalAndTheFileOnDisk) {
+TEST(Safetensors, CopiesOutliveTheOriginalAndItsFile) {
   const std::vector<float> x{4};
   const auto path = temporary("x.safetensors");
   write_safetensors(path, {to_write("x", x, {1})});

@@ -1,6 +1,6 @@
 #pragma once
 
-// A program's own copy of stb's reader. In the same translation unit as ours it still reads what ours leaves out.
+// A program's own copy of stb's reader. In the same translation unit, it still reads formats that ours omits.
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push

@@ -21,16 +21,16 @@ GauEncoder<float> model_with_tied_head() {
       {.vocabulary = 11, .depth = 1, .masked_words = true}, gau_presets::gau_alpha({.channels = 6, .query_key = 8})));
 }
 
-TEST(TiedTensors, AreAcceptedWhereTheCopyIsEqualAndWhereItIsAbsent) {
+TEST(TiedTensors, LoadIfTheCopyIsEqualOrAbsent) {
   const auto model = model_with_tied_head();
   const NameMap names = gau_alpha_names();
   const SafetensorsFile file = saved(model, names);
-  EXPECT_FALSE(file.contains(decoder)) << "what is shared is saved once";
+  EXPECT_FALSE(file.contains(decoder)) << "a shared tensor is saved once";
   expect_loads(model, file, names);
   expect_loads(model, changed(file, {}, {{decoder, embeddings}}), names);
 }
 
-TEST(TiedTensors, AreRefusedByNameWhereTheCopyDiffers) {
+TEST(TiedTensors, AreRefusedIfTheCopyDiffers) {
   const auto model = model_with_tied_head();
   const NameMap names = gau_alpha_names();
   const SafetensorsFile file = saved(model, names);
@@ -43,13 +43,13 @@ TEST(TiedTensors, AreRefusedByNameWhereTheCopyDiffers) {
   test::expect_equal(loaded, GauEncoder<float>(model.config));
 }
 
-TEST(TiedTensors, AreTakenFromTheCopyWhereAFileHoldsNothingElse) {
+TEST(TiedTensors, LoadFromTheCopyIfTheOriginalIsAbsent) {
   const auto model = model_with_tied_head();
   const NameMap names = gau_alpha_names();
   expect_loads(model, changed(saved(model, names), {embeddings}, {{decoder, embeddings}}), names);
 }
 
-TEST(TiedTensors, OfAnotherShapeAreNamedAsInTheFile) {
+TEST(TiedTensors, MismatchedShapesUseTheNamesInTheFile) {
   const auto model = model_with_tied_head();
   const NameMap names = gau_alpha_names();
   const Matrix<float> wide = Matrix<float>::Ones(11, 7);
@@ -59,7 +59,7 @@ TEST(TiedTensors, OfAnotherShapeAreNamedAsInTheFile) {
                           {"0 missing", "1 mis-shaped", decoder + "): expected [11, 6], got [11, 7]"});
 }
 
-TEST(TiedTensors, AreUnexpectedUnderAnyOtherName) {
+TEST(TiedTensors, AreUnexpectedUnderOtherNames) {
   const auto model = model_with_tied_head();
   const NameMap names = gau_alpha_names();
   const SafetensorsFile other = changed(saved(model, names), {}, {{"decoder.weight", embeddings}});
@@ -68,7 +68,7 @@ TEST(TiedTensors, AreUnexpectedUnderAnyOtherName) {
                           {"1 unexpected", "decoder.weight [11, 6]: unexpected"});
 }
 
-TEST(TiedTensors, FollowThePrefixOfTheirMap) {
+TEST(TiedTensors, FollowThePrefixOfTheirNameMap) {
   const NameMap names{.prefix = "model.", .tied = {{"copy", "original"}}};
   EXPECT_EQ(names.tied_to("model.copy"), "model.original");
   EXPECT_EQ(names.tied_to("copy"), "");

@@ -17,7 +17,7 @@ using test::expect_error;
 
 std::string json_of(const GmlpImageClassifierConfig& config) { return to_json(config); }
 
-TEST(TimmConfig, HasTimmsDefaults) {
+TEST(TimmConfig, DefaultsToTimm) {
   GmlpImageClassifierConfig expected = timm_gmlp(512);
   expected.trunk.depth = 8;
   expected.trunk.hidden = 2048;
@@ -36,7 +36,7 @@ TEST(TimmConfig, KnowsThePublishedModels) {
             json_of(gmlp_s16_224()));
 }
 
-TEST(TimmConfig, ArgumentsOverrideTheEntryWhereverTheyStand) {
+TEST(TimmConfig, ArgumentsOverrideTheModelEntry) {
   const auto config = timm_config(R"({"embed_dim": 64, "num_classes": 10, "entry": "gmlp_s16_224"})");
   EXPECT_EQ(config.trunk.channels, 64);
   EXPECT_EQ(config.trunk.hidden, 384);
@@ -44,7 +44,7 @@ TEST(TimmConfig, ArgumentsOverrideTheEntryWhereverTheyStand) {
   EXPECT_EQ(config.classes, 10);
 }
 
-TEST(TimmConfig, UnderstandsEveryArgument) {
+TEST(TimmConfig, ReadsEveryArgument) {
   const auto config = timm_config(R"({"architecture": "timm.gmlp", "img_size": [32, 48], "patch_size": [8, 4], "in_chans": 1,
       "num_blocks": 3, "embed_dim": 20, "mlp_ratio": 2.5, "num_classes": 0, "stem_norm": true, "global_pool": "",
       "mean": 0.25, "std": 2, "nlhb": false, "drop_rate": 0.1, "proj_drop_rate": 0.1, "drop_path_rate": 0.1})");
@@ -69,7 +69,7 @@ TEST(TimmConfig, UnderstandsEveryArgument) {
   EXPECT_EQ(short_names.pooling, Pooling::mean);
 }
 
-TEST(TimmConfig, TakesAPublishedNameAsTheArchitectureToo) {
+TEST(TimmConfig, AcceptsAPublishedNameAsArchitecture) {
   EXPECT_EQ(to_json(timm_config(R"({"architecture": "gmlp_ti16_224", "num_classes": 10})")),
             to_json(timm_config(R"({"entry": "gmlp_ti16_224", "num_classes": 10})")));
   expect_error<ArgumentError>([] { timm_config(R"({"architecture": "mixer_s16_224"})"); }, {"entry = mixer_s16_224"});
@@ -99,8 +99,8 @@ TEST(TimmConfig, ReadsTheConfigJsonOfAPublishedModel) {
   }
 }
 
-TEST(TimmConfig, AModelOfOneChannelOpensWithThreeMeans) {
-  // timm's in_chans leaves the means of the pretrained_cfg as they are.
+TEST(TimmConfig, AcceptsThreeMeansForOneChannel) {
+  // timm's in_chans does not change the means in pretrained_cfg.
   ResmlpImageClassifierConfig config = timm_config<ResmlpImageClassifierConfig>(
       R"({"architecture": "resmlp_12_224", "num_classes": 3, "model_args": {"in_chans": 1, "img_size": 32, "num_blocks": 1},
           "pretrained_cfg": {"input_size": [3, 224, 224], "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}})");
@@ -110,7 +110,7 @@ TEST(TimmConfig, AModelOfOneChannelOpensWithThreeMeans) {
   EXPECT_TRUE(model.forward(Matrix<float>::Ones(1, 32 * 32), workspace).allFinite());
   const Image picture{1, 1, 1, {255}};
   expect_error<ArgumentError>([&] { image_input<float>(picture, config); },
-                              {"three values, but the images 1 channel.", "config.pixel_mean = "});
+                              {"three values, but images have 1 channel.", "config.pixel_mean = "});
   config.pixel_mean = config.pixel_deviation = 0.5;
   EXPECT_EQ(image_input<float>(picture, config)(0, 0), 1);
   const auto grey = timm_config(R"({"in_chans": 1, "mean": [0.5], "std": [0.25]})");
@@ -119,7 +119,7 @@ TEST(TimmConfig, AModelOfOneChannelOpensWithThreeMeans) {
 }
 
 TEST(TimmConfig, ReadsTheConfigJsonOfAFineTunedModel) {
-  // As timm.models.push_to_hf_hub() writes it.
+  // As written by timm.models.push_to_hf_hub().
   const char* const json = R"({"architecture": "gmlp_s16_224", "num_classes": 2, "num_features": 256, "global_pool": "avg",
       "label_names": ["cat", "dog"], "label_descriptions": {"cat": "a cat", "dog": "a dog"},
       "model_args": {"img_size": 64, "num_blocks": 4, "drop_path_rate": 0.1},
@@ -136,14 +136,14 @@ TEST(TimmConfig, ReadsTheConfigJsonOfAFineTunedModel) {
   expected.interpolation = Interpolation::bilinear;
   EXPECT_EQ(to_json(timm_config(json)), to_json(expected));
 
-  // Older files have it all on one level.
+  // Older files are flat.
   EXPECT_EQ(to_json(timm_config(R"({"architecture": "gmlp_s16_224", "num_classes": 2, "input_size": [3, 64, 64], "model_args":
       {"num_blocks": 4}, "fixed_input_size": true, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225],
       "crop_pct": 0.9, "interpolation": "bilinear", "first_conv": "stem.proj", "classifier": "head"})")),
             to_json(expected));
 }
 
-TEST(TimmConfig, RefusesWhatItDoesNotKnow) {
+TEST(TimmConfig, RefusesUnknownArguments) {
   const auto refused = [](std::string_view json, std::initializer_list<std::string_view> parts) {
     expect_error<ArgumentError>([&] { timm_config(json); }, parts);
   };
@@ -203,10 +203,11 @@ TEST(TimmConfig, ReadsBothRatiosAndRoundsThemDown) {
   EXPECT_EQ(sizes(timm_config<GmixerImageClassifierConfig>(R"({"embed_dim": 10, "mlp_ratio": [1.0, 3.0]})")), (Sizes{5, 15}));
   EXPECT_EQ(timm_config<ResmlpImageClassifierConfig>(R"({"embed_dim": 7, "mlp_ratio": 3})").trunk.block.channel_mixer.hidden,
             21);
-  expect_error<ArgumentError>([] { timm_config<GmixerImageClassifierConfig>(R"({"embed_dim": 9})"); }, {"expected even ones"});
+  expect_error<ArgumentError>([] { timm_config<GmixerImageClassifierConfig>(R"({"embed_dim": 9})"); },
+                              {"expected even numbers"});
 }
 
-TEST(TimmConfig, TakesTheKindOfModelFromItsName) {
+TEST(TimmConfig, DerivesTheKindOfModelFromItsName) {
   const auto architecture = [](std::string_view json) {
     return with_timm_config(json, [](const auto& config) {
       return std::string(ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>::architecture);
@@ -221,7 +222,7 @@ TEST(TimmConfig, TakesTheKindOfModelFromItsName) {
                               {"entry = mixer_x_224", "gmlp_s16_224", "mixer_b16_224", "gmixer_24_224", "resmlp_big_24_224."});
 }
 
-TEST(TimmConfig, KnowsWhatThePixelsOfEachPublishedModelWereScaledBy) {
+TEST(TimmConfig, KnowsThePixelScalingOfPublishedModels) {
   const PerChannel imagenet{0.485, 0.456, 0.406};
   with_timm_config(R"({"architecture": "mixer_b16_224", "num_classes": 11221,
                        "pretrained_cfg": {"tag": "miil_in21k", "interpolation": "bilinear", "mean": [0.0, 0.0, 0.0],
@@ -240,7 +241,7 @@ TEST(TimmConfig, KnowsWhatThePixelsOfEachPublishedModelWereScaledBy) {
   EXPECT_EQ(gmixer_24_224().pixel_mean, imagenet);
 }
 
-/// Every name and shape in a file of a model, once for each part of a tensor.
+/// Every name and shape in the file of a model, once per part of a tensor.
 template <class Model>
 std::map<std::string, std::vector<Index>> tensors_of(const Model& model, const NameMap& names) {
   std::map<std::string, std::vector<Index>> tensors;
@@ -314,7 +315,7 @@ TEST(TimmNames, CoverEveryParameterOfTheMixers) {
   EXPECT_EQ(facebook.size(), 20);
 }
 
-TEST(TimmNames, AFileOfPackedGatesIsWrittenAndReadBack) {
+TEST(TimmNames, PackedGatesRoundTrip) {
   const auto config = timm_config<GmixerImageClassifierConfig>(
       R"({"img_size": [8, 12], "patch_size": 4, "embed_dim": 6, "num_blocks": 2, "num_classes": 5})");
   GmixerImageClassifier<float> model(config), read(config);
@@ -344,7 +345,7 @@ TEST(TimmNames, CoverEveryParameterOfAClassifier) {
   for_each_parameter(
       [&](const ParameterInfo& info, auto) {
         const FileTensor tensor = timm_names().in_file(info.path(), info.shape);
-        EXPECT_TRUE(names.emplace(tensor.name, tensor.shape).second) << tensor.name << " stands twice";
+        EXPECT_TRUE(names.emplace(tensor.name, tensor.shape).second) << tensor.name << " occurs twice";
       },
       model);
   std::map<std::string, std::vector<Index>> expected{{"stem.proj.weight", {6, 3, 4, 4}},

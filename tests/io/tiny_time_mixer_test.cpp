@@ -15,7 +15,7 @@ namespace {
 using test::message_of;
 using Json = nlohmann::json;
 
-/// The config.json of 512-96-r2, with what it has besides the original's fields.
+/// The config.json of 512-96-r2, with its additional fields.
 const char* const published = R"({
   "_name_or_path": "TTM", "adaptive_patching_levels": 3, "architectures": ["TinyTimeMixerForPrediction"],
   "context_length": 512, "d_model": 192, "d_model_scale": 3, "decoder_adaptive_patching_levels": 0,
@@ -39,7 +39,7 @@ std::string changed(const std::string& json, const Json& fields) {
   return object.dump();
 }
 
-TEST(TtmConfig, ReadsAPublishedOne) {
+TEST(TtmConfig, ReadsAPublishedConfig) {
   TinyTimeMixerConfig expected = ttm_512_96();
   expected.dropout = expected.head_dropout = 0.4;
   EXPECT_EQ(to_json(ttm_config(published)), to_json(expected));
@@ -63,17 +63,17 @@ TEST(TtmConfig, HasTheDefaultsOfTheOriginal) {
   EXPECT_TRUE(other.mixes_single_patch);
 }
 
-TEST(TtmConfig, ReadsEveryScalingThatTheOriginalKnows) {
+TEST(TtmConfig, ReadsEveryScalingOfTheOriginal) {
   const auto scaling = [](const Json& value) { return ttm_config(Json{{"scaling", value}}.dump()).scaling; };
   EXPECT_EQ(scaling("std"), SeriesScaling::standard);
-  EXPECT_EQ(scaling(true), SeriesScaling::standard) << "whatever its documentation says";
+  EXPECT_EQ(scaling(true), SeriesScaling::standard) << "despite the original's documentation";
   EXPECT_EQ(scaling("mean"), SeriesScaling::mean);
   EXPECT_EQ(scaling(nullptr), SeriesScaling::none);
   EXPECT_EQ(scaling(false), SeriesScaling::none);
   EXPECT_EQ(scaling("none"), SeriesScaling::none);
 }
 
-TEST(TtmConfig, SaysWhatTheTrainingMadeSmall) {
+TEST(TtmConfig, ReadsTheTrainingLoss) {
   EXPECT_EQ(forecaster_loss("{}").name, "mse");
   EXPECT_EQ(forecaster_loss(changed(published, {{"loss", "mae"}})).name, "mae");
   EXPECT_EQ(forecaster_loss(R"({"loss": "pinball", "quantile": 0.9})").quantile, 0.9);
@@ -82,30 +82,29 @@ TEST(TtmConfig, SaysWhatTheTrainingMadeSmall) {
             "config.json: loss = \"nll\", expected \"mse\", \"mae\", \"huber\" or \"pinball\".");
 }
 
-TEST(TtmConfig, RefusesWhatIsNotBuiltHereByName) {
+TEST(TtmConfig, RefusesUnsupportedModelsByName) {
   const auto message = [](const Json& fields) {
     return message_of<ArgumentError>([&] { ttm_config(changed(published, fields)); });
   };
-  const std::string r3 = ", which only TinyTimeMixer r3 has, another model of the same name. It is not built here.";
+  const std::string r3 = ", which only TinyTimeMixer r3 has, another model of the same name. It is not supported.";
   EXPECT_EQ(message({{"decompose", true}}), "config.json: decompose = true" + r3);
   EXPECT_EQ(message({{"multi_quantile_head", true}}), "config.json: multi_quantile_head = true" + r3);
   EXPECT_EQ(message({{"register_tokens", 4}}), "config.json: register_tokens = 4" + r3);
   EXPECT_EQ(message({{"gate_mode", "glu"}}), "config.json: gate_mode = \"glu\"" + r3);
   EXPECT_NO_THROW(ttm_config(changed(published, {{"decompose", false}, {"register_tokens", 0}, {"gate_mode", "softmax"}})));
   EXPECT_EQ(message({{"architectures", {"TinyTimeMixerForDecomposedPrediction"}}}),
-            "config.json: architectures = [\"TinyTimeMixerForDecomposedPrediction\"], of which only "
-            "TinyTimeMixerForPrediction is built here.");
-  EXPECT_EQ(message({{"model_type", "timesfm"}}),
-            "config.json: model_type = \"timesfm\", which is not the model \"tinytimemixer\" that is built here.");
+            "config.json: architectures = [\"TinyTimeMixerForDecomposedPrediction\"], expected "
+            "TinyTimeMixerForPrediction.");
+  EXPECT_EQ(message({{"model_type", "timesfm"}}), "config.json: model_type = \"timesfm\", expected \"tinytimemixer\".");
   EXPECT_EQ(message({{"norm_mlp", "BatchNorm"}}),
-            "config.json: norm_mlp = \"BatchNorm\", expected \"LayerNorm\", the only norm that is built here.");
-  EXPECT_EQ(message({{"self_attn", true}}), "config.json: self_attn = true, but self-attention is not built here.");
+            "config.json: norm_mlp = \"BatchNorm\", expected \"LayerNorm\", the only norm that is supported.");
+  EXPECT_EQ(message({{"self_attn", true}}), "config.json: self_attn = true, but self-attention is not supported.");
   EXPECT_EQ(message({{"loss", "nll"}}), "config.json: loss = \"nll\", expected \"mse\", \"mae\", \"huber\" or \"pinball\".");
   EXPECT_NE(message({{"categorical_vocab_size_list", {3}}}), "");
   EXPECT_NE(message({{"masked_context_length", 8}}), "");
 }
 
-TEST(TtmConfig, RefusesContradictionsAndOtherTypes) {
+TEST(TtmConfig, RefusesContradictionsAndWrongTypes) {
   const auto message = [](const Json& fields) {
     return message_of<ArgumentError>([&] { ttm_config(changed(published, fields)); });
   };
@@ -119,7 +118,7 @@ TEST(TtmConfig, RefusesContradictionsAndOtherTypes) {
   EXPECT_EQ(message_of<ArgumentError>([] { ttm_config("[]"); }), "config.json: expected a JSON object.");
 }
 
-/// A folder as published, of a case: its constructor's arguments and its parameters.
+/// A published folder made from a case: its constructor arguments and its parameters.
 std::filesystem::path folder_of(const std::string& name, const Json& fields, const std::string& more_tensors = {}) {
   const SafetensorsFile file(text(GATED_REFERENCE_DIR, "/", name, ".safetensors"));
   const Json recorded = Json::parse(file.metadata().at("config"));
@@ -168,7 +167,7 @@ TEST(LoadTtm, OpensAPublishedFolder) {
   }
 }
 
-TEST(LoadTtm, KnowsPatchTsMixerByItsModelType) {
+TEST(LoadTtm, RecognisesPatchTsMixerByItsModelType) {
   const auto model = load_ttm<float>(folder_of("patchtsmixer_mix_channel", {{"model_type", "patchtsmixer"}}));
   EXPECT_FALSE(model.decoder.has_value());
   EXPECT_TRUE(model.backbone.trunk.levels.front().blocks.front().series.has_value());
@@ -176,10 +175,10 @@ TEST(LoadTtm, KnowsPatchTsMixerByItsModelType) {
     load_ttm<float>(folder_of("patchtsmixer_mix_channel",
                               {{"model_type", "patchtsmixer"}, {"architectures", {"PatchTSMixerForPretraining"}}}));
   });
-  EXPECT_NE(message.find("of which only PatchTSMixerForPrediction is built here."), std::string::npos) << message;
+  EXPECT_NE(message.find(", expected PatchTSMixerForPrediction."), std::string::npos) << message;
 }
 
-TEST(LoadTtm, RefusesFoldersThatAreIncompleteOrDoNotFit) {
+TEST(LoadTtm, RefusesIncompleteOrMismatchedFolders) {
   EXPECT_NE(message_of<FileError>([] { load_ttm<float>("/nowhere"); }).find("config.json: cannot open"), std::string::npos);
   const auto without_weights = folder_of("ttm_grad", Json::object());
   std::filesystem::remove(without_weights / "model.safetensors");
@@ -193,7 +192,7 @@ TEST(LoadTtm, RefusesFoldersThatAreIncompleteOrDoNotFit) {
   EXPECT_NE(huge.find("Nothing was built."), std::string::npos) << huge;
 }
 
-TEST(TtmNames, AreWrittenAsTheyAreRead) {
+TEST(TtmNames, RoundTrip) {
   for (const char* const name : {"ttm_prefix_raw_residual_position", "ttm_levels_disabled", "ttm_grad_frozen_exogenous"}) {
     const SafetensorsFile original(text(GATED_REFERENCE_DIR, "/", name, ".safetensors"));
     const auto model = load_ttm<float>(folder_of(name, Json::object()));

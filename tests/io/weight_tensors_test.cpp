@@ -37,7 +37,7 @@ bool same_parameters(const Model& a, const Model& b) {
   return same;
 }
 
-TEST(WeightTensors, AModelComesBackAsTheRoundedOne) {
+TEST(WeightTensors, AModelLoadsWithRoundedWeights) {
   const auto path = temporary("small.safetensors"), whole = temporary("whole.safetensors");
   const Text model = text_model();
   save_model(model, whole);
@@ -50,7 +50,7 @@ TEST(WeightTensors, AModelComesBackAsTheRoundedOne) {
   }
 }
 
-TEST(WeightTensors, AreNamedAndShapedAsDocumented) {
+TEST(WeightTensors, HaveTheDocumentedNamesAndShapes) {
   const auto path = temporary("named.safetensors");
   save_model(text_model(), path, WeightFormat::int8);
   const SafetensorsFile file(path);
@@ -61,7 +61,7 @@ TEST(WeightTensors, AreNamedAndShapedAsDocumented) {
   EXPECT_EQ(scale.dtype, Dtype::F32);
   EXPECT_EQ(scale.shape, (std::vector<Index>{40, 2}));
   EXPECT_EQ(file.tensor("trunk.blocks.0.gate.proj.weight").dtype, Dtype::F32);  // spatial
-  // By the formula of the file comment, from what any reader of safetensors sees.
+  // By the formula in the file comment, from plain safetensors reads.
   const auto q = file.read<std::int8_t>("trunk.blocks.1.proj_out.weight");
   const auto s = file.read<float>("trunk.blocks.1.proj_out.weight.scale");
   const Text model = load_model<Text>(file);
@@ -73,7 +73,7 @@ TEST(WeightTensors, AreNamedAndShapedAsDocumented) {
   EXPECT_EQ(SafetensorsFile(path).tensor("embedding.weight").dtype, Dtype::BF16);
 }
 
-TEST(WeightTensors, APreparedModelGivesTheBitsOfTheLoadedOne) {
+TEST(WeightTensors, APreparedModelEqualsTheLoadedOneBitForBit) {
   const auto path = temporary("prepared.safetensors");
   const Text model = text_model();
   for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
@@ -94,7 +94,7 @@ TEST(WeightTensors, APreparedModelGivesTheBitsOfTheLoadedOne) {
       EXPECT_TRUE(same_bits(logits, expected));
     }
   }
-  // A double model takes any of these files, and keeps its weights as double.
+  // A double model loads any of these files, with double weights.
   const auto loaded = load_model<GmlpLanguageModel<double>>(path);
   const auto opened = load_prepared<GmlpLanguageModel<double>>(path);
   Workspace<double> plain, workspace;
@@ -103,7 +103,7 @@ TEST(WeightTensors, APreparedModelGivesTheBitsOfTheLoadedOne) {
                         loaded.forward(tokens, Sequences::single(9), plain)));
 }
 
-TEST(WeightTensors, OtherModelsOpenPreparedToo) {
+TEST(WeightTensors, OpensOtherPreparedModels) {
   const auto path = temporary("others.safetensors");
   GmlpImageClassifier<float> images({.image = {6, 4},
                                      .patch = {3, 2},
@@ -130,7 +130,7 @@ TEST(WeightTensors, OtherModelsOpenPreparedToo) {
   }
 }
 
-TEST(WeightTensors, NamesOfAnOriginAreKept) {
+TEST(WeightTensors, KeepTheNamesOfAnOrigin) {
   const auto path = temporary("parts.safetensors");
   const NameMap halves{.rules = {{"trunk.blocks.0.proj_in", "both.in", ShapeForm::same, {}, false, 0, 2},
                                  {"trunk.blocks.1.proj_in", "both.in", ShapeForm::same, {}, false, 1, 2}}};
@@ -145,28 +145,28 @@ TEST(WeightTensors, NamesOfAnOriginAreKept) {
   }
 }
 
-TEST(WeightTensors, APreparedModelRefusesWhatItCannotDo) {
+TEST(WeightTensors, APreparedModelRefusesUnsupportedCalls) {
   const auto path = temporary("refusals.safetensors");
   save_model(text_model(), path, WeightFormat::int8);
   const auto opened = load_prepared<Text>(path);
   Workspace<float> plain;
   const Sequences one = Sequences::single(9);
   const std::string remedy =
-      "is kept apart from the model. Give the weights that load_prepared() or load_mapped() made with it to Workspace::use().";
+      "is stored outside the model. Pass the PreparedWeights of load_prepared() or load_mapped() to Workspace::use().";
   EXPECT_TRUE(test::message_of<ArgumentError>([&] { (void)opened.model.forward(tokens, one, plain); }).ends_with(remedy));
   const Text copy = opened.model;
   Workspace<float> workspace;
   workspace.use(opened.weights);
   EXPECT_TRUE(test::message_of<ArgumentError>([&] { (void)copy.forward(tokens, one, workspace); }).ends_with(remedy));
   EXPECT_EQ(test::message_of<ArgumentError>([&] { save_model(opened.model, path); }),
-            "save_parameters: embedding.weight is kept apart from the model, by load_prepared() or load_mapped(). Save a model "
-            "that load_model() opened.");
+            "save_parameters: embedding.weight is stored outside the model, by load_prepared() or load_mapped(). Save a model "
+            "from load_model().");
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(opened.model); }),
-            "prepare: embedding.weight is kept apart from the model, by load_prepared() or load_mapped().");
-  EXPECT_NO_THROW((void)load_model<Text>(path));  // the file is as it was
+            "prepare: embedding.weight is stored outside the model, by load_prepared() or load_mapped().");
+  EXPECT_NO_THROW((void)load_model<Text>(path));  // the file is unchanged
 }
 
-TEST(WeightTensors, FilesWithoutFittingScalesAreRefused) {
+TEST(WeightTensors, RefusesFilesWithoutMatchingScales) {
   const auto path = temporary("broken.safetensors");
   const std::vector<std::byte> codes(6);
   const std::vector<float> two{1, 2}, four{1, 2, 3, 4}, infinite{1, INFINITY}, zeros(2);

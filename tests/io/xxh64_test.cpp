@@ -15,8 +15,8 @@ std::uint64_t hash_of(std::string_view text) {
   return hash.value();
 }
 
-/// Of the xxHash library's own tests and of others that test against it.
-TEST(Xxh64, GivesThePublishedValues) {
+/// From the tests of the xxHash library and of others that compare with it.
+TEST(Xxh64, MatchesPublishedValues) {
   EXPECT_EQ(hash_of(""), 0xEF46DB3751D8E999u);
   EXPECT_EQ(hash_of("a"), 0xD24EC4F1A98C6E5Bu);
   EXPECT_EQ(hash_of("as"), 0x1C330FB2D66BE179u);
@@ -27,7 +27,7 @@ TEST(Xxh64, GivesThePublishedValues) {
   EXPECT_EQ(hash_of("Call me Ishmael. Some years ago--never mind how long precisely-"), 0x02A2E85470D6FD96u);
 }
 
-TEST(Xxh64, IsTheSameForAnyPieces) {
+TEST(Xxh64, IsTheSameForAnySplit) {
   std::vector<std::byte> bytes(300);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::byte>(i * i % 251);

@@ -10,12 +10,12 @@
 #include "tests/core/numbers.hpp"
 #include "tests/reference/components.hpp"
 
-/// The pieces of the attention layers beside outputs of the originals.
+/// Compares components of the attention layers with outputs of the originals.
 
 namespace gated::attention_components_test {
 namespace {
 
-/// A tensor of whole numbers.
+/// An integer tensor.
 std::vector<std::int64_t> integers(const std::string& name) {
   const auto bytes = test::components().tensor(name).bytes;
   std::vector<std::int64_t> values(bytes.size() / sizeof(std::int64_t));
@@ -26,7 +26,7 @@ std::vector<std::int64_t> integers(const std::string& name) {
 template <class T>
 class AttentionComponentsIn : public ::testing::Test {
  protected:
-  /// `float32` says that the expected values hold no more.
+  /// `float32`: the expected values have float precision only.
   static void expect_equal(const std::string& name, const Matrix<T>& got, bool float32 = false) {
     const Matrix<double> expected = test::component<double>(name);
     ASSERT_EQ(got.rows(), expected.rows()) << name;
@@ -75,20 +75,20 @@ class AttentionComponentsIn : public ::testing::Test {
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(AttentionComponentsIn, Scalars, );
 
-TYPED_TEST(AttentionComponentsIn, InterleavedRotaryIsTheOriginal) {
+TYPED_TEST(AttentionComponentsIn, InterleavedRotaryMatchesTheOriginal) {
   this->expect_rotation("lucid_rotary_interleaved_8of12", Rotary::interleaved, 8);
 }
-TYPED_TEST(AttentionComponentsIn, HalfSplitRotaryIsTheOriginal) {
+TYPED_TEST(AttentionComponentsIn, HalfSplitRotaryMatchesTheOriginal) {
   this->expect_rotation("junnyu_rope_half_dim12", Rotary::half, 12);
 }
-TYPED_TEST(AttentionComponentsIn, ClampedScaleNormIsTheOriginal) {
+TYPED_TEST(AttentionComponentsIn, ClampedScaleNormMatchesTheOriginal) {
   this->expect_norm("lucid_scalenorm_g1.3_eps1e-5", NormForm::scale_norm);
 }
-TYPED_TEST(AttentionComponentsIn, RsqrtScaleNormIsTheOriginal) {
+TYPED_TEST(AttentionComponentsIn, RsqrtScaleNormMatchesTheOriginal) {
   this->expect_norm("junnyu_scalenorm_g1.3_eps1e-5", NormForm::scale_norm_rsqrt);
 }
 
-TYPED_TEST(AttentionComponentsIn, ScaledSinusoidIsTheOriginal) {
+TYPED_TEST(AttentionComponentsIn, ScaledSinusoidMatchesTheOriginal) {
   using T = TypeParam;
   for (const PositionForm form : {PositionForm::sinusoid, PositionForm::sinusoid_table}) {
     const SinusoidPosition<T> position(form, 10, 40, T(0.7F));
@@ -98,7 +98,7 @@ TYPED_TEST(AttentionComponentsIn, ScaledSinusoidIsTheOriginal) {
   }
 }
 
-TYPED_TEST(AttentionComponentsIn, OffsetScaleIsTheOriginal) {
+TYPED_TEST(AttentionComponentsIn, OffsetScaleMatchesTheOriginal) {
   using T = TypeParam;
   OffsetScale<T> layer(4, 6, true);
   layer.weight = test::component<T>("offsetscale.gamma");
@@ -112,7 +112,7 @@ TYPED_TEST(AttentionComponentsIn, OffsetScaleIsTheOriginal) {
   }
 }
 
-TYPED_TEST(AttentionComponentsIn, T5BiasIsTheOriginal) {
+TYPED_TEST(AttentionComponentsIn, T5BiasMatchesTheOriginal) {
   using T = TypeParam;
   for (const bool causal : {false, true}) {
     RelativeBias<T> bias(RelativeBiasForm::t5, causal, std::sqrt(T(12)), 0);
@@ -122,14 +122,14 @@ TYPED_TEST(AttentionComponentsIn, T5BiasIsTheOriginal) {
   }
 }
 
-TYPED_TEST(AttentionComponentsIn, ToeplitzBiasIsTheOriginal) {
+TYPED_TEST(AttentionComponentsIn, ToeplitzBiasMatchesTheOriginal) {
   using T = TypeParam;
   RelativeBias<T> bias(RelativeBiasForm::toeplitz, false, T(1), 7);
   bias.weight = test::component<T>("junnyu_toeplitz.w").row(0);
   this->expect_equal("junnyu_toeplitz.bias_7x7", this->bias_matrix(bias, 7), true);
 }
 
-TEST(T5Bucket, IsTheOriginalsForEveryTable) {
+TEST(T5Bucket, MatchesTheOriginalForEveryTable) {
   const auto offsets = integers("t5.relative_position_k_minus_q");
   ASSERT_EQ(offsets.size(), 2199U);
   for (const bool causal : {false, true}) {

@@ -15,7 +15,7 @@ using test::random_matrix;
 
 constexpr Index channels = 6, length = 9;
 
-/// Every form of what surrounds a mixer.
+/// Every form of a branch.
 std::vector<BranchOptions> forms() {
   std::vector<BranchOptions> all;
   for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
@@ -50,17 +50,17 @@ constexpr GatedAttentionUnitConfig attention{.channels = channels,
                                              .causal = true,
                                              .residual = Residual::none};
 
-TEST(Branch, KeepsItsPromisesAroundAMixerThatTakesTheResidualAlong) {
+TEST(Branch, KeepsItsPromisesWithAFusedResidual) {
   expect_promises_of_forms<FeedForward>({.channels = channels, .hidden = 7}, {});
   expect_promises_of_forms<TokenProjection>({.channels = channels, .length = length}, {.lengths = {length, length}});
   expect_promises_of_forms<TokenProjection>({.channels = channels, .length = length, .causal = true}, {.causal = true});
 }
 
-TEST(Branch, KeepsItsPromisesAroundAMixerThatTakesNothingAlong) {
+TEST(Branch, KeepsItsPromisesWithoutAFusedResidual) {
   expect_promises_of_forms<GatedAttentionUnit>(attention, {.causal = true});
 }
 
-/// The formula, by a call for each part.
+/// The formula, with one call per part.
 template <class Mixer>
 void expect_formula(const typename Mixer::Config& config, const Sequences& sequences) {
   const auto x = random_matrix<double>(sequences.total(), channels, 2);
@@ -85,14 +85,14 @@ TEST(Branch, EqualsItsFormulaInEveryForm) {
   expect_formula<GatedAttentionUnit<double>>(attention, sequences);
 }
 
-TEST(Branch, StartsItsScalesWhereItIsTold) {
+TEST(Branch, InitialisesItsScale) {
   const FeedForwardConfig mixer{.channels = channels};
   EXPECT_EQ(Branch<FeedForward<float>>({.channels = channels}, mixer).scale.size(), 0);
   EXPECT_EQ(Branch<FeedForward<float>>({.channels = channels, .layer_scale = 0.5}, mixer).scale,
             Vector<float>::Constant(channels, 0.5f));
 }
 
-TEST(Branch, AsksWhatItsMixerAsks) {
+TEST(Branch, InheritsTheContractOfItsMixer) {
   const Branch<TokenProjection<float>> exact({.channels = channels}, TokenProjectionConfig{.channels = channels, .length = 9});
   EXPECT_EQ(exact.in(), channels);
   EXPECT_EQ(exact.out(), channels);
@@ -108,17 +108,15 @@ TEST(Branch, AsksWhatItsMixerAsks) {
   EXPECT_EQ(attending.longest(), Contract::unlimited);
 }
 
-TEST(Branch, RefusesAMixerOfAnotherWidthAndOptionsThatMakeNoSense) {
+TEST(Branch, RefusesInvalidConfigurations) {
   using Feeding = Branch<FeedForward<float>>;
   const auto refusal = [](const BranchOptions& options, const FeedForwardConfig& mixer) {
     return message_of<ArgumentError>([&] { Feeding(options, mixer); });
   };
-  EXPECT_EQ(
-      refusal({.channels = 6}, {.channels = 6, .out = 5}),
-      "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
-  EXPECT_EQ(
-      refusal({.channels = 6}, {.channels = 5, .out = 6}),
-      "Branch: a FeedForward that makes 6 channels of 5 cannot join the 6 of its input. Build it with as many in and out.");
+  EXPECT_EQ(refusal({.channels = 6}, {.channels = 6, .out = 5}),
+            "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with as many out as in.");
+  EXPECT_EQ(refusal({.channels = 6}, {.channels = 5, .out = 6}),
+            "Branch: FeedForward maps 5 channels to 6, expected 6 to 6 for the residual. Build it with as many out as in.");
   EXPECT_EQ(refusal({.channels = 6, .layer_scale = -1}, {.channels = 6}), "Branch: layer_scale = -1 must not be negative.");
   EXPECT_EQ(refusal({.channels = 6, .drop_path = 1}, {.channels = 6}), "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
   EXPECT_EQ(refusal({.channels = 6, .drop_path = -0.5}, {.channels = 6}),
@@ -126,7 +124,7 @@ TEST(Branch, RefusesAMixerOfAnotherWidthAndOptionsThatMakeNoSense) {
   EXPECT_THROW(Feeding({.channels = 0}, FeedForwardConfig{.channels = 6}), ArgumentError);
 }
 
-/// A sequence without its mixer is its input, and the others make up for it.
+/// A dropped sequence is its input; the others are scaled to compensate.
 template <class Mixer>
 void expect_stochastic_depth(const typename Mixer::Config& config) {
   Branch<Mixer> branch({.channels = channels, .layer_scale = 0.1, .drop_path = 0.5}, config);
@@ -153,7 +151,7 @@ void expect_stochastic_depth(const typename Mixer::Config& config) {
   EXPECT_LE(dropped, 30);
 }
 
-TEST(Branch, StochasticDepthDropsItsMixerForWholeSequences) {
+TEST(Branch, DropPathDropsWholeSequences) {
   expect_stochastic_depth<TokenProjection<double>>({.channels = channels, .length = length});
   expect_stochastic_depth<GatedAttentionUnit<double>>(attention);
 }

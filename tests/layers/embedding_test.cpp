@@ -34,7 +34,7 @@ TEST(Embedding, LooksUpARowPerToken) {
   EXPECT_TRUE(test::same_bits(tape[run(embedding, Tokens(tokens))], expected)) << "in training";
 }
 
-TEST(Embedding, ReachesTheRowsOfItsTokens) {
+TEST(Embedding, AccumulatesGradientsPerToken) {
   Embedding<double> embedding(5, 3);
   const std::vector<Index> tokens{1, 0, 1, 4};
   test::shake(embedding, 1);
@@ -44,7 +44,7 @@ TEST(Embedding, ReachesTheRowsOfItsTokens) {
   });
 }
 
-TEST(Embedding, GivesNoRowsForNoTokens) {
+TEST(Embedding, HandlesEmptyInput) {
   Matrix<float> y(0, 3);
   Workspace<float> workspace;
   EXPECT_NO_THROW(two_by_three().forward({}, y, workspace));
@@ -62,7 +62,7 @@ TEST(Embedding, RefusesUnknownTokensBeforeWriting) {
   EXPECT_TRUE((y.array() == 7).all());
 }
 
-TEST(Embedding, RefusesAnotherOutputShape) {
+TEST(Embedding, RefusesAMismatchedOutput) {
   const std::vector<Index> tokens{0, 1};
   Workspace<float> workspace;
   Matrix<float> short_output(1, 3), narrow_output(2, 2);
@@ -70,14 +70,14 @@ TEST(Embedding, RefusesAnotherOutputShape) {
   EXPECT_THROW(two_by_three().forward(tokens, narrow_output, workspace), ShapeError);
 }
 
-TEST(Embedding, RefusesToBeBuiltEmpty) {
+TEST(Embedding, RefusesNonPositiveSizes) {
   EXPECT_EQ(message_of<ArgumentError>([] { Embedding<float>(0, 3); }),
             "Embedding: vocabulary = 0 and channels = 3 must be positive.");
   EXPECT_THROW(Embedding<float>(3, 0), ArgumentError);
   EXPECT_THROW(Embedding<float>(-1, 3), ArgumentError);
 }
 
-TEST(Embedding, StartsNormalWithDeviationTwoHundredths) {
+TEST(Embedding, InitialisesNormalWithDeviationTwoHundredths) {
   Embedding<double> embedding(200, 100);
   Random random(1);
   embedding.initialize(random);

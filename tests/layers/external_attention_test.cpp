@@ -8,7 +8,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-// ExternalAttention, BatchNorm, and EANet's head, which is made of both.
+// ExternalAttention, BatchNorm, and EANet's head, which combines them.
 
 namespace gated::external_attention_test {
 namespace {
@@ -19,7 +19,7 @@ using test::random_layer;
 using test::random_matrix;
 using test::wide;
 
-/// One head and several, with and without the biases, wider than the channels and narrower, more memories than a vector.
+/// One head and several, with and without biases, wider and narrower than the channels, more memories than vector lanes.
 std::vector<ExternalAttentionConfig> configs() {
   return {{.channels = 6, .memories = 5, .memory_bias = false, .out_bias = false},
           {.channels = 6, .heads = 3, .memories = 7},
@@ -27,7 +27,7 @@ std::vector<ExternalAttentionConfig> configs() {
           eamlp_attention(4, 2)};
 }
 
-/// The formula, one number at a time; tokens whose `mask` is 0 do not count.
+/// The formula, element by element; tokens with `mask` 0 are skipped.
 template <class T>
 Matrix<double> literal_attention(const ExternalAttention<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                                  const std::vector<std::uint8_t>& mask = {}) {
@@ -82,7 +82,7 @@ template <class T>
 void expect_formula() {
   const auto sequences = Sequences::of_lengths({9, 0, 40, 1});
   std::vector<std::uint8_t> mask(50, 1);
-  for (const std::size_t hidden : {2U, 3U, 15U, 49U}) {  // the last is all of its sequence
+  for (const std::size_t hidden : {2U, 3U, 15U, 49U}) {  // the last masks a whole sequence
     mask[hidden] = 0;
   }
   for (const ExternalAttentionConfig& config : configs()) {
@@ -120,7 +120,7 @@ TEST(BatchNorm, KeepsItsPromises) {
   test::expect_promises([](auto zero) { return BatchNorm<decltype(zero)>(7); });
 }
 
-TEST(BatchNorm, NormalisesByWhatItIsGiven) {
+TEST(BatchNorm, NormalisesByItsStoredStatistics) {
   BatchNorm<double> norm(2, 0.25);
   norm.weight << 3, 1;
   norm.bias << 1, -1;
@@ -152,14 +152,14 @@ TEST(ExternalAttentionHead, EqualsItsFormula) {
   EXPECT_TRUE(near(layer.forward(x, sequences, workspace), y));
 }
 
-TEST(ExternalAttention, CountsWhatTheOriginalsHave) {
+TEST(ExternalAttention, HasAsManyParametersAsTheOriginals) {
   const Index d = 384, e = d / 12;  // EAMLP's 12 heads
   EXPECT_EQ(parameter_count(ExternalAttention<float>(eamlp_attention(d, 12))),
             4 * d * d + 4 * d + 64 * e + 64 + 64 * e + e + 4 * d * d + d);
   EXPECT_EQ(parameter_count(ExternalAttentionHead<float>({.channels = 512})), 2 * 512 * 512 + 512 + 128 * 512 + 2 * 512);
 }
 
-TEST(ExternalAttention, StartsAsTheAuthorsDo) {
+TEST(ExternalAttention, InitialisesLikeTheAuthors) {
   Random random(1);
   const auto deviation = [](const Matrix<double>& m) { return std::sqrt(m.squaredNorm() / static_cast<double>(m.size())); };
   const ExternalAttention<double> layer(eamlp_attention(64, 2), random);
@@ -172,7 +172,7 @@ TEST(ExternalAttention, StartsAsTheAuthorsDo) {
   EXPECT_EQ(head.attention.value, head.attention.key.transpose());
 }
 
-TEST(ExternalAttention, RefusesWhatDoesNotFit) {
+TEST(ExternalAttention, RefusesInvalidConfigurationsAndStreams) {
   EXPECT_EQ(message_of<ArgumentError>([] { ExternalAttention<float>({.channels = 6, .heads = 4}); }),
             "ExternalAttention: heads = 4 does not divide hidden = 6.");
   EXPECT_EQ(

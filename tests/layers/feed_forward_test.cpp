@@ -45,14 +45,14 @@ TYPED_TEST(FeedForwardOf, EqualsItsFormula) {
   }
 }
 
-TEST(FeedForward, IsFourTimesAsWideInsideUnlessToldOtherwise) {
+TEST(FeedForward, DefaultsToFourTimesTheChannels) {
   const FeedForward<float> layer({.channels = 5});
   EXPECT_EQ(layer.proj_in.out(), 20);
   EXPECT_EQ(layer.proj_out.in(), 20);
   EXPECT_EQ(layer.out(), 5);
 }
 
-TEST(FeedForward, RefusesSizesThatAreNone) {
+TEST(FeedForward, RefusesNonPositiveSizes) {
   EXPECT_EQ(message_of<ArgumentError>([] { FeedForward<float>({.channels = 0}); }),
             "FeedForward: channels = 0 must be positive, and hidden = 0 and out = 0 must not be negative.");
   EXPECT_EQ(message_of<ArgumentError>([] { FeedForward<float>({.channels = 4, .hidden = -1}); }),

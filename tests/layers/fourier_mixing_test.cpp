@@ -22,7 +22,7 @@ TEST(FourierMixing, KeepsItsPromisesInABlock) {
   }
 }
 
-TEST(FourierMixing, OfOneChannelAndTwoTokensByHand) {
+TEST(FourierMixing, EqualsAHandComputedTransform) {
   const FourierMixing<double> layer({.channels = 1});
   Workspace<double> workspace;
   Matrix<double> x(2, 1), expected(2, 1);
@@ -31,7 +31,7 @@ TEST(FourierMixing, OfOneChannelAndTwoTokensByHand) {
   EXPECT_TRUE(test::near(layer.forward(x, Sequences::single(2), workspace), expected));
 }
 
-TEST(FourierMixing, RefusesToBeBuiltWithoutChannels) { EXPECT_THROW(FourierMixing<float>({.channels = 0}), ArgumentError); }
+TEST(FourierMixing, RefusesZeroChannels) { EXPECT_THROW(FourierMixing<float>({.channels = 0}), ArgumentError); }
 
 }  // namespace
 }  // namespace gated::fourier_mixing_test

@@ -30,7 +30,7 @@ std::vector<GatedAttentionUnitConfig> presets(Index max_length = longest) {
   return all;
 }
 
-/// A configuration with every option drawn by lot.
+/// A random configuration.
 GatedAttentionUnitConfig any(Random& random) {
   const auto one_of = [&](auto... values) { return test::one_of(random, values...); };
   GatedAttentionUnitConfig config{.channels = c, .value = e, .query_key = s, .max_length = longest};
@@ -57,13 +57,13 @@ GatedAttentionUnitConfig any(Random& random) {
   return config;
 }
 
-/// Whether a step's scores need nothing that only the whole sequence has.
+/// Whether scores can be computed step by step, without the whole sequence.
 bool streams(const GatedAttentionUnitConfig& config) {
   return config.causal && config.score_scale != ScoreScale::length && !config.divide_by_keys &&
          config.kernel != ScoreKernel::softmax_plus;
 }
 
-TEST(GatedAttentionUnit, KeepsItsPromisesInThePublishedForms) {
+TEST(GatedAttentionUnit, KeepsItsPromisesForEveryPreset) {
   for (GatedAttentionUnitConfig config : presets()) {
     for (const bool causal : {false, true}) {
       config.causal = causal;
@@ -72,7 +72,7 @@ TEST(GatedAttentionUnit, KeepsItsPromisesInThePublishedForms) {
   }
 }
 
-TEST(GatedAttentionUnit, KeepsItsPromisesInEveryMixtureOfOptions) {
+TEST(GatedAttentionUnit, KeepsItsPromisesForRandomOptions) {
   Random random(6);
   for (int draw = 0; draw < 40; ++draw) {
     const GatedAttentionUnitConfig config = any(random);
@@ -109,9 +109,9 @@ TEST(GatedAttentionUnit, KeepsItsPromisesInStreams) {
   }
 }
 
-TEST(GatedAttentionUnit, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(GatedAttentionUnit, KeepsItsPromisesWithThreadedProducts) {
   const auto configs = streamable(300, 24);
-  for (const std::size_t i : {1U, 2U, 6U}) {  // a T5 bias, a softmax, a Toeplitz bias with rotated keys
+  for (const std::size_t i : {1U, 2U, 6U}) {  // T5 bias, softmax, Toeplitz bias with rotated keys
     const GatedAttentionUnitConfig& config = configs[i];
     test::expect_promises<GatedAttentionUnit>(config, {.lengths = {300, 3, 170}, .causal = true, .trains = false});
   }
@@ -122,7 +122,7 @@ class GatedAttentionUnitOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(GatedAttentionUnitOf, Scalars, );
 
-TYPED_TEST(GatedAttentionUnitOf, EveryPresetEqualsItsLiteralFormula) {
+TYPED_TEST(GatedAttentionUnitOf, EveryPresetEqualsItsFormula) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({9, 1, 0, 12});
   const auto x = random_matrix<T>(sequences.total(), c, 2);
@@ -138,7 +138,7 @@ TYPED_TEST(GatedAttentionUnitOf, EveryPresetEqualsItsLiteralFormula) {
   }
 }
 
-TYPED_TEST(GatedAttentionUnitOf, EveryMixtureOfOptionsEqualsTheLiteralFormula) {
+TYPED_TEST(GatedAttentionUnitOf, RandomOptionsEqualTheFormula) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({5, 0, 12, 1});
   const auto x = random_matrix<T>(sequences.total(), c, 2);
@@ -156,7 +156,7 @@ TYPED_TEST(GatedAttentionUnitOf, EveryMixtureOfOptionsEqualsTheLiteralFormula) {
   }
 }
 
-TYPED_TEST(GatedAttentionUnitOf, SequencesOfSeveralBlocksOfScoresEqualTheLiteralFormula) {
+TYPED_TEST(GatedAttentionUnitOf, EqualsItsFormulaAcrossBlocksOfScores) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({3, 270});
   const auto x = random_matrix<T>(sequences.total(), c, 2);
@@ -188,8 +188,8 @@ TYPED_TEST(GatedAttentionUnitOf, ShowsItsWeights) {
   }
 }
 
-/// Where nothing is attended to, the bias of the output and the residual remain.
-TYPED_TEST(GatedAttentionUnitOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftmax) {
+/// Without a token to attend to, the output bias and the residual remain.
+TYPED_TEST(GatedAttentionUnitOf, HandlesFullyMaskedSequencesExceptWithSoftmax) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({4, 3, 5});
   const auto x = random_matrix<T>(12, c, 2);
@@ -228,7 +228,7 @@ TYPED_TEST(GatedAttentionUnitOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoft
   EXPECT_GT(refused, 15);
 }
 
-TYPED_TEST(GatedAttentionUnitOf, WithAGateOfOneIsPlainAttention) {
+TYPED_TEST(GatedAttentionUnitOf, IsPlainAttentionIfTheGateIsOne) {
   using T = TypeParam;
   auto unit = random_layer<GatedAttentionUnit<T>>({.channels = c,
                                                    .value = s,
@@ -258,7 +258,7 @@ TYPED_TEST(GatedAttentionUnitOf, WithAGateOfOneIsPlainAttention) {
   }
 }
 
-TYPED_TEST(GatedAttentionUnitOf, ThatAttendsToItselfOnlyIsAGatedLinearUnit) {
+TYPED_TEST(GatedAttentionUnitOf, IsAGluIfTokensAttendToThemselvesOnly) {
   using T = TypeParam;
   for (const ProjectionLayout layout : {ProjectionLayout::fused, ProjectionLayout::separate}) {
     auto unit = random_layer<GatedAttentionUnit<T>>({.channels = c, .value = e, .query_key = s, .projection = layout});
@@ -275,7 +275,7 @@ TYPED_TEST(GatedAttentionUnitOf, ThatAttendsToItselfOnlyIsAGatedLinearUnit) {
   }
 }
 
-TYPED_TEST(GatedAttentionUnitOf, TakesMaskedTokensAwayAfterLaplaceWhoseZeroIsNot) {
+TYPED_TEST(GatedAttentionUnitOf, ZeroesMaskedWeightsAfterLaplace) {
   using T = TypeParam;
   auto unit = random_layer<GatedAttentionUnit<T>>({.channels = c,
                                                    .value = e,
@@ -308,12 +308,12 @@ TYPED_TEST(GatedAttentionUnitOf, TakesMaskedTokensAwayAfterLaplaceWhoseZeroIsNot
   EXPECT_TRUE(near(run(unit, x, Sequences::single(4), mask), expected({{0}, {}, {0, 2}, {0, 2, 3}})));
 }
 
-TEST(GatedAttentionUnit, AStateHoldsAKeyAndAValueForEachToken) {
+TEST(GatedAttentionUnit, AStateHoldsKeysAndValuesOfEveryToken) {
   const auto unit = random_layer<GatedAttentionUnit<float>>(streamable(14)[0]);
   EXPECT_EQ(unit.start(14).bytes(), sizeof(float) * static_cast<std::size_t>(14 * (s + 2 * c)));
 }
 
-TEST(GatedAttentionUnit, AStreamAllocatesNothingAfterItsFirstStepHoweverLongItIs) {
+TEST(GatedAttentionUnit, AWarmStreamAllocatesNothing) {
   constexpr Index length = 900;
   for (const GatedAttentionUnitConfig& config : streamable(length)) {
     const auto unit = random_layer<GatedAttentionUnit<float>>(config);
@@ -332,7 +332,7 @@ TEST(GatedAttentionUnit, AStreamAllocatesNothingAfterItsFirstStepHoweverLongItIs
   }
 }
 
-TEST(GatedAttentionUnit, RefusesToStreamWhereATokenNeedsLaterOnesAndSaysWhatToSet) {
+TEST(GatedAttentionUnit, RefusesToStreamIfNotCausal) {
   auto config = gau_presets::paper({.channels = c, .max_length = 14, .query_key = s});
   EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "causal = true"));
   config.causal = true;
@@ -343,12 +343,12 @@ TEST(GatedAttentionUnit, RefusesToStreamWhereATokenNeedsLaterOnesAndSaysWhatToSe
   EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "divide_by_keys = false"));
   config.divide_by_keys = false;
   config.kernel = ScoreKernel::softmax_plus;
-  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "another kernel than softmax_plus"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "kernel other than softmax_plus"));
   config.kernel = ScoreKernel::relu2;
   EXPECT_TRUE(refuses<ShapeError>([&] { GatedAttentionUnit<float>(config).start(15); },
                                   "GatedAttentionUnit::start: capacity = 15, but the model can serve 14 tokens at most"));
   EXPECT_NO_THROW(GatedAttentionUnit<float>(config).start(14));
-  EXPECT_EQ(GatedAttentionUnit<float>(config).start().capacity(), 14) << "as many as the Toeplitz bias holds";
+  EXPECT_EQ(GatedAttentionUnit<float>(config).start().capacity(), 14) << "the size of the Toeplitz bias";
   config.relative_bias = RelativeBiasForm::none;
   EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(); }, "start(capacity)"));
   EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(-1); }, "capacity = -1"));
@@ -361,7 +361,7 @@ TEST(GatedAttentionUnit, RefusesStatesOfOtherUnits) {
   std::vector<GatedAttentionUnitConfig> others(3, unit.config);
   others[0].query_key = 4;
   others[1].value = 5;
-  others[2].max_length = 40;  // of the same widths, with more room than the Toeplitz bias has positions
+  others[2].max_length = 40;  // same widths, more capacity than the Toeplitz bias has positions
   for (const GatedAttentionUnitConfig& config : others) {
     auto state = GatedAttentionUnit<float>(config).start(config.max_length);
     EXPECT_TRUE(refuses<ArgumentError>([&] { unit.extend(Matrix<float>::Ones(1, c), state, y, workspace); },
@@ -401,7 +401,7 @@ TEST(GatedAttentionUnit, RefusesBadInputBeforeWriting) {
   EXPECT_TRUE(is_untouched(y));
 }
 
-TEST(GatedAttentionUnit, RefusesConfigurationsThatMakeNoSenseAndNamesTheOption) {
+TEST(GatedAttentionUnit, RefusesInvalidConfigurationsByOption) {
   const auto refuse = [](auto change, const std::string& part) {
     auto config = gau_presets::paper({.channels = c, .max_length = 8, .query_key = s});
     change(config);

@@ -36,7 +36,7 @@ std::vector<GatedCrossAttentionConfig> configs() {
   return all;
 }
 
-/// The attention of tokens to others that stand beside them in the same rows, where a mask hides those.
+/// Cross attention as a layer of one input: queries, keys and values are columns of x; the mask hides keys.
 template <class T>
 struct Beside : Layer<Beside<T>> {
   using Config = GatedCrossAttentionConfig;
@@ -56,7 +56,7 @@ struct Beside : Layer<Beside<T>> {
 
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    if constexpr (Run::streams) {  // which it refuses: it sees all tokens
+    if constexpr (Run::streams) {  // refused: it sees all tokens
       return x;
     } else {
       const Index own = attention.config.channels, keys = attention.config.key_width(), values = attention.config.value_width();
@@ -76,7 +76,7 @@ TEST(GatedCrossAttention, KeepsItsPromises) {
   }
 }
 
-TEST(GatedCrossAttention, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(GatedCrossAttention, KeepsItsPromisesWithThreadedProducts) {
   test::expect_promises<Beside>({.channels = 24, .key_channels = 20, .value_channels = 28, .value = 40, .query_key = 16},
                                 {.lengths = {300, 3, 170}, .trains = false});
 }
@@ -92,7 +92,7 @@ class GatedCrossAttentionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(GatedCrossAttentionOf, Scalars, );
 
-TYPED_TEST(GatedCrossAttentionOf, EqualsTheLiteralFormulaForRaggedQueriesAndKeys) {
+TYPED_TEST(GatedCrossAttentionOf, EqualsItsFormulaForRaggedQueriesAndKeys) {
   using T = TypeParam;
   const auto queries = Sequences::of_lengths({4, 1, 0, 140}), others = Sequences::of_lengths({9, 2, 3, 5});
   const auto x = random_matrix<T>(145, c, 2), key = random_matrix<T>(19, key_width, 3),
@@ -113,7 +113,7 @@ TYPED_TEST(GatedCrossAttentionOf, EqualsTheLiteralFormulaForRaggedQueriesAndKeys
   }
 }
 
-TYPED_TEST(GatedCrossAttentionOf, ARaggedBatchEqualsItsSequencesOneByOne) {
+TYPED_TEST(GatedCrossAttentionOf, ARaggedBatchEqualsEachSequenceAlone) {
   using T = TypeParam;
   const auto queries = Sequences::of_lengths({4, 0, 7}), others = Sequences::of_lengths({2, 3, 9});
   const auto x = random_matrix<T>(11, c, 2), key = random_matrix<T>(14, key_width, 3),
@@ -133,7 +133,7 @@ TYPED_TEST(GatedCrossAttentionOf, ARaggedBatchEqualsItsSequencesOneByOne) {
   }
 }
 
-TYPED_TEST(GatedCrossAttentionOf, QueriesWithoutKeysKeepTheResidualAlone) {
+TYPED_TEST(GatedCrossAttentionOf, QueriesWithoutKeysKeepOnlyTheResidual) {
   using T = TypeParam;
   const auto x = random_matrix<T>(3, c, 2);
   for (const auto& config : configs()) {
@@ -149,7 +149,7 @@ TYPED_TEST(GatedCrossAttentionOf, QueriesWithoutKeysKeepTheResidualAlone) {
   }
 }
 
-TYPED_TEST(GatedCrossAttentionOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftmax) {
+TYPED_TEST(GatedCrossAttentionOf, HandlesFullyMaskedSequencesExceptWithSoftmax) {
   using T = TypeParam;
   const auto queries = Sequences::of_lengths({2, 3}), others = Sequences::of_lengths({4, 2});
   const auto x = random_matrix<T>(5, c, 2), key = random_matrix<T>(6, key_width, 3),
@@ -201,12 +201,12 @@ TEST(GatedCrossAttention, RefusesBadInputBeforeWriting) {
   refuse({.y_rows = 5}, "y is 5 × 6, expected 6 × 6");
   refuse({.y_columns = 5}, "y is 6 × 5, expected 6 × 6");
   refuse({.queries = Sequences::single(5)}, "x has 6 rows");
-  refuse({.queries = Sequences::single(6)}, "1 sequences of queries, but 2 of keys");
+  refuse({.queries = Sequences::single(6)}, "1 sequences of queries and 2 of keys");
   refuse({.mask = {1, 1}}, "the mask has 2 entries, expected 9");
   refuse({.mask = {1, 1, 1, 1, 0, 0, 0, 0, 0}}, "the mask leaves no token of sequence 1");
 }
 
-TEST(GatedCrossAttention, RefusesConfigurationsThatMakeNoSense) {
+TEST(GatedCrossAttention, RefusesInvalidConfigurations) {
   const auto refuse = [](auto change) {
     auto config = configs()[0];
     change(config);

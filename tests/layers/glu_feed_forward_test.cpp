@@ -48,7 +48,7 @@ TYPED_TEST(GluFeedForwardOf, EqualsItsFormula) {
   }
 }
 
-TEST(GluFeedForward, ActivatesTheGateAndNotWhatItMultiplies) {
+TEST(GluFeedForward, ActivatesOnlyTheGate) {
   GluFeedForward<double> layer({.channels = 1, .hidden = 1, .activation = Activation::relu});
   layer.gate.weight << -2;
   layer.up.weight << -3;
@@ -61,7 +61,7 @@ TEST(GluFeedForward, ActivatesTheGateAndNotWhatItMultiplies) {
   EXPECT_TRUE(near(layer.forward(x, workspace), expected));
 }
 
-TEST(GluFeedForward, StartsAsAnMlpWithoutActivation) {
+TEST(GluFeedForward, StartsAsALinearMlp) {
   Random random(1);
   const GluFeedForward<double> layer({.channels = 6, .hidden = 9, .activation = Activation::identity}, random);
   const auto x = random_matrix<double>(5, 6, 2);
@@ -71,7 +71,7 @@ TEST(GluFeedForward, StartsAsAnMlpWithoutActivation) {
   EXPECT_GT(unbiased.gate.weight.cwiseAbs().maxCoeff(), 0.1) << "a gate without bias must not start at 0";
 }
 
-TEST(GluFeedForward, RefusesSizesThatAreNone) {
+TEST(GluFeedForward, RefusesNonPositiveSizes) {
   EXPECT_EQ(message_of<ArgumentError>([] { GluFeedForward<float>({.channels = 4}); }),
             "GluFeedForward: channels = 4 and hidden = 0 must be positive, and out = 0 must not be negative.");
 }

@@ -14,7 +14,7 @@ using test::wide;
 
 constexpr Index length = 11, channels = 10;
 
-/// Blocks that differ in one option each, and one with everything.
+/// One configuration per option, and one with all of them.
 std::vector<GmlpConfig> all_options() {
   const GmlpConfig plain{.length = length, .channels = channels, .hidden = 24};
   std::vector<GmlpConfig> configs(12, plain);
@@ -39,7 +39,7 @@ std::vector<GmlpConfig> all_options() {
                 .activation = Activation::relu,
                 .gate_activation = Activation::sigmoid};
   configs[10].gate = GateForm::identity, configs[10].token_shift = 1, configs[10].causal = true;
-  configs[11].norm_position = NormPosition::post, configs[11].hidden = channels;  // as wide inside as outside
+  configs[11].norm_position = NormPosition::post, configs[11].hidden = channels;  // hidden width = channels
   configs[11].activation = Activation::identity;
   return configs;
 }
@@ -77,7 +77,7 @@ TEST(GmlpBlock, KeepsItsPromises) {
   }
 }
 
-TEST(GmlpBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(GmlpBlock, KeepsItsPromisesWithThreadedProducts) {
   const GmlpConfig config{.length = 300, .channels = 32, .hidden = 64, .causal = true, .attention_width = 16, .token_shift = 2};
   test::expect_promises<GmlpBlock>(config, {.lengths = {300, 3, 170}, .causal = true, .trains = false});
 }
@@ -125,7 +125,7 @@ TEST(GmlpBlock, CountsTheParametersOfItsLayers) {
 TEST(GmlpBlock, RefusesLongerSequencesBeforeWriting) {
   for (const GmlpConfig& config : all_options()) {
     if (config.gate == GateForm::identity) {
-      continue;  // takes any length
+      continue;  // accepts any length
     }
     const auto block = random_block<float>(config);
     Workspace<float> workspace;
@@ -137,7 +137,7 @@ TEST(GmlpBlock, RefusesLongerSequencesBeforeWriting) {
   }
 }
 
-TEST(GmlpBlock, RefusesToStreamWhatItCannot) {
+TEST(GmlpBlock, RefusesToStreamIfNotCausal) {
   EXPECT_NE(message_of<ArgumentError>([] {
               GmlpBlock<float>({.length = 4, .channels = 2, .hidden = 4}).start();
             }).find("Build it with causal = true"),
@@ -151,15 +151,15 @@ TEST(GmlpBlock, RefusesStatesOfOtherConfigurations) {
   const auto block = random_block<float>(all_options()[3]);
   std::vector<GmlpConfig> others(4, block.config);
   others[0].attention_width = 6;  // remembers more
-  others[1].token_shift = 0;      // less
-  others[2].hidden = 26;          // something wider
+  others[1].token_shift = 0;      // remembers less
+  others[2].hidden = 26;          // remembers wider rows
   others[3].length = length - 1;
   Workspace<float> workspace;
   const Matrix<float> x = random_matrix<float>(2, channels, 2);
   for (const GmlpConfig& config : others) {
     auto state = random_block<float>(config).start(length - 1);
     Matrix<float> y = Matrix<float>::Constant(2, channels, 7);
-    if (config.length != length) {  // fits: its room is what differs
+    if (config.length != length) {  // compatible: only the capacity differs
       EXPECT_NO_THROW(block.extend(x, state, y, workspace));
       continue;
     }
@@ -170,7 +170,7 @@ TEST(GmlpBlock, RefusesStatesOfOtherConfigurations) {
   }
 }
 
-TEST(GmlpBlock, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
+TEST(GmlpBlock, RefusesInvalidConfigurations) {
   const auto refused = [](GmlpConfig config) { EXPECT_THROW(GmlpBlock<float>{config}, ArgumentError); };
   const GmlpConfig good = all_options()[0];
   EXPECT_NO_THROW(GmlpBlock<float>{good});

@@ -21,7 +21,7 @@ TEST(GridPosition, KeepsItsPromises) {
   }
 }
 
-TEST(GridPosition, AddsAVectorForEachPatch) {
+TEST(GridPosition, AddsAVectorPerPatch) {
   GridPosition<double> layer(2, {2, 2}, {2, 2}, true);
   layer.weight << 1, 2, 3, 4,  // the first channel
       10, 20, 30, 40;
@@ -33,31 +33,31 @@ TEST(GridPosition, AddsAVectorForEachPatch) {
   EXPECT_EQ(layer.forward(Matrix<double>::Constant(5, 2, 0.5), Sequences::single(5), workspace), expected);
 }
 
-TEST(GridPosition, InterpolatesBilinearlyBetweenTheCentresOfCells) {
-  GridPosition<double> layer(1, {2, 4}, {1, 2}, false);  // each patch is as large as four cells
+TEST(GridPosition, InterpolatesBilinearlyBetweenCellCentres) {
+  GridPosition<double> layer(1, {2, 4}, {1, 2}, false);  // each patch covers four cells
   layer.weight << 1, 2, 3, 4, 5, 6, 7, 8;
   Workspace<double> workspace;
   Matrix<double> halved(2, 1);
   halved << 3.5, 5.5;
   EXPECT_TRUE(near(layer.forward(Matrix<double>::Zero(2, 1), Sequences::single(2), workspace), halved));
 
-  GridPosition<double> finer(1, {1, 2}, {1, 4}, false);  // beyond the outer centres nothing changes
+  GridPosition<double> finer(1, {1, 2}, {1, 4}, false);  // constant beyond the outer centres
   finer.weight << 0, 4;
   Matrix<double> doubled(4, 1);
   doubled << 0, 1, 3, 4;
   EXPECT_TRUE(near(finer.forward(Matrix<double>::Zero(4, 1), Sequences::single(4), workspace), doubled));
 }
 
-TEST(GridPosition, RefusesWhatDoesNotFit) {
+TEST(GridPosition, RefusesMismatchedSizes) {
   EXPECT_EQ(message_of<ArgumentError>([] {
               GridPosition<float>(4, {0, 3}, {2, 2}, false);
             }),
             "GridPosition: channels = 4, a grid of 0 × 3 positions and one of 2 × 2 patches must all be positive.");
   const GridPosition<float> layer(2, {2, 2}, {2, 2}, true);
   Workspace<float> workspace;
-  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 2), Sequences::single(4), workspace); }),
-            "GridPosition::forward: sequence 0 of 1 has 4 tokens, expected 5. There are positions for the patches of an "
-            "image and a class token.");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 2), Sequences::single(4), workspace); }),
+      "GridPosition::forward: sequence 0 of 1 has 4 tokens, expected 5. Pass the class token and all patches of each image.");
 }
 
 }  // namespace

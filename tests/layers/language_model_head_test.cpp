@@ -13,7 +13,7 @@ using test::wide;
 
 constexpr Index width = 6, vocabulary = 11;
 
-/// A head beside the embedding that it may share.
+/// A head and the embedding that it may share.
 template <class T>
 struct Reading : Layer<Reading<T>> {
   static constexpr const char* name = "Reading";
@@ -30,7 +30,7 @@ struct Reading : Layer<Reading<T>> {
   auto apply(auto& run, auto x) const { return run(head, std::move(x), embedding); }
 };
 
-/// Each with every option on and off.
+/// Every combination of options.
 std::vector<LanguageModelHeadConfig> configs() {
   std::vector<LanguageModelHeadConfig> all;
   for (const HeadForm form : {HeadForm::tied, HeadForm::untied}) {

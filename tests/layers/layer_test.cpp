@@ -18,7 +18,7 @@ using test::Totals;
 using test::Tower;
 using M = Matrix<double>;
 
-/// Nothing but a template argument.
+/// The identity, with a scalar type as template argument.
 template <class T>
 struct Of : Layer<Of<T>> {
   static constexpr const char* name = "Of";
@@ -35,15 +35,15 @@ void expect_refused(const std::string& expected, Index rows, Index columns, cons
   EXPECT_TRUE((y.array() == -7).all());
 }
 
-TEST(Layer, ComputesInTheScalarOfItsTemplateOrTheOneThatItNames) {
+TEST(Layer, DeducesItsScalar) {
   struct Plain : Layer<Plain> {};
   EXPECT_TRUE((std::is_same_v<Plain::Scalar, float>));
   EXPECT_TRUE((std::is_same_v<Times::Scalar, double>));
   EXPECT_TRUE((std::is_same_v<Of<double>::Scalar, double>));
-  EXPECT_TRUE((std::is_same_v<Of<Of<double>>::Scalar, double>)) << "that of a layer in it";
+  EXPECT_TRUE((std::is_same_v<Of<Of<double>>::Scalar, double>)) << "from a nested layer";
 }
 
-TEST(Layer, SaysWhatItsContractSays) {
+TEST(Layer, ReportsItsContract) {
   const Neighbours layer(3, 9);
   EXPECT_EQ(layer.in(), 3);
   EXPECT_EQ(layer.out(), 3);
@@ -53,13 +53,13 @@ TEST(Layer, SaysWhatItsContractSays) {
   EXPECT_EQ(Of<double>().in(), Contract::any);
 }
 
-TEST(Layer, OfAnyColumnsTakesThemAll) {
+TEST(Layer, AcceptsAnyColumnsIfUnconstrained) {
   const M x = random_matrix<double>(5, 7, 1);
   EXPECT_TRUE(same_bits(Of<double>().forward(x), x));
   EXPECT_TRUE(same_bits(Of<double>().forward(x.leftCols(2)), x.leftCols(2)));
 }
 
-TEST(Layer, FillsAMatrixOrMakesOne) {
+TEST(Layer, WritesIntoAMatrixOrReturnsOne) {
   const Times layer(3, 4);
   const M x = random_matrix<double>(5, 4, 1);
   Workspace<double> workspace;
@@ -74,7 +74,7 @@ TEST(Layer, FillsAMatrixOrMakesOne) {
   EXPECT_TRUE(same_bits(in_place, M(3 * x)));
 }
 
-TEST(Layer, NamesItselfInItsRefusals) {
+TEST(Layer, NamesItselfInErrors) {
   const Times layer(3, 4);
   Workspace<double> workspace;
   expect_refused<ShapeError>(
@@ -85,14 +85,14 @@ TEST(Layer, NamesItselfInItsRefusals) {
 }
 
 TEST(Layer, AllocatesNothing) {
-  const Times layer(3, 4);  // whose body takes no memory either
+  const Times layer(3, 4);  // its body takes no memory
   const M x = random_matrix<double>(5, 4, 1);
   M y(5, 4);
   Workspace<double> workspace;
   EXPECT_EQ(test::allocations_during([&] { layer.forward(x, y, workspace); }), 0);
 }
 
-/// The sum of each two rows: an output of another shape.
+/// Sums pairs of rows: an output of a different shape.
 struct Halves : Layer<Halves, double> {
   static constexpr const char* name = "Halves";
   static constexpr auto fields() { return std::tuple{}; }
@@ -115,7 +115,7 @@ TEST(Layer, MayChangeTheNumberOfRows) {
                              [&](M& out) { layer.forward(M(5, 4), out, workspace); });
 }
 
-TEST(LayerOfSequences, FillsAMatrixOrMakesOne) {
+TEST(LayerOfSequences, WritesIntoAMatrixOrReturnsOne) {
   const Tower layer(2, 3, 9);
   const Sequences sequences = Sequences::of_lengths({4, 0, 5});
   const M x = random_matrix<double>(9, 3, 1);
@@ -137,7 +137,7 @@ TEST(LayerOfSequences, FillsAMatrixOrMakesOne) {
   EXPECT_EQ(layer.forward(M(0, 3), Sequences::uniform(0, 5), workspace).rows(), 0);
 }
 
-TEST(LayerOfSequences, TakesAMaskIfItSaysSo) {
+TEST(LayerOfSequences, TakesAMaskIfItsContractSaysSo) {
   const std::vector<std::uint8_t> mask{1, 0, 1};
   Workspace<double> workspace;
   M x(3, 1), expected(3, 1), y(3, 1);
@@ -152,7 +152,7 @@ TEST(LayerOfSequences, TakesAMaskIfItSaysSo) {
                                 [&](M& out) { Times(2, 1).forward(x, Sequences::single(3), out, workspace, mask); });
 }
 
-TEST(LayerOfSequences, NamesItselfAndTheCallInItsRefusals) {
+TEST(LayerOfSequences, NamesItselfAndTheCallInErrors) {
   const Neighbours layer(3, 4);
   Workspace<double> workspace;
   const auto forward = [&](Index rows, Index columns, const Sequences& sequences) {
@@ -184,7 +184,7 @@ TEST(LayerOfSequences, NamesItselfAndTheCallInItsRefusals) {
                              2, 3, [&](M& y) { layer.extend(M(1, 3), state, y, workspace); });
 }
 
-TEST(LayerOfSequences, NamesTheLayerAloneInsideABody) {
+TEST(LayerOfSequences, NamesOnlyTheLayerInsideABody) {
   Tower layer(1, 3, 9);
   layer.head->channels = 4;
   Workspace<double> workspace;

@@ -5,7 +5,7 @@
 namespace gated::learned_position_test {
 namespace {
 
-/// Positions in a layer that may see earlier tokens, so that it is tried on sequences.
+/// Positions in a layer whose contract sees earlier tokens: it is tested on sequences.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";
@@ -26,7 +26,7 @@ TEST(LearnedPosition, KeepsItsPromisesInALayer) {
   test::expect_promises([](auto zero) { return Placing<decltype(zero)>(); }, {.causal = true});
 }
 
-TEST(LearnedPosition, AddsTheRowOfEachPlaceInItsSequence) {
+TEST(LearnedPosition, CountsPositionsPerSequence) {
   LearnedPosition<double> layer(3, 2);
   layer.weight << 1, 2,  //
       3, 4,              //
@@ -40,7 +40,7 @@ TEST(LearnedPosition, AddsTheRowOfEachPlaceInItsSequence) {
   EXPECT_EQ(layer.forward(Matrix<double>::Constant(4, 2, 10), Sequences::of_lengths({1, 3}), workspace), expected);
 }
 
-TEST(LearnedPosition, RefusesWhatLiesBeyondItsTable) {
+TEST(LearnedPosition, RefusesPositionsBeyondItsTable) {
   const LearnedPosition<float> layer(3, 2);
   Workspace<float> workspace;
   const auto message =

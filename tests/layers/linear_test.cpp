@@ -24,7 +24,7 @@ TEST(Linear, KeepsItsPromises) {
   }
 }
 
-TYPED_TEST(LinearOf, MultipliesWithItsWeightAndAddsItsBias) {
+TYPED_TEST(LinearOf, MultipliesByItsWeightAndAddsItsBias) {
   using T = TypeParam;
   Linear<T> layer(2, 2);
   layer.weight << 1, 2,  //
@@ -39,7 +39,7 @@ TYPED_TEST(LinearOf, MultipliesWithItsWeightAndAddsItsBias) {
   EXPECT_TRUE(test::same_bits(layer.forward(x, workspace), expected));
 }
 
-TYPED_TEST(LinearOf, EqualsTheLiteralSumAtAnySize) {
+TYPED_TEST(LinearOf, EqualsItsFormulaAtAnySize) {
   using T = TypeParam;
   Workspace<T> workspace;
   for (const auto& [rows, in, out] : {std::array<Index, 3>{1, 1, 1}, {1, 7, 33}, {15, 31, 1}, {40, 64, 65}, {3, 200, 16}}) {
@@ -52,7 +52,7 @@ TYPED_TEST(LinearOf, EqualsTheLiteralSumAtAnySize) {
   }
 }
 
-/// y = activation(x Wᵀ + b + a) ⊙ g + r ⊙ s, with everything that a projection can take along.
+/// y = activation(x Wᵀ + b + a) ⊙ g + r ⊙ s: a projection with every fused operand.
 template <class T>
 struct Fusing : Layer<Fusing<T>> {
   static constexpr const char* name = "Fusing";
@@ -77,7 +77,7 @@ struct Fusing : Layer<Fusing<T>> {
   }
 };
 
-TYPED_TEST(LinearOf, AppliesWhatIsFusedAfterItsBias) {
+TYPED_TEST(LinearOf, AppliesTheEpilogueAfterItsBias) {
   using T = TypeParam;
   Fusing<T> layer;
   test::randomize(layer, 1);
@@ -90,11 +90,11 @@ TYPED_TEST(LinearOf, AppliesWhatIsFusedAfterItsBias) {
   EXPECT_TRUE(near(layer.forward(x, workspace), expected));
 }
 
-TEST(Linear, KeepsItsPromisesWithAllThatCanBeFused) {
+TEST(Linear, KeepsItsPromisesWithAFullEpilogue) {
   test::expect_promises([](auto zero) { return Fusing<decltype(zero)>(); });
 }
 
-TEST(Linear, IsShownWithoutWhatIsFused) {
+TEST(Linear, HooksSeeItsOutputBeforeTheEpilogue) {
   Fusing<double> layer;
   test::randomize(layer, 1);
   const auto x = random_matrix<double>(6, 5, 2);
@@ -109,14 +109,14 @@ TEST(Linear, IsShownWithoutWhatIsFused) {
   EXPECT_TRUE(near(shown, literal::linear(layer.linear, x)));
 }
 
-TEST(Linear, HasAnEmptyBiasIfAskedForNone) {
+TEST(Linear, HasAnEmptyBiasIfDisabled) {
   const Linear<float> layer(4, 3, false);
   EXPECT_EQ(layer.bias.size(), 0);
   EXPECT_EQ(parameter_count(layer), 12);
   EXPECT_EQ(parameter_count(Linear<float>(4, 3)), 15);
 }
 
-TEST(Linear, StartsXavierUniform) {
+TEST(Linear, InitialisesXavierUniform) {
   Linear<double> layer(300, 100);
   Random random(1);
   layer.initialize(random);
@@ -129,7 +129,7 @@ TEST(Linear, StartsXavierUniform) {
   EXPECT_GT(layer.bias.cwiseAbs().maxCoeff(), 0.0);
 }
 
-TEST(Linear, SaysWhatIsWrongWithAShape) {
+TEST(Linear, ExplainsMismatchedShapes) {
   const Linear<float> layer(4, 3);
   Workspace<float> workspace;
   Matrix<float> y(2, 3), wide_output(2, 4);
@@ -139,7 +139,7 @@ TEST(Linear, SaysWhatIsWrongWithAShape) {
             "Linear::forward: y is 2 × 4, expected 2 × 3. Outputs are written in place and never resized.");
 }
 
-TEST(Linear, RefusesToBeBuiltWithoutChannels) {
+TEST(Linear, RefusesZeroChannels) {
   EXPECT_EQ(message_of<ArgumentError>([] { Linear<float>(0, 3); }), "Linear: in = 0 and out = 3 must be positive.");
   EXPECT_THROW(Linear<float>(3, -1), ArgumentError);
 }

@@ -6,11 +6,11 @@
 #include "gated/layers/gmlp_block.hpp"
 #include "tests/core/numbers.hpp"
 
-/// The layers' formulas, written out as loops over double, and the comparison with them.
+/// The layers' formulas as plain loops in double, and comparisons with them.
 
 namespace gated::test {
 
-/// Fills every parameter of `model` with random numbers, so that no term of a formula hides; norms scale by about 1.
+/// Randomises every parameter of `model`, so that each term of a formula counts; norms scale by about 1.
 template <class Model>
 void randomize(Model& model, std::uint64_t seed, double deviation = 0.3) {
   Random random(seed);
@@ -33,7 +33,7 @@ Matrix<double> wide(const Matrix<T>& x) {
 template <class T>
 inline constexpr double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
 
-/// Equal sizes, and no element further off than `relative` of the largest one.
+/// Equal sizes, and no error larger than `relative` · the largest element.
 template <class T>
 ::testing::AssertionResult near(const Matrix<T>& got, const Matrix<double>& expected, double relative = tolerance<T>) {
   if (got.rows() != expected.rows() || got.cols() != expected.cols()) {
@@ -43,7 +43,7 @@ template <class T>
   double error = 0, largest = 0;
   for (Index i = 0; i < got.size(); ++i) {
     const double difference = std::fabs(static_cast<double>(got.data()[i]) - expected.data()[i]);
-    error = difference <= error ? error : difference;  // a NaN stays
+    error = difference <= error ? error : difference;  // keeps a NaN
     largest = std::max(largest, std::fabs(expected.data()[i]));
   }
   if (error <= relative * largest) {
@@ -117,7 +117,7 @@ Matrix<double> layer_norm(const Layer& layer, const Matrix<double>& x) {
   return y;
 }
 
-/// Σ_j W_ij v_j + b_i, with W as effective_weight() writes it out.
+/// Σ_j W_ij v_j + b_i with W from effective_weight().
 template <class T>
 Matrix<double> spatial(const SpatialProjection<T>& layer, const Matrix<double>& v, const Sequences& sequences) {
   Matrix<double> y(v.rows(), v.cols());

@@ -14,18 +14,18 @@
 #include "literal.hpp"
 #include "settings_of.hpp"
 
-/// The gated attention layers, written out as loops over double, one score at a time.
+/// The gated attention layers as plain loops in double, one score at a time.
 
 namespace gated::test {
 
-/// One of the values, drawn by lot.
+/// One of the values, at random.
 template <class V, class... Vs>
 V one_of(Random& random, V first, Vs... others) {
   const std::array options{first, static_cast<V>(others)...};
   return options[static_cast<std::size_t>(random.uniform() * static_cast<double>(options.size()))];
 }
 
-/// A layer whose every parameter is a random number, except its constants.
+/// A layer with random parameters, except its constants.
 template <class Layer>
 Layer random_layer(const typename Layer::Config& config, std::uint64_t seed = 1, double deviation = 0.3) {
   const Layer fresh(config);
@@ -56,7 +56,7 @@ inline std::vector<std::uint8_t> random_mask(const Sequences& sequences, std::ui
   return mask;
 }
 
-/// forward() with a workspace of its own.
+/// forward() with a new workspace.
 template <class Layer, class T = typename Layer::Scalar>
 Matrix<T> run(const Layer& layer, const std::type_identity_t<Matrix<T>>& x, const Sequences& sequences, Mask mask = {},
               int threads = 1) {
@@ -64,7 +64,7 @@ Matrix<T> run(const Layer& layer, const std::type_identity_t<Matrix<T>>& x, cons
   return layer.forward(x, sequences, workspace, mask);
 }
 
-/// Expects the bits of each sequence alone from all of them in one batch, under a mask.
+/// Expects that a masked ragged batch is bit-equal to each sequence alone.
 template <class Layer>
 void expect_ragged_equals_alone(const Layer& layer, const Sequences& sequences, std::uint64_t seed) {
   using T = typename Layer::Scalar;
@@ -79,7 +79,7 @@ void expect_ragged_equals_alone(const Layer& layer, const Sequences& sequences, 
   }
 }
 
-/// A matrix that shows every write.
+/// A matrix of sentinels that reveals every write.
 template <class T>
 Matrix<T> untouched(Index rows, Index columns) {
   return Matrix<T>::Constant(rows, columns, T{77});
@@ -89,7 +89,7 @@ bool is_untouched(const Matrix<T>& x) {
   return (x.array() == T{77}).all();
 }
 
-/// True if the text of the `E` that `f` throws has `part` in it.
+/// Whether the message of the `E` that `f` throws contains `part`.
 template <class E, class F>
 ::testing::AssertionResult refuses(F&& f, const std::string& part) {
   const std::string message = message_of<E>(f);
@@ -107,7 +107,7 @@ using Visible = std::vector<std::uint8_t>;
 
 inline bool hidden(const Visible& mask, Index token) { return !mask.empty() && mask[static_cast<std::size_t>(token)] == 0; }
 
-/// The weight of a score; for the softmaxes, before it is divided by the sum.
+/// The weight of a score; for softmaxes, before division by the sum.
 inline double weigh(ScoreKernel kernel, double score) {
   const auto laplace = [&](double sigma) { return 0.5 * (1 + std::erf((score - std::sqrt(0.5)) / (sigma * std::sqrt(2.0)))); };
   switch (kernel) {
@@ -163,7 +163,7 @@ Matrix<double> norm(const Norm<T>& layer, const Matrix<double>& x) {
   return y;
 }
 
-/// The first r channels turned by the token's place in its sequence.
+/// Rotates the first r channels by the token's position in its sequence.
 inline Matrix<double> rotate(Matrix<double> x, const Sequences& sequences, Rotary layout, Index r, double base) {
   for (Index b = 0; layout != Rotary::none && b < sequences.count(); ++b) {
     for (Index t = 0; t < sequences.length(b); ++t) {
@@ -180,7 +180,7 @@ inline Matrix<double> rotate(Matrix<double> x, const Sequences& sequences, Rotar
   return x;
 }
 
-/// T5's bucket of m = i - j, from the published list of the first distance of each bucket.
+/// T5's bucket of m = i - j, by the published first distance of each bucket.
 inline Index bucket(Index m, bool causal) {
   static const std::vector<Index> two_sided{8, 12, 16, 23, 32, 46, 64, 91};
   static const std::vector<Index> one_sided{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
@@ -193,7 +193,7 @@ inline Index bucket(Index m, bool causal) {
   return result + (!causal && m < 0 ? 16 : 0);
 }
 
-/// The bias of the query at i and the key at j; `scale` is that of the T5 form.
+/// The bias of query i and key j; `scale` is for the T5 form.
 template <class T>
 double relative(const RelativeBias<T>& bias, Index i, Index j, bool causal, double scale) {
   switch (bias.form) {
@@ -231,7 +231,7 @@ Matrix<double> offset_scale(const OffsetScale<T>& layer, Index row, Matrix<doubl
   return z;
 }
 
-/// y + what the residual adds.
+/// y + residual.
 template <class T>
 Matrix<double> add_residual(Matrix<double> y, const Matrix<double>& x, Residual residual, const Vector<T>& scale) {
   for (Index i = 0; residual != Residual::none && i < y.rows(); ++i) {
@@ -242,7 +242,7 @@ Matrix<double> add_residual(Matrix<double> y, const Matrix<double>& x, Residual 
   return y;
 }
 
-/// A gated attention unit; `given` is the bias of the caller, or empty.
+/// A gated attention unit; `given` is the caller's bias, or empty.
 template <class T>
 Matrix<double> attention_unit(const GatedAttentionUnit<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                               const Visible& mask = {}, const Matrix<double>& given = {}) {
@@ -304,7 +304,7 @@ Matrix<double> attention_unit(const GatedAttentionUnit<T>& layer, const Matrix<d
   return c.norm_position == NormPosition::post ? norm(layer.norm, y) : y;
 }
 
-/// The cross form, whose mask takes keys away.
+/// The cross form; its mask hides keys.
 template <class T>
 Matrix<double> cross_attention(const GatedCrossAttention<T>& layer, const Matrix<double>& x, const Sequences& queries,
                                const Matrix<double>& key, const Matrix<double>& value, const Sequences& others,
@@ -353,7 +353,7 @@ Mixed mixed_parts(const MixedChunkAttention<T>& layer, const Matrix<double>& x, 
     const Matrix<double> straight = z;
     for (Index b = 0; b < sequences.count(); ++b) {
       for (Index t = 0; t < sequences.length(b); ++t) {
-        for (Index d = 0; 2 * d < c.channels; ++d) {  // the larger half of an odd number
+        for (Index d = 0; 2 * d < c.channels; ++d) {  // for odd widths, the larger half
           z(sequences.offset(b) + t, d) = t == 0 ? 0.0 : straight(sequences.offset(b) + t - 1, d);
         }
       }
@@ -387,7 +387,7 @@ Mixed mixed_parts(const MixedChunkAttention<T>& layer, const Matrix<double>& x, 
               relative(layer.relative_bias, i % c.chunk, j % c.chunk, c.causal, std::sqrt(static_cast<double>(c.query_key)));
           mixed.local.row(offset + i) += weigh(c.kernel, quad / g + bias) * part.v.row(offset + j);
         }
-        double share = 0;  // of token j in what token i takes from the global part
+        double share = 0;  // weight of token j in the global part of token i
         if (c.causal) {
           share = j / c.chunk >= own ? 0 : c.reduction == LinearReduction::mean ? 1 / (static_cast<double>(own) * g) : 1 / g;
         } else if (c.reduction == LinearReduction::mean) {

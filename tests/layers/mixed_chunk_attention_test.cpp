@@ -18,7 +18,7 @@ using test::settings_of;
 using test::untouched;
 using test::wide;
 
-constexpr Index width = 7, e = 10, s = 8, chunk = 5;  // an odd width: the larger half is shifted
+constexpr Index width = 7, e = 10, s = 8, chunk = 5;  // width is odd: the larger half is shifted
 
 MixedChunkAttentionConfig lucidrains(bool causal) {
   auto config = flash_presets::lucidrains({.channels = width, .query_key = s, .chunk = chunk, .causal = causal});
@@ -47,12 +47,12 @@ MixedChunkAttentionConfig any(Random& random) {
   return config;
 }
 
-/// Its stream keeps sums, and with token shift a token comes along with the next one, masked or not.
+/// Streams keep sums, so they cannot rewind; with token shift, a masked token still reaches the next one.
 test::Promises promises(const MixedChunkAttentionConfig& config, std::vector<Index> lengths) {
   return {.lengths = std::move(lengths), .causal = config.causal, .rewinds = false, .mask_hides = !config.token_shift};
 }
 
-TEST(MixedChunkAttention, KeepsItsPromisesInThePublishedForms) {
+TEST(MixedChunkAttention, KeepsItsPromisesForEveryPreset) {
   for (const bool causal : {false, true}) {
     for (const MixedChunkAttentionConfig& config : {lucidrains(causal), paper(causal)}) {
       test::expect_promises<MixedChunkAttention>(config, promises(config, {7, 0, 1, 23, 5}));
@@ -60,7 +60,7 @@ TEST(MixedChunkAttention, KeepsItsPromisesInThePublishedForms) {
   }
 }
 
-TEST(MixedChunkAttention, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(MixedChunkAttention, KeepsItsPromisesWithThreadedProducts) {
   for (const bool causal : {false, true}) {
     const flash_presets::Sizes sizes{.channels = 24, .query_key = 16, .chunk = 260, .causal = causal};
     for (MixedChunkAttentionConfig config : {flash_presets::lucidrains(sizes), flash_presets::paper(sizes)}) {
@@ -72,7 +72,7 @@ TEST(MixedChunkAttention, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
   }
 }
 
-TEST(MixedChunkAttention, KeepsItsPromisesInEveryMixtureOfOptions) {
+TEST(MixedChunkAttention, KeepsItsPromisesForRandomOptions) {
   Random random(6);
   for (int draw = 0; draw < 40; ++draw) {
     const MixedChunkAttentionConfig config = any(random);
@@ -87,7 +87,7 @@ class MixedChunkAttentionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(MixedChunkAttentionOf, Scalars, );
 
-TYPED_TEST(MixedChunkAttentionOf, EveryPresetEqualsItsLiteralFormulaAtEveryLength) {
+TYPED_TEST(MixedChunkAttentionOf, EveryPresetEqualsItsFormulaAtEveryLength) {
   using T = TypeParam;
   for (const bool causal : {false, true}) {
     for (const MixedChunkAttentionConfig& config : {lucidrains(causal), paper(causal)}) {
@@ -105,7 +105,7 @@ TYPED_TEST(MixedChunkAttentionOf, EveryPresetEqualsItsLiteralFormulaAtEveryLengt
   }
 }
 
-TYPED_TEST(MixedChunkAttentionOf, EveryMixtureOfOptionsEqualsTheLiteralFormula) {
+TYPED_TEST(MixedChunkAttentionOf, RandomOptionsEqualTheFormula) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({5, 0, 13, 1, 4, 21});
   const auto x = random_matrix<T>(sequences.total(), width, 2);
@@ -120,7 +120,7 @@ TYPED_TEST(MixedChunkAttentionOf, EveryMixtureOfOptionsEqualsTheLiteralFormula) 
   }
 }
 
-TYPED_TEST(MixedChunkAttentionOf, ChunksOfSeveralBlocksOfScoresEqualTheLiteralFormula) {
+TYPED_TEST(MixedChunkAttentionOf, EqualsItsFormulaAcrossBlocksOfScores) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({320, 7});
   const auto x = random_matrix<T>(sequences.total(), width, 2);
@@ -132,7 +132,7 @@ TYPED_TEST(MixedChunkAttentionOf, ChunksOfSeveralBlocksOfScoresEqualTheLiteralFo
   }
 }
 
-/// With u = 1, v = x and an output projection that is the identity, so that only the mixing of tokens is left.
+/// With u = 1, v = x and an identity output projection: only the mixing of tokens remains.
 template <class T>
 MixedChunkAttention<T> bare(LinearReduction reduction, bool causal) {
   MixedChunkAttention<T> layer({.channels = 2,
@@ -156,7 +156,7 @@ MixedChunkAttention<T> bare(LinearReduction reduction, bool causal) {
   return layer;
 }
 
-TYPED_TEST(MixedChunkAttentionOf, TheCausalMeanDividesByTheTokensOfTheFinishedChunks) {
+TYPED_TEST(MixedChunkAttentionOf, CausalMeanDividesByTokensInFinishedChunks) {
   using T = TypeParam;
   const Index n = 14, c = 4;
   const auto x = random_matrix<T>(n, 2, 2);
@@ -164,7 +164,7 @@ TYPED_TEST(MixedChunkAttentionOf, TheCausalMeanDividesByTheTokensOfTheFinishedCh
     const Matrix<T> y = run(bare<T>(reduction, true), x, Sequences::single(n));
     EXPECT_TRUE(same_bits(Matrix<T>(y.topRows(c)), Matrix<T>(x.topRows(c)))) << "the first chunk has no global part";
     for (Index t = c; t < n; ++t) {
-      const Index finished = t / c;  // g - 1, where the paper counts chunks from 1
+      const Index finished = t / c;  // g - 1 in the paper, which counts chunks from 1
       const Index divisor = reduction == LinearReduction::mean ? finished * c : c;
       const Matrix<double> expected =
           wide<T>(x.row(t)) + wide<T>(x.topRows(finished * c)).colwise().sum() / static_cast<double>(divisor);
@@ -173,7 +173,7 @@ TYPED_TEST(MixedChunkAttentionOf, TheCausalMeanDividesByTheTokensOfTheFinishedCh
   }
 }
 
-TYPED_TEST(MixedChunkAttentionOf, TheGlobalPartDividesByTheUnpaddedLengthOrIsTheMeanOfChunks) {
+TYPED_TEST(MixedChunkAttentionOf, GlobalPartDividesByLengthOrByPaddedLength) {
   using T = TypeParam;
   const Index n = 14, c = 4;
   const auto x = random_matrix<T>(n, 2, 2);
@@ -184,13 +184,13 @@ TYPED_TEST(MixedChunkAttentionOf, TheGlobalPartDividesByTheUnpaddedLengthOrIsThe
   const Matrix<T> own = global(LinearReduction::own_chunk);
   for (Index t = 0; t < n; ++t) {
     EXPECT_TRUE(near(Matrix<T>(sum.row(t)), wide<T>(x).colwise().sum() / 14.0)) << t;
-    EXPECT_TRUE(near(Matrix<T>(mean.row(t)), wide<T>(x).colwise().sum() / 16.0)) << "four chunks, the last one padded";
+    EXPECT_TRUE(near(Matrix<T>(mean.row(t)), wide<T>(x).colwise().sum() / 16.0)) << "four chunks, the last padded";
     const Index first = t / c * c;
     EXPECT_TRUE(near(Matrix<T>(own.row(t)), wide<T>(x.middleRows(first, std::min(c, n - first))).colwise().sum() / 14.0));
   }
 }
 
-TYPED_TEST(MixedChunkAttentionOf, TheGlobalPartDoesNotDependOnTheChunk) {
+TYPED_TEST(MixedChunkAttentionOf, GlobalPartDoesNotDependOnTheChunkSize) {
   using T = TypeParam;
   auto config = lucidrains(false);
   config.relative_bias = RelativeBiasForm::none;
@@ -212,7 +212,7 @@ TYPED_TEST(MixedChunkAttentionOf, TheGlobalPartDoesNotDependOnTheChunk) {
   }
 }
 
-/// A unit with the projections and the local queries and keys of `layer`, but for the shift.
+/// A unit with the projections and the local queries and keys of `layer`, without the token shift.
 template <class T>
 GatedAttentionUnit<T> unit_like(const MixedChunkAttention<T>& layer) {
   const MixedChunkAttentionConfig& c = layer.config;
@@ -240,7 +240,7 @@ GatedAttentionUnit<T> unit_like(const MixedChunkAttention<T>& layer) {
   return unit;
 }
 
-TYPED_TEST(MixedChunkAttentionOf, OneChunkWithoutGlobalPartIsAGatedAttentionUnit) {
+TYPED_TEST(MixedChunkAttentionOf, ALocalChunkEqualsAGatedAttentionUnit) {
   using T = TypeParam;
   for (const bool causal : {false, true}) {
     for (MixedChunkAttentionConfig config : {lucidrains(causal), paper(causal)}) {
@@ -261,7 +261,7 @@ TYPED_TEST(MixedChunkAttentionOf, OneChunkWithoutGlobalPartIsAGatedAttentionUnit
   }
 }
 
-TYPED_TEST(MixedChunkAttentionOf, AttendsToNothingWhereAMaskHidesAll) {
+TYPED_TEST(MixedChunkAttentionOf, HandlesFullyMaskedSequences) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({4, 7, 3});
   const auto x = random_matrix<T>(14, width, 2);
@@ -274,11 +274,11 @@ TYPED_TEST(MixedChunkAttentionOf, AttendsToNothingWhereAMaskHidesAll) {
     const Matrix<T> y = run(layer, x, sequences, mask);
     EXPECT_TRUE(near(y, literal::mixed_chunk_attention(layer, wide(x), sequences, mask)));
     const Matrix<double> left = wide(x) + literal::linear(layer.proj_out, Matrix<double>::Zero(14, layer.config.value));
-    EXPECT_TRUE(near<T>(y.middleRows(4, 7), left.middleRows(4, 7))) << "the bias of the output and the residual remain";
+    EXPECT_TRUE(near<T>(y.middleRows(4, 7), left.middleRows(4, 7))) << "the output bias and the residual remain";
   }
 }
 
-TEST(MixedChunkAttention, ShowsTheWeightsOfEachChunk) {
+TEST(MixedChunkAttention, ShowsTheWeightsPerChunk) {
   const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
   Workspace<float> workspace;
   std::vector<std::string> maps;
@@ -291,7 +291,7 @@ TEST(MixedChunkAttention, ShowsTheWeightsOfEachChunk) {
   EXPECT_EQ(maps, (std::vector<std::string>{"weights.0.0 5 5", "weights.0.1 2 2", "weights.1.0 2 2"}));
 }
 
-TEST(MixedChunkAttention, RefusesConfigurationsThatMakeNoSenseAndNamesTheOption) {
+TEST(MixedChunkAttention, RefusesInvalidConfigurationsByOption) {
   const auto refuse = [](auto change, const std::string& part) {
     auto config = lucidrains(true);
     change(config);
@@ -313,18 +313,18 @@ TEST(MixedChunkAttention, RefusesConfigurationsThatMakeNoSenseAndNamesTheOption)
       "rotary_dimensions");
 }
 
-TEST(MixedChunkAttention, RefusesToStreamUnlessItIsCausal) {
+TEST(MixedChunkAttention, RefusesToStreamIfNotCausal) {
   EXPECT_TRUE(refuses<ArgumentError>([] { MixedChunkAttention<float>(lucidrains(false)).start(); }, "causal = true"));
 }
 
-TEST(MixedChunkAttention, AStateDoesNotGrow) {
+TEST(MixedChunkAttention, AStateHasConstantSize) {
   const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
   auto state = layer.start();
   EXPECT_EQ(state.capacity(), State<float>::unlimited);
   EXPECT_EQ(state.bytes(), sizeof(float) * (s * 2 * width + chunk * (2 * s + 2 * width) + width));
 }
 
-TEST(MixedChunkAttention, RefusesStatesOfOtherLayersAndLeavesThemUnchanged) {
+TEST(MixedChunkAttention, RefusesStatesOfOtherLayers) {
   const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
   Workspace<float> workspace;
   std::vector<MixedChunkAttentionConfig> others(5, layer.config);

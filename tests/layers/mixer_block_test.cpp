@@ -16,7 +16,7 @@ using test::random_layer;
 using test::random_matrix;
 using test::wide;
 
-/// The options of a mixer that somebody else wrote.
+/// The options of a user-defined mixer.
 struct ShiftMixerConfig {
   Index channels = 0;
   bool causal = true;
@@ -27,7 +27,7 @@ struct ShiftMixerConfig {
   }
 };
 
-/// y = shift(x) ⊙ gain: a mixer that takes no residual along.
+/// y = shift(x) ⊙ gain: a mixer without a fused residual.
 template <class T>
 struct ShiftMixer : Layer<ShiftMixer<T>> {
   using Config = ShiftMixerConfig;
@@ -58,7 +58,7 @@ using Shifted = MixerBlock<ShiftMixer<T>, FeedForward<T>>;
 
 constexpr Index channels = 6, length = 9;
 
-/// Every form of the block for one kind of mixers.
+/// Every form of the block for one kind of mixer.
 template <class Config>
 std::vector<Config> forms_of(Config config) {
   config.channels = channels;
@@ -79,11 +79,11 @@ void expect_promises_of_forms(typename Block<float>::Config config, const test::
   }
 }
 
-TEST(MixerBlock, KeepsItsPromisesAroundALinearTokenMixer) {
+TEST(MixerBlock, KeepsItsPromisesWithATokenProjection) {
   expect_promises_of_forms<Projected>({.token_mixer = {.length = length}}, {.lengths = {length, length}});
 }
 
-TEST(MixerBlock, KeepsItsPromisesWhereATransformReadsWhatAnAffineNormGives) {
+TEST(MixerBlock, KeepsItsPromisesWithAnAffineNormBeforeTheFft) {
   test::expect_promises<Projected>({.channels = 4,
                                     .token_norm = NormForm::affine,
                                     .layer_scale = 0.3,
@@ -92,19 +92,19 @@ TEST(MixerBlock, KeepsItsPromisesWhereATransformReadsWhatAnAffineNormGives) {
                                    {.lengths = {length, length}});
 }
 
-TEST(MixerBlock, KeepsItsPromisesAroundACausalOne) {
+TEST(MixerBlock, KeepsItsPromisesWithACausalTokenMixer) {
   expect_promises_of_forms<Gated>({.token_mixer = {.length = length, .causal = true}}, {.causal = true});
 }
 
-TEST(MixerBlock, KeepsItsPromisesAroundAMixerThatTakesNothingAlong) { expect_promises_of_forms<Shifted>({}, {.causal = true}); }
+TEST(MixerBlock, KeepsItsPromisesWithoutAFusedResidual) { expect_promises_of_forms<Shifted>({}, {.causal = true}); }
 
-TEST(MixerBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(MixerBlock, KeepsItsPromisesWithThreadedProducts) {
   test::expect_promises<Gated>(
       {.channels = 24, .layer_scale = 0.1, .token_mixer = {.length = 300, .causal = true}, .channel_mixer = {.hidden = 50}},
       {.lengths = {300, 3, 170}, .causal = true, .trains = false});
 }
 
-/// norm and mixer of one branch, by the formula.
+/// Norm and mixer of one branch, by the formula.
 template <class Config, class Mixer, class Mix>
 Matrix<double> literal_branch(const Config& c, const Branch<Mixer>& branch, const Matrix<double>& x, const Mix& mix) {
   const bool post = c.norm_position == NormPosition::post;
@@ -138,7 +138,7 @@ TEST(MixerBlock, EqualsItsFormulaInEveryForm) {
   }
 }
 
-TEST(MixerBlock, AddsTheResidualToWhatTakesNoneAlong) {
+TEST(MixerBlock, AddsTheResidualIfTheMixerCannotFuseIt) {
   const auto sequences = Sequences::of_lengths({3, 5});
   const auto x = random_matrix<double>(8, channels, 2);
   Workspace<double> workspace;
@@ -153,7 +153,7 @@ TEST(MixerBlock, AddsTheResidualToWhatTakesNoneAlong) {
   EXPECT_TRUE(near(block.forward(x, sequences, workspace), y));
 }
 
-TEST(MixerBlock, FillsInTheChannelsOfItsMixers) {
+TEST(MixerBlock, SetsTheChannelsOfItsMixers) {
   const Gated<float> block({.channels = 6, .layer_scale = 0.5, .token_mixer = {.length = 9}, .channel_mixer = {.hidden = 4}});
   EXPECT_EQ(block.config.token_mixer.channels, 6);
   EXPECT_EQ(block.config.channel_mixer.channels, 6);
@@ -165,18 +165,17 @@ TEST(MixerBlock, FillsInTheChannelsOfItsMixers) {
 
 TEST(MixerBlock, RefusesMixersOfOtherWidths) {
   EXPECT_EQ(message_of<ArgumentError>([] { Projected<float>({.channels = 6, .token_mixer = {.channels = 5, .length = 9}}); }),
-            "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it 0 to have it filled in.");
-  EXPECT_EQ(
-      message_of<ArgumentError>(
-          [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
-      "Branch: a FeedForward that makes 5 channels of 6 cannot join the 6 of its input. Build it with as many in and out.");
+            "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it 0.");
+  EXPECT_EQ(message_of<ArgumentError>(
+                [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
+            "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with as many out as in.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .drop_path = 1}); }),
             "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .layer_scale = -1}); }),
             "Branch: layer_scale = -1 must not be negative.");
 }
 
-TEST(MixerBlock, StochasticDepthDropsBranchesOfWholeSequences) {
+TEST(MixerBlock, DropPathDropsWholeSequences) {
   const auto dropped_branches = [](const auto& block) {
     const auto sequences = Sequences::uniform(40, length);
     const auto x = random_matrix<double>(sequences.total(), channels, 2);
@@ -192,7 +191,7 @@ TEST(MixerBlock, StochasticDepthDropsBranchesOfWholeSequences) {
     }
     return unchanged;
   };
-  const auto expect_some = [&](Index unchanged) {  // both branches dropped: a quarter of 40
+  const auto expect_some = [&](Index unchanged) {  // both branches dropped: about a quarter of 40
     EXPECT_GE(unchanged, 3);
     EXPECT_LE(unchanged, 20);
   };

@@ -30,7 +30,7 @@ TEST(Norm, KeepsItsPromises) {
   }
 }
 
-TYPED_TEST(NormOf, CentresScalesAndShiftsEachTokenUnlessAnotherFormIsNamed) {
+TYPED_TEST(NormOf, DefaultsToLayerNorm) {
   using T = TypeParam;
   Norm<T> layer(2, 0.0);
   layer.weight << 1, 10;
@@ -60,7 +60,7 @@ TYPED_TEST(NormOf, EveryFormEqualsItsFormulaAtAnyWidth) {
   }
 }
 
-TYPED_TEST(NormOf, TurnsAConstantTokenIntoTheBias) {
+TYPED_TEST(NormOf, MapsAConstantTokenToTheBias) {
   using T = TypeParam;
   Norm<T> layer(8, 1e-5);
   test::randomize(layer, 1);
@@ -68,7 +68,7 @@ TYPED_TEST(NormOf, TurnsAConstantTokenIntoTheBias) {
   EXPECT_TRUE(same_bits(layer.forward(Matrix<T>::Constant(1, 8, 4), workspace), layer.bias.transpose()));
 }
 
-TYPED_TEST(NormOf, ShowsABadNumberInItsToken) {
+TYPED_TEST(NormOf, PropagatesNaN) {
   using T = TypeParam;
   Workspace<T> workspace;
   for (const NormForm form : {NormForm::layer_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {
@@ -78,7 +78,7 @@ TYPED_TEST(NormOf, ShowsABadNumberInItsToken) {
   }
 }
 
-TEST(Norm, StartsAsThePureNormalisation) {
+TEST(Norm, StartsWithoutScaleAndShift) {
   const Norm<float> layer(5, 1e-6);
   EXPECT_EQ(layer.form, NormForm::layer_norm);
   EXPECT_TRUE((layer.weight.array() == 1).all());
@@ -88,12 +88,12 @@ TEST(Norm, StartsAsThePureNormalisation) {
   EXPECT_EQ(Norm<float>(5, 1e-6, NormForm::scale_norm).gain[0], 1);
 }
 
-TEST(Norm, TakesItsDefaultsFromChannelsAlone) {
+TEST(Norm, NeedsOnlyChannels) {
   const Norm<float> norm(8);
   EXPECT_EQ(norm.form, NormForm::layer_norm);
   EXPECT_EQ(norm.eps, Norm<float>().eps);
   EXPECT_EQ(norm.weight.size(), 8);
-  EXPECT_FALSE((std::is_convertible_v<Index, Norm<float>>)) << "a number is no norm";
+  EXPECT_FALSE((std::is_convertible_v<Index, Norm<float>>)) << "explicitly only";
 }
 
 TEST(Norm, HasTheParametersOfItsForm) {
@@ -103,7 +103,7 @@ TEST(Norm, HasTheParametersOfItsForm) {
   }
 }
 
-TEST(Norm, SaysWhatIsWrongWithAShape) {
+TEST(Norm, ExplainsMismatchedShapes) {
   const Norm<float> layer(4, 1e-5);
   Workspace<float> workspace;
   Matrix<float> y(2, 4);
@@ -111,7 +111,7 @@ TEST(Norm, SaysWhatIsWrongWithAShape) {
             "Norm::forward: x has 5 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
 }
 
-TEST(Norm, RefusesToBeBuiltWithoutChannelsOrWithANegativeEps) {
+TEST(Norm, RefusesZeroChannelsAndNegativeEps) {
   for (const NormForm form : forms) {
     EXPECT_TRUE(refuses<ArgumentError>([&] { Norm<float>(0, 1e-5, form); }, "channels = 0"));
     EXPECT_TRUE(refuses<ArgumentError>([&] { Norm<float>(-1, 1e-5, form); }, "channels = -1"));

@@ -15,7 +15,7 @@ class OffsetScaleOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(OffsetScaleOf, Scalars, );
 
-/// The rows of an offset-scale side by side.
+/// The outputs of all rows of an offset-scale, side by side.
 template <class T>
 struct AllRows : Layer<AllRows<T>> {
   static constexpr const char* name = "AllRows";
@@ -41,7 +41,7 @@ TEST(OffsetScale, KeepsItsPromises) {
   }
 }
 
-TYPED_TEST(OffsetScaleOf, ScalesAndShiftsByTheChosenRow) {
+TYPED_TEST(OffsetScaleOf, ScalesAndShiftsByTheSelectedRow) {
   using T = TypeParam;
   Workspace<T> workspace;
   for (const bool with_bias : {true, false}) {
@@ -58,7 +58,7 @@ TYPED_TEST(OffsetScaleOf, ScalesAndShiftsByTheChosenRow) {
   }
 }
 
-TYPED_TEST(OffsetScaleOf, ReadsAndWritesPartsOfLargerMatrices) {
+TYPED_TEST(OffsetScaleOf, ReadsAndWritesBlocksOfLargerMatrices) {
   using T = TypeParam;
   OffsetScale<T> layer(2, 5, true);
   test::randomize(layer, 1);
@@ -71,7 +71,7 @@ TYPED_TEST(OffsetScaleOf, ReadsAndWritesPartsOfLargerMatrices) {
   EXPECT_TRUE(test::is_untouched(y));
 }
 
-TEST(OffsetScale, IsShownRowByRow) {
+TEST(OffsetScale, HooksSeeEachRow) {
   AllRows<double> layer{{}, OffsetScale<double>(3, 5, true)};
   test::randomize(layer, 1);
   const auto x = random_matrix<double>(4, 5, 2);
@@ -84,7 +84,7 @@ TEST(OffsetScale, IsShownRowByRow) {
   EXPECT_TRUE(near(shown.at("offset_scale.2"), literal::offset_scale(layer.offset_scale, 2, x)));
 }
 
-TEST(OffsetScale, RefusesRowsAndWidthsThatItDoesNotHave) {
+TEST(OffsetScale, RefusesOtherRowsAndWidths) {
   const OffsetScale<float> layer(2, 5, true);
   const Matrix<float> x = Matrix<float>::Ones(3, 5), wide = Matrix<float>::Ones(3, 6);
   Matrix<float> y = test::untouched<float>(3, 5), low = test::untouched<float>(2, 5), broad = test::untouched<float>(3, 6);
@@ -98,7 +98,7 @@ TEST(OffsetScale, RefusesRowsAndWidthsThatItDoesNotHave) {
   EXPECT_TRUE(test::is_untouched(y) && test::is_untouched(low) && test::is_untouched(broad));
 }
 
-TEST(OffsetScale, StartsSmallWithoutOffset) {
+TEST(OffsetScale, InitialisesSmallWithoutOffset) {
   OffsetScale<double> layer(2, 500, true);
   Random random(1);
   layer.initialize(random);

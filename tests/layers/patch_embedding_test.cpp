@@ -15,7 +15,7 @@ class PatchEmbeddingOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(PatchEmbeddingOf, Scalars, );
 
-/// A convolution with stride = kernel, loop by loop.
+/// A convolution with stride = kernel, as plain loops.
 template <class T>
 Matrix<double> convolution(const PatchEmbedding<T>& layer, const Matrix<T>& images) {
   const ImageSize image = layer.image, patch = layer.patch;
@@ -55,7 +55,7 @@ TEST(PatchEmbedding, KeepsItsPromises) {
       [](auto zero) {
         return PatchEmbedding<decltype(zero)>(2, {3, 2}, {3, 2}, 12);
       },
-      {.streams = false});  // as wide as it is
+      {.streams = false});  // in = out
 }
 
 TYPED_TEST(PatchEmbeddingOf, SumsEachPatchWithAKernelOfOnes) {
@@ -70,7 +70,7 @@ TYPED_TEST(PatchEmbeddingOf, SumsEachPatchWithAKernelOfOnes) {
   EXPECT_TRUE(test::same_bits(embed(layer, image), expected));
 }
 
-TYPED_TEST(PatchEmbeddingOf, EqualsAConvolutionWhoseStrideIsItsKernel) {
+TYPED_TEST(PatchEmbeddingOf, EqualsAConvolutionWithStrideEqualToKernel) {
   using T = TypeParam;
   struct Case {
     Index channels;
@@ -87,7 +87,7 @@ TYPED_TEST(PatchEmbeddingOf, EqualsAConvolutionWhoseStrideIsItsKernel) {
   }
 }
 
-TEST(PatchEmbedding, StatesItsWeightAsAConvolutionKernel) {
+TEST(PatchEmbedding, ReportsItsWeightAsAConvolutionKernel) {
   const PatchEmbedding<float> layer(3, {8, 12}, {4, 6}, 5);
   EXPECT_EQ(layer.kernel_shape(), (Shape{5, 3, 4, 6}));
   EXPECT_EQ(layer.grid(), (ImageSize{2, 2}));
@@ -96,7 +96,7 @@ TEST(PatchEmbedding, StatesItsWeightAsAConvolutionKernel) {
   EXPECT_EQ(parameter_count(layer), 5 * 72 + 5);
 }
 
-TEST(PatchEmbedding, StartsLecunNormal) {
+TEST(PatchEmbedding, InitialisesLecunNormal) {
   PatchEmbedding<double> layer(3, {16, 16}, {16, 16}, 50);
   Random random(1);
   layer.initialize(random);
@@ -104,27 +104,26 @@ TEST(PatchEmbedding, StartsLecunNormal) {
   EXPECT_TRUE((layer.bias.array() == 0).all());
 }
 
-TEST(PatchEmbedding, RefusesImagesOfAnotherSizeBeforeWriting) {
+TEST(PatchEmbedding, RefusesImagesOfOtherSizesBeforeWriting) {
   const PatchEmbedding<float> layer(3, {8, 8}, {4, 4}, 5);
   Workspace<float> workspace;
   Matrix<float> tokens = Matrix<float>::Constant(8, 5, 7);
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
-      "PatchEmbedding::forward: x has 191 columns, expected in = 192 (channels × height × width, one row per image; resize "
-      "or crop it first, or carry the model to its size with resize_grid()).");
+  EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
+            "PatchEmbedding::forward: x has 191 columns, expected in = 192 (channels × height × width, one row per image; "
+            "resize or crop it first, or convert the model with resize_grid()).");
   EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 192), tokens, workspace), ShapeError);
   EXPECT_TRUE((tokens.array() == 7).all());
 }
 
-TEST(PatchEmbedding, RefusesToRunWhenItWasMovedFrom) {
+TEST(PatchEmbedding, RefusesToRunIfMovedFrom) {
   PatchEmbedding<float> layer(3, {8, 8}, {4, 4}, 5);
   const auto moved = std::move(layer);
   Workspace<float> workspace;
   EXPECT_EQ(message_of<ArgumentError>([&] { layer.forward(Matrix<float>::Zero(2, 192), workspace); }),
-            "PatchEmbedding: the embedding is empty. One that was moved from is: use the model that it was moved to.");
+            "PatchEmbedding: the embedding is empty, perhaps moved from. Use the model it was moved to.");
 }
 
-TEST(PatchEmbedding, RefusesToBeBuiltWherePatchesDoNotTileTheImage) {
+TEST(PatchEmbedding, RefusesPatchesThatDoNotTileTheImage) {
   EXPECT_EQ(message_of<ArgumentError>([] {
               PatchEmbedding<float>(3, {8, 9}, {4, 4}, 5);
             }),

@@ -14,7 +14,7 @@ class RelativeBiasOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RelativeBiasOf, Scalars, );
 
-TYPED_TEST(RelativeBiasOf, GivesEachPairOfPositionsTheNumberOfItsOffset) {
+TYPED_TEST(RelativeBiasOf, LooksUpTheOffsetOfEachPair) {
   using T = TypeParam;
   for (const RelativeBiasForm form : {RelativeBiasForm::t5, RelativeBiasForm::toeplitz}) {
     for (const bool causal : {false, true}) {
@@ -35,7 +35,7 @@ TYPED_TEST(RelativeBiasOf, GivesEachPairOfPositionsTheNumberOfItsOffset) {
   }
 }
 
-TEST(RelativeBias, HoldsTheNumbersOfItsForm) {
+TEST(RelativeBias, HasTheParametersOfItsForm) {
   EXPECT_EQ(parameter_count(RelativeBias<float>(RelativeBiasForm::none, false, 1, 9)), 0);
   EXPECT_EQ(parameter_count(RelativeBias<float>(RelativeBiasForm::t5, false, 1, 9)), 32);
   EXPECT_EQ(parameter_count(RelativeBias<float>(RelativeBiasForm::toeplitz, false, 1, 9)), 17);
@@ -44,7 +44,7 @@ TEST(RelativeBias, HoldsTheNumbersOfItsForm) {
   EXPECT_EQ(RelativeBias<float>(RelativeBiasForm::none, false, 1, 9).for_length(4, workspace), nullptr);
 }
 
-TEST(RelativeBias, RefusesMorePositionsThanAToeplitzBiasHolds) {
+TEST(RelativeBias, RefusesSequencesBeyondAToeplitzBias) {
   const RelativeBias<float> bias(RelativeBiasForm::toeplitz, false, 1, 9);
   EXPECT_EQ(bias.longest(), 9);
   EXPECT_NO_THROW(bias.expect_length("f", 9));

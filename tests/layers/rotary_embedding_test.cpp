@@ -17,7 +17,7 @@ class RotaryEmbeddingOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RotaryEmbeddingOf, Scalars, );
 
-/// Two projections, both turned.
+/// Two rotated projections.
 template <class T>
 struct Turning : Layer<Turning<T>> {
   static constexpr const char* name = "Turning";
@@ -44,7 +44,7 @@ TEST(RotaryEmbedding, KeepsItsPromisesInALayer) {
   }
 }
 
-/// `parts`, turned from position 0 of each sequence on.
+/// `parts`, rotated from position 0 of each sequence on.
 template <class T, std::same_as<Matrix<T>>... Parts>
 std::array<Matrix<T>, sizeof...(Parts)> turned(const RotaryEmbedding<T>& rotary, const Sequences& sequences,
                                                const Parts&... parts) {
@@ -55,7 +55,7 @@ std::array<Matrix<T>, sizeof...(Parts)> turned(const RotaryEmbedding<T>& rotary,
                     rotary.rotate(run, RunMatrix<T>(input_view<T>(parts))...));
 }
 
-TYPED_TEST(RotaryEmbeddingOf, TurnsEachPairByItsPositionInTheSequence) {
+TYPED_TEST(RotaryEmbeddingOf, RotatesPairsByPositionInTheSequence) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({3, 0, 5});
   const auto x = random_matrix<T>(8, 7, 1);
@@ -79,7 +79,7 @@ TYPED_TEST(RotaryEmbeddingOf, TurnsEachPairByItsPositionInTheSequence) {
   }
 }
 
-TYPED_TEST(RotaryEmbeddingOf, TurnsInPlaceWhatIsMovedInAndNothingElse) {
+TYPED_TEST(RotaryEmbeddingOf, RotatesMovedInputsInPlace) {
   using T = TypeParam;
   const auto before = random_matrix<T>(8, 7, 1);
   const Matrix<T> x = before;
@@ -95,11 +95,11 @@ TYPED_TEST(RotaryEmbeddingOf, TurnsInPlaceWhatIsMovedInAndNothingElse) {
   EXPECT_TRUE(same_bits(run[z], run[y]));
   EXPECT_TRUE(same_bits(run[w], run[y]));
   EXPECT_FALSE(same_bits(run[y], before));
-  EXPECT_TRUE(same_bits(run[shared], before)) << "somebody may need it";
-  EXPECT_TRUE(same_bits(x, before)) << "the caller's";
+  EXPECT_TRUE(same_bits(run[shared], before)) << "still shared";
+  EXPECT_TRUE(same_bits(x, before)) << "belongs to the caller";
 }
 
-TYPED_TEST(RotaryEmbeddingOf, TurnsGradientsBack) {
+TYPED_TEST(RotaryEmbeddingOf, RotatesGradientsBack) {
   using T = TypeParam;
   Linear<T> identity(8, 8);
   identity.weight.setIdentity();
@@ -118,19 +118,19 @@ TYPED_TEST(RotaryEmbeddingOf, TurnsGradientsBack) {
   EXPECT_TRUE(near(Matrix<T>(tape.gradient(input)), wide(x)));
 }
 
-TYPED_TEST(RotaryEmbeddingOf, LeavesAllAsItIsInTheFormNone) {
+TYPED_TEST(RotaryEmbeddingOf, IsTheIdentityInTheFormNone) {
   using T = TypeParam;
   const auto x = random_matrix<T>(4, 5, 1);
   EXPECT_TRUE(same_bits(turned(RotaryEmbedding<T>(Rotary::none, 0, 0.0), Sequences::single(4), x)[0], x));
 }
 
-TEST(RotaryEmbedding, HoldsHalfAsManyFrequenciesAsItTurnsChannels) {
+TEST(RotaryEmbedding, HasAFrequencyPerPairOfChannels) {
   EXPECT_EQ(RotaryEmbedding<float>(Rotary::half, 6, 100.0).frequencies.size(), 3);
   EXPECT_EQ(RotaryEmbedding<float>(Rotary::none, 6, 100.0).frequencies.size(), 0);
   EXPECT_EQ(parameter_count(RotaryEmbedding<float>(Rotary::half, 6, 100.0)), 0) << "constants";
 }
 
-TEST(RotaryEmbedding, RefusesWhatDoesNotFit) {
+TEST(RotaryEmbedding, RefusesMismatchedSizes) {
   EXPECT_TRUE(refuses<ArgumentError>([] { RotaryEmbedding<float>(Rotary::half, 5, 10000.0); },
                                      "5 dimensions, expected a positive even number"));
   EXPECT_TRUE(refuses<ArgumentError>([] { RotaryEmbedding<float>(Rotary::half, 4, 0.0); }, "base = 0"));
@@ -145,7 +145,7 @@ TEST(RotaryEmbedding, RefusesWhatDoesNotFit) {
   const MatrixView<float> memory = own;
   EXPECT_TRUE(refuses<ShapeError>([&] { rotary.rotate(run, std::move(own), RunMatrix<float>(input_view<float>(narrow))); },
                                   "x has 3 columns, expected at least the 4 that are rotated"));
-  EXPECT_TRUE(same_bits(View<float>(memory), x)) << "nothing is turned where a part does not fit";
+  EXPECT_TRUE(same_bits(View<float>(memory), x)) << "nothing is rotated if a part does not fit";
 }
 
 }  // namespace

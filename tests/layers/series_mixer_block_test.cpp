@@ -23,7 +23,7 @@ TEST(SeriesMixerBlock, KeepsItsPromises) {
   test::expect_promises<SeriesMixerBlock>({.channels = 6, .patches = 4, .series = 2, .dropout = 0.2}, {.lengths = {8, 8}});
 }
 
-TEST(SeriesMixerBlock, KeepsItsPromisesInEveryFormOfItsBranches) {
+TEST(SeriesMixerBlock, KeepsItsPromisesForEveryFormOfBranch) {
   for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
     for (const double layer_scale : {0.0, 0.1}) {
       test::expect_promises<SeriesMixerBlock>(
@@ -41,7 +41,7 @@ TEST(SeriesMixerBlock, KeepsItsPromisesInEveryFormOfItsBranches) {
                                           {.lengths = {6, 3}});
 }
 
-/// Its three steps, by the layers that it is made of, on matrices that are laid out anew for each.
+/// Its three steps by its own layers, each on a rearranged matrix.
 TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   constexpr Index items = 2, series = 3, patches = 4, channels = 5;
   const auto block =
@@ -51,7 +51,7 @@ TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   const Matrix<double> y = block.forward(h, Sequences::uniform(items, series * patches), workspace);
 
   Matrix<double> z = block.series->norm.forward(h, workspace), column(series, 1);
-  SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // one feature of one patch
+  SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // for one feature of one patch
   alone.mlp.proj_in = block.series->mixer.tokens.mlp.proj_in;
   alone.mlp.proj_out = block.series->mixer.tokens.mlp.proj_out;
   alone.gate = block.series->mixer.tokens.gate;
@@ -77,7 +77,7 @@ TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   EXPECT_TRUE(near(y, h));
 }
 
-TEST(SeriesMixerBlock, HasOnlyTheMixersThatItNeeds) {
+TEST(SeriesMixerBlock, HasOnlyTheNecessaryMixers) {
   const SeriesMixerBlock<float> one({.channels = 4, .patches = 1, .mixes_single_patch = false});
   EXPECT_FALSE(one.patches || one.series);
   EXPECT_EQ(parameter_count(SeriesMixerBlock<float>({.channels = 12, .patches = 7})),
@@ -85,7 +85,7 @@ TEST(SeriesMixerBlock, HasOnlyTheMixersThatItNeeds) {
   EXPECT_EQ(parameter_count(one), 5 * 16 + 4 * 4 + 2 * 4);
 }
 
-TEST(SeriesMixerBlock, TakesSeveralItemsInASequence) {
+TEST(SeriesMixerBlock, HandlesSeveralItemsPerSequence) {
   const auto block = random_layer<SeriesMixerBlock<double>>({.channels = 4, .patches = 3, .series = 2});
   const auto x = random_matrix<double>(18, 4, 1);
   EXPECT_TRUE(test::same_bits(block.forward(x, Sequences::of_lengths({12, 6})), block.forward(x, Sequences::uniform(3, 6))));
@@ -97,12 +97,12 @@ TEST(SeriesMixerBlock, RefusesOtherNumbersOfPatches) {
   const auto message = [&](const SeriesMixerBlock<float>& block, Index rows) {
     return message_of<ShapeError>([&] { block.forward(Matrix<float>::Zero(rows, 4), Sequences::single(rows), workspace); });
   };
-  EXPECT_EQ(message(alone, 7),
-            "SeriesMixerBlock::forward: sequence 0 of 1 has 7 tokens, expected a multiple of 3. A series has as many "
-            "patches.");
-  EXPECT_EQ(message(mixed, 9),
-            "SeriesMixerBlock::forward: sequence 0 of 1 has 9 tokens, expected a multiple of 6. An item is series × "
-            "patches rows.");
+  EXPECT_EQ(
+      message(alone, 7),
+      "SeriesMixerBlock::forward: sequence 0 of 1 has 7 tokens, expected a multiple of 3. A series has that many patches.");
+  EXPECT_EQ(
+      message(mixed, 9),
+      "SeriesMixerBlock::forward: sequence 0 of 1 has 9 tokens, expected a multiple of 6. An item has series × patches rows.");
   EXPECT_EQ(message_of<ArgumentError>([] { SeriesMixerBlock<float>({.channels = 4, .patches = 0}); }),
             "SeriesMixerBlock: channels = 4, patches = 0 and expansion = 2 must be positive, and series = 0 not negative.");
 }

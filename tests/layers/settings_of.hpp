@@ -5,11 +5,11 @@
 
 #include "gated/core/settings.hpp"
 
-/// What a failure says about a configuration.
+/// Describes configurations in failures.
 
 namespace gated::test {
 
-/// Every setting of a configuration, those of configurations inside it included; nothing for one that lists none.
+/// All settings of a configuration, including nested ones; empty if it lists none.
 template <class Config>
 std::string settings_of(const Config& config) {
   std::string out;

@@ -17,7 +17,7 @@ class SinusoidPositionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SinusoidPositionOf, Scalars, );
 
-/// Positions in a layer that may see earlier tokens, so that it is tried on sequences.
+/// Positions in a layer whose contract sees earlier tokens: it is tested on sequences.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";
@@ -48,7 +48,7 @@ TEST(SinusoidPosition, KeepsItsPromisesInALayer) {
   }
 }
 
-TYPED_TEST(SinusoidPositionOf, CountsFromTheStartOfEachSequence) {
+TYPED_TEST(SinusoidPositionOf, CountsPositionsPerSequence) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({3, 0, 7});
   const auto x = random_matrix<T>(10, 6, 1);
@@ -77,7 +77,7 @@ TYPED_TEST(SinusoidPositionOf, CountsFromTheStartOfEachSequence) {
   }
 }
 
-TYPED_TEST(SinusoidPositionOf, AddsNothingInTheFormNone) {
+TYPED_TEST(SinusoidPositionOf, IsTheIdentityInTheFormNone) {
   using T = TypeParam;
   const auto x = random_matrix<T>(4, 5, 1);
   Matrix<T> y = x;
@@ -89,7 +89,7 @@ TYPED_TEST(SinusoidPositionOf, AddsNothingInTheFormNone) {
   EXPECT_EQ(parameter_count(position), 0);
 }
 
-TYPED_TEST(SinusoidPositionOf, UsesTheTableThatItHolds) {
+TYPED_TEST(SinusoidPositionOf, UsesItsTable) {
   using T = TypeParam;
   SinusoidPosition<T> position(PositionForm::sinusoid_table, 4, 3, T(0.5));
   position.table = random_matrix<T>(3, 4, 2);
@@ -98,7 +98,7 @@ TYPED_TEST(SinusoidPositionOf, UsesTheTableThatItHolds) {
   EXPECT_TRUE(near(y, wide<T>(position.table.bottomRows(2)) * 0.5));
 }
 
-TEST(SinusoidPosition, RefusesWhatItCannotHold) {
+TEST(SinusoidPosition, RefusesPositionsBeyondItsTable) {
   EXPECT_THROW(SinusoidPosition<float>(PositionForm::sinusoid, 5, 0, 1.0F), ArgumentError);
   EXPECT_TRUE(refuses<ArgumentError>([] { SinusoidPosition<float>(PositionForm::sinusoid_table, 4, 0, 1.0F); },
                                      "max_length = 0, expected the number of rows of the table"));
@@ -110,7 +110,7 @@ TEST(SinusoidPosition, RefusesWhatItCannotHold) {
   EXPECT_NO_THROW(SinusoidPosition<float>(PositionForm::sinusoid, 4, 0, 1.0F).expect_length("f", 1000000));
 }
 
-TEST(SinusoidPosition, AddsOnlyToWhatFits) {
+TEST(SinusoidPosition, RefusesMismatchedRowsAndLengths) {
   const auto before = random_matrix<float>(4, 6, 1);
   Matrix<float> x = before;
   Workspace<float> workspace;
@@ -132,7 +132,7 @@ TEST(SinusoidPosition, AddsOnlyToWhatFits) {
   EXPECT_TRUE(longer.isZero(0));
 }
 
-TEST(SinusoidPosition, TrainsItsScaleOnly) {
+TEST(SinusoidPosition, TrainsOnlyItsScale) {
   EXPECT_EQ(parameter_count(SinusoidPosition<float>(PositionForm::sinusoid, 6, 0, 1.0F)), 1);
   EXPECT_EQ(parameter_count(SinusoidPosition<float>(PositionForm::sinusoid_table, 6, 9, 1.0F)), 1);
   EXPECT_EQ(SinusoidPosition<float>(PositionForm::sinusoid, 6, 0, 1.0F).frequencies.size(), 3);

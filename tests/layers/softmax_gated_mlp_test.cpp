@@ -4,7 +4,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-// SoftmaxGatedFeedForward and SoftmaxGatedTokenMlp, which is the same over tokens.
+// SoftmaxGatedFeedForward over channels, and SoftmaxGatedTokenMlp over tokens.
 
 namespace gated::softmax_gated_mlp_test {
 namespace {
@@ -55,7 +55,7 @@ Matrix<double> gate(const auto& layer, const Matrix<double>& h) {
   return h.cwiseProduct(s);
 }
 
-/// The formula of both layers, for rows that are tokens in the one and channels in the other.
+/// The formula of both layers: the rows are tokens in one, channels in the other.
 Matrix<double> formula(const auto& layer, Matrix<double> x) {
   if (layer.config.gate == GatePlace::before) {
     x = gate(*layer.gate, x);
@@ -66,7 +66,7 @@ Matrix<double> formula(const auto& layer, Matrix<double> x) {
   return layer.config.gate == GatePlace::after ? gate(*layer.gate, y) : y;
 }
 
-TEST(SoftmaxGatedFeedForward, IsItsFormula) {
+TEST(SoftmaxGatedFeedForward, EqualsItsFormula) {
   for (const GatePlace place : places) {
     const auto layer = random_layer<SoftmaxGatedFeedForward<double>>({.channels = 5, .hidden = 8, .gate = place});
     const auto x = random_matrix<double>(9, 5, 2);
@@ -75,7 +75,7 @@ TEST(SoftmaxGatedFeedForward, IsItsFormula) {
   }
 }
 
-TEST(SoftmaxGatedTokenMlp, IsItsFormulaOverTokens) {
+TEST(SoftmaxGatedTokenMlp, EqualsItsFormulaOverTokens) {
   for (const GatePlace place : places) {
     const auto layer = random_layer<SoftmaxGatedTokenMlp<double>>({.channels = 5, .length = 9, .hidden = 4, .gate = place});
     const auto x = random_matrix<double>(18, 5, 2);
@@ -88,7 +88,7 @@ TEST(SoftmaxGatedTokenMlp, IsItsFormulaOverTokens) {
   }
 }
 
-TEST(SoftmaxGatedFeedForward, DropsInStepsWithNoiseOnly) {
+TEST(SoftmaxGatedFeedForward, DropsOutOnlyInStepsWithNoise) {
   const auto layer = random_layer<SoftmaxGatedFeedForward<double>>({.channels = 40, .gate = GatePlace::none, .dropout = 0.5});
   auto gradient = zeros_like(layer);
   const auto x = random_matrix<double>(30, 40, 2);
@@ -100,7 +100,7 @@ TEST(SoftmaxGatedFeedForward, DropsInStepsWithNoiseOnly) {
   EXPECT_NEAR(dropped, 0.5, 0.05);
 }
 
-TEST(SoftmaxGatedMlps, MixABlock) {
+TEST(SoftmaxGatedMlps, WorkInABlock) {
   using Block = MixerBlock<SoftmaxGatedTokenMlp<float>, SoftmaxGatedFeedForward<float>>;
   test::expect_promises(
       [](auto zero) {
@@ -111,7 +111,7 @@ TEST(SoftmaxGatedMlps, MixABlock) {
   EXPECT_STREQ(Block::architecture, "gated.MixerBlock<gated.SoftmaxGatedTokenMlp,gated.SoftmaxGatedFeedForward>");
 }
 
-TEST(SoftmaxGatedMlps, RefuseOptionsThatMakeNoSense) {
+TEST(SoftmaxGatedMlps, RefuseInvalidConfigurations) {
   EXPECT_EQ(message_of<ArgumentError>([] { SoftmaxGatedFeedForward<float>({.channels = 0}); }),
             "SoftmaxGatedFeedForward: channels = 0 must be positive, and hidden = 0 not negative.");
   EXPECT_EQ(message_of<ArgumentError>([] { SoftmaxGatedFeedForward<float>({.channels = 2, .dropout = 1}); }),

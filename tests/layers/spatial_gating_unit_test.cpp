@@ -35,7 +35,7 @@ Matrix<T> pass(const SpatialGatingUnit<T>& gate, const Matrix<T>& x, const Seque
   return gate.forward(x, sequences, workspace);
 }
 
-/// A gate with an addition of its own, as aMLP's tiny attention is one.
+/// A gate with an addition, like the tiny attention of aMLP.
 template <class T>
 struct Adding : Layer<Adding<T>> {
   static constexpr const char* name = "Adding";
@@ -53,7 +53,7 @@ struct Adding : Layer<Adding<T>> {
   }
 };
 
-/// What a user may write: a projection and a gate, with half of what is gated as the residual.
+/// A user-defined layer: a projection and a gate; half of the projection is the residual.
 template <class T>
 struct Skipping : Layer<Skipping<T>> {
   using Config = SpatialProjectionConfig;
@@ -82,7 +82,7 @@ TEST(SpatialGatingUnit, KeepsItsPromises) {
   for (const GateForm form : all_gates) {
     for (const bool causal : {false, true}) {
       if (form == GateForm::identity && !causal) {
-        continue;  // no token sees another
+        continue;  // no token depends on another
       }
       const SpatialGatingUnitConfig config{
           .channels = 8, .form = form, .spatial = {.length = 9, .heads = 2, .causal = causal}, .activation = Activation::tanh};
@@ -94,7 +94,7 @@ TEST(SpatialGatingUnit, KeepsItsPromises) {
   }
 }
 
-TEST(SpatialGatingUnit, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(SpatialGatingUnit, KeepsItsPromisesWithThreadedProducts) {
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     SCOPED_TRACE(name_of(form));
     test::expect_promises<SpatialGatingUnit>(
@@ -103,7 +103,7 @@ TEST(SpatialGatingUnit, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
   }
 }
 
-TEST(SpatialGatingUnit, LeavesWhatALayerAroundItStillNeeds) {
+TEST(SpatialGatingUnit, KeepsInputsThatAreStillNeeded) {
   for (const bool causal : {false, true}) {
     const SpatialProjectionConfig config{.length = 9, .causal = causal};
     const Sequences sequences = causal ? Sequences::of_lengths({7, 0, 9, 1}) : Sequences::uniform(2, 9);
@@ -123,9 +123,9 @@ class SpatialGatingUnitOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SpatialGatingUnitOf, Scalars, );
 
-TYPED_TEST(SpatialGatingUnitOf, GatesTwoTokensByHand) {
+TYPED_TEST(SpatialGatingUnitOf, EqualsAHandComputedGate) {
   using T = TypeParam;
-  // Two channels of 1 and 3 are normalised to -1 and 1.
+  // Two channels, 1 and 3, are normalised to -1 and 1.
   SpatialGatingUnit<T> gate({.channels = 4, .spatial = {.length = 2}, .norm_eps = 0});
   gate.proj.weight << 1, 2,  //
       3, 5;
@@ -163,7 +163,7 @@ TYPED_TEST(SpatialGatingUnitOf, EqualsItsFormulaInEveryForm) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, GivesTheSameBitsInTheMemoryOfAnInputThatIsMovedIn) {
+TYPED_TEST(SpatialGatingUnitOf, IsBitEqualInPlace) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({13, 20, 1, 0});
   const auto gate = random_gate<T>({.channels = 36, .spatial = {.length = 20, .heads = 3, .causal = true}});
@@ -181,7 +181,7 @@ TYPED_TEST(SpatialGatingUnitOf, GivesTheSameBitsInTheMemoryOfAnInputThatIsMovedI
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsAndWithBiasesOfOneTheSplitGateIsItsFirstHalf) {
+TYPED_TEST(SpatialGatingUnitOf, SplitGateWithZeroWeightsIsItsFirstHalf) {
   using T = TypeParam;
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     SpatialGatingUnit<T> gate({.channels = 34, .spatial = {.length = 9, .form = form}});
@@ -191,7 +191,7 @@ TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsAndWithBiasesOfOneTheSplitGateIsIt
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsTheMultiplicativeAndTheAdditiveGateAreTheIdentity) {
+TYPED_TEST(SpatialGatingUnitOf, UnsplitGatesWithZeroWeightsAreTheIdentity) {
   using T = TypeParam;
   const auto x = random_matrix<T>(18, 34, 2);
   for (const GateForm form : {GateForm::multiplicative, GateForm::additive}) {
@@ -201,7 +201,7 @@ TYPED_TEST(SpatialGatingUnitOf, WithoutWeightsTheMultiplicativeAndTheAdditiveGat
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, StartsByPassingItsInputOn) {
+TYPED_TEST(SpatialGatingUnitOf, StartsAsTheIdentity) {
   using T = TypeParam;
   const auto x = random_matrix<T>(18, 34, 2);
   for (const GateForm form : all_gates) {
@@ -214,14 +214,14 @@ TYPED_TEST(SpatialGatingUnitOf, StartsByPassingItsInputOn) {
                                                                    : wide(x);
         EXPECT_TRUE(near(pass(gate, x, Sequences::uniform(2, 9)), expected, 2e-5)) << name_of(form) << ", " << name_of(spatial);
         if (form != GateForm::identity) {
-          EXPECT_NE(gate.proj.weight.cwiseAbs().minCoeff(), 0) << "near zero, not zero: it must learn";
+          EXPECT_NE(gate.proj.weight.cwiseAbs().minCoeff(), 0) << "near zero, but not zero: it must learn";
         }
       }
     }
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, WithoutMixingHasNoParametersAndTakesAnyLength) {
+TYPED_TEST(SpatialGatingUnitOf, WithoutMixingHasNoParametersAndNoLength) {
   using T = TypeParam;
   const SpatialGatingUnitConfig config{.channels = 6, .form = GateForm::identity, .spatial = {.length = 3}};
   const SpatialGatingUnit<T> gate(config);
@@ -231,7 +231,7 @@ TYPED_TEST(SpatialGatingUnitOf, WithoutMixingHasNoParametersAndTakesAnyLength) {
   EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::of_lengths({37, 1, 2})), x));
 }
 
-TYPED_TEST(SpatialGatingUnitOf, MixesEachHeadsChannelsWithItsOwnMatrix) {
+TYPED_TEST(SpatialGatingUnitOf, MixesEachHeadWithItsOwnMatrix) {
   using T = TypeParam;
   const auto gate = random_gate<T>({.channels = 12, .spatial = {.length = 5, .heads = 2}});
   SpatialGatingUnit<T> one_head({.channels = 12, .spatial = {.length = 5}});
@@ -245,14 +245,14 @@ TYPED_TEST(SpatialGatingUnitOf, MixesEachHeadsChannelsWithItsOwnMatrix) {
   }
 }
 
-TEST(SpatialGatingUnit, SpreadsABadNumberOverItsSequence) {
+TEST(SpatialGatingUnit, SpreadsNaNOverItsSequence) {
   const auto gate = random_gate<float>({.channels = 12, .spatial = {.length = 5}});
   auto x = random_matrix<float>(15, 12, 2);
   x(7, 9) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(pass(gate, x, Sequences::uniform(3, 5)).middleRows(5, 5).array().isNaN().all());
 }
 
-TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
+TEST(SpatialGatingUnit, RefusesMismatchedShapesBeforeWriting) {
   SpatialGatingUnit<float> gate({.channels = 8, .spatial = {.length = 196}});
   gate.proj.weight.setZero();
   Workspace<float> workspace;
@@ -278,13 +278,13 @@ TEST(SpatialGatingUnit, RefusesOtherShapesBeforeWriting) {
   EXPECT_TRUE((longer.array() == 7).all());
 }
 
-TEST(SpatialGatingUnit, RefusesToStreamUnlessItIsCausal) {
+TEST(SpatialGatingUnit, RefusesToStreamIfNotCausal) {
   const std::string message =
       message_of<ArgumentError>([] { SpatialGatingUnit<float>({.channels = 8, .spatial = {.length = 4}}).start(); });
   EXPECT_NE(message.find("Build it with causal = true"), std::string::npos) << message;
 }
 
-TEST(SpatialGatingUnit, RefusesToBeBuiltFromChannelsThatDoNotSplit) {
+TEST(SpatialGatingUnit, RefusesChannelsThatDoNotSplit) {
   EXPECT_EQ(message_of<ArgumentError>([] { SpatialGatingUnit<float>({.channels = 7, .spatial = {.length = 4}}); }),
             "SpatialGatingUnit: channels = 7, expected a positive even number: the input is split in halves.");
   EXPECT_EQ(message_of<ArgumentError>([] { SpatialGatingUnit<float>({.channels = 8, .spatial = {.length = 4, .heads = 3}}); }),

@@ -27,7 +27,7 @@ Matrix<T> project(const SpatialProjection<T>& layer, const Matrix<T>& v, const S
   return y;
 }
 
-/// W_ij as the documentation of SpatialForm states it.
+/// W_ij by the documentation of SpatialForm.
 template <class T>
 T entry(const SpatialProjection<T>& layer, Index head, Index i, Index j) {
   const Index n = layer.config.length;
@@ -57,7 +57,7 @@ std::vector<SpatialProjectionConfig> all_forms(Index length) {
   return configs;
 }
 
-/// Those that go by Fourier transform from `from` tokens on, whatever the length asked for.
+/// Forms that use the FFT from `from` tokens on, whatever the length.
 std::vector<SpatialProjectionConfig> transformed_forms(Index length, Index from) {
   std::vector<SpatialProjectionConfig> configs;
   for (SpatialProjectionConfig config : all_forms(length)) {
@@ -80,7 +80,7 @@ class SpatialProjectionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SpatialProjectionOf, Scalars, );
 
-TYPED_TEST(SpatialProjectionOf, MixesTwoTokensByHand) {
+TYPED_TEST(SpatialProjectionOf, EqualsAHandComputedMix) {
   using T = TypeParam;
   Matrix<T> v(2, 2), expected(2, 2);
   v << 1, 2,  //
@@ -106,7 +106,7 @@ TYPED_TEST(SpatialProjectionOf, MixesTwoTokensByHand) {
   EXPECT_TRUE(test::same_bits(project(toeplitz, v, Sequences::single(2)), expected));
 
   SpatialProjection<T> scaled({.length = 2, .form = SpatialForm::scaled_toeplitz});
-  scaled.weight << 5, 1;  // the diagonal comes last: [1 0; 5 1]
+  scaled.weight << 5, 1;  // the diagonal is last: [1 0; 5 1]
   scaled.position_x << 1, 2;
   scaled.position_y << 3, 1;  // W = [3 0; 30 2]
   scaled.bias << 0, 0;
@@ -115,7 +115,7 @@ TYPED_TEST(SpatialProjectionOf, MixesTwoTokensByHand) {
   EXPECT_TRUE(test::same_bits(project(scaled, v, Sequences::single(2)), expected));
 }
 
-TYPED_TEST(SpatialProjectionOf, WritesOutTheWeightThatItsFormDefines) {
+TYPED_TEST(SpatialProjectionOf, MaterialisesTheWeightOfItsForm) {
   using T = TypeParam;
   for (const auto& config : all_forms(6)) {
     const auto layer = random_projection<T>(config);
@@ -132,7 +132,7 @@ TYPED_TEST(SpatialProjectionOf, WritesOutTheWeightThatItsFormDefines) {
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, EqualsTheLiteralSumInEveryForm) {
+TYPED_TEST(SpatialProjectionOf, EqualsItsFormulaInEveryForm) {
   using T = TypeParam;
   for (const Index length : {1, 2, 17, 150}) {  // 150 tokens are two blocks of a causal projection
     for (const auto& config : all_forms(length)) {
@@ -155,7 +155,7 @@ TYPED_TEST(SpatialProjectionOf, UsesTheTopLeftCornerForShorterSequences) {
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, EqualsTheLiteralSumByTransform) {
+TYPED_TEST(SpatialProjectionOf, EqualsItsFormulaByFft) {
   using T = TypeParam;
   const Index lanes = Simd<T>::width;
   for (const Index length : {1, 2, 17, 96, 301}) {
@@ -172,8 +172,8 @@ TYPED_TEST(SpatialProjectionOf, EqualsTheLiteralSumByTransform) {
   }
 }
 
-TEST(SpatialProjection, MeetsEachPairOfTokensOnce) {
-  // Column c of v is 1 at token c and 0 elsewhere, and all lags are 1: y_tc is how often token t meets token c.
+TEST(SpatialProjection, VisitsEachPairOfTokensOnce) {
+  // Column c of v is 1 at token c and 0 elsewhere; all lags are 1: y_tc counts how often token t uses token c.
   for (const Index tile : {1, 2, 4}) {
     for (Index length = 6 * tile; length <= 100; length += 1 + length / 9) {
       SpatialProjection<double> layer({.length = length, .causal = true, .form = SpatialForm::toeplitz, .fourier_from = tile});
@@ -187,8 +187,8 @@ TEST(SpatialProjection, MeetsEachPairOfTokensOnce) {
   }
 }
 
-TEST(SpatialProjection, TransformsByTheLengthAlone) {
-  // Toeplitz, not causal: a sequence is transformed from `fourier_from` tokens on. Causal: from six tiles on, after the first.
+TEST(SpatialProjection, ChoosesTheFftByLengthAlone) {
+  // Non-causal Toeplitz: the FFT is used from `fourier_from` tokens on. Causal: from six tiles on, after the first tile.
   for (SpatialProjectionConfig config : transformed_forms(60, 13)) {
     const auto plain_config = [&] {
       auto c = config;
@@ -211,7 +211,7 @@ TEST(SpatialProjection, TransformsByTheLengthAlone) {
   EXPECT_EQ(SpatialProjectionConfig().fourier_from, fourier_crossover);
 }
 
-/// A projection alone, or with all that it can take along.
+/// A projection, alone or with a full epilogue.
 template <class T>
 struct Mixing : Layer<Mixing<T>> {
   static constexpr const char* name = "Mixing";
@@ -257,7 +257,7 @@ TEST(SpatialProjection, KeepsItsPromises) {
   }
 }
 
-TEST(SpatialProjection, KeepsItsPromisesAcrossSeveralBlocksOfRows) {
+TEST(SpatialProjection, KeepsItsPromisesAcrossRowBlocks) {
   for (SpatialProjectionConfig config : all_forms(140)) {
     SCOPED_TRACE(describe(config));
     config.length_policy = LengthPolicy::slice;
@@ -267,7 +267,7 @@ TEST(SpatialProjection, KeepsItsPromisesAcrossSeveralBlocksOfRows) {
   }
 }
 
-TEST(SpatialProjection, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(SpatialProjection, KeepsItsPromisesWithThreadedProducts) {
   for (SpatialProjectionConfig config : all_forms(260)) {
     if (config.heads > 1) {
       continue;
@@ -279,14 +279,14 @@ TEST(SpatialProjection, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
   }
 }
 
-TEST(SpatialProjection, KeepsItsPromisesByTransform) {
+TEST(SpatialProjection, KeepsItsPromisesByFft) {
   for (const auto& config : transformed_forms(9, 1)) {
     SCOPED_TRACE(describe(config));
     const bool causal = SpatialProjection<float>(config).is_causal();
     test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, false); },
                           {.causal = causal, .streams_otherwise = causal});
   }
-  for (const auto& config : transformed_forms(43, 4)) {  // three sizes of tiles
+  for (const auto& config : transformed_forms(43, 4)) {  // three tile sizes
     SCOPED_TRACE(describe(config));
     const bool causal = SpatialProjection<float>(config).is_causal();
     test::expect_promises([&](auto zero) { return Mixing<decltype(zero)>(config, true); },
@@ -294,7 +294,7 @@ TEST(SpatialProjection, KeepsItsPromisesByTransform) {
   }
 }
 
-TEST(SpatialProjection, MeetsEachPairOfTokensOnceInStreams) {
+TEST(SpatialProjection, VisitsEachPairOfTokensOnceInStreams) {
   for (const Index tile : {1, 2, 4, 8}) {
     for (Index length = 6 * tile; length <= 150; length += 1 + length / 9) {
       Mixing<double> layer({.length = length, .causal = true, .form = SpatialForm::toeplitz, .fourier_from = tile}, false,
@@ -324,7 +324,7 @@ TEST(SpatialProjection, MeetsEachPairOfTokensOnceInStreams) {
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, AppliesWhatIsFusedAtItsPlaceInTheWholeOutput) {
+TYPED_TEST(SpatialProjectionOf, AppliesAnEpilogueAtItsOffset) {
   using T = TypeParam;
   for (const auto& config : all_forms(140)) {
     Mixing<T> layer(config, true);
@@ -340,7 +340,7 @@ TYPED_TEST(SpatialProjectionOf, AppliesWhatIsFusedAtItsPlaceInTheWholeOutput) {
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, IsShownWithoutWhatIsFused) {
+TYPED_TEST(SpatialProjectionOf, HooksSeeItsOutputBeforeTheEpilogue) {
   using T = TypeParam;
   for (const auto& config : all_forms(9)) {
     Mixing<T> layer(config, true);
@@ -358,7 +358,7 @@ TYPED_TEST(SpatialProjectionOf, IsShownWithoutWhatIsFused) {
   }
 }
 
-TEST(SpatialProjection, HoldsOnlyTheNumbersOfItsForm) {
+TEST(SpatialProjection, HasOnlyTheParametersOfItsForm) {
   const auto count = [](SpatialForm form, Index heads) {
     const SpatialProjectionConfig config{.length = 512, .heads = heads, .form = form};
     return parameter_count(SpatialProjection<float>(config));
@@ -370,8 +370,8 @@ TEST(SpatialProjection, HoldsOnlyTheNumbersOfItsForm) {
   EXPECT_EQ(count(SpatialForm::scaled_toeplitz, 4), 4 * (3 * 512 + 512));
 }
 
-/// Whether it is multiplied in place or 128 rows at a time.
-TEST(SpatialProjection, NeverWritesAToeplitzWeightOut) {
+/// Neither in place nor 128 rows at a time.
+TEST(SpatialProjection, NeverMaterialisesAToeplitzWeight) {
   constexpr Index n = 1000;
   for (const SpatialForm form : {SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     for (const bool causal : {false, true}) {
@@ -385,14 +385,14 @@ TEST(SpatialProjection, NeverWritesAToeplitzWeightOut) {
   }
 }
 
-TEST(SpatialProjection, StatesItsWeightByHeads) {
+TEST(SpatialProjection, ReportsItsWeightPerHead) {
   EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2}).weight_shape()), (Shape{2, 5, 5}));
   EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2, .form = SpatialForm::toeplitz}).weight_shape()), (Shape{2, 9}));
   EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2, .form = SpatialForm::scaled_toeplitz}).weight_shape()),
             (Shape{2, 5}));
 }
 
-TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
+TEST(SpatialProjection, RefusesOtherLengthsWithARemedy) {
   SpatialProjection<float> layer({.length = 196});
   Workspace<float> workspace;
   const auto refusal = [&](const Sequences& sequences) {
@@ -419,14 +419,14 @@ TEST(SpatialProjection, RefusesAnotherLengthAndSaysWhatToDo) {
   EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);
 }
 
-TEST(SpatialProjection, TakesShorterSequencesWhenCausalWithoutBeingAsked) {
+TEST(SpatialProjection, AcceptsShorterSequencesIfCausal) {
   const auto layer = random_projection<float>({.length = 9, .causal = true});
   const auto v = random_matrix<float>(9, 4, 2);
   EXPECT_TRUE(test::same_bits(project(layer, Matrix<float>(v.topRows(5)), Sequences::single(5)),
                               project(layer, v, Sequences::single(9)).topRows(5)));
 }
 
-TEST(SpatialProjection, RefusesRowsThatTheSequencesDoNotCover) {
+TEST(SpatialProjection, RefusesRowsOutsideTheSequences) {
   const SpatialProjection<float> layer({.length = 4});
   Workspace<float> workspace;
   Matrix<float> y = Matrix<float>::Constant(9, 2, 7);
@@ -435,29 +435,29 @@ TEST(SpatialProjection, RefusesRowsThatTheSequencesDoNotCover) {
   EXPECT_TRUE((y.array() == 7).all());
 }
 
-TEST(SpatialProjection, RefusesChannelsThatTheHeadsDoNotDivide) {
+TEST(SpatialProjection, RefusesHeadsThatDoNotDivideTheChannels) {
   const SpatialProjection<float> layer({.length = 4, .heads = 3});
   Workspace<float> workspace;
   Matrix<float> y = Matrix<float>::Constant(4, 7, 7);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(4, 7), Sequences::single(4), y, workspace); }),
-            "SpatialProjection: v has 7 channels, which heads = 3 does not divide.");
+            "SpatialProjection: v has 7 channels, expected a multiple of heads = 3.");
   EXPECT_TRUE((y.array() == 7).all());
 }
 
-TEST(SpatialProjection, RefusesToStreamUnlessItIsCausal) {
+TEST(SpatialProjection, RefusesToStreamIfNotCausal) {
   const std::string message =
       message_of<ArgumentError>([] { Mixing<float>(SpatialProjectionConfig{.length = 4}, false).start(); });
   EXPECT_NE(message.find("Build it with causal = true"), std::string::npos) << message;
 }
 
-TEST(SpatialProjection, RefusesToBeBuiltWithoutTokensOrHeads) {
+TEST(SpatialProjection, RefusesNonPositiveSizes) {
   EXPECT_THROW(SpatialProjection<float>({.length = 0}), ArgumentError);
   EXPECT_THROW(SpatialProjection<float>({.length = -3, .form = SpatialForm::toeplitz}), ArgumentError);
   EXPECT_THROW(SpatialProjection<float>({.length = 4, .heads = 0}), ArgumentError);
   EXPECT_THROW(SpatialProjection<float>({.length = 4, .form = SpatialForm::toeplitz, .fourier_from = 0}), ArgumentError);
 }
 
-TEST(SpatialProjection, RefusesToWriteOutAWeightItDoesNotHave) {
+TEST(SpatialProjection, RefusesToMaterialiseAWeightItLacks) {
   const SpatialProjection<float> layer({.length = 4, .heads = 2});
   EXPECT_THROW(layer.effective_weight(0, 5), ArgumentError);
   EXPECT_THROW(layer.effective_weight(0, -1), ArgumentError);
@@ -465,7 +465,7 @@ TEST(SpatialProjection, RefusesToWriteOutAWeightItDoesNotHave) {
   EXPECT_THROW(layer.effective_weight(-1, 4), ArgumentError);
 }
 
-TEST(SpatialProjection, MasksConnectionsForGood) {
+TEST(SpatialProjection, MasksWeightsPermanently) {
   const auto original = random_projection<double>({.length = 3, .heads = 2});
   Matrix<double> mask(3, 3);
   mask << 1, 0, 1,  //
@@ -478,13 +478,13 @@ TEST(SpatialProjection, MasksConnectionsForGood) {
   }
 
   layer = original;
-  layer.apply_mask(mask.topLeftCorner(1, 2));  // one row for all: [1 0]
+  layer.apply_mask(mask.topLeftCorner(1, 2));  // one row, repeated: [1 0]
   Matrix<double> expected = original.effective_weight(1, 3);
   expected.block(0, 1, 2, 1).setZero();
   EXPECT_TRUE(near<double>(layer.effective_weight(1, 3), expected, 0)) << "a smaller mask changes the corner only";
 }
 
-TEST(SpatialProjection, RefusesMasksThatDoNotFitBeforeChangingAnything) {
+TEST(SpatialProjection, RefusesMismatchedMasksBeforeAnyChange) {
   auto layer = random_projection<float>({.length = 3});
   const auto before = layer;
   EXPECT_EQ(message_of<ShapeError>([&] { layer.apply_mask(Matrix<float>::Zero(4, 4)); }),

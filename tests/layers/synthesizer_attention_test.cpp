@@ -15,7 +15,7 @@ using test::near;
 using test::random_matrix;
 using test::wide;
 
-/// Every form and mixture, with heads that are not as wide as the channels.
+/// Every form and mixture, with heads narrower than the channels.
 std::vector<SynthesizerAttentionConfig> all_forms(bool causal, Index length = 12) {
   std::vector<SynthesizerAttentionConfig> all;
   for (const auto& [form, name] : names_of(SynthesizerForm{})) {
@@ -106,7 +106,7 @@ std::string describe(const SynthesizerAttentionConfig& c) {
 template <class T>
 void expect_formula() {
   for (const bool causal : {false, true}) {
-    for (const Index length : {12, 272}) {  // 272 tokens are two blocks of queries
+    for (const Index length : {12, 272}) {  // 272: two blocks of queries
       for (const auto& config : all_forms(causal, length)) {
         SynthesizerAttention<T> layer(config);
         test::shake(layer, 1);
@@ -149,7 +149,7 @@ TEST(SynthesizerAttention, KeepsItsPromisesInABlock) {
   }
 }
 
-TEST(SynthesizerAttention, CountsWhatThePaperCounts) {
+TEST(SynthesizerAttention, HasAsManyParametersAsThePaper) {
   SynthesizerAttentionConfig c{
       .channels = 512, .heads = 8, .head_width = 128, .max_length = 512, .rank = 16, .factors = {32, 16}};
   const Index d = 512, all = 8 * 128, l = 512;
@@ -166,7 +166,7 @@ TEST(SynthesizerAttention, CountsWhatThePaperCounts) {
   expect(SynthesizerForm::dense, SynthesizerMixture::sum, 4 * d * all + 128 * l);
 }
 
-TEST(SynthesizerAttention, StartsAsTheAuthorsDo) {
+TEST(SynthesizerAttention, InitialisesLikeTheAuthors) {
   Random random(1);
   const SynthesizerAttention<double> layer(
       {.channels = 64, .heads = 4, .max_length = 100, .mixture = SynthesizerMixture::learned}, random);
@@ -180,7 +180,7 @@ TEST(SynthesizerAttention, StartsAsTheAuthorsDo) {
   EXPECT_EQ(layer.share[0], 0);
 }
 
-TEST(SynthesizerAttention, RefusesWhatDoesNotFit) {
+TEST(SynthesizerAttention, RefusesMismatchedSizes) {
   const auto refusal = [](const SynthesizerAttentionConfig& c) {
     return message_of<ArgumentError>([&] { SynthesizerAttention<float>{c}; });
   };

@@ -35,7 +35,7 @@ TEST(TinyAttention, KeepsItsPromises) {
   }
 }
 
-TEST(TinyAttention, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(TinyAttention, KeepsItsPromisesWithThreadedProducts) {
   for (const bool causal : {false, true}) {
     test::expect_promises<TinyAttention>(TinyAttentionConfig{.channels = 24, .width = 16, .out = 40, .causal = causal},
                                          {.lengths = {300, 3, 170}, .causal = causal, .trains = false});
@@ -47,14 +47,14 @@ class TinyAttentionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(TinyAttentionOf, Scalars, );
 
-TYPED_TEST(TinyAttentionOf, WeighsTwoTokensByHand) {
+TYPED_TEST(TinyAttentionOf, EqualsHandComputedAttention) {
   using T = TypeParam;
   TinyAttention<T> attention({.channels = 1, .width = 1, .out = 1});
   attention.qkv.weight << 1, 1, 10;  // q = k = x, v = 10 x
   attention.proj_out.weight << 2;
   attention.proj_out.bias << 5;
   Matrix<T> x(2, 1);
-  x << 0, 1;  // token 0 looks at both alike, token 1 with weights 1 : e
+  x << 0, 1;  // token 0 weighs both equally, token 1 weighs them 1 : e
   const double e = std::exp(1.0);
   Matrix<double> expected(2, 1);
   expected << 5 + 2 * 5, 5 + 2 * 10 * e / (1 + e);
@@ -64,32 +64,32 @@ TYPED_TEST(TinyAttentionOf, WeighsTwoTokensByHand) {
   EXPECT_TRUE(near(attend(attention, x, Sequences::single(2)), expected));
 }
 
-TYPED_TEST(TinyAttentionOf, EqualsTheLiteralSoftmax) {
+TYPED_TEST(TinyAttentionOf, EqualsItsFormula) {
   using T = TypeParam;
   for (const bool causal : {false, true}) {
     for (const bool bias : {false, true}) {
       const auto attention = random_attention<T>(12, 5, 9, causal, bias);
-      const auto sequences = Sequences::of_lengths({33, 1, 0, 300});  // 300 tokens are two blocks of scores
+      const auto sequences = Sequences::of_lengths({33, 1, 0, 300});  // 300: two blocks of scores
       const auto x = random_matrix<T>(sequences.total(), 12, 2);
       EXPECT_TRUE(near(attend(attention, x, sequences), literal::attention(attention, wide(x), sequences))) << causal << bias;
     }
   }
 }
 
-TYPED_TEST(TinyAttentionOf, ScoresInTheHundredsStayFinite) {
+TYPED_TEST(TinyAttentionOf, HandlesHugeScores) {
   using T = TypeParam;
   const auto attention = random_attention<T>(12, 5, 9, false);
   EXPECT_TRUE(attend(attention, random_matrix<T>(20, 12, 2, 100.0), Sequences::single(20)).allFinite());
 }
 
-TEST(TinyAttention, HasNoBiasOnQueryKeyAndValueUnlessAsked) {
+TEST(TinyAttention, DefaultsToNoBiasOnQueryKeyAndValue) {
   const TinyAttention<float> attention({.channels = 512, .width = 64, .out = 1536});
   EXPECT_EQ(parameter_count(attention), 512 * 3 * 64 + 64 * 1536 + 1536);
   const TinyAttention<float> biased({.channels = 512, .width = 64, .out = 1536, .bias = true});
   EXPECT_EQ(parameter_count(biased), parameter_count(attention) + 3 * 64);
 }
 
-TEST(TinyAttention, ShowsItsMapsToTheObserver) {
+TEST(TinyAttention, HooksSeeItsAttentionMaps) {
   const auto attention = random_attention<double>(12, 5, 9, true);
   Workspace<double> workspace;
   std::vector<std::string> paths;
@@ -99,7 +99,7 @@ TEST(TinyAttention, ShowsItsMapsToTheObserver) {
       EXPECT_EQ(map.rows(), map.cols());
       for (Index i = 0; i < map.rows(); ++i) {
         EXPECT_NEAR(map.row(i).sum(), 1, 1e-12);
-        EXPECT_EQ(map.row(i).tail(map.cols() - i - 1).cwiseAbs().sum(), 0) << "the future has no weight";
+        EXPECT_EQ(map.row(i).tail(map.cols() - i - 1).cwiseAbs().sum(), 0) << "later tokens must have no weight";
       }
     }
   });
@@ -107,7 +107,7 @@ TEST(TinyAttention, ShowsItsMapsToTheObserver) {
   EXPECT_EQ(paths, (std::vector<std::string>{"qkv", "weights.0", "weights.1", "proj_out", ""}));
 }
 
-TEST(TinyAttention, AsksForACapacityToStreamAndForCausality) {
+TEST(TinyAttention, NeedsACapacityAndCausalityToStream) {
   const std::string endless = message_of<ArgumentError>([] { random_attention<float>(12, 5, 9, true).start(); });
   EXPECT_NE(endless.find("TinyAttention::start: "), std::string::npos) << endless;
   EXPECT_NE(endless.find("start(capacity)"), std::string::npos) << endless;
@@ -116,7 +116,7 @@ TEST(TinyAttention, AsksForACapacityToStreamAndForCausality) {
   EXPECT_EQ(random_attention<float>(12, 5, 9, true).start(20).bytes(), sizeof(float) * 20 * (5 + 5));
 }
 
-TEST(TinyAttention, RefusesToBeBuiltWithoutWidth) {
+TEST(TinyAttention, RefusesZeroWidth) {
   EXPECT_THROW(TinyAttention<float>({.channels = 4, .width = 0, .out = 4}), ArgumentError);
   EXPECT_THROW(TinyAttention<float>({.channels = 4, .width = -2, .out = 4}), ArgumentError);
   EXPECT_THROW(TinyAttention<float>({.channels = 4, .width = 2, .out = 0}), ArgumentError);

@@ -4,7 +4,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-// TokenMlp and TokenGlu, which differ in the gate alone.
+// TokenMlp and TokenGlu, which differ only in the gate.
 
 namespace gated::token_mlp_test {
 namespace {
@@ -14,7 +14,7 @@ using test::near;
 using test::random_layer;
 using test::random_matrix;
 
-/// As many tokens between the projections as outside, fewer and more, more than a vector, and one.
+/// Hidden sizes equal to, below and above the length, above the vector width, and 1.
 constexpr Index lengths[]{9, 9, 9, 21, 1}, hiddens[]{9, 4, 17, 40, 1};
 
 TEST(TokenMlp, KeepsItsPromises) {
@@ -39,7 +39,7 @@ TEST(TokenGlu, KeepsItsPromises) {
                                   {.lengths = {300, 300}, .trains = false});
 }
 
-/// W v + b by loops, over the tokens of one sequence.
+/// W v + b over the tokens of one sequence, as plain loops.
 Matrix<double> project(const SpatialProjection<double>& layer, const Matrix<double>& v) {
   Matrix<double> y(layer.weight.rows(), v.cols());
   for (Index i = 0; i < y.rows(); ++i) {
@@ -54,7 +54,7 @@ Matrix<double> project(const SpatialProjection<double>& layer, const Matrix<doub
   return y;
 }
 
-TEST(TokenMlp, IsAFeedForwardOfTheTranspose) {
+TEST(TokenMlp, EqualsAFeedForwardOnTheTranspose) {
   const auto layer = random_layer<TokenMlp<double>>({.channels = 5, .length = 9, .hidden = 4});
   const auto x = random_matrix<double>(18, 5, 2);
   Workspace<double> workspace;
@@ -65,7 +65,7 @@ TEST(TokenMlp, IsAFeedForwardOfTheTranspose) {
   }
 }
 
-TEST(TokenMlp, MayNormaliseEachChannelOverItsTokens) {
+TEST(TokenMlp, NormalisesEachChannelOverTokensIfAsked) {
   const auto layer = random_layer<TokenMlp<double>>({.channels = 5, .length = 9, .hidden = 4, .norm = true, .norm_eps = 0.25});
   const auto x = random_matrix<double>(18, 5, 2);
   Workspace<double> workspace;
@@ -94,11 +94,10 @@ TEST(TokenNorm, RefusesOtherLengths) {
   EXPECT_EQ(message_of<ShapeError>([&] {
               norm.forward(Matrix<float>::Ones(7, 2), Sequences::of_lengths({3, 4}), workspace);
             }),
-            "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. There is a weight for each token: build it for that "
-            "length.");
+            "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. Build it with length = the tokens of a sequence.");
 }
 
-TEST(TokenGlu, IsAGatedFeedForwardOfTheTranspose) {
+TEST(TokenGlu, EqualsAGluFeedForwardOnTheTranspose) {
   const auto layer = random_layer<TokenGlu<double>>({.channels = 5, .length = 9, .hidden = 4});
   const auto x = random_matrix<double>(18, 5, 2);
   Workspace<double> workspace;
@@ -112,21 +111,20 @@ TEST(TokenGlu, IsAGatedFeedForwardOfTheTranspose) {
   }
 }
 
-TEST(TokenMlp, RefusesRaggedBatchesAndOtherLengthsWithAHint) {
+TEST(TokenMlp, RefusesOtherLengthsWithARemedy) {
   const TokenMlp<float> layer({.channels = 4, .length = 12, .hidden = 5});
   Workspace<float> workspace;
   const Matrix<float> x = Matrix<float>::Ones(24, 4);
   EXPECT_EQ(message_of<ShapeError>([&] {
               layer.forward(x, Sequences::of_lengths({12, 11, 1}), workspace);
             }),
-            "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Its weights have a column for each token: build it "
-            "with length = the tokens of a sequence.");
+            "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Build it with length = the tokens of a sequence.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenMlp<float>({.channels = 4, .length = 12}); }),
             "TokenMlp: channels = 4, length = 12 and hidden = 0 must be positive.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenGlu<float>({.channels = 4, .hidden = 2}); }),
             "TokenGlu: channels = 4, length = 0 and hidden = 2 must be positive.");
   const std::string said = message_of<ArgumentError>([&] { layer.start(); });
-  EXPECT_NE(said.find("No MLP over tokens can be."), std::string::npos) << said;
+  EXPECT_NE(said.find("An MLP over tokens needs all of them."), std::string::npos) << said;
 }
 
 }  // namespace

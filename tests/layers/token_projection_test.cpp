@@ -40,7 +40,7 @@ TEST(TokenProjection, EqualsItsFormula) {
   }
 }
 
-TEST(TokenProjection, StartsSmallAndWithoutBias) {
+TEST(TokenProjection, InitialisesSmallWithoutBias) {
   Random random(1);
   const TokenProjection<float> layer({.channels = 4, .length = 12}, random);
   EXPECT_LE(layer.proj.weight.cwiseAbs().maxCoeff(), 0.5f);  // √(3/12)
@@ -48,7 +48,7 @@ TEST(TokenProjection, StartsSmallAndWithoutBias) {
   EXPECT_EQ(layer.proj.bias.cwiseAbs().maxCoeff(), 0);
 }
 
-TEST(TokenProjection, RefusesOtherLengthsWithAHint) {
+TEST(TokenProjection, RefusesOtherLengthsWithARemedy) {
   const TokenProjection<float> layer({.channels = 4, .length = 12});
   Workspace<float> workspace;
   const Matrix<float> x = Matrix<float>::Ones(11, 4);

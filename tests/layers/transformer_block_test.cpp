@@ -28,7 +28,7 @@ std::vector<TransformerBlockConfig> configs() {
   }
   all[3].token_mixer.reduction = LinearReduction::mean;
   all[4].token_mixer.reduction = LinearReduction::own_chunk;
-  for (std::size_t i = 0; i < 4; ++i) {  // own_chunk lets tokens see later ones
+  for (std::size_t i = 0; i < 4; ++i) {  // own_chunk is not causal
     all.push_back(all[i]);
     all.back().token_mixer.causal = true;
   }
@@ -75,12 +75,12 @@ TEST(GluTransformerBlock, KeepsItsPromises) {
   }
 }
 
-TEST(GluTransformerBlock, IsATransformerBlockWithAnotherFeedForward) {
+TEST(GluTransformerBlock, DiffersFromTransformerBlockInTheFeedForward) {
   const auto glu = random_layer<GluTransformerBlock<double>>(
       {.channels = channels, .token_mixer = {.heads = heads}, .channel_mixer = {.hidden = 9, .bias = false}});
   TransformerBlock<double> plain(configs()[0]);
   plain.tokens = glu.tokens;
-  plain.channels.mixer.proj_out.weight.setZero();  // so that h is left
+  plain.channels.mixer.proj_out.weight.setZero();  // leaves h
   plain.channels.mixer.proj_in.weight.setZero();
   const auto x = random_matrix<double>(13, channels, 2);
   const auto sequences = Sequences::of_lengths({7, 6});
@@ -90,12 +90,12 @@ TEST(GluTransformerBlock, IsATransformerBlockWithAnotherFeedForward) {
                    Matrix<double>(h + glu.channels.mixer.forward(glu.channels.norm.forward(h, workspace), workspace))));
 }
 
-TEST(TransformerBlock, KnowsWhetherItIsCausal) {
+TEST(TransformerBlock, ReportsWhetherItIsCausal) {
   EXPECT_FALSE(TransformerBlock<float>(configs()[0]).is_causal());
   EXPECT_TRUE(TransformerBlock<float>(configs()[5]).is_causal());
 }
 
-TEST(TransformerBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
+TEST(TransformerBlock, KeepsItsPromisesWithThreadedProducts) {
   for (const AttentionForm form : {AttentionForm::softmax, AttentionForm::mixed_chunk}) {
     const TransformerBlockConfig config{.channels = 24,
                                         .token_mixer = {.heads = 2, .form = form, .chunk = 260, .causal = true}};
@@ -105,7 +105,7 @@ TEST(TransformerBlock, KeepsItsPromisesWhereProductsAreDividedAmongThreads) {
   }
 }
 
-/// The relative bias of a head: the head's table, by T5's bucket or by offset.
+/// The relative bias of a head, from its table by T5 bucket or by offset.
 template <class T>
 double literal_bias(const SelfAttention<T>& attention, Index head, Index i, Index j) {
   const SelfAttentionConfig& c = attention.config;
@@ -207,7 +207,7 @@ TYPED_TEST(TransformerBlockOf, EqualsItsFormulaInEveryForm) {
   }
 }
 
-TYPED_TEST(TransformerBlockOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftmax) {
+TYPED_TEST(TransformerBlockOf, HandlesFullyMaskedSequencesExceptWithSoftmax) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({4, 6});
   const auto x = random_matrix<T>(10, channels, 2);
@@ -225,13 +225,13 @@ TYPED_TEST(TransformerBlockOf, AttendsToNothingWhereAMaskHidesAllUnlessByASoftma
     }
     const Matrix<T> y = run(block, x, sequences, mask);
     EXPECT_TRUE(near(y, literal_block(block, wide(x), sequences, mask)));
-    auto without = block;  // attention that gives its bias alone
+    auto without = block;  // attention that returns only its bias
     without.tokens.mixer.proj_out.weight.setZero();
     EXPECT_TRUE(near<T>(y.bottomRows(6), literal_block(without, wide(x), sequences).bottomRows(6)));
   }
 }
 
-TEST(TransformerBlock, HasARelativeBiasForEachHead) {
+TEST(TransformerBlock, HasARelativeBiasPerHead) {
   const auto biases = [](RelativeBiasForm form) {
     const SelfAttentionConfig c{.channels = channels, .heads = heads, .relative_bias = form, .max_length = 9};
     return SelfAttention<float>(c).relative_bias.weight.size();
@@ -253,11 +253,11 @@ TEST(TransformerBlock, HasARelativeBiasForEachHead) {
                                   "bias with a larger max_length"));
 }
 
-TEST(TransformerBlock, OfBertBaseHasItsParameters) {
+TEST(TransformerBlock, HasTheParametersOfBertBase) {
   EXPECT_EQ(parameter_count(TransformerBlock<float>({.channels = 768})), 7087872);
 }
 
-TEST(TransformerBlock, StartsWithGlobalQueriesAndKeysThatAreTheLocalOnes) {
+TEST(TransformerBlock, InitialisesGlobalQueriesAndKeysFromLocalOnes) {
   const TransformerBlock<float> block(configs()[2]);
   EXPECT_TRUE((block.tokens.mixer.global_qk.weight.array() == 1).all());
   EXPECT_TRUE(block.tokens.mixer.global_qk.bias.isZero(0));
@@ -270,7 +270,7 @@ TEST(TransformerBlock, AStateHoldsKeysAndValuesOrSums) {
   EXPECT_EQ(mixed.capacity(), State<float>::unlimited);
 }
 
-TEST(TransformerBlock, RefusesWhatMakesNoSense) {
+TEST(TransformerBlock, RefusesInvalidConfigurations) {
   EXPECT_TRUE(refuses<ArgumentError>([] { SelfAttention<float>({.channels = 10, .heads = 3}); },
                                      "SelfAttention: heads = 3 does not divide channels = 10."));
   EXPECT_TRUE(refuses<ArgumentError>([] { SelfAttention<float>({.channels = -4, .heads = 2}); },

@@ -5,7 +5,7 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-// What is particular to FLASH as a language model. What any language model does is in language_model_test.cpp.
+// Tests specific to FLASH as a language model; language_model_test.cpp tests all language models.
 
 namespace gated::flash_language_model_test {
 namespace {
@@ -48,12 +48,12 @@ class FlashLanguageModelOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(FlashLanguageModelOf, Scalars, );
 
-TYPED_TEST(FlashLanguageModelOf, EqualsItsPartsWrittenOutOverSeveralChunks) {
+TYPED_TEST(FlashLanguageModelOf, EqualsItsFormulaOverSeveralChunks) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({50, 0, 13, 1});
   const std::vector<Index> tokens = random_tokens(64, vocabulary);
   auto hidden = test::random_mask(sequences, 3);
-  hidden.back() = 0;  // the whole last sequence
+  hidden.back() = 0;  // masks the whole last sequence
   for (const bool causal : {false, true}) {
     for (const auto& config : {lucidrains(causal), paper(causal)}) {
       const auto model = random_layer<FlashLanguageModel<T>>(config);
@@ -66,7 +66,7 @@ TYPED_TEST(FlashLanguageModelOf, EqualsItsPartsWrittenOutOverSeveralChunks) {
   }
 }
 
-TYPED_TEST(FlashLanguageModelOf, EveryOfTenThousandStepsEqualsItsRowOfTheBatchAndTheStateDoesNotGrow) {
+TYPED_TEST(FlashLanguageModelOf, TenThousandStepsEqualTheBatchInConstantMemory) {
   using T = TypeParam;
   const Index n = 10000;
   const std::vector<Index> tokens = random_tokens(n, vocabulary);
@@ -115,12 +115,12 @@ TYPED_TEST(FlashLanguageModelOf, APrefillInAnySplitEqualsSteps) {
       auto after = state;
       model.step(3, other, next, workspace);
       model.step(3, after, expected, workspace);
-      EXPECT_TRUE(same_bits(next, expected)) << "what follows";
+      EXPECT_TRUE(same_bits(next, expected)) << "the next step";
     }
   }
 }
 
-TYPED_TEST(FlashLanguageModelOf, WarmStepsAndPrefillsAllocateNothingFromChunkToChunk) {
+TYPED_TEST(FlashLanguageModelOf, WarmStepsAllocateNothingAcrossChunks) {
   using T = TypeParam;
   const std::vector<Index> tokens = random_tokens(3 * chunk, vocabulary);
   for (const auto& config : {lucidrains(), paper()}) {
@@ -143,8 +143,8 @@ TYPED_TEST(FlashLanguageModelOf, WarmStepsAndPrefillsAllocateNothingFromChunkToC
   }
 }
 
-/// Every norm, layout, position and bias, and heads of both kinds.
-TEST(FlashLanguageModel, TakesOfABudgetWhatItHolds) {
+/// Every norm, layout, position and bias, and both kinds of head.
+TEST(FlashLanguageModel, SpendsItsParametersFromABudget) {
   for (const NormForm norm :
        {NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {
     for (const RelativeBiasForm bias : {RelativeBiasForm::none, RelativeBiasForm::t5, RelativeBiasForm::toeplitz}) {
@@ -174,7 +174,7 @@ TEST(FlashLanguageModel, TakesOfABudgetWhatItHolds) {
   }
 }
 
-TEST(FlashLanguageModel, RefusesConfigurationsThatMakeNoSense) {
+TEST(FlashLanguageModel, RefusesInvalidConfigurations) {
   auto config = lucidrains();
   config.trunk.block.channels = 7;  // odd: sine and cosine need two halves
   EXPECT_THROW(FlashLanguageModel<float>{config}, ArgumentError);
@@ -182,12 +182,12 @@ TEST(FlashLanguageModel, RefusesConfigurationsThatMakeNoSense) {
   EXPECT_NO_THROW(FlashLanguageModel<float>{config});
 }
 
-TEST(FlashLanguageModel, RefusesToStreamUnlessItIsCausal) {
+TEST(FlashLanguageModel, RefusesToStreamIfNotCausal) {
   EXPECT_TRUE(
       refuses<ArgumentError>([&] { FlashLanguageModel<float>(lucidrains(false)).start(); }, "Build it with causal = true"));
 }
 
-TEST(FlashLanguageModel, EndsWithItsTableOfPositions) {
+TEST(FlashLanguageModel, RefusesTokensBeyondItsPositionTable) {
   auto config = lucidrains();
   config.position = PositionForm::sinusoid_table;
   config.max_length = 30;
@@ -200,7 +200,7 @@ TEST(FlashLanguageModel, EndsWithItsTableOfPositions) {
   model.extend(Tokens(tokens).first(20), state, rows, workspace);
   Matrix<float> y = untouched<float>(11, vocabulary);
   EXPECT_TRUE(refuses<ShapeError>([&] { model.extend(Tokens(tokens).last(11), state, y, workspace); },
-                                  "11 tokens from position 20 on go past the 30 tokens that the model can serve"));
+                                  "11 tokens from position 20 exceed the 30 tokens that the model can serve"));
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(state.position(), 20);
   EXPECT_TRUE(refuses<ShapeError>([&] { model.forward(tokens, Sequences::single(31), workspace); },
@@ -208,7 +208,7 @@ TEST(FlashLanguageModel, EndsWithItsTableOfPositions) {
                                   "max_length, or with position = sinusoid."));
 }
 
-TEST(FlashLanguageModel, RefusesTheStatesOfOthers) {
+TEST(FlashLanguageModel, RefusesStatesOfOtherConfigurations) {
   const auto model = random_layer<FlashLanguageModel<float>>(lucidrains());
   const FlashLanguageModel<float> stranger(paper());
   auto foreign = stranger.start();

@@ -6,7 +6,7 @@
 namespace gated::flash_memory_test {
 namespace {
 
-/// The bytes of scratch after some forwards of one sequence of `length` tokens.
+/// Scratch bytes after forward passes over one sequence of `length` tokens.
 double scratch_bytes(const Flash<float>& model, Index length, int threads, int repeats = 1) {
   Workspace<float> workspace(Threads{threads});
   Matrix<float> x = Matrix<float>::Random(length, model.config.block.channels);
@@ -23,7 +23,7 @@ Flash<float> small_flash(bool causal) {
       random);
 }
 
-TEST(FlashMemory, GrowsWithTheSequenceAndNotWithItsSquare) {
+TEST(FlashMemory, GrowsLinearlyWithTheSequence) {
   const double c = 64, e = 128, s = 32, chunk = 64;
   for (const bool causal : {true, false}) {
     const auto model = small_flash(causal);
@@ -36,7 +36,7 @@ TEST(FlashMemory, GrowsWithTheSequenceAndNotWithItsSquare) {
   }
 }
 
-TEST(FlashMemory, IsDecidedByShapeWhicheverThreadTakesAChunk) {
+TEST(FlashMemory, DependsOnlyOnTheShape) {
   for (const bool causal : {true, false}) {
     const auto model = small_flash(causal);
     EXPECT_EQ(scratch_bytes(model, 1000, 3, 1), scratch_bytes(model, 1000, 3, 20));

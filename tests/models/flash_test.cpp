@@ -5,7 +5,7 @@
 #include "gated/models/gau_presets.hpp"
 #include "tests/layers/literal_attention.hpp"
 
-// What is particular to a stack of FLASH layers. What any stack does is in stack_test.cpp.
+// Tests specific to a stack of FLASH layers; stack_test.cpp tests all stacks.
 
 namespace gated::flash_test {
 namespace {
@@ -33,7 +33,7 @@ class FlashOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(FlashOf, Scalars, );
 
-TYPED_TEST(FlashOf, IsItsFormulaWrittenOut) {
+TYPED_TEST(FlashOf, EqualsItsFormula) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({7, 12, 0, 1});
   const auto x = random_matrix<T>(20, width, 2);
@@ -55,7 +55,7 @@ TYPED_TEST(FlashOf, IsItsFormulaWrittenOut) {
   }
 }
 
-TYPED_TEST(FlashOf, StreamsWhatTheBatchGives) {
+TYPED_TEST(FlashOf, StreamsEqualTheBatchBitForBit) {
   using T = TypeParam;
   const auto x = random_matrix<T>(23, width, 2);
   for (const FlashConfig& config : configs(true)) {
@@ -74,7 +74,7 @@ TYPED_TEST(FlashOf, StreamsWhatTheBatchGives) {
   }
 }
 
-TEST(FlashState, HoldsTheBytesOfItsFormulaHoweverLongTheSequence) {
+TEST(FlashState, HasConstantSizeForAnyLength) {
   const auto x = random_matrix<float>(1, width, 2);
   for (const FlashConfig& config : configs(true)) {
     const auto model = random_layer<Flash<float>>(config);
@@ -93,7 +93,7 @@ TEST(FlashState, HoldsTheBytesOfItsFormulaHoweverLongTheSequence) {
   }
 }
 
-TEST(FlashState, IsTakenBackByACopyOnly) {
+TEST(FlashState, CannotRewindButCanBeCopied) {
   const auto x = random_matrix<float>(12, width, 2);
   const auto model = random_layer<Flash<float>>(configs(true)[0]);
   Workspace<float> workspace;
@@ -110,7 +110,7 @@ TEST(FlashState, IsTakenBackByACopyOnly) {
   EXPECT_TRUE(same_bits(again, y.bottomRows(5)));
 }
 
-TEST(Flash, TakesAMaskThatHidesAWholeSequence) {
+TEST(Flash, HandlesFullyMaskedSequences) {
   const auto sequences = Sequences::of_lengths({1, 5});
   const std::vector<std::uint8_t> mask{0, 1, 1, 1, 1, 1};
   const auto x = random_matrix<float>(6, width, 1);
@@ -122,7 +122,7 @@ TEST(Flash, TakesAMaskThatHidesAWholeSequence) {
         expected = literal::mixed_chunk_attention(block, expected, sequences, mask);
       }
       Workspace<float> workspace;
-      EXPECT_TRUE(near(model.forward(x, sequences, workspace, mask), expected)) << "its kernels are no softmax";
+      EXPECT_TRUE(near(model.forward(x, sequences, workspace, mask), expected)) << "its kernels need no visible token";
     }
   }
 }
@@ -144,11 +144,11 @@ TEST(Flash, RefusesBadInputBeforeWriting) {
   EXPECT_TRUE(refuses<ArgumentError>([] { Flash<float>(FlashConfig{.depth = -1}); }, "depth = -1"));
 }
 
-TEST(Flash, RefusesToStreamUnlessItIsCausal) {
+TEST(Flash, RefusesToStreamIfNotCausal) {
   EXPECT_TRUE(refuses<ArgumentError>([] { Flash<float>(configs(false)[0]).start(); }, "Build it with causal = true"));
 }
 
-TEST(Flash, RefusesStatesOfOtherModelsAndLeavesThemUnchanged) {
+TEST(Flash, RefusesStatesOfOtherConfigurations) {
   const auto model = random_layer<Flash<float>>(configs(true)[0]);
   Workspace<float> workspace;
   std::vector<FlashConfig> others(3, model.config);

@@ -7,8 +7,8 @@
 #include "tests/train/gradients.hpp"
 #include "trunks.hpp"
 
-// What is particular to FNet: its sizes, positions, projection and pooler. What any language model does is in
-// language_model_test.cpp, and that the numbers are Hugging Face's in check_parity.
+// Tests specific to FNet: sizes, positions, projection and pooler. language_model_test.cpp tests all language models;
+// check_parity compares FNet with Hugging Face.
 
 namespace gated::fnet_test {
 namespace {
@@ -28,8 +28,8 @@ std::vector<Index> some_types(std::size_t count) {
   return types;
 }
 
-TEST(Fnet, HasAsManyParametersAsHuggingFaces) {
-  const detail::HollowWeights hollow;  // which take no memory
+TEST(Fnet, HasAsManyParametersAsHuggingFace) {
+  const detail::HollowWeights hollow;  // take no memory
   EXPECT_EQ(parameter_count(FnetEncoder<float>(fnet_encoder())), 56'706'048);
   EXPECT_EQ(parameter_count(Fnet<float>(fnet_base(FnetHead::none))), 82'861'056);
   EXPECT_EQ(parameter_count(Fnet<float>(fnet_base())), 83'485'184);
@@ -40,7 +40,7 @@ TEST(Fnet, HasAsManyParametersAsHuggingFaces) {
   EXPECT_EQ(parameter_count(Fnet<float>(fnet_large(FnetHead::pretraining))), 238'031'106);
 }
 
-TEST(Fnet, TakesOfABudgetWhatItHolds) {
+TEST(Fnet, SpendsItsParametersFromABudget) {
   for (const FnetHead head : {FnetHead::none, FnetHead::masked_words, FnetHead::pretraining}) {
     test::expect_fair_spending<Fnet<float>>(fnet(head, small));
   }
@@ -60,12 +60,12 @@ void expect_parts() {
   }
 }
 
-TEST(Fnet, EqualsItsPartsWrittenOut) {
+TEST(Fnet, EqualsItsFormula) {
   expect_parts<float>();
   expect_parts<double>();
 }
 
-TEST(Fnet, GivesEachTextOfABatchWhatItHasAlone) {
+TEST(Fnet, ARaggedBatchEqualsEachTextAlone) {
   const auto model = random_layer<Fnet<float>>(fnet(FnetHead::masked_words, small));
   const auto sequences = Sequences::of_lengths({7, 12, 1});
   const auto tokens = random_tokens(20, small.vocabulary);
@@ -112,7 +112,7 @@ TEST(Fnet, PooledVectorsTrain) {
   });
 }
 
-TEST(Fnet, RefusesWhatItCannotServe) {
+TEST(Fnet, RefusesLongTextsAndStreams) {
   const auto model = random_layer<Fnet<float>>(fnet(FnetHead::masked_words, small));
   Workspace<float> workspace;
   const auto tokens = random_tokens(13, small.vocabulary);
@@ -120,8 +120,8 @@ TEST(Fnet, RefusesWhatItCannotServe) {
             "LanguageModel::forward: sequence 0 of 1 has 13 tokens, expected 12 at most. Build the model with a larger "
             "max_length.");
   EXPECT_EQ(test::message_of<ArgumentError>([&] { model.start(); }),
-            "LanguageModel::start: an output depends on later tokens, so it cannot be streamed. A Fourier transform "
-            "takes all tokens of a sequence.");
+            "LanguageModel::start: an output depends on later tokens, so it cannot be streamed. A Fourier transform needs all "
+            "tokens of a sequence.");
   const std::vector<Index> three(tokens.begin(), tokens.begin() + 3);
   EXPECT_THROW(model.pooled(three, Sequences::of_lengths({3, 0}), workspace), ShapeError);
   auto config = fnet(FnetHead::masked_words, small);

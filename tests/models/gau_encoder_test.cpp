@@ -4,8 +4,7 @@
 
 #include "trunks.hpp"
 
-// What is particular to GAU as an encoder: its presets, padding and segments. What any language model does is in
-// language_model_test.cpp.
+// Tests specific to GAU as an encoder: presets, padding and segments. language_model_test.cpp tests all language models.
 
 namespace gated::gau_encoder_test {
 namespace {
@@ -44,7 +43,7 @@ std::vector<GauEncoderConfig> configs() {
   return all;
 }
 
-/// Words, none of which is the padding 0.
+/// Words without the padding token 0.
 std::vector<Index> random_words(Index count) { return random_tokens(count, vocabulary, 1); }
 
 template <class T>
@@ -52,7 +51,7 @@ class GauEncoderOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(GauEncoderOf, Scalars, );
 
-TYPED_TEST(GauEncoderOf, EqualsItsPartsWrittenOut) {
+TYPED_TEST(GauEncoderOf, EqualsItsFormula) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({7, 0, 12, 1});
   const std::vector<Index> tokens = random_words(20);
@@ -72,7 +71,7 @@ TYPED_TEST(GauEncoderOf, EqualsItsPartsWrittenOut) {
   }
 }
 
-TYPED_TEST(GauEncoderOf, MasksPaddingWhereNoMaskIsGiven) {
+TYPED_TEST(GauEncoderOf, MasksPaddingByDefault) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({6, 8});
   std::vector<Index> tokens = random_words(14);
@@ -89,19 +88,19 @@ TYPED_TEST(GauEncoderOf, MasksPaddingWhereNoMaskIsGiven) {
     EXPECT_TRUE(near(y, literal_model(model, tokens, sequences, mask)));
     const std::vector<std::uint8_t> all(14, 1);
     const Matrix<T> unmasked = model.forward(tokens, sequences, workspace, all);
-    EXPECT_TRUE(near(unmasked, literal_model(model, tokens, sequences, all))) << "a given mask wins";
+    EXPECT_TRUE(near(unmasked, literal_model(model, tokens, sequences, all))) << "an explicit mask takes precedence";
     model.config.pad_token = -1;
     EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), literal_model(model, tokens, sequences)));
   }
 }
 
-TEST(GauEncoder, PositionsStartAsLargeAsTheEmbeddings) {
+TEST(GauEncoder, InitialisesPositionsAsLargeAsEmbeddings) {
   Random random(1);
   const GauEncoder<float> model(flash_quad(), random);
-  EXPECT_FLOAT_EQ(model.position.scale(0), 0.02F) << "norm or not";
+  EXPECT_FLOAT_EQ(model.position.scale(0), 0.02F) << "with and without a norm";
 }
 
-TEST(GauEncoder, OfPaddingAloneIsServedUnlessASoftmaxWouldAttendToNothing) {
+TEST(GauEncoder, HandlesTextsOfPaddingExceptWithSoftmax) {
   const std::vector<Index> tokens{0, 0, 3};
   const auto sequences = Sequences::of_lengths({2, 1});
   Workspace<float> workspace;
@@ -118,7 +117,7 @@ TEST(GauEncoder, OfPaddingAloneIsServedUnlessASoftmaxWouldAttendToNothing) {
   EXPECT_TRUE(is_untouched(y));
 }
 
-TEST(GauEncoder, SaysWhichTableEnds) {
+TEST(GauEncoder, NamesTheTableThatIsTooShort) {
   auto config = flash_quad();
   config.max_length = 20;
   const auto model = random_layer<GauEncoder<float>>(config);
@@ -131,8 +130,8 @@ TEST(GauEncoder, SaysWhichTableEnds) {
   EXPECT_EQ(model.longest(), 12);
 }
 
-/// Every norm, layout, position and bias, and heads of both kinds.
-TEST(GauEncoder, TakesOfABudgetWhatItHolds) {
+/// Every norm, layout, position and bias, and both kinds of head.
+TEST(GauEncoder, SpendsItsParametersFromABudget) {
   using Unit = GatedAttentionUnit<float>;
   for (const NormForm norm :
        {NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {
@@ -171,7 +170,7 @@ TEST(GauEncoder, TakesOfABudgetWhatItHolds) {
   expect_fair_spending<Unit>(narrowing);
 }
 
-TEST(GauEncoder, RefusesConfigurationsThatMakeNoSense) {
+TEST(GauEncoder, RefusesInvalidConfigurations) {
   const auto refuse = [](auto change, const std::string& part) {
     auto config = flash_quad();
     change(config);
@@ -186,10 +185,10 @@ TEST(GauEncoder, RefusesConfigurationsThatMakeNoSense) {
         config.trunk.block.residual = Residual::none;
         config.trunk.block.out = 5;
       },
-      "Stack: a GatedAttentionUnit that makes 5 channels of 6 cannot be stacked");
+      "Stack: GatedAttentionUnit maps 6 channels to 5, expected as many out as in");
 }
 
-TEST(GauEncoder, StreamsIfItsScoresAreThoseOfACausalUnit) {
+TEST(GauEncoder, StreamsIfItsScoresAreCausal) {
   auto config = flash_quad();
   config.trunk.block.causal = true;
   const auto model = random_layer<GauEncoder<float>>(config);
@@ -207,7 +206,7 @@ TEST(GauEncoder, StreamsIfItsScoresAreThoseOfACausalUnit) {
   EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>(config).start(); }, "the length of the whole sequence"));
   config = gau_alpha();
   config.trunk.block.causal = true;
-  EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>(config).start(longest); }, "the number of all keys"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { GauEncoder<float>(config).start(longest); }, "the total number of keys"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ GmlpLanguageModel<float> gmlp(bool causal = true) {
   return model;
 }
 
-/// The same tokens by hand.
+/// The same tokens by explicit steps.
 template <class Model>
 std::vector<Index> literal(const Model& model, const Sampling& sampling, Index tokens, const Random& random) {
   Workspace<float> workspace;
@@ -52,7 +52,7 @@ std::vector<Index> generated(const Model& model, const Sampling& sampling, Index
   return result;
 }
 
-TEST(Generate, GivesTheTokensThatASamplerAndStepsGive) {
+TEST(Generate, EqualsSamplingStepByStep) {
   const auto model = gmlp();
   Random random(3);
   FlashLanguageModel<float> flash(
@@ -66,17 +66,17 @@ TEST(Generate, GivesTheTokensThatASamplerAndStepsGive) {
   }
 }
 
-TEST(Generate, EndsWhereTheModelCanServeNoMore) {
+TEST(Generate, StopsAtTheCapacityOfTheModel) {
   const auto model = gmlp();
   std::vector<Index> tokens;
   for (const Index token : generate(model, prompt)) {
     tokens.push_back(token);
   }
-  EXPECT_EQ(tokens.size(), 10U) << "9 fit behind the prompt, and the last need not fit";
+  EXPECT_EQ(tokens.size(), 10U) << "9 fit after the prompt; the last need not fit";
   EXPECT_EQ(std::vector<Index>(tokens.begin(), tokens.end() - 1), literal(model, {}, 9, Random()));
 }
 
-TEST(Generate, GoesOnUntilTheLoopIsLeft) {
+TEST(Generate, ContinuesUntilTheLoopBreaks) {
   Random random(1);
   FlashLanguageModel<float> model(
       {.vocabulary = 5,
@@ -93,13 +93,13 @@ TEST(Generate, GoesOnUntilTheLoopIsLeft) {
   EXPECT_EQ(text.state().position(), 3 + 99);
 }
 
-TEST(Generate, RefusesWhatItCannotContinue) {
+TEST(Generate, RefusesInvalidPromptsAndCounts) {
   const auto model = gmlp();
   EXPECT_EQ(message_of<ArgumentError>([&] { generate(model, {}); }),
-            "generate: the prompt is empty. Begin with a token that starts a text.");
+            "generate: the prompt is empty. Start it with a beginning-of-text token.");
   EXPECT_EQ(message_of<ArgumentError>([&] { generate(model, prompt, {}, -1); }), "generate: tokens = -1 must not be negative.");
   EXPECT_THROW(generate(model, prompt, {.temperature = -1}), ArgumentError);
-  EXPECT_THROW(generate(model, prompt, {}, 10), ShapeError) << "13 tokens in all, 12 are served";
+  EXPECT_THROW(generate(model, prompt, {}, 10), ShapeError) << "13 tokens in total, 12 fit";
   const auto bidirectional = gmlp(false);
   EXPECT_THROW(generate(bidirectional, prompt), ArgumentError);
   Random random(1);

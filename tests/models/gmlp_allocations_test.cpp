@@ -10,7 +10,7 @@ namespace {
 using test::allocations_during;
 using test::random_matrix;
 
-/// The number of allocations of `f` after one call that warms up.
+/// The allocations of `f` after one warm-up call.
 template <class F>
 long when_warm(F&& f) {
   f();
@@ -18,14 +18,14 @@ long when_warm(F&& f) {
 }
 
 TEST(Allocations, AreCounted) {
-  // Without these, the other tests would prove nothing.
+  // Otherwise the other tests prove nothing.
   EXPECT_GT(allocations_during([] { std::vector<int>(1000).back() = 1; }), 0);
 #if GATED_TEST_COUNTS_MALLOC
   EXPECT_GT(allocations_during([] { Matrix<float>(100, 100).setZero(); }), 0);
 #endif
 }
 
-TEST(Allocations, AWarmTrunkNeedsNoneAtTheSizesOfTheVisionModels) {
+TEST(Allocations, AWarmTrunkNeedsNoneAtVisionSizes) {
   Random random(1);
   const Gmlp<float> model({.length = 196, .channels = 256, .hidden = 1536, .attention_width = 64}, random);
   const auto x = random_matrix<float>(392, 256, 1);
@@ -34,8 +34,9 @@ TEST(Allocations, AWarmTrunkNeedsNoneAtTheSizesOfTheVisionModels) {
     Workspace<float> workspace(Threads{threads});
     EXPECT_EQ(when_warm([&] { model.forward(x, Sequences::uniform(2, 196), y, workspace); }), 0) << threads << " threads";
     EXPECT_EQ(when_warm([&] { model.forward(x.topRows(196), Sequences::single(196), y.topRows(196), workspace); }), 0)
-        << "one sequence, whose products are divided among the threads";
-    EXPECT_EQ(allocations_during([&] { model.forward(x, Sequences::uniform(2, 196), y, workspace); }), 0) << "and two again";
+        << "one sequence: products are split among threads";
+    EXPECT_EQ(allocations_during([&] { model.forward(x, Sequences::uniform(2, 196), y, workspace); }), 0)
+        << "two sequences again";
   }
 }
 
@@ -59,7 +60,7 @@ TEST(Allocations, AWarmClassifierNeedsNone) {
   }
 }
 
-TEST(Allocations, AStreamNeedsNoneAfterItsFirstStep) {
+TEST(Allocations, AWarmStreamNeedsNone) {
   for (const SpatialForm spatial : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     for (const Index attention : {0, 16}) {
       Random random(1);
@@ -89,7 +90,7 @@ TEST(Allocations, AStreamNeedsNoneAfterItsFirstStep) {
   }
 }
 
-TEST(Allocations, AWarmLanguageModelNeedsNoneForBatchesPrefillsAndSteps) {
+TEST(Allocations, AWarmLanguageModelNeedsNone) {
   for (const SpatialForm spatial : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     Random random(1);
     const GmlpLanguageModel<float> model({.vocabulary = 500,
@@ -123,7 +124,7 @@ TEST(Allocations, AWarmLanguageModelNeedsNoneForBatchesPrefillsAndSteps) {
                   }
                 }),
                 0)
-          << name_of(spatial) << ": a step of a growing sequence";
+          << name_of(spatial) << ": steps of a growing sequence";
     }
   }
 }

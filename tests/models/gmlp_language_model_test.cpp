@@ -5,7 +5,7 @@
 #include "gated/core/summary.hpp"
 #include "gmlps.hpp"
 
-// What is particular to gMLP as a language model. What any language model does is in language_model_test.cpp.
+// Tests specific to gMLP as a language model; language_model_test.cpp tests all language models.
 
 namespace gated::gmlp_language_model_test {
 namespace {
@@ -27,7 +27,7 @@ std::vector<GmlpLanguageModelConfig> small_models(bool causal) {
   return configs;
 }
 
-TEST(GmlpLanguageModel, IsByDefaultThePapersTiedAndWithoutPositions) {
+TEST(GmlpLanguageModel, DefaultsToThePaper) {
   const Model model(small_models(true)[0]);
   EXPECT_STREQ(Model::architecture, "gated.LanguageModel<gated.Stack<gated.GmlpBlock>>");
   EXPECT_FALSE(model.type_embedding);
@@ -40,16 +40,16 @@ TEST(GmlpLanguageModel, IsByDefaultThePapersTiedAndWithoutPositions) {
   EXPECT_EQ(model.head->norm.form, NormForm::layer_norm);
 }
 
-TEST(GmlpLanguageModel, RefusesToRunWhenItWasMovedFrom) {
+TEST(GmlpLanguageModel, RefusesToRunIfMovedFrom) {
   auto model = random_model<Model>(small_models(true)[0]);
   const Model moved = std::move(model);
   Workspace<float> workspace;
   EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(text_of_12, Sequences::single(12), workspace); }),
-            "LanguageModel::forward: the embedding is empty. One that was moved from is: use the model that it was moved to.");
+            "LanguageModel::forward: the embedding is empty, perhaps moved from. Use the model it was moved to.");
   EXPECT_NO_THROW(moved.forward(text_of_12, Sequences::single(12), workspace));
 }
 
-TEST(GmlpLanguageModel, SaysInItsSummaryThatItIsNotCausal) {
+TEST(GmlpLanguageModel, SummaryWarnsIfNotCausal) {
   EXPECT_NE(summary(Model(small_models(false)[0])).find("\nnot causal: it cannot learn the next token"), std::string::npos);
   EXPECT_EQ(summary(Model(small_models(true)[0])).find("causal"), std::string::npos);
 }
@@ -71,7 +71,7 @@ TEST(GmlpLanguageModel, RefusesOtherLengthsBeforeWriting) {
   }
 }
 
-TEST(GmlpLanguageModel, SaysWhatIsWrongWithAToken) {
+TEST(GmlpLanguageModel, ExplainsInvalidTokens) {
   const auto model = random_model<Model>(small_models(true)[0]);
   Workspace<float> workspace;
   auto state = model.start();
@@ -80,11 +80,11 @@ TEST(GmlpLanguageModel, SaysWhatIsWrongWithAToken) {
             "LanguageModel::step: token 0 has id 11, expected 0 … 10.");
   Matrix<float> many(13, 11);
   EXPECT_EQ(message_of<ShapeError>([&] { model.extend(Ids(13, 1), state, many, workspace); }),
-            "LanguageModel::extend: 13 tokens from position 0 on go past the 12 tokens that the model can serve. Rewind the "
+            "LanguageModel::extend: 13 tokens from position 0 exceed the 12 tokens that the model can serve. Rewind the "
             "state, or build the model for longer sequences; resize_length() carries a gMLP to another length.");
 }
 
-TEST(GmlpLanguageModel, RewindsToAnyTokenThatItHasSeen) {
+TEST(GmlpLanguageModel, RewindsToAnyEarlierToken) {
   for (const auto& config : small_models(true)) {
     const auto model = random_model<Model>(config);
     Workspace<float> workspace;
@@ -97,7 +97,7 @@ TEST(GmlpLanguageModel, RewindsToAnyTokenThatItHasSeen) {
       EXPECT_TRUE(test::same_bits(y, logits)) << test::describe(config.trunk);
       state.rewind(back);
       if (back > 0 && back < 12) {
-        model.step(10, state, one, workspace);  // astray
+        model.step(10, state, one, workspace);  // a wrong token
         state.rewind(back);
       }
     }

@@ -4,7 +4,7 @@
 
 #include "gmlps.hpp"
 
-// What is particular to a stack of gMLP blocks. What any stack does is in stack_test.cpp.
+// Tests specific to a stack of gMLP blocks; stack_test.cpp tests all stacks.
 
 namespace gated::gmlp_test {
 namespace {
@@ -22,7 +22,7 @@ Matrix<float> run(const Gmlp<float>& model, const Matrix<float>& x, const Sequen
   return model.forward(x, sequences, workspace);
 }
 
-TEST(Gmlp, StartsAsAPlainFeedForwardNetwork) {
+TEST(Gmlp, StartsAsAFeedForwardNetwork) {
   Random random(1);
   const Gmlp<double> model({.length = 9, .channels = 10, .hidden = 24, .depth = 3}, random);
   const auto x = random_matrix<double>(9, 10, 2);
@@ -36,7 +36,7 @@ TEST(Gmlp, StartsAsAPlainFeedForwardNetwork) {
     }
     return copy;
   }();
-  for (Index t = 0; t < 9; ++t) {  // each token alone: no token mixing is left to miss
+  for (Index t = 0; t < 9; ++t) {  // each token alone: there is no token mixing
     one_by_one.row(t) = sliced.forward(x.row(t), Sequences::single(1), workspace);
   }
   EXPECT_TRUE(test::near(y, one_by_one, 1e-4));
@@ -67,7 +67,7 @@ TEST(Gmlp, RefusesOtherLengthsBeforeWriting) {
   }
 }
 
-TEST(Gmlp, SaysWhichRowsItExpected) {
+TEST(Gmlp, NamesTheExpectedLength) {
   const Gmlp<float> model({.length = 196, .channels = 4, .hidden = 8, .depth = 2});
   EXPECT_EQ(message_of<ShapeError>([&] { run(model, Matrix<float>::Zero(197, 4), Sequences::single(197)); }),
             "Stack::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter sequences, "
@@ -80,7 +80,7 @@ TEST(Gmlp, SaysWhichRowsItExpected) {
             "shorter sequences, length_policy = slice uses its corner.");
 }
 
-TEST(Gmlp, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
+TEST(Gmlp, RefusesInvalidConfigurations) {
   const GmlpConfig good{.length = 4, .channels = 6, .hidden = 8};
   const auto refused = [&](auto change) {
     GmlpConfig config = good;
@@ -99,7 +99,7 @@ TEST(Gmlp, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
   EXPECT_NO_THROW(Gmlp<float>{good});
 }
 
-TEST(Gmlp, TakesOfABudgetWhatItHolds) {
+TEST(Gmlp, SpendsItsParametersFromABudget) {
   std::vector<GmlpConfig> configs = small_gmlps(true);
   configs.push_back({.length = 1, .channels = 1, .hidden = 2, .depth = 0});
   configs.push_back({.length = 3, .channels = 2, .hidden = 6, .depth = 3, .gate = GateForm::linear, .heads = 2});
@@ -114,7 +114,7 @@ TEST(Gmlp, TakesOfABudgetWhatItHolds) {
 
 // --- Streams ---
 
-TEST(GmlpState, HoldsTheBytesOfItsFormula) {
+TEST(GmlpState, HasTheExpectedSize) {
   for (const GmlpConfig& config : small_gmlps(true)) {
     const auto model = random_model<Gmlp<float>>(config);
     const Index gated = config.gate == GateForm::split ? config.hidden / 2 : config.hidden;
@@ -124,7 +124,7 @@ TEST(GmlpState, HoldsTheBytesOfItsFormula) {
       EXPECT_EQ(state.bytes(), sizeof(float) * static_cast<std::size_t>(config.depth * capacity * per_token));
       EXPECT_EQ(state.capacity(), capacity);
     }
-    EXPECT_EQ(model.start().bytes(), model.start(small_length).bytes()) << "room for all the tokens that it can serve";
+    EXPECT_EQ(model.start().bytes(), model.start(small_length).bytes()) << "the capacity defaults to the model's length";
   }
 }
 
@@ -132,7 +132,7 @@ constexpr const char* not_causal =
     "Stack::start: an output depends on later tokens, so it cannot be streamed. Build it with causal = true, or use "
     "forward() on whole sequences.";
 
-TEST(Gmlp, RefusesToStreamUnlessItIsCausal) {
+TEST(Gmlp, RefusesToStreamIfNotCausal) {
   for (GmlpConfig config : small_gmlps(false)) {
     if (config.spatial != SpatialForm::scaled_toeplitz) {
       EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << test::describe(config);
@@ -140,9 +140,9 @@ TEST(Gmlp, RefusesToStreamUnlessItIsCausal) {
   }
 }
 
-TEST(Gmlp, OfTheScaledFormStreamsUnlessAnotherLayerLooksAhead) {
+TEST(Gmlp, ScaledFormStreamsUnlessAnotherLayerLooksAhead) {
   GmlpConfig config = small_gmlps(false)[2];
-  ASSERT_EQ(config.spatial, SpatialForm::scaled_toeplitz);  // a triangle, whatever is asked for
+  ASSERT_EQ(config.spatial, SpatialForm::scaled_toeplitz);  // always lower triangular
   const auto model = random_model<Gmlp<float>>(config);
   const auto x = random_matrix<float>(small_length, small_channels, 2);
   Workspace<float> workspace;
@@ -152,13 +152,13 @@ TEST(Gmlp, OfTheScaledFormStreamsUnlessAnotherLayerLooksAhead) {
   EXPECT_TRUE(same_bits(y, run(model, x, Sequences::single(small_length))));
 
   config.token_shift = 1;
-  EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << "tokens are shifted both ways";
+  EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << "token shift looks ahead";
   config.token_shift = 0;
   config.attention_width = 4;
-  EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << "the attention is not causal";
+  EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << "attention looks ahead";
 }
 
-TEST(Gmlp, SaysWhatToDoPastItsLength) {
+TEST(Gmlp, ExplainsWhatToDoPastItsLength) {
   const auto model = random_model<Gmlp<float>>(small_gmlps(true)[0]);
   const auto x = random_matrix<float>(small_length, small_channels, 2);
   Workspace<float> workspace;
@@ -166,12 +166,12 @@ TEST(Gmlp, SaysWhatToDoPastItsLength) {
   Matrix<float> y(small_length, small_channels), one(1, small_channels);
   model.extend(x, state, y, workspace);
   EXPECT_EQ(message_of<ShapeError>([&] { model.extend(x.topRows(1), state, one, workspace); }),
-            "Stack::extend: 1 tokens from position 12 on go past the 12 tokens that the model can serve. Rewind the state, or "
+            "Stack::extend: 1 tokens from position 12 exceed the 12 tokens that the model can serve. Rewind the state, or "
             "build the model for longer sequences; resize_length() carries a gMLP to another length.");
   EXPECT_EQ(state.position(), 12);
 }
 
-TEST(Gmlp, RefusesAStateOfAnotherModel) {
+TEST(Gmlp, RefusesAStateOfAnotherConfiguration) {
   const auto configs = small_gmlps(true);
   const auto model = random_model<Gmlp<float>>(configs[0]);
   const auto x = random_matrix<float>(1, small_channels, 2);
@@ -187,7 +187,7 @@ TEST(Gmlp, RefusesAStateOfAnotherModel) {
     auto state = stranger.start();
     Matrix<float> y = test::sentinel<float>(1, small_channels);
     if (other.length < small_length) {
-      model.extend(x, state, y, workspace);  // only less room
+      model.extend(x, state, y, workspace);  // compatible: only a smaller capacity
       EXPECT_EQ(state.position(), 1);
       continue;
     }

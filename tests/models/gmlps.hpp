@@ -6,13 +6,13 @@
 #include "gated/models/gmlp.hpp"
 #include "tests/layers/literal.hpp"
 
-/// Small gMLPs with every option, for the tests of what all of them must do.
+/// Small gMLPs with every option, for tests of all models.
 
 namespace gated::test {
 
 inline constexpr Index small_length = 12, small_channels = 10;
 
-/// Two blocks each; they differ in one option, and the last has everything.
+/// Two blocks each; one option per configuration, the last has all.
 inline std::vector<GmlpConfig> small_gmlps(bool causal) {
   const GmlpConfig plain{.length = small_length, .channels = small_channels, .hidden = 24, .depth = 2, .causal = causal};
   std::vector<GmlpConfig> configs(7, plain);
@@ -32,13 +32,13 @@ inline std::vector<GmlpConfig> small_gmlps(bool causal) {
   return configs;
 }
 
-/// What a failure says about the configuration.
+/// Describes a configuration in failures.
 inline std::string describe(const GmlpConfig& c) {
   return text(name_of(c.spatial), ", ", name_of(c.gate), ", heads ", c.heads, ", attention ", c.attention_width, ", shift ",
               c.token_shift, ", norm ", name_of(c.norm_position), c.causal ? ", causal" : "");
 }
 
-/// A model whose every parameter is a random number: nothing is near its start, so nothing hides.
+/// A model with random parameters, far from their initial values, so that each term counts.
 template <class Model>
 Model random_model(const typename Model::Config& config, std::uint64_t seed = 1) {
   Model model(config);
@@ -46,7 +46,7 @@ Model random_model(const typename Model::Config& config, std::uint64_t seed = 1)
   return model;
 }
 
-/// The numbers that `model` holds, counted one parameter after the other.
+/// The elements of all parameters of `model`.
 template <class Model>
 Index counted_values(const Model& model) {
   Index count = 0;
@@ -54,8 +54,8 @@ Index counted_values(const Model& model) {
   return count;
 }
 
-/// Expects that building a model takes about as much from a budget as it then holds: not so much that the file of the model
-/// cannot afford it, nor so little that a file may ask for far more than it holds. The biases beside a weight are free.
+/// Expects that building a model spends about as many values as it holds: not more than its file can afford, and not so few
+/// that a file could request far more than it holds. Biases are free.
 template <class Model>
 void expect_fair_spending(const typename Model::Config& config) {
   const Index values = counted_values(Model(config));
@@ -69,7 +69,7 @@ void expect_fair_spending(const typename Model::Config& config) {
   }
 }
 
-/// A matrix that shows every write.
+/// A matrix of sentinels that reveals every write.
 template <class T>
 Matrix<T> sentinel(Index rows, Index columns) {
   return Matrix<T>::Constant(rows, columns, 77);

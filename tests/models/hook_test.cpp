@@ -7,7 +7,7 @@
 #include "gated/models/gmlp.hpp"
 #include "trunks.hpp"
 
-// What a hook sees of a model: every layer under its own path, once.
+// A hook sees every layer of a model once, under its own path.
 
 namespace gated::hook_test {
 namespace {
@@ -19,7 +19,7 @@ using test::same_bits;
 
 using Names = std::set<std::string>;
 
-/// Adds the paths of all layers inside `layer`, by its fields(): each row of an offset scale is one.
+/// Adds the paths of all layers inside `layer` by its fields(); each row of an offset scale counts as one.
 template <class L>
 void add_layers(const L& layer, const std::string& path, Names& all);
 
@@ -50,8 +50,8 @@ void add_layers(const L& layer, const std::string& path, Names& all) {
   std::apply([&](const auto&... field) { (add_member(layer.*(field.member), path + field.name, all), ...); }, L::fields());
 }
 
-/// Whether `path` ends with the name of a layer that has no output of its own: rotary positions turn what others made, relative
-/// biases join scores, segments join the words' vectors, and the gated projection is the two products in it.
+/// Whether `path` names a layer without its own output: rotary positions rotate other outputs, relative biases are added to
+/// scores, segments to word vectors, and a gated projection shows its two products instead.
 bool has_no_output(const std::string& path) {
   for (const std::string name : {"rotary", "relative_bias", "type_embedding", "projection"}) {
     if (path == name || (path.size() > name.size() && path.ends_with("." + name))) {
@@ -61,7 +61,7 @@ bool has_no_output(const std::string& path) {
   return false;
 }
 
-/// All that must be seen of `model`, but for attention weights: its layers, and itself under no name.
+/// The paths that a hook must see: all layers of `model`, and the model under the empty path; no attention weights.
 template <class Model>
 Names layers_of(const Model& model) {
   Names all;
@@ -73,7 +73,7 @@ Names layers_of(const Model& model) {
 
 using Seen = std::map<std::string, Matrix<float>>;
 
-/// What a hook of `run(workspace)` sees, by path.
+/// What a hook sees during `run(workspace)`, by path.
 template <class Run>
 Seen hooked(Run&& run) {
   Seen seen;
@@ -85,7 +85,7 @@ Seen hooked(Run&& run) {
   return seen;
 }
 
-/// The paths in `seen`, without those of attention weights, which are added to `weights`.
+/// The paths in `seen`; those of attention weights go to `weights` instead.
 Names without_weights(const Seen& seen, Names& weights) {
   Names paths;
   for (const auto& [path, output] : seen) {
@@ -94,7 +94,7 @@ Names without_weights(const Seen& seen, Names& weights) {
   return paths;
 }
 
-/// Of each block, `endings`: {"0.0"} gives trunk.blocks.0.weights.0.0, trunk.blocks.1.weights.0.0, …
+/// The paths of `endings` for each block: {"0.0"} yields trunk.blocks.0.weights.0.0, trunk.blocks.1.weights.0.0, …
 Names weights_of(Index depth, const Names& endings) {
   Names all;
   for (Index i = 0; i < depth; ++i) {
@@ -109,7 +109,7 @@ Names weights_of(Index depth, const Names& endings) {
 
 const std::vector<Index> ids{1, 2, 3, 4, 5, 6, 1, 2, 3};
 
-/// A language model around each of a kind's trunks; half of them have everything that stands around a trunk.
+/// A language model for each trunk of a kind, plain and with every option around the trunk.
 template <class Kind, class F>
 void for_each_model(bool causal, const F& f) {
   using Model = LanguageModel<typename Kind::template Trunk<float>>;
@@ -137,7 +137,7 @@ using Kinds =
                      test::OfChunkedTransformerBlocks, test::OfMixerBlocks, test::OfPlainBlocks>;
 TYPED_TEST_SUITE(HookOf, Kinds, );
 
-TYPED_TEST(HookOf, SeesEveryLayerOfALanguageModelUnderItsPath) {
+TYPED_TEST(HookOf, SeesEveryLayerOfALanguageModel) {
   const auto sequences = Sequences::of_lengths({6, 3});
   for (const bool causal : {false, true}) {
     for_each_model<TypeParam>(causal, [&](const auto& model) {
@@ -146,7 +146,7 @@ TYPED_TEST(HookOf, SeesEveryLayerOfALanguageModelUnderItsPath) {
       Names weights;
       EXPECT_EQ(without_weights(seen, weights), layers_of(model));
       Workspace<float> workspace;
-      EXPECT_TRUE(same_bits(y, model.forward(ids, sequences, workspace))) << "a hook changes nothing";
+      EXPECT_TRUE(same_bits(y, model.forward(ids, sequences, workspace))) << "a hook must change nothing";
       EXPECT_TRUE(same_bits(seen.at(""), y)) << "the model's own output";
       EXPECT_TRUE(same_bits(seen.at("trunk"), seen.at("trunk.blocks." + std::to_string(model.config.trunk.depth - 1))));
       if (model.head) {
@@ -156,7 +156,7 @@ TYPED_TEST(HookOf, SeesEveryLayerOfALanguageModelUnderItsPath) {
   }
 }
 
-TYPED_TEST(HookOf, SeesTheSameLayersInAStream) {
+TYPED_TEST(HookOf, SeesTheSameLayersInStreams) {
   for_each_model<TypeParam>(true, [&](const auto& model) {
     Workspace<float> plain;
     const Matrix<float> whole = model.forward(ids, Sequences::single(9), plain);
@@ -166,7 +166,7 @@ TYPED_TEST(HookOf, SeesTheSameLayersInAStream) {
     const Seen prefill = hooked([&](auto& workspace) { model.extend(Tokens(ids).first(8), state, y, workspace); });
     Names weights;
     EXPECT_EQ(without_weights(prefill, weights), layers_of(model));
-    EXPECT_TRUE(same_bits(y, whole.topRows(8))) << "a hook changes nothing";
+    EXPECT_TRUE(same_bits(y, whole.topRows(8))) << "a hook must change nothing";
     for (const std::string& path : layers_of(model)) {
       EXPECT_TRUE(same_bits(prefill.at(path), batch.at(path).topRows(8))) << path;
     }
@@ -179,20 +179,20 @@ TYPED_TEST(HookOf, SeesTheSameLayersInAStream) {
   });
 }
 
-TYPED_TEST(HookOf, SeesNothingOfAStart) {
+TYPED_TEST(HookOf, SeesNothingOfStateChecks) {
   for_each_model<TypeParam>(true, [&](const auto& model) {
     auto state = model.start(12);
-    const auto twin = model;  // which has to check the state first
+    const auto twin = model;  // must check the state first
     Matrix<float> one(1, model.out());
     const Seen seen = hooked([&](auto& workspace) { twin.step(1, state, one, workspace); });
     Names weights;
-    EXPECT_EQ(without_weights(seen, weights), layers_of(model)) << "each once";
+    EXPECT_EQ(without_weights(seen, weights), layers_of(model)) << "each layer once";
   });
 }
 
 // --- Attention weights ---
 
-/// The weights that are seen of each block over a batch of 6 and 3 tokens, and in a stream of 9.
+/// Expects these weights of each block in a batch of 6 and 3 tokens, and in a stream of 9.
 template <class Kind>
 void expect_weights(const Names& in_batch, const Names& in_stream, const std::string& block = "") {
   const auto prefixed = [&](const Names& endings) {
@@ -240,7 +240,7 @@ TEST(HookOfWeights, SeesThemBySequenceAndHead) {
     EXPECT_EQ(weights.rows(), tokens);
     EXPECT_EQ(weights.cols(), tokens);
     EXPECT_TRUE(weights.rowwise().sum().isOnes(1e-5F)) << "a softmax";
-    EXPECT_TRUE(weights.triangularView<Eigen::StrictlyUpper>().toDenseMatrix().isZero(0)) << "that sees no later token";
+    EXPECT_TRUE(weights.triangularView<Eigen::StrictlyUpper>().toDenseMatrix().isZero(0)) << "no weight for later tokens";
   }
   Matrix<float> y(1, test::small_channels);
   auto state = trunk.start(9);
@@ -252,7 +252,7 @@ TEST(HookOfWeights, SeesThemBySequenceAndHead) {
   EXPECT_EQ(step.at("blocks.0.tokens.mixer.weights.0.1").cols(), 9);
 }
 
-TEST(HookOfWeights, SeesThoseOfTinyAttention) {
+TEST(HookOfWeights, SeesTinyAttention) {
   GmlpConfig config = test::small_gmlps(true)[4];
   ASSERT_GT(config.attention_width, 0);
   const auto model = random_model<Gmlp<float>>(config);
@@ -276,7 +276,7 @@ GmlpImageClassifierConfig classifier_config(Pooling pooling) {
           .trunk = {.channels = 10, .hidden = 24, .depth = 2, .attention_width = 6}};
 }
 
-TEST(Hook, SeesEveryLayerOfAClassifierUnderItsPath) {
+TEST(Hook, SeesEveryLayerOfAClassifier) {
   for (const Pooling pooling : {Pooling::mean, Pooling::class_token, Pooling::tokens}) {
     const auto model = random_model<GmlpImageClassifier<float>>(classifier_config(pooling));
     const auto images = random_matrix<float>(2, 96, 2);
@@ -286,13 +286,13 @@ TEST(Hook, SeesEveryLayerOfAClassifierUnderItsPath) {
     EXPECT_EQ(without_weights(seen, weights), layers_of(model));
     EXPECT_EQ(weights, weights_of(2, {"attention.weights.0", "attention.weights.1"})) << "an image is a sequence";
     Workspace<float> workspace;
-    EXPECT_TRUE(same_bits(y, model.forward(images, workspace))) << "a hook changes nothing";
+    EXPECT_TRUE(same_bits(y, model.forward(images, workspace))) << "a hook must change nothing";
     EXPECT_TRUE(same_bits(seen.at("head"), y));
     EXPECT_TRUE(same_bits(seen.at("norm"), model.features(images, workspace)));
   }
 }
 
-TEST(Hook, SeesTheLayersOfFeaturesUnderTheSamePaths) {
+TEST(Hook, SeesTheSamePathsInFeatures) {
   const auto model = random_model<GmlpImageClassifier<float>>(classifier_config(Pooling::mean));
   const auto images = random_matrix<float>(2, 96, 2);
   const Seen features = hooked([&](auto& workspace) { model.features(images, workspace); });
@@ -307,9 +307,9 @@ TEST(Hook, SeesTheLayersOfFeaturesUnderTheSamePaths) {
   }
 }
 
-// --- What is fused ---
+// --- Fused operations ---
 
-TEST(Hook, SeesProjectionsBeforeWhatIsFusedIntoThem) {
+TEST(Hook, SeesProjectionsBeforeTheirEpilogue) {
   for (const GmlpConfig& config : test::small_gmlps(false)) {
     const auto model = random_model<Gmlp<float>>(config);
     const auto& block = model.blocks[0];

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int bits = std::numeric_limits<Index>::digits;
 
-/// The whole numbers in a configuration, by name.
+/// The integers of a configuration, by name.
 template <class Config>
 void collect(Config& config, const std::string& key, std::vector<std::pair<std::string, Index*>>& out) {
   for_each_setting(
@@ -44,7 +44,7 @@ void collect(Config& config, const std::string& key, std::vector<std::pair<std::
       config);
 }
 
-/// A model of `config` with any of its sizes set to `size` is built, or refused with one of our errors.
+/// Expects that a model of `config` with any one size set to `size` is built or refused with a gated::Error.
 template <class Model>
 void expect_our_errors(const typename Model::Config& config, Index size) {
   typename Model::Config changed = config;
@@ -66,7 +66,7 @@ void expect_our_errors(const typename Model::Config& config, Index size) {
   }
 }
 
-/// Every combination of sizes that configurations have, in small.
+/// Small models that cover every kind of size.
 void for_each_model(Index size) {
   const GmlpConfig trunk{.length = 4, .channels = 4, .hidden = 8, .depth = 1, .attention_width = 2};
   GmlpConfig toeplitz = trunk;
@@ -121,13 +121,13 @@ TEST(HugeSizes, AreRefusedWithOurErrors) {
   }
 }
 
-TEST(HugeSizes, BelowZeroAreRefusedWithOurErrors) {
+TEST(HugeSizes, AreRefusedWithOurErrorsIfNegative) {
   for (const Index size : {Index{-1}, -(Index{1} << (bits - 23)), std::numeric_limits<Index>::min()}) {
     for_each_model(size);
   }
 }
 
-/// A process of 32 bits may get all the bytes that an Index counts.
+/// A 32-bit process may get as many bytes as Index counts.
 constexpr bool is_refused_by_bytes = sizeof(void*) >= 8;
 
 TEST(HugeSizes, AreRefusedWithTheirBytes) {
@@ -147,7 +147,7 @@ TEST(HugeSizes, AreRefusedWithTheirBytes) {
          text("Stack: ", huge, " × 1 elements take "));
 }
 
-TEST(HugeSizes, OfAStateAreRefusedWithTheirBytes) {
+TEST(HugeSizes, AreRefusedForStatesWithTheirBytes) {
   if (!is_refused_by_bytes) {
     GTEST_SKIP();
   }

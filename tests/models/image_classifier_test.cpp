@@ -20,7 +20,7 @@ using test::random_matrix;
 using test::same_bits;
 using test::wide;
 
-/// A kind of trunk with numbers of one type.
+/// A kind of trunk and a scalar type.
 template <class K, class Scalar>
 struct Case {
   using Kind = K;
@@ -28,8 +28,8 @@ struct Case {
   using Model = ImageClassifier<typename K::template Trunk<T>>;
 };
 
-/// Classifiers of images of 6 × 8 pixels and 2 channels in patches of 3 × 2: 8 tokens, or 9 with a class token. As many as
-/// there are poolings and options, or as the trunk has configurations.
+/// Classifiers of images of 6 × 8 pixels and 2 channels in patches of 3 × 2: 8 tokens, or 9 with a class token. They cover all
+/// poolings and options, and all configurations of the trunk.
 template <class C>
 auto configs_of() {
   const auto trunks = C::Kind::configs(false);
@@ -43,7 +43,7 @@ auto configs_of() {
     config.position_grid = std::array{ImageSize{0, 0}, ImageSize{2, 4}, ImageSize{3, 3}, ImageSize{2, 2}}[i % 4];
     config.classes = i == 4 || i == 5 ? 0 : 5;
     if (auto* const length = detail::length_setting(config.trunk)) {
-      *length = 0;  // follows
+      *length = 0;  // computed
     }
     if constexpr (requires { config.trunk.length; }) {
       config.trunk.length_policy = LengthPolicy::exact;
@@ -53,7 +53,7 @@ auto configs_of() {
   return all;
 }
 
-/// What the tests ask again and again.
+/// Helpers of the tests.
 template <class C>
 class ImageClassifierOf : public ::testing::Test {
  protected:
@@ -81,7 +81,7 @@ using Cases = ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfGml
                                Case<test::OfMixerBlocks, float>, Case<test::OfPlainBlocks, float>>;
 TYPED_TEST_SUITE(ImageClassifierOf, Cases, );
 
-TYPED_TEST(ImageClassifierOf, IsItsLayersOneAfterTheOther) {
+TYPED_TEST(ImageClassifierOf, RunsItsLayersInOrder) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model([](const auto& model) {
     const Pooling pooling = model.config.pooling;
@@ -126,7 +126,7 @@ TYPED_TEST(ImageClassifierOf, IsItsLayersOneAfterTheOther) {
   });
 }
 
-TYPED_TEST(ImageClassifierOf, ABatchEqualsItsImagesOneByOneToTheBit) {
+TYPED_TEST(ImageClassifierOf, ABatchIsBitEqualToEachImageAlone) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model([](const auto& model) {
     const auto images = random_matrix<T>(7, 96, 2);
@@ -136,11 +136,11 @@ TYPED_TEST(ImageClassifierOf, ABatchEqualsItsImagesOneByOneToTheBit) {
       EXPECT_TRUE(same_bits(y.middleRows(b * rows, rows), TestFixture::run(model, images.row(b)))) << b;
     }
     EXPECT_TRUE(same_bits(TestFixture::run(model, images.colwise().reverse()).bottomRows(rows), y.topRows(rows)))
-        << "in another order";
+        << "in a different order";
   });
 }
 
-TYPED_TEST(ImageClassifierOf, GivesEqualBitsForAnyNumberOfThreads) {
+TYPED_TEST(ImageClassifierOf, IsBitEqualForAnyNumberOfThreads) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model([](const auto& model) {
     const auto images = random_matrix<T>(9, 96, 2);
@@ -150,7 +150,7 @@ TYPED_TEST(ImageClassifierOf, GivesEqualBitsForAnyNumberOfThreads) {
   });
 }
 
-TYPED_TEST(ImageClassifierOf, ServesTwoThreadsAtOnce) {
+TYPED_TEST(ImageClassifierOf, ServesConcurrentThreads) {
   using T = typename TypeParam::T;
   const auto model = random_layer<typename TypeParam::Model>(configs_of<TypeParam>()[3]);
   const Matrix<T> images[] = {random_matrix<T>(4, 96, 2), random_matrix<T>(6, 96, 3)};
@@ -169,7 +169,7 @@ TYPED_TEST(ImageClassifierOf, ServesTwoThreadsAtOnce) {
   EXPECT_TRUE(right[1]);
 }
 
-TYPED_TEST(ImageClassifierOf, KeepsABadImageToItself) {
+TYPED_TEST(ImageClassifierOf, KeepsNaNInItsImage) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model([](const auto& model) {
     Matrix<T> images = random_matrix<T>(3, 96, 2);
@@ -185,7 +185,7 @@ TYPED_TEST(ImageClassifierOf, KeepsABadImageToItself) {
   });
 }
 
-TYPED_TEST(ImageClassifierOf, GivesNothingForAnEmptyBatch) {
+TYPED_TEST(ImageClassifierOf, HandlesEmptyBatches) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model([](const auto& model) {
     const Matrix<T> y = TestFixture::run(model, Matrix<T>(0, 96));
@@ -208,7 +208,7 @@ TYPED_TEST(ImageClassifierOf, AWarmCallAllocatesNothing) {
   });
 }
 
-TYPED_TEST(ImageClassifierOf, TakesOfABudgetWhatItHolds) {
+TYPED_TEST(ImageClassifierOf, SpendsItsParametersFromABudget) {
   using Model = typename TypeParam::Model;
   for (auto config : configs_of<TypeParam>()) {
     SCOPED_TRACE(name_of(config.pooling));
@@ -222,7 +222,7 @@ TYPED_TEST(ImageClassifierOf, TakesOfABudgetWhatItHolds) {
   }
 }
 
-TYPED_TEST(ImageClassifierOf, StartsWithAHeadOfZeros) {
+TYPED_TEST(ImageClassifierOf, InitialisesItsHeadToZero) {
   using T = typename TypeParam::T;
   Random random(1);
   const typename TypeParam::Model model(configs_of<TypeParam>()[0], random);
@@ -230,7 +230,7 @@ TYPED_TEST(ImageClassifierOf, StartsWithAHeadOfZeros) {
   EXPECT_GT(model.patch_embedding.weight.cwiseAbs().maxCoeff(), 0);
 }
 
-TYPED_TEST(ImageClassifierOf, RefusesOtherShapesBeforeWriting) {
+TYPED_TEST(ImageClassifierOf, RefusesMismatchedShapesBeforeWriting) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model([](const auto& model) {
     Workspace<T> workspace;
@@ -244,7 +244,7 @@ TYPED_TEST(ImageClassifierOf, RefusesOtherShapesBeforeWriting) {
     const Index rows = model.contract().output_rows(2), out = model.out();
     refuse(2, 95, rows, out,
            "ImageClassifier::forward: x has 95 columns, expected in = 96 (channels × height × width, one row per image; resize "
-           "or crop it first, or carry the model to its size with resize_grid()).");
+           "or crop it first, or convert the model with resize_grid()).");
     refuse(2, 96, rows + 1, out,
            text("ImageClassifier::forward: y is ", rows + 1, " × ", out, ", expected ", rows, " × ", out));
     refuse(2, 96, rows, out + 1,
@@ -259,7 +259,7 @@ TYPED_TEST(ImageClassifierOf, RefusesOtherShapesBeforeWriting) {
   });
 }
 
-TYPED_TEST(ImageClassifierOf, RefusesToBeBuiltFromConfigurationsThatMakeNoSense) {
+TYPED_TEST(ImageClassifierOf, RefusesInvalidConfigurations) {
   using Model = typename TypeParam::Model;
   const auto refused = [](auto change) {
     auto config = configs_of<TypeParam>()[0];
@@ -279,7 +279,7 @@ TYPED_TEST(ImageClassifierOf, RefusesToBeBuiltFromConfigurationsThatMakeNoSense)
   refused([](auto& c) { c.trunk.depth = -1; });
 }
 
-TYPED_TEST(ImageClassifierOf, NeedsAMeanForEachChannelToScalePixelsOnly) {
+TYPED_TEST(ImageClassifierOf, NeedsAMeanPerChannelToScalePixels) {
   for (const Index channels : {1, 2, 4}) {
     auto config = configs_of<TypeParam>()[0];
     config.image_channels = channels;
@@ -295,9 +295,9 @@ TYPED_TEST(ImageClassifierOf, NeedsAMeanForEachChannelToScalePixelsOnly) {
   }
 }
 
-// --- Of gMLP ---
+// --- gMLP ---
 
-TEST(GmlpImageClassifier, WorksOnImagesOfOnePatch) {
+TEST(GmlpImageClassifier, HandlesImagesOfOnePatch) {
   const auto model = random_layer<GmlpImageClassifier<float>>(
       {.image = {2, 2}, .patch = {2, 2}, .image_channels = 1, .classes = 3, .trunk = {.channels = 4, .hidden = 8, .depth = 2}});
   EXPECT_EQ(model.tokens_per_image(), 1);
@@ -326,7 +326,7 @@ TEST(GmlpImageClassifier, ComputesTheLengthOfItsTrunk) {
   EXPECT_THROW(Model{config}, ArgumentError);
 }
 
-TEST(MixerImageClassifier, ComputesTheLengthOfItsTokenMixersWhateverTheyAre) {
+TEST(MixerImageClassifier, ComputesTheLengthOfEveryKindOfTokenMixer) {
   const auto expect = [](auto config) {
     using Model = ImageClassifierFor<decltype(config), float>;
     config.image = {6, 8};
@@ -357,7 +357,7 @@ TEST(ResmlpImageClassifier, HasAffineNormsOnly) {
   EXPECT_EQ(model.stem_norm->form, NormForm::affine);
 }
 
-TEST(GmlpImageClassifier, TakesOfABudgetWhatItHolds) {
+TEST(GmlpImageClassifier, SpendsItsParametersFromABudget) {
   using Model = GmlpImageClassifier<float>;
   for (const Pooling pooling : {Pooling::mean, Pooling::class_token, Pooling::tokens}) {
     for (const Index classes : {0, 7}) {

@@ -10,7 +10,7 @@
 namespace gated::inspect_test {
 namespace {
 
-/// A projection of any form whose parameters are all random.
+/// A projection with random parameters.
 template <class T>
 SpatialProjection<T> random_projection(SpatialProjectionConfig config, std::uint64_t seed) {
   SpatialProjection<T> projection(config);
@@ -49,7 +49,7 @@ TYPED_TEST(ToeplitzError, IsExactlyZeroForToeplitzWeights) {
   }
 }
 
-TYPED_TEST(ToeplitzError, IsExactlyZeroForTranslationInvarianceInThePlane) {
+TYPED_TEST(ToeplitzError, IsExactlyZeroForConvolutions) {
   using T = TypeParam;
   const ImageSize grid{4, 7};
   const Matrix<T> numbers = test::random_matrix<T>(7, 13, 2);
@@ -57,7 +57,7 @@ TYPED_TEST(ToeplitzError, IsExactlyZeroForTranslationInvarianceInThePlane) {
   for (const Index window : {1, 3, 5, 99}) {
     EXPECT_EQ(toeplitz_error<T>(w, grid, window), 0.0) << window;
   }
-  EXPECT_GT(toeplitz_error<T>(w, ImageSize{1, 28}, 99), 0.1) << "along the sequence it is not Toeplitz: lines break";
+  EXPECT_GT(toeplitz_error<T>(w, ImageSize{1, 28}, 99), 0.1) << "not Toeplitz along the sequence: lines wrap";
   EXPECT_TRUE(test::same_bits(mean_filter<T>(w, grid, 99), numbers.template cast<double>().eval()));
 }
 
@@ -66,17 +66,17 @@ TEST(ToeplitzErrorOfNumbers, FollowsTheFormula) {
   w << 1, 5, 9,  //
       2, 3, 7,   //
       9, 4, 8;
-  // Diagonal 1, 3, 8: mean 4, differences 3 + 1 + 4. Next to it 5, 7: mean 6, 1 + 1; and 2, 4: mean 3, 1 + 1.
+  // Diagonal 1, 3, 8: mean 4, differences 3 + 1 + 4. Next diagonals 5, 7: mean 6, 1 + 1; and 2, 4: mean 3, 1 + 1.
   EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 1), 8.0 / 12);
   EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 3), (8.0 + 2 + 2) / (12 + 12 + 6));
-  EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 5), 12.0 / 48) << "corners are alone on their diagonals";
+  EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 5), 12.0 / 48) << "each corner is a whole diagonal";
   EXPECT_DOUBLE_EQ(energy_share<double>(w, ImageSize{1, 3}, 1), (1.0 + 9 + 64) / w.squaredNorm());
   EXPECT_DOUBLE_EQ(energy_share<double>(w, ImageSize{1, 3}, 5), 1.0);
   EXPECT_TRUE(test::same_bits(mean_filter<double>(w, ImageSize{1, 3}, 3), Matrix<double>{{3, 4, 6}}));
-  EXPECT_DOUBLE_EQ(mean_filter<double>(w, ImageSize{3, 1}, 3)(0, 0), 3) << "a grid that is one column wide";
+  EXPECT_DOUBLE_EQ(mean_filter<double>(w, ImageSize{3, 1}, 3)(0, 0), 3) << "a grid of one column";
 }
 
-TEST(ToeplitzErrorOfNumbers, IsScaleFreeAndLargeForNoise) {
+TEST(ToeplitzErrorOfNumbers, IsScaleInvariantAndLargeForNoise) {
   const Matrix<double> noise = test::random_matrix<double>(64, 64, 3);
   for (const ImageSize grid : {ImageSize{8, 8}, ImageSize{1, 64}}) {
     const double error = toeplitz_error<double>(noise, grid, 3);
@@ -86,7 +86,7 @@ TEST(ToeplitzErrorOfNumbers, IsScaleFreeAndLargeForNoise) {
   }
 }
 
-TEST(ToeplitzErrorOfNumbers, SaysWhenThereIsNothingOrNoNumber) {
+TEST(ToeplitzErrorOfNumbers, IsZeroForZerosAndNaNForNaN) {
   Matrix<double> w = Matrix<double>::Zero(6, 6);
   EXPECT_EQ(toeplitz_error<double>(w, ImageSize{2, 3}, 3), 0.0);
   EXPECT_EQ(energy_share<double>(w, ImageSize{2, 3}, 3), 0.0);
@@ -95,7 +95,7 @@ TEST(ToeplitzErrorOfNumbers, SaysWhenThereIsNothingOrNoNumber) {
   EXPECT_TRUE(std::isnan(energy_share<double>(w, ImageSize{2, 3}, 3)));
 }
 
-TEST(ToeplitzErrorOfNumbers, SeesMasksAndPositionScales) {
+TEST(ToeplitzErrorOfNumbers, IncludesMasksAndPositionScales) {
   auto scaled = random_projection<double>({.length = 9, .form = SpatialForm::scaled_toeplitz}, 4);
   EXPECT_GT(toeplitz_error(scaled, 0, 5), 0.1);
   scaled.position_x.setOnes();
@@ -105,17 +105,17 @@ TEST(ToeplitzErrorOfNumbers, SeesMasksAndPositionScales) {
   auto causal = random_projection<double>({.length = 9, .causal = true}, 5);
   const double before = toeplitz_error(causal, 0, 5);
   causal.weight.triangularView<Eigen::StrictlyUpper>().setConstant(1e6);
-  EXPECT_EQ(toeplitz_error(causal, 0, 5), before) << "what the mask hides does not count";
+  EXPECT_EQ(toeplitz_error(causal, 0, 5), before) << "masked weights must not count";
 }
 
-TEST(PatchWeight, LeavesOutTheClassToken) {
+TEST(PatchWeight, ExcludesTheClassToken) {
   const auto projection = random_projection<float>({.length = 7, .heads = 2}, 6);
   const Matrix<float> w = patch_weight(projection, 1, ImageSize{2, 3});
   EXPECT_TRUE(test::same_bits(w, projection.weight.block(8, 1, 6, 6).eval()));
   EXPECT_EQ(toeplitz_error(projection, 1, 3, ImageSize{2, 3}), toeplitz_error<float>(w, ImageSize{2, 3}, 3));
 }
 
-TEST(PatchWeight, RefusalsSayWhatWasExpected) {
+TEST(PatchWeight, ErrorsNameTheExpectedValue) {
   const auto projection = random_projection<float>({.length = 7, .heads = 2}, 7);
   EXPECT_EQ(test::message_of<ArgumentError>([&] {
               patch_weight(projection, 2, ImageSize{1, 7});
@@ -124,20 +124,19 @@ TEST(PatchWeight, RefusalsSayWhatWasExpected) {
   EXPECT_EQ(test::message_of<ShapeError>([&] {
               toeplitz_error(projection, 0, 3, ImageSize{2, 4});
             }),
-            "patch_weight: the grid is 2 × 4, expected at least one and at most 7 patches, the tokens that the projection was "
-            "built for.");
+            "patch_weight: the grid is 2 × 4, expected 1 to 7 patches, the length of the projection.");
   EXPECT_THROW(patch_weight(projection, -1, ImageSize{1, 7}), ArgumentError);
   EXPECT_THROW(patch_weight(projection, 0, ImageSize{0, 7}), ShapeError);
   EXPECT_THROW(patch_weight(projection, 0, ImageSize{-1, -7}), ShapeError);
   for (const Index window : {0, 2, -1}) {
     EXPECT_EQ(test::message_of<ArgumentError>([&] { toeplitz_error(projection, 0, window); }),
-              text("toeplitz_error: window = ", window, ", expected a positive odd number, since it is centred on a token."));
+              text("toeplitz_error: window = ", window, ", expected a positive odd number: it is centred on a token."));
   }
   const Matrix<float> w = Matrix<float>::Zero(6, 6);
   EXPECT_EQ(test::message_of<ShapeError>([&] {
               mean_filter<float>(w, ImageSize{2, 4}, 3);
             }),
-            "mean_filter: w is 6 × 6, expected patches × patches of a grid of 2 × 4. patch_weight() gives it.");
+            "mean_filter: w is 6 × 6, expected patches × patches of a grid of 2 × 4. Use patch_weight().");
   EXPECT_THROW(energy_share<float>(w, ImageSize{-2, -3}, 3), ShapeError);
 }
 

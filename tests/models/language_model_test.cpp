@@ -7,8 +7,8 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-// What a language model does, whatever its trunk is made of. What is particular to one trunk is in
-// gmlp_language_model_test.cpp, flash_language_model_test.cpp and gau_encoder_test.cpp.
+// Tests of all language models. Those of one kind of trunk are in gmlp_language_model_test.cpp,
+// flash_language_model_test.cpp and gau_encoder_test.cpp.
 
 namespace gated::language_model_test {
 namespace {
@@ -31,7 +31,7 @@ using Ids = std::vector<Index>;
 constexpr Index vocabulary = 11;
 const Ids text_of_12{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
 
-/// A kind of trunk with numbers of one type.
+/// A kind of trunk and a scalar type.
 template <class K, class Scalar>
 struct Case {
   using Kind = K;
@@ -39,7 +39,7 @@ struct Case {
   using Model = LanguageModel<typename K::template Trunk<T>>;
 };
 
-/// Models with every option, about as many as the trunk has.
+/// Models that cover every option, and all configurations of the trunk.
 template <class C>
 auto configs_of(bool causal, Index length = small_length) {
   const auto trunks = C::Kind::configs(causal, length);
@@ -78,7 +78,7 @@ auto configs_of(bool causal, Index length = small_length) {
   return all;
 }
 
-/// What the tests ask again and again.
+/// Helpers of the tests.
 template <class C>
 class LanguageModelOf : public ::testing::Test {
  protected:
@@ -96,7 +96,7 @@ class LanguageModelOf : public ::testing::Test {
     }
   }
 
-  /// forward(), with a mask where the trunk takes one.
+  /// forward(), with a mask if the trunk takes one.
   static void forward(const M& model, const Ids& tokens, const Sequences& sequences, View<S> y, Workspace<S>& workspace,
                       Mask mask = {}, Tokens types = {}) {
     model.forward(tokens, sequences, y, workspace, masks ? mask : Mask(), types);
@@ -109,7 +109,7 @@ class LanguageModelOf : public ::testing::Test {
     return y;
   }
 
-  /// Some types that `model` has; none if it has none.
+  /// Token types of `model`, or none.
   static Ids some_types(const M& model, std::size_t count) {
     Ids types(model.config.token_types > 0 ? count : 0);
     for (std::size_t i = 0; i < types.size(); ++i) {
@@ -148,12 +148,12 @@ TYPED_TEST(LanguageModelOf, EqualsItsFormula) {
       EXPECT_TRUE(near(TestFixture::run(model, tokens, sequences), literal_model(model, tokens, sequences), relative));
       const Matrix<T> y = TestFixture::run(model, tokens, sequences, 1, mask, types);
       EXPECT_TRUE(near(y, literal_model(model, tokens, sequences, mask, types), relative));
-      EXPECT_TRUE(same_bits(TestFixture::run(model, tokens, sequences, 3, mask, types), y)) << "for any number of threads";
+      EXPECT_TRUE(same_bits(TestFixture::run(model, tokens, sequences, 3, mask, types), y)) << "with 3 threads";
     });
   }
 }
 
-TYPED_TEST(LanguageModelOf, HasTheHeadThatIsAskedFor) {
+TYPED_TEST(LanguageModelOf, HasTheConfiguredHead) {
   TestFixture::for_each_model(true, [&](const auto& model) {
     const HeadForm form = model.config.head.form;
     EXPECT_EQ(model.head.has_value(), form != HeadForm::none);
@@ -167,7 +167,7 @@ TYPED_TEST(LanguageModelOf, HasTheHeadThatIsAskedFor) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, ARaggedBatchEqualsItsTextsOneByOneToTheBit) {
+TYPED_TEST(LanguageModelOf, ARaggedBatchIsBitEqualToEachTextAlone) {
   using T = typename TypeParam::T;
   const auto sequences = Sequences::of_lengths({5, 1, 12, 0});
   Ids ids(text_of_12.begin(), text_of_12.begin() + 6);
@@ -202,7 +202,7 @@ TYPED_TEST(LanguageModelOf, PredictionsNeverDependOnLaterTokens) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, MasksPaddingWhereNoMaskIsGiven) {
+TYPED_TEST(LanguageModelOf, MasksPaddingByDefault) {
   using T = typename TypeParam::T;
   using Model = typename TypeParam::Model;
   const auto sequences = Sequences::of_lengths({6, 8});
@@ -222,7 +222,7 @@ TYPED_TEST(LanguageModelOf, MasksPaddingWhereNoMaskIsGiven) {
       const Matrix<T> y = model.forward(tokens, sequences, workspace);
       EXPECT_TRUE(same_bits(y, model.forward(tokens, sequences, workspace, mask)));
       const Matrix<T> unmasked = model.forward(tokens, sequences, workspace, all);
-      EXPECT_FALSE(same_bits(unmasked, y)) << "a given mask wins";
+      EXPECT_FALSE(same_bits(unmasked, y)) << "an explicit mask takes precedence";
       model.config.pad_token = -1;
       EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), test::wide(unmasked)));
     } else {
@@ -231,7 +231,7 @@ TYPED_TEST(LanguageModelOf, MasksPaddingWhereNoMaskIsGiven) {
   }
 }
 
-TYPED_TEST(LanguageModelOf, WithoutTypesAllAreTheFirst) {
+TYPED_TEST(LanguageModelOf, DefaultsToTheFirstType) {
   using T = typename TypeParam::T;
   const Ids tokens(text_of_12.begin(), text_of_12.begin() + 5), first(5, 0), second(5, 1);
   TestFixture::for_each_model(false, [&](const auto& model) {
@@ -243,7 +243,7 @@ TYPED_TEST(LanguageModelOf, WithoutTypesAllAreTheFirst) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, GivesNothingForAnEmptyBatch) {
+TYPED_TEST(LanguageModelOf, HandlesEmptyBatches) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(false, [&](const auto& model) {
     const Matrix<T> y = TestFixture::run(model, {}, Sequences::uniform(0, small_length));
@@ -252,7 +252,7 @@ TYPED_TEST(LanguageModelOf, GivesNothingForAnEmptyBatch) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, TakesOfABudgetWhatItHolds) {
+TYPED_TEST(LanguageModelOf, SpendsItsParametersFromABudget) {
   using Model = typename TypeParam::Model;
   for (auto config : configs_of<TypeParam>(true)) {
     for (const auto form : {HeadForm::none, HeadForm::tied, HeadForm::untied}) {
@@ -332,7 +332,7 @@ TYPED_TEST(LanguageModelOf, RefusesBadInputBeforeWriting) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, RefusesConfigurationsThatMakeNoSense) {
+TYPED_TEST(LanguageModelOf, RefusesInvalidConfigurations) {
   using Model = typename TypeParam::Model;
   const auto refuse = [](auto change, const std::string& part) {
     auto config = configs_of<TypeParam>(true)[0];
@@ -348,7 +348,7 @@ TYPED_TEST(LanguageModelOf, RefusesConfigurationsThatMakeNoSense) {
 
 // --- Streams ---
 
-TYPED_TEST(LanguageModelOf, StepsEqualTheRowsOfTheBatchToTheBit) {
+TYPED_TEST(LanguageModelOf, StepsEqualTheBatchBitForBit) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const Matrix<T> logits = TestFixture::run(model, text_of_12, Sequences::single(12));
@@ -378,7 +378,7 @@ TYPED_TEST(LanguageModelOf, APrefillInAnySplitEqualsSteps) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, APrefillGivesAllPredictionsOrTheLast) {
+TYPED_TEST(LanguageModelOf, APrefillReturnsAllPredictionsOrTheLast) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const Matrix<T> logits = TestFixture::run(model, text_of_12, Sequences::single(12));
@@ -406,7 +406,7 @@ TYPED_TEST(LanguageModelOf, APrefillOfNoTokensChangesNothing) {
     EXPECT_EQ(state.position(), 0);
     EXPECT_EQ(message_of<ShapeError>([&] { model.extend({}, state, one, workspace); }),
               "LanguageModel::extend: output has 1 rows, expected 0, one per token, or 1 for the last.");
-    EXPECT_TRUE(is_untouched(one)) << "there is no last prediction";
+    EXPECT_TRUE(is_untouched(one)) << "no token, no last prediction";
   });
 }
 
@@ -432,7 +432,7 @@ TYPED_TEST(LanguageModelOf, ACopiedStateBranches) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, AStreamGivesEqualBitsForAnyNumberOfThreads) {
+TYPED_TEST(LanguageModelOf, AStreamIsBitEqualForAnyNumberOfThreads) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const Matrix<T> logits = TestFixture::run(model, text_of_12, Sequences::single(12));
@@ -473,13 +473,13 @@ TYPED_TEST(LanguageModelOf, WarmStepsAndPrefillsAllocateNothing) {
                       }
                     }),
                     0)
-              << "a step of a growing sequence";
+              << "steps of a growing sequence";
         }
       },
       length);
 }
 
-TYPED_TEST(LanguageModelOf, KnowsHowManyTokensAStateHasRoomFor) {
+TYPED_TEST(LanguageModelOf, ReportsTheCapacityOfAState) {
   using Kind = typename TypeParam::Kind;
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
@@ -487,7 +487,7 @@ TYPED_TEST(LanguageModelOf, KnowsHowManyTokensAStateHasRoomFor) {
     const Index longest = model.longest();
     if (longest < State<T>::unlimited) {
       EXPECT_EQ(longest, small_length);
-      EXPECT_EQ(model.start().capacity(), longest) << "as many as the model can serve";
+      EXPECT_EQ(model.start().capacity(), longest) << "defaults to the length of the model";
       EXPECT_EQ(message_of<ShapeError>([&] { model.start(13); }),
                 "LanguageModel::start: capacity = 13, but the model can serve 12 tokens at most.");
     } else if constexpr (Kind::remembers_tokens) {
@@ -499,7 +499,7 @@ TYPED_TEST(LanguageModelOf, KnowsHowManyTokensAStateHasRoomFor) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
+TYPED_TEST(LanguageModelOf, KeepsTheStateOnRefusedSteps) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const Matrix<T> logits = TestFixture::run(model, text_of_12, Sequences::single(12));
@@ -515,8 +515,8 @@ TYPED_TEST(LanguageModelOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
       EXPECT_TRUE(is_untouched(y)) << part;
       EXPECT_EQ(state.position(), 10);
     };
-    refuse({1, 2, 3}, 3, out, "3 tokens from position 10 on go past the 12 tokens that the ");
-    refuse({1, 11}, 2, out, "token 1 has id 11, expected 0 … 10");  // an unknown token after a known one
+    refuse({1, 2, 3}, 3, out, "3 tokens from position 10 exceed the 12 tokens that the ");
+    refuse({1, 11}, 2, out, "token 1 has id 11, expected 0 … 10");  // unknown after known
     refuse({-1}, 1, out, "token 0 has id -1");
     refuse({1}, 2, out, "output has 2 rows, expected 1");
     refuse({1, 2}, 3, out, "output has 3 rows, expected 2, one per token, or 1 for the last.");
@@ -532,7 +532,7 @@ TYPED_TEST(LanguageModelOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
     EXPECT_TRUE(is_untouched(one) && is_untouched(wide));
 
     EXPECT_TRUE(same_bits(TestFixture::go_on(model, text_of_12, state, 2, workspace), logits.bottomRows(2)))
-        << "as if nothing had been asked";
+        << "unaffected by the refused calls";
     EXPECT_THROW(model.step(1, state, one, workspace), ShapeError);
     EXPECT_EQ(state.position(), 12);
     EXPECT_TRUE(is_untouched(one));
@@ -552,7 +552,7 @@ TYPED_TEST(LanguageModelOf, RefusesPaddingInAStream) {
       EXPECT_EQ(message_of<ArgumentError>([&] {
                   model.extend(Ids{1, 0}, state, y, workspace);
                 }),
-                "LanguageModel::extend: token 0 is padding, which a stream has none of.");
+                "LanguageModel::extend: token 0 is padding. Leave it out of a stream.");
       EXPECT_TRUE(is_untouched(y));
       EXPECT_EQ(state.position(), 0);
       model.step(1, state, one, workspace);
@@ -562,7 +562,7 @@ TYPED_TEST(LanguageModelOf, RefusesPaddingInAStream) {
   }
 }
 
-TYPED_TEST(LanguageModelOf, RefusesAStateOfAnotherModel) {
+TYPED_TEST(LanguageModelOf, RefusesAStateOfAnotherConfiguration) {
   using T = typename TypeParam::T;
   using Model = typename TypeParam::Model;
   const auto config = configs_of<TypeParam>(true)[0];
@@ -579,12 +579,12 @@ TYPED_TEST(LanguageModelOf, RefusesAStateOfAnotherModel) {
   EXPECT_EQ(state.position(), 0);
 }
 
-TYPED_TEST(LanguageModelOf, RefusesToStreamUnlessItIsCausal) {
+TYPED_TEST(LanguageModelOf, RefusesToStreamIfNotCausal) {
   using Model = typename TypeParam::Model;
   for (const auto& config : configs_of<TypeParam>(false)) {
     if constexpr (requires { config.trunk.spatial; }) {
       if (config.trunk.spatial == SpatialForm::scaled_toeplitz) {
-        continue;  // a triangle, whatever is asked for
+        continue;  // always lower triangular
       }
     }
     EXPECT_TRUE(refuses<ArgumentError>([&] { Model(config).start(12); }, "causal = true"));

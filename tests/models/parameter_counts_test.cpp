@@ -6,7 +6,7 @@
 namespace gated::parameter_counts_test {
 namespace {
 
-/// The number of parameters of a model whose weights take no memory, but addresses.
+/// The number of parameters; the weights take address space, but no memory.
 template <class Model>
 Index count_whole(const typename Model::Config& config) {
   const detail::HollowWeights hollow;
@@ -19,7 +19,7 @@ Index count_at_depth(typename Model::Config config, Index depth) {
   return count_whole<Model>(config);
 }
 
-/// The number of parameters, from the models of one and two blocks: the largest would fill 4 GB.
+/// The number of parameters, extrapolated from one and two blocks: the largest model takes 4 GB.
 template <class Model>
 Index count(const typename Model::Config& config) {
   const Index one = count_at_depth<Model>(config, 1), two = count_at_depth<Model>(config, 2);
@@ -29,16 +29,16 @@ Index count(const typename Model::Config& config) {
 Index count(const GmlpImageClassifierConfig& config) { return count<GmlpImageClassifier<float>>(config); }
 Index count(const GmlpLanguageModelConfig& config) { return count<GmlpLanguageModel<float>>(config); }
 
-/// Millions, rounded to two digits after the point.
+/// Millions, rounded to two decimals.
 double millions(Index count) { return std::round(static_cast<double>(count) / 1e4) / 100; }
 
-TEST(ParameterCounts, OfTimmsModelsAreExact) {
+TEST(ParameterCounts, MatchTimm) {
   EXPECT_EQ(count(gmlp_ti16_224()), 5'867'328);
   EXPECT_EQ(count(gmlp_s16_224()), 19'422'656);
   EXPECT_EQ(count(gmlp_b16_224()), 73'075'392);
 }
 
-TEST(ParameterCounts, OfMixersAreExact) {
+TEST(ParameterCounts, MatchTheMixers) {
   const auto expect = [](const auto& config, Index expected) {
     using Model = ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>;
     EXPECT_EQ(count<Model>(config), expected);
@@ -66,14 +66,14 @@ TEST(ParameterCounts, OfMixersAreExact) {
   expect(resmlp_big_24_224(), 129'138'280);
 }
 
-TEST(ParameterCounts, OfAWholeModelAreWhatItsFirstBlocksForetell) {
+TEST(ParameterCounts, ExtrapolationFromTwoBlocksIsExact) {
   EXPECT_EQ(parameter_count(GmlpImageClassifier<float>(gmlp_ti16_224())), 5'867'328);
   EXPECT_EQ(count_whole<GmlpImageClassifier<float>>(gmlp_s16_224()), 19'422'656);
   EXPECT_EQ(count_whole<GmlpImageClassifier<float>>(gmlp_b16_224()), 73'075'392);
   EXPECT_EQ(count_whole<GmlpLanguageModel<float>>(amlp_large()), 315'627'960);
 }
 
-TEST(ParameterCounts, WithClassTokenAndPreLogitsAreThePapers) {
+TEST(ParameterCounts, MatchThePaperWithClassTokenAndPreLogits) {
   const auto paper = [](GmlpImageClassifierConfig config) {
     config.pooling = Pooling::class_token;
     config.pre_logits = true;
@@ -84,24 +84,24 @@ TEST(ParameterCounts, WithClassTokenAndPreLogitsAreThePapers) {
   EXPECT_EQ(paper(gmlp_b16_224()), 73'350'380);
 }
 
-TEST(ParameterCounts, WithoutAHeadLackTheHead) {
+TEST(ParameterCounts, ExcludeADisabledHead) {
   EXPECT_EQ(count(gmlp_s16_224(0)), 19'422'656 - 1000 * 257);
   EXPECT_EQ(count(gmlp_s16_224(10)), 19'422'656 - 990 * 257);
 }
 
-TEST(ParameterCounts, OfTheLargerImagesAreThePapers) {
+TEST(ParameterCounts, MatchThePaperForLargerImages) {
   GmlpImageClassifierConfig config = gmlp_b16_224(0);
   config.image = {384, 384};
-  EXPECT_EQ(count(config), 81'374'592);  // the paper's 81 M, counted without a head
+  EXPECT_EQ(count(config), 81'374'592);  // 81 M in the paper, without a head
   config.trunk.channels = 1024;
   config.trunk.hidden = 6144;
-  EXPECT_EQ(count(config), 294'336'384);  // gMLP-L's 294 M
+  EXPECT_EQ(count(config), 294'336'384);  // 294 M, gMLP-L
 }
 
-TEST(ParameterCounts, OfTheLanguageModelsAreThePapers) {
+TEST(ParameterCounts, MatchThePaperForLanguageModels) {
   struct Row {
     GmlpLanguageModelConfig config;
-    double printed;  // in the paper, millions
+    double printed;  // as printed in the paper, in millions
     Index exact;
   };
   for (const auto& [config, printed, exact] :
@@ -112,7 +112,7 @@ TEST(ParameterCounts, OfTheLanguageModelsAreThePapers) {
   }
 }
 
-TEST(ParameterCounts, WithDenseSpatialWeightsAreLarger) {
+TEST(ParameterCounts, GrowWithDenseSpatialWeights) {
   const auto dense = [](GmlpLanguageModelConfig config) {
     config.trunk.spatial = SpatialForm::dense;
     return std::round(millions(count(config)) * 10) / 10;
@@ -123,14 +123,14 @@ TEST(ParameterCounts, WithDenseSpatialWeightsAreLarger) {
   EXPECT_EQ(dense(amlp_large()), 334.4);
 }
 
-TEST(ParameterCounts, GrowWithDepthAsInThePaper) {
+TEST(ParameterCounts, MatchThePaperAtEveryDepth) {
   EXPECT_EQ(millions(count(gmlp_of_depth(18))), 59.00);
   EXPECT_EQ(millions(count(gmlp_of_depth(36))), 101.61);
   EXPECT_EQ(millions(count(gmlp_of_depth(72))), 186.83);
   EXPECT_EQ(millions(count(gmlp_of_depth(144))), 357.28);
 }
 
-TEST(ParameterCounts, OfTheUnsplitGatesAreThoseOfTheAblation) {
+TEST(ParameterCounts, MatchTheAblationForUnsplitGates) {
   for (const GateForm form : {GateForm::linear, GateForm::additive, GateForm::multiplicative}) {
     GmlpLanguageModelConfig config = gmlp_of_depth(36);
     config.trunk.gate = form;
@@ -139,7 +139,7 @@ TEST(ParameterCounts, OfTheUnsplitGatesAreThoseOfTheAblation) {
   }
 }
 
-TEST(ParameterCounts, OfAnUntiedOutputAddAMatrixAndABias) {
+TEST(ParameterCounts, IncludeAnUntiedOutput) {
   GmlpLanguageModelConfig config = gmlp_base();
   config.head = {.form = HeadForm::untied, .bias = true};
   EXPECT_EQ(count(config), count(gmlp_base()) + 32000 * 513);
@@ -147,7 +147,7 @@ TEST(ParameterCounts, OfAnUntiedOutputAddAMatrixAndABias) {
   EXPECT_EQ(count(config), count(gmlp_base()) + 32000 * 512);
 }
 
-TEST(Summary, OfAPresetListsEveryParameterAndTheTotal) {
+TEST(Summary, ListsEveryParameterOfAPreset) {
   Random random(1);
   const std::string table = summary(GmlpImageClassifier<float>(gmlp_ti16_224(), random));
   for (const char* const line :

@@ -12,7 +12,7 @@ namespace {
 using test::random_matrix;
 using test::same_bits;
 
-/// A model whose widths are not multiples of a vector.
+/// A model whose widths are not multiples of the vector width.
 template <class T>
 GmlpLanguageModel<T> language_model() {
   GmlpLanguageModel<T> model({.vocabulary = 45,
@@ -50,13 +50,13 @@ void expect_same_numbers() {
   }
 }
 
-TEST(Prepare, GivesTheSameBits) {
+TEST(Prepare, ChangesNoBits) {
   expect_same_numbers<float>();
   expect_same_numbers<double>();
 }
 
-TEST(Prepare, IsReallyUsed) {
-  // The packed copy is what products read: the original may change without an effect, but for the numbers that tell of it.
+TEST(Prepare, ProductsReadThePackedCopy) {
+  // Changes of the original have no effect, except in the elements by which prepare() detects changes.
   auto model = language_model<float>();
   const auto prepared = prepare(model);
   Workspace<float> plain, fast;
@@ -73,14 +73,14 @@ TEST(Prepare, IsReallyUsed) {
   EXPECT_FALSE(same_bits(model.forward(tokens, one, plain), before));
 }
 
-TEST(Prepare, KeepsTheTransformsOfLongToeplitzWeights) {
+TEST(Prepare, StoresTheFftOfLongToeplitzWeights) {
   for (const bool causal : {false, true}) {
     for (const auto form : {SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
       Gmlp<float> model(
           {.length = 60, .channels = 5, .hidden = 12, .spatial = form, .fourier_from = 8, .causal = causal, .heads = 3});
       test::randomize(model, 1);
       const auto prepared = prepare(model);
-      EXPECT_EQ(prepared.count(), 3u);  // U, V and the transform
+      EXPECT_EQ(prepared.count(), 3u);  // U, V and the FFT
       const Matrix<float> x = random_matrix<float>(60, 5, 2);
       const auto one = Sequences::single(60);
       Workspace<float> plain, fast;
@@ -98,9 +98,10 @@ TEST(Prepare, KeepsTheTransformsOfLongToeplitzWeights) {
         };
         EXPECT_TRUE(same_bits(streamed(fast), streamed(plain)));
       }
-      // It is really used: with another weight, only what is not transformed changes.
+      // The stored FFT is read: changes of the transformed lags have no effect.
       Matrix<float>& w = model.blocks[0].gate.proj.weight;
-      w.middleCols(form == SpatialForm::toeplitz ? 89 : 1, 29) *= 2;  // lags from 30 on, without the numbers that tell of it
+      w.middleCols(form == SpatialForm::toeplitz ? 89 : 1, 29) *=
+          2;  // lags from 30 on, except the elements that detect changes
       EXPECT_TRUE(same_bits(model.forward(x, one, fast), before));
       EXPECT_FALSE(same_bits(model.forward(x, one, plain), before));
     }
@@ -136,7 +137,7 @@ TEST(Prepare, PacksEveryProjectionOfEveryModel) {
 
 constexpr WeightFormat small_formats[] = {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
 
-/// Results with `model`'s weights in each small format equal to the bit those of the float model with these numbers.
+/// Expects that quantized weights are bit-equal to a float model with the rounded values.
 template <class Model, class Run>
 void expect_bits_of_rounded(const Model& model, const Run& run) {
   for (const WeightFormat format : small_formats) {
@@ -154,7 +155,7 @@ void expect_bits_of_rounded(const Model& model, const Run& run) {
   }
 }
 
-TEST(Prepare, QuantizedWeightsGiveTheBitsOfTheFloatModelThatTheyStandFor) {
+TEST(Prepare, QuantizedWeightsEqualARoundedFloatModel) {
   const auto text = [](const auto& model, auto& workspace) {
     return Matrix<float>(model.forward(tokens, Sequences::of_lengths({5, 4}), workspace));
   };
@@ -201,7 +202,7 @@ TEST(Prepare, QuantizedWeightsAllocateNothingWhenWarm) {
   }
 }
 
-TEST(Prepare, QuantizedWeightsAreRefusedWhereTheyCannotServe) {
+TEST(Prepare, RefusesToQuantizeUnsupportedWeights) {
   const auto in_double = language_model<double>();
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(in_double, WeightFormat::int8); }),
             "prepare: weights in int8 are for models in float.");
@@ -211,7 +212,7 @@ TEST(Prepare, QuantizedWeightsAreRefusedWhereTheyCannotServe) {
             "prepare: trunk.blocks.1.proj_in.weight holds numbers that are not finite, or too large for bf16.");
 }
 
-TEST(Prepare, AnotherModelIsNotMistakenForIt) {
+TEST(Prepare, AppliesToItsModelOnly) {
   const auto model = language_model<float>();
   auto other = language_model<float>();
   other.trunk.blocks[0].proj_in.weight *= 2;
@@ -222,7 +223,7 @@ TEST(Prepare, AnotherModelIsNotMistakenForIt) {
   EXPECT_TRUE(same_bits(other.forward(tokens, one, fast), other.forward(tokens, one, plain)));
 }
 
-TEST(Prepare, WeightsThatHaveChangedSinceAreRefused) {
+TEST(Prepare, RefusesWeightsChangedSince) {
   auto model = language_model<float>();
   const auto prepared = prepare(model);
   Workspace<float> plain, fast;

@@ -17,7 +17,7 @@ namespace {
 using test::message_of;
 using test::same_bits;
 
-/// `model` with random numbers everywhere.
+/// `model` with random parameters.
 template <class Model>
 Model randomised(Model model, std::uint64_t seed) {
   Random random(seed);
@@ -63,7 +63,7 @@ Index place(Index i, Index old_size, Index new_size) {
       std::floor((static_cast<double>(i) + 0.5) * static_cast<double>(old_size) / static_cast<double>(new_size)));
 }
 
-/// The old patch that by_offset takes for patch p of the new grid, written as the documentation has it.
+/// The old patch that by_offset uses for patch p of the new grid, as documented.
 Index old_patch(Index p, ImageSize old_grid, ImageSize new_grid) {
   return place(p / new_grid.width, old_grid.height, new_grid.height) * old_grid.width +
          place(p % new_grid.width, old_grid.width, new_grid.width);
@@ -100,7 +100,7 @@ TYPED_TEST(Resize, MovesFiltersByOffset) {
   }
 }
 
-TYPED_TEST(Resize, AMovedToeplitzWeightIsTheWeightBuiltAtTheSmallerSize) {
+TYPED_TEST(Resize, ByOffsetShrinksConvolutionsExactly) {
   using T = TypeParam;
   const ImageSize from{6, 7};
   SpatialProjection<T> projection({.length = from.area()});
@@ -111,7 +111,7 @@ TYPED_TEST(Resize, AMovedToeplitzWeightIsTheWeightBuiltAtTheSmallerSize) {
   }
 }
 
-TYPED_TEST(Resize, AMovedToeplitzWeightStaysSoOnALargerGridWhereItIsKnown) {
+TYPED_TEST(Resize, ByOffsetKeepsKnownLagsOnALargerGrid) {
   using T = TypeParam;
   const ImageSize from{4, 5}, to{9, 7};
   SpatialProjection<T> projection({.length = from.area()});
@@ -119,7 +119,7 @@ TYPED_TEST(Resize, AMovedToeplitzWeightStaysSoOnALargerGridWhereItIsKnown) {
   const Matrix<T> resized = resize_grid(projection, from, to, GridResize::by_offset).weight;
   const Matrix<T> built = translation_invariant<T>(to, some_kernel);
   for (Index p = 0; p < to.area(); ++p) {
-    EXPECT_EQ((resized.row(p).array() != T{0}).count(), from.area()) << "a filter moves whole";
+    EXPECT_EQ((resized.row(p).array() != T{0}).count(), from.area()) << "a filter moves as a whole";
     for (Index q = 0; q < to.area(); ++q) {
       EXPECT_TRUE(resized(p, q) == built(p, q) || resized(p, q) == T{0});
     }
@@ -128,7 +128,7 @@ TYPED_TEST(Resize, AMovedToeplitzWeightStaysSoOnALargerGridWhereItIsKnown) {
 
 TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   using T = TypeParam;
-  // One dimension, 2 → 4: the new centres lie at -1/4 → 0, 1/4, 3/4, 5/4 → 1, and two new targets share an old one.
+  // One dimension, 2 → 4: the new centres are at -1/4 → 0, 1/4, 3/4, 5/4 → 1; two new targets share an old one.
   auto projection = random_projection<T>({.length = 2}, 2);
   projection.weight << 1, 2, 3, 4;
   projection.bias << 10, 20;
@@ -136,19 +136,20 @@ TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   const Matrix<T> a{{1, 0}, {0.75, 0.25}, {0.25, 0.75}, {0, 1}};
   EXPECT_LT((resized.weight - a * projection.weight * a.transpose() / 2).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_LT((resized.bias - projection.bias * a.transpose()).cwiseAbs().maxCoeff(), 1e-5);
-  // 4 → 2: centres at 1/2 and 5/2; targets are spread by triangles of width 2, (3/4, 3/4, 1/4, 0) and back, columns to one.
+  // 4 → 2: centres at 1/2 and 5/2; targets are spread by triangles of width 2, (3/4, 3/4, 1/4, 0) and mirrored, with columns
+  // that sum to 1.
   auto longer = random_projection<T>({.length = 4}, 3);
   const auto shorter = resize_grid(longer, {4, 1}, {2, 1}, GridResize::bilinear);
   const Matrix<T> half{{0.5, 0.5, 0, 0}, {0, 0, 0.5, 0.5}}, spread{{1, 0.75, 0.25, 0}, {0, 0.25, 0.75, 1}};
   EXPECT_LT((shorter.weight - half * longer.weight * spread.transpose()).cwiseAbs().maxCoeff(), 1e-6);
 }
 
-TYPED_TEST(Resize, InterpolatesDownAndAcrossAlike) {
+TYPED_TEST(Resize, InterpolatesInBothDimensions) {
   using T = TypeParam;
   for (const auto& [from, to] : grids) {
     const auto projection = random_projection<T>({.length = from.area(), .heads = 2}, 4);
     const auto resized = resize_grid(projection, from, to, GridResize::bilinear);
-    // Literally: bilinear in the position, and the row of each old position spread over the new targets.
+    // The formula: bilinear in the position; the row of each old position is spread over the new targets.
     const auto weight = [](Index i, Index j, Index size, Index new_size, double reach) {
       const double x =
           std::clamp((static_cast<double>(i) + 0.5) * static_cast<double>(size) / static_cast<double>(new_size) - 0.5, 0.0,
@@ -181,7 +182,7 @@ TYPED_TEST(Resize, InterpolatesDownAndAcrossAlike) {
   }
 }
 
-TYPED_TEST(Resize, KeepsTheSumsOfRows) {
+TYPED_TEST(Resize, KeepsRowSums) {
   using T = TypeParam;
   for (const auto& [from, to] : grids) {
     auto projection = random_projection<T>({.length = from.area()}, 5);
@@ -192,7 +193,7 @@ TYPED_TEST(Resize, KeepsTheSumsOfRows) {
                     static_cast<double>(projection.weight.row(old_patch(p, from, to)).sum()), 1e-5);
       }
     }
-    // The bias goes from place to place as the sums do: let it be the sums.
+    // The bias is resized like the row sums: set it to them.
     projection.bias = projection.weight.rowwise().sum().transpose();
     const auto stretched = resize_grid(projection, from, to, GridResize::bilinear);
     EXPECT_LT((stretched.weight.rowwise().sum().transpose() - stretched.bias).cwiseAbs().maxCoeff(), 2e-6);
@@ -211,7 +212,7 @@ TYPED_TEST(Resize, KeepsClassTokens) {
       const auto v = resized.weight.middleRows(21 * head, 21);
       SpatialProjection<T> patches({.length = 6});
       patches.weight = w.bottomRightCorner(6, 6);
-      patches.bias = w.col(0).tail(6).transpose();  // what patches take from the class token goes the way of a bias
+      patches.bias = w.col(0).tail(6).transpose();  // weights from the class token are resized like a bias
       const auto alone = resize_grid(patches, from, to, method);
       EXPECT_EQ(v(0, 0), w(0, 0));
       EXPECT_EQ(resized.bias(head, 0), projection.bias(head, 0));
@@ -223,7 +224,7 @@ TYPED_TEST(Resize, KeepsClassTokens) {
   }
 }
 
-TYPED_TEST(Resize, TheSameSizeIsTheSameBits) {
+TYPED_TEST(Resize, TheSameSizeChangesNoBits) {
   using T = TypeParam;
   const GmlpImageClassifierConfig image{.image = {6, 8},
                                         .patch = {2, 2},
@@ -231,7 +232,7 @@ TYPED_TEST(Resize, TheSameSizeIsTheSameBits) {
                                         .pooling = Pooling::class_token,
                                         .trunk = {.channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2}};
   auto classifier = randomised(GmlpImageClassifier<T>(image), 7);
-  classifier.trunk.blocks[0].gate.proj.weight(1, 2) = -T{0};  // a product with the identity would change these
+  classifier.trunk.blocks[0].gate.proj.weight(1, 2) = -T{0};  // a product with the identity would change -0 and NaN
   classifier.trunk.blocks[0].gate.proj.weight(5, 5) = std::numeric_limits<T>::quiet_NaN();
   for (const GridResize method : {GridResize::by_offset, GridResize::bilinear}) {
     EXPECT_TRUE(same_parameters(classifier, resize_grid(classifier, {6, 8}, method)));
@@ -246,8 +247,8 @@ TYPED_TEST(Resize, TheSameSizeIsTheSameBits) {
   }
 }
 
-/// All that resize_length() promises to be exact: form, causal, new length, method.
-TYPED_TEST(Resize, WeightsBetweenTokensOfBothLengthsStay) {
+/// All exact cases of resize_length(): form, causal, new length, method.
+TYPED_TEST(Resize, KeepsWeightsBetweenCommonTokens) {
   using T = TypeParam;
   const Index n = 9;
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
@@ -268,9 +269,9 @@ TYPED_TEST(Resize, WeightsBetweenTokensOfBothLengthsStay) {
           EXPECT_TRUE(same_bits(resized.bias.row(head).head(both).eval(), projection.bias.row(head).head(both).eval()));
           for (Index i = n; i < length; ++i) {
             EXPECT_EQ(resized.bias(head, i), projection.bias(head, n - 1));
-            EXPECT_EQ(w(i, i - n), T{0}) << "no further back than before";
+            EXPECT_EQ(w(i, i - n), T{0}) << "reaches no further back than before";
             if (form != SpatialForm::scaled_toeplitz) {
-              EXPECT_EQ(w(i, i - n + 1), w(n - 1, 0)) << "the last filter goes on";
+              EXPECT_EQ(w(i, i - n + 1), w(n - 1, 0)) << "the last filter is repeated";
             } else {
               EXPECT_NEAR(
                   static_cast<double>(w(i, i)),
@@ -284,7 +285,7 @@ TYPED_TEST(Resize, WeightsBetweenTokensOfBothLengthsStay) {
   }
 }
 
-TYPED_TEST(Resize, ADenseCausalToeplitzWeightGrowsAsTheToeplitzFormDoes) {
+TYPED_TEST(Resize, DenseCausalToeplitzGrowsLikeTheToeplitzForm) {
   using T = TypeParam;
   const auto toeplitz = random_projection<T>({.length = 7, .causal = true, .form = SpatialForm::toeplitz}, 10);
   SpatialProjection<T> dense({.length = 7, .causal = true});
@@ -298,7 +299,7 @@ TYPED_TEST(Resize, ADenseCausalToeplitzWeightGrowsAsTheToeplitzFormDoes) {
   }
 }
 
-TYPED_TEST(Resize, DenseWeightsOfALengthMoveAsThoseOfAGridOfOneRow) {
+TYPED_TEST(Resize, ALengthResizesLikeAGridOfOneRow) {
   using T = TypeParam;
   const auto projection = random_projection<T>({.length = 7, .heads = 2}, 11);
   for (const Index length : {3, 12}) {
@@ -307,7 +308,7 @@ TYPED_TEST(Resize, DenseWeightsOfALengthMoveAsThoseOfAGridOfOneRow) {
   }
 }
 
-TYPED_TEST(Resize, ACausalModelSaysTheSameAtAnotherLength) {
+TYPED_TEST(Resize, ACausalModelPredictsTheSameAtAnyLength) {
   using T = TypeParam;
   const std::vector<Index> tokens{3, 1, 4, 1, 0, 2, 4, 3, 2};
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
@@ -343,9 +344,9 @@ TYPED_TEST(Resize, ACausalModelSaysTheSameAtAnotherLength) {
   }
 }
 
-TYPED_TEST(Resize, WorksForAnyModelAroundAStackOfGmlpBlocks) {
+TYPED_TEST(Resize, HandlesAnyModelWithAStackOfGmlpBlocks) {
   using T = TypeParam;
-  using Trunk = Stack<GmlpBlock<T>>;  // with a configuration of its own for the depth
+  using Trunk = Stack<GmlpBlock<T>>;  // has its own configuration for the depth
   const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2};
   const auto trunk = randomised(Gmlp<T>(block), 16);
   const auto other = randomised(Trunk({.depth = 2, .block = block}), 16);
@@ -397,12 +398,12 @@ TYPED_TEST(Resize, AResizedClassifierRuns) {
     EXPECT_TRUE(same_bits(resized.head->weight, model.head->weight));
     EXPECT_TRUE(same_bits(resized.trunk.blocks[1].attention->qkv.weight, model.trunk.blocks[1].attention->qkv.weight));
     const auto back = from_json<GmlpImageClassifierConfig>(to_json(resized.config));
-    EXPECT_EQ(parameter_count(GmlpImageClassifier<T>(back)), parameter_count(resized)) << "the configuration describes it";
+    EXPECT_EQ(parameter_count(GmlpImageClassifier<T>(back)), parameter_count(resized)) << "the configuration is resized too";
   }
   EXPECT_TRUE(same_bits(before, model.forward(small, workspace)));
 }
 
-/// A picture of one colour, of `tokens` tokens.
+/// A uniform image of `tokens` tokens.
 template <class T>
 Matrix<T> one_colour(Index tokens) {
   Matrix<T> x(tokens, 3);
@@ -431,7 +432,7 @@ void expect_one_colour_stays(const typename Layer::Config& config, Index others)
   EXPECT_TRUE(same_parameters(resize_grid(layer, {3, 4}, {3, 4}, GridResize::bilinear), layer));
 }
 
-TYPED_TEST(Resize, AMixerMakesOfAPictureOfOneColourWhatItMadeBefore) {
+TYPED_TEST(Resize, MixersKeepTheirOutputOnUniformImages) {
   using T = TypeParam;
   for (const Index others : {0, 1}) {
     expect_one_colour_stays<TokenMlp<T>>({.channels = 3, .length = 12 + others, .hidden = 5}, others);
@@ -440,7 +441,7 @@ TYPED_TEST(Resize, AMixerMakesOfAPictureOfOneColourWhatItMadeBefore) {
   expect_one_colour_stays<TokenProjection<T>>({.channels = 3, .length = 12}, 0);
 }
 
-TYPED_TEST(Resize, ATokenProjectionGoesWhereItsSpatialWeightGoes) {
+TYPED_TEST(Resize, ATokenProjectionResizesItsSpatialWeight) {
   using T = TypeParam;
   const auto layer = randomised(TokenProjection<T>({.channels = 3, .length = 12, .causal = true}), 4);
   const auto moved = resize_grid(layer, {3, 4}, {4, 4}, GridResize::by_offset);
@@ -492,14 +493,14 @@ TYPED_TEST(Resize, AResizedMixerRuns) {
   expect_resized_runs<MixerImageClassifier<T>>(vit_ff({.channels = 4}, 3));
 }
 
-TEST(ResizeGrid, FromB16At224To384HasThePapersParameters) {
+TEST(ResizeGrid, MatchesThePaperFromB16At224To384) {
   const auto model = resize_grid(GmlpImageClassifier<float>(gmlp_b16_224()), {384, 384}, GridResize::by_offset);
   EXPECT_EQ(parameter_count(model), 81'887'592);
   EXPECT_EQ(parameter_count(model) - parameter_count(*model.head), 81'374'592);
 }
 
-/// The numbers that resize_grid()'s documentation gives.
-TEST(ResizeGrid, DigitsAreReadAtAnotherSize) {
+/// The figures in the documentation of resize_grid().
+TEST(ResizeGrid, ReadsDigitsAtAnotherSize) {
   const std::string folder = GATED_REFERENCE_DIR "/../../examples/classify_digits/";
   const auto model = load_model<GmlpImageClassifier<float>>(folder + "digits_gmlp.safetensors");
   const Matrix<float> table = read_csv<float>(folder + "digits.csv");
@@ -534,65 +535,63 @@ TEST(ResizeGrid, DigitsAreReadAtAnotherSize) {
   EXPECT_NEAR(percent_right(resize_grid(model, {9, 9}, GridResize::by_offset), framed), 81.9, 0.5);
 }
 
-TEST(ResizeGrid, RefusalsSayWhatWasExpected) {
+TEST(ResizeGrid, ErrorsNameTheExpectedValue) {
   const GmlpImageClassifier<float> model(
       {.image = {4, 6}, .patch = {2, 3}, .classes = 0, .trunk = {.channels = 2, .hidden = 4, .depth = 1}});
   EXPECT_EQ(message_of<ArgumentError>([&] {
               resize_grid(model, {0, 6}, GridResize::by_offset);
             }),
-            "resize_grid: the image is to have 0 × 6 pixels, expected positive multiples of the patch, 2 × 3. Choose the next "
+            "resize_grid: the new image has 0 × 6 pixels, expected positive multiples of the patch, 2 × 3. Choose the next "
             "multiple and resize or crop the images to it.");
   for (const ImageSize image : {ImageSize{4, 8}, ImageSize{5, 6}, ImageSize{4, 0}, ImageSize{-4, -6}, ImageSize{1, 1}}) {
     EXPECT_THROW(resize_grid(model, image, GridResize::bilinear), ArgumentError) << image.height << ", " << image.width;
   }
   const SpatialProjection<float> toeplitz({.length = 4, .form = SpatialForm::toeplitz});
-  EXPECT_EQ(
-      message_of<ArgumentError>([&] {
-        resize_grid(toeplitz, {2, 2}, {3, 3}, GridResize::by_offset);
-      }),
-      "resize_grid: the spatial weights are toeplitz, expected dense: a weight that is the same along the sequence of patches "
-      "has no filters in the plane. resize_length() changes its length.");
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              resize_grid(toeplitz, {2, 2}, {3, 3}, GridResize::by_offset);
+            }),
+            "resize_grid: the spatial weights are toeplitz, expected dense: Toeplitz weights have no filters in the plane. Use "
+            "resize_length().");
   const SpatialProjection<float> causal({.length = 4, .causal = true});
   EXPECT_EQ(message_of<ArgumentError>([&] {
               resize_grid(causal, {2, 2}, {3, 3}, GridResize::bilinear);
             }),
-            "resize_grid: bilinear filters reach over the causal mask. Use by_offset.");
+            "resize_grid: bilinear filters cross the causal mask. Use by_offset.");
   EXPECT_NO_THROW(resize_grid(causal, {2, 2}, {3, 3}, GridResize::by_offset));
   EXPECT_EQ(message_of<ShapeError>([&] {
               resize_grid(causal, {2, 3}, {3, 3}, GridResize::by_offset);
             }),
-            "resize_grid: a grid of 2 × 3 has 6 patches, expected at most the 4 tokens that the projection was built for.");
+            "resize_grid: a grid of 2 × 3 has 6 patches, expected at most 4, the length of the projection.");
   EXPECT_THROW(resize_grid(causal, {2, 2}, {0, 3}, GridResize::by_offset), ArgumentError);
   EXPECT_THROW(resize_grid(causal, {-2, -2}, {3, 3}, GridResize::by_offset), ArgumentError);
 }
 
-TEST(ResizeGrid, AnMlpOverTokensHasNoFiltersToMove) {
+TEST(ResizeGrid, RefusesByOffsetForMlpsOverTokens) {
   const TokenMlp<float> layer({.channels = 2, .length = 5, .hidden = 3});
   EXPECT_EQ(message_of<ArgumentError>([&] {
               resize_grid(layer, {2, 2}, {3, 3}, GridResize::by_offset);
             }),
-            "resize_grid: an MLP over tokens has no filters that could move. Use bilinear.");
-  EXPECT_EQ(message_of<ArgumentError>([&] {
-              resize_grid(layer, {2, 3}, {3, 3}, GridResize::bilinear);
-            }),
-            "resize_grid: from 2 × 3 to 3 × 3 patches of 5 tokens: there must be patches, and no more than tokens.");
+            "resize_grid: an MLP over tokens has no filters to move. Use bilinear.");
+  EXPECT_EQ(
+      message_of<ArgumentError>([&] {
+        resize_grid(layer, {2, 3}, {3, 3}, GridResize::bilinear);
+      }),
+      "resize_grid: from 2 × 3 to 3 × 3 patches of 5 tokens: grids must not be empty, nor have more patches than tokens.");
 }
 
-TEST(ResizeLength, RefusalsSayWhatWasExpected) {
+TEST(ResizeLength, ErrorsNameTheExpectedValue) {
   const Gmlp<float> model({.length = 4, .channels = 2, .hidden = 4});
   EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(model, 0); }),
             "resize_length: length = 0, expected at least one token.");
   EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(model, -1, LengthResize::by_offset); }),
             "resize_length: length = -1, expected at least one token.");
-  EXPECT_EQ(
-      message_of<ArgumentError>([&] { resize_length(model, 3); }),
-      "resize_length: from 4 to 3 tokens: the spatial weights are dense and not causal, so there is no exact weight of another "
-      "length. Ask for LengthResize::by_offset and train on, or set length_policy = slice.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(model, 3); }),
+            "resize_length: from 4 to 3 tokens: the spatial weights are dense and not causal, so no exact weight of this "
+            "length exists. Use LengthResize::by_offset and fine-tune, or set length_policy = slice.");
   const GmlpLanguageModel<float> causal({.vocabulary = 2, .trunk = {.length = 4, .channels = 2, .hidden = 4, .causal = true}});
-  EXPECT_EQ(
-      message_of<ArgumentError>([&] { resize_length(causal, 5); }),
-      "resize_length: from 4 to 5 tokens: the spatial weights are dense, so there is no exact weight of another length that is "
-      "longer. Ask for LengthResize::by_offset and train on.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(causal, 5); }),
+            "resize_length: from 4 to 5 tokens: the spatial weights are dense, so no exact weight of this length exists. Use "
+            "LengthResize::by_offset and fine-tune.");
   EXPECT_NO_THROW(resize_length(causal, 3));
 }
 

@@ -28,7 +28,7 @@ Matrix<T> row_of(std::initializer_list<double> values) {
   return row;
 }
 
-/// The logits of `probabilities`, moved by a constant that a softmax does not see.
+/// The logits of `probabilities`, shifted by a constant, to which softmax is invariant.
 template <class T>
 Matrix<T> logits_of(const std::vector<double>& probabilities, double shift = 0) {
   Matrix<T> row(1, static_cast<Index>(probabilities.size()));
@@ -54,7 +54,7 @@ std::set<Index> support(const Matrix<T>& logits, const Sampling& sampling) {
   return {tokens.begin(), tokens.end()};
 }
 
-/// Σ (observed - expected)² / expected over the tokens that are possible; the others must not occur.
+/// Σ (observed - expected)² / expected over tokens with p > 0; others must not occur.
 double chi_square(const std::vector<Index>& tokens, const std::vector<double>& probabilities) {
   std::vector<double> counts(probabilities.size());
   for (const Index token : tokens) {
@@ -73,19 +73,19 @@ double chi_square(const std::vector<Index>& tokens, const std::vector<double>& p
 }
 
 constexpr int many = 100000;
-constexpr double bound = 25.7;  // chi-square with 5 degrees of freedom stays below with probability 0.9999
+constexpr double bound = 25.7;  // 99.99 % quantile of chi-square with 5 degrees of freedom
 
 template <class T>
 class SamplerOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SamplerOf, Scalars);
 
-TYPED_TEST(SamplerOf, DrawsEachTokenAsOftenAsTheModelSays) {
+TYPED_TEST(SamplerOf, DrawsTokensWithTheirProbabilities) {
   const std::vector<double> p{0.35, 0.05, 0.3, 0.01, 0.09, 0.2};
   EXPECT_LT(chi_square(draws(logits_of<TypeParam>(p), {}, 1, many), p), bound);
   EXPECT_LT(chi_square(draws(logits_of<TypeParam>(p, -80), {}, 2, many), p), bound) << "far from 0";
   EXPECT_GT(chi_square(draws(logits_of<TypeParam>(p), {}, 1, many), {0.34, 0.06, 0.3, 0.01, 0.09, 0.2}), bound)
-      << "one part in a hundred would be seen";
+      << "the test must detect an error of 0.01";
 }
 
 TYPED_TEST(SamplerOf, TemperatureDividesTheLogits) {
@@ -104,7 +104,7 @@ TYPED_TEST(SamplerOf, TemperatureDividesTheLogits) {
   }
 }
 
-TYPED_TEST(SamplerOf, KeptTokensShareTheProbabilityOfTheOthers) {
+TYPED_TEST(SamplerOf, RenormalisesOverKeptTokens) {
   const std::vector<double> p{0.35, 0.05, 0.3, 0.01, 0.09, 0.2};
   const auto logits = logits_of<TypeParam>(p);
   const std::vector<double> three{0.35 / 0.85, 0, 0.3 / 0.85, 0, 0, 0.2 / 0.85};
@@ -112,46 +112,46 @@ TYPED_TEST(SamplerOf, KeptTokensShareTheProbabilityOfTheOthers) {
   EXPECT_LT(chi_square(draws(logits, {.top_p = 0.8}, 5, many), three), bound);
 }
 
-TYPED_TEST(SamplerOf, TopKTakesTheMostProbable) {
+TYPED_TEST(SamplerOf, TopKKeepsTheMostProbable) {
   const auto logits = logits_of<TypeParam>({0.35, 0.05, 0.3, 0.01, 0.09, 0.2});
   EXPECT_EQ(support(logits, {.top_k = 1}), (std::set<Index>{0}));
   EXPECT_EQ(support(logits, {.top_k = 2}), (std::set<Index>{0, 2}));
   EXPECT_EQ(support(logits, {.top_k = 4}), (std::set<Index>{0, 2, 4, 5}));
   for (const Index k : {0, 6, 1000}) {
-    EXPECT_EQ(draws(logits, {.top_k = k}, 6, 200), draws(logits, {}, 6, 200)) << k << " is all of them";
+    EXPECT_EQ(draws(logits, {.top_k = k}, 6, 200), draws(logits, {}, 6, 200)) << k << " keeps all tokens";
   }
 }
 
-TYPED_TEST(SamplerOf, TopPTakesTheSmallestSetThatReachesIt) {
+TYPED_TEST(SamplerOf, TopPKeepsTheSmallestSufficientSet) {
   const auto logits = logits_of<TypeParam>({0.35, 0.05, 0.3, 0.01, 0.09, 0.2});
-  EXPECT_EQ(support(logits, {.top_p = 1e-300}), (std::set<Index>{0})) << "at least one";
+  EXPECT_EQ(support(logits, {.top_p = 1e-300}), (std::set<Index>{0})) << "keeps at least one";
   EXPECT_EQ(support(logits, {.top_p = 0.34}), (std::set<Index>{0}));
   EXPECT_EQ(support(logits, {.top_p = 0.36}), (std::set<Index>{0, 2}));
   EXPECT_EQ(support(logits, {.top_p = 0.66}), (std::set<Index>{0, 2, 5}));
   EXPECT_EQ(support(logits, {.top_p = 0.86}), (std::set<Index>{0, 2, 4, 5}));
   EXPECT_EQ(support(logits, {.top_p = 0.995}), (std::set<Index>{0, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(support(row_of<TypeParam>({1, 1, 1, 1}), {.top_p = 0.5}), (std::set<Index>{0, 1})) << "reached, not passed";
+  EXPECT_EQ(support(row_of<TypeParam>({1, 1, 1, 1}), {.top_p = 0.5}), (std::set<Index>{0, 1})) << "reaching p is enough";
 }
 
-TYPED_TEST(SamplerOf, TopPCountsWhatTopKAndTemperatureLeft) {
+TYPED_TEST(SamplerOf, TopPAppliesAfterTopKAndTemperature) {
   const auto logits = logits_of<TypeParam>({0.35, 0.05, 0.3, 0.01, 0.09, 0.2});
-  EXPECT_EQ(support(logits, {.top_k = 2, .top_p = 0.53}), (std::set<Index>{0})) << "0.35 of 0.65 reaches it";
+  EXPECT_EQ(support(logits, {.top_k = 2, .top_p = 0.53}), (std::set<Index>{0})) << "0.35 of 0.65 suffices";
   EXPECT_EQ(support(logits, {.top_k = 2, .top_p = 0.55}), (std::set<Index>{0, 2}));
   EXPECT_EQ(support(logits, {.temperature = 0.5, .top_p = 0.46}), (std::set<Index>{0})) << "0.1225 of 0.2632 is 0.465";
   EXPECT_EQ(support(logits, {.temperature = 0.5, .top_p = 0.47}), (std::set<Index>{0, 2}));
 }
 
-TYPED_TEST(SamplerOf, TakesTheFirstOfEquals) {
+TYPED_TEST(SamplerOf, PrefersTheFirstOfEqualLogits) {
   const auto logits = row_of<TypeParam>({0, 3, 3, -1, 3, 2});
   EXPECT_EQ(support(logits, {.temperature = 0}), (std::set<Index>{1}));
   EXPECT_EQ(support(logits, {.top_k = 1}), (std::set<Index>{1}));
   EXPECT_EQ(support(logits, {.top_k = 2}), (std::set<Index>{1, 2}));
   EXPECT_EQ(support(logits, {.top_p = 0.01}), (std::set<Index>{1}));
   EXPECT_EQ(support(logits, {.temperature = 1e300, .top_k = 4}), (std::set<Index>{1, 2, 4, 5}))
-      << "by logits, also where their exponentials are equal";
+      << "compares logits, even if their exponentials are equal";
 }
 
-TYPED_TEST(SamplerOf, GreedyIsTheLargestLogitAndDrawsNothing) {
+TYPED_TEST(SamplerOf, GreedyTakesTheLargestLogitWithoutDrawing) {
   Sampler<TypeParam> greedy(300, {.temperature = 0, .top_k = 7, .top_p = 0.3}, Random(9));
   Sampler<TypeParam> narrow(300, {.top_k = 1}, Random(9));
   Sampler<TypeParam> cold(300, {.temperature = 1e-300}, Random(9));
@@ -166,14 +166,14 @@ TYPED_TEST(SamplerOf, GreedyIsTheLargestLogitAndDrawsNothing) {
   EXPECT_EQ(greedy.random().state(), Random(9).state());
 }
 
-TYPED_TEST(SamplerOf, GivesTheSameTokensForASeedOnEveryPlatform) {
+TYPED_TEST(SamplerOf, ReproducesTokensOnEveryPlatform) {
   const auto logits = logits_of<TypeParam>({0.35, 0.05, 0.3, 0.01, 0.09, 0.2});
   EXPECT_EQ(draws(logits, {}, 7, 12), (std::vector<Index>{0, 0, 4, 2, 5, 2, 4, 0, 5, 0, 0, 0}));
   EXPECT_EQ(draws(logits, {.top_k = 4}, 7, 12), (std::vector<Index>{0, 0, 5, 2, 4, 2, 5, 0, 4, 0, 0, 0}));
   EXPECT_NE(draws(logits, {}, 7, 12), draws(logits, {}, 8, 12));
 }
 
-TYPED_TEST(SamplerOf, ATokenCostsOneUniformNumber) {
+TYPED_TEST(SamplerOf, DrawsOneUniformPerToken) {
   const auto logits = random_matrix<TypeParam>(1, 50, 1);
   for (const Sampling& sampling : {Sampling{}, Sampling{.top_k = 5}, Sampling{.top_p = 0.5}}) {
     Sampler<TypeParam> sampler(50, sampling, Random(3));
@@ -188,7 +188,7 @@ TYPED_TEST(SamplerOf, ATokenCostsOneUniformNumber) {
   }
 }
 
-TYPED_TEST(SamplerOf, NeverTakesATokenThatIsMinusInfinity) {
+TYPED_TEST(SamplerOf, NeverDrawsMinusInfinity) {
   const auto logits = row_of<TypeParam>({-infinity, 0, -infinity, 0, -infinity});
   for (const Sampling& sampling :
        {Sampling{}, Sampling{.top_k = 4}, Sampling{.top_p = 0.999999}, Sampling{.temperature = 1e9}}) {
@@ -198,7 +198,7 @@ TYPED_TEST(SamplerOf, NeverTakesATokenThatIsMinusInfinity) {
   EXPECT_EQ(support(row_of<TypeParam>({-infinity, -infinity, -500}), {.temperature = 0}), (std::set<Index>{2}));
 }
 
-TYPED_TEST(SamplerOf, StaysWithinThePossibleTokensAtBothEndsOfTheUnitInterval) {
+TYPED_TEST(SamplerOf, DrawsPossibleTokensAtBothEndsOfTheInterval) {
   const auto logits = row_of<TypeParam>({-infinity, 0.1, 0.3, 0.2, -infinity});
   const Random::State zero{0, 1, 2, 0}, almost_one{0, 1, 2, ~std::uint64_t{0}};
   ASSERT_EQ(Random(zero).uniform(), 0);
@@ -208,7 +208,7 @@ TYPED_TEST(SamplerOf, StaysWithinThePossibleTokensAtBothEndsOfTheUnitInterval) {
   };
   EXPECT_EQ(drawn(zero, {}), 1);
   EXPECT_EQ(drawn(almost_one, {}), 3);
-  EXPECT_EQ(drawn(zero, {.top_k = 4}), 2) << "the most probable comes first";
+  EXPECT_EQ(drawn(zero, {.top_k = 4}), 2) << "sorted by probability";
   EXPECT_EQ(drawn(almost_one, {.top_k = 4}), 1);
   EXPECT_EQ(drawn(almost_one, {.top_p = 0.5}), 3);
 }
@@ -222,7 +222,7 @@ TYPED_TEST(SamplerOf, PlusInfinityWins) {
   EXPECT_EQ(support(row_of<TypeParam>({-infinity, infinity}), {}), (std::set<Index>{1}));
 }
 
-TYPED_TEST(SamplerOf, StandsTheLargestNumbers) {
+TYPED_TEST(SamplerOf, HandlesHugeLogits) {
   const double largest = static_cast<double>(std::numeric_limits<TypeParam>::max());
   const auto logits = row_of<TypeParam>({-largest, largest, 0, largest});
   for (const Sampling& sampling : {Sampling{}, Sampling{.temperature = 5e-324}, Sampling{.top_k = 3}, Sampling{.top_p = 0.9}}) {
@@ -232,7 +232,7 @@ TYPED_TEST(SamplerOf, StandsTheLargestNumbers) {
 
 TYPED_TEST(SamplerOf, AllocatesNothingAfterConstruction) {
   const auto logits = random_matrix<TypeParam>(3, 5000, 1);
-  EXPECT_GT(test::allocations_during([] { Sampler<TypeParam> sampler(5000); }), 0) << "or the rest would prove nothing";
+  EXPECT_GT(test::allocations_during([] { Sampler<TypeParam> sampler(5000); }), 0) << "otherwise the rest proves nothing";
   for (const Sampling& sampling : {Sampling{.temperature = 0}, Sampling{}, Sampling{.top_k = 40}, Sampling{.top_p = 0.9},
                                    Sampling{.temperature = 0.7, .top_k = 40, .top_p = 0.9}}) {
     Sampler<TypeParam> sampler(5000, sampling, Random(1));
@@ -245,21 +245,21 @@ TYPED_TEST(SamplerOf, AllocatesNothingAfterConstruction) {
   }
 }
 
-TYPED_TEST(SamplerOf, RefusesLogitsThatSayNothingAndDrawsNothingThen) {
+TYPED_TEST(SamplerOf, RefusesNaNAndImpossibleLogitsWithoutDrawing) {
   for (const double temperature : {0.0, 1.0}) {
     Sampler<TypeParam> sampler(3, {.temperature = temperature}, Random(1));
     for (const Index at : {0, 1, 2}) {
       auto logits = row_of<TypeParam>({1, 2, infinity});
       logits(0, at) = static_cast<TypeParam>(nan);
       EXPECT_EQ(message_of<ArgumentError>([&] { sampler(logits); }),
-                text("Sampler: logit ", at, " is NaN. Look for numbers that overflow in the model."));
+                text("Sampler: logit ", at, " is NaN. Look for an overflow in the model."));
     }
     EXPECT_EQ(message_of<ArgumentError>([&] {
                 sampler(row_of<TypeParam>({-infinity, -infinity, -infinity}));
               }),
-              "Sampler: all 3 logits are -inf, expected at least one token that is possible.");
+              "Sampler: all 3 logits are -inf, expected at least one possible token.");
     EXPECT_EQ(message_of<ShapeError>([&] { sampler(Matrix<TypeParam>::Zero(1, 4)); }),
-              "Sampler: logits is 1 × 4, expected 1 × vocabulary = 3: the row of the last token.");
+              "Sampler: logits is 1 × 4, expected 1 × vocabulary = 3: the last token's row.");
     EXPECT_THROW(sampler(Matrix<TypeParam>::Zero(2, 3)), ShapeError);
     EXPECT_THROW(sampler(Matrix<TypeParam>(0, 3)), ShapeError);
     EXPECT_EQ(sampler.random().state(), Random(1).state());
@@ -271,11 +271,11 @@ TEST(Sampler, RefusesSettingsOutOfRange) {
     return message_of<ArgumentError>([&] { Sampler<float> sampler(4, sampling); });
   };
   EXPECT_EQ(message({.temperature = -0.5}),
-            "Sampler: temperature = -0.5, expected a finite number from 0 (the most probable token) on.");
+            "Sampler: temperature = -0.5, expected a finite number ≥ 0; 0 takes the most probable token.");
   EXPECT_NE(message({.temperature = nan}).find("temperature = nan"), std::string::npos);
   EXPECT_NE(message({.temperature = infinity}).find("temperature = inf"), std::string::npos);
-  EXPECT_EQ(message({.top_k = -1}), "Sampler: top_k = -1, expected a number of tokens, or 0 for all.");
-  EXPECT_EQ(message({.top_p = 0}), "Sampler: top_p = 0, expected 0 < top_p ≤ 1, where 1 is for all.");
+  EXPECT_EQ(message({.top_k = -1}), "Sampler: top_k = -1, expected ≥ 0; 0 is for all tokens.");
+  EXPECT_EQ(message({.top_p = 0}), "Sampler: top_p = 0, expected 0 < top_p ≤ 1; 1 is for all tokens.");
   for (const double p : {-0.1, 1.0001, nan, infinity}) {
     EXPECT_NE(message({.top_p = p}).find("top_p = "), std::string::npos) << p;
   }
@@ -283,7 +283,7 @@ TEST(Sampler, RefusesSettingsOutOfRange) {
   EXPECT_NO_THROW(Sampler<float>(1, {.temperature = 0, .top_k = 9, .top_p = 1e-9}));
 }
 
-TEST(Sampler, AVocabularyOfOneHasNoChoice) {
+TEST(Sampler, HandlesAVocabularyOfOne) {
   Sampler<float> sampler(1, {.top_k = 1, .top_p = 0.5}, Random(1));
   EXPECT_EQ(sampler(Matrix<float>::Constant(1, 1, -3)), 0);
 }

@@ -7,8 +7,8 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-// What any stack of blocks does, for blocks of every kind and for one of the tests' own. What is particular to one kind is in
-// gmlp_test.cpp and flash_test.cpp.
+// Tests of all stacks, with every kind of block and a user-defined one. Those of one kind are in gmlp_test.cpp and
+// flash_test.cpp.
 
 namespace gated::stack_test {
 namespace {
@@ -23,7 +23,7 @@ using test::same_bits;
 using test::small_channels;
 using test::small_length;
 
-/// A kind of trunk with numbers of one type.
+/// A kind of trunk and a scalar type.
 template <class K, class Scalar>
 struct Case {
   using Kind = K;
@@ -31,7 +31,7 @@ struct Case {
   using Model = typename K::template Trunk<T>;
 };
 
-/// What the tests ask again and again.
+/// Helpers of the tests.
 template <class C>
 class StackOf : public ::testing::Test {
  protected:
@@ -48,7 +48,7 @@ class StackOf : public ::testing::Test {
     }
   }
 
-  /// forward(), with a mask where the trunk takes one.
+  /// forward(), with a mask if the trunk takes one.
   static void forward(const M& model, const Matrix<S>& x, const Sequences& sequences, View<S> y, Workspace<S>& workspace,
                       Mask mask = {}) {
     model.forward(x, sequences, y, workspace, C::Kind::takes_mask ? mask : Mask());
@@ -77,7 +77,7 @@ TYPED_TEST_SUITE(StackOf, Cases, );
 
 // --- Batches ---
 
-TYPED_TEST(StackOf, RefusesToRunWhenItWasMovedFrom) {
+TYPED_TEST(StackOf, RefusesToRunIfMovedFrom) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](auto model) {
     const auto moved = std::move(model);
@@ -93,7 +93,7 @@ TYPED_TEST(StackOf, RefusesToRunWhenItWasMovedFrom) {
   });
 }
 
-TYPED_TEST(StackOf, IsItsBlocksOneAfterTheOther) {
+TYPED_TEST(StackOf, RunsItsBlocksInOrder) {
   using Kind = typename TypeParam::Kind;
   using T = typename TypeParam::T;
   const auto sequences = Sequences::of_lengths({7, 12, 0, 1});
@@ -114,7 +114,7 @@ TYPED_TEST(StackOf, IsItsBlocksOneAfterTheOther) {
   }
 }
 
-TYPED_TEST(StackOf, WithoutBlocksIsTheIdentity) {
+TYPED_TEST(StackOf, IsTheIdentityWithoutBlocks) {
   using Kind = typename TypeParam::Kind;
   using Model = typename TypeParam::Model;
   using T = typename TypeParam::T;
@@ -131,7 +131,7 @@ TYPED_TEST(StackOf, WithoutBlocksIsTheIdentity) {
   EXPECT_TRUE(same_bits(TestFixture::go_on(model, x, state, 4, workspace), x));
 }
 
-TYPED_TEST(StackOf, MayWriteOverItsInput) {
+TYPED_TEST(StackOf, WorksInPlace) {
   using T = typename TypeParam::T;
   const auto sequences = Sequences::of_lengths({5, 7});
   for (const bool causal : {false, true}) {
@@ -145,7 +145,7 @@ TYPED_TEST(StackOf, MayWriteOverItsInput) {
   }
 }
 
-TYPED_TEST(StackOf, CausalTokensNeverSeeTheFuture) {
+TYPED_TEST(StackOf, NeverReadsLaterTokensIfCausal) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto sequences = Sequences::single(small_length);
@@ -169,9 +169,9 @@ TYPED_TEST(StackOf, CausalTokensNeverSeeTheFuture) {
   });
 }
 
-TYPED_TEST(StackOf, LongCausalSequencesNeverSeeTheFutureEither) {
+TYPED_TEST(StackOf, NeverReadsLaterTokensInLongSequences) {
   using T = typename TypeParam::T;
-  const Index length = 300;  // several blocks of rows
+  const Index length = 300;  // several row blocks
   TestFixture::for_each_model(
       true,
       [&](const auto& model) {
@@ -189,7 +189,7 @@ TYPED_TEST(StackOf, LongCausalSequencesNeverSeeTheFutureEither) {
       length);
 }
 
-TYPED_TEST(StackOf, ARaggedBatchEqualsItsSequencesOneByOneToTheBit) {
+TYPED_TEST(StackOf, ARaggedBatchIsBitEqualToEachSequenceAlone) {
   using T = typename TypeParam::T;
   const auto sequences = Sequences::of_lengths({5, 1, 12, 0, 7});
   const auto mask = random_mask(sequences, 3);
@@ -222,7 +222,7 @@ TYPED_TEST(StackOf, TheOrderOfABatchDoesNotMatter) {
   }
 }
 
-TYPED_TEST(StackOf, GivesEqualBitsForAnyNumberOfThreads) {
+TYPED_TEST(StackOf, IsBitEqualForAnyNumberOfThreads) {
   using T = typename TypeParam::T;
   const auto sequences = Sequences::uniform(3, 150);
   const auto x = random_matrix<T>(sequences.total(), small_channels, 2);
@@ -238,7 +238,7 @@ TYPED_TEST(StackOf, GivesEqualBitsForAnyNumberOfThreads) {
   }
 }
 
-TYPED_TEST(StackOf, KeepsABadSequenceToItself) {
+TYPED_TEST(StackOf, KeepsNaNInItsSequence) {
   using T = typename TypeParam::T;
   const auto sequences = Sequences::uniform(3, small_length);
   const auto x = random_matrix<T>(sequences.total(), small_channels, 2);
@@ -256,7 +256,7 @@ TYPED_TEST(StackOf, KeepsABadSequenceToItself) {
   }
 }
 
-TYPED_TEST(StackOf, WorksOnSequencesOfOneToken) {
+TYPED_TEST(StackOf, HandlesSequencesOfOneToken) {
   using T = typename TypeParam::T;
   const auto x = random_matrix<T>(3, small_channels, 2);
   for (const bool causal : {false, true}) {
@@ -273,7 +273,7 @@ TYPED_TEST(StackOf, WorksOnSequencesOfOneToken) {
   }
 }
 
-TYPED_TEST(StackOf, GivesNothingForAnEmptyBatch) {
+TYPED_TEST(StackOf, HandlesEmptyBatches) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(false, [&](const auto& model) {
     for (const Sequences& none : {Sequences::uniform(0, small_length), Sequences::uniform(2, 0)}) {
@@ -302,7 +302,7 @@ TYPED_TEST(StackOf, AWarmCallAllocatesNothing) {
   }
 }
 
-TYPED_TEST(StackOf, RefusesOtherShapesBeforeWriting) {
+TYPED_TEST(StackOf, RefusesMismatchedShapesBeforeWriting) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(false, [&](const auto& model) {
     Workspace<T> workspace;
@@ -332,7 +332,7 @@ TYPED_TEST(StackOf, RefusesOtherShapesBeforeWriting) {
   });
 }
 
-TYPED_TEST(StackOf, SaysWhatItIsMadeOf) {
+TYPED_TEST(StackOf, ReportsItsArchitectureAndContract) {
   using Kind = typename TypeParam::Kind;
   using Model = typename TypeParam::Model;
   EXPECT_STREQ(Model::architecture, Kind::architecture);
@@ -345,7 +345,7 @@ TYPED_TEST(StackOf, SaysWhatItIsMadeOf) {
   EXPECT_EQ(model.contract().takes_mask, Kind::takes_mask);
 }
 
-TYPED_TEST(StackOf, TakesOfABudgetWhatItHolds) {
+TYPED_TEST(StackOf, SpendsItsParametersFromABudget) {
   using Kind = typename TypeParam::Kind;
   using Model = typename TypeParam::Model;
   for (const bool causal : {false, true}) {
@@ -367,7 +367,7 @@ TYPED_TEST(StackOf, TakesOfABudgetWhatItHolds) {
 
 // --- Streams ---
 
-TYPED_TEST(StackOf, EveryStepEqualsItsRowOfTheBatchToTheBit) {
+TYPED_TEST(StackOf, StepsEqualTheBatchBitForBit) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto x = random_matrix<T>(small_length, small_channels, 2);
@@ -382,9 +382,9 @@ TYPED_TEST(StackOf, EveryStepEqualsItsRowOfTheBatchToTheBit) {
   });
 }
 
-TYPED_TEST(StackOf, LongStreamsEqualTheBatchToTheBitToo) {
+TYPED_TEST(StackOf, LongStreamsEqualTheBatchBitForBit) {
   using T = typename TypeParam::T;
-  const Index length = 300;  // several blocks of rows, and many chunks
+  const Index length = 300;  // several row blocks, and many chunks
   TestFixture::for_each_model(
       true,
       [&](const auto& model) {
@@ -418,7 +418,7 @@ TYPED_TEST(StackOf, APrefillInAnySplitEqualsTheBatch) {
   });
 }
 
-TYPED_TEST(StackOf, AStreamMayWriteOverItsInput) {
+TYPED_TEST(StackOf, AStreamWorksInPlace) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     Matrix<T> x = random_matrix<T>(small_length, small_channels, 2);
@@ -433,7 +433,7 @@ TYPED_TEST(StackOf, AStreamMayWriteOverItsInput) {
   });
 }
 
-TYPED_TEST(StackOf, NothingOfALaterTokenReachesAStreamedOne) {
+TYPED_TEST(StackOf, StreamsNeverReadLaterTokens) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto x = random_matrix<T>(small_length, small_channels, 2);
@@ -451,7 +451,7 @@ TYPED_TEST(StackOf, NothingOfALaterTokenReachesAStreamedOne) {
   });
 }
 
-TYPED_TEST(StackOf, CopiesOfAStateGoTheirOwnWays) {
+TYPED_TEST(StackOf, ACopiedStateBranches) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto x = random_matrix<T>(small_length, small_channels, 2);
@@ -470,7 +470,7 @@ TYPED_TEST(StackOf, CopiesOfAStateGoTheirOwnWays) {
   });
 }
 
-TYPED_TEST(StackOf, ARewoundStateHasNeverBeenFurther) {
+TYPED_TEST(StackOf, ARewoundStateForgetsLaterTokens) {
   using Kind = typename TypeParam::Kind;
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
@@ -479,7 +479,7 @@ TYPED_TEST(StackOf, ARewoundStateHasNeverBeenFurther) {
     Workspace<T> workspace;
     auto state = model.start(small_length);
     TestFixture::go_on(model, x, state, 5, workspace);
-    state.rewind(5);  // is always possible
+    state.rewind(5);  // to the current position: always possible
     if constexpr (Kind::remembers_tokens) {
       Matrix<T> astray = Matrix<T>::Constant(7, small_channels, std::numeric_limits<T>::quiet_NaN());
       model.extend(astray, state, astray, workspace);
@@ -504,7 +504,7 @@ TYPED_TEST(StackOf, ARewoundStateHasNeverBeenFurther) {
   });
 }
 
-TYPED_TEST(StackOf, AStreamGivesEqualBitsForAnyNumberOfThreads) {
+TYPED_TEST(StackOf, AStreamIsBitEqualForAnyNumberOfThreads) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto x = random_matrix<T>(small_length, small_channels, 2);
@@ -519,7 +519,7 @@ TYPED_TEST(StackOf, AStreamGivesEqualBitsForAnyNumberOfThreads) {
   });
 }
 
-TYPED_TEST(StackOf, AStateKeepsItsSizeHoweverLongTheSequence) {
+TYPED_TEST(StackOf, AStateHasConstantSize) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto x = random_matrix<T>(small_length, small_channels, 2);
@@ -534,7 +534,7 @@ TYPED_TEST(StackOf, AStateKeepsItsSizeHoweverLongTheSequence) {
   });
 }
 
-TYPED_TEST(StackOf, AStreamAllocatesNothingAfterItsFirstStep) {
+TYPED_TEST(StackOf, AWarmStreamAllocatesNothing) {
   using T = typename TypeParam::T;
   const Index length = 300;
   TestFixture::for_each_model(
@@ -558,13 +558,13 @@ TYPED_TEST(StackOf, AStreamAllocatesNothingAfterItsFirstStep) {
       length);
 }
 
-TYPED_TEST(StackOf, RefusesToStreamUnlessItIsCausal) {
+TYPED_TEST(StackOf, RefusesToStreamIfNotCausal) {
   using Kind = typename TypeParam::Kind;
   using Model = typename TypeParam::Model;
   for (const auto& config : Kind::configs(false)) {
     if constexpr (requires { config.spatial; }) {
       if (config.spatial == SpatialForm::scaled_toeplitz) {
-        EXPECT_NO_THROW(Model(config).start()) << "W is a triangle in this form, whatever is asked for";
+        EXPECT_NO_THROW(Model(config).start()) << "W is always lower triangular in this form";
         continue;
       }
     }
@@ -574,7 +574,7 @@ TYPED_TEST(StackOf, RefusesToStreamUnlessItIsCausal) {
   }
 }
 
-TYPED_TEST(StackOf, KnowsHowManyTokensAStateHasRoomFor) {
+TYPED_TEST(StackOf, ReportsTheCapacityOfAState) {
   using Kind = typename TypeParam::Kind;
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
@@ -584,7 +584,7 @@ TYPED_TEST(StackOf, KnowsHowManyTokensAStateHasRoomFor) {
     const Index longest = model.longest();
     if (longest < State<T>::unlimited) {
       EXPECT_EQ(longest, small_length);
-      EXPECT_EQ(model.start().capacity(), longest) << "as many as the model can serve";
+      EXPECT_EQ(model.start().capacity(), longest) << "defaults to the length of the model";
       EXPECT_EQ(message_of<ShapeError>([&] { model.start(longest + 1); }),
                 text("Stack::start: capacity = ", longest + 1, ", but the model can serve ", longest, " tokens at most."));
     } else if constexpr (Kind::remembers_tokens) {
@@ -592,21 +592,21 @@ TYPED_TEST(StackOf, KnowsHowManyTokensAStateHasRoomFor) {
       EXPECT_NE(said.find("start(capacity)"), std::string::npos) << said;
     } else {
       EXPECT_EQ(model.start().capacity(), State<T>::unlimited);
-      EXPECT_EQ(model.start().bytes(), model.start(3).bytes()) << "which does not depend on the tokens";
+      EXPECT_EQ(model.start().bytes(), model.start(3).bytes()) << "independent of the capacity";
     }
     const auto x = random_matrix<T>(small_length, small_channels, 2);
     auto state = model.start(3);
     TestFixture::go_on(model, x, state, 3, workspace);
     Matrix<T> y = test::untouched<T>(1, small_channels);
     const std::string said = message_of<ShapeError>([&] { model.extend(x.topRows(1), state, y, workspace); });
-    EXPECT_EQ(said.rfind("Stack::extend: 1 tokens from position 3 on go past the 3 tokens that the state has room for.", 0), 0u)
+    EXPECT_EQ(said.rfind("Stack::extend: 1 tokens from position 3 exceed the 3 tokens that the state has room for.", 0), 0u)
         << said;
     EXPECT_TRUE(test::is_untouched(y));
     EXPECT_EQ(state.position(), 3);
   });
 }
 
-TYPED_TEST(StackOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
+TYPED_TEST(StackOf, KeepsTheStateOnRefusedSteps) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto x = random_matrix<T>(small_length, small_channels, 2);
@@ -622,12 +622,12 @@ TYPED_TEST(StackOf, RefusesBadStepsAndLeavesTheStateUnchanged) {
       EXPECT_TRUE(test::is_untouched(y));
       EXPECT_EQ(state.position(), 10);
     };
-    refuse(3, small_channels, 3, small_channels);  // past the end
+    refuse(3, small_channels, 3, small_channels);  // past the capacity
     refuse(1, 9, 1, small_channels);
     refuse(1, small_channels, 2, small_channels);
     refuse(1, small_channels, 1, 11);
     EXPECT_TRUE(same_bits(TestFixture::go_on(model, x, state, 2, workspace), whole.bottomRows(2)))
-        << "as if nothing had been asked";
+        << "unaffected by the refused calls";
   });
 }
 
@@ -653,7 +653,7 @@ TYPED_TEST(StackOf, RefusesAStateOfAnotherDepth) {
   auto state = model.start(small_length);
   const Model twin = model;
   Matrix<T> y(1, small_channels);
-  EXPECT_NO_THROW(twin.extend(x, state, y, workspace)) << "of the same configuration";
+  EXPECT_NO_THROW(twin.extend(x, state, y, workspace)) << "an equal configuration";
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "gated/layers/tiny_attention.hpp"
 #include "trunks.hpp"
 
-// Every causal layer and model streams through one interface: start(), extend(x, state, y, workspace), state.position().
+// Every causal layer and model streams with start(), extend(x, state, y, workspace) and state.position().
 
 namespace gated::streaming_test {
 namespace {
@@ -31,7 +31,7 @@ Tokens part_of(const std::vector<Index>& x, Index first, Index count) {
 }
 ConstView<T> part_of(const Matrix<T>& x, Index first, Index count) { return x.middleRows(first, count); }
 
-/// A layer without a member type for its configuration, of random numbers.
+/// A layer with random parameters and without a member type Config.
 template <class Layer, class Config>
 Layer shaken(const Config& config) {
   Layer layer(config);
@@ -39,7 +39,7 @@ Layer shaken(const Config& config) {
   return layer;
 }
 
-/// Steps of one token, of several and of none give the rows of forward().
+/// Expects that steps of one, several and no tokens equal forward().
 template <class Model>
 void expect_streams(const Model& model) {
   SCOPED_TRACE(Model::name);
@@ -57,7 +57,7 @@ void expect_streams(const Model& model) {
   }
 }
 
-/// Blocks of that kind, alone, stacked, and as the trunk of a language model.
+/// Tests blocks of one kind alone, stacked, and as the trunk of a language model.
 template <class Kind>
 void expect_kind_streams() {
   using Trunk = typename Kind::template Trunk<T>;
@@ -81,7 +81,7 @@ TEST(Streaming, HasOneInterfaceForBlocksStacksAndLanguageModels) {
                     test::OfChunkedTransformerBlocks, test::OfMixerBlocks, test::OfPlainBlocks>();
 }
 
-TEST(Streaming, HasTheSameForTheLayersInsideOfThem) {
+TEST(Streaming, HasTheSameInterfaceForLayersInside) {
   const SpatialProjectionConfig spatial{.length = small_length, .causal = true};
   expect_streams(
       shaken<TinyAttention<T>>(TinyAttentionConfig{.channels = small_channels, .width = 6, .out = 7, .causal = true}));

@@ -16,7 +16,7 @@ using test::same_bits;
 
 using Model = TinyTimeMixer<double>;
 
-/// Levels, a decoder of another width, patches that overlap and do not fill the series.
+/// Two levels, a narrower decoder, overlapping patches that do not cover the series.
 TinyTimeMixerConfig small() {
   return {.series = 3,
           .context = 21,
@@ -29,7 +29,7 @@ TinyTimeMixerConfig small() {
           .head_dropout = 0.1};
 }
 
-/// The same with everything that sees several series.
+/// The same with everything that mixes series.
 TinyTimeMixerConfig mixing() {
   TinyTimeMixerConfig c = small();
   c.decoder.mixes_series = true;
@@ -63,11 +63,11 @@ TEST(TinyTimeMixer, KeepsItsPromisesWithoutDecoderAndScaling) {
   test::expect_promises<TinyTimeMixer>(c, {.lengths = {3, 3}, .tolerance = 1e-5});
   c = small();
   c.scaling = SeriesScaling::mean;
-  c.horizon = c.context;  // so that y may be x
+  c.horizon = c.context;  // for y = x
   test::expect_promises<TinyTimeMixer>(c, {.lengths = {7, 0, 3}, .tolerance = 1e-5});
 }
 
-TEST(TinyTimeMixer, HasThePublishedCounts) {
+TEST(TinyTimeMixer, HasThePublishedParameterCounts) {
   const auto expect = [](const TinyTimeMixerConfig& config, Index expected) {
     EXPECT_EQ(parameter_count(TinyTimeMixer<float>(config)), expected);
   };
@@ -87,7 +87,7 @@ TEST(TinyTimeMixer, HasThePublishedCounts) {
   expect(mixed, 817'811);
 }
 
-TEST(TinyTimeMixer, HasOnePartForThePartsThatFineTuningFreezes) {
+TEST(TinyTimeMixer, KeepsWhatFineTuningFreezesInTheBackbone) {
   const TinyTimeMixer<float> model(ttm_512_96());
   Index rest = 0;
   for_each_parameter([&](const ParameterInfo& info,
@@ -96,28 +96,28 @@ TEST(TinyTimeMixer, HasOnePartForThePartsThatFineTuningFreezes) {
   EXPECT_EQ(rest, 289'696);
 }
 
-TEST(TinyTimeMixer, ForecastsEachSeriesAsIfItWereAlone) {
+TEST(TinyTimeMixer, ForecastsEachSeriesIndependently) {
   const auto model = random_model<Model>(small());
   const auto x = random_matrix<double>(12, 21, 1);
   Workspace<double> workspace;
   const Matrix<double> y = model.forward(x, Sequences::single(12), workspace);
-  EXPECT_TRUE(same_bits(model.forward(x, Sequences::uniform(4, 3), workspace), y)) << "whatever the items are";
+  EXPECT_TRUE(same_bits(model.forward(x, Sequences::uniform(4, 3), workspace), y)) << "for any grouping into items";
   for (Index i = 0; i < 12; ++i) {
     EXPECT_TRUE(same_bits(model.forward(x.row(i), Sequences::single(1), workspace), y.row(i))) << i;
   }
 }
 
-TEST(TinyTimeMixer, GivesForecastsInTheUnitsOfTheSeries) {
+TEST(TinyTimeMixer, ForecastsInTheUnitsOfTheSeries) {
   const auto model = random_model<Model>(small());
   const auto x = random_matrix<double>(3, 21, 1);
   Workspace<double> workspace;
   const Matrix<double> y = model.forward(x, Sequences::single(3), workspace);
   const Matrix<double> larger = (x.array() * 1000 + 5e4).matrix();
   const Matrix<double> expected = (y.array() * 1000 + 5e4).matrix();
-  EXPECT_TRUE(near(model.forward(larger, Sequences::single(3), workspace), expected, 1e-5)) << "but for ε";
+  EXPECT_TRUE(near(model.forward(larger, Sequences::single(3), workspace), expected, 1e-5)) << "up to ε";
 }
 
-TEST(TinyTimeMixer, LooksAtTheMaskForScalingOnly) {
+TEST(TinyTimeMixer, UsesTheMaskForScalingOnly) {
   const auto model = random_model<Model>(small());
   auto x = random_matrix<double>(2, 21, 1);
   Workspace<double> workspace;
@@ -131,16 +131,16 @@ TEST(TinyTimeMixer, LooksAtTheMaskForScalingOnly) {
   EXPECT_FALSE(same_bits(forecast(some), forecast(all)));
   const Matrix<double> before = forecast(some);
   x(0, 5) += 1;
-  EXPECT_FALSE(same_bits(forecast(some).row(0), before.row(0))) << "what is missing is a part of its patch";
+  EXPECT_FALSE(same_bits(forecast(some).row(0), before.row(0))) << "masked elements are still read";
 }
 
-/// The forecasts of two items of three series, recorded.
+/// Records the forecasts of two items of three series.
 Variable record_with(Tape<double>& tape, const Model& model, Variable x, const Model::Options<Recording<double>>& options) {
   Recording<double> run(tape, Sequences::uniform(2, 3));
   return run(model, x, options);
 }
 
-/// Forecasts and what a loss of them gives back.
+/// Forecasts, and the gradients of a loss.
 struct Learnt {
   Matrix<double> y, dx;
   Model gradient;
@@ -158,18 +158,18 @@ Learnt learn(const Model& model, const Matrix<double>& x, const std::vector<std:
   return out;
 }
 
-TEST(TinyTimeMixer, ReadsWhatIsNotObservedAsAbsentIfItIsNan) {
+TEST(TinyTimeMixer, TreatsNaNAsAGap) {
   for (const SeriesScaling scaling : {SeriesScaling::standard, SeriesScaling::mean, SeriesScaling::none}) {
     TinyTimeMixerConfig c = mixing();
     c.scaling = scaling;
     const auto model = random_model<Model>(c);
     Matrix<double> zeros = random_matrix<double>(6, 21, 1);
     std::vector<std::uint8_t> observed(126, 1);
-    for (const std::size_t gap : {0u, 19u, 20u, 30u, 62u, 125u}) {  // the last ones are seen by the forecast mixer too
+    for (const std::size_t gap : {0u, 19u, 20u, 30u, 62u, 125u}) {  // the last ones reach the forecast mixer too
       observed[gap] = 0;
       zeros.data()[gap] = 0;
     }
-    std::fill_n(observed.begin() + 63, 21, std::uint8_t{0});  // all of a series
+    std::fill_n(observed.begin() + 63, 21, std::uint8_t{0});  // a whole series
     zeros.row(3).setZero();
     Matrix<double> gaps = zeros;
     for (std::size_t i = 0; i < observed.size(); ++i) {
@@ -198,7 +198,7 @@ TinyTimeMixerConfig with_resolution() {
   return c;
 }
 
-TEST(TinyTimeMixer, IsToldTheResolution) {
+TEST(TinyTimeMixer, UsesTheResolution) {
   const auto model = random_model<Model>(with_resolution());
   const auto x = random_matrix<double>(5, 21, 1);
   const auto items = Sequences::of_lengths({2, 3});
@@ -212,10 +212,10 @@ TEST(TinyTimeMixer, IsToldTheResolution) {
             }),
             "TinyTimeMixer: the frequency token of item 1 is 4, expected 0 … 3.");
   EXPECT_EQ(message_of<ShapeError>([&] { forecast({}); }),
-            "TinyTimeMixer: 0 frequency tokens, expected 2, one for each item, because the model was trained with them.");
+            "TinyTimeMixer: 0 frequency tokens, expected 2, one per item: the model was trained with them.");
 }
 
-TEST(TinyTimeMixer, LearnsWithAResolutionAMaskAndAKnownFuture) {
+TEST(TinyTimeMixer, TrainsWithResolutionMaskAndKnownFuture) {
   TinyTimeMixerConfig c = with_resolution();
   c.scaling = SeriesScaling::mean;
   c.known = {1};
@@ -252,7 +252,7 @@ TEST(TinyTimeMixer, AllocatesNothingWhenWarm) {
   }
 }
 
-TEST(TinyTimeMixer, MixesWhatIsKnownOfTheFuture) {
+TEST(TinyTimeMixer, MixesTheKnownFuture) {
   TinyTimeMixerConfig c = small();
   c.known = {1};
   c.forecast_mixing = {.enabled = true};
@@ -265,19 +265,19 @@ TEST(TinyTimeMixer, MixesWhatIsKnownOfTheFuture) {
   const Matrix<double> y = forecast(future);
   EXPECT_EQ(y.rows(), 4);
   Matrix<double> other = future;
-  other.row(0).setConstant(9);  // is forecast, so that its future is not read
+  other.row(0).setConstant(9);  // forecast: its future is not read
   EXPECT_TRUE(same_bits(forecast(other), y));
   other(4, 3) += 1;  // the known series of the second item
   EXPECT_TRUE(same_bits(forecast(other).topRows(2), y.topRows(2)));
   EXPECT_FALSE(same_bits(forecast(other).bottomRows(2), y.bottomRows(2)));
-  EXPECT_TRUE(same_bits(Matrix<double>(forecast(other).col(1)), Matrix<double>(y.col(1)))) << "two times away";
+  EXPECT_TRUE(same_bits(Matrix<double>(forecast(other).col(1)), Matrix<double>(y.col(1)))) << "two steps away";
   EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(x, Sequences::uniform(2, 3), workspace); }),
-            "TinyTimeMixer: the model mixes in series that are known in the future. Give their future.");
+            "TinyTimeMixer: the model needs the future of its known series. Pass Options::future.");
   EXPECT_EQ(message_of<ShapeError>([&] { forecast(Matrix<double>(future.leftCols(4))); }),
-            "TinyTimeMixer: the future is 6 × 4, expected 6 × 5 or more columns, its rows those of x.");
+            "TinyTimeMixer: the future is 6 × 4, expected 6 × 5 or more columns, with the rows of x.");
 }
 
-TEST(TinyTimeMixer, ChoosesSeriesInAscendingOrder) {
+TEST(TinyTimeMixer, SelectsSeriesInAscendingOrder) {
   TinyTimeMixerConfig c = small();
   const auto all = random_model<Model>(c);
   c.predicted = {2, 0};
@@ -291,27 +291,26 @@ TEST(TinyTimeMixer, ChoosesSeriesInAscendingOrder) {
   expected << y.row(0).head(3), y.row(2).head(3), y.row(3).head(3), y.row(5).head(3);
   EXPECT_TRUE(same_bits(chosen, expected));
   EXPECT_EQ(message_of<ShapeError>([&] { some.forward(x, Sequences::uniform(3, 2), workspace); }),
-            "TinyTimeMixer::forward: item 0 has 2 series, but the model mixes or chooses among series = 3.");
+            "TinyTimeMixer::forward: item 0 has 2 series, expected series = 3.");
 }
 
-TEST(TinyTimeMixer, TakesTheLastOfLongerSeriesAndRefusesShorterOnes) {
+TEST(TinyTimeMixer, UsesTheEndOfLongSeriesAndRefusesShortOnes) {
   const auto model = random_model<Model>(small());
   const auto x = random_matrix<double>(2, 30, 1);
   EXPECT_TRUE(same_bits(model.last_context(x), x.rightCols(21)));
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { model.last_context(x.leftCols(20)); }),
-      "TinyTimeMixer::last_context: the series have 20 numbers, which is shorter than context = 21. Give more of the past, "
-      "or take a model with a shorter context.");
+  EXPECT_EQ(message_of<ShapeError>([&] { model.last_context(x.leftCols(20)); }),
+            "TinyTimeMixer::last_context: the series have 20 values, expected at least context = 21. Pass more of the past, or "
+            "use a model with a shorter context.");
   Workspace<double> workspace;
   EXPECT_EQ(message_of<ShapeError>([&] { model.forward(x.leftCols(20), Sequences::single(2), workspace); }),
-            "TinyTimeMixer::forward: the series have 20 numbers, expected context = 21. Give more of the past, or take a model "
+            "TinyTimeMixer::forward: the series have 20 values, expected context = 21. Pass more of the past, or use a model "
             "with a shorter context.");
   const std::vector<std::uint8_t> mask(41, 1);
   EXPECT_EQ(message_of<ShapeError>([&] { model.forward(x.leftCols(21), Sequences::single(2), workspace, {.observed = mask}); }),
-            "TinyTimeMixer: the mask has 41 entries, expected 2 × context = 42, one for each number of x.");
+            "TinyTimeMixer: the mask has 41 entries, expected 2 × context = 42, one per value of x.");
 }
 
-TEST(TinyTimeMixer, RefusesOptionsThatMakeNoSense) {
+TEST(TinyTimeMixer, RefusesInvalidConfigurations) {
   const auto message = [](const auto& change) {
     TinyTimeMixerConfig c = small();
     change(c);
@@ -324,15 +323,14 @@ TEST(TinyTimeMixer, RefusesOptionsThatMakeNoSense) {
   EXPECT_EQ(message([](auto& c) {
               c.known = {0, 1, 2};
             }),
-            "TinyTimeMixer: all 3 series are known in the future, so that none is left to be forecast.");
-  EXPECT_EQ(
-      message([](auto& c) { c.backbone = {.channels = 30, .depth = 1, .levels = 3}; }),
-      "SeriesTrunk: 3 levels cut 30 features into 4 parts, which leaves a rest. Take features that 2^(levels - 1) divides.");
+            "TinyTimeMixer: all 3 series are known in the future, so none is left to forecast.");
+  EXPECT_EQ(message([](auto& c) { c.backbone = {.channels = 30, .depth = 1, .levels = 3}; }),
+            "SeriesTrunk: channels = 30, expected a multiple of 4 for levels = 3.");
   EXPECT_EQ(message([](auto& c) {
               c.position = PatchPosition::sinusoid;
               c.backbone = {.channels = 5, .depth = 1};
             }),
-            "PatchPositionTable: 5 features cannot hold sines and cosines. Take an even number of them.");
+            "PatchPositionTable: 5 features, expected an even number for pairs of sine and cosine.");
 }
 
 }  // namespace

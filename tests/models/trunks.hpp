@@ -14,11 +14,11 @@
 #include "gmlps.hpp"
 #include "tests/layers/literal_attention.hpp"
 
-/// Small stacks of every kind of block, for the tests of what any trunk and any model around it must do.
+/// Small stacks of every kind of block, for tests of all trunks and models.
 
 namespace gated::test {
 
-/// The options of the tests' own block.
+/// The options of a user-defined block.
 struct PlainBlockConfig {
   Index channels = 0;  ///< C
   bool causal = false;
@@ -29,7 +29,7 @@ struct PlainBlockConfig {
   }
 };
 
-/// y = x + tanh(shift(x) Wᵀ + b): a block with no more than a stack asks for.
+/// y = x + tanh(shift(x) Wᵀ + b): a block with the minimum that a stack needs.
 template <class T>
 struct PlainBlock : Layer<PlainBlock<T>> {
   using Config = PlainBlockConfig;
@@ -52,9 +52,9 @@ struct PlainBlock : Layer<PlainBlock<T>> {
   }
 };
 
-// One kind of trunk each: `Trunk<T>`, and small configurations of it, causal or not, that take any length up to `length`. They
-// are `small_channels` wide, and differ in what their kind knows. `takes_mask` if tokens may be hidden from it.
-// `remembers_tokens` if a stream keeps something of each token, so that it must know how many there may be, and can be rewound.
+// Kinds of trunk: `Trunk<T>`, and small configurations that cover its options, causal or not, `small_channels` wide, for any
+// length up to `length`. `takes_mask`: tokens can be masked. `remembers_tokens`: streams store every token, so they have a
+// capacity and can rewind.
 
 struct OfGmlpBlocks {
   template <class T>
@@ -99,7 +99,7 @@ struct OfGatedAttentionUnits {
     std::vector<StackConfig<GatedAttentionUnitConfig>> all;
     for (GatedAttentionUnitConfig& unit : units) {
       unit.causal = causal;
-      if (causal && unit.score_scale == ScoreScale::length) {  // which a stream does not know
+      if (causal && unit.score_scale == ScoreScale::length) {  // unknown in a stream
         unit.score_scale = ScoreScale::max_length;
         unit.max_length = length;
       }
@@ -170,7 +170,7 @@ struct OfPlainBlocks {
   }
 };
 
-/// A block by its formula; `mask` for those that take one.
+/// A block by its formula; with `mask` if it takes one.
 template <class T>
 Matrix<double> literal_block(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible&) {
@@ -186,7 +186,7 @@ Matrix<double> literal_block(const GatedAttentionUnit<T>& block, const Matrix<do
                              const literal::Visible& mask) {
   return literal::attention_unit(block, x, sequences, mask);
 }
-/// By its own forward(), which tests/layers holds to the formula.
+/// By its own forward(), which tests/layers compares with the formula.
 template <class TokenMixer, class ChannelMixer>
 Matrix<double> literal_block(const MixerBlock<TokenMixer, ChannelMixer>& block, const Matrix<double>& x,
                              const Sequences& sequences, const literal::Visible&) {
@@ -259,7 +259,7 @@ Matrix<double> literal_model(const Model& model, const std::vector<Index>& token
   return literal::linear(decoder, x);
 }
 
-/// `count` ids from `first` on and below `vocabulary`.
+/// `count` ids in [first, vocabulary).
 inline std::vector<Index> random_tokens(Index count, Index vocabulary, Index first = 0, std::uint64_t seed = 9) {
   std::vector<Index> tokens(static_cast<std::size_t>(count));
   Random random(seed);
@@ -269,7 +269,7 @@ inline std::vector<Index> random_tokens(Index count, Index vocabulary, Index fir
   return tokens;
 }
 
-/// What a matrix may hold that is no number, or hardly one.
+/// NaN, infinities and huge values.
 template <class T>
 std::vector<T> bad_numbers() {
   using Limits = std::numeric_limits<T>;

@@ -27,7 +27,7 @@ std::vector<T> derivatives(Activation activation, const std::vector<T>& x) {
   return with_activation(activation, [&](auto act) { return test::on_vectors([&](auto v) { return act.derivative(v); }, x); });
 }
 
-/// The formula as the paper or PyTorch's documentation writes it.
+/// The formula of the paper or of PyTorch's documentation.
 long double formula(Activation activation, long double x) {
   const long double pi = std::numbers::pi_v<long double>;
   switch (activation) {
@@ -55,7 +55,7 @@ long double formula(Activation activation, long double x) {
   return 0;
 }
 
-/// Points between -limit and limit, none of them at a kink.
+/// Points in [-limit, limit], none at a kink.
 template <class T>
 std::vector<T> grid(double limit) {
   std::vector<T> x;
@@ -85,7 +85,7 @@ TYPED_TEST(ActivationOf, EqualsItsFormula) {
   }
 }
 
-TYPED_TEST(ActivationOf, EqualsItsFormulaFarOut) {
+TYPED_TEST(ActivationOf, EqualsItsFormulaForLargeInputs) {
   for (const Activation activation : every_activation) {
     for (const double far : {150.0, -150.0, 1e4, -1e4, 1e30, -1e30}) {
       const auto x = static_cast<TypeParam>(far);
@@ -104,7 +104,7 @@ TYPED_TEST(ActivationOf, KeepsNaN) {
   }
 }
 
-TYPED_TEST(ActivationOf, HasAFlatOrConstantSlopeFarOut) {
+TYPED_TEST(ActivationOf, HasItsLimitSlopeForLargeInputs) {
   for (const Activation activation : every_activation) {
     for (const double far : {150.0, 1e30}) {
       const auto x = static_cast<TypeParam>(far);
@@ -121,7 +121,7 @@ TYPED_TEST(ActivationOf, HasAFlatOrConstantSlopeFarOut) {
   }
 }
 
-TEST(Activation, HasTheDerivativeThatCentralDifferencesFind) {
+TEST(Activation, DerivativesMatchCentralDifferences) {
   const double h = 1e-5;
   for (const Activation activation : every_activation) {
     const std::vector<double> x = grid<double>(9.0), given = derivatives(activation, x);
@@ -132,7 +132,7 @@ TEST(Activation, HasTheDerivativeThatCentralDifferencesFind) {
   }
 }
 
-TEST(Activation, HasTheSameDerivativeInFloatAsInDouble) {
+TEST(Activation, DerivativesAgreeInFloatAndDouble) {
   for (const Activation activation : every_activation) {
     const std::vector<float> x = grid<float>(9.0f);
     const std::vector<float> given = derivatives(activation, x);
@@ -144,7 +144,7 @@ TEST(Activation, HasTheSameDerivativeInFloatAsInDouble) {
   }
 }
 
-TEST(Relu, HasNoSlopeAtZero) {
+TEST(Relu, HasZeroSlopeAtZero) {
   EXPECT_EQ(derivatives(Activation::relu, std::vector{0.0}).front(), 0);
   EXPECT_EQ(derivatives(Activation::relu2, std::vector{0.0}).front(), 0);
 }
@@ -154,7 +154,7 @@ TEST(Laplace, IsNotZeroAtZero) {
   EXPECT_GT(values(Activation::laplace, std::vector{0.0f}).front(), 0.006f);
 }
 
-TEST(Laplace, MeetsReluSquaredWithItsSlopeAtTheMean) {
+TEST(Laplace, MatchesValueAndSlopeOfSquaredReluAtItsMean) {
   const std::vector<double> mean{std::sqrt(0.5)};
   EXPECT_NEAR(values(Activation::laplace, mean).front(), values(Activation::relu2, mean).front(), 1e-15);
   EXPECT_NEAR(derivatives(Activation::laplace, mean).front(), derivatives(Activation::relu2, mean).front(), 1e-15);
@@ -166,7 +166,7 @@ TEST(LaplaceLegacy, IsFlatterThanLaplace) {
               1e-9);
 }
 
-TEST(Activation, HasOneNameForEachValue) {
+TEST(Activation, HasAUniqueNamePerValue) {
   std::set<std::string_view> names;
   for (const Activation activation : every_activation) {
     const std::string_view name = name_of(activation);

@@ -16,9 +16,9 @@ using test::Op;
 using test::random_matrix;
 using test::same_bits;
 
-constexpr Index width = 4, value = 6;  // of queries and keys, and of values, of all heads together
+constexpr Index width = 4, value = 6;  // columns of q and k, and of v, over all heads
 
-/// Attention of the columns q, k, v of one matrix, joined by an epilogue. Whatever the mask hides is not attended to.
+/// Masked attention with q, k and v in the columns of one matrix, and an epilogue.
 auto joined_attention(ScoreKernel kernel, bool causal, Index heads) {
   return [=](auto& run, const auto& x, auto epilogue) {
     using R = std::remove_cvref_t<decltype(run)>;
@@ -44,7 +44,7 @@ auto attention(ScoreKernel kernel, bool causal, Index heads) {
   };
 }
 
-/// The same as a layer.
+/// The same, as a layer.
 template <class T>
 auto layer_of(ScoreKernel kernel, bool causal, Index heads) {
   const auto f = attention(kernel, causal, heads);
@@ -54,7 +54,7 @@ auto layer_of(ScoreKernel kernel, bool causal, Index heads) {
 
 const std::vector<std::uint8_t> mask{1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1};
 
-TEST(Attention, IsAnOpInEveryFormWithOneHeadOrTwo) {
+TEST(Attention, EveryKernelWorksInEveryRun) {
   for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
     for (const bool causal : {false, true}) {
       for (const Index heads : {1, 2}) {
@@ -67,14 +67,14 @@ TEST(Attention, IsAnOpInEveryFormWithOneHeadOrTwo) {
   }
 }
 
-TEST(Attention, IsTheSameInEveryRunAcrossBlocksOfQueries) {
+TEST(Attention, RunsAgreeBitForBitAcrossBlocksOfQueries) {
   for (const ScoreKernel kernel : {ScoreKernel::relu2, ScoreKernel::softmax}) {
     test::expect_same_in_every_run(layer_of<float>(kernel, true, 2),
                                    {.in = 2 * width + value, .out = value, .lengths = {300, 5, 257, 0, 256}});
   }
 }
 
-TEST(Attention, OfEachHeadIsThatOfItsColumns) {
+TEST(Attention, HeadsAreIndependent) {
   const Sequences sequences = Sequences::of_lengths({5, 0, 9});
   const auto x = random_matrix<double>(14, 2 * width + value, 1);
   Workspace<double> workspace;
@@ -91,7 +91,7 @@ TEST(Attention, OfEachHeadIsThatOfItsColumns) {
   }
 }
 
-TEST(Attention, MayBeToTheTokensOfOtherSequences) {
+TEST(Attention, AttendsToOtherSequences) {
   const Sequences queries = Sequences::of_lengths({5, 2, 3}), others = Sequences::of_lengths({4, 7, 1});
   const auto q = random_matrix<double>(10, 2, 1), k = random_matrix<double>(12, 2, 2), v = random_matrix<double>(12, 3, 3);
   const Scoring<double> scoring{.kernel = ScoreKernel::softmax};
@@ -100,7 +100,7 @@ TEST(Attention, MayBeToTheTokensOfOtherSequences) {
   Batch<double> run(workspace, queries);
   std::vector<Index> asked;
   const auto scoring_of = [&](const Sequences& sequences, Index b) {
-    EXPECT_EQ(sequences.length(b), others.length(b)) << "the split of the keys";
+    EXPECT_EQ(sequences.length(b), others.length(b)) << "the keys have the wrong lengths";
     asked.push_back(b);
     return scoring;
   };
@@ -117,7 +117,7 @@ TEST(Attention, MayBeToTheTokensOfOtherSequences) {
   }
 }
 
-TEST(Attention, TakesAnEpilogueAlong) {
+TEST(Attention, FusesAnEpilogue) {
   for (const bool causal : {false, true}) {
     const auto plain = attention(ScoreKernel::relu2, causal, 2);
     const auto joined = [=](auto& run, const auto& x) {
@@ -142,19 +142,19 @@ TEST(Attention, TakesAnEpilogueAlong) {
   }
 }
 
-TEST(Attention, TakesAnEpilogueAlongAsJoinDoesIt) {
+TEST(Attention, FusedEpiloguesEqualJoin) {
   for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
     for (const bool causal : {false, true}) {
       SCOPED_TRACE(testing::Message() << name << ", causal " << causal);
       test::expect_bits_of_join(joined_attention(kernel, causal, 2), {.in = 2 * width + value,
                                                                       .out = value,
-                                                                      .lengths = {300, 0, 7},  // blocks of queries
+                                                                      .lengths = {300, 0, 7},  // several blocks of queries
                                                                       .streams = causal});
     }
   }
 }
 
-TEST(Attention, LetsNothingOfALaterTokenIntoAnEarlierOne) {
+TEST(Attention, NeverReadsLaterTokensIfCausal) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr Index length = 60;
   const auto x = random_matrix<float>(length, 2 * width + value, 1);
@@ -181,7 +181,7 @@ TEST(Attention, LetsNothingOfALaterTokenIntoAnEarlierOne) {
   }
 }
 
-TEST(Attention, ShowsTheWeightsOfEachSequenceAndHead) {
+TEST(Attention, ShowsTheWeightsPerSequenceAndHead) {
   const auto x = random_matrix<double>(5, 2 * width + value, 1);
   const auto paths = [&](Index heads, bool streams) {
     const auto layer = layer_of<double>(ScoreKernel::relu2, true, heads);

@@ -40,13 +40,13 @@ Matrix<float> product_in(Workspace<float>& workspace, const Operand<float>& a, c
   return y;
 }
 
-/// On a machine that multiplies bf16.
+/// Tests that need a CPU with bf16 products.
 class Bf16Product : public ::testing::Test {
  protected:
   Bf16Product() { workspace.use(bf16_products()); }
   void SetUp() override {
     if (bf16_products() == nullptr) {
-      GTEST_SKIP() << "no AVX512-BF16, or kernels of a lower form";
+      GTEST_SKIP() << "no AVX512-BF16, or other kernels are in use";
     }
   }
 
@@ -55,7 +55,7 @@ class Bf16Product : public ::testing::Test {
   Workspace<float> workspace;
 };
 
-TEST_F(Bf16Product, IsTheSumOfTheRoundedFactorsForEveryShapeAndTranspose) {
+TEST_F(Bf16Product, MultipliesRoundedFactorsForEveryShape) {
   for (const Index rows : {0, 1, 2, 3, 6, 13, 14, 15, 31}) {
     for (const Index columns : {0, 1, 15, 16, 17, 31, 32, 33, 70}) {
       for (const Index depth : {0, 1, 2, 3, 30, 31, 32, 33, 65}) {
@@ -73,7 +73,7 @@ TEST_F(Bf16Product, IsTheSumOfTheRoundedFactorsForEveryShapeAndTranspose) {
 }
 
 TEST_F(Bf16Product, RoundsToNearestTiesToEvenAndDenormalsToZero) {
-  const float step = 1.0f / 128;  // between the neighbours of 1 in bf16
+  const float step = 1.0f / 128;  // spacing of bf16 at 1
   Matrix<float> a(1, 6);
   a << 1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51f, -1 - step / 2, 1e-40f, 3;
   const Matrix<float> identity = Matrix<float>::Identity(6, 6);
@@ -83,7 +83,7 @@ TEST_F(Bf16Product, RoundsToNearestTiesToEvenAndDenormalsToZero) {
   EXPECT_TRUE(same_bits(product(identity, transposed(a)), Matrix<float>(expected.transpose())));
 }
 
-TEST_F(Bf16Product, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
+TEST_F(Bf16Product, ComputesEachRowIndependently) {
   const Matrix<float> a = random_matrix<float>(41, 53, 12), b = random_matrix<float>(53, 67, 13);
   const Matrix<float> whole = product(a, b);
   for (Index count = 1; count <= a.rows(); ++count) {
@@ -93,7 +93,7 @@ TEST_F(Bf16Product, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
   }
 }
 
-TEST_F(Bf16Product, GivesEqualBitsForAnyNumberOfThreads) {
+TEST_F(Bf16Product, IsBitEqualForAnyNumberOfThreads) {
   const Matrix<float> a = random_matrix<float>(1030, 201, 10), b = random_matrix<float>(201, 230, 11);
   const Matrix<float> row = random_matrix<float>(1, 2000, 12), square = random_matrix<float>(2000, 2000, 13);
   const Matrix<float> one = product(a, b), one_row = product(row, square);
@@ -127,7 +127,7 @@ TEST_F(Bf16Product, ReadsPreparedWeightsOfEveryFormat) {
   }
 }
 
-TEST_F(Bf16Product, LeavesOutWhatIsNotWanted) {
+TEST_F(Bf16Product, SkipsColumnsPastTheDiagonal) {
   const Matrix<float> a = random_matrix<float>(40, 8, 1), b = random_matrix<float>(8, 100, 2);
   const Matrix<float> whole = product(a, b);
   Matrix<float> y = Matrix<float>::Zero(40, 100);
@@ -137,7 +137,7 @@ TEST_F(Bf16Product, LeavesOutWhatIsNotWanted) {
   }
 }
 
-TEST_F(Bf16Product, IsWhatAModelComputesWith) {
+TEST_F(Bf16Product, RunsAWholeModel) {
   Random random(1);
   const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 3, .attention_width = 16}, random);
   const auto x = random_matrix<float>(3 * 19, 48, 2);
@@ -146,8 +146,8 @@ TEST_F(Bf16Product, IsWhatAModelComputesWith) {
   const Matrix<float> y = model.forward(x, Sequences::uniform(3, 19), workspace);
   const double error = static_cast<double>((y - exact).norm() / exact.norm());
   EXPECT_LE(error, 0.02);
-  EXPECT_GE(error, 1e-5) << "it was computed in float";
-  for (Index b = 0; b < 3; ++b) {  // alone as in the batch
+  EXPECT_GE(error, 1e-5) << "computed in float";
+  for (Index b = 0; b < 3; ++b) {  // each sequence alone equals the batch
     const Matrix<float> alone = model.forward(ConstView<float>(x.middleRows(19 * b, 19)), Sequences::single(19), workspace);
     EXPECT_TRUE(same_bits(alone, y.middleRows(19 * b, 19)));
   }
@@ -157,7 +157,7 @@ TEST_F(Bf16Product, IsWhatAModelComputesWith) {
   EXPECT_TRUE(same_bits(again, y));
 }
 
-TEST_F(Bf16Product, StreamsWithTheBitsOfTheBatch) {
+TEST_F(Bf16Product, StreamsEqualTheBatchBitForBit) {
   Random random(1);
   const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 2, .causal = true, .attention_width = 16},
                           random);
@@ -171,7 +171,7 @@ TEST_F(Bf16Product, StreamsWithTheBitsOfTheBatch) {
   EXPECT_TRUE(same_bits(y, batch));
 }
 
-TEST(Bf16ProductElsewhere, IsAFloatProduct) {
+TEST(Bf16ProductElsewhere, FallsBackToFloat) {
   const Matrix<float> a = random_matrix<float>(17, 23, 1), b = random_matrix<float>(23, 40, 2);
   const KernelForm before = kernels();
   use_kernels(available_kernels().back());
@@ -179,7 +179,7 @@ TEST(Bf16ProductElsewhere, IsAFloatProduct) {
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
     Workspace<float> in_float, in_bf16;
-    in_bf16.use(engine);  // that of another form
+    in_bf16.use(engine);  // an engine of other kernels
     const bool is_float = same_bits(product_in(in_bf16, a, b), product_in(in_float, a, b));
     EXPECT_EQ(is_float, bf16_products() == nullptr);
     EXPECT_TRUE(same_bits(product_in(in_bf16, lower<float>(a, 0), b), product_in(in_float, lower<float>(a, 0), b)));

@@ -29,7 +29,7 @@ const std::vector<Form> forms{{true, LinearReduction::sum},          {true, Line
                               {false, LinearReduction::own_chunk},   {true, LinearReduction::sum, 2},
                               {false, LinearReduction::own_chunk, 2}};
 
-/// Mixing of the columns of x, local q and k, global q and k, and values, joined by an epilogue.
+/// Chunk attention with local q and k, global q and k, and values in the columns of x, and an epilogue.
 auto joined_mixing_of(const Form& form) {
   return [=](auto& run, const auto& x, auto epilogue) {
     using R = std::remove_cvref_t<decltype(run)>;
@@ -44,7 +44,7 @@ auto joined_mixing_of(const Form& form) {
     return mix_chunks(run, inputs, mixing, std::move(epilogue));
   };
 }
-/// The same, and if `joined` with more columns that join.
+/// The same with, if `joined`, further columns for the epilogue.
 auto mixing_of(const Form& form, bool joined = false) {
   return [joined, mixing = joined_mixing_of(form)](auto& run, const auto& x) {
     Epilogue<std::remove_cvref_t<decltype(run)>> epilogue;
@@ -68,7 +68,7 @@ std::string describe(const Form& f) { return text(name_of(f.reduction), f.causal
 
 const std::vector<std::uint8_t> mask{1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1};
 
-TEST(ChunkAttention, IsAnOpInEveryForm) {
+TEST(ChunkAttention, EveryFormWorksInEveryRun) {
   for (const Form& form : forms) {
     SCOPED_TRACE(describe(form));
     expect_op(mixing_of(form), {.in = columns, .out = value, .streams = form.causal});
@@ -77,14 +77,14 @@ TEST(ChunkAttention, IsAnOpInEveryForm) {
   }
 }
 
-TEST(ChunkAttention, TakesAnEpilogueAlongAsJoinDoesIt) {
+TEST(ChunkAttention, FusedEpiloguesEqualJoin) {
   for (const Form& form : forms) {
     SCOPED_TRACE(describe(form));
     test::expect_bits_of_join(joined_mixing_of(form), {.in = columns, .out = value, .streams = form.causal});
   }
 }
 
-TEST(ChunkAttention, LetsNothingOfALaterTokenIntoAnEarlierOne) {
+TEST(ChunkAttention, NeverReadsLaterTokensIfCausal) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr Index length = 14;
   const auto x = random_matrix<float>(length, columns, 1);
@@ -110,7 +110,7 @@ TEST(ChunkAttention, LetsNothingOfALaterTokenIntoAnEarlierOne) {
   }
 }
 
-TEST(ChunkAttention, RemembersTheSameHoweverLongTheSequence) {
+TEST(ChunkAttention, HasConstantMemoryForAnyLength) {
   const auto layer = layer_of<double>(forms[5]);  // two heads
   State<double> state = layer.start();
   EXPECT_EQ(state.capacity(), State<double>::unlimited);

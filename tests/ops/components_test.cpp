@@ -15,7 +15,7 @@ class ComponentsIn : public ::testing::Test {
  protected:
   static constexpr long double tolerance = sizeof(T) == 4 ? 1e-6L : 1e-12L;
 
-  /// Expects that f(input) is the original's output, relative to 1 + |expected|.
+  /// Expects that f(input) equals the original's output, relative to 1 + |expected|.
   template <class F>
   static void expect_output(const std::string& name, const F& f) {
     const Matrix<T> got = f(test::component<T>(name + ".input"));
@@ -59,17 +59,17 @@ class ComponentsIn : public ::testing::Test {
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ComponentsIn, Scalars, );
 
-TYPED_TEST(ComponentsIn, GeluIsTheOriginal) { this->expect_activation("gelu_erf", Gelu{}); }
-TYPED_TEST(ComponentsIn, SiluIsTheOriginal) { this->expect_activation("silu", Silu{}); }
-TYPED_TEST(ComponentsIn, ReluSquaredIsTheOriginal) { this->expect_activation("relu_squared", Relu2{}); }
-TYPED_TEST(ComponentsIn, LaplaceIsTheOriginal) { this->expect_activation("laplace_attn_fn", Laplace{}); }
+TYPED_TEST(ComponentsIn, GeluMatchesTheOriginal) { this->expect_activation("gelu_erf", Gelu{}); }
+TYPED_TEST(ComponentsIn, SiluMatchesTheOriginal) { this->expect_activation("silu", Silu{}); }
+TYPED_TEST(ComponentsIn, SquaredReluMatchesTheOriginal) { this->expect_activation("relu_squared", Relu2{}); }
+TYPED_TEST(ComponentsIn, LaplaceMatchesTheOriginal) { this->expect_activation("laplace_attn_fn", Laplace{}); }
 
-TYPED_TEST(ComponentsIn, LayerNormIsTheOriginal) {
+TYPED_TEST(ComponentsIn, LayerNormMatchesTheOriginal) {
   this->expect_layer_norm("layernorm_eps1e-5_noaffine", 1e-5);
   this->expect_layer_norm("layernorm_eps1e-6_noaffine", 1e-6);
 }
 
-TYPED_TEST(ComponentsIn, TokenShiftIsTheOriginal) {
+TYPED_TEST(ComponentsIn, TokenShiftMatchesTheOriginal) {
   this->expect_token_shift("lucid_preshift_0_1_2_dim8", 2, true);
   this->expect_token_shift("lucid_preshift_-1_0_1_dim8", 1, false);
 }

@@ -18,7 +18,7 @@ using test::same_bits;
 
 using R = RunMatrix<double>;
 
-/// A run over four rows of eleven columns, which are given to `f` with two other matrices.
+/// Calls f(run, a, b) with a run over four rows and two 4 × 11 matrices.
 template <class F>
 void in_a_batch(const F& f) {
   const auto a = random_matrix<double>(4, 11, 1), b = random_matrix<double>(4, 11, 2);
@@ -28,27 +28,26 @@ void in_a_batch(const F& f) {
   f(run, a, b);
 }
 
-/// Expects of op(x) that it gives y, over an x that is moved in and the run's own, and never over one that is not, or a
-/// caller's.
+/// Expects that op(x) is y, in place if x is owned and moved in, and never over an x that is shared or the caller's.
 template <class Op>
 void expect_result(Batch<double>& run, const Matrix<double>& x, const Matrix<double>& y, const Op& op) {
   const Matrix<double> before = x;
   R callers(input_view<double>(x));
   EXPECT_TRUE(same_bits(run[op(callers)], y));
   EXPECT_TRUE(same_bits(run[op(std::move(callers))], y));
-  EXPECT_TRUE(same_bits(x, before)) << "a caller's";
-  R own = run.columns(run.make(6, 15), 2, 11);  // something is around it
+  EXPECT_TRUE(same_bits(x, before)) << "belongs to the caller";
+  R own = run.columns(run.make(6, 15), 2, 11);  // inside a larger matrix
   own = own.sharing(own.rows(1, 4));
   own.assign(x);
   const double* const place = own.data;
   EXPECT_TRUE(same_bits(run[op(own)], y));
-  EXPECT_TRUE(same_bits(run[own], before)) << "it was not moved";
+  EXPECT_TRUE(same_bits(run[own], before)) << "not moved";
   const R result = op(std::move(own));
   EXPECT_EQ(result.data, place);
   EXPECT_TRUE(same_bits(run[result], y));
 }
 
-TEST(Elementwise, OpsAreTheirFormulasAndTakeTheMemoryOfWhatIsMovedIn) {
+TEST(Elementwise, OpsEqualTheirFormulasAndReuseMovedInputs) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
     const R x(input_view<double>(a)), other(input_view<double>(b));
     const Vector<double> factors = test::random_vector<double>(11, 3);
@@ -63,17 +62,17 @@ TEST(Elementwise, OpsAreTheirFormulasAndTakeTheMemoryOfWhatIsMovedIn) {
   });
 }
 
-TEST(Elementwise, TheIdentityCopiesNothing) {
+TEST(Elementwise, IdentityCopiesNothing) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>&) {
     EXPECT_EQ(activate(run, R(input_view<double>(a)), Activation::identity).data, a.data());
   });
 }
 
-TEST(Elementwise, WriteNothingAroundWhatTheyOverwrite) {
+TEST(Elementwise, OpsStayWithinBounds) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
     const R larger = run.make(7, 15), other(input_view<double>(b));
     larger.fill(-7);
-    MatrixUse use;  // of a part
+    MatrixUse use;  // for a part
     const MatrixView<double> place = larger.block(1, 2, 4, 11);
     const auto expect = [&](const Matrix<double>& y, const auto& op) {
       place.assign(a);
@@ -87,7 +86,7 @@ TEST(Elementwise, WriteNothingAroundWhatTheyOverwrite) {
     expect(a + b, [&](R x) { return add(run, std::move(x), other); });
     expect(2 * a, [&](R x) { return scale(run, std::move(x), number(2.0)); });
     const R x = run.owned(R(input_view<double>(a))), square = multiply(run, x, x);
-    EXPECT_NE(square.data, x.data) << "both factors are somebody's";
+    EXPECT_NE(square.data, x.data) << "both factors are still in use";
     EXPECT_TRUE(same_bits(run[square], Matrix<double>(a.cwiseProduct(a))));
   });
 }
@@ -101,7 +100,7 @@ TEST(Elementwise, RefusesDifferentShapes) {
   });
 }
 
-TEST(Elementwise, ActivatesRowsOfAnyWidth) {
+TEST(Elementwise, ActivationsHandleAnyWidth) {
   for (Index columns = 1; columns <= 40; ++columns) {
     const Matrix<float> x = random_matrix<float>(37, columns, 5);
     Matrix<float> larger = Matrix<float>::Constant(39, columns + 3, -7);
@@ -119,7 +118,7 @@ TEST(Elementwise, ActivatesRowsOfAnyWidth) {
   }
 }
 
-TEST(Elementwise, EveryActivationIsAnOp) {
+TEST(Elementwise, EveryActivationWorksInEveryRun) {
   for (const auto& [activation, name] : names_of(Activation{})) {
     SCOPED_TRACE(name);
     expect_op([act = activation](auto& run, auto x) { return activate(run, std::move(x), act); }, {.in = 11, .out = 11});
@@ -135,7 +134,7 @@ struct Factors {
   static constexpr auto fields() { return std::tuple{field("factors", &Factors::factors, Role::norm)}; }
 };
 
-TEST(Elementwise, GatingSumsAndScalesAreOps) {
+TEST(Elementwise, ProductsSumsAndScalesWorkInEveryRun) {
   const auto gate = [](auto& run, const auto& x) { return multiply(run, run.columns(x, 0, 5), run.columns(x, 5, 5)); };
   const auto square = [](auto& run, const auto& x) { return multiply(run, x, x); };
   const auto sum = [](auto& run, const auto& x) { return add(run, run.columns(x, 0, 5), run.columns(x, 5, 5)); };

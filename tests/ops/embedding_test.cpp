@@ -21,7 +21,7 @@ struct Table {
 
 const std::vector<Index> ids{4, 0, 4, 2};
 
-TEST(Embed, TakesRowsOfATable) {
+TEST(Embed, LooksUpRowsOfATable) {
   const Table<float> table(0);
   Workspace<float> workspace;
   const auto frame = workspace.frame();
@@ -33,14 +33,14 @@ TEST(Embed, TakesRowsOfATable) {
   EXPECT_EQ(run.rows(embed(run, table.weight, Tokens())), 0);
 }
 
-TEST(Embed, GivesEachRowTheGradientsOfAllItsTokens) {
+TEST(Embed, AccumulatesTheGradientsOfRepeatedTokens) {
   expect_gradients(Table<double>(0), Matrix<double>(4, 0), [](Tape<double>& tape, const Table<double>& table, Variable) {
     Recording<double> run(tape, Sequences::single(4));
     return embed(run, table.weight, ids);
   });
 }
 
-TEST(AddEmbedding, AddsARowOfATableOrTheFirstWhereThereAreNoIds) {
+TEST(AddEmbedding, DefaultsToTheFirstRow) {
   const Table<double> table(0);
   const auto x = random_matrix<double>(4, 3, 2), before = x;
   Workspace<double> workspace;
@@ -54,8 +54,8 @@ TEST(AddEmbedding, AddsARowOfATableOrTheFirstWhereThereAreNoIds) {
     RunMatrix<double> input(input_view<double>(x)), own = run.owned(input);
     const double* const place = own.data;
     EXPECT_TRUE(same_bits(run[add_embedding(run, std::move(input), table.weight, used)], expected));
-    EXPECT_TRUE(same_bits(x, before)) << "a caller's";
-    EXPECT_NE(add_embedding(run, own, table.weight, used).data, place) << "it was not moved";
+    EXPECT_TRUE(same_bits(x, before)) << "belongs to the caller";
+    EXPECT_NE(add_embedding(run, own, table.weight, used).data, place) << "not moved";
     const RunMatrix<double> y = add_embedding(run, std::move(own), table.weight, used);
     EXPECT_EQ(y.data, place);
     EXPECT_TRUE(same_bits(run[y], expected)) << "in place";

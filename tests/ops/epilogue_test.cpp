@@ -30,10 +30,10 @@ enum Fields : unsigned {
   residual_scale = 128,
   kept = 256,
   all = 511,
-  scale = 512  // in the place of a gate
+  scale = 512  // replaces the gate
 };
 
-/// Every combination, with a gate, a scale in its place, or neither.
+/// Every combination, with a gate, a scale, or neither.
 std::vector<unsigned> combinations() {
   std::vector<unsigned> found;
   for (unsigned fields = 0; fields <= (all | scale); ++fields) {
@@ -44,7 +44,7 @@ std::vector<unsigned> combinations() {
   return found;
 }
 
-/// A product of sizes that leave remainders in every direction, and what may join it. What joins lies in larger matrices.
+/// A product with remainders in every dimension, and epilogue operands in larger matrices.
 template <class T>
 class EpilogueOf : public ::testing::Test {
  protected:
@@ -82,7 +82,7 @@ class EpilogueOf : public ::testing::Test {
     return y;
   }
 
-  /// What stands at (i, j), by the formula in the documentation, and how large its terms are.
+  /// The element at (i, j) by the documented formula, and the magnitude of its terms.
   struct Expected {
     double z = 0, y = 0, size = 0;
   };
@@ -132,16 +132,16 @@ class EpilogueOf : public ::testing::Test {
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(EpilogueOf, Scalars, );
 
-TYPED_TEST(EpilogueOf, EveryCombinationOfItsFieldsIsTheFormula) {
+TYPED_TEST(EpilogueOf, EveryCombinationOfFieldsEqualsItsFormula) {
   for (const unsigned fields : combinations()) {
     this->z.setConstant(-7);
     this->expect_formula(this->product(this->with(fields)), fields);
     this->z.block(1, 2, this->rows, this->columns).setConstant(-7);
-    ASSERT_TRUE((this->z.array() == -7).all()) << "something around the kept matrix was written, fields " << fields;
+    ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the kept matrix were overwritten, fields " << fields;
   }
 }
 
-TYPED_TEST(EpilogueOf, AScalePerColumnIsAGateOfEqualRows) {
+TYPED_TEST(EpilogueOf, AScaleEqualsAGateOfEqualRows) {
   using T = TypeParam;
   const Matrix<T> repeated = this->factors.transpose().replicate(this->rows, 1);
   for (unsigned fields = 0; fields <= all; ++fields) {
@@ -153,7 +153,7 @@ TYPED_TEST(EpilogueOf, AScalePerColumnIsAGateOfEqualRows) {
   }
 }
 
-TYPED_TEST(EpilogueOf, KeepsTheSlopeInPlaceOfTheSumWhereItIsAskedFor) {
+TYPED_TEST(EpilogueOf, KeepsTheDerivativeIfAsked) {
   using T = TypeParam;
   constexpr auto tolerance = 32 * static_cast<double>(std::numeric_limits<T>::epsilon());
   for (const unsigned fields :
@@ -174,12 +174,12 @@ TYPED_TEST(EpilogueOf, KeepsTheSlopeInPlaceOfTheSumWhereItIsAskedFor) {
         }
       }
       this->z.block(1, 2, this->rows, this->columns).setConstant(-7);
-      ASSERT_TRUE((this->z.array() == -7).all()) << "something around the kept matrix was written, fields " << fields;
+      ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the kept matrix were overwritten, fields " << fields;
     }
   }
 }
 
-TYPED_TEST(EpilogueOf, EveryActivationIsAppliedToTheSumAndNotToWhatComesAfter) {
+TYPED_TEST(EpilogueOf, AppliesEveryActivationBeforeGateAndResidual) {
   for (const auto& [act, name] : names_of(Activation{})) {
     for (const unsigned fields :
          {activation + 0U, activation | bias, activation | bias | gate, activation | bias | scale, all + 0U}) {
@@ -188,8 +188,8 @@ TYPED_TEST(EpilogueOf, EveryActivationIsAppliedToTheSumAndNotToWhatComesAfter) {
   }
 }
 
-TYPED_TEST(EpilogueOf, WithNothingInItIsThePlainProduct) {
-  EXPECT_TRUE(same_bits(this->product({}), this->product(this->with(residual_scale)))) << "a scale of no residual";
+TYPED_TEST(EpilogueOf, IsThePlainProductIfEmpty) {
+  EXPECT_TRUE(same_bits(this->product({}), this->product(this->with(residual_scale)))) << "a scale without a residual";
   const Vector<TypeParam> none;
   for (const unsigned fields : {0U, activation + 0U, activation | row_bias}) {
     Epilogue<TypeParam> e = this->with(fields);
@@ -207,8 +207,8 @@ TYPED_TEST(EpilogueOf, KeepsTheSignOfZero) {
   }
 }
 
-/// Each number has the bits that it has in the whole product, whichever tile it falls into.
-TYPED_TEST(EpilogueOf, FillsTilesOfEveryWidthAndHeightAndNothingAroundThem) {
+/// Each element has the bits of the whole product, whichever tile it falls into.
+TYPED_TEST(EpilogueOf, FillsTilesOfEverySizeWithinBounds) {
   using T = TypeParam;
   for (const unsigned fields :
        {bias | activation, bias | activation | kept, all & ~activation, all + 0U, (all & ~gate) | scale}) {
@@ -221,12 +221,12 @@ TYPED_TEST(EpilogueOf, FillsTilesOfEveryWidthAndHeightAndNothingAroundThem) {
       ASSERT_TRUE(same_bits(y.block(1, 3, height, width), whole.block(row, column, height, width)))
           << "fields " << fields << ": " << height << " × " << width << " at " << row << ", " << column;
       y.block(1, 3, height, width).setConstant(-7);
-      ASSERT_TRUE((y.array() == -7).all()) << "something around the destination was written";
+      ASSERT_TRUE((y.array() == -7).all()) << "the surroundings of y were overwritten";
       if (fields & kept) {
         auto part = this->z.block(1 + row, 2 + column, height, width);
         ASSERT_TRUE(same_bits(part, whole_z.block(row, column, height, width)));
         part.setConstant(-7);
-        ASSERT_TRUE((this->z.array() == -7).all()) << "something around the kept matrix was written";
+        ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the kept matrix were overwritten";
       }
     };
     for (Index width = 1; width <= this->columns; ++width) {
@@ -239,7 +239,7 @@ TYPED_TEST(EpilogueOf, FillsTilesOfEveryWidthAndHeightAndNothingAroundThem) {
   }
 }
 
-TYPED_TEST(EpilogueOf, MayLieInTheMemoryThatYTakes) {
+TYPED_TEST(EpilogueOf, OperandsMayAliasTheOutput) {
   using T = TypeParam;
   const auto in_place = [&](unsigned fields, MatrixView<const T> Epilogue<T>::*field, const Matrix<T>& values) {
     const Matrix<T> expected = this->product(this->with(fields));
@@ -263,8 +263,8 @@ TYPED_TEST(EpilogueOf, MayLieInTheMemoryThatYTakes) {
   }
 }
 
-/// All numbers up to the diagonal have the bits that they have without it; those beyond are theirs, or left as they are.
-TYPED_TEST(EpilogueOf, MayAskForTheColumnsUpToADiagonalAlone) {
+/// Elements up to the diagonal have the bits of the whole product; those beyond have them too, or are unchanged.
+TYPED_TEST(EpilogueOf, ComputesColumnsUpToADiagonal) {
   using T = TypeParam;
   Index left = 0;
   for (const unsigned fields : {0U, bias | activation, all + 0U, (all & ~gate) | scale}) {
@@ -286,10 +286,10 @@ TYPED_TEST(EpilogueOf, MayAskForTheColumnsUpToADiagonalAlone) {
       }
     }
   }
-  EXPECT_GT(left, 0) << "nothing was left out";
+  EXPECT_GT(left, 0) << "nothing was skipped";
 }
 
-TYPED_TEST(EpilogueOf, ReachesABlockOfTheProductByItsPlace) {
+TYPED_TEST(EpilogueOf, BlocksSelectTheirPartOfEachOperand) {
   using T = TypeParam;
   const Epilogue<T> absent = Epilogue<T>().block(2, 3, 4, 5);
   EXPECT_FALSE(absent.bias || absent.row_bias || absent.added || absent.gate || absent.residual || absent.residual_scale ||
@@ -297,7 +297,7 @@ TYPED_TEST(EpilogueOf, ReachesABlockOfTheProductByItsPlace) {
   Epilogue<T> whole = this->with(all);
   whole.wanted = 2;
   const Epilogue<T> block = whole.block(2, 3, 4, 5);
-  EXPECT_LT(block.wanted, 0) << "asks for all of it";
+  EXPECT_LT(block.wanted, 0) << "computes the whole block";
   EXPECT_EQ(block.factor, T(-0.3));
   EXPECT_EQ(this->with(scale).block(2, 3, 4, 5).scale, &this->factors[3]);
   EXPECT_EQ(block.activation, Activation::gelu);
@@ -311,7 +311,7 @@ TYPED_TEST(EpilogueOf, ReachesABlockOfTheProductByItsPlace) {
   EXPECT_EQ(block.gate.data, &this->gates(1 + 2, 2 + 3));
 }
 
-TYPED_TEST(EpilogueOf, RefusesMatricesOfAnotherShapeThanY) {
+TYPED_TEST(EpilogueOf, RefusesOperandsOfOtherShapes) {
   using T = TypeParam;
   Matrix<T> x(2, 3), wide(2, 4), y = this->sentinel(2, 2);
   const Matrix<T> other(3, 2);

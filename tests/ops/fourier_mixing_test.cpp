@@ -9,7 +9,7 @@ namespace {
 
 using test::random_matrix;
 
-/// Re(F_n x F_d), each sum by its definition.
+/// Re(F_n x F_d) by definition.
 template <class T>
 Matrix<long double> literal(const Matrix<T>& x) {
   const Index n = x.rows(), d = x.cols();
@@ -48,7 +48,7 @@ class FourierMixingOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(FourierMixingOf, Scalars, );
 
-TYPED_TEST(FourierMixingOf, EqualsItsDefinitionForAnyNumberOfTokensAndChannels) {
+TYPED_TEST(FourierMixingOf, EqualsItsDefinitionForAnySize) {
   using T = TypeParam;
   for (const Index n : {1, 2, 3, 4, 11, 16, 31, 32, 33, 34, 65, 70}) {
     for (const Index d : {1, 2, 5, 12, 16, 17, 32, 33, 48, 67}) {
@@ -58,9 +58,9 @@ TYPED_TEST(FourierMixingOf, EqualsItsDefinitionForAnyNumberOfTokensAndChannels) 
   }
 }
 
-TYPED_TEST(FourierMixingOf, IsItsOwnInverseUpToTheSizeWhereTheInputIsSymmetric) {
+TYPED_TEST(FourierMixingOf, IsItsOwnInverseOnSymmetricInputs) {
   using T = TypeParam;
-  // Of x with x[t, j] = x[-t, -j], modulo n and d, the transform is real: twice gives n · d · x.
+  // If x[t, j] = x[-t, -j] modulo n and d, the transform is real; applied twice, it is n · d · x.
   const Index n = 60, d = 45;
   Matrix<T> x = random_matrix<T>(n, d, 1);
   for (Index t = 0; t < n; ++t) {
@@ -72,7 +72,7 @@ TYPED_TEST(FourierMixingOf, IsItsOwnInverseUpToTheSizeWhereTheInputIsSymmetric) 
   EXPECT_TRUE(test::near_largest<T>(mixed(mixed(x, sequences), sequences), x.template cast<long double>() * (n * d)));
 }
 
-/// Mixing joined by a gate, an activation and a residual, which are columns of x.
+/// Fourier mixing with an epilogue whose operands are columns of x.
 struct Joined {
   template <class Run>
   auto operator()(Run& run, const MatrixOf<Run>& x) const {
@@ -89,14 +89,14 @@ struct Plain {
   }
 };
 
-TEST(FourierMixing, IsTheSameInEveryRunAndHasItsDerivative) {
+TEST(FourierMixing, WorksInEveryRun) {
   test::expect_op(Plain{}, {.in = 21, .out = 21, .lengths = {7, 0, 1, 12, 31, 290, 11}, .streams = false});
   test::expect_op(Joined{}, {.in = 76, .out = 19, .lengths = {7, 0, 1, 12, 31}, .streams = false});
-  // Groups of sequences that are taken side by side.
+  // Groups of sequences, processed in parallel.
   test::expect_op(Plain{}, {.in = 12, .out = 12, .lengths = {200, 100, 90, 200, 190}, .streams = false});
 }
 
-TEST(FourierMixing, TakesAnEpilogueAlongAsJoinDoesIt) {
+TEST(FourierMixing, FusedEpiloguesEqualJoin) {
   test::expect_bits_of_join([](auto& run, const auto& x, auto epilogue) { return mix_by_fourier(run, x, std::move(epilogue)); },
                             {.in = 19, .out = 19, .lengths = {7, 0, 1, 12, 31, 290}, .streams = false});
 }

@@ -8,7 +8,7 @@ namespace {
 
 using test::random_matrix;
 
-/// Every small length, and of the larger ones those with many small primes, powers, squares of primes and primes.
+/// All small lengths, and large ones of every kind: smooth, powers, squares of primes, primes.
 std::vector<Index> lengths() {
   std::vector<Index> all;
   for (Index n = 1; n <= 66; ++n) {
@@ -26,7 +26,7 @@ struct Parts {
   Matrix<T> real, imaginary;
 };
 
-/// The transform of as many columns as a vector has lanes.
+/// The transform of one column per vector lane.
 template <class T>
 Parts<T> transform(const Parts<T>& x) {
   const auto& over_tokens = detail::fourier::Transform<T>::of(x.real.rows());
@@ -50,7 +50,7 @@ Parts<T> transform(const Parts<T>& x) {
   return y;
 }
 
-/// By the definition, both parts side by side.
+/// By definition; the real and imaginary parts side by side.
 template <class T>
 Matrix<long double> literal(const Parts<T>& x) {
   const Index n = x.real.rows(), columns = x.real.cols();
@@ -85,11 +85,11 @@ TYPED_TEST(FourierOf, EqualsItsDefinitionForAnyLength) {
   }
 }
 
-TYPED_TEST(FourierOf, ForthAndBackIsTheLengthTimesWhatWasThere) {
+TYPED_TEST(FourierOf, InvertsUpToTheLength) {
   using T = TypeParam;
   for (const Index n : {1, 17, 96, 1009, 4096, 5000}) {
     const Parts<T> x{random_matrix<T>(n, 1, 1), random_matrix<T>(n, 1, 2)}, y = transform(x);
-    // Parts that change places, before and after, make the one direction the other.
+    // Swapping the parts before and after inverts the direction.
     const Parts<T> z = transform(Parts<T>{y.imaginary, y.real});
     const auto times = static_cast<long double>(n);
     EXPECT_TRUE(test::near_largest<T>(z.imaginary, x.real.template cast<long double>() * times)) << n;
@@ -97,7 +97,7 @@ TYPED_TEST(FourierOf, ForthAndBackIsTheLengthTimesWhatWasThere) {
   }
 }
 
-TYPED_TEST(FourierOf, OfASumIsTheSumOfTheTransforms) {
+TYPED_TEST(FourierOf, IsLinear) {
   using T = TypeParam;
   for (const Index n : {30, 31}) {
     const Parts<T> a{random_matrix<T>(n, 1, 1), random_matrix<T>(n, 1, 2)},

@@ -12,13 +12,13 @@ namespace {
 using test::random_matrix;
 using test::same_bits;
 
-/// A trained weight.
+/// A trainable weight.
 struct Weight {
   Matrix<double> weight = random_matrix<double>(4, 3, 1);
   static constexpr auto fields() { return std::tuple{field("weight", &Weight::weight, Role::weight)}; }
 };
 
-/// A step over x, 5 × 3, and y, 5 × 4, in whose backward pass `f(back, x, y)` runs with ∂y = dy.
+/// A step with x (5 × 3) and y (5 × 4) whose backward pass runs `f(back, x, y)` with ∂y = dy.
 struct Step {
   Weight model, gradient = zeros_like(model);
   Matrix<double> x = random_matrix<double>(5, 3, 2), dy = random_matrix<double>(5, 4, 3), dx;
@@ -34,7 +34,7 @@ struct Step {
   }
 };
 
-TEST(Assign, FillsEachVectorOfAMatrixAndNothingAroundIt) {
+TEST(Assign, FillsAnyWidthWithinBounds) {
   for (Index columns = 1; columns <= 40; ++columns) {
     const auto x = random_matrix<double>(150, columns, 1);
     for (const int threads : {1, 2}) {
@@ -48,8 +48,8 @@ TEST(Assign, FillsEachVectorOfAMatrixAndNothingAroundIt) {
   }
 }
 
-/// The backward pass through act(z) ⊙ factor, number by number.
-TEST(ActivationBackward, IsItsFormulaForEveryWidthAndWritesNothingAround) {
+/// The backward pass through act(z) ⊙ factor, element by element.
+TEST(ActivationBackward, EqualsItsFormulaWithinBounds) {
   const Activation activation = Activation::gelu;
   const auto act = [&](const Matrix<double>& x, bool upstream) {
     return Matrix<double>(x.unaryExpr([&](double one) {
@@ -89,14 +89,14 @@ TEST(ActivationBackward, IsItsFormulaForEveryWidthAndWritesNothingAround) {
       expect({.factor = factor}, true, scaled);
       expect({.factor = factor, .adds_to_dz = true, .adds_to_factor = true}, true, scaled);
     }
-    Matrix<double> in_place = dy;  // ∂z may take the memory of ∂y
+    Matrix<double> in_place = dy;  // ∂z may overwrite ∂y
     activation_backward<double>({.activation = activation, .dy = in_place, .z = z, .factor = factor, .dz = in_place},
                                 Workspace<double>());
     EXPECT_LE((in_place - scaled).cwiseAbs().maxCoeff(), 1e-14) << columns;
   }
 }
 
-TEST(AddGradient, AddsToWhatHasReachedAVariable) {
+TEST(AddGradient, AddsToTheGradientOfAVariable) {
   Step step;
   step.run(true, [](auto& back, Variable x, Variable) {
     add_gradient(back, x, reader<double>(back[x]));
@@ -106,18 +106,18 @@ TEST(AddGradient, AddsToWhatHasReachedAVariable) {
   EXPECT_LE((step.dx - (2 * step.x.array() + 1).matrix()).cwiseAbs().maxCoeff(), 1e-15);
 }
 
-TEST(AddGradient, ReadsNothingForWhatWantsNone) {
+TEST(AddGradient, ReadsNothingForConstants) {
   Step step;
   const Weight* const model = &step.model;
   step.run(false, [model](auto& back, Variable x, Variable) {
     EXPECT_NE(back.gradient_of(model->weight.data()), nullptr);
     const double* const nowhere = nullptr;
     add_gradient(back, x, per_channel(nowhere));
-    add_gradient_product(back, x, ConstView<double>(back[x]), ConstView<double>(back[x]));  // whose sizes do not even fit
+    add_gradient_product(back, x, ConstView<double>(back[x]), ConstView<double>(back[x]));  // of mismatched sizes
   });
 }
 
-TEST(Accumulator, IsZeroWhereNothingHasReachedAVariable) {
+TEST(Accumulator, StartsAtZero) {
   Step step;
   step.run(true, [](auto& back, Variable x, Variable) {
     View<double> fresh = accumulator(back, x);
@@ -131,7 +131,7 @@ TEST(Accumulator, IsZeroWhereNothingHasReachedAVariable) {
   EXPECT_EQ(step.dx.row(2).sum(), 3 * 4);
 }
 
-TEST(AddGradientProduct, AddsAProductToWhatHasReachedAVariable) {
+TEST(AddGradientProduct, AddsAProduct) {
   Step step;
   const Weight* const model = &step.model;
   const auto once = [model](auto& back, Variable x, Variable y) {
@@ -147,7 +147,7 @@ TEST(AddGradientProduct, AddsAProductToWhatHasReachedAVariable) {
   EXPECT_LE((step.dx - 2 * expected).cwiseAbs().maxCoeff(), 1e-14);
 }
 
-TEST(AddParameterProduct, AddsAProductToTheGradientOfATrainedParameterAlone) {
+TEST(AddParameterProduct, AddsAProductForTrainedParametersOnly) {
   Step step;
   const Weight other;
   const Matrix<double>*trained = &step.model.weight, *fixed = &other.weight;
@@ -159,12 +159,12 @@ TEST(AddParameterProduct, AddsAProductToTheGradientOfATrainedParameterAlone) {
   step.run(true, once);
   const Matrix<double> expected = step.dy.transpose() * step.x;
   EXPECT_LE((step.gradient.weight - expected).cwiseAbs().maxCoeff(), 1e-14);
-  step.run(true, once);  // gradients of several steps add up
+  step.run(true, once);  // gradients of steps accumulate
   EXPECT_LE((step.gradient.weight - 2 * expected).cwiseAbs().maxCoeff(), 1e-14);
   EXPECT_TRUE(same_bits(other.weight, Weight().weight));
 }
 
-TEST(AddColumnSums, AreTheSumsOfEveryWidthAddedToWhatIsThere) {
+TEST(AddColumnSums, AddsTheSumsForEveryWidth) {
   for (const Index rows : {0, 1, 37, 64, 65, 500}) {
     for (const Index columns : {1, 7, 16, 63, 64, 130, 300}) {
       const auto x = random_matrix<double>(rows, columns, 1);
@@ -178,7 +178,7 @@ TEST(AddColumnSums, AreTheSumsOfEveryWidthAddedToWhatIsThere) {
   }
 }
 
-TEST(AssignAndAddColumnSums, AreBothOfThese) {
+TEST(AssignAndAddColumnSums, EqualsBothCalls) {
   Workspace<float> workspace(Threads{2});
   for (const Index columns : {Index{1}, Index{5}, Index{127}, Index{300}}) {
     const Matrix<float> a = random_matrix<float>(70, columns, 1), b = random_matrix<float>(70, columns, 2);
@@ -193,7 +193,7 @@ TEST(AssignAndAddColumnSums, AreBothOfThese) {
   }
 }
 
-TEST(AddColumnSums, AreAsExactForManyRowsAsForAFew) {
+TEST(AddColumnSums, IsAccurateForManyRows) {
   const Matrix<float> x = Matrix<float>::Constant(200000, 130, 0.1F);
   Vector<float> sums = Vector<float>::Zero(130);
   add_column_sums<float>(x, sums.data(), Workspace<float>(Threads{2}));

@@ -18,10 +18,10 @@ using test::same_bits;
 
 constexpr Index in = 5, out = 11;
 
-/// What joins a product, one bit each.
+/// The fields of an epilogue, one bit each.
 enum Fields : unsigned { added = 1, activation = 2, gate = 4, residual = 8, residual_scale = 16, all = 31, scale = 32 };
 
-/// Every combination: what joins with a gate, and what joins with a scale in its place.
+/// Every combination, with a gate, a scale, or neither.
 std::vector<unsigned> combinations() {
   std::vector<unsigned> found;
   for (unsigned fields = 0; fields <= (all | scale); ++fields) {
@@ -47,32 +47,32 @@ struct Weights {
   }
 };
 
-/// What `fields` name, from the columns of x: in for the product, then out for each of the others.
+/// The epilogue of `fields` from the columns of x: `in` for the product, then `out` for each operand.
 template <class Run, class P>
 Epilogue<Run> named(Run& run, unsigned fields, const MatrixOf<Run>& x, const P& p) {
   using X = MatrixOf<Run>;
   return {.added = fields & added ? run.columns(x, in, out) : X(),
           .activation = fields & activation ? Activation::gelu : Activation::identity,
           .gate = fields & gate ? run.columns(x, in + out, out) : X(),
-          .scale = p.factors.data(),  // null where there is none
+          .scale = p.factors.data(),  // null if absent
           .residual = fields & residual ? run.columns(x, in + 2 * out, out) : X(),
           .residual_scale = p.rest_scale.data()};
 }
 
-/// The product of the first columns of x, with the others joined as it is made.
+/// The product of the first columns of x, fused with its epilogue.
 auto joined_product(unsigned fields) {
   return [fields](auto& run, const auto& p, auto x) {
     return product(run, run.columns(x, 0, in), p.weight, p.bias, named(run, fields, x, p));
   };
 }
-/// The same, with the others joined to its result.
+/// The same, with the epilogue applied to the result.
 auto joined_afterwards(unsigned fields) {
   return [fields](auto& run, const auto& p, auto x) {
     return join(run, product(run, run.columns(x, 0, in), p.weight, p.bias, {}), named(run, fields, x, p));
   };
 }
 
-/// y by the formula, for x of those columns.
+/// y by the formula, from the columns of x.
 Matrix<double> literal(unsigned fields, const Matrix<double>& x, const Weights<double>& p) {
   Matrix<double> y = x.leftCols(in) * p.weight.transpose();
   y.rowwise() += p.bias.transpose();
@@ -95,7 +95,7 @@ Matrix<double> literal(unsigned fields, const Matrix<double>& x, const Weights<d
   return y;
 }
 
-TEST(Epilogue, JoinsAProductInEveryCombinationAndRunAndTakesGradientsBack) {
+TEST(Epilogue, FusesEveryCombinationInEveryRun) {
   const auto x = random_matrix<double>(20, in + 3 * out, 1);
   for (const unsigned fields : combinations()) {
     SCOPED_TRACE(fields);
@@ -109,7 +109,7 @@ TEST(Epilogue, JoinsAProductInEveryCombinationAndRunAndTakesGradientsBack) {
 
 template <class T>
 void expect_bits_of_the_product(unsigned fields) {
-  const auto x = random_matrix<T>(70, in + 3 * out, 1);  // several blocks of rows
+  const auto x = random_matrix<T>(70, in + 3 * out, 1);  // several row blocks
   const Weights<T> p(fields);
   for (const int threads : {1, 2}) {
     Workspace<T> workspace(Threads{threads});
@@ -118,7 +118,7 @@ void expect_bits_of_the_product(unsigned fields) {
   }
 }
 
-TEST(Join, GivesTheBitsOfTheProductThatTakesItAlongInEveryCombinationAndRun) {
+TEST(Join, EqualsTheFusedProductBitForBit) {
   for (const unsigned fields : combinations()) {
     SCOPED_TRACE(fields);
     expect_bits_of_the_product<float>(fields);
@@ -127,17 +127,17 @@ TEST(Join, GivesTheBitsOfTheProductThatTakesItAlongInEveryCombinationAndRun) {
   }
 }
 
-TEST(Join, OfNothingIsTheResultItself) {
+TEST(Join, IsANoOpIfEmpty) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(4));
   const auto z = run.make(4, 3);
   EXPECT_EQ(join(run, z, {}).data, z.data);
   const Vector<double> scale = Vector<double>::Ones(3);
-  EXPECT_EQ(join(run, z, {.residual_scale = scale.data()}).data, z.data) << "a scale of no residual";
+  EXPECT_EQ(join(run, z, {.residual_scale = scale.data()}).data, z.data) << "a scale without a residual";
 }
 
-/// What joins lies in matrices of the run's own, which are moved in unless the caller `keeps` handles of them.
+/// The epilogue's operands are owned by the run and moved in, unless the caller `keeps` handles to them.
 template <class F>
 void expect_place(unsigned fields, bool keeps, const F& f) {
   using Run = Batch<double>;
@@ -151,7 +151,7 @@ void expect_place(unsigned fields, bool keeps, const F& f) {
   Epilogue<Run> epilogue = named(run, fields, input, p);
   const std::vector<RunMatrix<double> Epilogue<Run>::*> members{&Epilogue<Run>::residual, &Epilogue<Run>::gate,
                                                                 &Epilogue<Run>::added};
-  const double* first = nullptr;  // where y may lie
+  const double* first = nullptr;  // where y may be
   std::vector<RunMatrix<double>> kept;
   for (const auto member : members) {
     if (epilogue.*member) {
@@ -169,13 +169,13 @@ void expect_place(unsigned fields, bool keeps, const F& f) {
     std::size_t next = 0;
     for (const auto member : members) {
       if (before.*member) {
-        EXPECT_TRUE(same_bits(run[kept[next++]], run[before.*member])) << "it was not moved";
+        EXPECT_TRUE(same_bits(run[kept[next++]], run[before.*member])) << "not moved";
       }
     }
   }
 }
 
-TEST(Epilogue, GivesItsMemoryToTheResultWhereNobodyElseNeedsIt) {
+TEST(Epilogue, ReusesTheMemoryOfUnsharedOperands) {
   for (const unsigned fields : combinations()) {
     for (const bool keeps : {false, true}) {
       expect_place(fields, keeps, [](auto& run, const auto& p, const auto& x, auto epilogue) {
@@ -188,7 +188,7 @@ TEST(Epilogue, GivesItsMemoryToTheResultWhereNobodyElseNeedsIt) {
   }
 }
 
-TEST(Epilogue, IsPlainWhereNothingJoinsAndKeepsWhatABackwardPassMustKnow) {
+TEST(Epilogue, KeepsWhatTheBackwardPassNeeds) {
   const auto x = random_matrix<double>(4, in + 3 * out, 1);
   Workspace<double> workspace;
   Batch<double> run(workspace, Sequences::single(4));
@@ -219,11 +219,11 @@ TEST(EpilogueOf, LeavesFactorAndBiasesToTheProduct) {
   EXPECT_EQ(e.residual.data, x.data() + in + 2 * out);
   EXPECT_EQ(e.residual_scale, p.rest_scale.data());
   const Epilogue<double> of_scale = epilogue_of(run, named(run, scale, rows, scaled), y);
-  EXPECT_EQ(of_scale.gate.data, scaled.factors.data()) << "the same row for all";
+  EXPECT_EQ(of_scale.gate.data, scaled.factors.data()) << "one row, repeated";
   EXPECT_EQ(of_scale.gate.stride, 0);
 }
 
-TEST(EpilogueOf, RefusesWhatHasNotTheShapeOfTheResult) {
+TEST(EpilogueOf, RefusesMismatchedOperands) {
   const auto x = random_matrix<double>(4, 9, 1);
   Workspace<double> workspace;
   const auto frame = workspace.frame();
@@ -242,7 +242,7 @@ TEST(EpilogueOf, RefusesWhatHasNotTheShapeOfTheResult) {
             "Epilogue: residual is 4 × 8, expected 4 × 9, the shape of the result.");
 }
 
-/// A layer whose body hands an epilogue on to its product, and one whose body knows of none.
+/// A layer whose body passes an epilogue to its product, and one whose body takes none.
 struct Projection : Layer<Projection, double> {
   static constexpr const char* name = "Projection";
   const Weights<double>* p;
@@ -260,7 +260,7 @@ struct PlainProjection : Layer<PlainProjection, double> {
   auto apply(auto& run, auto x) const { return product(run, x, p->weight, p->bias, {}); }
 };
 
-/// The ways in which training joins a residual to a branch.
+/// The ways of adding a residual to a branch in training.
 enum class Way { join, layer, plain_layer };
 
 Variable joined(Way way, Recording<double>& run, unsigned fields, const Weights<double>& p, Variable x, double drop_path) {
@@ -277,8 +277,8 @@ Variable joined(Way way, Recording<double>& run, unsigned fields, const Weights<
   }
 }
 
-/// Dropout takes numbers of the branch, stochastic depth the branch of a sequence; the residual stays.
-TEST(JoinedResidual, DropsFromTheBranchAndNotFromTheResidual) {
+/// Dropout zeroes elements of the branch, drop path the branch of a sequence; the residual stays.
+TEST(JoinedResidual, DropsTheBranchButNotTheResidual) {
   const Sequences sequences = Sequences::uniform(40, 3);
   const auto x = random_matrix<double>(120, in + 3 * out, 1);
   for (const unsigned fields : {residual + 0U, residual | gate, residual | scale, all + 0U}) {
@@ -295,10 +295,10 @@ TEST(JoinedResidual, DropsFromTheBranchAndNotFromTheResidual) {
         Recording<double> run(tape, sequences);
         return Matrix<double>(tape[joined(way, run, fields, p, tape.input(x), drop_path)] - rest);
       };
-      EXPECT_LE((recorded({}, 0) - branch).cwiseAbs().maxCoeff(), 1e-13) << "nothing is dropped";
+      EXPECT_LE((recorded({}, 0) - branch).cwiseAbs().maxCoeff(), 1e-13) << "no dropout";
       const Matrix<double> dropped = recorded({.residual_dropout = 0.25}, 0);
       first_dropped = way == Way::join ? dropped : first_dropped;
-      EXPECT_TRUE(same_bits(dropped, first_dropped)) << "each way drops the same";
+      EXPECT_TRUE(same_bits(dropped, first_dropped)) << "each way drops the same elements";
       Index taken = 0;
       for (Index i = 0; i < dropped.size(); ++i) {
         const bool is_taken = std::abs(dropped.data()[i]) < 1e-13;
@@ -319,7 +319,7 @@ TEST(JoinedResidual, DropsFromTheBranchAndNotFromTheResidual) {
   }
 }
 
-TEST(JoinedResidual, TakesGradientsBackThroughWhatItDropped) {
+TEST(JoinedResidual, BackpropagatesThroughDropout) {
   const Sequences sequences = Sequences::uniform(4, 3);
   for (const unsigned fields : {residual + 0U, residual | residual_scale, residual | scale, all + 0U}) {
     for (const Way way : {Way::join, Way::layer, Way::plain_layer}) {

@@ -18,7 +18,7 @@ using detail::word_of;
 
 class KernelFormTest : public test::RestoresKernels {};
 
-TEST_F(KernelFormTest, IsTheBestThatThereIsUnlessTheEnvironmentAsksForALowerOne) {
+TEST_F(KernelFormTest, DefaultsToTheBestOrTheEnvironment) {
   const auto forms = available_kernels();
   ASSERT_FALSE(forms.empty());
   const char* const asked = std::getenv("GATED_KERNELS");
@@ -27,12 +27,12 @@ TEST_F(KernelFormTest, IsTheBestThatThereIsUnlessTheEnvironmentAsksForALowerOne)
   EXPECT_EQ(kernels(), wanted == forms.end() ? forms.back() : *wanted);
 }
 
-TEST_F(KernelFormTest, WhatTheMachineHasNotIsRefused) {
+TEST_F(KernelFormTest, RefusesUnsupportedForms) {
   EXPECT_THROW(use_kernels(available_kernels().back() == KernelForm::neon ? KernelForm::sse2 : KernelForm::neon),
                ArgumentError);
 }
 
-TEST_F(KernelFormTest, EveryFormGivesTheSameNumbersButForRounding) {
+TEST_F(KernelFormTest, FormsAgreeUpToRounding) {
   Random random(1);
   const Gmlp<float> model({.length = 19, .channels = 24, .hidden = 60, .depth = 2, .attention_width = 8}, random);
   const auto x = test::random_matrix<float>(2 * 19, 24, 2);
@@ -49,7 +49,7 @@ TEST_F(KernelFormTest, EveryFormGivesTheSameNumbersButForRounding) {
   }
 }
 
-TEST_F(KernelFormTest, WeightsPreparedInOneFormServeInAnother) {
+TEST_F(KernelFormTest, WeightsPreparedForOneFormWorkInAnother) {
   Random random(1);
   const Gmlp<float> model({.length = 19, .channels = 24, .hidden = 60, .depth = 2}, random);
   const auto x = test::random_matrix<float>(19, 24, 2);
@@ -64,7 +64,7 @@ TEST_F(KernelFormTest, WeightsPreparedInOneFormServeInAnother) {
   }
 }
 
-/// Four threads; `before_work` is called in one of its own before each loop.
+/// Four threads; before each loop, `before_work` runs on a separate thread.
 Threads four_threads(const std::function<void()>& before_work) {
   return Threads(4, [before_work](int count, const Work& work) {
     std::thread([&] {
@@ -76,7 +76,7 @@ Threads four_threads(const std::function<void()>& before_work) {
   });
 }
 
-TEST_F(KernelFormTest, ARunKeepsTheFormWithWhichItBegan) {
+TEST_F(KernelFormTest, ARunKeepsItsForm) {
   Random random(1);
   const Gmlp<float> model({.length = 64, .channels = 96, .hidden = 192, .depth = 2, .attention_width = 8}, random);
   const auto x = test::random_matrix<float>(2 * 64, 96, 2);
@@ -99,7 +99,7 @@ TEST_F(KernelFormTest, ARunKeepsTheFormWithWhichItBegan) {
 }
 
 #if GATED_CHOOSES_FORM
-TEST_F(KernelFormTest, AMisspeltWordIsRefusedByTheFirstRun) {
+TEST_F(KernelFormTest, TheFirstRunRefusesAMisspeltForm) {
   EXPECT_EQ(detail::form_named("sse2"), static_cast<int>(KernelForm::sse2));
   EXPECT_EQ(detail::form_named("avx512"), static_cast<int>(available_kernels().back()));
   for (const char* const unset : {static_cast<const char*>(nullptr), ""}) {

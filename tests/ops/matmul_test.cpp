@@ -20,7 +20,7 @@ using test::same_bits;
 
 using Exact = Matrix<long double>;
 
-/// a · b, and the sum of the products' sizes, by which rounding errors are measured.
+/// a · b, and |a| · |b|, by which rounding errors are measured.
 struct Product {
   Exact value, size;
 };
@@ -55,7 +55,7 @@ template <class T>
   return ::testing::AssertionSuccess();
 }
 
-/// The packed form of one weight, out × in, as prepare() makes it.
+/// One out × in weight, packed as by prepare().
 template <class T>
 PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
   const Index width = kernels<ProductKernels<T>>().panel_columns;
@@ -107,14 +107,15 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopForEveryShapeAndTranspose) {
 
 TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneSlab) {
   using T = TypeParam;
-  const Index rows = detail::gemm::slab_rows(Threads{1}) + 5, deep = detail::gemm::slab_bytes / 32;  // one panel is a slab
+  const Index rows = detail::gemm::slab_rows(Threads{1}) + 5,
+              deep = detail::gemm::slab_bytes / 32;  // so deep that one panel is a slab
   const Index wide = detail::gemm::slab_panels * this->panel_width;
   for (const auto& [depth, columns] :
        {std::pair{Index{9}, wide + this->panel_width + 3}, std::pair{deep, 2 * this->panel_width + 3}}) {
     const Matrix<T> a = random_matrix<T>(rows, depth, 3), b = random_matrix<T>(depth, columns, 4), at = a.transpose();
     const Matrix<T> plain = this->product(a, b), first = this->product(ConstView<T>(a.topRows(5)), b);
     EXPECT_TRUE(is_product(plain, a, b)) << depth << " deep";
-    EXPECT_TRUE(same_bits(plain.topRows(5), first)) << depth << " deep: not as without slabs";
+    EXPECT_TRUE(same_bits(plain.topRows(5), first)) << depth << " deep: slabs change the bits";
     EXPECT_TRUE(same_bits(this->product(transposed(at), b), plain)) << depth << " deep, a transposed";
   }
   Workspace<T> shared(Threads{3});
@@ -125,7 +126,7 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneSlab) {
   EXPECT_TRUE(same_bits(y, this->product(a, b)));
 }
 
-TYPED_TEST(MatmulOf, OfFewColumnsAndManyRowsIsDividedAmongThreads) {
+TYPED_TEST(MatmulOf, SplitsFewColumnsAndManyRowsAmongThreads) {
   using T = TypeParam;
   int workers = 1;
   Workspace<T> shared(Threads(3, [&](int count, const Work& work) {
@@ -141,7 +142,7 @@ TYPED_TEST(MatmulOf, OfFewColumnsAndManyRowsIsDividedAmongThreads) {
   EXPECT_TRUE(same_bits(y, this->product(a, b)));
 }
 
-TYPED_TEST(MatmulOf, OfATriangleBeyondOneSlabEqualsTheProductWithItsZeros) {
+TYPED_TEST(MatmulOf, HandlesTrianglesBeyondOneSlab) {
   using T = TypeParam;
   const Index rows = detail::gemm::slab_rows(Threads{1}) + 5;
   const Matrix<T> a = random_matrix<T>(rows, rows, 3).template triangularView<Eigen::Lower>(), at = a.transpose();
@@ -155,10 +156,10 @@ TYPED_TEST(MatmulOf, OfATriangleBeyondOneSlabEqualsTheProductWithItsZeros) {
   for (Index i = 0; i < rows; ++i) {
     ASSERT_TRUE(same_bits(y.row(i).head(i + 1), square.row(i).head(i + 1))) << "row " << i;
   }
-  EXPECT_TRUE((y.topRightCorner(2, 2).array() == T{0}).all()) << "what is not wanted was computed";
+  EXPECT_TRUE((y.topRightCorner(2, 2).array() == T{0}).all()) << "unwanted elements were computed";
 }
 
-TYPED_TEST(MatmulOf, OfTwoByTwoIsAsByHand) {
+TYPED_TEST(MatmulOf, EqualsAHandComputedProduct) {
   Matrix<TypeParam> a(2, 2), b(2, 2), expected(2, 2);
   a << 1, 2, 3, 4;
   b << 5, 6, 7, 8;
@@ -168,7 +169,7 @@ TYPED_TEST(MatmulOf, OfTwoByTwoIsAsByHand) {
   EXPECT_TRUE(same_bits(this->product(a, transposed(b)), expected));
 }
 
-TYPED_TEST(MatmulOf, OverNoDepthIsZero) {
+TYPED_TEST(MatmulOf, IsZeroForDepthZero) {
   const Matrix<TypeParam> a(3, 0), b(0, 5);
   EXPECT_TRUE(same_bits(this->product(a, b), Matrix<TypeParam>::Zero(3, 5)));
 }
@@ -186,17 +187,17 @@ TYPED_TEST(MatmulOf, ReadsAndWritesBlocksOfLargerMatrices) {
     matmul(ConstView<T>(big_a.block(2, 3, m, k)), ConstView<T>(big_b.block(1, 2, k, n)), y.block(1, 2, m, n), this->workspace);
     EXPECT_TRUE(same_bits(y.block(1, 2, m, n), this->product(a, b)));
     y.block(1, 2, m, n).setConstant(-7);
-    EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
+    EXPECT_TRUE((y.array() == T{-7}).all()) << "the surroundings of y were overwritten";
 
     matmul(ConstView<T>(big_a.block(2, 3, m, k)), transposed(ConstView<T>(big_bt.block(1, 4, n, k))), y.block(1, 2, m, n),
            this->workspace);
     EXPECT_TRUE(same_bits(y.block(1, 2, m, n), this->product(a, transposed(bt))));
     y.block(1, 2, m, n).setConstant(-7);
-    EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
+    EXPECT_TRUE((y.array() == T{-7}).all()) << "the surroundings of y were overwritten";
   }
 }
 
-TYPED_TEST(MatmulOf, TakesMatricesViewsAndWorkspaceMemoryAlike) {
+TYPED_TEST(MatmulOf, AcceptsMatricesViewsAndWorkspaceMemory) {
   using T = TypeParam;
   Matrix<T> a = random_matrix<T>(4, 3, 8), b = random_matrix<T>(3, 5, 9);
   const Matrix<T> expected = this->product(a, b);
@@ -209,8 +210,8 @@ TYPED_TEST(MatmulOf, TakesMatricesViewsAndWorkspaceMemoryAlike) {
   EXPECT_TRUE(same_bits(y, expected));
 }
 
-TYPED_TEST(MatmulOf, GivesEqualBitsForAnyNumberOfThreads) {
-  using T = TypeParam;  // large enough that threads do run at the same time
+TYPED_TEST(MatmulOf, IsBitEqualForAnyNumberOfThreads) {
+  using T = TypeParam;  // large enough for threads to run concurrently
   const Matrix<T> a = random_matrix<T>(1030, 200, 10);
   const Matrix<T> b = random_matrix<T>(200, 7 * this->panel_width + 1, 11);
   const Matrix<T> row = random_matrix<T>(1, 2000, 12), square = random_matrix<T>(2000, 2000, 13);
@@ -225,7 +226,7 @@ TYPED_TEST(MatmulOf, GivesEqualBitsForAnyNumberOfThreads) {
   }
 }
 
-TYPED_TEST(MatmulOf, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
+TYPED_TEST(MatmulOf, ComputesEachRowIndependently) {
   using T = TypeParam;
   const Index rows = 3 * this->tile_height - 1;
   const Matrix<T> a = random_matrix<T>(rows, 53, 12), b = random_matrix<T>(53, 5 * this->panel_width + 3, 13),
@@ -246,15 +247,15 @@ TYPED_TEST(MatmulOf, GivesARowTheSameBitsWhateverRowsStandAroundIt) {
   }
 }
 
-/// What hidden numbers may be.
+/// Values that must not be read.
 template <class T>
 T poison(Index i) {
   constexpr T infinity = std::numeric_limits<T>::infinity();
   return i % 3 == 0 ? std::numeric_limits<T>::quiet_NaN() : i % 3 == 1 ? infinity : -infinity;
 }
 
-/// Lower triangles of any number of rows, whose row i ends at column `diagonal` + i, or where the matrix does; what lies beyond
-/// is poison. Calls `f(a, bounds)`, where bounds[i] is the number of columns of row i.
+/// Calls `f(a, diagonal, bounds)` with lower triangles: row i has bounds[i] columns, up to column `diagonal` + i or the end of
+/// the matrix; the rest is poison.
 template <class T, class F>
 void for_each_triangle(Index most_rows, const std::vector<Index>& diagonals, const F& f) {
   for (Index rows = 1; rows <= most_rows; ++rows) {
@@ -274,7 +275,7 @@ void for_each_triangle(Index most_rows, const std::vector<Index>& diagonals, con
   }
 }
 
-TYPED_TEST(MatmulOf, GivesEachRowOfALowerTriangleTheBitsThatItHasAlone) {
+TYPED_TEST(MatmulOf, ComputesEachRowOfATriangleIndependently) {
   using T = TypeParam;
   const Index panel = this->panel_width, most = 5 * panel + 3, crowded = crowding_bytes / Index{sizeof(T)};
   for_each_triangle<T>(40, {0, 1, 2, 13, crowded - 40}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
@@ -308,7 +309,7 @@ TYPED_TEST(MatmulOf, GivesEachRowOfALowerTriangleTheBitsThatItHasAlone) {
   });
 }
 
-TYPED_TEST(MatmulOf, LetsNothingOfALaterRowOfBIntoARowOfALowerTriangle) {
+TYPED_TEST(MatmulOf, NeverReadsBBeyondARowOfATriangle) {
   using T = TypeParam;
   const Index panel = this->panel_width;
   for_each_triangle<T>(40, {0, 1, 13}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
@@ -321,16 +322,16 @@ TYPED_TEST(MatmulOf, LetsNothingOfALaterRowOfBIntoARowOfALowerTriangle) {
         matmul(lower<T>(a, diagonal), b, y, this->workspace);
         b.row(hidden) = before;
         const Index first = std::find_if(bounds.begin(), bounds.end(), [&](Index bound) { return bound > hidden; }) -
-                            bounds.begin();  // of the rows that read it
+                            bounds.begin();  // the first row that reads it
         ASSERT_TRUE(same_bits(y.topRows(first), clean.topRows(first)))
             << "row " << hidden << " of b, " << a.rows() << " × " << a.cols() << " · " << columns << ", diagonal " << diagonal;
-        ASSERT_FALSE(y.bottomRows(a.rows() - first).array().isFinite().any()) << "rows that read it";
+        ASSERT_FALSE(y.bottomRows(a.rows() - first).array().isFinite().any()) << "rows that must read it";
       }
     }
   });
 }
 
-TYPED_TEST(MatmulOf, OfALowerTriangleEqualsTheProductWithItsZeros) {
+TYPED_TEST(MatmulOf, LowerTrianglesEqualZeroedMatrices) {
   using T = TypeParam;
   for_each_triangle<T>(40, {0, 5}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
     Matrix<T> zeros = a;
@@ -342,7 +343,7 @@ TYPED_TEST(MatmulOf, OfALowerTriangleEqualsTheProductWithItsZeros) {
   });
 }
 
-TYPED_TEST(MatmulOf, OfATransposedLowerTriangleEqualsTheProductWithItsZeros) {
+TYPED_TEST(MatmulOf, TransposedTrianglesEqualZeroedMatrices) {
   using T = TypeParam;
   for_each_triangle<T>(40, {0, 5, 13}, [&](Matrix<T> a, Index diagonal, const auto& bounds) {
     for (Index i = 0; i < a.rows(); ++i) {
@@ -356,13 +357,13 @@ TYPED_TEST(MatmulOf, OfATransposedLowerTriangleEqualsTheProductWithItsZeros) {
       ASSERT_TRUE(same_bits(this->product(lower<T>(a, diagonal).transposed(), transposed(bt)), expected)) << shape;
       ASSERT_TRUE(same_bits(this->product(lower<T>(transposed(at), diagonal).transposed(), b), expected)) << shape;
     }
-    // Transposed twice, it is itself.
+    // Transposing twice is a no-op.
     const Matrix<T> b = random_matrix<T>(a.cols(), 3, 3);
     ASSERT_TRUE(same_bits(this->product(lower<T>(a, diagonal).transposed().transposed(), b), this->product(a, b)));
   });
 }
 
-TYPED_TEST(MatmulOf, LetsNaNAndInfinityIntoTheirRowAndColumnOnly) {
+TYPED_TEST(MatmulOf, KeepsNaNAndInfinityInTheirRowAndColumn) {
   using T = TypeParam;
   Matrix<T> a = random_matrix<T>(this->tile_height + 1, 6, 15), b = random_matrix<T>(6, this->panel_width + 5, 16);
   a(2, 3) = std::numeric_limits<T>::quiet_NaN();
@@ -376,7 +377,7 @@ TYPED_TEST(MatmulOf, LetsNaNAndInfinityIntoTheirRowAndColumnOnly) {
   }
 }
 
-TYPED_TEST(MatmulOf, AllocatesNothingAfterTheFirstCallOfAShape) {
+TYPED_TEST(MatmulOf, AllocatesNothingWhenWarm) {
   using T = TypeParam;
   const Matrix<T> a = random_matrix<T>(20, 300, 17), weight = random_matrix<T>(70, 300, 18);
   const auto bias = random_vector<T>(70, 19);
@@ -388,7 +389,7 @@ TYPED_TEST(MatmulOf, AllocatesNothingAfterTheFirstCallOfAShape) {
   EXPECT_EQ(test::allocations_during(call), 0);
 }
 
-TYPED_TEST(MatmulOf, RefusesShapesThatDoNotFit) {
+TYPED_TEST(MatmulOf, RefusesMismatchedShapes) {
   using T = TypeParam;
   const Matrix<T> a(2, 3), b(4, 5);
   Matrix<T> y(2, 5);
@@ -401,7 +402,7 @@ TYPED_TEST(MatmulOf, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(matmul(transposed(a), fits, y, this->workspace), ShapeError);
 }
 
-/// The codes of `weight`, packed for the kernels that run.
+/// The codes of `weight`, packed for the kernels in use.
 PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedWeight& encoded) {
   PreparedWeights<float> prepared;
   prepared
@@ -410,7 +411,7 @@ PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedW
   return prepared;
 }
 
-TEST(Matmul, CodesGiveTheBitsOfTheNumbersThatTheyStandForInEveryForm) {
+TEST(Matmul, QuantizedWeightsEqualTheirDecodedValues) {
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
     const Index tile = kernels<ProductKernels<float>>().tile_rows, panel = kernels<ProductKernels<float>>().panel_columns;
@@ -439,9 +440,9 @@ TEST(Matmul, CodesGiveTheBitsOfTheNumbersThatTheyStandForInEveryForm) {
   use_kernels(available_kernels().back());
 }
 
-TEST(Matmul, CodesThatWerePackedForOtherKernelsAreRefused) {
+TEST(Matmul, RefusesCodesPackedForOtherKernels) {
   if (available_kernels().size() < 2) {
-    GTEST_SKIP() << "this program has one form only";
+    GTEST_SKIP() << "this program has only one form";
   }
   const Matrix<float> weight = random_matrix<float>(5, 4, 1), a = random_matrix<float>(2, 4, 2);
   const auto encoded = EncodedWeight::of(weight.data(), 5, 4, WeightFormat::int8);

@@ -15,7 +15,7 @@ using test::same_bits;
 
 constexpr Index width = 4, value = 6;
 
-/// A sequence whose tokens are mixed.
+/// A sequence to mix.
 template <class T>
 struct Sequence {
   Matrix<T> local_q, local_k, global_q, global_k, values;
@@ -39,7 +39,7 @@ struct Sequence {
     return y;
   }
 
-  /// relu² within each chunk, and linear attention to what LinearReduction says.
+  /// relu² within each chunk, and linear attention by LinearReduction.
   Matrix<double> literal(const ChunkMixing<T>& m) const {
     const Index n = values.rows(), c = m.chunk, chunks = (n + c - 1) / c;
     const auto dot = [](const auto& a, const auto& b) { return a.template cast<double>().dot(b.template cast<double>()); };
@@ -88,7 +88,7 @@ class MixedChunkOf : public ::testing::Test {
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(MixedChunkOf, Scalars, );
 
-TYPED_TEST(MixedChunkOf, EqualsTheLiteralFormulaForAnyLengthAndChunk) {
+TYPED_TEST(MixedChunkOf, EqualsItsFormulaForAnyLengthAndChunk) {
   for (const Index length : {1, 2, 7, 12, 13}) {
     for (const Index chunk : {1, 3, 4, 12, 100}) {
       for (ChunkMixing<TypeParam> mixing : this->forms(chunk)) {
@@ -107,7 +107,7 @@ TYPED_TEST(MixedChunkOf, EqualsTheLiteralFormulaForAnyLengthAndChunk) {
   }
 }
 
-TYPED_TEST(MixedChunkOf, IsJoinedByAnEpilogueAtTheirPlaceInTheWholeOutput) {
+TYPED_TEST(MixedChunkOf, AppliesAnEpilogueAtItsOffset) {
   using T = TypeParam;
   for (const ChunkMixing<T>& mixing : this->forms(4)) {
     Sequence<T> sequence(14);
@@ -121,7 +121,7 @@ TYPED_TEST(MixedChunkOf, IsJoinedByAnEpilogueAtTheirPlaceInTheWholeOutput) {
   }
 }
 
-TYPED_TEST(MixedChunkOf, LetsNothingOfALaterTokenIntoACausalRow) {
+TYPED_TEST(MixedChunkOf, NeverReadsLaterTokensIfCausal) {
   using T = TypeParam;
   constexpr T infinity = std::numeric_limits<T>::infinity();
   for (const ChunkMixing<T>& mixing : this->forms(4)) {
@@ -141,7 +141,7 @@ TYPED_TEST(MixedChunkOf, LetsNothingOfALaterTokenIntoACausalRow) {
   }
 }
 
-TEST(Remember, AddsToWhatIsRememberedOrBeginsAnew) {
+TEST(Remember, AddsToAMemoryOrStartsOne) {
   const auto k = random_matrix<double>(5, 3, 1), v = random_matrix<double>(5, 4, 2);
   Matrix<double> memory = Matrix<double>::Constant(3, 4, std::numeric_limits<double>::quiet_NaN());
   Workspace<double> workspace;

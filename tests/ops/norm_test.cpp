@@ -21,7 +21,7 @@ using test::same_bits;
 constexpr NormForm forms[]{NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms};
 constexpr NormForm scale_norms[]{NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms};
 
-/// A norm of `channels` channels and its parameters, absent unless the form has them.
+/// A norm of `channels` channels with the parameters of its form.
 template <class T>
 struct TestedNorm {
   NormForm form = NormForm::none;
@@ -51,7 +51,7 @@ Matrix<T> normalised(const ConstView<T>& x, const TestedNorm<T>& norm, int threa
 }
 
 /// The formula of NormForm, element by element, in long double. `bound` counts machine epsilons of 1 + |expected|, or of
-/// |expected| where nothing is added.
+/// |expected| without a bias.
 template <class T>
 void expect_formula(const Matrix<T>& x, const TestedNorm<T>& norm, double bound = 64) {
   const Matrix<T> y = normalised<T>(x, norm);
@@ -93,7 +93,7 @@ TYPED_TEST(NormaliseOf, EqualsItsFormulaForEveryFormAndWidth) {
   }
 }
 
-TYPED_TEST(NormaliseOf, LeavesXAsItIsWithoutAForm) {
+TYPED_TEST(NormaliseOf, IsTheIdentityWithoutAForm) {
   const TestedNorm<TypeParam> none(NormForm::none, 21);
   Matrix<TypeParam> x = random_matrix<TypeParam>(3, 21, 4);
   const Matrix<TypeParam> before = x;
@@ -102,7 +102,7 @@ TYPED_TEST(NormaliseOf, LeavesXAsItIsWithoutAForm) {
   EXPECT_TRUE(same_bits(x, before));
 }
 
-TYPED_TEST(NormaliseOf, LeavesOutParametersThatAreAbsent) {
+TYPED_TEST(NormaliseOf, SkipsAbsentParameters) {
   const Matrix<TypeParam> x = random_matrix<TypeParam>(3, 21, 4);
   for (const NormForm form : forms) {
     TestedNorm<TypeParam> norm(form, 21);
@@ -116,7 +116,7 @@ TYPED_TEST(NormaliseOf, LeavesOutParametersThatAreAbsent) {
   }
 }
 
-TYPED_TEST(NormaliseOf, HasEpsInsideTheRootAndOutsideForTheClampedOne) {
+TYPED_TEST(NormaliseOf, ClampsByEpsOrAddsItInsideTheRoot) {
   for (const NormForm form : forms) {
     for (const double eps : {1e-5, 1e-6, 1e-12}) {
       for (const double deviation : {1e-2, 1e-4, 1e-8}) {
@@ -132,7 +132,7 @@ TYPED_TEST(NormaliseOf, HasEpsInsideTheRootAndOutsideForTheClampedOne) {
   EXPECT_TRUE(test::close(normalised<TypeParam>(x, {NormForm::rms, 4})(0, 0), 1e-3L / std::sqrt(1.1e-5L), 1e-6L));
 }
 
-TYPED_TEST(NormaliseOf, OfEqualChannelsIsTheBiasOfALayerNorm) {
+TYPED_TEST(NormaliseOf, LayerNormOfEqualChannelsIsItsBias) {
   const TestedNorm<TypeParam> norm(NormForm::layer_norm, 8);
   const Matrix<TypeParam> y = normalised<TypeParam>(Matrix<TypeParam>::Constant(2, 8, 3), norm);
   for (Index i = 0; i < 2; ++i) {
@@ -140,12 +140,12 @@ TYPED_TEST(NormaliseOf, OfEqualChannelsIsTheBiasOfALayerNorm) {
   }
 }
 
-TYPED_TEST(NormaliseOf, KeepsThePrecisionOfALayerNormFarFromZero) {
+TYPED_TEST(NormaliseOf, LayerNormIsAccurateFarFromZero) {
   const Matrix<TypeParam> x = (random_matrix<TypeParam>(4, 64, 10).array() + TypeParam{1000}).matrix();
   expect_formula(x, TestedNorm<TypeParam>(NormForm::layer_norm, 64), 8000);
 }
 
-TYPED_TEST(NormaliseOf, HoldsForScaleNormsOfNumbersUpToTenToTheEighteenAndDownToTiny) {
+TYPED_TEST(NormaliseOf, ScaleNormsHandleTinyAndHugeInputs) {
   for (const NormForm form : scale_norms) {
     for (const double size : {1e18, 1e15, 1e9, 1e-2, 1e-5, 1e-6, 1e-10, 1e-18, 1e-30}) {
       expect_formula(random_matrix<TypeParam>(4, 19, 2, size / 4), TestedNorm<TypeParam>(form, 19));
@@ -160,7 +160,7 @@ TYPED_TEST(NormaliseOf, HoldsForScaleNormsOfNumbersUpToTenToTheEighteenAndDownTo
   }
 }
 
-TYPED_TEST(NormaliseOf, LeavesZeroRowsZeroInTheScaleNorms) {
+TYPED_TEST(NormaliseOf, ScaleNormsKeepZeroRows) {
   for (const NormForm form : scale_norms) {
     for (const double eps : {1e-5, 1e-12}) {
       Matrix<TypeParam> x = random_matrix<TypeParam>(3, 7, 4);
@@ -183,7 +183,7 @@ TYPED_TEST(NormaliseOf, KeepsNaNInItsRow) {
   }
 }
 
-TYPED_TEST(NormaliseOf, GivesARowTheSameBitsWhereverItStandsAndLies) {
+TYPED_TEST(NormaliseOf, NormalisesEachRowIndependently) {
   using T = TypeParam;
   const Matrix<T> larger = random_matrix<T>(2 * rows_per_task + 7, 40, 15), x = larger.block(1, 5, 2 * rows_per_task + 5, 27);
   for (const NormForm form : forms) {
@@ -201,18 +201,18 @@ TYPED_TEST(NormaliseOf, GivesARowTheSameBitsWhereverItStandsAndLies) {
     normalise<T>(larger.block(1, 5, x.rows(), 27), norm.parameters(), y.block(1, 2, x.rows(), 27), Workspace<T>());
     EXPECT_TRUE(same_bits(y.block(1, 2, x.rows(), 27), whole)) << name_of(form);
     y.block(1, 2, x.rows(), 27).setConstant(-7);
-    EXPECT_TRUE((y.array() == T{-7}).all()) << "something around the destination was written";
+    EXPECT_TRUE((y.array() == T{-7}).all()) << "the surroundings of y were overwritten";
   }
 }
 
-TYPED_TEST(NormaliseOf, OfNothingIsNothing) {
+TYPED_TEST(NormaliseOf, HandlesEmptyInput) {
   for (const NormForm form : forms) {
     EXPECT_EQ(normalised<TypeParam>(Matrix<TypeParam>(0, 4), {form, 4}).rows(), 0);
     EXPECT_EQ(normalised<TypeParam>(Matrix<TypeParam>(4, 0), {form, 0}).cols(), 0);
   }
 }
 
-TYPED_TEST(NormaliseOf, IsTheSameAsAnOpOfARun) {
+TYPED_TEST(NormaliseOf, AgreesWithTheOpInEveryRun) {
   using T = TypeParam;
   const Matrix<T> x = random_matrix<T>(5, 27, 1);
   for (const NormForm form : {NormForm::none, forms[0], forms[1], forms[2], forms[3]}) {
@@ -224,11 +224,11 @@ TYPED_TEST(NormaliseOf, IsTheSameAsAnOpOfARun) {
     RunMatrix<T> callers(input_view<T>(x)), own = run.owned(callers);
     const T* const place = own.data;
     const RunMatrix<T> other = normalise(run, own, norm.parameters());
-    EXPECT_EQ(other.data == place, form == NormForm::none) << "none copies nothing";
+    EXPECT_EQ(other.data == place, form == NormForm::none) << "NormForm::none copies nothing";
     EXPECT_TRUE(same_bits(run[other], expected)) << name_of(form);
-    EXPECT_TRUE(same_bits(run[own], before)) << "it was not moved";
+    EXPECT_TRUE(same_bits(run[own], before)) << "not moved";
     EXPECT_TRUE(same_bits(run[normalise(run, std::move(callers), norm.parameters())], expected)) << name_of(form);
-    EXPECT_TRUE(same_bits(x, before)) << "a caller's";
+    EXPECT_TRUE(same_bits(x, before)) << "belongs to the caller";
     own = run.owned(RunMatrix<T>(input_view<T>(x)));
     const T* const moved = own.data;
     const RunMatrix<T> y = normalise(run, std::move(own), norm.parameters());
@@ -243,10 +243,10 @@ TYPED_TEST(NormaliseOf, IsTheSameAsAnOpOfARun) {
   }
 }
 
-TEST(NormaliseBackward, GradientsAreThoseOfEveryForm) {
+TEST(NormaliseBackward, GradientsAreCorrectForEveryForm) {
   for (const NormForm form : forms) {
     for (const Index channels : {1, 5, 8, 19}) {
-      for (const double deviation : {1.0, 0.03}) {  // below eps, where a norm is clamped
+      for (const double deviation : {1.0, 0.03}) {  // the second is below eps: clamped
         SCOPED_TRACE(testing::Message() << name_of(form) << ", " << channels << ", " << deviation);
         test::expect_gradients(TestedNorm<double>(form, channels, 0.1), random_matrix<double>(7, channels, 1, deviation),
                                [](Tape<double>& tape, const TestedNorm<double>& norm, Variable x) {

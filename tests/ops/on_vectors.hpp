@@ -4,7 +4,7 @@
 
 #include "gated/ops/kernels.hpp"
 
-/// Functions of Simd, applied to ordinary vectors, for the tests of ops.
+/// Functions of Simd, applied to std::vector.
 
 namespace gated::test {
 

@@ -12,11 +12,11 @@
 #include "tests/ops/fourier_numbers.hpp"
 #include "tests/train/gradients.hpp"
 
-/// Ops in all kinds of runs, for the tests of ops.
+/// Tests an op in every kind of run.
 
 namespace gated::test {
 
-/// The parameters of an op that has none.
+/// For an op without parameters.
 template <class T>
 struct NoParameters {
   using Scalar = T;
@@ -24,7 +24,7 @@ struct NoParameters {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// An op f(run, parameters, x) as a layer, so that everything that runs layers runs it.
+/// An op f(run, parameters, x) as a layer.
 template <class Parameters, class F>
 struct Op : Layer<Op<Parameters, F>, typename Parameters::Scalar> {
   static constexpr const char* name = "Op";
@@ -44,18 +44,18 @@ struct Op : Layer<Op<Parameters, F>, typename Parameters::Scalar> {
   }
 };
 
-/// What an op is tried with.
+/// Sizes and options for testing an op.
 struct OpCase {
   Index in = 0, out = 0;  ///< columns of x and y
   std::vector<Index> lengths = {7, 0, 1, 12};
-  bool streams = true;  ///< whether it can stream; if not, that is not tried
+  bool streams = true;  ///< whether to test streams
   std::vector<std::uint8_t> mask = {};
   double tolerance = 1e-6;         ///< of gradients, relative to the largest
-  bool streams_otherwise = false;  ///< a stream sums in another order than a batch: equal but for rounding
+  bool streams_otherwise = false;  ///< streams sum in a different order: equal up to rounding
 };
 
-/// Expects that, to the bit, the op does the same for all sequences as for each alone, for any number of threads, on a tape,
-/// and in a stream of any steps; `streams_otherwise` lets streams differ from the rest by rounding.
+/// Expects bit-equal results for a batch, each sequence alone, any number of threads, a tape, and streams of any step size;
+/// with `streams_otherwise`, streams may differ by rounding.
 template <class Layer>
 void expect_same_in_every_run(const Layer& layer, const OpCase& c) {
   using T = typename Layer::Scalar;
@@ -97,8 +97,8 @@ void expect_same_in_every_run(const Layer& layer, const OpCase& c) {
   }
 }
 
-/// The same in both precisions, and that its gradients are those of central differences. `Parameters<T>(options)` are the
-/// parameters.
+/// The same in both precisions, and gradients that match central differences. The op's parameters are
+/// `Parameters<T>(options)`.
 template <template <class> class Parameters, class Options, class F>
 void expect_op(const Options& options, const F& f, const OpCase& c) {
   using P = Parameters<double>;
@@ -120,14 +120,14 @@ void expect_op(const F& f, const OpCase& c) {
 
 namespace detail {
 
-/// How an epilogue meets an op.
+/// How an epilogue is applied to an op.
 enum class Meeting {
-  along,      ///< the op takes it along
-  moved,      ///< the same, its matrices being the run's own, so that the result may lie over them
-  afterwards  ///< join() of the op's plain result
+  along,      ///< fused into the op
+  moved,      ///< fused, with operands that the result may overwrite
+  afterwards  ///< by join() on the plain result
 };
 
-/// What `fields` name, one bit each: `out` columns of x after the first `in` for each matrix.
+/// The epilogue of `fields`, one bit each; its operands are `out` columns of x each, after the first `in`.
 template <class Run>
 Epilogue<Run> epilogue_of_columns(Run& run, unsigned fields, const MatrixOf<Run>& x, Index in, Index out, bool owned) {
   const auto part = [&](unsigned bit, Index k) {
@@ -181,8 +181,8 @@ void expect_bits_of_join(const Parameters& parameters, const F& f, const OpCase&
 
 }  // namespace detail
 
-/// Expects that f(run, parameters, x, epilogue) is to the bit what join() makes of its plain result, as a hooked run does
-/// it, in both precisions, and also where the result lies over what is moved in.
+/// Expects that f(run, parameters, x, epilogue) is bit-equal to join() on its plain result (the path of a hooked run), in both
+/// precisions, also where the result overwrites an operand.
 template <template <class> class Parameters, class Options, class F>
 void expect_bits_of_join(const Options& options, const F& f, const OpCase& c) {
   detail::expect_bits_of_join(Parameters<float>(options), f, c);

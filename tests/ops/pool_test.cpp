@@ -23,14 +23,14 @@ Matrix<T> pooled(const Matrix<T>& x, const Sequences& sequences, int threads = 1
   return y;
 }
 
-TYPED_TEST(MeanOverTokensOf, IsTheMeanOfEachSequence) {
+TYPED_TEST(MeanOverTokensOf, AveragesEachSequence) {
   Matrix<TypeParam> x(5, 2), expected(2, 2);
   x << 1, 2, 3, 6, 10, 0, 20, 0, 30, 6;
   expected << 2, 4, 20, 2;
   EXPECT_TRUE(((pooled<TypeParam>(x, Sequences::of_lengths({2, 3})) - expected).array().abs() < TypeParam(1e-5)).all());
 }
 
-TEST(MeanOverTokens, IsAsExactForManyTokensAsForOne) {
+TEST(MeanOverTokens, IsAccurateForManyTokens) {
   const Matrix<float> x = Matrix<float>::Constant(200000, 3, 0.1F);
   EXPECT_LE((pooled<float>(x, Sequences::single(200000)).array() / 0.1F - 1).abs().maxCoeff(), 2e-7F);
 }
@@ -50,12 +50,12 @@ TYPED_TEST(MeanOverTokensOf, EqualsItsFormulaForEveryWidth) {
   }
 }
 
-TYPED_TEST(MeanOverTokensOf, OfOneTokenIsThatToken) {
+TYPED_TEST(MeanOverTokensOf, IsTheTokenItselfForOneToken) {
   const auto x = test::random_matrix<TypeParam>(3, 21, 2);
   EXPECT_TRUE(test::same_bits(pooled(x, Sequences::uniform(3, 1)), x));
 }
 
-TYPED_TEST(MeanOverTokensOf, OfAnEmptySequenceIsZero) {
+TYPED_TEST(MeanOverTokensOf, IsZeroForAnEmptySequence) {
   const auto x = test::random_matrix<TypeParam>(3, 9, 3);
   const Matrix<TypeParam> y = pooled(x, Sequences::of_lengths({0, 3, 0}));
   EXPECT_TRUE(test::same_bits(y.row(0), Matrix<TypeParam>::Zero(1, 9)));
@@ -65,7 +65,7 @@ TYPED_TEST(MeanOverTokensOf, OfAnEmptySequenceIsZero) {
   EXPECT_EQ(pooled(Matrix<TypeParam>(0, 4), Sequences::uniform(0, 5)).rows(), 0);
 }
 
-TYPED_TEST(MeanOverTokensOf, GivesASequenceTheSameBitsWhateverStandsAroundIt) {
+TYPED_TEST(MeanOverTokensOf, PoolsEachSequenceIndependently) {
   const auto x = test::random_matrix<TypeParam>(40, 13, 4);
   const Sequences sequences = Sequences::of_lengths({5, 20, 15});
   const Matrix<TypeParam> whole = pooled(x, sequences);
@@ -92,7 +92,7 @@ struct Nothing {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// Expects that f(run, x) is y in a batch and on a tape, and that its gradients are right, also where x has some already.
+/// Expects f(run, x) = y in a batch and on a tape, and correct gradients, also if x already has one.
 template <class Model, class F>
 void expect_pooled(const Model& model, const Sequences& sequences, const Matrix<double>& x, const Matrix<double>& y,
                    const F& f) {
@@ -117,7 +117,7 @@ void expect_pooled(const Model& model, const Sequences& sequences, const Matrix<
 const auto mean = [](auto& run, const auto&, const auto& x) { return mean_over_tokens(run, x); };
 const auto first = [](auto& run, const auto&, const auto& x) { return first_tokens(run, x); };
 
-TEST(Pooling, OpsAreTheirFormulasAndTakeGradientsBack) {
+TEST(Pooling, OpsEqualTheirFormulasWithGradients) {
   const auto x = test::random_matrix<double>(20, 5, 1);
   for (const Sequences& sequences : {Sequences::of_lengths({7, 1, 12}), Sequences::uniform(4, 5)}) {
     expect_pooled(Nothing(), sequences, x, pooled(x, sequences), mean);
@@ -131,7 +131,7 @@ TEST(Pooling, OpsAreTheirFormulasAndTakeGradientsBack) {
   expect_pooled(Nothing(), with_empty, x, pooled(x, with_empty), mean);
 }
 
-TEST(Pooling, RefusesRowsThatTheSequencesDoNotCoverAndNoTokens) {
+TEST(Pooling, RefusesMismatchedRowsAndEmptySequences) {
   const auto x = test::random_matrix<double>(20, 5, 1);
   Workspace<double> workspace;
   const auto frame = workspace.frame();
@@ -144,7 +144,7 @@ TEST(Pooling, RefusesRowsThatTheSequencesDoNotCoverAndNoTokens) {
       "sequence.";
   EXPECT_EQ(message(longer, mean), "mean_over_tokens" + rows);
   EXPECT_EQ(message(longer, first), "first_tokens" + rows);
-  EXPECT_EQ(message(empty, first), "first_tokens: sequence 1 has no token.");
+  EXPECT_EQ(message(empty, first), "first_tokens: sequence 1 is empty.");
 }
 
 struct Token {
@@ -167,9 +167,9 @@ TEST(Prepend, PutsARowBeforeEachSequence) {
   }
 }
 
-TEST(Gather, TakesThemInTheirOrderAndAddsTheirGradients) {
+TEST(Gather, KeepsTheOrderAndAddsGradients) {
   const auto x = test::random_matrix<double>(20, 5, 1);
-  static const std::vector<Index> rows{7, 0, 19, 7};  // one of them twice
+  static const std::vector<Index> rows{7, 0, 19, 7};  // one row twice
   Matrix<double> expected(4, 5);
   expected << x.row(7), x.row(0), x.row(19), x.row(7);
   const auto select = [](auto& run, const auto&, const auto& all) { return gather(run, all, rows); };

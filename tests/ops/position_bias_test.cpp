@@ -11,7 +11,7 @@ namespace {
 
 using test::close;
 
-TEST(T5Bucket, BeginsEachBucketAtItsPublishedDistance) {
+TEST(T5Bucket, BucketsStartAtTheirPublishedDistances) {
   const std::vector<Index> two_sided{8, 12, 16, 23, 32, 46, 64, 91};                                 // buckets 8 … 15
   const std::vector<Index> causal{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};  // 16 … 31
   for (std::size_t i = 0; i < two_sided.size(); ++i) {
@@ -28,20 +28,20 @@ TEST(T5Bucket, BeginsEachBucketAtItsPublishedDistance) {
   }
 }
 
-TEST(T5Bucket, HoldsOneDistanceInEachOfTheFirstHalf) {
+TEST(T5Bucket, TheFirstHalfHoldsOneDistanceEach) {
   for (Index m = 0; m < 16; ++m) {
     EXPECT_EQ(t5_bucket(m, {.causal = true}), m);
     EXPECT_EQ(t5_bucket(m % 8, {.causal = false}), m % 8);
   }
 }
 
-TEST(T5Bucket, PutsEveryFutureKeyWithDistanceZeroWhenCausal) {
+TEST(T5Bucket, FutureKeysShareTheFirstBucketIfCausal) {
   for (const Index m : {-1, -7, -128, -100000}) {
     EXPECT_EQ(t5_bucket(m, {.causal = true}), 0);
   }
 }
 
-TEST(T5Bucket, EndsInTheLastBucketHoweverFar) {
+TEST(T5Bucket, FarDistancesShareTheLastBucket) {
   for (const Index m : {128, 129, 5000, 1000000000}) {
     EXPECT_EQ(t5_bucket(m, {.causal = true}), 31);
     EXPECT_EQ(t5_bucket(m, {.causal = false}), 15);
@@ -49,7 +49,7 @@ TEST(T5Bucket, EndsInTheLastBucketHoweverFar) {
   }
 }
 
-TEST(T5Bias, LooksUpTheBucketOfEachOffsetAndScales) {
+TEST(T5Bias, LooksUpAndScalesTheBucketOfEachOffset) {
   const Vector<double> table = test::random_vector<double>(32, 1);
   const Index n = 150;
   for (const bool causal : {false, true}) {
@@ -64,7 +64,7 @@ TEST(T5Bias, LooksUpTheBucketOfEachOffsetAndScales) {
   }
 }
 
-TEST(T5Bias, GoesBackToTheBucketsThatItCameFrom) {
+TEST(T5Bias, AccumulatesGradientsPerBucket) {
   const Index n = 150;
   for (const bool causal : {false, true}) {
     for (const Index buckets : {4, 32}) {
@@ -85,7 +85,7 @@ class SinusoidOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SinusoidOf, Scalars, );
 
-TYPED_TEST(SinusoidOf, AddsSinesBesideCosines) {
+TYPED_TEST(SinusoidOf, AddsSinesThenCosines) {
   using T = TypeParam;
   Vector<T> frequencies(3);
   frequencies << T(1), T(0.25), T(0.01);

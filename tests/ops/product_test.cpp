@@ -28,7 +28,7 @@ class ProductOf : public ::testing::Test {
   }
 };
 
-/// A product in the body of a layer, which is what a hook sees.
+/// A product as a layer, for hooks.
 template <class T>
 struct Projection : Layer<Projection<T>> {
   static constexpr const char* name = "Projection";
@@ -43,7 +43,7 @@ struct Projection : Layer<Projection<T>> {
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ProductOf, Scalars, );
 
-TYPED_TEST(ProductOf, IsThatOfATransposedWeightWithABiasOrWithout) {
+TYPED_TEST(ProductOf, MultipliesByTheTransposedWeight) {
   using T = TypeParam;
   Matrix<T> expected(20, 13);
   matmul(this->input, transposed(this->weight), expected, this->workspace, {.bias = this->bias.data()});
@@ -52,7 +52,7 @@ TYPED_TEST(ProductOf, IsThatOfATransposedWeightWithABiasOrWithout) {
   EXPECT_TRUE(same_bits(this->of({}, this->none), expected));
 }
 
-TYPED_TEST(ProductOf, IsShownAloneByItsLayerAndStaysTheSameBits) {
+TYPED_TEST(ProductOf, HooksSeeThePlainProduct) {
   using T = TypeParam;
   const RunMatrix<T> other(input_view<T>(this->joined));
   const Matrix<T> plain = this->of({}, this->bias);
@@ -66,7 +66,7 @@ TYPED_TEST(ProductOf, IsShownAloneByItsLayerAndStaysTheSameBits) {
     std::vector<Matrix<T>> seen;
     this->workspace.set_hook([&](const std::string&, ConstView<T> output) { seen.emplace_back(output); });
     EXPECT_TRUE(same_bits(this->of(epilogue, this->bias), expected));
-    EXPECT_TRUE(seen.empty()) << "it is its layer's to show";
+    EXPECT_TRUE(seen.empty()) << "only a layer shows it";
     {
       const auto frame = this->workspace.frame();
       Batch<T> run(this->workspace, Sequences::single(20));
@@ -79,7 +79,7 @@ TYPED_TEST(ProductOf, IsShownAloneByItsLayerAndStaysTheSameBits) {
   }
 }
 
-TYPED_TEST(ProductOf, IsNotWrittenOverItsOwnFactor) {
+TYPED_TEST(ProductOf, NeverOverwritesItsInput) {
   using T = TypeParam;
   const Matrix<T> square = random_matrix<T>(7, 7, 6), expected = this->input * square.transpose();
   const auto frame = this->workspace.frame();
@@ -94,7 +94,7 @@ TYPED_TEST(ProductOf, IsNotWrittenOverItsOwnFactor) {
   EXPECT_LE((run[y] - expected).cwiseAbs().maxCoeff(), T(1e-5));
 }
 
-TYPED_TEST(ProductOf, RefusesSizesThatDoNotFit) {
+TYPED_TEST(ProductOf, RefusesMismatchedShapes) {
   using T = TypeParam;
   const Matrix<T> narrow = this->joined.leftCols(12);
   EXPECT_EQ(test::message_of<ShapeError>([&] { this->of({.gate = RunMatrix<T>(input_view<T>(narrow))}, this->bias); }),

@@ -6,7 +6,7 @@
 
 namespace gated::test {
 
-/// A fixture whose tests may call use_kernels(): the form is restored after each.
+/// A fixture for tests that call use_kernels(): restores the form after each.
 class RestoresKernels : public ::testing::Test {
  protected:
   ~RestoresKernels() override { use_kernels(before_); }

@@ -39,7 +39,7 @@ TYPED_TEST(RotaryOf, FrequenciesFallGeometricallyFromOne) {
   EXPECT_TRUE(close(rotary_frequencies<TypeParam>(4, 100.0)[1], 0.1L, 1e-8L));
 }
 
-TYPED_TEST(RotaryOf, TurnsPairsByPositionTimesFrequency) {
+TYPED_TEST(RotaryOf, RotatesPairsByPositionTimesFrequency) {
   using T = TypeParam;
   const auto x = random_matrix<T>(9, 11, 1);
   for (const Rotary layout : {Rotary::interleaved, Rotary::half}) {
@@ -56,19 +56,20 @@ TYPED_TEST(RotaryOf, TurnsPairsByPositionTimesFrequency) {
             EXPECT_TRUE(close(y(t, other), b * std::cos(angle) + a * std::sin(angle), this->tolerance));
           }
         }
-        EXPECT_TRUE(same_bits(Matrix<T>(y.rightCols(11 - r)), Matrix<T>(x.rightCols(11 - r)))) << "the rest passes";
+        EXPECT_TRUE(same_bits(Matrix<T>(y.rightCols(11 - r)), Matrix<T>(x.rightCols(11 - r))))
+            << "other channels pass unchanged";
       }
     }
   }
 }
 
-TYPED_TEST(RotaryOf, LeavesTheFirstPositionAlone) {
+TYPED_TEST(RotaryOf, DoesNotRotateTheFirstPosition) {
   const auto x = random_matrix<TypeParam>(1, 6, 1);
   EXPECT_TRUE(same_bits(this->rotated(x, 0, 6, Rotary::half), x));
   EXPECT_TRUE(same_bits(this->rotated(x, 0, 6, Rotary::interleaved), x));
 }
 
-TYPED_TEST(RotaryOf, KeepsLengthsAndMakesProductsDependOnTheDistanceOnly) {
+TYPED_TEST(RotaryOf, PreservesNormsAndIsRelative) {
   using T = TypeParam;
   const auto q = random_matrix<T>(1, 8, 1), k = random_matrix<T>(1, 8, 2);
   for (const Rotary layout : {Rotary::interleaved, Rotary::half}) {
@@ -81,7 +82,7 @@ TYPED_TEST(RotaryOf, KeepsLengthsAndMakesProductsDependOnTheDistanceOnly) {
   }
 }
 
-TYPED_TEST(RotaryOf, KnowsItsAngleAtAnyPosition) {
+TYPED_TEST(RotaryOf, IsAccurateAtAnyPosition) {
   using T = TypeParam;
   const Vector<T> frequencies = rotary_frequencies<T>(4);
   Matrix<T> table(1, 4);
@@ -95,7 +96,7 @@ TYPED_TEST(RotaryOf, KnowsItsAngleAtAnyPosition) {
   }
 }
 
-TYPED_TEST(RotaryOf, TouchesNothingAroundABlock) {
+TYPED_TEST(RotaryOf, StaysWithinBounds) {
   using T = TypeParam;
   Matrix<T> whole = random_matrix<T>(6, 12, 1);
   const Matrix<T> before = whole, expected = this->rotated(whole.block(1, 2, 4, 7), 3, 6, Rotary::half);
@@ -107,7 +108,7 @@ TYPED_TEST(RotaryOf, TouchesNothingAroundABlock) {
   EXPECT_TRUE(same_bits(whole, before));
 }
 
-/// Frequencies that stay as they are in training.
+/// Constant frequencies.
 template <class T>
 struct Frequencies {
   using Scalar = T;
@@ -116,11 +117,11 @@ struct Frequencies {
   static constexpr auto fields() { return std::tuple{field("values", &Frequencies::values, Role::constant)}; }
 };
 
-TEST(Rotary, IsAnOpInPlaceByThePositionInEachSequence) {
+TEST(Rotary, CountsPositionsPerSequenceInEveryRun) {
   for (const Rotary layout : {Rotary::none, Rotary::interleaved, Rotary::half}) {
     for (const Index dimensions : {2, 6}) {
       const auto rotated_parts = [layout](auto& run, const auto& p, auto x) {
-        auto z = multiply(run, x, x);  // what is rotated in place, nobody may have read before
+        auto z = multiply(run, x, x);  // unshared, for a rotation in place
         auto [left, right] = run.split(std::move(z), Index{6}, Index{7});
         const auto parts = rotate(run, layout, p.values, std::array{std::move(left), std::move(right)});
         const auto y = run.make(run.rows(x), 13);
@@ -154,7 +155,7 @@ TEST(Rotary, IsAnOpInPlaceByThePositionInEachSequence) {
   }
 }
 
-TEST(Rotary, TurnsWhatIsMovedInWhereItLiesAndACopyOfTheRest) {
+TEST(Rotary, RotatesMovedInputsInPlace) {
   const auto x = random_matrix<double>(9, 6, 1), before = x;
   const Vector<double> frequencies = rotary_frequencies<double>(4, 50);
   Matrix<double> expected = x, table(9, 4);
@@ -170,14 +171,14 @@ TEST(Rotary, TurnsWhatIsMovedInWhereItLiesAndACopyOfTheRest) {
   for (const auto& part : {first, second, third}) {
     EXPECT_TRUE(same_bits(run[part], expected));
   }
-  EXPECT_TRUE(same_bits(x, before)) << "a caller's";
-  EXPECT_TRUE(same_bits(run[kept], before)) << "it was not moved";
+  EXPECT_TRUE(same_bits(x, before)) << "belongs to the caller";
+  EXPECT_TRUE(same_bits(run[kept], before)) << "not moved";
   EXPECT_EQ(third.data, place);
   const auto same = rotate(run, Rotary::half, frequencies, std::array{kept, kept});
-  EXPECT_TRUE(same_bits(run[same[0]], expected) && same_bits(run[same[1]], expected)) << "one matrix twice";
+  EXPECT_TRUE(same_bits(run[same[0]], expected) && same_bits(run[same[1]], expected)) << "the same matrix twice";
 }
 
-TEST(Rotary, RefusesRowsThatTheSequencesDoNotCoverAndTooFewChannels) {
+TEST(Rotary, RefusesMismatchedRowsAndTooFewChannels) {
   Matrix<double> x = random_matrix<double>(9, 3, 1);
   const Matrix<double> before = x;
   Workspace<double> workspace;
@@ -200,7 +201,7 @@ TEST(Rotary, RefusesAnOddOrEmptyNumberOfDimensions) {
   EXPECT_THROW(rotary_frequencies<float>(-2), ArgumentError);
 }
 
-TEST(Angles, AreExactAtAnyPositionAndTheSameWhereverTheyStart) {
+TEST(Angles, DoNotDependOnTheFirstPosition) {
   const Vector<double> frequencies = rotary_frequencies<double>(22);
   for (const Index first : {0, 63, 64, 1000000}) {
     for_each_angle(frequencies, first, 150, [&](Index t, Index k, double cosine, double sine) {

@@ -26,7 +26,7 @@ long double weigh(ScoreKernel kernel, long double score) {
                                       : (1 + std::erf((score - std::sqrt(0.5L)) / (sigma * std::sqrt(2.0L)))) / 2;
 }
 
-/// Queries that stand from `first` on among keys, and every option of how they are scored.
+/// Queries whose positions among the keys start at `first`, with every scoring option.
 template <class T>
 struct Attention {
   Index first = 0;
@@ -118,7 +118,7 @@ class ScoresOf : public ::testing::Test {
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ScoresOf, Scalars, );
 
-TYPED_TEST(ScoresOf, EveryKernelAndOptionEqualsTheLiteralFormula) {
+TYPED_TEST(ScoresOf, EqualTheirFormulaForEveryKernelAndOption) {
   for (const ScoreKernel kernel : kernels) {
     for (int options = 0; options < 64; ++options) {
       const auto option = [&](int bit) { return (options >> bit & 1) != 0; };
@@ -142,7 +142,7 @@ TYPED_TEST(ScoresOf, EveryKernelAndOptionEqualsTheLiteralFormula) {
   }
 }
 
-TYPED_TEST(ScoresOf, SeveralBlocksOfQueriesEqualTheLiteralFormula) {
+TYPED_TEST(ScoresOf, EqualTheirFormulaAcrossBlocksOfQueries) {
   for (const ScoreKernel kernel : kernels) {
     for (const bool causal : {false, true}) {
       Attention<TypeParam> attention(290, 310, 20);
@@ -155,7 +155,7 @@ TYPED_TEST(ScoresOf, SeveralBlocksOfQueriesEqualTheLiteralFormula) {
   }
 }
 
-TYPED_TEST(ScoresOf, HiddenKeysMayHoldHugeScoresInEveryKernel) {
+TYPED_TEST(ScoresOf, IgnoreHugeScoresOfHiddenKeys) {
   for (const ScoreKernel kernel : kernels) {
     Attention<TypeParam> attention(6, 13, 4);
     attention.scoring.kernel = kernel;
@@ -168,7 +168,7 @@ TYPED_TEST(ScoresOf, HiddenKeysMayHoldHugeScoresInEveryKernel) {
   }
 }
 
-TYPED_TEST(ScoresOf, FutureKeysMayHoldAnythingInEveryKernel) {
+TYPED_TEST(ScoresOf, IgnoreFutureKeys) {
   for (const ScoreKernel kernel : kernels) {
     Attention<TypeParam> attention(6, 13, 4);
     attention.scoring.kernel = kernel;
@@ -182,7 +182,7 @@ TYPED_TEST(ScoresOf, FutureKeysMayHoldAnythingInEveryKernel) {
   }
 }
 
-TYPED_TEST(ScoresOf, DroppedQueriesBecomeZeroHoweverLargeTheirScores) {
+TYPED_TEST(ScoresOf, AreZeroForMaskedQueries) {
   for (const ScoreKernel kernel : kernels) {
     Attention<TypeParam> attention(13, 13, 0);
     attention.scoring.kernel = kernel;
@@ -196,7 +196,7 @@ TYPED_TEST(ScoresOf, DroppedQueriesBecomeZeroHoweverLargeTheirScores) {
   }
 }
 
-TYPED_TEST(ScoresOf, FutureKeysAndValuesOfEachQueryMayHoldAnything) {
+TYPED_TEST(ScoresOf, NeverReadFutureKeysAndValues) {
   using T = TypeParam;
   constexpr T infinity = std::numeric_limits<T>::infinity(), huge = std::numeric_limits<T>::max();
   for (const ScoreKernel kernel : kernels) {
@@ -217,19 +217,19 @@ TYPED_TEST(ScoresOf, FutureKeysAndValuesOfEachQueryMayHoldAnything) {
         spoilt.bias.rightCols(spoilt.bias.cols() - hidden).setConstant(what);
         spoilt.use_bias();
         spoilt.use_relative();
-        std::fill(spoilt.relative.begin() + count, spoilt.relative.end(), what);  // of keys after the query
-        const Index before = std::min(hidden - first, queries);                   // the queries that do not see it
+        std::fill(spoilt.relative.begin() + count, spoilt.relative.end(), what);  // for keys after the query
+        const Index before = std::min(hidden - first, queries);                   // queries before it
         ASSERT_TRUE(same_bits(spoilt.run(1).topRows(before), y.topRows(before)))
             << name_of(kernel) << ", token " << hidden << ", " << queries << " queries from " << first;
       }
       attention.v.row(first + queries / 2).setConstant(infinity);
       attention.keys[static_cast<std::size_t>(first + queries / 2)] = 1;
-      EXPECT_FALSE(attention.run(1).row(queries / 2).allFinite()) << "what a query does see, it sees";
+      EXPECT_FALSE(attention.run(1).row(queries / 2).allFinite()) << "visible keys must be read";
     }
   }
 }
 
-TYPED_TEST(ScoresOf, GivesAQueryTheBitsThatItHasAlone) {
+TYPED_TEST(ScoresOf, TreatEachQueryIndependently) {
   using T = TypeParam;
   for (const ScoreKernel kernel : kernels) {
     for (const bool causal : {false, true}) {
@@ -241,7 +241,7 @@ TYPED_TEST(ScoresOf, GivesAQueryTheBitsThatItHasAlone) {
         Attention<T> alone = attention;
         alone.q = attention.q.row(i);
         alone.first = 3 + i;
-        if (causal) {  // as in a stream, which has no later keys
+        if (causal) {  // like a stream, without later keys
           alone.k = attention.k.topRows(3 + i + 1);
           alone.v = attention.v.topRows(3 + i + 1);
         }
@@ -251,7 +251,7 @@ TYPED_TEST(ScoresOf, GivesAQueryTheBitsThatItHasAlone) {
   }
 }
 
-TYPED_TEST(ScoresOf, AreJoinedByAnEpilogueAtTheirPlaceInTheWholeOutput) {
+TYPED_TEST(ScoresOf, ApplyAnEpilogueAtTheirOffset) {
   using T = TypeParam;
   for (const bool causal : {false, true}) {
     Attention<T> attention(300, 300, 0);  // two blocks of queries
@@ -264,12 +264,12 @@ TYPED_TEST(ScoresOf, AreJoinedByAnEpilogueAtTheirPlaceInTheWholeOutput) {
   }
 }
 
-TYPED_TEST(ScoresOf, ShowsAllWeightsOfASequenceAtOnce) {
+TYPED_TEST(ScoresOf, ShowAllWeightsOfASequenceAtOnce) {
   using T = TypeParam;
   for (const ScoreKernel kernel : kernels) {
     Attention<T> attention(300, 310, 10);
     attention.scoring = {.kernel = kernel, .scale = T(0.1), .causal = true};
-    attention.k.row(309).setConstant(std::numeric_limits<T>::quiet_NaN());  // which the last query alone sees
+    attention.k.row(309).setConstant(std::numeric_limits<T>::quiet_NaN());  // visible to the last query only
     int shown = 0;
     Matrix<T> weights;
     const Matrix<T> watched = attention.run(1, {}, [&](Index part, const ConstView<T>& a) {
@@ -278,7 +278,7 @@ TYPED_TEST(ScoresOf, ShowsAllWeightsOfASequenceAtOnce) {
       ++shown;
     });
     EXPECT_EQ(shown, 1);
-    EXPECT_TRUE(same_bits(watched, attention.run(1))) << "a watcher changes nothing";
+    EXPECT_TRUE(same_bits(watched, attention.run(1))) << "watching changes nothing";
     ASSERT_EQ(weights.rows(), 300);
     ASSERT_EQ(weights.cols(), 310);
     for (Index i = 0; i < 300; i += 37) {
@@ -289,7 +289,7 @@ TYPED_TEST(ScoresOf, ShowsAllWeightsOfASequenceAtOnce) {
   }
 }
 
-TYPED_TEST(ScoresOf, OfNoKeysOrNoQueriesAreNothing) {
+TYPED_TEST(ScoresOf, HandleNoKeysOrNoQueries) {
   for (const ScoreKernel kernel : kernels) {
     Attention<TypeParam> none(0, 4, 0), alone(3, 0, 0);
     none.scoring.kernel = alone.scoring.kernel = kernel;
@@ -298,7 +298,7 @@ TYPED_TEST(ScoresOf, OfNoKeysOrNoQueriesAreNothing) {
   }
 }
 
-TYPED_TEST(ScoresOf, MaskedSoftmaxIgnoresWhatHiddenColumnsHold) {
+TYPED_TEST(ScoresOf, MaskedSoftmaxIgnoresHiddenColumns) {
   const TypeParam nan = std::numeric_limits<TypeParam>::quiet_NaN(), huge = std::numeric_limits<TypeParam>::max();
   const std::vector<TypeParam> keys{1, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1};
   Workspace<TypeParam> workspace;

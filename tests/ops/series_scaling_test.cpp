@@ -30,7 +30,7 @@ Scaled scaled(const Matrix<T>& x, const Sequences& items, SeriesScaling scaling,
   return {wide(y.x), wide(y.location), wide(y.scale)};
 }
 
-TEST(ScaleSeries, EqualsItsFormulas) {
+TEST(ScaleSeries, EqualsItsFormula) {
   Matrix<double> x(2, 4);
   x << 1, -3, 100, 2, 5, 5, 5, 5;
   const std::vector<std::uint8_t> observed{1, 1, 0, 1, 1, 1, 1, 1};
@@ -38,7 +38,7 @@ TEST(ScaleSeries, EqualsItsFormulas) {
   const auto standard = scaled(x, items, SeriesScaling::standard, observed);
   EXPECT_DOUBLE_EQ(standard.location(0, 0), 0);
   EXPECT_DOUBLE_EQ(standard.scale(0, 0), std::sqrt(14.0 / 3 + 1e-5));
-  EXPECT_DOUBLE_EQ(standard.x(0, 2), 100 / std::sqrt(14.0 / 3 + 1e-5)) << "what is not observed is scaled too";
+  EXPECT_DOUBLE_EQ(standard.x(0, 2), 100 / std::sqrt(14.0 / 3 + 1e-5)) << "gaps are scaled too";
   EXPECT_DOUBLE_EQ(standard.location(1, 0), 5);
   EXPECT_DOUBLE_EQ(standard.scale(1, 0), std::sqrt(1e-5)) << "a constant series";
   EXPECT_TRUE(standard.x.row(1).isZero(0));
@@ -55,7 +55,7 @@ TEST(ScaleSeries, EqualsItsFormulas) {
   EXPECT_TRUE(none.scale.isOnes(0));
 }
 
-TEST(ScaleSeries, OfNothingObserved) {
+TEST(ScaleSeries, HandlesSeriesWithoutObservations) {
   Matrix<double> x(5, 3);  // items of two, two and one series
   x << 1, 2, 3, 4, 5, 6, 7, -8, 9, 10, 11, 12, 1, 1, 1;
   const auto items = Sequences::of_lengths({2, 2, 1});
@@ -66,13 +66,13 @@ TEST(ScaleSeries, OfNothingObserved) {
   EXPECT_DOUBLE_EQ(standard.location(0, 0), 0);
   EXPECT_DOUBLE_EQ(standard.scale(0, 0), std::sqrt(1e-5));
   const auto mean = scaled(x, items, SeriesScaling::mean, observed);
-  EXPECT_DOUBLE_EQ(mean.scale(0, 0), (7 + 9 + 1 + 1 + 1) / 5.0) << "the same series of the other items";
+  EXPECT_DOUBLE_EQ(mean.scale(0, 0), (7 + 9 + 1 + 1 + 1) / 5.0) << "the same series of other items";
   EXPECT_DOUBLE_EQ(mean.scale(1, 0), 11);
   EXPECT_DOUBLE_EQ(mean.scale(2, 0), 8);
   EXPECT_DOUBLE_EQ(scaled(x, items, SeriesScaling::mean, std::vector<std::uint8_t>(15, 0)).scale(4, 0), 1e-10);
 }
 
-TEST(ScaleSeries, KeepsTheDigitsOfSeriesFarFromZero) {
+TEST(ScaleSeries, IsAccurateFarFromZero) {
   const Matrix<float> x = (random_matrix<float>(3, 500, 1).array() * 0.25F + 4096.0F).matrix();
   const auto y = scaled(x, Sequences::single(3), SeriesScaling::standard);
   for (Index i = 0; i < 3; ++i) {
@@ -83,7 +83,7 @@ TEST(ScaleSeries, KeepsTheDigitsOfSeriesFarFromZero) {
   }
 }
 
-TEST(ScaleSeries, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(ScaleSeries, IsBitEqualForAnyNumberOfThreads) {
   const auto x = random_matrix<float>(200, 33, 1);
   for (const SeriesScaling scaling : scalings) {
     const auto one = scaled(x, Sequences::uniform(50, 4), scaling);
@@ -93,12 +93,12 @@ TEST(ScaleSeries, GivesTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST(ScaleSeries, ReadsANanAsAGapOfZero) {
+TEST(ScaleSeries, TreatsNaNAsAGap) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
   const auto x = random_matrix<double>(4, 6, 1);
   std::vector<std::uint8_t> mask(24, 1);
   mask[8] = mask[9] = mask[20] = 0;
-  std::fill_n(mask.begin() + 12, 6, std::uint8_t{0});  // all of a series
+  std::fill_n(mask.begin() + 12, 6, std::uint8_t{0});  // a whole series
   Matrix<double> zeros = x;
   for (std::size_t i = 0; i < mask.size(); ++i) {
     zeros.data()[i] *= mask[i];
@@ -117,14 +117,14 @@ TEST(ScaleSeries, ReadsANanAsAGapOfZero) {
       EXPECT_EQ(y.scale, expected.scale) << junk;
       if (std::isnan(junk)) {
         for (const auto& other : {std::vector<std::uint8_t>(), std::vector<std::uint8_t>(24, 1)}) {
-          EXPECT_EQ(scaled(bad, Sequences::uniform(2, 2), scaling, other).x, expected.x) << "no mask, or one that knows none";
+          EXPECT_EQ(scaled(bad, Sequences::uniform(2, 2), scaling, other).x, expected.x) << "no mask, or a mask without gaps";
         }
       }
     }
   }
 }
 
-TEST(ScaleSeries, KeepsAnObservedInfinityInItsSeries) {
+TEST(ScaleSeries, KeepsInfinitiesInTheirSeries) {
   const auto x = random_matrix<double>(3, 6, 1);
   Matrix<double> bad = x;
   bad(1, 2) = std::numeric_limits<double>::infinity();
@@ -140,12 +140,12 @@ struct Nothing {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// Through x̂, μ and σ, and through unscale_series().
-TEST(ScaleSeries, TakesGradientsBackThroughItsMomentsToo) {
+/// Through x̂, μ, σ and unscale_series().
+TEST(ScaleSeries, BackpropagatesThroughItsMoments) {
   const auto items = Sequences::of_lengths({2, 1, 2});
   std::vector<std::uint8_t> some(35);
   for (std::size_t i = 0; i < some.size(); ++i) {
-    some[i] = i % 3 == 0 || i < 14 ? 0 : 1;  // nothing of the first item
+    some[i] = i % 3 == 0 || i < 14 ? 0 : 1;  // no observation in the first item
   }
   const auto x = random_matrix<double>(5, 7, 1);
   const std::vector<std::uint8_t> all, none(35, 0);
@@ -160,7 +160,7 @@ TEST(ScaleSeries, TakesGradientsBackThroughItsMomentsToo) {
   }
 }
 
-TEST(UnscaleSeries, UndoesScaling) {
+TEST(UnscaleSeries, InvertsScaleSeries) {
   const auto x = random_matrix<double>(5, 7, 1);
   Workspace<double> workspace;
   const auto frame = workspace.frame();
@@ -175,11 +175,11 @@ TEST(UnscaleSeries, UndoesScaling) {
   }
 }
 
-TEST(ScaleSeries, RefusesOtherMasks) {
+TEST(ScaleSeries, RefusesMasksOfOtherLengths) {
   const auto x = random_matrix<double>(5, 7, 1);
   EXPECT_EQ(test::message_of<ShapeError>(
                 [&] { scaled(x, Sequences::single(5), SeriesScaling::mean, std::vector<std::uint8_t>(34, 1)); }),
-            "scale_series: the mask has 34 entries, expected 5 × 7, one for each number of x.");
+            "scale_series: the mask has 34 entries, expected 5 × 7, one per element of x.");
 }
 
 }  // namespace

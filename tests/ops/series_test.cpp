@@ -6,7 +6,7 @@
 #include "gated/ops/reshape.hpp"
 #include "tests/ops/op.hpp"
 
-// Ops that move numbers of time series, and reshape().
+// Indexing ops on time series, and reshape().
 
 namespace gated::series_test {
 namespace {
@@ -18,7 +18,7 @@ struct Nothing {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// Expects that f(run, x) is y in a batch and on a tape, and that its gradients are right, also where x has some already.
+/// Expects f(run, x) = y in a batch and on a tape, and correct gradients, also if x already has one.
 template <class F>
 void expect_moved(const Sequences& items, const Matrix<double>& x, const Matrix<double>& y, const F& f) {
   Workspace<double> workspace;
@@ -39,12 +39,12 @@ void expect_moved(const Sequences& items, const Matrix<double>& x, const Matrix<
   }
 }
 
-TEST(CutWindows, CutsEachSeriesIntoPatches) {
+TEST(Unfold, CutsEachSeriesIntoPatches) {
   const auto x = random_matrix<double>(3, 11, 1);
   Matrix<double> y(9, 4);
   for (Index r = 0; r < 3; ++r) {
     for (Index t = 0; t < 3; ++t) {
-      y.row(3 * r + t) = x.row(r).segment(1 + 3 * t, 4);  // 1, 4, 7: overlapping, from the second number on
+      y.row(3 * r + t) = x.row(r).segment(1 + 3 * t, 4);  // overlapping windows from 1, 4 and 7 on
     }
   }
   expect_moved(Sequences::single(3), x, y, [](auto& run, const auto& rows) {
@@ -52,7 +52,7 @@ TEST(CutWindows, CutsEachSeriesIntoPatches) {
   });
 }
 
-TEST(CutWindows, PutsSeriesOfOneTimeTogether) {
+TEST(Unfold, InterleavesSeriesThatBelongTogether) {
   const auto x = random_matrix<double>(6, 5, 1);
   Matrix<double> y(18, 3);
   for (Index item = 0, row = 0; item < 3; ++item) {
@@ -66,7 +66,7 @@ TEST(CutWindows, PutsSeriesOfOneTimeTogether) {
                [](auto& run, const auto& rows) { return unfold(run, rows, {.length = 3, .count = 3, .together = 2}); });
 }
 
-TEST(CutWindows, RefusesWindowsPastTheEnd) {
+TEST(Unfold, RefusesWindowsPastTheEnd) {
   const auto x = random_matrix<double>(3, 11, 1);
   Workspace<double> workspace;
   const auto frame = workspace.frame();
@@ -74,12 +74,12 @@ TEST(CutWindows, RefusesWindowsPastTheEnd) {
   EXPECT_EQ(test::message_of<ShapeError>([&] {
               unfold(run, RunMatrix<double>(input_view<double>(x)), {.first = 2, .length = 4, .stride = 3, .count = 3});
             }),
-            "unfold: 3 windows of 4 numbers from 2 on, 3 apart, do not fit in x, which is 3 × 11.");
+            "unfold: 3 windows of 4 values (first = 2, stride = 3) do not fit in x, which is 3 × 11.");
 }
 
 const std::vector<Index> chosen{2, 0}, predicted{0, 2}, known{1};
 
-TEST(Gather, TakesSomeRowsOfEachItem) {
+TEST(Gather, SelectsRowsOfEachItem) {
   const auto x = random_matrix<double>(6, 5, 1);
   Matrix<double> y(4, 3);
   y << x.row(2).head(3), x.row(0).head(3), x.row(5).head(3), x.row(3).head(3);
@@ -90,17 +90,17 @@ TEST(Gather, TakesSomeRowsOfEachItem) {
   const RunMatrix<double> rows(input_view<double>(x));
   EXPECT_EQ(test::message_of<ShapeError>([&] { gather(run, rows, chosen, 3, 6); }),
             "gather: 6 columns of each 3 rows, but x is 6 × 5.");
-  EXPECT_THROW(gather(run, rows, chosen, 4, 5), ShapeError) << "6 rows are no items of 4";
+  EXPECT_THROW(gather(run, rows, chosen, 4, 5), ShapeError) << "6 rows do not divide into items of 4";
 }
 
-TEST(TransposeItems, TransposesEach) {
+TEST(TransposeItems, TransposesEachItem) {
   const auto x = random_matrix<double>(6, 2, 1);
   Matrix<double> y(4, 3);
   y << x.topRows(3).transpose(), x.bottomRows(3).transpose();
   expect_moved(Sequences::uniform(2, 3), x, y, [](auto& run, const auto& rows) { return transpose_items(run, rows, 3); });
 }
 
-/// `matrix` as something that no gradient is asked of.
+/// `matrix` as a constant, without a gradient.
 const auto fixed = [](auto& run, const Matrix<double>& matrix) {
   if constexpr (std::remove_cvref_t<decltype(run)>::records) {
     return run.tape().constant(matrix);
@@ -109,7 +109,7 @@ const auto fixed = [](auto& run, const Matrix<double>& matrix) {
   }
 };
 
-TEST(PrependToSeries, PutsARowOfItsItemBeforeEachSeries) {
+TEST(PrependToSeries, PrependsARowOfTheItemToEachSeries) {
   const Sequences items = Sequences::of_lengths({2, 0, 1});
   const auto x = random_matrix<double>(6, 4, 1), first = random_matrix<double>(3, 4, 2);  // three series of two rows
   const Matrix<double> none = Matrix<double>::Zero(1, 4);
@@ -121,8 +121,8 @@ TEST(PrependToSeries, PutsARowOfItsItemBeforeEachSeries) {
   expect_moved(items, x, with_zeros, [&](auto& run, const auto& rows) { return prepend_to_series(run, {}, rows, 2); });
 }
 
-TEST(SurroundForecast, LaysOutPastForecastAndFuture) {
-  // Items of 3 series: 1 is known, 0 and 2 are forecast.
+TEST(SurroundForecast, ConcatenatesPastForecastAndFuture) {
+  // Items of 3 series: the future of 1 is known, 0 and 2 are forecast.
   const auto x = random_matrix<double>(6, 7, 1), future = random_matrix<double>(6, 5, 2),
              forecast = random_matrix<double>(4, 4, 3);
   for (const Index past_end : {0, 7, 6}) {
@@ -151,7 +151,7 @@ TEST(SurroundForecast, LaysOutPastForecastAndFuture) {
   }
 }
 
-TEST(Reread, KeepsTheOrderOfTheNumbers) {
+TEST(Reshape, KeepsTheOrderOfElements) {
   const auto x = random_matrix<double>(6, 4, 1);
   for (const Index columns : {1, 2, 3, 4, 6, 8, 12, 24}) {
     const Matrix<double> y = Eigen::Map<const Matrix<double>>(x.data(), 24 / columns, columns);
@@ -159,7 +159,7 @@ TEST(Reread, KeepsTheOrderOfTheNumbers) {
   }
 }
 
-TEST(Reread, CopiesWhereRowsDoNotFollowEachOther) {
+TEST(Reshape, CopiesOnlyIfRowsAreNotContiguous) {
   const auto around = random_matrix<double>(6, 9, 1);
   const Matrix<double> x = around.block(0, 2, 6, 4);
   Workspace<double> workspace;
@@ -168,14 +168,14 @@ TEST(Reread, CopiesWhereRowsDoNotFollowEachOther) {
   const ConstView<double> part = around.block(0, 2, 6, 4);
   EXPECT_TRUE(test::same_bits(Matrix<double>(run[reshape(run, RunMatrix<double>(input_view<double>(part)), 8)]),
                               Eigen::Map<const Matrix<double>>(x.data(), 3, 8)));
-  EXPECT_EQ(reshape(run, RunMatrix<double>(input_view<double>(x)), 8).data, x.data()) << "where they do, nothing is copied";
+  EXPECT_EQ(reshape(run, RunMatrix<double>(input_view<double>(x)), 8).data, x.data()) << "contiguous rows are not copied";
   RunMatrix<double> own = run.make_contiguous(6, 4);
   const double* const place = own.data;
   const RunMatrix<double> wide = reshape(run, std::move(own), 8);
   EXPECT_EQ(wide.data, place);
-  EXPECT_TRUE(wide.is_owned()) << "and may be overwritten as before";
+  EXPECT_TRUE(wide.is_owned()) << "still owned";
   EXPECT_EQ(test::message_of<ShapeError>([&] { reshape(run, RunMatrix<double>(input_view<double>(x)), 5); }),
-            "reshape: x is 6 × 4, which makes no whole number of rows of 5.");
+            "reshape: x is 6 × 4: its elements do not fill rows of 5. Choose columns that divide 24.");
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ class SimdOf : public ::testing::Test {
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SimdOf, Scalars, );
 
-TYPED_TEST(SimdOf, LoadsTheFirstLanesAndZeroesTheRest) {
+TYPED_TEST(SimdOf, LoadsTheFirstLanesAndZeroesOthers) {
   for (std::size_t count = 0; count <= this->full; ++count) {
-    const std::vector<TypeParam> memory = this->counting(count);  // its end is where a sanitizer watches
+    const std::vector<TypeParam> memory = this->counting(count);  // sanitizers watch its end
     const auto values = this->values_of(Simd<TypeParam>::load(memory.data(), static_cast<Index>(count)));
     for (std::size_t i = 0; i < this->full; ++i) {
       EXPECT_EQ(values[i], i < count ? static_cast<TypeParam>(i + 1) : TypeParam{0}) << count << " lanes";
@@ -45,7 +45,7 @@ TYPED_TEST(SimdOf, LoadsTheFirstLanesAndZeroesTheRest) {
   }
 }
 
-TYPED_TEST(SimdOf, StoresTheFirstLanesAndTouchesNothingBehindThem) {
+TYPED_TEST(SimdOf, StoresTheFirstLanesOnly) {
   const auto source = this->counting(this->full);
   for (std::size_t count = 0; count <= this->full; ++count) {
     std::vector<TypeParam> memory(2 * this->full, TypeParam{-7});
@@ -59,7 +59,7 @@ TYPED_TEST(SimdOf, StoresTheFirstLanesAndTouchesNothingBehindThem) {
   }
 }
 
-TYPED_TEST(SimdOf, KeepsTheFirstLanesAndZeroesTheRestEvenNaN) {
+TYPED_TEST(SimdOf, ZeroesOtherLanesEvenIfNaN) {
   for (std::size_t count = 0; count <= this->full; ++count) {
     std::vector<TypeParam> source = this->all(this->not_a_number);
     std::fill_n(source.begin(), count, TypeParam{3});
@@ -77,7 +77,7 @@ TYPED_TEST(SimdOf, WorksAtAnyAddress) {
   }
 }
 
-TYPED_TEST(SimdOf, CalculatesLaneByLane) {
+TYPED_TEST(SimdOf, ComputesLaneByLane) {
   const auto memory = this->counting(this->full);
   const Simd<TypeParam> x = Simd<TypeParam>::load(memory.data()), two(TypeParam{2});
   const auto sum = this->values_of(x + two), difference = this->values_of(x - two), product = this->values_of(x * two),
@@ -97,7 +97,7 @@ TYPED_TEST(SimdOf, CalculatesLaneByLane) {
     EXPECT_EQ(least[i], std::min(v, TypeParam{2}));
     EXPECT_EQ(most[i], std::max(v, TypeParam{2}));
     EXPECT_EQ(size[i], v);
-    EXPECT_LE(test::distance_in_ulp(root[i], v), 2.0);  // Eigen approximates it on some machines
+    EXPECT_LE(test::distance_in_ulp(root[i], v), 2.0);  // Eigen approximates it on some CPUs
     EXPECT_EQ(power[i], std::ldexp(TypeParam{1}, -static_cast<int>(i + 1)));
     EXPECT_EQ(whole[i], v);
     EXPECT_EQ(same[i], -v);
@@ -106,7 +106,7 @@ TYPED_TEST(SimdOf, CalculatesLaneByLane) {
   }
 }
 
-TYPED_TEST(SimdOf, HasEveryNormalPowerOfTwo) {
+TYPED_TEST(SimdOf, ComputesEveryNormalPowerOfTwo) {
   using limits = std::numeric_limits<TypeParam>;
   for (int n = limits::min_exponent - 1; n < limits::max_exponent; ++n) {
     ASSERT_EQ(this->values_of(power_of_two(Simd<TypeParam>(static_cast<TypeParam>(n)))), this->all(std::ldexp(TypeParam{1}, n)))
@@ -114,7 +114,7 @@ TYPED_TEST(SimdOf, HasEveryNormalPowerOfTwo) {
   }
 }
 
-TYPED_TEST(SimdOf, AddsItsLanesAndFindsTheLargest) {
+TYPED_TEST(SimdOf, ReducesByAddAndMax) {
   const auto memory = this->counting(this->full);
   const auto count = static_cast<TypeParam>(this->full);
   EXPECT_EQ(Simd<TypeParam>::load(memory.data()).sum(), count * (count + 1) / 2);
@@ -130,14 +130,14 @@ TYPED_TEST(SimdOf, KeepsTheNaNOfTheFirstArgumentOfMinAndMax) {
   }
 }
 
-TYPED_TEST(SimdOf, SelectsTheLastArgumentUnlessTheFirstIsLess) {
+TYPED_TEST(SimdOf, SelectLessComparesLaneByLane) {
   const Simd<TypeParam> one(TypeParam{1}), two(TypeParam{2}), nan(this->not_a_number);
   EXPECT_EQ(this->values_of(select_less(one, two, one, two)), this->all(1));
   EXPECT_EQ(this->values_of(select_less(two, one, one, two)), this->all(2));
   EXPECT_EQ(this->values_of(select_less(one, one, one, two)), this->all(2));
   EXPECT_EQ(this->values_of(select_less(nan, one, one, two)), this->all(2));
   EXPECT_EQ(this->values_of(select_less(one, nan, one, two)), this->all(2));
-  EXPECT_EQ(this->values_of(select_less(one, two, one, nan)), this->all(1)) << "a NaN that is not chosen leaves no trace";
+  EXPECT_EQ(this->values_of(select_less(one, two, one, nan)), this->all(1)) << "an unselected NaN must not propagate";
 }
 
 TYPED_TEST(SimdOf, SelectsLaneByLane) {
@@ -158,7 +158,7 @@ TYPED_TEST(SimdOf, TransposesSquareBlocks) {
   EXPECT_TRUE((y.rightCols(2).array() == TypeParam{-7}).all());
 }
 
-TYPED_TEST(SimdOf, CoversARowVectorByVector) {
+TYPED_TEST(SimdOf, CoversARowInVectors) {
   constexpr Index width = Simd<TypeParam>::width;
   for (Index count = 0; count <= 3 * width + 1; ++count) {
     Index next = 0;

@@ -25,7 +25,7 @@ class SoftmaxGateOf : public ::testing::Test {
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SoftmaxGateOf, Scalars, );
 
-TYPED_TEST(SoftmaxGateOf, EqualsItsFormulaAlongBothAxesForEveryWidth) {
+TYPED_TEST(SoftmaxGateOf, EqualsItsFormulaAlongBothAxes) {
   using T = TypeParam;
   const Sequences sequences = Sequences::of_lengths({7, 0, 1, 4});
   constexpr auto epsilon = static_cast<long double>(std::numeric_limits<T>::epsilon());
@@ -51,7 +51,7 @@ TYPED_TEST(SoftmaxGateOf, EqualsItsFormulaAlongBothAxesForEveryWidth) {
   }
 }
 
-TYPED_TEST(SoftmaxGateOf, TakesScoresOfAnySize) {
+TYPED_TEST(SoftmaxGateOf, HandlesHugeScores) {
   using T = TypeParam;
   Matrix<T> x = Matrix<T>::Ones(3, 19), z = Matrix<T>::Constant(3, 19, T(-1e30));
   z.row(1).setConstant(T(1e30));
@@ -60,7 +60,7 @@ TYPED_TEST(SoftmaxGateOf, TakesScoresOfAnySize) {
   EXPECT_EQ(this->gated(x, z, Sequences::single(3), GateAxis::tokens), expected);
 }
 
-TYPED_TEST(SoftmaxGateOf, KeepsANanInItsColumn) {
+TYPED_TEST(SoftmaxGateOf, KeepsNaNInItsColumn) {
   using T = TypeParam;
   const Matrix<T> x = Matrix<T>::Ones(5, 19), z = random_matrix<T>(5, 19, 3);
   const Matrix<T> clean = this->gated(x, z, Sequences::of_lengths({3, 2}), GateAxis::tokens);
@@ -74,7 +74,7 @@ TYPED_TEST(SoftmaxGateOf, KeepsANanInItsColumn) {
   }
 }
 
-TEST(SoftmaxGate, IsTheSameInEveryRunAndTakesGradientsBack) {
+TEST(SoftmaxGate, WorksInEveryRun) {
   for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
     for (const Index channels : {1, 5, 40}) {
       test::expect_op(
@@ -87,7 +87,7 @@ TEST(SoftmaxGate, IsTheSameInEveryRunAndTakesGradientsBack) {
   }
 }
 
-TEST(SoftmaxGate, TakesAResidualAlong) {
+TEST(SoftmaxGate, FusesAResidual) {
   for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
     for (const Index channels : {1, 5, 40}) {
       test::expect_op(
@@ -108,11 +108,11 @@ TEST(SoftmaxGate, TakesAResidualAlong) {
     };
     const Matrix<double> plain = gate({}), joined = gate({.residual = RunMatrix<double>(input_view<double>(r))});
     EXPECT_LT((joined - plain - r).cwiseAbs().maxCoeff(), 1e-14);
-    EXPECT_TRUE(test::same_bits(joined, Matrix<double>(plain + r))) << "rounded as where nothing is fused";
+    EXPECT_TRUE(test::same_bits(joined, Matrix<double>(plain + r))) << "rounded as without fusion";
   }
 }
 
-TEST(SoftmaxGate, TakesAnEpilogueAlongAsJoinDoesIt) {
+TEST(SoftmaxGate, FusedEpiloguesEqualJoin) {
   for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
     test::expect_bits_of_join(
         [axis](auto& run, const auto& x, auto epilogue) {
@@ -123,7 +123,7 @@ TEST(SoftmaxGate, TakesAnEpilogueAlongAsJoinDoesIt) {
   }
 }
 
-TEST(SoftmaxGate, LeavesScoresThatItMayNotOverwrite) {
+TEST(SoftmaxGate, KeepsSharedScores) {
   const auto x = random_matrix<double>(6, 5, 1), z = random_matrix<double>(6, 5, 2);
   const Matrix<double> before = z;
   Workspace<double> workspace;
@@ -135,14 +135,14 @@ TEST(SoftmaxGate, LeavesScoresThatItMayNotOverwrite) {
   const Matrix<double> y = run[softmax_gate(run, factor, R(input_view<double>(z)), GateAxis::tokens)];
   EXPECT_TRUE(test::same_bits(z, before)) << "a caller's";
   EXPECT_TRUE(test::same_bits(run[softmax_gate(run, factor, scores, GateAxis::tokens)], y));
-  EXPECT_TRUE(test::same_bits(run[scores], before)) << "they were not moved";
+  EXPECT_TRUE(test::same_bits(run[scores], before)) << "not moved";
   const double* const place = own.data;
   const R result = softmax_gate(run, std::move(own), std::move(scores), GateAxis::tokens);
   EXPECT_EQ(result.data, place);
   EXPECT_TRUE(test::same_bits(run[result], y));
 }
 
-TEST(SoftmaxGate, RefusesOtherShapes) {
+TEST(SoftmaxGate, RefusesMismatchedShapes) {
   const auto x = random_matrix<double>(6, 5, 1), z = random_matrix<double>(6, 4, 2);
   Workspace<double> workspace;
   const auto frame = workspace.frame();

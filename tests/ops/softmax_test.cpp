@@ -50,7 +50,7 @@ TYPED_TEST(SoftmaxOf, EqualsItsFormulaForEveryWidth) {
   }
 }
 
-TYPED_TEST(SoftmaxOf, IsAsExactForManyColumnsAsForFew) {
+TYPED_TEST(SoftmaxOf, IsAccurateForManyColumns) {
   const Matrix<TypeParam> x = random_matrix<TypeParam>(2, 50000, 8, 5.0), y = this->of(x);
   for (Index i = 0; i < x.rows(); ++i) {
     const auto largest = static_cast<long double>(x.row(i).maxCoeff());
@@ -60,13 +60,13 @@ TYPED_TEST(SoftmaxOf, IsAsExactForManyColumnsAsForFew) {
     }
     for (Index j = 0; j < x.cols(); ++j) {
       const long double distance = largest - static_cast<long double>(x(i, j)), expected = std::exp(-distance) / sum;
-      // The difference to the largest score is rounded before exp() sees it.
+      // The difference from the largest score is rounded before exp().
       ASSERT_TRUE(test::close(y(i, j), expected, 2 * this->epsilon * expected * std::max(1.0L, distance))) << i << ", " << j;
     }
   }
 }
 
-TYPED_TEST(SoftmaxOf, HasRowsThatSumToOne) {
+TYPED_TEST(SoftmaxOf, RowsSumToOne) {
   const Matrix<TypeParam> y = this->of(random_matrix<TypeParam>(9, 77, 2, 5.0));
   for (Index i = 0; i < y.rows(); ++i) {
     EXPECT_TRUE(test::close(y.row(i).template cast<long double>().sum(), 1, 32 * this->epsilon));
@@ -74,7 +74,7 @@ TYPED_TEST(SoftmaxOf, HasRowsThatSumToOne) {
   EXPECT_TRUE((y.array() >= 0).all());
 }
 
-TYPED_TEST(SoftmaxOf, NeverReadsTheFutureWhenCausal) {
+TYPED_TEST(SoftmaxOf, NeverReadsTheFutureIfCausal) {
   const TypeParam nan = std::numeric_limits<TypeParam>::quiet_NaN();
   Matrix<TypeParam> x = random_matrix<TypeParam>(20, 20, 3);
   const Matrix<TypeParam> expected = this->of(x, true);
@@ -89,7 +89,7 @@ TYPED_TEST(SoftmaxOf, NeverReadsTheFutureWhenCausal) {
   EXPECT_EQ(y(0, 0), 1);
 }
 
-TYPED_TEST(SoftmaxOf, TakesLargeScores) {
+TYPED_TEST(SoftmaxOf, HandlesHugeScores) {
   for (const double size : {1e4, 1e30}) {
     Matrix<TypeParam> x(3, 5);
     const auto large = static_cast<TypeParam>(size);
@@ -100,7 +100,7 @@ TYPED_TEST(SoftmaxOf, TakesLargeScores) {
   }
 }
 
-TYPED_TEST(SoftmaxOf, GivesAMaskedScoreNoWeight) {
+TYPED_TEST(SoftmaxOf, MaskedScoresHaveZeroWeight) {
   Matrix<TypeParam> x(1, 3);
   x << 1, -std::numeric_limits<TypeParam>::infinity(), 1;
   const Matrix<TypeParam> y = this->of(x);
@@ -108,12 +108,12 @@ TYPED_TEST(SoftmaxOf, GivesAMaskedScoreNoWeight) {
   EXPECT_TRUE(test::close(y(0, 1), 0, 1e-38L));
 }
 
-TYPED_TEST(SoftmaxOf, OfASingleColumnIsOne) {
+TYPED_TEST(SoftmaxOf, IsOneForASingleColumn) {
   EXPECT_TRUE(same_bits(this->of(random_matrix<TypeParam>(6, 1, 4, 100.0)), Matrix<TypeParam>::Ones(6, 1)));
   EXPECT_TRUE(same_bits(this->of(random_matrix<TypeParam>(6, 1, 4, 100.0), true), Matrix<TypeParam>::Ones(6, 1)));
 }
 
-TYPED_TEST(SoftmaxOf, OfNothingIsNothing) {
+TYPED_TEST(SoftmaxOf, HandlesEmptyInput) {
   EXPECT_EQ(this->of(Matrix<TypeParam>(0, 3)).rows(), 0);
   EXPECT_EQ(this->of(Matrix<TypeParam>(3, 0)).cols(), 0);
 }
@@ -127,7 +127,7 @@ TYPED_TEST(SoftmaxOf, KeepsNaNInItsRow) {
   EXPECT_TRUE(y.row(2).array().isFinite().all());
 }
 
-TYPED_TEST(SoftmaxOf, TouchesNothingAroundABlock) {
+TYPED_TEST(SoftmaxOf, StaysWithinBounds) {
   Matrix<TypeParam> x = random_matrix<TypeParam>(8, 20, 6);
   const Matrix<TypeParam> before = x, expected = this->of(x.block(2, 3, 5, 13), true);
   softmax<TypeParam>(x.block(2, 3, 5, 13), this->workspace, {.causal = true});
@@ -136,7 +136,7 @@ TYPED_TEST(SoftmaxOf, TouchesNothingAroundABlock) {
   EXPECT_TRUE(same_bits(x, before));
 }
 
-TYPED_TEST(SoftmaxOf, GivesARowTheSameBitsWhereverItStands) {
+TYPED_TEST(SoftmaxOf, TreatsEachRowIndependently) {
   const Matrix<TypeParam> x = random_matrix<TypeParam>(70, 33, 7, 3.0), whole = this->of(x);
   for (Index i = 0; i < x.rows(); ++i) {
     EXPECT_TRUE(same_bits(this->of(x.row(i)), whole.row(i))) << i;

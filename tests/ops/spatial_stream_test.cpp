@@ -47,7 +47,7 @@ PreparedWeights<T> prepared(const Numbers<T>& numbers) {
 
 class SpatialStream : public test::RestoresKernels {};
 
-TEST_F(SpatialStream, NoStepDoesMoreThanAFewPieces) {
+TEST_F(SpatialStream, SpreadsWorkEvenlyOverSteps) {
   constexpr Index length = 4200, columns = 5;  // blocks of up to 2,048 tokens
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
@@ -71,8 +71,8 @@ TEST_F(SpatialStream, NoStepDoesMoreThanAFewPieces) {
       most = std::max(most, written);
       all += written;
     }
-    EXPECT_GT(all, 5 * length) << "the sums are worked off ahead";
-    EXPECT_LE(most, 512) << "of which a block of 1,024 tokens at once would write twice as many";
+    EXPECT_GT(all, 5 * length) << "sums must be computed ahead";
+    EXPECT_LE(most, 512) << "a block of 1,024 tokens at once writes 1,024 rows";
   }
 }
 
@@ -81,7 +81,7 @@ class SpatialStreamOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SpatialStreamOf, Scalars, );
 
-TYPED_TEST(SpatialStreamOf, IsTheSameBitsHoweverItIsCutCopiedAndTakenBack) {
+TYPED_TEST(SpatialStreamOf, IsBitEqualForAnyStepsCopiesAndRewinds) {
   using T = TypeParam;
   constexpr Index length = 2100;
   for (const SpatialForm form : {SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
@@ -106,7 +106,7 @@ TYPED_TEST(SpatialStreamOf, IsTheSameBitsHoweverItIsCutCopiedAndTakenBack) {
             state.rewind(static_cast<Index>(random.uniform() * static_cast<double>(state.position())));
           }
           if (turn % 20 == 3) {
-            const State<T> copy = state;  // of what is begun, too
+            const State<T> copy = state;  // includes unfinished sums
             state = copy;
           }
           const Index first = state.position(), rows = std::min(step, length - first);
@@ -118,7 +118,7 @@ TYPED_TEST(SpatialStreamOf, IsTheSameBitsHoweverItIsCutCopiedAndTakenBack) {
   }
 }
 
-TEST_F(SpatialStream, GoesOnInAnotherFormOfKernels) {
+TEST_F(SpatialStream, ContinuesAfterAKernelChange) {
   constexpr Index length = 2100;
   const auto forms = available_kernels();
   const test::Op layer(Numbers<float>(SpatialForm::toeplitz, 2, length), mixed, 40, 40);

@@ -19,7 +19,7 @@ struct Config {
   SpatialForm form = SpatialForm::dense;
   bool causal = true;
   Index heads = 1, length = 12;
-  bool scaled = false;  // a residual with a learned scale
+  bool scaled = false;  // learned scale of the residual
 
   std::string describe() const { return text(name_of(form), causal ? ", causal" : "", ", heads ", heads, ", length ", length); }
 };
@@ -36,7 +36,7 @@ std::vector<Config> all_forms(Index length) {
   return all;
 }
 
-/// The numbers that a weight is made of.
+/// The parameters of a spatial weight.
 template <class T>
 struct Numbers {
   using Scalar = T;
@@ -60,7 +60,7 @@ struct Numbers {
   }
   SpatialWeight<T> weight() const { return {config.form, config.length, config.heads, config.causal, &w, &x, &y, &bias}; }
 
-  /// W_ij as the documentation of SpatialForm states it.
+  /// W_ij by the documentation of SpatialForm.
   T entry(Index head, Index i, Index j) const {
     const Index n = config.length;
     if (config.causal && j > i) {
@@ -102,7 +102,7 @@ class SpatialOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SpatialOf, Scalars, );
 
-TYPED_TEST(SpatialOf, WritesOutRowsOfEveryForm) {
+TYPED_TEST(SpatialOf, MaterialisesRowsOfEveryForm) {
   using T = TypeParam;
   Workspace<T> workspace;
   const auto frame = workspace.frame();
@@ -118,10 +118,10 @@ TYPED_TEST(SpatialOf, WritesOutRowsOfEveryForm) {
             ASSERT_EQ(row[static_cast<std::size_t>(j)], numbers.entry(head, i, j))
                 << config.describe() << ": " << i << ", " << j;
           }
-          ASSERT_EQ(row.back(), T{-7}) << "something after the row was written";
+          ASSERT_EQ(row.back(), T{-7}) << "written past the row";
         }
       }
-      // As a factor of a product: written out, or read where it lies.
+      // As a factor of a product: materialised, or read in place.
       for (const auto& [first, count] : {std::pair<Index, Index>{0, 9}, {0, 1}, {3, 4}, {8, 1}}) {
         const Index depth = config.causal ? first + count : 9;
         Matrix<T> rows(count, depth);
@@ -137,9 +137,9 @@ TYPED_TEST(SpatialOf, WritesOutRowsOfEveryForm) {
   }
 }
 
-TYPED_TEST(SpatialOf, EqualsTheLiteralSumInEveryForm) {
+TYPED_TEST(SpatialOf, EqualsItsFormulaInEveryForm) {
   using T = TypeParam;
-  for (const Index length : {1, 2, 17, 300}) {  // 300 tokens are three blocks of a causal weight
+  for (const Index length : {1, 2, 17, 300}) {  // 300: three blocks of a causal weight
     for (const Config& config : all_forms(length)) {
       const Numbers<T> numbers(config);
       const auto v = random_matrix<T>(length, 21, 6);
@@ -151,14 +151,14 @@ TYPED_TEST(SpatialOf, EqualsTheLiteralSumInEveryForm) {
   }
 }
 
-TEST(Spatial, EveryFormIsAnOp) {
+TEST(Spatial, EveryFormWorksInEveryRun) {
   for (const Config& config : all_forms(12)) {
     SCOPED_TRACE(config.describe());
     expect_op<Numbers>(config, mixed, {.in = 6, .out = 6, .streams = config.causal});
   }
 }
 
-TYPED_TEST(SpatialOf, IsTheSameInEveryRunAcrossBlocks) {
+TYPED_TEST(SpatialOf, RunsAgreeBitForBitAcrossBlocks) {
   for (const Config& config : all_forms(300)) {
     SCOPED_TRACE(config.describe());
     test::expect_same_in_every_run(Op(Numbers<TypeParam>(config), mixed, 21, 21),
@@ -166,7 +166,7 @@ TYPED_TEST(SpatialOf, IsTheSameInEveryRunAcrossBlocks) {
   }
 }
 
-/// A layer of mixing, as hooks see one.
+/// Spatial mixing as a layer, for hooks.
 struct Mixing : Layer<Mixing, double> {
   static constexpr const char* name = "Mixing";
   const Numbers<double>* numbers;
@@ -176,7 +176,7 @@ struct Mixing : Layer<Mixing, double> {
   auto apply(auto& run, auto v, auto then) const { return mix_tokens(run, numbers->weight(), v, std::move(then)); }
 };
 
-TEST(Spatial, TakesAnEpilogueAlong) {
+TEST(Spatial, FusesAnEpilogue) {
   for (const bool causal : {false, true}) {
     for (int fields = 0; fields < 32; ++fields) {
       SCOPED_TRACE(testing::Message() << fields << ", causal " << causal);
@@ -193,7 +193,7 @@ TEST(Spatial, TakesAnEpilogueAlong) {
       };
       const Config config{.causal = causal, .heads = 2, .scaled = (fields & 16) != 0};
       expect_op<Numbers>(config, joined, {.in = 24, .out = 6, .streams = causal});
-      // The formula: what joins, joins after the plain sum.
+      // The formula: the epilogue follows the plain sum.
       const Numbers<double> numbers(config);
       const auto x = random_matrix<double>(12, 24, 1);
       Matrix<double> expected = numbers.literal(x.leftCols(6));
@@ -213,13 +213,13 @@ TEST(Spatial, TakesAnEpilogueAlong) {
       const RunMatrix<double> input(input_view<double>(x));
       const auto observed = run(Mixing(numbers), run.columns(input, 0, 6), epilogue_for(run, numbers, input));
       EXPECT_TRUE(same_bits(run[observed], y));
-      ASSERT_EQ(seen.size(), 1u) << "the sum alone";
+      ASSERT_EQ(seen.size(), 1u) << "the plain sum";
       EXPECT_LE((seen[0] - numbers.literal(x.leftCols(6))).cwiseAbs().maxCoeff(), 1e-12);
     }
   }
 }
 
-TEST(Spatial, TakesAnEpilogueAlongAsJoinDoesIt) {
+TEST(Spatial, FusedEpiloguesEqualJoin) {
   for (const Config& config : all_forms(300)) {
     SCOPED_TRACE(config.describe());
     test::expect_bits_of_join<Numbers>(config,
@@ -230,7 +230,7 @@ TEST(Spatial, TakesAnEpilogueAlongAsJoinDoesIt) {
   }
 }
 
-TYPED_TEST(SpatialOf, LetsNothingOfALaterTokenIntoACausalRow) {
+TYPED_TEST(SpatialOf, NeverReadsLaterTokensIfCausal) {
   using T = TypeParam;
   constexpr T infinity = std::numeric_limits<T>::infinity();
   constexpr Index length = 140;

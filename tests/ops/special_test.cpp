@@ -24,7 +24,7 @@ class SpecialOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SpecialOf, Scalars, );
 
-TYPED_TEST(SpecialOf, TanhIsExactlyOddAndNeverBeyondOne) {
+TYPED_TEST(SpecialOf, TanhIsExactlyOddAndBounded) {
   std::vector<TypeParam> x = test::numbers_of_every_size<TypeParam>(), y = test::on_vectors(vector_tanh, x);
   std::vector<TypeParam> opposite(x.size());
   std::transform(x.begin(), x.end(), opposite.begin(), std::negate<>());
@@ -54,7 +54,7 @@ TYPED_TEST(SpecialOf, TanhKeepsZeroAndItsSign) {
   }
 }
 
-TYPED_TEST(SpecialOf, NeverGivesANumberFarBelowTheSmallestNormalOne) {  // with which processors calculate slowly
+TYPED_TEST(SpecialOf, FlushesFarBelowTheSmallestNormal) {  // subnormals are slow
   for (const TypeParam x : test::on_vectors(vector_exp, test::numbers_of_every_size<TypeParam>())) {
     ASSERT_TRUE(x == 0 || x > TypeParam(0.7) * std::numeric_limits<TypeParam>::min()) << x;
   }
@@ -69,7 +69,7 @@ TYPED_TEST(SpecialOf, NaNStaysNaN) {
   EXPECT_TRUE(std::isnan(test::on_scalar(vector_distribution, nan)));
 }
 
-TYPED_TEST(SpecialOf, ANumberDoesNotDependOnItsLane) {
+TYPED_TEST(SpecialOf, AllLanesAgree) {
   const auto count = static_cast<int>(2 * Simd<TypeParam>::width + 1);
   for (const double v : {0.3, -1.7, 2.9, 30.0}) {
     const std::vector<TypeParam> x(static_cast<std::size_t>(count), static_cast<TypeParam>(v));
@@ -80,7 +80,7 @@ TYPED_TEST(SpecialOf, ANumberDoesNotDependOnItsLane) {
   }
 }
 
-TYPED_TEST(SpecialOf, LogisticStaysWithinZeroAndOne) {
+TYPED_TEST(SpecialOf, LogisticStaysInTheUnitInterval) {
   const TypeParam infinity = std::numeric_limits<TypeParam>::infinity();
   for (const TypeParam x : {TypeParam{150}, TypeParam{1000}, TypeParam(1e30), infinity}) {
     EXPECT_EQ(test::on_scalar(vector_logistic, x), TypeParam{1}) << x;

@@ -8,12 +8,12 @@
 
 #include "tests/ops/on_vectors.hpp"
 
-/// Numbers of every size, and what a function of Simd makes of them against a reference, for the tests of ops.
+/// Compares functions of Simd with a reference over all magnitudes.
 
 namespace gated::test {
 
-/// Numbers of every binary exponent and both signs, ±0 and those below the smallest normal number among them: sixteen of each,
-/// but fifteen hundred where |x| is between 2⁻¹² and 2¹⁰, where functions do what they are there for.
+/// Values of both signs, ±0 and subnormals included: 16 per binary exponent, and 1500 for 2⁻¹² ≤ |x| < 2¹⁰, the range that
+/// matters most.
 template <class T>
 std::vector<T> numbers_of_every_size() {
   using limits = std::numeric_limits<T>;
@@ -31,16 +31,16 @@ std::vector<T> numbers_of_every_size() {
   return x;
 }
 
-/// Where an error is largest, and how large.
+/// The largest error and its place.
 struct LargestError {
   double error = 0;  ///< in machine epsilons of the scale
   double at = 0;
 };
 
-/// The largest |f(x) - truth(x)|, in machine epsilons of scale(x), over the finite values of all sizes.
+/// The largest |f(x) - truth(x)|, in machine epsilons of scale(x), over finite values of all magnitudes.
 ///
-/// What is lost because an exponential below the smallest normal number counts as 0 is no error: 2¹² such numbers, for
-/// exponentials are multiplied by numbers of up to 2¹² when they vanish.
+/// Errors up to 2¹² times the smallest normal number are ignored: exponentials below it flush to 0, and are multiplied by up
+/// to 2¹².
 template <class T, class F, class Truth, class Scale>
 LargestError largest_error(const F& f, const Truth& truth, const Scale& scale) {
   const auto epsilon = static_cast<long double>(std::numeric_limits<T>::epsilon());

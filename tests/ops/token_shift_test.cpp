@@ -9,7 +9,7 @@
 namespace gated::token_shift_test {
 namespace {
 
-/// Each number names its place: 10 · (token + 1) + channel.
+/// Each element encodes its place: 10 · (token + 1) + channel.
 Matrix<double> numbered(Index tokens, Index channels) {
   Matrix<double> x(tokens, channels);
   for (Index i = 0; i < tokens; ++i) {
@@ -26,7 +26,7 @@ Matrix<double> shifted(const Matrix<double>& x, const Sequences& sequences, Inde
   return y;
 }
 
-TEST(TokenShift, MovesTheSecondHalfOneTokenBackWhenCausal) {
+TEST(TokenShift, ShiftsTheSecondHalfByOneTokenIfCausal) {
   Matrix<double> expected(3, 4);
   expected << 10, 11, 0, 0,  //
       20, 21, 12, 13,        //
@@ -34,15 +34,15 @@ TEST(TokenShift, MovesTheSecondHalfOneTokenBackWhenCausal) {
   EXPECT_EQ(shifted(numbered(3, 4), Sequences::single(3), 1, true), expected);
 }
 
-TEST(TokenShift, TakesFromBothNeighboursOtherwise) {
+TEST(TokenShift, ShiftsFromBothNeighboursIfNotCausal) {
   Matrix<double> expected(3, 3);
-  expected << 20, 11, 0,  // the first chunk comes from the next token, the last from the one before
+  expected << 20, 11, 0,  // first chunk: next token; last chunk: previous token
       30, 21, 12,         //
       0, 31, 22;
   EXPECT_EQ(shifted(numbered(3, 3), Sequences::single(3), 1, false), expected);
 }
 
-TEST(TokenShift, LeavesTheRemainderOfTheChannelsAlone) {
+TEST(TokenShift, KeepsTheRemainingChannels) {
   Matrix<double> expected(2, 5);
   expected << 20, 11, 0, 13, 14,  //
       0, 21, 12, 23, 24;
@@ -50,12 +50,12 @@ TEST(TokenShift, LeavesTheRemainderOfTheChannelsAlone) {
   EXPECT_EQ(shifted(numbered(2, 2), Sequences::single(2), 1, false), numbered(2, 2)) << "fewer channels than shifts";
 }
 
-TEST(TokenShift, ByNothingIsTheIdentity) {
+TEST(TokenShift, IsTheIdentityForAmountZero) {
   EXPECT_EQ(shifted(numbered(3, 4), Sequences::single(3), 0, true), numbered(3, 4));
   EXPECT_EQ(shifted(numbered(3, 4), Sequences::single(3), 0, false), numbered(3, 4));
 }
 
-TEST(TokenShift, BeyondTheSequenceLeavesZeros) {
+TEST(TokenShift, ZeroesTokensShiftedPastTheSequence) {
   Matrix<double> expected(2, 4);
   expected << 10, 0, 0, 0,  //
       20, 11, 0, 0;
@@ -65,7 +65,7 @@ TEST(TokenShift, BeyondTheSequenceLeavesZeros) {
   EXPECT_EQ(shifted(numbered(1, 5), Sequences::single(1), 2, false), around);
 }
 
-TEST(TokenShift, NeverCrossesFromOneSequenceToAnother) {
+TEST(TokenShift, NeverCrossesSequences) {
   const Matrix<double> x = numbered(6, 7);
   const Sequences ragged = Sequences::of_lengths({3, 0, 1, 2});
   for (const bool causal : {true, false}) {
@@ -81,7 +81,7 @@ TEST(TokenShift, NeverCrossesFromOneSequenceToAnother) {
   }
 }
 
-TEST(TokenShift, OfNoTokensIsNothing) {
+TEST(TokenShift, HandlesEmptyInput) {
   EXPECT_EQ(shifted(Matrix<double>(0, 4), Sequences::of_lengths({0, 0}), 1, false).rows(), 0);
   EXPECT_EQ(shifted(Matrix<double>(0, 4), Sequences::uniform(0, 4), 1, true).rows(), 0);
 }
@@ -95,7 +95,7 @@ TEST(TokenShift, ReadsAndWritesBlocksOfLargerMatrices) {
   EXPECT_TRUE((y.array() == -7).all());
 }
 
-TEST(TokenShift, IsAnOpThatStreamsWhenCausal) {
+TEST(TokenShift, WorksInEveryRunAndStreamsIfCausal) {
   for (const bool causal : {false, true}) {
     for (const Index amount : {0, 1, 2, 5}) {
       const TokenShift shift{.amount = amount, .causal = causal};
@@ -109,25 +109,25 @@ TEST(TokenShift, IsAnOpThatStreamsWhenCausal) {
       Batch<double> run(workspace, sequences);
       const auto y = token_shift(run, RunMatrix<double>(input_view<double>(x)), shift);
       EXPECT_EQ(Matrix<double>(run[y]), shifted(x, sequences, amount, causal));
-      EXPECT_EQ(y.data == x.data(), amount == 0) << "a shift by nothing copies nothing";
+      EXPECT_EQ(y.data == x.data(), amount == 0) << "amount 0 copies nothing";
     }
   }
 }
 
-/// A shift of tokens as a layer.
+/// A token shift as a layer.
 auto shift_layer(const TokenShift& shift) {
   const auto f = [shift](auto& run, const auto&, const auto& x) { return token_shift(run, x, shift); };
   return test::Op(test::NoParameters<double>(0), f, 13, 13);
 }
 
-TEST(TokenShift, ThatIsNotCausalDoesNotStream) {
+TEST(TokenShift, RefusesToStreamIfNotCausal) {
   EXPECT_EQ(
       test::message_of<ArgumentError>([] { shift_layer({.amount = 1}).start(5); }),
       "Op::start: tokens are shifted both ways, so a token's output depends on later tokens and cannot be streamed. Build "
       "it with causal = true.");
 }
 
-TEST(ShiftFirstHalf, MovesTheFirstHalfOneTokenOnAndStreams) {
+TEST(ShiftFirstHalf, ShiftsTheFirstHalfByOneTokenAndStreams) {
   const auto op = [](auto& run, const auto& x) { return shift_first_half(run, x); };
   test::expect_op(op, {.in = 13, .out = 13});
   test::expect_op(op, {.in = 1, .out = 1});

@@ -13,11 +13,11 @@
 #include "tests/models/gmlps.hpp"
 #include "tests/stress/stress.hpp"
 
-// Random models of every kind, each of a random valid configuration, hold what all of them promise: a ragged batch gives the
-// bits of one sequence after the other, any number of threads and packed weights change no bit, a file gives the model back,
-// steps give the bits of the batch, and building it takes about as much from a budget as it then holds.
+// Random valid configurations of every kind of model keep all promises: a ragged batch is bit-equal to each sequence alone,
+// threads and packed weights change no bit, models round-trip through files, steps are bit-equal to the batch, and building a
+// model spends about as much of a budget as it holds.
 //
-// A failure names the seed and the configuration; GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs that one alone.
+// A failure names the seed and the configuration; GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs only that one.
 
 namespace gated {
 namespace {
@@ -30,7 +30,7 @@ class Dice {
  public:
   explicit Dice(std::uint64_t seed) : random_(seed) {}
 
-  /// From `low` to `high`.
+  /// In [low, high].
   Index number(Index low, Index high) {
     return low + static_cast<Index>(random_.bits() % static_cast<std::uint64_t>(high - low + 1));
   }
@@ -52,7 +52,7 @@ class Dice {
   Random random_;
 };
 
-/// What goes through a model: token ids or rows of numbers, and perhaps a mask, all sequences one after the other.
+/// The input of a model: concatenated sequences of token ids or rows, and possibly a mask.
 template <class T>
 struct Input {
   std::vector<Index> tokens = {};
@@ -74,7 +74,7 @@ struct Input {
   }
 };
 
-/// A mask that leaves every sequence its first token, or none.
+/// A mask that keeps the first token of every sequence, or no mask.
 std::vector<std::uint8_t> random_mask(Dice& dice, const std::vector<Index>& lengths) {
   std::vector<std::uint8_t> mask;
   if (dice.coin()) {
@@ -95,7 +95,7 @@ Index sum(const std::vector<Index>& lengths) {
   return total;
 }
 
-/// `model` from a file that it was written to.
+/// `model`, saved and loaded.
 template <class Model>
 Model from_file(const Model& model) {
   const auto path = test::temporary("model.safetensors");
@@ -103,8 +103,8 @@ Model from_file(const Model& model) {
   return load_model<Model>(path);
 }
 
-/// All promises but streaming. `forward(model, input, sequences, workspace)`; the rows that a sequence of length n gives are n
-/// times `rows_out`.
+/// All promises except streaming, for `forward(model, input, sequences, workspace)`; a sequence of length n has n · `rows_out`
+/// output rows.
 template <class Model, class Forward>
 void expect_promises(const Model& model, const Input<typename Model::Scalar>& input, const std::vector<Index>& lengths,
                      const Forward& forward) {
@@ -135,17 +135,17 @@ void expect_promises(const Model& model, const Input<typename Model::Scalar>& in
   test::expect_fair_spending<Model>(model.config);
 }
 
-/// Steps and pieces of one sequence give the rows of the batch. `forward(model, input, sequences, workspace)`,
+/// Expects that steps and pieces of one sequence equal the batch, for `forward(model, input, sequences, workspace)` and
 /// `extend(input, state, output, workspace)`.
 template <class Model, class T, class Forward, class Extend>
 void expect_streams(Dice& dice, const Model& model, Input<T> input, Index length, const Forward& forward,
                     const Extend& extend) {
   input = input.part(0, length);
-  input.mask.clear();  // which a stream has none of
+  input.mask.clear();  // streams take no mask
   Workspace<T> workspace;
   const Matrix<T> expected = forward(model, input, Sequences::single(length), workspace);
   if (!expected.allFinite()) {
-    return;  // squares of squares: the numbers left the range of T, and which NaN comes of ∞ - ∞ nobody says
+    return;  // squares of squares overflow T, and the bits of ∞ - ∞ are unspecified
   }
   for (const bool pieces : {false, true}) {
     auto state = model.start(length);
@@ -187,7 +187,7 @@ GmlpConfig any_gmlp(Dice& dice) {
   return c;
 }
 
-/// Lengths that such a gMLP takes.
+/// Lengths that such a gMLP accepts.
 std::vector<Index> any_lengths(Dice& dice, const GmlpConfig& c) {
   const bool any = c.causal || c.length_policy == LengthPolicy::slice;
   return dice.numbers(dice.number(1, 4), any ? 1 : c.length, c.length);
@@ -202,7 +202,7 @@ MixedChunkAttentionConfig any_mixed(Dice& dice) {
                               .rotary = dice.any<Rotary>(),
                               .token_shift = dice.coin(),
                               .causal = dice.coin()};
-  c.channels = 2 * dice.number(1, 20);  // sinusoidal positions come in pairs
+  c.channels = 2 * dice.number(1, 20);  // sinusoidal positions need an even width
   c.value = dice.number(1, 40);
   c.query_key = 2 * dice.number(1, 12);
   c.chunk = dice.number(1, dice.coin() ? 6 : 40);
@@ -241,7 +241,7 @@ GatedAttentionUnitConfig any_unit(Dice& dice, Index longest) {
   return c;
 }
 
-/// Whether a stream knows all that the scores of such a unit depend on.
+/// Whether a stream can compute the scores of such a unit.
 bool can_stream(const GatedAttentionUnitConfig& c) {
   return c.causal && c.score_scale != ScoreScale::length && !c.divide_by_keys && c.kernel != ScoreKernel::softmax_plus;
 }
@@ -268,9 +268,9 @@ LanguageModelHeadConfig any_head(Dice& dice) {
           .bias = dice.coin()};
 }
 
-// --- The kinds ---
+// --- Kinds of model ---
 
-/// A layer or a trunk that takes rows of numbers.
+/// A layer or trunk whose input is rows.
 template <class Model>
 void try_rows(Dice& dice, std::uint64_t seed, const typename Model::Config& config, const std::vector<Index>& lengths,
               bool streams) {
@@ -292,7 +292,7 @@ void try_rows(Dice& dice, std::uint64_t seed, const typename Model::Config& conf
   }
 }
 
-/// A language model around a trunk, with everything else by lot. `longest` is for the table of positions.
+/// A language model with this trunk and random other options. `longest` is for the table of positions.
 template <class Model>
 void try_text(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk, const std::vector<Index>& lengths,
               Index longest, bool streams) {
@@ -303,7 +303,7 @@ void try_text(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trun
                                 .embedding_norm = dice.any<NormForm>(),
                                 .head = any_head(dice),
                                 .trunk = trunk};
-  if (Model(config).trunk.in() % 2 == 0) {  // sinusoidal positions come in pairs
+  if (Model(config).trunk.in() % 2 == 0) {  // sinusoidal positions need an even width
     config.position = dice.any<PositionForm>();
   }
   SCOPED_TRACE(to_json(config));
@@ -337,7 +337,7 @@ void try_gmlp_language_model(Dice& dice, std::uint64_t seed) {
   try_text<GmlpLanguageModel<T>>(dice, seed, trunk, any_lengths(dice, trunk), trunk.length, trunk.causal);
 }
 
-/// An image classifier around a trunk, with everything else by lot.
+/// An image classifier with this trunk and random other options.
 template <class Model>
 void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk) {
   using T = typename Model::Scalar;
@@ -354,7 +354,7 @@ void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::tr
   }
   SCOPED_TRACE(to_json(config));
   const auto model = random_model<Model>(config, seed);
-  const std::vector<Index> images(static_cast<std::size_t>(dice.number(1, 6)), 1);  // a sequence is an image here
+  const std::vector<Index> images(static_cast<std::size_t>(dice.number(1, 6)), 1);  // here, a sequence is an image
   const Input<T> input{.rows = test::random_matrix<T>(sum(images), model.patch_embedding.pixels(), seed)};
   expect_promises(model, input, images,
                   [](const Model& m, const Input<T>& in, const Sequences&, Workspace<T>& w) { return m.forward(in.rows, w); });
@@ -363,7 +363,7 @@ void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::tr
 template <class T>
 void try_image_classifier(Dice& dice, std::uint64_t seed) {
   GmlpConfig trunk = any_gmlp(dice);
-  trunk.length = 0;  // follows
+  trunk.length = 0;  // computed
   try_images<GmlpImageClassifier<T>>(dice, seed, trunk);
 }
 
@@ -423,7 +423,7 @@ void try_gated_cross_attention(Dice& dice, std::uint64_t seed) {
   const auto model = random_model<GatedCrossAttention<T>>(config, seed);
   const std::vector<Index> lengths = dice.numbers(dice.number(1, 4), 1, 50);
   const Index keys = model.proj_key.in(), values = model.proj_value.in();
-  // Queries, keys and values of a token stand side by side, so that a part of the rows is a part of all three.
+  // Queries, keys and values of a token are in one row: a block of rows has all three.
   const Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.channels + keys + values, seed),
                        .mask = random_mask(dice, lengths)};
   expect_promises(model, input, lengths,
@@ -435,7 +435,7 @@ void try_gated_cross_attention(Dice& dice, std::uint64_t seed) {
                   });
 }
 
-/// As many random models as asked, float and double in turn.
+/// Tests the configured number of random models, alternating float and double.
 template <class Try>
 void for_each_seed(const Try& attempt) {
   const auto first = static_cast<std::uint64_t>(from_environment("GATED_STRESS_SEED", 1));
@@ -472,10 +472,10 @@ TEST(RandomModels, GauEncodersKeepTheirPromises) {
 TEST(RandomModels, GatedAttentionUnitsKeepTheirPromises) {
   for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_gated_attention_unit<T>(dice, seed); });
 }
-TEST(RandomModels, TransformersForTextKeepTheirPromises) {
+TEST(RandomModels, TextTransformersKeepTheirPromises) {
   for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_transformer_text<T>(dice, seed); });
 }
-TEST(RandomModels, TransformersForImagesKeepTheirPromises) {
+TEST(RandomModels, ImageTransformersKeepTheirPromises) {
   for_each_seed([]<class T>(Dice& dice, std::uint64_t seed, T) { try_transformer_images<T>(dice, seed); });
 }
 TEST(RandomModels, GatedCrossAttentionsKeepTheirPromises) {

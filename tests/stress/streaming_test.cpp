@@ -13,7 +13,7 @@
 #include "tests/layers/literal.hpp"
 #include "tests/stress/stress.hpp"
 
-// Streams that go on and on: no step allocates, and the process does not grow.
+// Endless streams: no step allocates, and the process does not grow.
 
 namespace gated {
 namespace {
@@ -25,7 +25,7 @@ constexpr Index vocabulary = 17;
 
 long steps() { return from_environment("GATED_STRESS_STEPS", 20000); }
 
-/// Bytes of this process that are in memory; 0 where the system does not say, or a sanitizer keeps memory of its own.
+/// Resident bytes of this process; 0 if unknown, or under a sanitizer, which has its own memory.
 long resident_bytes() {
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   long total = 0, resident = 0;
@@ -38,14 +38,14 @@ long resident_bytes() {
   return 0;
 }
 
-/// Calls `step(i)` as often as asked, after a start that warms everything up.
+/// Calls `step(i)` the configured number of times, after a warm-up.
 template <class Step>
 void expect_constant(const Step& step) {
   constexpr long warm = 1000;
   for (long i = 0; i < warm; ++i) {
     step(i);
   }
-  static_cast<void>(resident_bytes());  // its own buffer
+  static_cast<void>(resident_bytes());  // allocates its buffer
   const long before = resident_bytes();
   const long count = steps();
   const long allocations = allocations_during([&] {
@@ -55,11 +55,11 @@ void expect_constant(const Step& step) {
   });
   const long after = resident_bytes();
   EXPECT_EQ(allocations, 0);
-  EXPECT_LE(after, before + 65536) << "bytes resident; the system may take pages away, or give a few";
+  EXPECT_LE(after, before + 65536) << "resident bytes; the system may remove or add a few pages";
   std::printf("%ld steps, %ld bytes resident before and %ld after\n", count, before, after);
 }
 
-TEST(EndlessStream, OfACausalFlashTakesNoMemory) {
+TEST(EndlessStream, AllocatesNothingForACausalFlash) {
   FlashLanguageModel<float> model(
       {.vocabulary = vocabulary,
        .position = PositionForm::sinusoid,
@@ -74,8 +74,8 @@ TEST(EndlessStream, OfACausalFlashTakesNoMemory) {
   EXPECT_TRUE(logits.allFinite());
 }
 
-/// It is rewound to some earlier token whenever its length is used up, and on the way.
-TEST(EndlessStream, OfARewoundAmlpTakesNoMemory) {
+/// Rewinds to an earlier token at the end of its length and at random.
+TEST(EndlessStream, AllocatesNothingForARewoundAmlp) {
   constexpr Index length = 64;
   GmlpLanguageModel<float> model({.vocabulary = vocabulary,
                                   .trunk = {.length = length,

@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <string>
 
-/// How long the stress tests run: seconds in an ordinary ctest, longer if the environment says so. See README.md.
+/// The duration of the stress tests: seconds in ctest, longer by environment variables. See README.md.
 
 namespace gated::test {
 
-/// The whole number in the environment variable `name`, or `otherwise`.
+/// The integer in the environment variable `name`, or `otherwise`.
 inline long from_environment(const char* name, long otherwise) {
   const char* const value = std::getenv(name);
   return value == nullptr || *value == '\0' ? otherwise : std::stol(value);

@@ -12,8 +12,8 @@
 #include "tests/layers/literal.hpp"
 #include "tests/stress/stress.hpp"
 
-// One const model, 64 threads, each with a workspace of its own: every result has the bits of a serial run. ThreadSanitizer
-// watches it with the preset `tsan`.
+// One const model, 64 threads, each with its own workspace: every result is bit-equal to a serial run. The preset `tsan` runs
+// it under ThreadSanitizer.
 
 namespace gated {
 namespace {
@@ -28,7 +28,8 @@ std::chrono::milliseconds duration() {
   return std::chrono::milliseconds(1000 * from_environment("GATED_STRESS_SECONDS", 2) / 4);
 }
 
-/// Calls `work(random, workspace)` again and again from 64 threads, and returns how often; `work` says whether all was right.
+/// Calls `work(random, workspace)` repeatedly from 64 threads and returns the number of calls; `work` returns whether all is
+/// correct.
 template <class T, class Work>
 long hammer(const PreparedWeights<T>* prepared, const Work& work) {
   std::atomic<long> runs{0}, wrong{0};
@@ -37,7 +38,7 @@ long hammer(const PreparedWeights<T>* prepared, const Work& work) {
   for (int id = 0; id < threads; ++id) {
     team.emplace_back([&, id] {
       Random random(static_cast<std::uint64_t>(id));
-      Workspace<T> workspace(Threads{id % 8 == 0 ? 2 : 1});  // some bring help
+      Workspace<T> workspace(Threads{id % 8 == 0 ? 2 : 1});  // some use two threads
       if (prepared != nullptr && id % 2 == 0) {
         workspace.use(*prepared);
       }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Written by adamw_reference.py with PyTorch 1.13.0a0; what the numbers are is said there.
+/// Written by adamw_reference.py with PyTorch 1.13.0a0, which describes the arrays.
 
 // clang-format off
 

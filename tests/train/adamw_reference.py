@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes adamw_reference.hpp: what torch.optim.AdamW and clip_grad_norm_ give for the parameters of kinds.hpp.
+"""Writes adamw_reference.hpp: results of torch.optim.AdamW and clip_grad_norm_ for the parameters of kinds.hpp.
 
 Usage: python3 adamw_reference.py > adamw_reference.hpp
 
-Values and gradients are small fractions of powers of two, which every language computes alike; only results are written.
+Values and gradients are exact binary fractions, the same in every language, so only results are written: for each case, the
+parameters after steps 1, 2 and 10, then both moments.
 """
 
 import torch
@@ -79,7 +80,7 @@ def show(name, values, dtype):
 
 
 print("#pragma once\n")
-print(f"/// Written by adamw_reference.py with PyTorch {torch.__version__.split('+')[0]}; what the numbers are is said there.\n")
+print(f"/// Written by adamw_reference.py with PyTorch {torch.__version__.split('+')[0]}, which describes the arrays.\n")
 print("// clang-format off\n")
 print("namespace gated::test {\n")
 for dtype in (torch.float32, torch.float64):

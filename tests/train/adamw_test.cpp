@@ -16,8 +16,8 @@ namespace {
 using test::Kinds;
 using test::message_of;
 
-/// The largest |got - expected| / max(|expected|, 1e-3) of all parameters but the constant, whose numbers `expected` begins
-/// with.
+/// The largest |got - expected| / max(|expected|, 1e-3) over all parameters except the constant; removes their values from the
+/// start of `expected`.
 template <class T>
 double largest_error(const Kinds<T>& got, std::span<const T>& expected) {
   double largest = 0;
@@ -58,7 +58,7 @@ void expect_like_torch(const char* name, const AdamWConfig& config, std::span<co
   EXPECT_TRUE(expected.empty());
   EXPECT_LE(error, sizeof(T) == 4 ? 1e-6 : 1e-13) << name;
   ::testing::Test::RecordProperty(std::string(name) + (sizeof(T) == 4 ? "_float" : "_double"), text(error));
-  EXPECT_TRUE(test::same_bits(model.constant, start.constant)) << "constants never change";
+  EXPECT_TRUE(test::same_bits(model.constant, start.constant)) << "constants must not change";
 }
 
 template <class T>
@@ -66,7 +66,7 @@ void expect_like_torch(const char* name, const AdamWConfig& config, std::span<co
   expect_like_torch(name, config, expected, [](const auto&...) {});
 }
 
-TEST(AdamW, GivesTheNumbersOfTorchWithoutDecay) {
+TEST(AdamW, MatchesTorchWithoutDecay) {
   const AdamWConfig config{.weight_decay = 0};
   expect_like_torch<float>("plain", config, test::plain_float);
   expect_like_torch<double>("plain", config, test::plain_double);
@@ -78,7 +78,7 @@ TEST(AdamW, DecaysWeightsAndEmbeddingsByDefault) {
   expect_like_torch<double>("decay", config, test::decay_double);
 }
 
-TEST(AdamW, DecaysTheRolesThatItIsToldTo) {
+TEST(AdamW, DecaysTheConfiguredRoles) {
   const AdamWConfig config{
       .weight_decay = 0.1,
       .decayed_roles = {Role::weight, Role::bias, Role::norm, Role::spatial, Role::position, Role::embedding, Role::memory, Role::constant}};
@@ -86,7 +86,7 @@ TEST(AdamW, DecaysTheRolesThatItIsToldTo) {
   expect_like_torch<double>("uniform", config, test::uniform_double);
 }
 
-TEST(AdamW, TreatsGroupsAsTorchDoes) {
+TEST(AdamW, HandlesGroupsLikeTorch) {
   const AdamWConfig config{.weight_decay = 0.1,
                            .groups = {{.path = "weight", .learning_rate_factor = 0.25, .weight_decay = 0.5},
                                       {.path = "bias", .learning_rate_factor = 2},
@@ -95,7 +95,7 @@ TEST(AdamW, TreatsGroupsAsTorchDoes) {
   expect_like_torch<double>("groups", config, test::groups_double);
 }
 
-/// Rules by path, from a model of ToyModel's structure.
+/// The rules for `model` by path.
 std::map<std::string, detail::ParameterRule> rules_of(const AdamWConfig& config, const test::ToyModel& model) {
   const auto rules = detail::resolve_groups(config, model);
   std::map<std::string, detail::ParameterRule> named;
@@ -104,7 +104,7 @@ std::map<std::string, detail::ParameterRule> rules_of(const AdamWConfig& config,
   return named;
 }
 
-TEST(ParameterGroups, EndAtADotAndTheFirstOneWins) {
+TEST(ParameterGroups, MatchWholeComponentsAndTheFirstGroupWins) {
   test::ToyModel model = test::toy_model();
   for (int i = 2; i < 12; ++i) {
     model.blocks.push_back(model.blocks[0]);
@@ -129,7 +129,7 @@ TEST(ParameterGroups, EndAtADotAndTheFirstOneWins) {
   EXPECT_TRUE(rules.at("patches.weight").frozen);
 }
 
-TEST(ParameterGroups, AStarIsAnyOneComponent) {
+TEST(ParameterGroups, AStarMatchesOneComponent) {
   const test::ToyModel model = test::toy_model();
   const auto rules = rules_of({.groups = {{.path = "blocks.*.proj", .learning_rate_factor = 2},
                                           {.path = "*.1", .learning_rate_factor = 3},
@@ -145,26 +145,27 @@ TEST(ParameterGroups, AStarIsAnyOneComponent) {
   }
 }
 
-TEST(ParameterGroups, AreCheckedWhenTheOptimizerIsMade) {
+TEST(ParameterGroups, AreCheckedByTheConstructor) {
   const test::ToyModel model = test::toy_model();
   const auto message = [&](std::vector<ParameterGroup> groups) {
     return message_of<ArgumentError>([&] { detail::resolve_groups({.groups = std::move(groups)}, model); });
   };
   EXPECT_EQ(message({{.path = "haed"}}),
-            "AdamW: group \"haed\" names no parameter that is trained; their paths begin with patches, blocks, head.");
+            "AdamW: group \"haed\" matches no trained parameter. Their paths begin with patches, blocks, head.");
   EXPECT_EQ(message({{.path = "head."}}),
-            "AdamW: group \"head.\" names no parameter that is trained; their paths begin with patches, blocks, head.");
-  EXPECT_EQ(message({{.path = "blocks"}, {.path = "blocks.0"}}),
-            "AdamW: group \"blocks.0\" comes too late: each of its parameters belongs to an earlier group.");
+            "AdamW: group \"head.\" matches no trained parameter. Their paths begin with patches, blocks, head.");
+  EXPECT_EQ(
+      message({{.path = "blocks"}, {.path = "blocks.0"}}),
+      "AdamW: group \"blocks.0\" has no effect: each of its parameters belongs to an earlier group. Put it first.");
   EXPECT_EQ(message({{.path = "blocks.0.proj.bias", .weight_decay = 0.1}}),
-            "AdamW: group \"blocks.0.proj.bias\" asks for weight decay, but decayed_roles lists the role of none of its "
-            "parameters.");
+            "AdamW: group \"blocks.0.proj.bias\" sets weight_decay, but decayed_roles lists none of its parameters' roles. "
+            "Add a role, or drop weight_decay.");
   const Kinds<float> kinds;
-  EXPECT_NE(message_of<ArgumentError>([&] { AdamW(kinds, {.groups = {{.path = "constant"}}}); }).find("is trained"),
+  EXPECT_NE(message_of<ArgumentError>([&] { AdamW(kinds, {.groups = {{.path = "constant"}}}); }).find("no trained parameter"),
             std::string::npos);
 }
 
-TEST(AdamW, RefusesSettingsThatMakeNoSense) {
+TEST(AdamW, RefusesInvalidSettings) {
   const Kinds<float> model;
   const double nan = std::nan("");
   for (const AdamWConfig& config :
@@ -173,16 +174,15 @@ TEST(AdamW, RefusesSettingsThatMakeNoSense) {
         AdamWConfig{.groups = {{.learning_rate_factor = -1}}}, AdamWConfig{.groups = {{.weight_decay = nan}}}}) {
     EXPECT_THROW(AdamW(model, config), ArgumentError);
   }
-  EXPECT_EQ(message_of<ArgumentError>([&] { AdamW(model, {.beta1 = 1}); }),
-            "AdamW: beta1 is 1, expected a number from 0 to below 1.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { AdamW(model, {.beta1 = 1}); }), "AdamW: beta1 is 1, expected 0 ≤ beta1 < 1.");
 }
 
-TEST(AdamW, RefusesAnotherModelAndANonsenseRateAndChangesNothing) {
+TEST(AdamW, RefusesAnotherModelOrRateBeforeAnyChange) {
   Kinds<float> model = test::reference_start<float>();
   const Kinds<float> start = model;
   AdamW optimizer(model);
   Kinds<float> other;
-  other.embedding = Matrix<float>::Ones(5, 2);  // differs late in the walk
+  other.embedding = Matrix<float>::Ones(5, 2);  // differs in one of the last parameters
   EXPECT_THROW(optimizer.update(model, other), ArgumentError);
   EXPECT_THROW(optimizer.update(model, start, std::nan("")), ArgumentError);
   EXPECT_EQ(optimizer.steps, 0);
@@ -190,7 +190,7 @@ TEST(AdamW, RefusesAnotherModelAndANonsenseRateAndChangesNothing) {
   EXPECT_TRUE(test::same_bits(optimizer.first.weight, Matrix<float>::Zero(3, 5).eval()));
 }
 
-TEST(AdamW, ZeroesTheGradientOfWhatIsFrozen) {
+TEST(AdamW, ZeroesTheGradientOfFrozenParameters) {
   const AdamW optimizer(Kinds<float>{}, {.groups = {{.path = "norm", .frozen = true}}});
   Kinds<float> gradient = test::reference_gradient<float>(0);
   const Kinds<float> before = gradient;
@@ -212,7 +212,7 @@ Matrix<float> updated(const Matrix<float>& start, const Matrix<float>& upstream,
   return model.weight;
 }
 
-TEST(AdamW, GivesTheSameBitsForAnyNumberOfThreadsAndAnyPlace) {
+TEST(AdamW, IsBitEqualForAnyThreadsAndPosition) {
   for (const Index columns : {1, 16384, 100003}) {
     const auto start = test::random_matrix<float>(1, columns, 1);
     const auto upstream = test::random_matrix<float>(1, columns, 2);

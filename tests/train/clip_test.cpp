@@ -41,12 +41,12 @@ void expect_like_torch(std::span<const T> expected, std::span<const T> norms, do
   EXPECT_TRUE(expected.empty());
 }
 
-TEST(ClipByGlobalNorm, GivesTheNumbersOfTorch) {
+TEST(ClipByGlobalNorm, MatchesTorch) {
   expect_like_torch<float>(test::clipped_float, test::clipped_norms_float, 1e-6);
   expect_like_torch<double>(test::clipped_double, test::clipped_norms_double, 1e-13);
 }
 
-TEST(ClipByGlobalNorm, LeavesASmallGradientAlone) {
+TEST(ClipByGlobalNorm, KeepsSmallGradients) {
   Kinds<float> gradient = test::reference_gradient<float>(0);
   const Kinds<float> before = gradient;
   const double norm = clip_by_global_norm(gradient, 1e3);
@@ -54,7 +54,7 @@ TEST(ClipByGlobalNorm, LeavesASmallGradientAlone) {
   EXPECT_TRUE(test::same_bits(gradient.weight, before.weight));
 }
 
-TEST(ClipByGlobalNorm, LeavesAGradientThatIsNotFiniteAlone) {
+TEST(ClipByGlobalNorm, KeepsNonFiniteGradients) {
   Kinds<float> gradient = test::reference_gradient<float>(0);
   gradient.norm(2) = std::numeric_limits<float>::infinity();
   const Kinds<float> before = gradient;
@@ -62,14 +62,14 @@ TEST(ClipByGlobalNorm, LeavesAGradientThatIsNotFiniteAlone) {
   EXPECT_TRUE(test::same_bits(gradient.weight, before.weight));
 }
 
-TEST(ClipByGlobalNorm, RefusesALimitThatMakesNoSense) {
+TEST(ClipByGlobalNorm, RefusesInvalidLimits) {
   Kinds<float> gradient;
   for (const double largest : {0.0, -1.0, std::nan("")}) {
     EXPECT_THROW(clip_by_global_norm(gradient, largest), ArgumentError);
   }
 }
 
-/// A gradient with three values, the others zero.
+/// A gradient of zeros, except three values.
 template <class T>
 Kinds<T> three_values(T a, T b, T c) {
   Kinds<T> gradient;
@@ -79,9 +79,9 @@ Kinds<T> three_values(T a, T b, T c) {
   return gradient;
 }
 
-TEST(GradientNorm, IsTheRootOfAllSquares) {
+TEST(GradientNorm, IsTheRootOfTheSumOfSquares) {
   EXPECT_EQ(gradient_norm(three_values<float>(2, -3, 6)), 7.0);
-  EXPECT_EQ(gradient_norm(Kinds<float>{}), 0.0) << "the constant does not count";
+  EXPECT_EQ(gradient_norm(Kinds<float>{}), 0.0) << "constants do not count";
   const Kinds<double> gradient = test::reference_gradient<double>(3);
   long double sum = 0;
   for_each_parameter(
@@ -94,7 +94,7 @@ TEST(GradientNorm, IsTheRootOfAllSquares) {
   EXPECT_NEAR(gradient_norm(gradient), static_cast<double>(std::sqrt(sum)), 1e-14);
 }
 
-TEST(GradientNorm, NeitherOverflowsNorVanishes) {
+TEST(GradientNorm, NeitherOverflowsNorUnderflows) {
   EXPECT_NEAR(gradient_norm(three_values<float>(2e38f, -3e38f, 1e38f)) / 3.7416573867739413e38, 1, 1e-6);
   EXPECT_NEAR(gradient_norm(three_values<float>(2e-45f, -3e-45f, 6e-45f)) / 7e-45, 1, 0.2);  // denormal floats
   for (const double unit : {0x1p1020, 0x1p900, 0x1p512, 0x1p-512, 0x1p-900, 0x1p-1000, 0x1p-1060}) {
@@ -103,7 +103,7 @@ TEST(GradientNorm, NeitherOverflowsNorVanishes) {
   EXPECT_TRUE(std::isinf(gradient_norm(three_values<double>(1.7e308, 1.7e308, 0))));
 }
 
-TEST(GradientNorm, IsNotFiniteWhereAValueIsNot) {
+TEST(GradientNorm, IsNonFiniteIfAValueIs) {
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::nan("");
   EXPECT_TRUE(std::isinf(gradient_norm(three_values<double>(1, -inf, 0))));

@@ -6,14 +6,14 @@
 #include "gated/train/training.hpp"
 #include "tests/core/numbers.hpp"
 
-// Fine-tuning as IBM does it: the backbone frozen, by a parameter group.
+// Fine-tuning like IBM: a parameter group freezes the backbone.
 
 namespace gated::fine_tune_forecaster_test {
 namespace {
 
 using Model = TinyTimeMixer<double>;
 
-TEST(FineTuning, OfAForecasterLeavesAFrozenBackboneAsItIs) {
+TEST(FineTuning, KeepsAFrozenBackboneOfAForecaster) {
   const TinyTimeMixerConfig config{.series = 2,
                                    .context = 16,
                                    .patch = 4,

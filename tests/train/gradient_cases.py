@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Gradients of the originals' layers and models: further case files of the form `*_grad.safetensors`.
+"""Writes gradients of the originals' layers and models: the case files `*_grad.safetensors`.
 
     python3 gradient_cases.py                    writes them into ../reference, beside this script's folder
     python3 gradient_cases.py --out FOLDER       writes them there
-    python3 gradient_cases.py --check FOLDER     proves the models below against the case files of the originals in FOLDER:
-                                                 their outputs in float64, and gradients where a file has them
+    python3 gradient_cases.py --check FOLDER     checks the models below against the case files of the originals in FOLDER:
+                                                 outputs in float64, and gradients if the file has them
 
 Needs torch (written with 1.13) and numpy. The models restate the originals with their parameter names; lucidrains' gMLP and
-FLASH are those of ten_steps.py.
+FLASH come from ten_steps.py.
 
-A case file is what check_parity reads (model.<key>, input, mask, token_type_ids, output, output_f64, and the arguments in the
-metadata), with the gradients in float64 of loss_f64 = sum(output_f64 * cotangent): grad.<key> for every parameter, under each
-of its names where it is tied, and grad.input where the input is not token ids.
+A case file has the format of check_parity (model.<key>, input, mask, token_type_ids, output, output_f64, and the arguments in
+the metadata), plus the float64 gradients of loss_f64 = sum(output_f64 * cotangent): grad.<key> for every parameter, under each
+name if it is tied, and grad.input unless the input is token ids.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-sys.dont_write_bytecode = True  # the next import would leave a folder here
+sys.dont_write_bytecode = True  # the next import must not leave a folder here
 
 import ten_steps as lucidrains
 from ten_steps import (ACTIVATIONS, FLASH, GmlpBlock, OffsetScale, PreNorm, Residual, RotaryEmbedding, ScaleNorm, T5Bias,
@@ -189,7 +189,7 @@ class FlashQuadGAU(nn.Module):
         self.uv = nn.Linear(hidden_size, 2 * self.hidden + s)
         self.weight, self.bias = nn.Parameter(torch.ones(2, s)), nn.Parameter(torch.zeros(2, s))
         self.w = nn.Parameter(torch.zeros(2 * self.length - 1))
-        self.a, self.b = nn.Parameter(torch.zeros(1, s)), nn.Parameter(torch.zeros(1, s))  # for more than 512 positions: unused
+        self.a, self.b = nn.Parameter(torch.zeros(1, s)), nn.Parameter(torch.zeros(1, s))  # for more than 512 positions; unused
         self.o = nn.Linear(self.hidden, hidden_size)
 
     @staticmethod
@@ -266,7 +266,7 @@ class FLASHQuadForMaskedLM(nn.Module):
 
 
 class RenamedOffsetScale(OffsetScale):
-    """OffsetScale, whose parameters are called `weight` and `bias`."""
+    """OffsetScale with parameters named `weight` and `bias`."""
 
     def __init__(self, rows, dim):
         super().__init__(rows, dim)
@@ -293,7 +293,7 @@ class FLASHModel(nn.Module):
 
     def forward(self, ids, mask=None):
         x = self.embeddings.word_embeddings(ids)
-        half = torch.arange(x.shape[2] // 2).to(x.dtype)  # this table is in no checkpoint
+        half = torch.arange(x.shape[2] // 2).to(x.dtype)  # not in checkpoints
         angle = torch.arange(x.shape[1]).to(x.dtype)[:, None] * 10000 ** (-2 * half / x.shape[2])
         x = x + torch.cat([angle.sin(), angle.cos()], dim=-1) * self.embeddings.scale
         for layer in self.encoder.layers:
@@ -385,7 +385,7 @@ class GAUAlphaModel(nn.Module):
 
 
 class RTMCCBlock(nn.Module):
-    """With self-attention and as many channels out as in."""
+    """With self-attention and equal channels in and out."""
 
     def __init__(self, num_token, in_token_dims, out_token_dims, expansion_factor=2, s=128, eps=1e-5, act_fn="SiLU", bias=False,
                  use_rel_bias=True, attn_type="self-attn", pos_enc=False, **_):
@@ -436,7 +436,7 @@ CASES = []
 
 
 def case(name, family, class_name, exercises, config, shape, ids=None, mask=None, types=False, call=None):
-    """`shape` of the input, which are token ids below `ids` or random features; `mask` in the form that the original takes."""
+    """`shape` of the input: token ids below `ids`, or random features; `mask` in the original's format."""
     CASES.append(SimpleNamespace(name=name + "_grad", family=family, class_name=class_name, exercises=exercises, config=config,
                                  shape=shape, ids=ids, mask=mask, types=types, call=call or {}, seed=1000 + 100 * len(CASES)))
 
@@ -518,8 +518,8 @@ def other_cases():
          {"num_token": 9, "in_token_dims": 8, "out_token_dims": 8, "s": 6, "use_rel_bias": True}, [2, 9, 8])
 
 
-# What ten_steps.initial_value() does not know, or not in this size, by class and name: mean and deviation. Scores are divided
-# by more in some classes than in others.
+# Mean and deviation by class and name, where ten_steps.initial_value() has none or another scale: classes divide scores by
+# different values.
 VALUES = {
     r"LayerNorm\.(weight|scala)$|scaledsin_scalar$|circulant_pos_.$|gate\.proj\.bias$": (1.0, 0.2),
     r"gate\.proj\.weight$|sgu\.weight$": (0.0, 0.3),
@@ -540,13 +540,13 @@ def initial_value(class_name, name, shape, random):
     for pattern, (mean, deviation) in VALUES.items():
         if re.search(pattern, f"{class_name} {name}"):
             return mean + deviation * torch.randn(shape, generator=random)
-    if len(shape) == 4:  # a convolution: as the linear layer that it is
+    if len(shape) == 4:  # a convolution: like a linear layer
         return initial_value(class_name, name, (shape[0], math.prod(shape[1:])), random).reshape(shape)
     return lucidrains.initial_value(name, shape, random).float()
 
 
 def random_mask(form, shape, random):
-    """Padding at the end of the second sequence and a hole in the first; for labml, what each token sees."""
+    """Padding at the end of the second sequence and a gap in the first; for labml, a causal mask."""
     if form == "causal":
         return torch.ones(shape[0], shape[0], 1, dtype=torch.bool).tril_()
     mask = torch.ones(shape[:2], dtype=form)
@@ -561,7 +561,7 @@ def inputs_of(c, random):
     else:
         ids = torch.randint(1, c.ids, c.shape, generator=random)
         if c.mask is None and "junnyu" in c.family:
-            ids[1, -3:] = 0  # padding, from which the model makes its mask
+            ids[1, -3:] = 0  # padding: the model derives its mask
         tensors = {"input": ids}
     if c.mask is not None:
         tensors["mask"] = random_mask(c.mask, c.shape, random)
@@ -571,11 +571,11 @@ def inputs_of(c, random):
 
 
 def smallest_effect(model, tensors, call, expected):
-    """How much the output changes at least if one parameter is neutralised: 1 for scales of norms, else 0."""
+    """The smallest change of the output when one parameter is neutralised: 1 for scales of norms, else 0."""
     effects = {}
     for name, parameter in model.named_parameters():
         if name.split(".")[-1] in ("a", "b"):
-            continue  # FLASHQuad's for more than 512 positions
+            continue  # FLASHQuad: for more than 512 positions
         kept = parameter.detach().clone()
         is_scale = re.search(r"[nN]orm\.(weight|scala|g)$|to_logits\.0\.weight$|ln\.g$|scale\.scale$|pos_emb\.scale$", name)
         parameter.data.fill_(1.0 if is_scale else 0.0)
@@ -602,7 +602,7 @@ def write_case(c, folder):
         if effect > 0.02:
             break
     else:
-        raise SystemExit(f"{c.name}: always some parameter hardly matters")
+        raise SystemExit(f"{c.name}: for every seed, some parameter hardly matters")
     state = {key: value.clone() for key, value in model.state_dict().items()}
 
     model = model.double()

@@ -44,7 +44,7 @@ void fill(Model& model, F&& f) {
       model);
 }
 
-/// The gradient of step `step` in adamw_reference.py; the constant gets one too, which must change nothing.
+/// The gradient of step `step` in adamw_reference.py; that of the constant must have no effect.
 template <class T>
 Kinds<T> reference_gradient(Index step) {
   Kinds<T> gradient;

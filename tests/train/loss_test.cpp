@@ -16,7 +16,7 @@ struct None {
 
 const std::vector<Index> targets{3, -100, 0, 16};
 
-/// Of `x`, with its gradient if that is asked for.
+/// The loss of `x`, with its gradient if requested.
 template <class T>
 double loss_of(const Matrix<T>& x, const CrossEntropyOptions& options, Matrix<T>* gradient = nullptr) {
   Tape<T> tape;
@@ -30,7 +30,7 @@ double loss_of(const Matrix<T>& x, const CrossEntropyOptions& options, Matrix<T>
   return loss;
 }
 
-/// The definition, word by word.
+/// By definition.
 double literal_loss(const Matrix<double>& x, double smoothing) {
   double sum = 0;
   for (const Index i : {0, 2, 3}) {
@@ -44,7 +44,7 @@ double literal_loss(const Matrix<double>& x, double smoothing) {
   return sum / 3;
 }
 
-TEST(CrossEntropy, IsItsDefinition) {
+TEST(CrossEntropy, EqualsItsDefinition) {
   const Matrix<double> x = random_matrix<double>(4, 17, 1, 2.0);
   for (const double smoothing : {0.0, 0.1, 1.0}) {
     EXPECT_NEAR(loss_of<double>(x, {.label_smoothing = smoothing}), literal_loss(x, smoothing), 1e-14);
@@ -52,7 +52,7 @@ TEST(CrossEntropy, IsItsDefinition) {
   }
 }
 
-TEST(CrossEntropy, WithoutATapeIsTheSameMean) {
+TEST(CrossEntropy, IsTheSameWithoutATape) {
   const Matrix<double> x = random_matrix<double>(4, 17, 1, 2.0);
   for (const double smoothing : {0.0, 0.1, 1.0}) {
     const CrossEntropyOptions options{.label_smoothing = smoothing};
@@ -64,10 +64,10 @@ TEST(CrossEntropy, WithoutATapeIsTheSameMean) {
   }
 }
 
-TEST(CrossEntropy, MeansOfBatchesJoin) {
+TEST(CrossEntropy, MeansOfBatchesCombine) {
   const Matrix<double> x = random_matrix<double>(4, 17, 1, 2.0);
   MeanLoss joined;
-  for (Index i = 0; i < 4; ++i) {  // the second row does not count
+  for (Index i = 0; i < 4; ++i) {  // the second row is ignored
     joined = joined + cross_entropy(x.row(i), Targets(&targets[static_cast<std::size_t>(i)], 1));
   }
   EXPECT_NEAR(joined.mean, cross_entropy(x, targets).mean, 1e-15);
@@ -75,7 +75,7 @@ TEST(CrossEntropy, MeansOfBatchesJoin) {
   EXPECT_EQ(cross_entropy(x.row(1), Targets(&targets[1], 1)).mean, 0.0);
   EXPECT_EQ((MeanLoss() + MeanLoss()).count, 0);
   EXPECT_EQ(test::message_of<ShapeError>([&] { cross_entropy(x, Targets(targets).first(3)); }),
-            "cross_entropy: 3 targets, expected 4, one for each row of logits.");
+            "cross_entropy: 3 targets, expected 4, one per row of logits.");
 }
 
 TEST(CrossEntropy, GradientsAreExact) {
@@ -86,14 +86,14 @@ TEST(CrossEntropy, GradientsAreExact) {
   }
 }
 
-TEST(CrossEntropy, RowsThatDoNotCountReceiveNothing) {
+TEST(CrossEntropy, IgnoredRowsReceiveNoGradient) {
   Matrix<float> gradient;
   loss_of<float>(random_matrix<float>(4, 17, 1), {}, &gradient);
   EXPECT_TRUE(gradient.row(1).isZero(0));
   EXPECT_FALSE(gradient.row(0).isZero(0));
 }
 
-TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
+TEST(CrossEntropy, HandlesHugeLogits) {
   Matrix<float> x = Matrix<float>::Zero(4, 17), gradient;
   x(0, 3) = x(2, 0) = x(3, 16) = 3e38f;
   EXPECT_EQ(loss_of<float>(x, {}, &gradient), 0.0);
@@ -102,7 +102,7 @@ TEST(CrossEntropy, LargeLogitsDoNotOverflow) {
   EXPECT_TRUE(gradient.allFinite());
 }
 
-TEST(CrossEntropy, LargeLogitsKeepTheirDigits) {
+TEST(CrossEntropy, IsAccurateForLargeLogits) {
   for (const double base : {0.0, 16.0, 1000.0, -1e5}) {
     const Matrix<float> x = (random_matrix<double>(4, 17, 1, 2.0).array() + base).cast<float>();
     Matrix<float> got(4, 17);
@@ -118,13 +118,13 @@ TEST(CrossEntropy, LargeLogitsKeepTheirDigits) {
   EXPECT_NEAR(tape.backward(cross_entropy(tape, tape.input(sure), right)), std::log1p(std::exp(-15.0)), 1e-7);
 }
 
-TEST(CrossEntropy, NaNBecomesTheLoss) {
+TEST(CrossEntropy, PropagatesNaN) {
   Matrix<float> x = random_matrix<float>(4, 17, 1);
   x(2, 5) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(loss_of<float>(x, {})));
 }
 
-TEST(CrossEntropy, RefusesTargetsThatDoNotExist) {
+TEST(CrossEntropy, RefusesTargetsOutOfRange) {
   Tape<float> tape;
   None model, none;
   tape.begin(model, none);
@@ -132,7 +132,7 @@ TEST(CrossEntropy, RefusesTargetsThatDoNotExist) {
   const Variable logits = tape.input(x);
   const std::vector<Index> beyond{3, 17, 0, 1}, negative{3, -1, 0, 1}, few{3}, ignored(4, -100);
   EXPECT_EQ(test::message_of<ArgumentError>([&] { cross_entropy(tape, logits, beyond); }),
-            "cross_entropy: target 1 is 17, expected 0 … 16, or -100 for a row that does not count.");
+            "cross_entropy: target 1 is 17, expected 0 … 16, or -100 to ignore the row.");
   EXPECT_THROW(cross_entropy(tape, logits, negative), ArgumentError);
   EXPECT_THROW(cross_entropy(tape, logits, few), ShapeError);
   EXPECT_THROW(cross_entropy(tape, logits, ignored), ArgumentError);

@@ -13,7 +13,7 @@ using test::message_of;
 
 constexpr MaskingOptions options{.mask_token = 1, .vocabulary = 100};
 
-/// Ids from 2 to 99, so that none is the mask.
+/// Ids from 2 to 99: none is the mask.
 std::vector<Index> words(std::size_t count) {
   std::vector<Index> ids(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -22,7 +22,7 @@ std::vector<Index> words(std::size_t count) {
   return ids;
 }
 
-TEST(MaskTokens, AsksForTheShareThatIsWantedAndReplacesByTheRules) {
+TEST(MaskTokens, SelectsTheConfiguredShareAndReplacesTokens) {
   const std::vector<Index> tokens = words(200000);
   Random random(1);
   const MaskedTokens masked = mask_tokens(tokens, Sequences::uniform(2000, 100), options, random);
@@ -37,13 +37,13 @@ TEST(MaskTokens, AsksForTheShareThatIsWantedAndReplacesByTheRules) {
     kept += token == masked.targets[i] ? 1 : 0;
     token = masked.targets[i];
   }
-  EXPECT_EQ(restored, tokens);  // nothing else has changed
+  EXPECT_EQ(restored, tokens);  // all other tokens are unchanged
   EXPECT_NEAR(hidden / asked, 0.8 + 0.1 / 100, 0.012);
   EXPECT_NEAR(kept / asked, 0.1 + 0.1 / 100, 0.01);
   EXPECT_TRUE(std::is_sorted(masked.rows.begin(), masked.rows.end()));
 }
 
-TEST(MaskTokens, AsksForAtLeastOneTokenOfEachSequenceButForNoSpecialOne) {
+TEST(MaskTokens, SelectsOneTokenPerSequenceButNoSpecialOne) {
   const std::vector<Index> tokens{5, 6, 7, 0, 0, 8, 0};
   const Sequences sequences = Sequences::of_lengths({3, 2, 0, 2});
   MaskingOptions rare = options;
@@ -63,7 +63,7 @@ TEST(MaskTokens, AsksForAtLeastOneTokenOfEachSequenceButForNoSpecialOne) {
   EXPECT_EQ(mask_tokens(tokens, sequences, all, random).rows, (std::vector<Index>{0, 1, 2, 5}));
 }
 
-TEST(MaskTokens, RefusesWhatMakesNoSense) {
+TEST(MaskTokens, RefusesInvalidSettings) {
   const std::vector<Index> tokens{5, 6, 7};
   const auto message = [&](const MaskingOptions& wrong) {
     Random random(1);
@@ -78,7 +78,7 @@ TEST(MaskTokens, RefusesWhatMakesNoSense) {
   EXPECT_THROW(mask_tokens(tokens, Sequences::single(4), options, random), ShapeError);
 }
 
-TEST(RecordRows, GivesTheRowsOfAllLogitsAndTheirGradients) {
+TEST(RecordRows, EqualsTheSameRowsOfAllLogits) {
   Random random(1);
   GmlpLanguageModel<double> model(
       {.vocabulary = 8, .trunk = {.length = 7, .channels = 10, .hidden = 8, .depth = 2, .length_policy = LengthPolicy::slice}},

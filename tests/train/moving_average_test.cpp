@@ -10,7 +10,7 @@ namespace {
 
 using test::Kinds;
 
-TEST(MovingAverage, MixesTheAverageAndTheModel) {
+TEST(MovingAverage, MixesAverageAndModel) {
   Kinds<double> average = test::reference_start<double>();
   const Kinds<double> old = average;
   const Kinds<double> model = test::reference_gradient<double>(1);
@@ -24,7 +24,7 @@ TEST(MovingAverage, MixesTheAverageAndTheModel) {
       average, old, model);
 }
 
-TEST(MovingAverage, OfAModelThatStaysStays) {
+TEST(MovingAverage, IsConstantForAConstantModel) {
   const Kinds<float> model = test::reference_start<float>();
   Kinds<float> average = model;
   for (int i = 0; i < 1000; ++i) {
@@ -33,7 +33,7 @@ TEST(MovingAverage, OfAModelThatStaysStays) {
   EXPECT_TRUE(test::same_bits(average.weight, model.weight));
 }
 
-TEST(MovingAverage, ComesCloserByTheDecayEachTime) {
+TEST(MovingAverage, ApproachesTheModelByTheDecay) {
   Kinds<double> average;
   Kinds<double> model;
   model.weight.setOnes();
@@ -43,7 +43,7 @@ TEST(MovingAverage, ComesCloserByTheDecayEachTime) {
   EXPECT_NEAR(average.weight(2, 4), 1 - std::pow(0.9, 50), 1e-14);
 }
 
-TEST(MovingAverage, OfDecayZeroIsTheModelAndOfOneNeverMoves) {
+TEST(MovingAverage, HandlesDecayZeroAndOne) {
   const Kinds<double> model = test::reference_start<double>();
   Kinds<double> average;
   update_average(average, model, 1);
@@ -52,7 +52,7 @@ TEST(MovingAverage, OfDecayZeroIsTheModelAndOfOneNeverMoves) {
   EXPECT_TRUE(test::same_bits(average.weight, model.weight));
 }
 
-TEST(MovingAverage, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(MovingAverage, IsBitEqualForAnyNumberOfThreads) {
   Kinds<float> start, model;
   start.weight = test::random_matrix<float>(3, 50001, 1);
   model.weight = test::random_matrix<float>(3, 50001, 2);
@@ -65,7 +65,7 @@ TEST(MovingAverage, GivesTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST(MovingAverage, RefusesNonsenseAndChangesNothing) {
+TEST(MovingAverage, RefusesInvalidArgumentsBeforeAnyChange) {
   Kinds<float> average, other;
   for (const double decay : {-0.1, 1.1, std::nan("")}) {
     EXPECT_THROW(update_average(average, other, decay), ArgumentError);

@@ -19,7 +19,7 @@ GmlpLanguageModelConfig gmlp_config(bool causal) {
   return {.vocabulary = 8, .trunk = {.length = 7, .channels = 10, .hidden = 8, .causal = causal}};
 }
 
-TEST(NextTokenTargets, AreTheFollowersOfEachTokenInItsSequence) {
+TEST(NextTokenTargets, AreTheNextTokensInEachSequence) {
   const GmlpLanguageModel<float> model(gmlp_config(true));
   EXPECT_EQ(next_token_targets(model, tokens, Sequences::single(7)), (std::vector<Index>{2, 7, 1, 3, 3, 5, none}));
   EXPECT_EQ(next_token_targets(model, tokens, Sequences::of_lengths({3, 0, 1, 3})),
@@ -27,20 +27,20 @@ TEST(NextTokenTargets, AreTheFollowersOfEachTokenInItsSequence) {
   EXPECT_TRUE(next_token_targets(model, {}, Sequences::of_lengths({})).empty());
 }
 
-TEST(NextTokenTargets, LeaveOutPadding) {
+TEST(NextTokenTargets, ExcludePadding) {
   FlashLanguageModelConfig config{
       .vocabulary = 8, .pad_token = 3, .trunk = {.block = {.channels = 4, .value = 4, .query_key = 4, .causal = true}}};
   const FlashLanguageModel<float> model(config);
   EXPECT_EQ(next_token_targets(model, tokens, Sequences::single(7)), (std::vector<Index>{2, 7, 1, none, none, 5, none}));
 }
 
-TEST(NextTokenTargets, RefuseAModelThatSeesTheFuture) {
+TEST(NextTokenTargets, RefuseModelsThatAreNotCausal) {
   const GmlpLanguageModel<float> sighted(gmlp_config(false));
   const std::string message = message_of<ArgumentError>([&] { next_token_targets(sighted, tokens, Sequences::single(7)); });
   EXPECT_TRUE(message.starts_with("next_token_targets: this LanguageModel is not causal")) << message;
   EXPECT_NE(message.find("causal = true"), std::string::npos);
 
-  // A scaled Toeplitz weight is causal by its form, but what stands beside it need not be.
+  // A scaled Toeplitz weight is always causal, but other layers of the block may not be.
   GmlpLanguageModelConfig scaled = gmlp_config(false);
   scaled.trunk.spatial = SpatialForm::scaled_toeplitz;
   EXPECT_EQ(next_token_targets(GmlpLanguageModel<float>(scaled), tokens, Sequences::single(7)).size(), 7u);
@@ -55,15 +55,15 @@ TEST(NextTokenTargets, RefuseAModelThatSeesTheFuture) {
   EXPECT_THROW(next_token_targets(FlashLanguageModel<float>(flash), tokens, Sequences::single(7)), ArgumentError);
 }
 
-TEST(NextTokenTargets, RefuseOtherSizes) {
+TEST(NextTokenTargets, RefuseMismatchedSizes) {
   const GmlpLanguageModel<float> model(gmlp_config(true));
   std::vector<Index> few(6);
   EXPECT_THROW(next_token_targets(model, tokens, Sequences::single(7), few), ShapeError);
   EXPECT_THROW(next_token_targets(model, tokens, Sequences::single(6)), ShapeError);
 }
 
-/// What is_causal() says is what the model does: a later token changes an earlier output, or does not.
-TEST(NextTokenTargets, AModelIsCausalIfNoOutputDependsOnALaterToken) {
+/// is_causal() is true exactly if no later token changes an earlier output.
+TEST(NextTokenTargets, IsCausalMatchesTheBehaviourOfTheModel) {
   for (const bool causal : {false, true}) {
     for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
       for (const Index attention : {Index{0}, Index{4}}) {

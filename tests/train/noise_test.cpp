@@ -4,7 +4,7 @@
 #include "gated/models/gau_presets.hpp"
 #include "tests/train/text_models.hpp"
 
-/// Dropout and stochastic depth.
+/// Dropout and drop path.
 
 namespace gated::noise_test {
 namespace {
@@ -46,7 +46,7 @@ const std::vector<TapeOptions> every_option{{.attention_dropout = 0.3},
                                             {.recompute = true, .attention_dropout = 0.3, .residual_dropout = 0.3},
                                             {.recompute = true, .scaled_depth = true}};
 
-TEST(Noise, GradientsAreThoseOfTheDrawnModel) {
+TEST(Noise, GradientsMatchTheSampledModel) {
   const auto model = model_of(3, 0.4);
   for (const TapeOptions& options : every_option) {
     expect_gradients(
@@ -58,7 +58,7 @@ TEST(Noise, GradientsAreThoseOfTheDrawnModel) {
 
 const TapeOptions every_dropout{.attention_dropout = 0.2, .embedding_dropout = 0.3, .residual_dropout = 0.2};
 
-TEST(Noise, GradientsOfEveryLanguageModel) {
+TEST(Noise, GradientsOfEveryLanguageModelAreCorrect) {
   for_each_text_model<double>(short_text, [](const auto& model, const OnText& run) {
     auto options = every_dropout;
     expect_gradients(model, run.no_input<double>(), run, 1e-6, options, 5);
@@ -71,7 +71,7 @@ const auto on_short_text = [](Tape<double>& tape, const auto& layer, Variable x)
   return record(tape, layer, x, short_text.sequences, short_text.mask);
 };
 
-TEST(Noise, GradientsOfEveryAttention) {
+TEST(Noise, GradientsOfEveryAttentionAreCorrect) {
   const auto x = random_matrix<double>(13, 6, 4);
   for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
     SCOPED_TRACE(name);
@@ -96,7 +96,7 @@ TEST(Noise, GradientsOfEveryAttention) {
   }
 }
 
-TEST(Noise, GradientsOfCrossAttention) {
+TEST(Noise, GradientsOfCrossAttentionAreCorrect) {
   const Sequences queries = Sequences::of_lengths({4, 1, 0, 6}), others = Sequences::of_lengths({3, 7, 2, 1});
   const auto key = random_matrix<double>(13, 3, 4), value = random_matrix<double>(13, 4, 5);
   using Cross = GatedCrossAttention<double>;
@@ -113,7 +113,7 @@ TEST(Noise, GradientsOfCrossAttention) {
       1e-6, every_dropout, 7);
 }
 
-TEST(Noise, EveryKindOfDropoutActsInAStepWithNoiseAlone) {
+TEST(Noise, DropoutActsOnlyInStepsWithNoise) {
   for_each_text_model<double>(short_text, [](const auto& model, const OnText& run) {
     const auto nothing = run.no_input<double>();
     const auto plain = test::step_of(model, nothing, run);
@@ -127,7 +127,7 @@ TEST(Noise, EveryKindOfDropoutActsInAStepWithNoiseAlone) {
   });
 }
 
-TEST(Noise, OfAttentionIsTheSameForAnyNumberOfThreads) {
+TEST(Noise, InAttentionIsBitEqualForAnyThreads) {
   const Sequences longer = Sequences::of_lengths({300, 170});
   const auto expect = [&](const auto& layer) {
     const auto x = random_matrix<float>(470, layer.in(), 4);
@@ -149,7 +149,7 @@ TEST(Noise, OfAttentionIsTheSameForAnyNumberOfThreads) {
   }
 }
 
-TEST(Noise, EqualSeedsDrawEqualModels) {
+TEST(Noise, EqualSeedsDrawEqualNoise) {
   const auto model = model_of(3, 0.4);
   for (const TapeOptions& options : every_option) {
     EXPECT_TRUE(test::same_bits(output(model, options, 7), output(model, options, 7)));
@@ -157,7 +157,7 @@ TEST(Noise, EqualSeedsDrawEqualModels) {
   }
 }
 
-TEST(Noise, OfAStepWithoutGeneratorIsNone) {
+TEST(Noise, IsOffWithoutAGenerator) {
   const auto model = model_of(3, 0.4);
   auto gradient = zeros_like(model);
   Tape<double> tape({}, {.attention_dropout = 0.5, .embedding_dropout = 0.5, .residual_dropout = 0.5, .scaled_depth = true});
@@ -180,10 +180,10 @@ TEST(Noise, DropoutKeepsTheMean) {
   EXPECT_NEAR(static_cast<double>((y.array() == 0).count()) / static_cast<double>(y.size()), 0.2, 0.005);
   EXPECT_TRUE((y.array() == 0 || y.array() == 1.25f).all());
   const Matrix<float> again = tape[run.dropout(tape.input(ones), 0.2)];
-  EXPECT_FALSE(test::same_bits(y, again));  // another mask
+  EXPECT_FALSE(test::same_bits(y, again));  // a different mask
 }
 
-TEST(Noise, WholeBlocksAreDroppedAndOneIsKept) {
+TEST(Noise, DropPathDropsBlocksButKeepsOne) {
   const Matrix<double> x = random_matrix<double>(24, 5, 6);
   Gmlp<double> two = model_of(2, 0.5);
   Gmlp<double> first = model_of(1, 0), second = first;
@@ -193,17 +193,17 @@ TEST(Noise, WholeBlocksAreDroppedAndOneIsKept) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Matrix<double> y = output(two, {}, seed);
     const bool is_first = test::same_bits(y, without_noise(first)), is_second = test::same_bits(y, without_noise(second));
-    EXPECT_TRUE(is_first || is_second || test::same_bits(y, without_noise(two)));  // survivors are not scaled
+    EXPECT_TRUE(is_first || is_second || test::same_bits(y, without_noise(two)));  // kept blocks are not scaled
     EXPECT_FALSE(test::same_bits(y, x));
     ++counts[is_first ? 0 : (is_second ? 1 : 2)];
   }
-  // Both with 1/4, either alone with 1/4, and neither, 1/4, becomes one of them.
+  // Both, only the first, only the second and neither have probability 1/4 each; neither becomes one of the two.
   EXPECT_NEAR(counts[0], 75, 30);
   EXPECT_NEAR(counts[1], 75, 30);
   EXPECT_NEAR(counts[2], 50, 30);
 }
 
-TEST(Noise, SequencesAreDroppedAloneAndSurvivorsAreScaled) {
+TEST(Noise, DropPathDropsSequencesAndScalesTheRest) {
   const Matrix<double> x = random_matrix<double>(24, 5, 6);
   const Gmlp<double> model = model_of(1, 0.75);
   const Matrix<double> branch = without_noise(model) - x;
@@ -221,7 +221,7 @@ TEST(Noise, SequencesAreDroppedAloneAndSurvivorsAreScaled) {
   EXPECT_NEAR(kept, 100, 40);
 }
 
-TEST(Noise, RatesOutsideOfTheirRangeAreRefused) {
+TEST(Noise, RefusesRatesOutOfRange) {
   EXPECT_THROW(Tape<float>({}, {.residual_dropout = 1}), ArgumentError);
   EXPECT_THROW(Tape<float>({}, {.attention_dropout = -0.1}), ArgumentError);
 }

@@ -5,7 +5,7 @@
 #include "gated/train/recording.hpp"
 #include "tests/train/gradients.hpp"
 
-/// Derivatives of ops with every option at once; tests/ops has them one by one.
+/// Derivatives of ops with all options combined; tests/ops has them one by one.
 
 namespace gated::op_gradients_test {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using test::expect_gradients;
 using test::random_matrix;
 
-/// Attention of which everything is an option. Inputs are the columns q, k, v of one matrix.
+/// Attention with every option. The inputs q, k and v are columns of one matrix.
 struct Options {
   Scoring<double> scoring{};
   RelativeBiasForm relative = RelativeBiasForm::none;
@@ -74,7 +74,7 @@ void expect_attention_gradients(const Options& options, double tolerance = 1e-6)
   expect_gradients(attention.model(), attention.input(), attention, tolerance);
 }
 
-TEST(AttentionGradients, OfEveryKernelAndOption) {
+TEST(AttentionGradients, AreCorrectForEveryKernelAndOption) {
   for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
     for (int set = 0; set < 64; ++set) {
       const auto option = [&](int bit) { return (set >> bit & 1) != 0; };
@@ -93,7 +93,7 @@ TEST(AttentionGradients, OfEveryKernelAndOption) {
   }
 }
 
-TEST(AttentionGradients, AcrossBlocksOfQueries) {
+TEST(AttentionGradients, AreCorrectAcrossBlocksOfQueries) {
   for (const ScoreKernel kernel : {ScoreKernel::relu2, ScoreKernel::softmax}) {
     for (const bool causal : {false, true}) {
       expect_attention_gradients({.scoring = {.kernel = kernel, .scale = 0.3, .causal = causal},
@@ -104,7 +104,7 @@ TEST(AttentionGradients, AcrossBlocksOfQueries) {
   }
 }
 
-TEST(AttentionGradients, WithDropout) {
+TEST(AttentionGradients, AreCorrectWithDropout) {
   for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
     for (const bool causal : {false, true}) {
       SCOPED_TRACE(name);
@@ -117,8 +117,8 @@ TEST(AttentionGradients, WithDropout) {
   }
 }
 
-TEST(AttentionGradients, DropoutIsOfTheWeightsOfEachSequenceAndHeadAlone) {
-  // Every query sees every key alike, and values tell keys apart: an output shows which weights were dropped.
+TEST(AttentionGradients, DropoutIsIndependentPerSequenceAndHead) {
+  // All weights are equal and the values are one-hot per key, so an output shows which weights were dropped.
   const Index n = 40;
   Tape<double> tape(Threads{1}, {.attention_dropout = 0.25});
   RelativeBias<double> model, gradient;
@@ -145,7 +145,7 @@ TEST(AttentionGradients, DropoutIsOfTheWeightsOfEachSequenceAndHeadAlone) {
   }
 }
 
-TEST(MixedChunkGradients, EveryChunkHasADropoutMaskOfItsOwn) {
+TEST(MixedChunkGradients, EveryChunkHasItsOwnDropoutMask) {
   const DropoutMask<double> mask_of_all(1, 0.5);
   ChunkMixing<double> mixing{.chunk = 4};
   mixing.local.dropout = mask_of_all;
@@ -158,8 +158,8 @@ TEST(MixedChunkGradients, EveryChunkHasADropoutMaskOfItsOwn) {
   }
 }
 
-TEST(SpatialGradients, AcrossBlocksOfRows) {
-  // More than two blocks of 128 rows; the gradient of a few numbers is compared.
+TEST(SpatialGradients, AreCorrectAcrossRowBlocks) {
+  // More than two blocks of 128 rows; compares a few elements of the gradient.
   const Sequences sequences = Sequences::of_lengths({300, 140});
   for (const auto form : {SpatialForm::dense, SpatialForm::scaled_toeplitz}) {
     SpatialGatingUnit<double> unit(

@@ -11,7 +11,7 @@
 #include "tests/models/gmlps.hpp"
 #include "tests/train/text_models.hpp"
 
-/// What recording promises of whole models. tests/promises.hpp has it of single layers.
+/// Recording of whole models; tests/promises.hpp tests single layers.
 
 namespace gated::recording_test {
 namespace {
@@ -34,14 +34,14 @@ void expect_text_gradients(const typename Model::Config& config, const OnText& r
   expect_gradients(shaken<Model>(config), run.no_input<double>(), run, 1e-6, options, 5);
 }
 
-TEST(Recording, GradientsOfEveryLanguageModel) {
+TEST(Recording, GradientsOfEveryLanguageModelAreCorrect) {
   for_each_text_model<double>(short_text, [](const auto& model, const OnText& run) {
     expect_gradients(model, run.no_input<double>(), run);
     expect_gradients(model, run.no_input<double>(), run, 1e-6, {.recompute = true});
   });
 }
 
-TEST(Recording, GradientsOfEveryHead) {
+TEST(Recording, GradientsOfEveryHeadAreCorrect) {
   const auto expect = [](const LanguageModelHeadConfig& head) {
     auto config = small_flash(9);
     config.head = head;
@@ -59,7 +59,7 @@ TEST(Recording, GradientsOfEveryHead) {
   for_each_value(LanguageModelHeadConfig{.dense = true}, &LanguageModelHeadConfig::activation, expect);
 }
 
-TEST(Recording, GradientsOfEveryPositionAndEmbedding) {
+TEST(Recording, GradientsOfEveryEmbeddingAreCorrect) {
   for (const bool causal : {false, true}) {
     for_each_value(small_flash(9, causal), &FlashLanguageModelConfig::position, [](const FlashLanguageModelConfig& config) {
       expect_text_gradients<FlashLanguageModel<double>>(config, {&short_text, true});
@@ -83,7 +83,7 @@ const auto on_sequences = [](const Sequences& sequences) {
   return [sequences](auto& tape, const auto& model, Variable x) { return record(tape, model, x, sequences); };
 };
 
-TEST(Recording, GradientsOfEveryGmlp) {
+TEST(Recording, GradientsOfEveryGmlpAreCorrect) {
   const Sequences ragged = Sequences::of_lengths({test::small_length, 5});
   const auto x = random_matrix<double>(ragged.total(), test::small_channels, 6);
   for (const bool causal : {false, true}) {
@@ -109,7 +109,7 @@ GmlpConfig gmlp(bool causal, Index attention, Index token_shift) {
           .token_shift = token_shift};
 }
 
-TEST(Recording, GradientsOfAnAmlpWithEverything) {
+TEST(Recording, GradientsOfAnAmlpWithAllOptionsAreCorrect) {
   for (const bool causal : {false, true}) {
     for (const auto position : {NormPosition::pre, NormPosition::post}) {
       SCOPED_TRACE(testing::Message() << "causal " << causal << ", norm " << name_of(position));
@@ -121,7 +121,7 @@ TEST(Recording, GradientsOfAnAmlpWithEverything) {
   }
 }
 
-TEST(Recording, GradientsOfEveryActivation) {
+TEST(Recording, GradientsOfEveryActivationAreCorrect) {
   for_each_value(gmlp(true, 0, 0), &GmlpConfig::activation, [](GmlpConfig config) {
     config.depth = 1;
     config.gate_activation = config.activation;
@@ -140,7 +140,7 @@ GmlpImageClassifierConfig classifier(Pooling pooling) {
 
 const auto on_images = [](auto& tape, const auto& model, Variable images) { return record(tape, model, images); };
 
-TEST(Recording, GradientsOfEveryImageClassifier) {
+TEST(Recording, GradientsOfEveryImageClassifierAreCorrect) {
   const auto images = random_matrix<double>(2, 48, 6);
   for_each_value(classifier(Pooling::mean), &GmlpImageClassifierConfig::pooling, [&](GmlpImageClassifierConfig config) {
     expect_gradients(shaken<GmlpImageClassifier<double>>(config), images, on_images);
@@ -152,14 +152,14 @@ TEST(Recording, GradientsOfEveryImageClassifier) {
   });
 }
 
-TEST(Recording, GradientsOfAClassifierAroundAnotherTrunk) {
+TEST(Recording, GradientsOfAFlashClassifierAreCorrect) {
   ImageClassifierConfig<FlashConfig> config{.image = {6, 4}, .patch = {3, 2}, .image_channels = 2, .classes = 3};
   config.trunk = small_flash(9, false).trunk;
   expect_gradients(shaken<ImageClassifier<Flash<double>>>(config), random_matrix<double>(2, 48, 6), on_images);
 }
 
-TEST(Recording, GradientsWhereAMaskHidesAWholeSequence) {
-  const std::vector<std::uint8_t> hides_two{1, 1, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0};  // of 7, 0, 1 and 5 tokens
+TEST(Recording, GradientsWithFullyMaskedSequencesAreCorrect) {
+  const std::vector<std::uint8_t> hides_two{1, 1, 0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0};  // sequences of 7, 0, 1 and 5 tokens
   const auto expect = [&](const auto& layer) {
     expect_gradients(layer, random_matrix<double>(13, 6, 4), [&](Tape<double>& tape, const auto& model, Variable x) {
       return record(tape, model, x, short_text.sequences, hides_two);
@@ -179,9 +179,9 @@ TEST(Recording, GradientsWhereAMaskHidesAWholeSequence) {
   expect(shaken<TransformerBlock<double>>(test::small_transformer(AttentionForm::mixed_chunk).trunk.block));
 }
 
-// --- Gradients of what a layer takes besides its input ---
+// --- Gradients of further inputs ---
 
-/// layer(x, more…), recorded.
+/// Records layer(x, more…).
 template <class L, class... More>
 Variable record_with(Tape<double>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask,
                      const More&... more) {
@@ -189,7 +189,7 @@ Variable record_with(Tape<double>& tape, const L& layer, Variable x, const Seque
   return run(layer, x, more...);
 }
 
-TEST(Recording, GradientsOfABranchAlone) {
+TEST(Recording, GradientsOfASingleBranchAreCorrect) {
   const GmlpBlock<double> block = shaken<Gmlp<double>>(gmlp(true, 3, 1)).blocks[0];
   const auto branch = [](Tape<double>& tape, const GmlpBlock<double>& layer, Variable x) {
     Recording<double> run(tape, two_sequences);
@@ -198,7 +198,7 @@ TEST(Recording, GradientsOfABranchAlone) {
   expect_gradients(block, random_matrix<double>(10, 7, 6), branch);
 }
 
-TEST(Recording, GradientsOfAnAdditionToAGate) {
+TEST(Recording, GradientsOfAnAdditionToAGateAreCorrect) {
   const SpatialGatingUnitConfig dense{.channels = 12, .spatial = {.length = 7, .length_policy = LengthPolicy::slice}};
   const Sequences sequences = Sequences::of_lengths({7, 3});
   for_each_value(dense, &SpatialGatingUnitConfig::activation, [&](const SpatialGatingUnitConfig& config) {
@@ -215,7 +215,7 @@ GatedAttentionUnitConfig unit() {
   return {.channels = 5, .value = 6, .query_key = 4, .max_length = 9, .relative_bias = RelativeBiasForm::toeplitz};
 }
 
-TEST(Recording, GradientsWithAScoreBiasOfTheCaller) {
+TEST(Recording, GradientsWithAScoreBiasAreCorrect) {
   const Matrix<double> bias = random_matrix<double>(7, 9, 6);
   for (const bool inside : {false, true}) {
     auto config = unit();
@@ -231,14 +231,14 @@ TEST(Recording, GradientsWithAScoreBiasOfTheCaller) {
 using Cross = GatedCrossAttention<double>;
 using Others = Cross::Others<Recording<double>>;
 
-/// Queries of 11 tokens for others of 13.
+/// 11 query tokens, 13 key tokens.
 const Sequences queries = Sequences::of_lengths({4, 1, 0, 6}), others = Sequences::of_lengths({3, 7, 2, 1});
 
 GatedCrossAttentionConfig cross() {
   return {.channels = 5, .key_channels = 3, .value_channels = 4, .value = 6, .query_key = 4, .bias = true};
 }
 
-/// The gradients in x of a layer that attends to a key and a value that are fixed.
+/// Checks gradients in x for fixed keys and values.
 void expect_query_gradients(const GatedCrossAttentionConfig& config, const Sequences& split = others, Mask mask = {}) {
   const auto key = random_matrix<double>(split.total(), 3, 4), value = random_matrix<double>(split.total(), 4, 5);
   expect_gradients(
@@ -248,7 +248,7 @@ void expect_query_gradients(const GatedCrossAttentionConfig& config, const Seque
       });
 }
 
-/// The gradients in key and value, columns of one input.
+/// Checks gradients in keys and values, which are columns of one input.
 void expect_key_value_gradients(const GatedCrossAttentionConfig& config) {
   const auto x = random_matrix<double>(11, 5, 6);
   expect_gradients(shaken<Cross>(config), random_matrix<double>(13, 7, 4),
@@ -259,7 +259,7 @@ void expect_key_value_gradients(const GatedCrossAttentionConfig& config) {
                    });
 }
 
-TEST(Recording, GradientsOfEveryCrossAttention) {
+TEST(Recording, GradientsOfEveryCrossAttentionAreCorrect) {
   const std::vector<std::uint8_t> mask{1, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1};
   const auto expect = [&](const GatedCrossAttentionConfig& config) {
     expect_query_gradients(config, others, mask);
@@ -275,13 +275,13 @@ TEST(Recording, GradientsOfEveryCrossAttention) {
   expect(config);
 }
 
-TEST(Recording, SequencesWithoutKeysLearnFromTheirResidual) {
+TEST(Recording, GradientsWithoutKeysAreCorrect) {
   for_each_value(cross(), &GatedCrossAttentionConfig::kernel, [](const GatedCrossAttentionConfig& config) {
     expect_query_gradients(config, Sequences::of_lengths({3, 0, 2, 1}));
   });
 }
 
-TEST(Recording, KeyValueAndQueryMayBeOneAndTheSame) {
+TEST(Recording, GradientsAreCorrectIfQueryKeyAndValueAreEqual) {
   auto config = cross();
   config.key_channels = config.value_channels = 5;
   expect_gradients(shaken<Cross>(config), random_matrix<double>(13, 5, 6),
@@ -292,7 +292,7 @@ TEST(Recording, KeyValueAndQueryMayBeOneAndTheSame) {
 
 // --- The recorded forward pass ---
 
-/// The activations of inference by path, as a hook sees them; the output of the whole is under "".
+/// The activations of inference by path, as seen by a hook; the model's output is under "".
 template <class Model, class Forward>
 std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& forward) {
   std::map<std::string, Matrix<float>> result;
@@ -306,16 +306,15 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
   return result;
 }
 
-/// Whether the tape keeps the output of this layer only together with what a hook does not see yet: a residual, tiny
-/// attention, a rotation or mask in place.
+/// Whether the tape keeps the output of this layer only after a later fused step: a residual, tiny attention, a rotation or a
+/// mask in place.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
   return layer == "proj_out" || layer == "mixer" || path.ends_with("gate.proj") || around.ends_with("offset_scale") ||
          around.ends_with("global_qk");
 }
 
-/// Whether `kept` is what one of the activations makes of `values`: a tape keeps that and the derivative, and not the sum in
-/// it.
+/// Whether `kept` is an activation of `values`: a tape keeps that and its derivative, not the input.
 bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   if (kept.rows() != values.rows() || kept.cols() != values.cols()) {
     return false;
@@ -333,8 +332,8 @@ bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   return false;
 }
 
-/// The output has the bits of forward(), and so has what every layer inside makes, composite layers included. A layer that
-/// makes nothing hands on what another has made.
+/// Expects that the output is bit-equal to forward(), and so are the outputs of all layers inside, composite ones included. A
+/// layer without its own matrix returns that of another layer.
 template <class Model, class Run, class Forward>
 void expect_inference(const Model& model, const Matrix<float>& x, const Run& run, const Forward& forward) {
   const auto expected = shown(model, forward);
@@ -347,7 +346,7 @@ void expect_inference(const Model& model, const Matrix<float>& x, const Run& run
   tape.for_each_activation([&](const std::string& path, ConstView<float> values) { made.emplace_back(path, values); });
   for (const auto& [path, values] : expected) {
     if (path.find("weights.") != std::string::npos) {
-      continue;  // never kept
+      continue;  // never recorded
     }
     bool makes = false, same = false, elsewhere = false;
     for (const auto& [at, kept] : made) {
@@ -362,7 +361,7 @@ void expect_inference(const Model& model, const Matrix<float>& x, const Run& run
   }
 }
 
-TEST(Recording, ForwardIsTheInferenceForwardLayerByLayer) {
+TEST(Recording, EqualsInferenceLayerByLayer) {
   for_each_text_model<float>(short_text, [](const auto& model, const OnText& run) {
     expect_inference(model, run.no_input<float>(), run,
                      [&](const auto& m, auto& workspace) { return run.forward(m, workspace); });
@@ -386,7 +385,7 @@ TEST(Recording, ForwardIsTheInferenceForwardLayerByLayer) {
   });
 }
 
-TEST(Recording, ActivationsHaveTheNamesOfTheirLayers) {
+TEST(Recording, NamesActivationsByLayer) {
   const auto model = shaken<Gmlp<float>>(gmlp(true, 3, 1));
   const auto x = random_matrix<float>(10, 7, 6);
   auto gradient = zeros_like(model);
@@ -406,7 +405,7 @@ TEST(Recording, ActivationsHaveTheNamesOfTheirLayers) {
                        "blocks.1.attention.proj_out", "blocks.1.gate.norm", "blocks.1.gate.proj", "blocks.1.proj_out"}));
 }
 
-TEST(Recording, ANaNReachesNoEarlierTokenOfACausalModel) {
+TEST(Recording, NaNReachesNoEarlierTokenIfCausal) {
   const Index n = 200, last = 150;
   const auto expect = [&](const auto& model) {
     auto gradient = zeros_like(model);
@@ -429,7 +428,7 @@ TEST(Recording, ANaNReachesNoEarlierTokenOfACausalModel) {
   expect(shaken<Stack<GatedAttentionUnit<float>>>(causal));
 }
 
-// --- Bits, memory ---
+// --- Bits and memory ---
 
 template <class Model, class Run>
 void expect_same_steps(const Model& model, const Matrix<float>& x, const Run& run) {
@@ -443,7 +442,7 @@ void expect_same_steps(const Model& model, const Matrix<float>& x, const Run& ru
   }
 }
 
-TEST(Recording, BitsDoNotDependOnThreadsNorOnWhatIsKept) {
+TEST(Recording, BitsDoNotDependOnThreadsOrRecomputation) {
   for (const auto* text : {&short_text, &long_text}) {
     for_each_text_model<float>(
         *text, [](const auto& model, const OnText& run) { expect_same_steps(model, run.no_input<float>(), run); });
@@ -468,13 +467,13 @@ TEST(Recording, AWarmStepAllocatesNothing) {
         tape.backward(run(tape, model, Variable{}), cotangent);
       };
       step();
-      step();  // begins with memory in one piece
+      step();  // starts with memory in one chunk
       EXPECT_EQ(test::allocations_during(step), 0) << recompute;
     }
   });
 }
 
-/// Steps with everything that may draw random numbers; returns the allocations of the last.
+/// Takes steps with every source of noise; returns the allocations of the last.
 long allocations_of_last_step(const TapeOptions& options) {
   auto config = classifier(Pooling::mean);
   config.trunk.attention_width = 4;
@@ -489,13 +488,13 @@ long allocations_of_last_step(const TapeOptions& options) {
     tape.begin(model, gradient, random);
     tape.backward(cross_entropy(tape, record(tape, model, tape.constant(images)), labels));
   };
-  for (int i = 0; i < 20; ++i) {  // until every block was used in one of them
+  for (int i = 0; i < 20; ++i) {  // until every block was used in some step
     step();
   }
   return test::allocations_during(step);
 }
 
-TEST(Recording, AWarmStepWithEveryNoiseAllocatesNothing) {
+TEST(Recording, AWarmStepWithNoiseAllocatesNothing) {
   EXPECT_EQ(allocations_of_last_step({}), 0);
   EXPECT_EQ(allocations_of_last_step({.recompute = true}), 0);
   EXPECT_EQ(
@@ -503,8 +502,8 @@ TEST(Recording, AWarmStepWithEveryNoiseAllocatesNothing) {
       0);
 }
 
-TEST(Recording, RecomputingKeepsTwoMatricesABlock) {
-  // Ten blocks more cost ten outputs and their gradients, and not ten times the activations of a block.
+TEST(Recording, RecomputationKeepsTwoMatricesPerBlock) {
+  // Ten more blocks cost ten outputs and their gradients, not ten times the activations of a block.
   const Sequences long_one = Sequences::single(200);
   const auto bytes = [&](Index depth, bool recompute) {
     const auto model = shaken<Gmlp<float>>(GmlpConfig{.length = 200, .channels = 16, .hidden = 96, .depth = depth});
@@ -524,7 +523,7 @@ TEST(Recording, RecomputingKeepsTwoMatricesABlock) {
   EXPECT_NEAR(bytes(12, false), 6 * bytes(2, false), 0.7 * bytes(12, false));
 }
 
-TEST(Recording, TakesNoMemoryForTokensThatAChunkCouldHold) {
+TEST(Recording, MemoryDoesNotDependOnTheChunkSize) {
   const auto bytes_of = [](Index chunk) {
     auto config = small_flash(9).trunk.block;
     config.chunk = chunk;
@@ -540,7 +539,7 @@ TEST(Recording, TakesNoMemoryForTokensThatAChunkCouldHold) {
   EXPECT_EQ(bytes_of(Index{1} << 30), bytes_of(7));
 }
 
-TEST(Recording, GradientsAddUp) {
+TEST(Recording, AccumulatesGradients) {
   const auto model = shaken<Gmlp<double>>(gmlp(true, 3, 0));
   const auto x = random_matrix<double>(10, 7, 6), cotangent = random_matrix<double>(10, 7, 7);
   auto once = zeros_like(model), twice = zeros_like(model);
@@ -561,7 +560,7 @@ TEST(Recording, GradientsAddUp) {
 
 // --- Refusals ---
 
-/// The text of what record() of `layer` raises.
+/// The message that record() of `layer` throws.
 template <class E = ShapeError, class L, class... Arguments>
 std::string refusal(const L& layer, const Matrix<double>& x, const Arguments&... arguments) {
   auto gradient = zeros_like(layer);
@@ -573,7 +572,7 @@ std::string refusal(const L& layer, const Matrix<double>& x, const Arguments&...
 const auto good = random_matrix<double>(13, 6, 1), narrow = random_matrix<double>(13, 5, 1);
 const std::vector<std::uint8_t> short_mask(4, 1), empty_mask(13, 0);
 
-TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
+TEST(Recording, RefusesWhatALayersForwardRefuses) {
   const auto expect = [](const auto& layer) {
     const std::string where = std::string(layer.name) + "::record: ";
     EXPECT_EQ(refusal(layer, narrow, short_text.sequences),
@@ -614,7 +613,7 @@ TEST(Recording, RefusesWhatTheForwardOfALayerRefuses) {
             "Linear::record: x has 6 columns, expected in = 7 (a matrix is tokens × channels, one row per token).");
 }
 
-TEST(Recording, RefusesOptionsOfOtherShapes) {
+TEST(Recording, RefusesMismatchedOptions) {
   const auto gate = shaken<SpatialGatingUnit<double>>(
       SpatialGatingUnitConfig{.channels = 6, .spatial = {.length = 9, .length_policy = LengthPolicy::slice}});
   auto gate_gradient = gate;
@@ -629,7 +628,7 @@ TEST(Recording, RefusesOptionsOfOtherShapes) {
   EXPECT_THROW(record_with(tape, unit, tape.input(good), short_text.sequences, {}, MatrixView<const double>(low)), ShapeError);
 }
 
-TEST(Recording, RefusesWhatTheForwardOfCrossAttentionRefuses) {
+TEST(Recording, RefusesWhatCrossAttentionRefuses) {
   const auto layer = shaken<Cross>(cross());
   auto gradient = zeros_like(layer);
   Tape<double> tape;
@@ -653,7 +652,7 @@ TEST(Recording, RefusesWhatTheForwardOfCrossAttentionRefuses) {
   EXPECT_THROW(record_with(tape, layer, tape.input(x), queries, {}, Others{.sequences = &others}), ArgumentError) << "no key";
 }
 
-TEST(Recording, RefusesWhatTheForwardOfAModelRefuses) {
+TEST(Recording, RefusesWhatAModelsForwardRefuses) {
   const std::vector<Index> unknown(13, 6);
   for_each_text_model<double>(short_text, [&](const auto& model, const OnText&) {
     auto gradient = zeros_like(model);
@@ -681,7 +680,7 @@ TEST(Recording, RefusesWhatTheForwardOfAModelRefuses) {
             "larger max_length, or choose relative_bias = t5 or none.");
 }
 
-TEST(Recording, RefusesImagesOfAnotherSize) {
+TEST(Recording, RefusesImagesOfOtherSizes) {
   const auto model = shaken<GmlpImageClassifier<float>>(classifier(Pooling::mean));
   auto gradient = zeros_like(model);
   Tape<float> tape;
@@ -695,7 +694,7 @@ TEST(Recording, RefusesImagesOfAnotherSize) {
   EXPECT_THROW(tape.begin(model, shallow), ArgumentError);
 }
 
-/// The gradient of a text model whose inputs change, or stay, between record() and backward().
+/// The gradient of a text model whose inputs, if `changes`, change between record() and backward().
 template <class Model>
 Model gradient_of_text(const Model& model, bool changes, bool masks, bool recompute) {
   test::Text text = short_text;
@@ -735,10 +734,10 @@ TEST(Recording, CopiesTokensTypesMasksRowsAndTargets) {
   });
 }
 
-TEST(Recording, CopiesWhatOptionsReferTo) {
+TEST(Recording, CopiesTheTargetsOfOptions) {
   const auto unit = shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block);
   auto config = cross();
-  config.kernel = ScoreKernel::softmax_plus;  // which counts the keys
+  config.kernel = ScoreKernel::softmax_plus;  // counts the keys
   const auto attention = shaken<Cross>(config);
   const auto gradients = [&](bool changes) {
     auto of_unit = zeros_like(unit);

@@ -9,7 +9,7 @@
 #include "gated/train/training.hpp"
 #include "tests/core/numbers.hpp"
 
-/// The smallest model that can be trained, with a loss whose gradient is written by hand.
+/// The smallest trainable model, with a hand-written gradient.
 
 namespace gated::test {
 
@@ -73,13 +73,13 @@ struct RegressionLoss {
   }
 };
 
-/// One step of `training` on rows that its own generator draws.
+/// One step of `training` on rows drawn by its own generator.
 template <class T>
 double regress(Training<Regression<T>>& training, Index rows = 4) {
   return training.step(RegressionLoss<T>{training.random, rows});
 }
 
-/// Whether two models have the same bits everywhere.
+/// Whether all parameters of two models are bit-equal.
 template <class Model>
 ::testing::AssertionResult same_parameters(const Model& a, const Model& b) {
   auto result = ::testing::AssertionSuccess();

@@ -30,7 +30,7 @@ double loss_of(const Matrix<double>& y, const Matrix<double>& target, const Regr
   return tape[regression_loss<double>(tape, tape.input(y), target, config, observed)](0, 0);
 }
 
-TEST(RegressionLoss, IsItsDefinition) {
+TEST(RegressionLoss, EqualsItsDefinition) {
   Matrix<double> y(1, 3), target(1, 3);
   y << 3, 1, 0.5;
   target << 1, 2, 0.25;  // errors of 2, -1 and 0.25
@@ -42,7 +42,7 @@ TEST(RegressionLoss, IsItsDefinition) {
   EXPECT_DOUBLE_EQ(loss_of(y, target, configs[1], observed), (2 + 0.25) / 2);
 }
 
-TEST(RegressionLoss, TakesExactGradientsBack) {
+TEST(RegressionLoss, GradientsAreExact) {
   const auto target = random_matrix<double>(4, 5, 2), x = random_matrix<double>(4, 5, 3);
   std::vector<std::uint8_t> observed(20, 1);
   observed[3] = observed[11] = 0;
@@ -55,7 +55,7 @@ TEST(RegressionLoss, TakesExactGradientsBack) {
   }
 }
 
-TEST(RegressionLoss, IsSmallestAtTheQuantile) {
+TEST(RegressionLoss, IsMinimalAtTheQuantile) {
   Matrix<double> target(1, 1000), y(1, 1000);
   for (Index j = 0; j < 1000; ++j) {
     target(0, j) = static_cast<double>(j);
@@ -68,7 +68,7 @@ TEST(RegressionLoss, IsSmallestAtTheQuantile) {
   EXPECT_LT(at(199.5), at(250));
 }
 
-TEST(RegressionLoss, KeepsANanAndLeavesWhatIsNotObservedOut) {
+TEST(RegressionLoss, PropagatesNaNAndSkipsGaps) {
   Matrix<double> y = random_matrix<double>(2, 3, 1);
   const auto target = random_matrix<double>(2, 3, 2);
   const std::vector<std::uint8_t> observed{1, 1, 1, 1, 0, 1};
@@ -79,13 +79,14 @@ TEST(RegressionLoss, KeepsANanAndLeavesWhatIsNotObservedOut) {
   }
 }
 
-TEST(RegressionLoss, RefusesWhatMakesNoSense) {
+TEST(RegressionLoss, RefusesInvalidArguments) {
   const auto y = random_matrix<double>(2, 3, 1), longer = random_matrix<double>(3, 3, 2);
   const std::vector<std::uint8_t> none(6, 0), shorter(5, 1);
   EXPECT_EQ(message_of<ShapeError>([&] { loss_of(y, longer, {}); }), "regression_loss: target is 3 × 3, expected 2 × 3.");
   EXPECT_EQ(message_of<ShapeError>([&] { loss_of(y, y, {}, shorter); }),
             "regression_loss: the mask has 5 entries, expected 2 × 3.");
-  EXPECT_EQ(message_of<ArgumentError>([&] { loss_of(y, y, {}, none); }), "regression_loss: there are no numbers to compare.");
+  EXPECT_EQ(message_of<ArgumentError>([&] { loss_of(y, y, {}, none); }),
+            "regression_loss: no element counts, expected at least one.");
   EXPECT_EQ(message_of<ArgumentError>([&] { loss_of(y, y, {.delta = 0}); }),
             "regression_loss: delta = 0, expected more than 0.");
   EXPECT_EQ(message_of<ArgumentError>([&] { loss_of(y, y, {.quantile = 1}); }),

@@ -9,30 +9,30 @@ namespace {
 
 constexpr std::array all_forms{ScheduleForm::constant, ScheduleForm::linear, ScheduleForm::cosine};
 
-TEST(Schedule, WarmsUpInAStraightLineToTheBase) {
+TEST(Schedule, WarmsUpLinearly) {
   for (const ScheduleForm form : all_forms) {
     const ScheduleConfig config{.form = form, .warmup = 3, .steps = 10};
     EXPECT_EQ(learning_rate(config, 0.5, 0), 0.125);
     EXPECT_EQ(learning_rate(config, 0.5, 1), 0.25);
     EXPECT_EQ(learning_rate(config, 0.5, 2), 0.375);
-    EXPECT_EQ(learning_rate(config, 0.5, 3), 0.5) << "the first with all of it";
+    EXPECT_EQ(learning_rate(config, 0.5, 3), 0.5) << "the first step at the base rate";
   }
 }
 
-TEST(Schedule, WithoutWarmUpBeginsAtTheBase) {
+TEST(Schedule, StartsAtTheBaseWithoutWarmUp) {
   for (const ScheduleForm form : all_forms) {
     EXPECT_EQ(learning_rate({.form = form, .steps = 10}, 0.3, 0), 0.3);
   }
 }
 
-TEST(Schedule, ConstantStaysThere) {
+TEST(Schedule, ConstantFormKeepsTheBase) {
   for (const Index step : {0, 1, 99, 100, 100000}) {
     EXPECT_EQ(learning_rate({}, 0.3, step), 0.3);
     EXPECT_EQ(learning_rate({.steps = 100, .final_fraction = 0.5}, 0.3, step), 0.3);
   }
 }
 
-TEST(Schedule, EndsExactlyAtTheFinalFractionAndStaysThere) {
+TEST(Schedule, StaysAtTheFinalFractionAfterTheEnd) {
   for (const ScheduleForm form : {ScheduleForm::linear, ScheduleForm::cosine}) {
     for (const double fraction : {0.0, 0.1, 1.0}) {
       const ScheduleConfig config{.form = form, .warmup = 3, .steps = 10, .final_fraction = fraction};
@@ -43,7 +43,7 @@ TEST(Schedule, EndsExactlyAtTheFinalFractionAndStaysThere) {
   }
 }
 
-TEST(Schedule, FallsAsItsFormSays) {
+TEST(Schedule, DecaysByItsForm) {
   const ScheduleConfig linear{.form = ScheduleForm::linear, .warmup = 2, .steps = 11, .final_fraction = 0.2};
   const ScheduleConfig cosine{.form = ScheduleForm::cosine, .warmup = 2, .steps = 11, .final_fraction = 0.2};
   EXPECT_NEAR(learning_rate(linear, 1, 4), 0.8, 1e-15);  // x = 1/4
@@ -57,13 +57,13 @@ TEST(Schedule, FallsAsItsFormSays) {
   }
 }
 
-TEST(Schedule, OfOneStepGivesTheBase) {
+TEST(Schedule, UsesTheBaseForOneStep) {
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .steps = 1}, 0.3, 0), 0.3);
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .warmup = 4, .steps = 5}, 0.3, 4), 0.3);
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .warmup = 4, .steps = 5}, 0.3, 5), 0.0);
 }
 
-TEST(Schedule, RefusesNonsense) {
+TEST(Schedule, RefusesInvalidSettings) {
   const auto message = [](const ScheduleConfig& config, double base = 1, Index step = 0) {
     return test::message_of<ArgumentError>([&] { static_cast<void>(learning_rate(config, base, step)); });
   };

@@ -7,7 +7,7 @@
 namespace gated::setting_differences_test {
 namespace {
 
-TEST(SettingDifferences, NamesWhatDiffersInsideOfNestedConfigurations) {
+TEST(SettingDifferences, NameDifferencesInNestedConfigurations) {
   GmlpImageClassifierConfig one, other;
   EXPECT_TRUE(setting_differences(one, other).empty());
   other.trunk.depth = one.trunk.depth + 1;

@@ -2,18 +2,18 @@
 
 #include "tests/train/gradients.hpp"
 
-/// Whole training steps, to be compared bit by bit, and configurations to take them with.
+/// Whole training steps for bit-by-bit comparison, and configurations for them.
 
 namespace gated::test {
 
-/// What a step gives.
+/// The results of a step.
 template <class Model>
 struct StepResult {
   Matrix<typename Model::Scalar> output, input_gradient;
   Model gradient;
 };
 
-/// A step of `run(tape, model, x)` from a random cotangent, with the noise of `seed`, or without for none.
+/// A step of `run(tape, model, x)` with a random cotangent, and noise if there is a `seed`.
 template <class Model, class Run>
 StepResult<Model> step_of(const Model& model, const Matrix<typename Model::Scalar>& x, const Run& run, int threads = 1,
                           const TapeOptions& options = {}, std::optional<std::uint64_t> seed = 1) {
@@ -42,7 +42,7 @@ void expect_same_bits(const StepResult<Model>& a, const StepResult<Model>& b) {
       a.gradient, b.gradient);
 }
 
-/// Calls `f(config)` with each value of one of its enumerations in turn.
+/// Calls `f(config)` for each value of one enumeration in it.
 template <class Config, class Enum, class F>
 void for_each_value(Config config, Enum Config::*setting, const F& f) {
   for (const auto& [value, name] : names_of(Enum{})) {

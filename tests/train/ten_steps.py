@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
-"""Ten training steps of three small language models in PyTorch, for the training tests to repeat number by number.
+"""Ten training steps of three small language models in PyTorch, which the training tests repeat.
 
     python3 ten_steps.py                    writes ten_steps_{gmlp,amlp,flash}.safetensors beside this script
     python3 ten_steps.py --out FOLDER       writes them there
-    python3 ten_steps.py --check FOLDER     proves the models below against the case files of the originals in FOLDER
+    python3 ten_steps.py --check FOLDER     checks the models below against the case files of the originals in FOLDER
 
 Needs torch (written with 1.13) and numpy. The models restate lucidrains' gMLP and FLASHTransformer, with their parameter names.
 
 A file holds
-  model.<key>   the parameters before the first step (F64, all of them exact in float32, so that both runs start alike) and the
+  model.<key>   the parameters before the first step (F64, exact in float32, so that both runs start equal) and the
                 constant tables, rounded to float32 as the originals store them
-  tokens        [10, B, N] a batch per step; targets [10, B, N] the next tokens, -100 where a position is ignored
+  tokens        [10, B, N] a batch per step; targets [10, B, N] the next tokens, -100 if ignored
   losses_f64, norms_f64, losses_f32, norms_f32
-                [10] the loss of each step, and the norm of its whole gradient before it is clipped, from a run in float64 and
-                one in float32
+                [10] the loss of each step and the norm of its gradient before clipping, from runs in float64 and float32
   rates         [10] the learning rate of each step
-  final.<key>   what model.<key> is after ten steps in float64
+  final.<key>   model.<key> after ten steps in float64
 and in its metadata `config`, a JSON object: family, class and arguments as in the case files, and `training`, the rest.
 """
 
@@ -30,7 +29,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-sys.dont_write_bytecode = True  # the next import would leave a folder here
+sys.dont_write_bytecode = True  # the next import must not leave a folder here
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
@@ -70,7 +69,7 @@ class SpatialGatingUnit(nn.Module):
         if not self.circulant:
             return self.weight
         length = self.weight.shape[1]
-        back = torch.arange(length)[:, None] - torch.arange(length)  # i - j: a lower triangle, whose diagonal is the LAST entry
+        back = torch.arange(length)[:, None] - torch.arange(length)  # i - j: a lower triangle; the diagonal is the LAST entry
         toeplitz = self.weight[:, length - 1 - back.clamp(min=0)].tril()
         return toeplitz * self.circulant_pos_x[:, :, None] * self.circulant_pos_y[:, None, :]
 
@@ -199,7 +198,7 @@ class T5Bias(nn.Module):
 
 
 def frequencies(dim):
-    """10000^(-2k / dim), rounded to float32, as checkpoints hold them."""
+    """10000^(-2k / dim), rounded to float32 as in checkpoints."""
     return 1.0 / 10000 ** (torch.arange(0, dim, 2).float() / dim)
 
 
@@ -254,7 +253,7 @@ class FLASH(nn.Module):
         n, g = x.shape[1], self.group
         z = self.norm(x)
         if self.shift:
-            shifted, rest = z.chunk(2, dim=-1)  # an odd width gives the first the larger half
+            shifted, rest = z.chunk(2, dim=-1)  # for an odd width, the first half is larger
             z = torch.cat([F.pad(shifted, (0, 0, 1, -1)), rest], dim=-1)
         v, gate = self.to_hidden(z).chunk(2, dim=-1)
         quad_q, lin_q, quad_k, lin_k = self.qk_offset_scale(self.to_qk(z))
@@ -313,7 +312,7 @@ CLASSES = {("lucidrains_gmlp", "gMLP"): GMLP,
 
 
 def full_arguments(make, given):
-    """The arguments of a class, with its defaults where none are given."""
+    """The arguments of a class, including defaults."""
     parameters = inspect.signature(make).parameters.items()
     defaults = {key: value.default for key, value in parameters if value.default is not value.empty}
     defaults.pop("rotary", None)  # a module that layers share, not a setting
@@ -325,7 +324,7 @@ def in_double(tensor):
 
 
 def outcome(model, tensors, call):
-    """The tensors that a case holds besides its parameters and inputs, as `model` makes them in its own scalar."""
+    """The results in a case file, computed by `model` in its own scalar type."""
     scalar = next(model.parameters()).dtype
     inputs = {key: value.to(scalar) if value.is_floating_point() else value for key, value in tensors.items()
               if key in ("input", "mask", "token_type_ids")}
@@ -337,7 +336,7 @@ def outcome(model, tensors, call):
         loss = (output * tensors["cotangent"].to(scalar)).sum()
         loss.backward()
         results["loss_f64"] = loss.detach()[None]
-        for key, value in [*model.state_dict(keep_vars=True).items(), ("input", x)]:  # unlike parameters(), with tied names
+        for key, value in [*model.state_dict(keep_vars=True).items(), ("input", x)]:  # unlike parameters(), includes tied names
             if value.requires_grad:
                 results[f"grad.{key}"] = torch.zeros_like(value) if value.grad is None else value.grad
     return results
@@ -365,7 +364,7 @@ def prove(folder, classes, tolerance):
         if missing or not max(errors.values()) <= tolerance:
             raise SystemExit(f"{name}: the model is not the original. {missing} {errors}")
         worst, count = max(worst, *errors.values()), count + 1
-    print(f"{count} cases, largest error {worst:.1e}, relative to the largest number of each tensor")
+    print(f"{count} cases, largest error {worst:.1e}, relative to the largest element of each tensor")
     if count == 0:
         raise SystemExit(f"{folder}: no case")
 
@@ -376,7 +375,7 @@ STEPS, VOCABULARY, IGNORED = 10, 23, -100
 TRAINING = {"optimizer": "AdamW", "rate": 3e-3, "betas": [0.9, 0.98], "eps": 1e-8, "weight_decay": 0.05, "clip_norm": 1.0,
             "schedule": "linear warm-up, then cosine", "warmup_steps": 3, "steps": STEPS, "final_fraction": 0.1,
             "label_smoothing": 0.0, "ignored_target": IGNORED}
-RUNS = {  # `logits`: how large the last weights are, so that gradients come to lie on both sides of clip_norm
+RUNS = {  # `logits`: scale of the last weights, chosen for gradients on both sides of clip_norm
     "gmlp": {"seed": 1, "logits": 0.45, "batch": 3, "tokens": 12, "family": "lucidrains_gmlp", "class": "gMLP",
              "label_smoothing": 0.1, "config": {"num_tokens": VOCABULARY, "dim": 16, "depth": 2, "seq_len": 12, "causal": True,
                                                 "act": "identity"}},
@@ -390,7 +389,7 @@ RUNS = {  # `logits`: how large the last weights are, so that gradients come to 
 
 
 def initial_value(name, shape, random):
-    """A random tensor that lets the parameter called `name` matter; its numbers are exact in float32."""
+    """A random tensor, exact in float32, at a scale at which the parameter `name` matters."""
     leaf = name.rsplit(".", 1)[-1]
     is_norm = "norm" in name or "to_logits.0" in name
     if leaf in ("g", "scale") or is_norm and leaf == "weight":
@@ -411,8 +410,8 @@ def initial_value(name, shape, random):
 
 
 def decays(name, parameter):
-    """Whether weight decay is for this parameter: channel projections and token embeddings, not what mixes tokens or says
-    where they are, norms, or biases."""
+    """Whether weight decay applies: to channel projections and token embeddings, not to token mixing, positions, norms or
+    biases."""
     return (name.endswith(".weight") and parameter.dim() == 2
             and not any(part in name for part in ("sgu", "rel_pos_bias", "offset_scale")))
 
@@ -426,7 +425,7 @@ def rate_at(step, training):
 
 
 def batches(run, random):
-    """Tokens that mostly follow a rule, and their successors; every third batch ignores some of these."""
+    """Tokens that mostly follow a rule, and the next tokens as targets; two of three batches ignore some."""
     shape = (STEPS, run["batch"], run["tokens"] + 1)
     text = torch.randint(VOCABULARY, shape, generator=random)
     follows = torch.rand(shape, generator=random) < 0.8
@@ -439,7 +438,7 @@ def batches(run, random):
 
 
 def train(model, tokens, targets, training):
-    """The losses, the gradients' norms, and the learning rates of all steps; the model is trained in place."""
+    """Trains the model in place; returns the losses, gradient norms and learning rates of all steps."""
     named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     groups = [{"params": [p for name, p in named if decays(name, p)], "weight_decay": training["weight_decay"]},
               {"params": [p for name, p in named if not decays(name, p)], "weight_decay": 0.0}]
@@ -470,7 +469,7 @@ def write_run(name, folder):
         return make(**run["config"])
 
     model = build().double()
-    start = {key: value.clone() for key, value in model.state_dict().items()}  # with the constants
+    start = {key: value.clone() for key, value in model.state_dict().items()}  # includes constants
     start.update({key: initial_value(key, value.shape, random) for key, value in model.named_parameters()})
     start["to_logits.1.weight"] = (run["logits"] * start["to_logits.1.weight"]).float().double()
     tokens, targets = batches(run, random)

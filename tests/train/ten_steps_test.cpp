@@ -15,7 +15,8 @@
 #include "gated/train/loss.hpp"
 #include "gated/train/recording.hpp"
 
-/// Ten training steps against PyTorch's: ten_steps_*.safetensors hold the start, the batches, and what ten_steps.py measured.
+/// Compares ten training steps with PyTorch: ten_steps_*.safetensors hold the start, the batches and the results of
+/// ten_steps.py.
 
 namespace gated::ten_steps_test {
 namespace {
@@ -44,7 +45,7 @@ class TenSteps {
     load_parameters(model, file_, names);
   }
 
-  /// Trains `model` and compares every loss, every gradient's norm, and what the parameters have become.
+  /// Trains `model` and compares losses, gradient norms and the final parameters.
   template <class Model>
   void expect_same(const typename Model::Config& config, const NameMap& names, double tolerance) const {
     using T = typename Model::Scalar;
@@ -80,7 +81,7 @@ class TenSteps {
     for_each_parameter(
         [&](const ParameterInfo& info, auto ours, auto theirs) {
           for (std::size_t i = 0; i < ours.size(); ++i) {
-            // In float a gradient that is nearly zero may have either sign, and AdamW makes a whole step of it.
+            // In float, a gradient near zero may have either sign, and AdamW takes a full step by its sign.
             const double allowed = std::is_same_v<T, double> ? tolerance : 2e-3;
             ASSERT_NEAR(ours[i], theirs[i], allowed) << info.path() << "[" << i << "]";
           }
@@ -123,17 +124,17 @@ void expect_same_flash(double tolerance) {
   steps.expect_same<FlashLanguageModel<T>>(config, lucidrains_flash_transformer_names(), tolerance);
 }
 
-TEST(TenSteps, OfACausalGmlpAreThoseOfPyTorch) {
+TEST(TenSteps, MatchPyTorchForACausalGmlp) {
   expect_same_gmlp<double>("gmlp", 1e-10);
   expect_same_gmlp<float>("gmlp", 1e-5);
 }
 
-TEST(TenSteps, OfAnAmlpAreThoseOfPyTorch) {
+TEST(TenSteps, MatchPyTorchForAnAmlp) {
   expect_same_gmlp<double>("amlp", 1e-10);
   expect_same_gmlp<float>("amlp", 1e-5);
 }
 
-TEST(TenSteps, OfACausalFlashAreThoseOfPyTorch) {
+TEST(TenSteps, MatchPyTorchForACausalFlash) {
   expect_same_flash<double>(1e-10);
   expect_same_flash<float>(1e-5);
 }

@@ -10,7 +10,7 @@
 #include "gated/train/recording.hpp"
 #include "tests/train/steps.hpp"
 
-/// A small language model of each kind, with everything on that can be, and text for it.
+/// Small language models of each kind with all options on, and text for them.
 
 namespace gated::test {
 
@@ -32,12 +32,12 @@ struct Text {
   }
 };
 
-/// Sequences of several chunks, of part of one, of one token and of none; one id in six is padding.
+/// Sequences of several chunks, part of a chunk, one token and none; one id in six is padding.
 inline const Text short_text{Sequences::of_lengths({7, 0, 1, 5})};
-/// So long that threads share the work.
+/// Long enough for threads to share the work.
 inline const Text long_text{Sequences::of_lengths({150, 90})};
 
-/// Runs a model on a text: on a tape as `run(tape, model, x)`, of which x is not read, and as forward().
+/// Runs a model on a text: on a tape as `run(tape, model, x)`, which ignores x, and as forward().
 struct OnText {
   const Text* text;
   bool masks = false, types = false;
@@ -125,7 +125,7 @@ Model shaken(const Config& config) {
   return model;
 }
 
-/// Calls `f(model, run)` for a language model of each kind, and once more where masks and types make a difference.
+/// Calls `f(model, run)` for a language model of each kind, and again with masks and types if they matter.
 template <class T, class F>
 void for_each_text_model(const Text& text, const F& f) {
   const Index length = text.sequences.longest() + 2;

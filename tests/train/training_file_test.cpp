@@ -65,13 +65,13 @@ void expect_goes_on_bit_for_bit(const TrainingConfig<Regression<T>>& config) {
   expect_same(resumed, never_stopped);
 }
 
-TEST(TrainingFile, GoesOnBitForBit) {
+TEST(TrainingFile, ResumesBitForBit) {
   expect_goes_on_bit_for_bit<float>(busy_config<float>());
   expect_goes_on_bit_for_bit<double>(busy_config<double>());
   expect_goes_on_bit_for_bit<float>({});
 }
 
-TEST(TrainingFile, SaysWhatItHolds) {
+TEST(TrainingFile, NamesItsContents) {
   const auto path = temporary("run.safetensors");
   Training<Regression<float>> training(busy_config<float>(), Random(3));
   losses_of(training, 2);
@@ -86,7 +86,7 @@ TEST(TrainingFile, SaysWhatItHolds) {
   EXPECT_EQ(file.tensors().size(), 8u);
 }
 
-TEST(TrainingFile, IsNotWrittenInTheMiddleOfAStep) {
+TEST(TrainingFile, IsNotWrittenWithinAStep) {
   const auto path = temporary("run.safetensors");
   Training<Regression<float>> training(busy_config<float>(), Random(3));
   training.accumulate(test::RegressionLoss<float>{training.random});
@@ -94,13 +94,13 @@ TEST(TrainingFile, IsNotWrittenInTheMiddleOfAStep) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-/// Another model with the same configuration and parameters.
+/// A different model with the same configuration and parameters.
 struct Cousin : Regression<float> {
   using Regression<float>::Regression;
   static constexpr const char* architecture = "test.Cousin";
 };
 
-TEST(TrainingFile, OfAnotherConfigurationOrModelIsRefused) {
+TEST(TrainingFile, IsRefusedForAnotherConfigOrModel) {
   const auto path = temporary("run.safetensors");
   Training<Regression<float>> training(busy_config<float>(), Random(3));
   losses_of(training, 2);
@@ -116,7 +116,7 @@ TEST(TrainingFile, OfAnotherConfigurationOrModelIsRefused) {
   expect_error<FileError>([&] { load_model<Regression<float>>(path); }, {"expected \"test.Regression\""});
 }
 
-TEST(TrainingFile, WithAGeneratorThatCannotBeIsRefused) {
+TEST(TrainingFile, IsRefusedWithAnInvalidGenerator) {
   const auto path = temporary("run.safetensors");
   const Training<Regression<float>> training({}, Random(3));
   auto config = training.config();
@@ -125,7 +125,7 @@ TEST(TrainingFile, WithAGeneratorThatCannotBeIsRefused) {
   expect_error<ArgumentError>([&] { load_model<Training<Regression<float>>>(path); }, {"progress.random is all zero"});
 }
 
-TEST(TrainingFile, CutShortIsRefused) {
+TEST(TrainingFile, IsRefusedIfTruncated) {
   const auto path = temporary("run.safetensors");
   save_model(Training<Regression<float>>(busy_config<float>(), Random(3)), path);
   const std::string whole = test::read_text(path);
@@ -147,7 +147,7 @@ TEST(TrainingFile, SurvivesAFullDisk) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{before.size() / 2, limit.rlim_max};  // a write beyond fails, as it does on a full disk
+  const rlimit small{before.size() / 2, limit.rlim_max};  // writes beyond fail, as on a full disk
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   std::string message;
   try {
@@ -159,7 +159,7 @@ TEST(TrainingFile, SurvivesAFullDisk) {
   std::signal(SIGXFSZ, handler);
   EXPECT_NE(message.find("run.safetensors: cannot write"), std::string::npos) << message;
   EXPECT_EQ(test::read_text(path), before);
-  EXPECT_EQ(test::files_beside(path), 1u) << "nothing half written is left";
+  EXPECT_EQ(test::files_beside(path), 1u) << "no partial file is left";
   EXPECT_EQ(load_model<Training<Regression<float>>>(path).steps_done(), 0);
   save_model(training, path);
   EXPECT_EQ(load_model<Training<Regression<float>>>(path).steps_done(), 1);
@@ -174,7 +174,7 @@ TrainingConfig<Regression<float>> long_config() {
   return config;
 }
 
-/// What a program does that is started again and again: goes on from the file, or starts.
+/// Resumes from the file, or starts if there is none, like a program that is restarted.
 SavedTraining start_or_resume(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) {
     return SavedTraining(long_config(), Random(3));
@@ -191,7 +191,7 @@ TEST(TrainingFile, SurvivesBeingKilledAtAnyMoment) {
     const auto lifetime = std::chrono::milliseconds(1 + 7 * round + 3 * round * round);
     const pid_t child = fork();
     ASSERT_GE(child, 0);
-    if (child == 0) {  // trains for ever and saves every step
+    if (child == 0) {  // trains forever and saves every step
       try {
         auto training = start_or_resume(path);
         for (;;) {
@@ -206,12 +206,12 @@ TEST(TrainingFile, SurvivesBeingKilledAtAnyMoment) {
     ASSERT_EQ(kill(child, SIGKILL), 0);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the child met an error of its own";
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "the child failed before it was killed";
     const Index step = start_or_resume(path).steps_done();
     EXPECT_GE(step, last_step);
     last_step = step;
   }
-  EXPECT_GT(last_step, 0) << "the children never came to save";
+  EXPECT_GT(last_step, 0) << "no child saved a step";
   SavedTraining resumed = start_or_resume(path);
   SavedTraining never_stopped(long_config(), Random(3));
   losses_of(never_stopped, last_step);

@@ -3,12 +3,12 @@
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 
-/// Whole trainings: the loop that a user writes, on tasks that a model solves or does not.
+/// Whole trainings: a user's loop on small tasks.
 
 namespace gated::training_loop_test {
 namespace {
 
-/// Texts in which each token follows from the one before, in four batches that come round.
+/// Texts in which each token determines the next, in four batches that repeat.
 struct Batch {
   std::vector<Index> tokens, targets;
 };
@@ -68,9 +68,9 @@ FlashLanguageModelConfig flash_config() {
           .trunk = {.depth = 2, .block = flash_presets::lucidrains({.channels = 16, .query_key = 8, .chunk = 4})}};
 }
 
-TEST(TrainingLoop, AGmlpLearns) { expect_learning<GmlpLanguageModel<float>>(gmlp_config()); }
+TEST(TrainingLoop, TrainsAGmlp) { expect_learning<GmlpLanguageModel<float>>(gmlp_config()); }
 
-TEST(TrainingLoop, AnAmlpLearnsWithNoise) {
+TEST(TrainingLoop, TrainsAnAmlpWithNoise) {
   auto config = gmlp_config();
   config.trunk.attention_width = 8;
   config.trunk.drop_path = 0.1;
@@ -81,12 +81,12 @@ TEST(TrainingLoop, AnAmlpLearnsWithNoise) {
                                                      .scaled_depth = true});
 }
 
-TEST(TrainingLoop, AFlashLearns) {
+TEST(TrainingLoop, TrainsAFlash) {
   expect_learning<FlashLanguageModel<float>>(flash_config());
   expect_learning<FlashLanguageModel<float>>(flash_config(), {.recompute = true, .attention_dropout = 0.05});
 }
 
-TEST(TrainingLoop, AModelAroundAnotherTrunkLearns) {
+TEST(TrainingLoop, TrainsOtherTrunks) {
   expect_learning<LanguageModel<Stack<TransformerBlock<float>>>>(
       {.vocabulary = 7,
        .position = PositionForm::sinusoid,
@@ -98,7 +98,7 @@ TEST(TrainingLoop, AModelAroundAnotherTrunkLearns) {
                  .block = {.channels = 16, .token_mixer = {.heads = 2, .causal = true}, .channel_mixer = {.hidden = 24}}}});
 }
 
-TEST(TrainingLoop, ALossThatIsNoNumberStopsItAndNamesAParameter) {
+TEST(TrainingLoop, ANonFiniteLossStopsItAndNamesAParameter) {
   Training<GmlpLanguageModel<float>> training({.model = gmlp_config()}, Random(1));
   Tape<float> tape;
   const Sequences sequences = Sequences::uniform(3, 8);
@@ -109,14 +109,14 @@ TEST(TrainingLoop, ALossThatIsNoNumberStopsItAndNamesAParameter) {
   const std::string message = test::message_of<TrainingError>([&] { learn(training, tape, batch, sequences); });
   EXPECT_NE(message.find("step 2"), std::string::npos) << message;
   EXPECT_NE(message.find("the loss"), std::string::npos) << message;
-  EXPECT_NE(message.find("weight["), std::string::npos) << message;  // a parameter and a place in it
+  EXPECT_NE(message.find("weight["), std::string::npos) << message;  // names a parameter and an element
   EXPECT_EQ(training.steps_done(), 1);
   training.model.trunk.blocks[1].proj_in.weight(3, 4) = kept;
-  learn(training, tape, batch, sequences);  // goes on
+  learn(training, tape, batch, sequences);  // continues
   EXPECT_EQ(training.steps_done(), 2);
 }
 
-TEST(TrainingLoop, LabelsThatDoNotExistAreRefusedBeforeAnythingChanges) {
+TEST(TrainingLoop, RefusesInvalidLabelsBeforeAnyChange) {
   Training<GmlpLanguageModel<float>> training({.model = gmlp_config()}, Random(1));
   Tape<float> tape;
   const auto before = training.model;

@@ -36,7 +36,7 @@ double step(Training<Model>& training) {
   return training.step([&](auto& run) { return cross_entropy(run(training.model, tokens, sequences), targets); });
 }
 
-TEST(TrainingRun, IsATapeThatTheTrainingHolds) {
+TEST(TrainingRun, EqualsATapeByHand) {
   for (const TapeOptions& options : {TapeOptions{}, TapeOptions{.residual_dropout = 0.2}, TapeOptions{.recompute = true}}) {
     for (const Index micro_batches : {1, 3}) {
       Training<Model> training = training_of(options, micro_batches), by_hand = training;
@@ -55,13 +55,13 @@ TEST(TrainingRun, IsATapeThatTheTrainingHolds) {
   }
 }
 
-TEST(TrainingRun, DropsWhatTheConfigurationSays) {
+TEST(TrainingRun, AppliesTheConfiguredDropout) {
   Training<Model> plain = training_of(), dropping = training_of({.residual_dropout = 0.5});
   EXPECT_NE(step(plain), step(dropping));
   EXPECT_THROW(training_of({.residual_dropout = 1}), ArgumentError);
 }
 
-TEST(TrainingRun, RunsLayersOneAfterTheOther) {
+TEST(TrainingRun, RunsConsecutiveLayers) {
   using Trunk = Gmlp<double>;
   Training<Trunk> training({.model = {.length = 6, .channels = 4, .hidden = 8}}, Random(1)), at_once = training;
   const Matrix<double> x = random_matrix<double>(12, 4, 1), target = random_matrix<double>(12, 4, 2);
@@ -83,7 +83,7 @@ TEST(TrainingRun, RunsLayersOneAfterTheOther) {
   EXPECT_TRUE(same_parameters(training.model, at_once.model));
 }
 
-TEST(TrainingRun, RunsWhatHasOneRowPerItem) {
+TEST(TrainingRun, RunsModelsWithOneRowPerItem) {
   using Classifier = GmlpImageClassifier<float>;
   Training<Classifier> training(
       {.model = {.image = {4, 4}, .patch = {2, 2}, .image_channels = 1, .classes = 3, .trunk = {.channels = 4, .hidden = 8}},
@@ -99,7 +99,7 @@ TEST(TrainingRun, RunsWhatHasOneRowPerItem) {
   EXPECT_LT(last, 0.5 * first);
 }
 
-TEST(TrainingRun, ACopyGoesOnByItself) {
+TEST(TrainingRun, ACopyContinuesIndependently) {
   Training<Model> training = training_of();
   step(training);
   Training<Model> copy = training;

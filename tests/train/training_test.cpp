@@ -21,7 +21,7 @@ using test::same_parameters;
 
 using Config = TrainingConfig<Regression<float>>;
 
-/// Every option in use.
+/// Every option enabled.
 Config busy_config() {
   return {
       .model = {.in = 5, .out = 3},
@@ -32,7 +32,7 @@ Config busy_config() {
       .micro_batches = 2};
 }
 
-/// Equal bits in the model, both moments, the average, the generator and the step.
+/// Expects bit-equal models, moments, averages, generators and steps.
 template <class T>
 void expect_same(const Training<Regression<T>>& a, const Training<Regression<T>>& b) {
   EXPECT_TRUE(same_parameters(a, b));
@@ -40,7 +40,7 @@ void expect_same(const Training<Regression<T>>& a, const Training<Regression<T>>
   EXPECT_EQ(a.random.state(), b.random.state());
 }
 
-TEST(Training, LearnsARegression) {
+TEST(Training, SolvesARegression) {
   Training<Regression<double>> training({.optimizer = {.learning_rate = 0.05, .weight_decay = 0},
                                          .schedule = {.form = ScheduleForm::cosine, .warmup = 10, .steps = 400}},
                                         Random(1));
@@ -55,7 +55,7 @@ TEST(Training, LearnsARegression) {
   EXPECT_NEAR(training.model.layer.bias(0), 0.5, 1e-3);
 }
 
-TEST(Training, HasTheModelTwoMomentsAndPerhapsAnAverage) {
+TEST(Training, HoldsModelMomentsAndAverage) {
   using T = Training<test::Regression<float>>;
   for (const double decay : {0.0, 0.9}) {
     const T::Config config{.model = {.in = 5, .out = 4}, .average_decay = decay};
@@ -63,15 +63,15 @@ TEST(Training, HasTheModelTwoMomentsAndPerhapsAnAverage) {
   }
 }
 
-TEST(Training, IsRefusedBeforeItIsBuiltIfItsModelIsTooLarge) {
+TEST(Training, RefusesHugeModelsBeforeAllocating) {
   using T = Training<test::Regression<float>>;
   EXPECT_THROW(T(T::Config{.model = {.in = Count::most, .out = 4}}), MemoryError);
   const ParameterBudget budget(20, "too many values");
   EXPECT_NO_THROW(T(T::Config{.model = {.in = 5, .out = 4}}));
-  EXPECT_THROW(T(T::Config{.model = {.in = 5, .out = 4}}), FileError) << "the budget is used up";
+  EXPECT_THROW(T(T::Config{.model = {.in = 5, .out = 4}}), FileError) << "the budget is spent";
 }
 
-TEST(Training, StartsWhereTheModelAndTheGeneratorAre) {
+TEST(Training, StartsFromTheGivenModelAndGenerator) {
   Random random(7);
   const Regression<float> model({}, random);
   const Training<Regression<float>> made({}, Random(7));
@@ -79,11 +79,11 @@ TEST(Training, StartsWhereTheModelAndTheGeneratorAre) {
   EXPECT_EQ(made.random.state(), random.state());
   const Training<Regression<float>> given({.model = {.in = 99}}, model, random);
   expect_same(made, given);
-  EXPECT_EQ(given.config().model.in, 3) << "the configuration is the model's own";
+  EXPECT_EQ(given.config().model.in, 3) << "the configuration comes from the model";
   EXPECT_EQ(given.steps_done(), 0);
 }
 
-TEST(Training, StepIsTheSameAsItsParts) {
+TEST(Training, AStepEqualsItsParts) {
   Training<Regression<double>> training({.optimizer = {.weight_decay = 0.1},
                                          .schedule = {.form = ScheduleForm::linear, .warmup = 2, .steps = 9},
                                          .clip_norm = 0.5,
@@ -109,8 +109,8 @@ TEST(Training, StepIsTheSameAsItsParts) {
   }
 }
 
-TEST(Training, MicroBatchesAreOneBatch) {
-  // Two micro-batches of 3 rows, drawn one after the other, are one batch of 6.
+TEST(Training, MicroBatchesEqualOneBatch) {
+  // Two consecutive micro-batches of 3 rows are one batch of 6.
   for (const double clip_norm : {0.0, 0.1}) {
     TrainingConfig<Regression<double>> config{.clip_norm = clip_norm};
     Training<Regression<double>> whole(config, Random(1));
@@ -134,7 +134,7 @@ TEST(Training, MicroBatchesAreOneBatch) {
   }
 }
 
-TEST(Training, FrozenParametersStayAndDoNotCountInTheNorm) {
+TEST(Training, FrozenParametersStayAndAddNothingToTheNorm) {
   Training<Regression<float>> training({.optimizer = {.groups = {{.path = "layer.weight", .frozen = true}}}, .clip_norm = 1},
                                        Random(1));
   const Regression<float> start = training.model;
@@ -148,7 +148,7 @@ TEST(Training, FrozenParametersStayAndDoNotCountInTheNorm) {
   EXPECT_NEAR(training.norm(), 3 * std::sqrt(2.0), 1e-6);
 }
 
-TEST(Training, RefusesALossThatIsNotFiniteAndChangesNothing) {
+TEST(Training, RefusesNonFiniteLossesBeforeAnyChange) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   const auto before = training;
@@ -164,20 +164,19 @@ TEST(Training, RefusesALossThatIsNotFiniteAndChangesNothing) {
             "Training: step 2: the loss of micro-batch 1 is nan; every gradient is finite. The model is unchanged, "
             "and this step's gradient is dropped.");
   EXPECT_EQ(step_with(-std::numeric_limits<double>::infinity(), std::nanf("")),
-            "Training: step 2: the loss of micro-batch 1 is -inf; the first gradient that is not finite is that of "
-            "layer.weight[2, 1] = nan. The model is unchanged, and this step's gradient is dropped.");
-  EXPECT_EQ(
-      step_with(0.5, -std::numeric_limits<float>::infinity()),
-      "Training: step 2: the loss is 0.5 and the norm of its gradient inf; the first gradient that is not finite is that of "
-      "layer.weight[2, 1] = -inf. The model is unchanged, and this step's gradient is dropped.");
+            "Training: step 2: the loss of micro-batch 1 is -inf; the first non-finite gradient is layer.weight[2, 1] = "
+            "nan. The model is unchanged, and this step's gradient is dropped.");
+  EXPECT_EQ(step_with(0.5, -std::numeric_limits<float>::infinity()),
+            "Training: step 2: the loss is 0.5 and the norm of its gradient inf; the first non-finite gradient is "
+            "layer.weight[2, 1] = -inf. The model is unchanged, and this step's gradient is dropped.");
   expect_same(training, before);
   auto other = before;
-  EXPECT_EQ(regress(training), regress(other)) << "it goes on as if nothing had been";
+  EXPECT_EQ(regress(training), regress(other)) << "it continues as if nothing had happened";
   expect_same(training, other);
 }
 
 TEST(Training, RefusesAGradientWhoseSquareOverflows) {
-  // Its second moment would be infinite for ever, and the parameter would never move again.
+  // Otherwise its second moment stays infinite and the parameter never moves again.
   Training<Regression<float>> training({}, Random(1));
   const auto step = [&](float upstream) {
     training.step([&](const auto&, auto& gradient) {
@@ -196,30 +195,30 @@ TEST(Training, RefusesAGradientWhoseSquareOverflows) {
   EXPECT_EQ(first_nonfinite(clipped), std::nullopt);
 }
 
-TEST(Training, RefusesAStepThatWritesNoGradient) {
+TEST(Training, RefusesAStepWithoutAGradient) {
   for (const auto& config : {Config{}, busy_config()}) {
     Training<Regression<float>> training(config, Random(1));
     regress(training);
     const auto before = training;
     EXPECT_EQ(message_of<TrainingError>([&] { training.step([](const auto&, auto&) { return 0.25; }); }),
               text("Training: step 2: the loss is ", 0.25 * static_cast<double>(config.micro_batches),
-                   ", but nothing was added to the gradient. Call backward() in the loss function, on a tape that begins with "
-                   "the gradient that the function is given. The model is unchanged."));
+                   ", but nothing was added to the gradient. In the loss function, call tape.begin(model, gradient) "
+                   "with its arguments, then tape.backward(loss). The model is unchanged."));
     expect_same(training, before);
     training.step([](const auto&, auto& gradient) {
-      gradient.layer.weight.array() += 0.0F;  // a gradient that is zero
+      gradient.layer.weight.array() += 0.0F;  // a zero gradient
       return 0.0;
     });
     EXPECT_EQ(training.steps_done(), 2);
     training.step([](const auto&, auto& gradient) {
-      gradient.layer.bias(1) += 1e-30F;  // the last number only
+      gradient.layer.bias(1) += 1e-30F;  // only the last element
       return 0.0;
     });
     EXPECT_EQ(training.steps_done(), 3);
   }
 }
 
-TEST(Training, DropsTheGradientWhenTheLossFunctionThrows) {
+TEST(Training, DropsTheGradientIfTheLossFunctionThrows) {
   Training<Regression<float>> training(busy_config(), Random(1));
   const auto before = training;
   training.accumulate(RegressionLoss<float>{training.random});
@@ -237,7 +236,7 @@ TEST(Training, DropsTheGradientWhenTheLossFunctionThrows) {
   expect_same(training, other);
 }
 
-TEST(Training, TellsItsConfigurationOnlyBetweenSteps) {
+TEST(Training, HasItsConfigurationOnlyBetweenSteps) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   EXPECT_EQ(training.config().progress.steps, 1);
@@ -248,7 +247,7 @@ TEST(Training, TellsItsConfigurationOnlyBetweenSteps) {
   EXPECT_EQ(training.config().progress.steps, 2);
 }
 
-TEST(Training, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(Training, IsBitEqualForAnyNumberOfThreads) {
   const TrainingConfig<Regression<float>> config{.model = {.in = 16, .out = 5000}, .clip_norm = 0.5, .average_decay = 0.9};
   Training<Regression<float>> one(config, Random(1));
   Training<Regression<float>> three = one;
@@ -271,7 +270,7 @@ TEST(Training, AWarmStepAllocatesNothing) {
   }
 }
 
-TEST(Training, RefusesConfigurationsThatMakeNoSense) {
+TEST(Training, RefusesInvalidConfigurations) {
   const auto make = [](auto&& change) {
     Config config = busy_config();
     change(config);
@@ -282,13 +281,13 @@ TEST(Training, RefusesConfigurationsThatMakeNoSense) {
   EXPECT_EQ(make([](Config& c) { c.micro_batches = 0; }), "TrainingConfig: micro_batches is 0, expected at least 1.");
   EXPECT_EQ(make([](Config& c) { c.progress.steps = -1; }), "TrainingConfig: progress.steps is -1, expected 0 or more.");
   EXPECT_EQ(make([](Config& c) { c.progress.random = {}; }),
-            "TrainingConfig: progress.random is all zero, from where a generator never leaves.");
+            "TrainingConfig: progress.random is all zero, a fixed point of the generator.");
   EXPECT_EQ(make([](Config& c) { c.schedule.steps = 5; }), "learning_rate: steps is 5, expected more than warmup = 5.");
-  EXPECT_EQ(make([](Config& c) { c.optimizer.beta1 = 2; }), "AdamW: beta1 is 2, expected a number from 0 to below 1.");
+  EXPECT_EQ(make([](Config& c) { c.optimizer.beta1 = 2; }), "AdamW: beta1 is 2, expected 0 ≤ beta1 < 1.");
   EXPECT_NE(make([](Config& c) { c.model.in = 0; }).find("Linear"), std::string::npos);
 }
 
-TEST(Training, ChangesItsScheduleButNotToNonsense) {
+TEST(Training, ChangesItsScheduleToAValidOneOnly) {
   Training<Regression<float>> training(busy_config(), Random(1));
   training.set_schedule({.steps = 80});
   EXPECT_EQ(training.config().schedule.steps, 80);
@@ -297,12 +296,12 @@ TEST(Training, ChangesItsScheduleButNotToNonsense) {
   EXPECT_EQ(training.config().schedule.steps, 80);
 }
 
-TEST(ExpectSameRun, NamesWhatDiffersWithBothValues) {
+TEST(ExpectSameRun, NamesDifferencesWithBothValues) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   Config wanted = busy_config();
   wanted.schedule.steps = 1000;
-  EXPECT_NO_THROW(training.expect_same_run(wanted)) << "progress and the length may differ";
+  EXPECT_NO_THROW(training.expect_same_run(wanted)) << "progress and length may differ";
   wanted.model.in = 6;
   wanted.model.bias = false;
   wanted.optimizer.learning_rate = 0.1;
@@ -311,7 +310,7 @@ TEST(ExpectSameRun, NamesWhatDiffersWithBothValues) {
   wanted.optimizer.groups[0].weight_decay = 0.5;
   wanted.schedule.form = ScheduleForm::constant;
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
-            "Training: the file holds a training of other settings:\n"
+            "Training: the file's training has other settings:\n"
             "  model.in is 5 in the file, expected 6\n"
             "  model.bias is true in the file, expected false\n"
             "  optimizer.learning_rate is 0.05 in the file, expected 0.1\n"
@@ -322,7 +321,7 @@ TEST(ExpectSameRun, NamesWhatDiffersWithBothValues) {
   wanted = busy_config();
   wanted.optimizer.groups.clear();
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
-            "Training: the file holds a training of other settings:\n"
+            "Training: the file's training has other settings:\n"
             "  optimizer.groups is [{path: \"layer.bias\", learning_rate_factor: 2, weight_decay: none, frozen: false}] in the "
             "file, expected []");
 }

@@ -5,7 +5,7 @@
 #include "gated/layers/relative_bias.hpp"
 
 // Single functions of the originals: activations, norms, position codes, bucket tables, spatial forms, token shifts. A tensor's
-// name says which function made it and with which arguments: "layernorm_eps1e-5_noaffine.output", "t5.bucket.causal.b32.d128".
+// name gives the function and its arguments: "layernorm_eps1e-5_noaffine.output", "t5.bucket.causal.b32.d128".
 
 namespace parity {
 
@@ -18,7 +18,7 @@ double number_after(const std::string& name, const std::string& word) {
   return std::strtod(name.c_str() + at + word.size(), nullptr);
 }
 
-/// The same for a learned parameter, which the originals hold in float32 also when they compute in float64.
+/// The same for a learned parameter, which the originals keep in float32 even when computing in float64.
 template <class T>
 T parameter(const std::string& name, const std::string& word) {
   return static_cast<T>(static_cast<float>(number_after(name, word)));
@@ -90,7 +90,7 @@ Matrix<T> buckets(const CaseFile& file, const std::string& name) {
   return y;
 }
 
-/// A bias as the matrix that it stands for.
+/// A relative bias as an n × n matrix.
 template <class T>
 Matrix<T> expanded(const gated::RelativeBias<T>& bias, Index n) {
   gated::Workspace<T> workspace;
@@ -145,7 +145,7 @@ Matrix<T> offset_scaled(const CaseFile& file, const std::string& name) {
   return y;
 }
 
-/// A function that made tensors, and how we compute them: `name` is the tensor's without ".output".
+/// One function of an original, and ours: `name` is the tensor's without ".output".
 template <class T>
 struct Component {
   std::string_view beginning;

@@ -23,7 +23,7 @@ Result<T> run(const CaseFile& file, const GluFeedForwardConfig& config, const ga
   return result;
 }
 
-/// What timm's classes have in common. `bias` is a flag or one for each side, `halves` what hidden_features counts.
+/// Shared by timm's classes. `bias` is one flag or one per side; the hidden width is hidden_features / `halves`.
 GluFeedForwardConfig timm_config(const CaseFile& file, const char* activation_if_none, Index halves) {
   const auto& arguments = file.arguments();
   const Index in = arguments.at("in_features"), hidden = argument<Index>(arguments, "hidden_features", in) / halves;

@@ -6,7 +6,7 @@ namespace parity {
 
 namespace {
 
-/// [tokens, batch, d] as the rows of one sequence after the other, and back.
+/// [tokens, batch, d] to [batch, tokens, d], or back.
 template <class T>
 Matrix<T> exchange_leading(const Matrix<T>& x, Index outer, Index inner) {
   Matrix<T> y(x.rows(), x.cols());
@@ -25,7 +25,7 @@ Result<T> run(const CaseFile& file) {
   gated::GmlpBlock<T> block(gated::labml_block_config(a.at("d_model"), a.at("d_ffn"), a.at("seq_len")));
   const auto names = gated::labml_block_names();
   file.load(block, names);
-  const auto mask_weights = [&](gated::GmlpBlock<T>& of) {  // in the weights, and so in their gradient
+  const auto mask_weights = [&](gated::GmlpBlock<T>& of) {  // applied to the weights, hence also to their gradient
     if (file.has("mask")) {
       of.gate.proj.apply_mask(file.matrix<T>("mask", 1));
     }

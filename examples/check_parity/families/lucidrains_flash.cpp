@@ -26,7 +26,7 @@ Result<T> run_gau(const CaseFile& file) {
   }
   const auto names = gated::lucidrains_gau_names();
   file.load(layer, names);
-  // The argument may differ from sequence to sequence.
+  // Each sequence may have its own bias.
   const auto sequences = sequences_of(file);
   const auto mask = mask_of(file);
   const auto x = file.matrix<T>("input"), biases = file.matrix<T>("rel_pos_bias");

@@ -6,7 +6,7 @@ namespace parity {
 
 namespace {
 
-/// What a recorded cross-attention is given besides its queries.
+/// The inputs of a recorded cross-attention besides its queries.
 template <class T>
 using OthersOf = typename gated::GatedCrossAttention<T>::template Others<gated::Recording<T>>;
 

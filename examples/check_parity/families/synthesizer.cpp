@@ -23,7 +23,7 @@ gated::SynthesizerAttentionConfig config_of(const CaseFile& file) {
     mode = mode.substr(0, plus);
   }
   const auto form = gated::value_named<SynthesizerForm>(mode);
-  gated::require<gated::ArgumentError>(form.has_value(), "no mode \"", mode, "\", expected one of ",
+  gated::require<gated::ArgumentError>(form.has_value(), "unknown mode \"", mode, "\", expected one of ",
                                        gated::list_of_names<SynthesizerForm>(), ".");
   config.form = *form;
   if (const auto factors = a.find("factors"); factors != a.end() && factors->is_array()) {
@@ -32,7 +32,7 @@ gated::SynthesizerAttentionConfig config_of(const CaseFile& file) {
   return config;
 }
 
-/// The names of the cases, which are their own.
+/// The names in the cases.
 gated::NameMap names() {
   return {.origin = "the case",
           .rules = {{"query", "to_q"},

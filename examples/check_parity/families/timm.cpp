@@ -9,7 +9,7 @@ namespace {
 
 template <class Config>
 Config config_of(const CaseFile& file) {
-  // `entry` names a published model; its arguments stand above the class's defaults and below what the case states itself.
+  // `entry` names a published model. Its arguments override the class's defaults; the case's explicit ones override both.
   const bool published = file.explicit_arguments().value("entry", nlohmann::json()).is_string();
   return gated::timm_config<Config>((published ? file.explicit_arguments() : file.arguments()).dump());
 }

@@ -6,7 +6,7 @@ namespace parity {
 
 namespace {
 
-/// [items, times, series] of a case as we have it: a row for each series of each item. The other way round it is the same.
+/// [items, times, series] to one row per series of each item, or back.
 template <class T>
 Matrix<T> by_series(const Matrix<T>& x, Index items) {
   const Index times = x.rows() / items, series = x.cols();
@@ -17,7 +17,7 @@ Matrix<T> by_series(const Matrix<T>& x, Index items) {
   return y;
 }
 
-/// The mask likewise.
+/// The mask, reordered alike.
 std::vector<std::uint8_t> mask_by_series(const CaseFile& file) {
   if (!file.has("mask")) {
     return {};
@@ -26,7 +26,7 @@ std::vector<std::uint8_t> mask_by_series(const CaseFile& file) {
   return {mask.data(), mask.data() + mask.size()};
 }
 
-/// What a forecaster is told besides the series.
+/// The inputs of a forecaster besides the series.
 template <class Run>
 using OptionsIn = typename gated::TinyTimeMixer<typename Run::Scalar>::template Options<Run>;
 
@@ -56,7 +56,7 @@ Result<T> run_forecaster(const CaseFile& file, const gated::TinyTimeMixerConfig&
   const Matrix<T> y = model.forward(x, sequences, workspace, with_future(OptionsIn<gated::Batch<T>>(), future_rows));
   result.output = by_series(y, items);
 
-  // Gradients: of frozen parameters there are none, and the file has none.
+  // Frozen parameters have no gradients, here and in the file.
   const auto frozen = argument(file.call(), "frozen", std::vector<std::string>());
   add_gradients<T>(
       result, file, model, names,

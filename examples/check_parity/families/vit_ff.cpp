@@ -42,7 +42,7 @@ Result<T> run_model(const CaseFile& file) {
   if (const auto cells = a.find("learned_positional_encoding_size"); cells != a.end() && cells->is_array()) {
     config.position_grid = {cells->at(0), cells->at(1)};
   }
-  config.pixel_mean = config.pixel_deviation = 0.5;  // one number, for any number of channels
+  config.pixel_mean = config.pixel_deviation = 0.5;  // the same for every channel
   config.trunk.block = block_of(file, config.trunk.block.channels, config.tokens());
   config.norm_eps = config.trunk.block.norm_eps;
   gated::MixerImageClassifier<T> model(config);

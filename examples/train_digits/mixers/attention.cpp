@@ -12,7 +12,7 @@ using gated::FeedForward;
 
 int train_fourier(const Options& options, const Data& data) {
   return train_mixer<gated::FourierMixing<float>, FeedForward<float>>(
-      options, data, [](auto& c) { c.trunk.block.norm_position = gated::NormPosition::post; });  // as FNet has it
+      options, data, [](auto& c) { c.trunk.block.norm_position = gated::NormPosition::post; });  // as in FNet
 }
 
 int train_synthesizer(const Options& options, const Data& data) {
@@ -24,7 +24,7 @@ int train_synthesizer(const Options& options, const Data& data) {
 
 int train_attention(const Options& options, const Data& data) {
   return train_mixer<gated::SelfAttention<float>, FeedForward<float>>(options, data, [](auto& c) {
-    c.position_grid = c.grid();  // attention alone does not know where a patch is
+    c.position_grid = c.grid();  // attention alone does not see where a patch is
     c.trunk.block.token_mixer.heads = 4;
   });
 }

@@ -1,9 +1,9 @@
-// What gated::compiled holds of model files.
+// Model I/O that gated::compiled instantiates.
 
 #include "gated/compiled/held.inl"
 #include "gated/gated.hpp"
 
-/// Reading and writing of one kind of model.
+/// Loading and saving one kind of model.
 #define GATED_HELD_FILES_OF(...)                                                                                   \
   GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const std::filesystem::path&);                                    \
   GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const SafetensorsFile&);                                          \

@@ -1,4 +1,5 @@
-// The tables of kernels that gated::compiled holds. Where flags of the compiler name the only form, each program has its own.
+// Kernel tables that gated::compiled instantiates. If compiler flags fix the form (instruction set), each program compiles its
+// own.
 
 #include "gated/compiled/held.inl"
 
@@ -8,9 +9,10 @@
 #define GATED_HELD_ASSIGNED(T, ...) GATED_HELD_TABLE(AssignKernels<T, decltype(__VA_ARGS__)>)
 #define GATED_HELD_SUMMED(T, ...) GATED_HELD_TABLE(SumKernels<T, decltype(__VA_ARGS__)>)
 
-/// The last are the terms that layers and models assign or sum up, other than in backward passes.
+/// The last entries are the terms that forward passes assign or sum.
 #define GATED_HELD_KERNELS(T)                                                                     \
   GATED_HELD const Bf16Kernels* bf16_kernels<T>();                                                \
+  GATED_HELD const Int8Kernels& int8_kernels<T>();                                                \
   GATED_HELD_TABLE(ProductKernels<T>)                                                             \
   GATED_HELD_TABLE(RowKernels<T>)                                                                 \
   GATED_HELD_TABLE(AttentionKernels<T>)                                                           \
@@ -38,7 +40,7 @@
 
 namespace gated {
 
-namespace held {  // the parts of terms, for their types
+namespace held {  // operands, declared for their types only
 
 template <class T>
 terms::Read<T> x();

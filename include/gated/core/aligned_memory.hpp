@@ -14,31 +14,31 @@
 #endif
 
 /// @file
-/// Memory for many numbers.
+/// Cache-line-aligned memory for large arrays.
 
 namespace gated {
 
-/// `count` numbers and those that fill up their last cache line: pieces of this size, one after another, each start a line.
+/// `count` rounded up to whole cache lines of `T`: consecutive pieces of this size each start on a cache line.
 template <class T>
 constexpr std::size_t whole_cache_lines(std::size_t count) {
   constexpr std::size_t line = static_cast<std::size_t>(cache_line_bytes) / sizeof(T);
   return (count + line - 1) / line * line;
 }
 
-/// Asks for large pages for as much of `bytes` as they can cover, where the system has them on demand (Linux' madvise): a
-/// product walks through more pages of 4 KiB than the TLB holds.
+/// Asks for large pages wherever `bytes` covers them, if the system grants them on demand (Linux's madvise): a matmul touches
+/// more pages of 4 KiB than the TLB holds.
 inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t page = std::uintptr_t{1} << 21;
   const auto start = reinterpret_cast<std::uintptr_t>(memory), end = (start + bytes) / page * page;
   const std::uintptr_t first = (start + page - 1) / page * page;
   if (first < end) {
-    ::madvise(static_cast<std::byte*>(memory) + (first - start), end - first, MADV_HUGEPAGE);  // a wish: failing is no error
+    ::madvise(static_cast<std::byte*>(memory) + (first - start), end - first, MADV_HUGEPAGE);  // best effort
   }
 #endif
 }
 
-/// Uninitialised numbers, aligned to cache lines. Large arrays ask for large pages.
+/// An uninitialised array that starts on a cache line. Arrays of 4 MiB or more ask for large pages.
 template <class T>
 class AlignedMemory {
  public:
@@ -48,7 +48,7 @@ class AlignedMemory {
       detail::refuse_memory("AlignedMemory", static_cast<Index>(std::min<std::size_t>(count, Count::most)), 1, sizeof(T));
     }
   }
-  /// Leaves data() null where there is no memory.
+  /// data() is nullptr if the allocation fails.
   AlignedMemory(std::size_t count, std::nothrow_t)
       : data_(static_cast<T*>(::operator new(bytes(count), alignment(count), std::nothrow)), Delete{alignment(count)}),
         count_(count) {

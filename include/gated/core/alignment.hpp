@@ -7,11 +7,11 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// One alignment per program: code with another EIGEN_MAX_ALIGN_BYTES would free Eigen's matrices wrongly.
+/// One alignment per program: code with another EIGEN_MAX_ALIGN_BYTES frees Eigen's matrices wrongly.
 ///
-/// Each unit defines one symbol, in a section whose name holds its alignment: linkers merge sections of the same name, and
-/// refuse two definitions. Shared libraries that export it all see the first one's, and call the first one's functions of gated
-/// and Eigen: one with another alignment ends the program as it is loaded, with the error's text.
+/// Each translation unit defines one symbol, in a section named after its alignment: linkers merge sections of the same name
+/// and refuse two definitions. Shared libraries that export the symbol all bind to the first library's, and to its gated and
+/// Eigen functions: one with another alignment ends the program at load time, with the error's text.
 
 #if defined(__ELF__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
 #define GATED_TEXT_OF(x) #x
@@ -31,7 +31,7 @@ template struct Alignment<EIGEN_MAX_ALIGN_BYTES>;
 
 extern "C" [[gnu::used]] const int gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it
 #if defined(GATED_BUILDS_COMPILED)
-    __attribute__((visibility("default")))  // whether a library exports it is up to the units that link gated::compiled
+    __attribute__((visibility("default")))  // the units that link gated::compiled decide whether a library exports it
 #endif
     __attribute__((alias("_ZN5gated6detail9AlignmentILi" GATED_TEXT(EIGEN_MAX_ALIGN_BYTES) "EE3tagE")));
 
@@ -39,9 +39,10 @@ extern "C" [[gnu::used]] const int gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_
 namespace gated::detail {
 
 inline bool expect_alignment(int of_library, int of_program) noexcept {
-  require<ArgumentError>(of_library == of_program, "A shared library with EIGEN_MAX_ALIGN_BYTES = ", of_library,
-                         " shares functions of gated and Eigen that were compiled with ", of_program,
-                         ". Compile shared libraries with -fvisibility=hidden, or all with the same flags (-march sets it).");
+  require<ArgumentError>(
+      of_library == of_program, "A shared library with EIGEN_MAX_ALIGN_BYTES = ", of_library,
+      " calls gated and Eigen functions compiled with ", of_program,
+      ". Compile shared libraries with -fvisibility=hidden, or everything with the same flags (-march sets it).");
   return true;
 }
 

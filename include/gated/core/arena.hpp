@@ -13,25 +13,25 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Scratch memory that is taken in frames.
+/// A bump arena for scratch memory.
 
 namespace gated {
 
-/// A bump arena: memory is taken in frames and given back when the frame ends; the arena keeps it.
+/// A bump arena: memory is taken in frames and given back when the frame ends. The arena keeps it for the next frame.
 ///
-/// After the first run of a shape nothing is allocated: pieces that the first run found one by one are then joined into one.
-/// Cost: the most that was ever taken, bytes().
+/// Only the first run of a shape allocates; at its end the chunks are merged into one.
+/// Cost: the high-water mark, bytes().
 template <class T>
 class Arena {
  public:
-  Arena() { chunks_.reserve(4); }  // replace_chunks() must not need memory of its own
+  Arena() { chunks_.reserve(4); }  // so that replace_chunks() never grows the vector
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// The bytes that it holds.
+  /// Bytes held.
   std::size_t bytes() const { return capacity() * sizeof(T); }
 
-  /// The scalars that it holds.
+  /// Scalars held.
   std::size_t capacity() const {
     std::size_t count = 0;
     for (const AlignedMemory<T>& chunk : chunks_) {
@@ -40,14 +40,14 @@ class Arena {
     return count;
   }
 
-  /// Gives back, when it ends, everything taken since it began.
+  /// A scope: its destructor gives back the memory taken since it began.
   class Frame {
    public:
     explicit Frame(Arena& arena) : arena_(arena), chunk_(arena.current_), used_(arena.used_), taken_(arena.taken_) {
       ++arena_.depth_;
     }
     ~Frame() { arena_.give_back(chunk_, used_, taken_); }
-    /// Gives back what was taken, and goes on.
+    /// Gives back what was taken, and stays open.
     void restart() {
       arena_.give_back(chunk_, used_, taken_);
       ++arena_.depth_;
@@ -86,7 +86,7 @@ class Arena {
     return MatrixMap<T>(take(rows * stride), rows, columns, Eigen::OuterStride<>(stride));
   }
 
-  /// A copy of `values`, ids or a mask, until the enclosing frame ends.
+  /// A copy of `values` (ids, a mask) until the enclosing frame ends.
   template <class V>
   std::span<const V> copy(std::span<const V> values) {
     static_assert(std::is_trivially_copyable_v<V>);
@@ -98,7 +98,7 @@ class Arena {
     return {to, values.size()};
   }
 
-  /// One piece of `count` scalars in place of what there is, or none if there is no memory for it. Nothing may be taken.
+  /// Replaces all chunks by one of `count` scalars, or by none if the allocation fails. Call it only when nothing is taken.
   void replace_chunks(std::size_t count) noexcept {
     chunks_.clear();  // keeps the vector's own memory
     AlignedMemory<T> whole(count, std::nothrow);
@@ -108,8 +108,8 @@ class Arena {
   }
 
  private:
-  /// Back to the state at the frame's start. When the outermost frame ends, chunks that the first run of a shape needed are
-  /// replaced by one that holds the most that was ever taken, so that the next run finds room for everything in one place.
+  /// Restores the state at the frame's start. When the outermost frame ends, several chunks become one of the high-water mark:
+  /// the next run fits into it.
   void give_back(std::size_t chunk, std::size_t used, std::size_t taken) noexcept {
     current_ = chunk;
     used_ = used;

@@ -1,25 +1,25 @@
 #pragma once
 
 /// @file
-/// What gated asks of the compiler. Every header comes here before its own first line.
+/// Compiler requirements. Included first by every header.
 
 #if defined(_MSVC_LANG) ? _MSVC_LANG < 202002L : __cplusplus < 202002L
 #error "gated needs C++20: compile with -std=c++20 (CMake: target_compile_features(app PRIVATE cxx_std_20))"
-#include <this_line_ends_the_compilation>  // before a thousand errors that follow from the one above
+#include <this_line_ends_the_compilation>  // before a thousand follow-up errors
 #endif
 
-// Sums that carry what rounding lost, and tests for NaN, are what such flags take away.
+// These flags break compensated sums and tests for NaN.
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "gated must be compiled without -ffast-math and -Ofast. For the files that include it, add -fno-fast-math after them."
+#error "gated must be compiled without -ffast-math and -Ofast. For files that include it, add -fno-fast-math after these flags."
 #endif
 
 #if defined(__GNUC__) && !defined(__OPTIMIZE__) && !defined(GATED_ALLOW_UNOPTIMIZED)
-#pragma message("gated is compiled without optimisation, many times slower. Add -O2, or define GATED_ALLOW_UNOPTIMIZED.")
+#pragma message("gated is compiled without optimisation: many times slower. Add -O2, or define GATED_ALLOW_UNOPTIMIZED.")
 #endif
 
 #include <version>
 
-// Whether there are threads: bare metal has none, nor does WebAssembly unless it is asked to.
+// Thread support: none on bare metal, nor on WebAssembly by default.
 #if (defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)) || defined(_LIBCPP_HAS_NO_THREADS) || \
     (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__))
 #define GATED_HAS_THREADS 0
@@ -27,8 +27,8 @@
 #define GATED_HAS_THREADS 1
 #endif
 
-/// What stands before the definition of a function in an .inl file: every program has its own, unless it links gated::compiled,
-/// which then holds the only one (cmake/compiled).
+/// Linkage of the functions in .inl files: inline, unless the program links gated::compiled, which holds the only definition
+/// (cmake/compiled).
 #if defined(GATED_COMPILED)
 #define GATED_INLINE
 #else

@@ -8,7 +8,7 @@
 #include "gated/core/sequences.hpp"
 
 /// @file
-/// What a layer asks of its input and promises of its output, as data.
+/// Input requirements and output shape of a layer, as data.
 
 namespace gated {
 
@@ -23,18 +23,18 @@ enum class Sees {
 ///
 ///     Contract contract() const { return {.in = config.channels, .out = config.channels, .sees = Sees::past}; }
 ///
-/// Calls are checked against it before a body runs, places for results follow from it, and so does who may stream. A layer of
-/// several parts asks what they ask: `norm.contract().then(proj.contract())`.
+/// Calls are checked against it before a body runs, and it determines the shape of the result and whether the layer streams.
+/// A composite layer composes contracts: `norm.contract().then(proj.contract())`.
 struct Contract {
   static constexpr Index unlimited = std::numeric_limits<Index>::max(), any = -1;
 
   Index in = any;               ///< columns of x
-  Index out = any;              ///< columns of y; any means as many as x has
+  Index out = any;              ///< columns of y; any for those of x
   Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` of x
   Sees sees = Sees::all;        ///< what an output depends on
-  Index shortest = 0;           ///< the fewest tokens of a sequence, but in a stream
+  Index shortest = 0;           ///< the fewest tokens of a sequence, except in a stream
   Index longest = unlimited;    ///< the most
-  Index multiple = 1;           ///< what divides the tokens of a sequence
+  Index multiple = 1;           ///< the number of tokens is a multiple of this
   const char* remedy = "";      ///< what to do about a sequence that does not fit: " Resize …"
   const char* in_note = "a matrix is tokens × channels, one row per token";  ///< on the columns of x, for messages
   const char* unstreamable = nullptr;  ///< why a layer that sees no later token cannot stream
@@ -43,12 +43,32 @@ struct Contract {
   bool shows_itself = false;           ///< the body shows a hook what there is to see
 
   bool is_causal() const { return sees != Sees::all; }
+  bool streams() const { return is_causal() && unstreamable == nullptr; }
+  bool takes_columns(Index columns) const { return in == any || columns == in; }
   bool takes_any_length() const { return shortest == 0 && longest == unlimited && multiple == 1; }
+  bool takes_length(Index length) const {
+    return length >= shortest && length <= longest && (multiple == 1 || length % multiple == 0);
+  }
+  /// Whether it takes `rows` rows inside another layer, which splits them into `sequences`. Rows that become more or fewer are
+  /// split by the result, so only their number counts.
+  bool takes_rows(Index given, const Sequences& sequences) const {
+    if (rows != of_rows) {
+      return given % of_rows == 0;
+    }
+    if (takes_any_length()) {
+      return true;
+    }
+    bool takes_all = sequences.total() == given;
+    for (Index b = 0; takes_all && b < sequences.count(); ++b) {
+      takes_all = takes_length(sequences.length(b));
+    }
+    return takes_all;
+  }
   bool mixes_tokens() const { return sees != Sees::itself; }
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
 
-  /// What a layer asks of its sequences if it has this part and `part` in it, whatever their columns.
+  /// The requirements of both this and `part` on sequences; the columns are this one's.
   Contract with(const Contract& part) const {
     Contract both = *this;
     both.sees = std::max(sees, part.sees);
@@ -62,9 +82,9 @@ struct Contract {
     both.shows_itself = false;
     return both;
   }
-  /// That of a layer which does this and then `next`.
+  /// The contract of this layer followed by `next`.
   Contract then(const Contract& next) const {
-    Contract asked = next;  // of sequences as this layer has them
+    Contract asked = next;  // in tokens of this layer's input
     asked.shortest = (next.shortest + rows - 1) / rows * of_rows;
     asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);
@@ -77,10 +97,13 @@ struct Contract {
   }
 };
 
-/// Raises ShapeError unless each of `sequences` has a number of tokens that `contract` allows.
+/// Raises ShapeError unless `contract` allows the length of each sequence.
 inline void expect_lengths(Where where, const Contract& contract, const Sequences& sequences) {
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index length = sequences.length(b);
+    if (contract.takes_length(length)) [[likely]] {
+      continue;
+    }
     const bool is_long = length > contract.longest, is_exact = contract.shortest == contract.longest;
     require<ShapeError>(!is_long && length >= contract.shortest, where, ": sequence ", b, " of ", sequences.count(), " has ",
                         length, " tokens, expected ", is_long ? contract.longest : contract.shortest,
@@ -88,18 +111,18 @@ inline void expect_lengths(Where where, const Contract& contract, const Sequence
                         : is_long ? " at most."
                                   : " at least.",
                         contract.remedy);
-    require<ShapeError>(length % contract.multiple == 0, where, ": sequence ", b, " of ", sequences.count(), " has ", length,
-                        " tokens, expected a multiple of ", contract.multiple, ".", contract.remedy);
+    raise<ShapeError>(where, ": sequence ", b, " of ", sequences.count(), " has ", length, " tokens, expected a multiple of ",
+                      contract.multiple, ".", contract.remedy);
   }
 }
 
 /// Raises ShapeError unless x has the columns that `contract` asks for.
 inline void expect_columns(Where where, const Contract& contract, Index columns) {
-  require<ShapeError>(contract.in == Contract::any || columns == contract.in, where, ": x has ", columns,
-                      " columns, expected in = ", contract.in, " (", contract.in_note, ").");
+  require<ShapeError>(contract.takes_columns(columns), where, ": x has ", columns, " columns, expected in = ", contract.in,
+                      " (", contract.in_note, ").");
 }
 
-/// Raises ShapeError unless a layer of this contract, inside of another, takes `rows` that `sequences` split.
+/// Raises ShapeError unless contract.takes_rows().
 inline void expect_rows(Where where, const Contract& contract, Index rows, const Sequences& sequences) {
   if (contract.rows != contract.of_rows) {  // what it takes is split by what it makes
     require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ",

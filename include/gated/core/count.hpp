@@ -9,8 +9,8 @@
 
 namespace gated {
 
-/// A number of things that never overflows: sums and products beyond the largest Index stay there, and sizes below 0, which
-/// every constructor refuses, count as 0.
+/// A saturating element count: sums and products stop at the largest Index. Negative sizes, which every constructor refuses,
+/// count as 0.
 class Count {
  public:
   static constexpr Index most = std::numeric_limits<Index>::max();

@@ -15,12 +15,11 @@
 #include <utility>
 
 /// @file
-/// The errors that gated raises, and what their texts say.
+/// The exceptions of gated and their messages.
 ///
-/// Every refusal is a gated::Error whose text names the place, the dimensions, what was expected and what came, and a hint.
-/// Nothing is half done when an error is raised: arguments are checked before the first write.
-/// With `-fno-exceptions` the same text goes to the handler that set_error_handler() installed, and the program then aborts,
-/// because there is no other way to leave a function that cannot do its work.
+/// Every error is a gated::Error. Its message says where, expected, got and the remedy. Arguments are checked before the first
+/// write: a failed call changes nothing. With `-fno-exceptions` the message goes to the handler of set_error_handler(), and the
+/// program aborts.
 
 namespace gated {
 
@@ -30,7 +29,7 @@ namespace gated {
 #define GATED_HAS_EXCEPTIONS 0
 #endif
 
-/// Where an error is raised: a layer, and what was asked of it. Part of a message: "GmlpBlock::extend".
+/// The layer and the call that raise an error: "GmlpBlock::extend" in a message.
 struct Where {
   const char* layer;
   const char* call = nullptr;
@@ -38,19 +37,19 @@ struct Where {
   constexpr Where(const char* layer_, const char* call_ = nullptr) : layer(layer_), call(call_) {}
 };
 
-/// The base of everything that gated throws.
+/// Base class of all gated exceptions.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A matrix, a batch or an image has another size than the callee was built for.
+/// A matrix, batch or image has the wrong size.
 class ShapeError : public Error {
  public:
   using Error::Error;
 };
 
-/// A configuration or an argument has a value that makes no sense.
+/// A configuration or an argument has an invalid value.
 class ArgumentError : public Error {
  public:
   using Error::Error;
@@ -68,7 +67,7 @@ class FileError : public Error {
   using Error::Error;
 };
 
-/// Receives an error's text in programs that are compiled without exceptions.
+/// Receives error messages in programs compiled without exceptions.
 using ErrorHandler = void (*)(const char* message);
 
 namespace detail {
@@ -80,7 +79,7 @@ inline ErrorHandler& error_handler() {
   return handler;
 }
 
-/// The shortest digits that give `value` back, by means of the C library.
+/// Appends the shortest decimal that reads back as `value`, by the C library.
 template <std::floating_point T>
 void append_by_printf(std::string& out, T value) {
   char buffer[32];
@@ -91,7 +90,7 @@ void append_by_printf(std::string& out, T value) {
     }
   }
   for (char* c = buffer; *c != '\0'; ++c) {
-    out += *c == ',' ? '.' : *c;  // the point of some locales
+    out += *c == ',' ? '.' : *c;  // some locales print a decimal comma
   }
 }
 
@@ -100,7 +99,7 @@ void append(std::string& out, Number value) {
 #if defined(__cpp_lib_to_chars)
   constexpr bool in_library = true;
 #else
-  constexpr bool in_library = std::is_integral_v<Number>;  // libc++, which has the rest on some systems only
+  constexpr bool in_library = std::is_integral_v<Number>;  // libc++ has the others on some systems only
 #endif
   if constexpr (in_library) {
     char buffer[32];
@@ -111,10 +110,10 @@ void append(std::string& out, Number value) {
   }
 }
 
-/// One part of a message. One type for all, so that what joins them is compiled once and not for each list of types.
+/// One part of a message. Type-erased: join() is compiled once, not per list of types.
 class TextPart {
  public:
-  // No templates: literals differ in their lengths, and each would be compiled for itself.
+  // Overloads, not templates: a template would be compiled for each length of literal.
   TextPart(const char* part) : kind_(Kind::text), text_(part) {}
   TextPart(std::string_view part) : kind_(Kind::text), text_(part) {}
   TextPart(const std::string& part) : kind_(Kind::text), text_(part) {}
@@ -178,11 +177,11 @@ inline std::string join(std::initializer_list<TextPart> parts) {
 
 }  // namespace detail
 
-/// Replaces the function that receives error texts under `-fno-exceptions` (it may log, or leave by longjmp); returns the
-/// one that was there. Has no effect where exceptions are enabled.
+/// Sets the function that receives messages under `-fno-exceptions` (it may log, or leave by longjmp); returns the previous
+/// one. No effect if exceptions are enabled.
 inline ErrorHandler set_error_handler(ErrorHandler handler) { return std::exchange(detail::error_handler(), handler); }
 
-/// Joins texts and numbers into one string: `text("x has ", 3, " rows")`.
+/// Concatenates texts and numbers: `text("x has ", 3, " rows")`.
 template <class... Parts>
 std::string text(const Parts&... parts) {
   return detail::join({detail::TextPart(parts)...});
@@ -202,7 +201,7 @@ template <class E>
 
 }  // namespace detail
 
-/// Raises `E` with the joined text of `parts`.
+/// Raises `E` with the message text(parts...).
 template <class E, class... Parts>
 [[noreturn]] void raise(const Parts&... parts) {
   detail::raise_joined<E>({detail::TextPart(parts)...});

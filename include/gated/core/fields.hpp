@@ -13,17 +13,17 @@
 ///       return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
 ///     }
 ///
-/// parameters.hpp and sublayers.hpp walk over the lists.
+/// parameters.hpp and sublayers.hpp walk these lists.
 
 namespace gated {
 
-/// What a parameter is for. Optimisers choose weight decay by it, initialisers and reports read it.
+/// What a parameter is for. Optimisers choose weight decay by role; initialisers and reports read it.
 enum class Role {
   weight,     ///< matrix of a channel projection
   bias,       ///< added to a channel
   norm,       ///< scale or shift of a normalisation
   spatial,    ///< mixes tokens: spatial weights and their biases
-  position,   ///< says where a token is: class token, position tables, relative biases
+  position,   ///< encodes positions: class token, position tables, relative biases
   embedding,  ///< a row per token id
   memory,     ///< matrix that all tokens attend to
   constant,   ///< a table that checkpoints store, such as rotary frequencies; never trained and not counted
@@ -53,7 +53,7 @@ constexpr Field<Owner, Member> field(const char* name, Member Owner::*member) {
 
 namespace detail {
 
-/// A chain of names on the call stack, so that a walk allocates nothing unless somebody asks for the text.
+/// A chain of names on the call stack: a walk allocates only when a path is written out.
 struct PathNode {
   const PathNode* parent;
   const char* name;

@@ -8,16 +8,16 @@
 #include <utility>
 
 /// @file
-/// A reference to a function object, for what calls one and keeps none.
+/// A non-owning reference to a callable.
 
 namespace gated {
 
 template <class Signature>
 class FunctionRef;
 
-/// Refers to a function object of any type that can be called as `R(Args...)`, as `std::function_ref` of C++26 does: two
-/// pointers, no copy, no allocation. What takes one is compiled once, not for each lambda that it is given. The object must
-/// outlive the reference: take it as a parameter, and do not store it.
+/// A non-owning reference to anything callable as `R(Args...)`, like C++26's `std::function_ref`: two pointers, no copy, no
+/// allocation. A function that takes one is compiled once, not per lambda. The callable must outlive the reference: take it as
+/// a parameter, and do not store it.
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:

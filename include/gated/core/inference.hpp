@@ -1,22 +1,18 @@
 #pragma once
 
-#include <array>
 #include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <new>
+#include <cstdlib>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "gated/core/contract.hpp"
 #include "gated/core/mask.hpp"
-#include "gated/core/run_matrix.hpp"
+#include "gated/core/run_memory.hpp"
 #include "gated/core/running_layer.hpp"
-#include "gated/core/workspace.hpp"
 
 /// @file
-/// What Batch and Stream, the runs without a tape, have in common: see core/run.hpp.
+/// The common base of Batch and Stream, the runs without a tape: see core/run.hpp.
 
 namespace gated {
 
@@ -29,8 +25,8 @@ using MatrixOf = typename Run::Matrix;
 
 namespace detail {
 
-/// A layer whose body is `apply(run, x, more…, epilogue)`, and makes the epilogue's part of its own last product. To the result
-/// of others it is applied afterwards.
+/// A layer whose body is `apply(run, x, more…, epilogue)` and fuses the epilogue into its last product. For other layers it is
+/// a separate pass.
 template <class L, class Run, class In, class... More>
 concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epilogue, More... more) {
   layer.apply(run, std::move(x), std::forward<More>(more)..., std::move(epilogue));
@@ -40,46 +36,17 @@ concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epi
 
 /// The base of Batch and Stream.
 template <class Derived, class T>
-class Inference {
+class Inference : public RunMemory<T> {
  public:
   using Scalar = T;
   using Matrix = RunMatrix<T>;
   static constexpr bool records = false;
 
-  Workspace<T>& workspace() const { return workspace_; }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
 
-  static Index rows(const Matrix& x) { return x.rows(); }
-  static Index columns(const Matrix& x) { return x.columns(); }
-  View<T> operator[](const Matrix& x) const { return x; }
-  static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
-
-  /// All columns of x, as parts of these widths. If x is moved in, each part may be overwritten alone.
-  template <std::same_as<Index>... Widths>
-  std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
-    Index first = 0;
-    const bool is_owned = x.is_owned();  // asked before its parts share it
-    const auto part = [&](Index width) {
-      const MatrixView<T> rows = x.columns(std::exchange(first, first + width), width);
-      if (!is_owned) {
-        return x.sharing(rows);
-      }
-      return Matrix(rows, new_use(workspace_.take(use_size), x.use()));
-    };
-    return {part(widths)...};
-  }
-
-  /// An uninitialised matrix that lasts until the layer that runs returns: the place of its result, if that is free and fits.
-  Matrix make(Index rows, Index columns) {
-    if (place_.use != nullptr && place_.use->count == 0 && place_.rows.rows() == rows && place_.rows.columns() == columns) {
-      return Matrix(place_.rows, place_.use);
-    }
-    const Index stride = row_stride<T>(columns);
-    T* const memory = workspace_.take(rows * stride + use_size);
-    return Matrix(MatrixView<T>(memory, rows, columns, stride), new_use(memory + rows * stride));
-  }
-  /// The same for the result of an epilogue: the memory of one of its matrices, if that has no other handle.
+  using RunMemory<T>::make;
+  /// A matrix for the result of an epilogue: the memory of one of its matrices, if that has no other handle.
   Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
     for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
       if (x->is_owned() && x->rows() == rows && x->columns() == columns) {
@@ -88,52 +55,48 @@ class Inference {
     }
     return make(rows, columns);
   }
-  /// A matrix of the shape of x: the memory of x, if that has no other handle.
-  Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
-  /// x, to be overwritten: x itself if it has no other handle, otherwise a copy.
-  Matrix owned(Matrix x) {
-    if (x.is_owned()) {
-      return x;
-    }
-    const Matrix copy = make(x.rows(), x.columns());
-    copy.assign(x);
-    return copy;
-  }
-  /// Scalars that last as long.
-  T* take(Index number) const { return workspace_.take(number); }
-  /// Contiguous rows that last as long.
-  Matrix make_contiguous(Index rows, Index columns) {
-    T* const memory = workspace_.take(rows * columns + use_size);
-    return Matrix(MatrixView<T>(memory, rows, columns, columns), new_use(memory + rows * columns));
-  }
 
   /// layer(x), joined by `epilogue`.
   template <class L, class In>
-  Matrix operator()(const L& layer, In&& x, Epilogue<Derived> epilogue = {}) {
-    auto own = detail::in_run(std::forward<In>(x));
-    if (!epilogue.is_plain() && (hooked() || !detail::JoinsItself<L, Derived, decltype(own)>)) [[unlikely]] {
-      return join(self(), call(layer, std::move(own), Epilogue<Derived>()), std::move(epilogue));
+  Matrix operator()(const L& layer, In&& x, Epilogue<Derived>&& epilogue = {}) {
+    auto&& own = detail::in_run(std::forward<In>(x));
+    using Own = std::remove_cvref_t<decltype(own)>;
+    if (!epilogue.is_plain() && (hooked() || !detail::JoinsItself<L, Derived, Own>)) [[unlikely]] {
+      return join(self(), plain(layer, own), std::move(epilogue));
     }
-    return call(layer, std::move(own), std::move(epilogue));
+    Call call(*this, layer, own);
+    if constexpr (detail::JoinsItself<L, Derived, Own>) {
+      return call.result(layer.apply(self(), std::move(own), std::move(epilogue)), own, epilogue);
+    } else {
+      return call.result(layer.apply(self(), std::move(own)), own);
+    }
+  }
+  /// The same with a copy of `epilogue`.
+  template <class L, class In>
+  Matrix operator()(const L& layer, In&& x, const Epilogue<Derived>& epilogue) {
+    return (*this)(layer, std::forward<In>(x), Epilogue<Derived>(epilogue));
   }
   /// layer(x, more…), for a layer that takes more than a matrix.
   template <class L, class In, class More, class... Others>
   requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>>) Matrix operator()(const L& layer, In&& x, More&& more,
                                                                                           Others&&... others) {
-    return call(layer, detail::in_run(std::forward<In>(x)), Epilogue<Derived>(), std::forward<More>(more),
-                std::forward<Others>(others)...);
+    auto&& own = detail::in_run(std::forward<In>(x));
+    return plain(layer, own, std::forward<More>(more), std::forward<Others>(others)...);
   }
 
   /// y = layer(x, more…), where y is a caller's and may be x. The caller has checked x by the layer's contract.
   template <class L, class In, class... More>
   void into(const MatrixView<T>& y, const L& layer, const In& x, More&&... more) {
     MatrixUse use{.depth = depth_ - 1};
-    if constexpr (std::is_convertible_v<const In&, MatrixView<T>>) {
-      const MatrixView<T> rows = x;
-      body(layer, rows.data == y.data ? Matrix(rows, &use) : Matrix(rows), Epilogue<Derived>(), {y, &use}, false,
-           std::forward<More>(more)...);
+    auto own = detail::in_run(x);
+    if constexpr (std::same_as<decltype(own), Matrix>) {
+      own = Matrix(own, own.data == y.data ? &use : own.use());
+    }
+    Call call(*this, layer, Place{y, &use});
+    if constexpr (detail::JoinsItself<L, Derived, decltype(own), More...>) {
+      call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()));
     } else {
-      body(layer, In(x), Epilogue<Derived>(), {y, &use}, false, std::forward<More>(more)...);
+      call.result(layer.apply(self(), std::move(own), std::forward<More>(more)...));
     }
   }
 
@@ -141,7 +104,7 @@ class Inference {
   static Matrix embedding_dropout(Matrix x) { return x; }
   static Matrix dropout(Matrix x, double) { return x; }
 
-  /// The path of the layer that runs, for messages and hooks, and the name of the layer around all others.
+  /// The path of the running layer, for messages and hooks, and the name of the outermost one.
   std::string path() const {
     std::string path;
     if (running_ != nullptr) {
@@ -149,10 +112,10 @@ class Inference {
     }
     return path;
   }
-  const char* outermost() const { return running_ == nullptr ? "layer" : running_->outermost().name; }
+  const char* outermost() const { return running_ == nullptr ? "layer" : running_->outermost().name(); }
 
   bool hooked() const { return workspace_.hooked(); }
-  /// Shows `output` under the path of the layer that runs, or one of several parts of it: "weights.0" or, for 3, "3".
+  /// Shows `output` to the hook under the path of the running layer, followed by a part and indices such as "weights.0".
   void show(const MatrixView<T>& output, const char* part = nullptr, Index index = -1, Index inner = -1,
             Index innermost = -1) const {
     if (!hooked()) [[likely]] {
@@ -172,14 +135,8 @@ class Inference {
   }
 
  protected:
-  /// Where a result goes. It is free while `use` counts no handle.
-  struct Place {
-    MatrixView<T> rows = {};
-    MatrixUse* use = nullptr;
-  };
-
   Inference(Workspace<T>& workspace, const Sequences& sequences, Mask mask, const RunningLayer* running)
-      : workspace_(workspace), sequences_(sequences), mask_(mask), running_(running) {}
+      : RunMemory<T>(workspace), sequences_(sequences), mask_(mask), running_(running) {}
   /// In the same layer as `around`.
   Inference(const Inference& around, const Sequences& sequences, Mask mask) : Inference(around) {
     sequences_ = sequences;
@@ -190,93 +147,142 @@ class Inference {
   Derived& self() { return static_cast<Derived&>(*this); }
 
  private:
-  /// Numbers of the memory of a MatrixUse, wherever it begins.
-  static constexpr Index use_size = static_cast<Index>((sizeof(MatrixUse) + alignof(MatrixUse)) / sizeof(T));
+  using typename RunMemory<T>::Place;
+  using RunMemory<T>::workspace_, RunMemory<T>::place_, RunMemory<T>::depth_;
 
-  /// That of new rows, or of a part of others.
-  MatrixUse* new_use(T* memory, MatrixUse* whole = nullptr) const {
-    const std::size_t behind = reinterpret_cast<std::uintptr_t>(memory) % alignof(MatrixUse);
-    auto* const bytes = reinterpret_cast<std::byte*>(memory) + (behind == 0 ? 0 : alignof(MatrixUse) - behind);
-    return ::new (static_cast<void*>(bytes)) MatrixUse{.depth = depth_, .whole = whole};
-  }
-
-  /// In the body of a layer while it lives.
-  class Inside {
+  /// One call of a layer: the body runs while this lives.
+  class Call {
    public:
-    Inside(Inference& run, const RunningLayer& layer, const Place& place)
+    /// For a result in the run: in the place of x, if the call has the only handle of it and it fits.
+    /// Errors: ShapeError and ArgumentError by the layer's contract.
+    template <class L, class In>
+    Call(Inference& run, const L& layer, const In& x) : Call(run, layer, x, layer.contract()) {}
+    /// For a result at `place`, where it must be.
+    template <class L>
+    Call(Inference& run, const L& layer, const Place& place)
         : run_(run),
-          running_(std::exchange(run.running_, &layer)),
-          place_(std::exchange(run.place_, place)),
+          running_(run.running_, layer),
+          outer_place_(std::exchange(run.place_, &place_)),
+          place_(place),
+          stays_(false),
+          shows_result_(run.hooked() && !layer.contract().shows_itself),
           frame_(run.workspace_.inner_frame()) {
+      run.running_ = &running_;
       ++run.depth_;
     }
-    ~Inside() {
+    ~Call() {
       --run_.depth_;
-      run_.place_ = place_;
-      run_.running_ = running_;
+      run_.place_ = outer_place_;
+      run_.running_ = running_.outer;
     }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    /// The result y of the body: at its place, or where it lies if it outlives the call. Releases the body's arguments.
+    template <class... Given>
+    Matrix result(Matrix y, Given&... given) {
+      (let_go(given), ...);
+      if (y.rows() != place_.rows.rows() || y.columns() != place_.rows.columns()) [[unlikely]] {
+        refuse_result(y);
+      }
+      if (shows_result_) [[unlikely]] {
+        run_.show(y);
+      }
+      if (y.data != place_.rows.data || y.stride != place_.rows.stride) {
+        if (stays_ && y.outlive(run_.depth_)) {
+          return y;
+        }
+        place_.rows.assign(y);
+      }
+      return is_new() ? std::move(made_) : Matrix(place_.rows, place_.use);
+    }
 
    private:
+    template <class L, class In>
+    Call(Inference& run, const L& layer, const In& x, const Contract& contract)
+        : run_(run),
+          running_(run.running_, layer),
+          made_(run.made_for(layer, contract, x)),
+          use_{.depth = run.depth_},
+          outer_place_(std::exchange(run.place_, &place_)),
+          place_(is_new() ? Place{made_, &use_} : place_of(x)),
+          stays_(true),
+          shows_result_(run.hooked() && !contract.shows_itself),
+          frame_(run.workspace_.inner_frame()) {
+      run.running_ = &running_;
+      ++run.depth_;
+    }
+
+    bool is_new() const { return made_.use() != nullptr; }  // made_ may be empty, without data
+
+    static void let_go(Matrix& x) { x.reset(); }
+    static void let_go(Epilogue<Derived>& epilogue) {
+      epilogue.added.reset();
+      epilogue.gate.reset();
+      epilogue.residual.reset();
+    }
+    template <class Ids>
+    static void let_go(const Ids&) {}
+
+    [[noreturn, gnu::cold, gnu::noinline]] void refuse_result(const Matrix& y) const {
+      raise<ShapeError>(running_.name(), ": its body made ", y.rows(), " × ", y.columns(), ", but its contract says ",
+                        place_.rows.rows(), " × ", place_.rows.columns(),
+                        ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
+    }
+
     Inference& run_;
-    const RunningLayer* running_;
-    Place place_;
+    const RunningLayer running_;
+    Matrix made_;  // unless the place of x will do
+    MatrixUse use_;
+    const Place* const outer_place_;
+    const Place place_;
+    const bool stays_, shows_result_;
     typename Arena<T>::Frame frame_;
   };
 
-  template <class L, class In, class... More>
-  Matrix call(const L& layer, In&& x, Epilogue<Derived>&& epilogue, More&&... more) {
-    const Contract contract = layer.contract();
-    const Index columns = detail::columns_of(x), width = contract.output_columns(columns);
-    expect_columns(L::name, contract, columns);
-    self().expect_rows(L::name, contract, detail::rows_of(x));
-    const Index rows = contract.output_rows(detail::rows_of(x));
+  /// layer(x, more…) without an epilogue.
+  template <class L, class Own, class... More>
+  Matrix plain(const L& layer, Own& own, More&&... more) {
+    Call call(*this, layer, own);
+    if constexpr (detail::JoinsItself<L, Derived, Own, More...>) {
+      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()), own);
+    } else {
+      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)...), own);
+    }
+  }
+  /// The place of x, for a result that takes it.
+  static Place place_of(const Matrix& x) { return {x, x.use()}; }
+  template <class Ids>
+  static Place place_of(const Ids&) {
+    return {};
+  }
+  /// New rows for layer(x), absent if it may take the place of x.
+  template <class L, class In>
+  Matrix made_for(const L& layer, const Contract& contract, const In& x) {
+    const Index rows = detail::rows_of(x), columns = detail::columns_of(x);
+    if (!contract.takes_columns(columns) || !self().takes_rows(contract, rows)) [[unlikely]] {
+      refuse(layer, rows, columns);
+    }
+    const Index made = contract.output_rows(rows), width = contract.output_columns(columns);
     if constexpr (std::same_as<In, Matrix>) {
-      if (x.is_owned() && x.rows() == rows && columns == width) {
-        const Place place{x, x.use()};
-        return body(layer, std::move(x), std::move(epilogue), place, true, std::forward<More>(more)...);
+      if (x.is_owned() && rows == made && columns == width) {
+        return {};
       }
     }
-    Matrix made = make(rows, width);
-    MatrixUse use{.depth = depth_};
-    Matrix y = body(layer, std::move(x), std::move(epilogue), {made, &use}, true, std::forward<More>(more)...);
-    return y.use() == &use ? made : y;
+    return make(made, width);
+  }
+  /// Builds the contract again, so that the check itself needs only the fields it compares.
+  template <class L>
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse(const L& layer, Index rows, Index columns) {
+    const Contract contract = layer.contract();
+    expect_columns(L::name, contract, columns);
+    self().expect_rows(L::name, contract, rows);
+    std::abort();  // one of them raises
   }
 
-  /// What the body makes: at `place`, or where it has made it, if it outlives the body and `stays`.
-  template <class L, class In, class... More>
-  Matrix body(const L& layer, In&& x, Epilogue<Derived>&& epilogue, const Place& place, bool stays, More&&... more) {
-    const RunningLayer running(running_, layer);
-    const Inside inside(*this, running, place);
-    Matrix y;
-    if constexpr (detail::JoinsItself<L, Derived, In, More...>) {
-      y = layer.apply(self(), std::move(x), std::forward<More>(more)..., std::move(epilogue));
-    } else {
-      y = layer.apply(self(), std::move(x), std::forward<More>(more)...);
-    }
-    require<ShapeError>(y.rows() == place.rows.rows() && y.columns() == place.rows.columns(), L::name, ": its body made ",
-                        y.rows(), " × ", y.columns(), ", but its contract says ", place.rows.rows(), " × ",
-                        place.rows.columns(), ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
-    if (hooked() && !layer.contract().shows_itself) {
-      show(y);
-    }
-    if (y.data == place.rows.data && y.stride == place.rows.stride) {
-      return Matrix(place.rows, place.use);
-    }
-    if (stays && y.outlive(depth_)) {
-      return y;
-    }
-    place.rows.assign(y);
-    return Matrix(place.rows, place.use);
-  }
-
-  Workspace<T>& workspace_;
   Sequences sequences_;
   Mask mask_;
   const RunningLayer* running_;
-  Place place_ = {};
-  Index depth_ = 1;  // of layers in layers, from 1 on; what callers own has 0
 };
 
 }  // namespace gated

@@ -6,11 +6,11 @@
 #include <string_view>
 
 /// @file
-/// The words by which files call models that are made of others.
+/// Names of composed models in files.
 
 namespace gated::detail {
 
-/// "gated.MixerBlock<gated.TokenMlp,gated.FeedForward>", put together by the compiler.
+/// "gated.MixerBlock<gated.TokenMlp,gated.FeedForward>", concatenated at compile time.
 template <const char* const& outer, const char* const&... inner>
 inline constexpr auto joined_name = [] {
   constexpr std::string_view before = outer;

@@ -3,20 +3,21 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// Fixes the form of kernels for a whole run, on all of its threads: use_kernels() affects later runs only.
+/// The form (instruction set) of the kernels stays fixed for a whole run, on all its threads: use_kernels() affects later runs
+/// only.
 ///
 /// A form is a number here; ops/kernel_form.hpp names it.
 
 namespace gated::detail {
 
-/// No form: the thread is in no run.
+/// The thread is not in a run.
 inline constexpr int no_kernels = -1;
 
-/// The form for a run that begins, or an error. ops/kernel_form.hpp sets it; nullptr in a program without kernels.
+/// Returns the form for a new run, or raises an error. Set by ops/kernel_form.hpp; nullptr in a program without kernels.
 using ChooseKernels = int (*)();
 inline constinit ChooseKernels kernels_for_new_run = nullptr;
 
-/// The form of the run that this thread is in.
+/// The form of this thread's run.
 inline int& kernels_of_run() {
 #if GATED_HAS_THREADS
   static constinit thread_local int form = no_kernels;
@@ -29,13 +30,13 @@ inline int& kernels_of_run() {
 /// Scope of a run on this thread. A nested one keeps the outer form.
 class KernelChoice {
  public:
-  /// A new run, unless this thread is in one.
+  /// Starts a run, unless this thread is in one.
   KernelChoice() : before_(kernels_of_run()) {
     if (before_ == no_kernels && kernels_for_new_run != nullptr) {
       kernels_of_run() = kernels_for_new_run();
     }
   }
-  /// Joins a run of another thread, whose form is `form`.
+  /// Joins another thread's run, of this form.
   explicit KernelChoice(int form) : before_(kernels_of_run()) { kernels_of_run() = form; }
   ~KernelChoice() { kernels_of_run() = before_; }
   KernelChoice(const KernelChoice&) = delete;

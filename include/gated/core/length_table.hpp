@@ -8,12 +8,12 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Tables that depend on a length only, shared by all threads.
+/// Tables that depend only on a length, shared by all threads.
 
 namespace gated {
 
-/// The Table(length), made by whoever asks first and kept until the program ends: asking again neither allocates nor waits, in
-/// any thread. Two threads that ask for a new length at once may both make the table; one of the two is kept.
+/// The Table(length): built on first use and kept until the program ends. Later calls neither allocate nor wait, on any thread.
+/// If two threads ask for a new length at once, both may build the table; one is kept.
 template <class Table>
 const Table& length_table(Index length) {
   struct Node {
@@ -22,7 +22,7 @@ const Table& length_table(Index length) {
     Table table;
     Node* next;
   };
-  static constinit std::array<std::atomic<Node*>, 64> lists{};  // never taken down: other static objects may still compute
+  static constinit std::array<std::atomic<Node*>, 64> lists{};  // never destroyed: other static objects may still compute
   std::atomic<Node*>& list = lists[static_cast<std::size_t>(length) % lists.size()];
   const auto find = [length](Node* from) {
     while (from != nullptr && from->length != length) {

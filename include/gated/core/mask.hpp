@@ -8,32 +8,32 @@
 #include "gated/core/workspace.hpp"
 
 /// @file
-/// Which tokens count.
+/// Token masks.
 
 namespace gated {
 
-/// A 0 or 1 per token, all sequences one after the other; empty where every token counts.
+/// One entry per token of the batch, 0 to hide the token; empty if none is hidden.
 ///
-/// A ragged batch needs no mask for padding, because it has none. Masks are for tokens in the middle that should not be seen.
+/// A ragged batch has no padding to mask. Masks hide tokens inside a sequence.
 using Mask = std::span<const std::uint8_t>;
 
-/// The entries of `length` tokens from `offset` on; empty where every token counts.
+/// The entries of `length` tokens from `offset`; empty if `mask` is.
 inline Mask mask_part(Mask mask, Index offset, Index length) {
   return mask.empty() ? mask : mask.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
 }
 
-/// The number of tokens that count among `length` from `offset` on.
+/// The number of tokens that are not hidden among `length` from `offset`, for a mask that is not empty.
 inline Index unmasked(Mask mask, Index offset, Index length) {
   const Mask part = mask_part(mask, offset, length);
   return static_cast<Index>(part.size()) - std::count(part.begin(), part.end(), std::uint8_t{0});
 }
 
-/// What a layer asks of a mask.
+/// A layer's requirements for a mask.
 struct MaskDemands {
-  bool softmax = false;  ///< each sequence must have a token that counts: a softmax is not defined over nothing
+  bool softmax = false;  ///< each sequence must have a token: a softmax over none is undefined
 };
 
-/// Raises ShapeError unless `mask` is empty, or holds an entry per token and is what the layer asks for.
+/// Raises ShapeError unless `mask` is empty, or has one entry per token and satisfies `demands`.
 inline void expect_mask(Where where, Mask mask, const Sequences& sequences, const MaskDemands& demands = {}) {
   if (mask.empty()) {
     return;
@@ -48,7 +48,7 @@ inline void expect_mask(Where where, Mask mask, const Sequences& sequences, cons
   }
 }
 
-/// The mask as numbers, in memory that `memory.take()` gives, such as a workspace's; nullptr for an empty one.
+/// The mask as scalars, in memory from `memory.take()`, such as a workspace's; nullptr for an empty mask.
 template <class T, class Memory>
 const T* mask_values(Mask mask, Memory& memory) {
   if (mask.empty()) {

@@ -10,67 +10,66 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// The numbers: matrices of tokens × channels, and views of them.
+/// Matrices of tokens × channels, and views of them.
 ///
-/// Everything is row-major: a row is a token (or an image, or a patch) and its channels lie next to each other. A linear
-/// layer's weight is out × in, as it is in the checkpoint. `T` is `float` or `double`; sizes are run-time values.
+/// Everything is row-major: a row is a token (or an image, or a patch) with contiguous channels. A linear layer's weight is out
+/// × in, as in the checkpoint. `T` is `float` or `double`; sizes are run-time values.
 ///
-/// Arguments are views, `Eigen::Ref`, so that one instantiation per scalar serves matrices, maps and blocks alike. One trap:
-/// a `ConstView` of a column-major Eigen matrix compiles, by copying it. Keep token matrices in `Matrix`.
+/// Arguments are views, `Eigen::Ref`: one instantiation per scalar serves matrices, maps and blocks. One trap: a `ConstView` of
+/// a column-major Eigen matrix compiles, but copies it. Keep token matrices in `Matrix`.
 
 static_assert(EIGEN_VERSION_AT_LEAST(3, 4, 0), "gated needs Eigen 3.4 or newer (Debian: libeigen3-dev)");
 
 namespace gated {
 
-/// Counts and positions: signed, as in Eigen.
+/// Sizes and positions: signed, as in Eigen.
 using Index = Eigen::Index;
 
-/// Refuses scalars that no kernel is written for.
+/// Refuses scalars without kernels.
 template <class T>
 constexpr bool computes_in() {
-  static_assert(std::same_as<T, float> || std::same_as<T, double>,
-                "gated computes in float and in double, and in no other scalar");
+  static_assert(std::same_as<T, float> || std::same_as<T, double>, "gated computes only in float and double");
   return true;
 }
 
-/// Tokens × channels, row by row.
+/// Tokens × channels, row-major.
 template <class T>
 using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-/// A column of numbers: a bias, a scale.
+/// A column vector: a bias, a scale.
 template <class T>
 using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
-/// A matrix that is written to, wherever it lies.
+/// A writable view of a matrix, block or map.
 template <class T>
 using View = Eigen::Ref<Matrix<T>>;
-/// A matrix that is read only, wherever it lies.
+/// A read-only view of a matrix, block or map.
 template <class T>
 using ConstView = Eigen::Ref<const Matrix<T>>;
-/// What a function cannot keep a ConstView<T> of: a temporary matrix, and what Eigen copies to view it,
-/// such as an expression, a transpose or a column-major matrix. For deleted overloads.
+/// An argument whose ConstView<T> would dangle: a temporary matrix, or what Eigen copies to view it, such as an expression, a
+/// transpose or a column-major matrix. For deleted overloads.
 template <class M, class T>
 concept Fleeting = std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> &&
     (!Eigen::internal::traits<ConstView<T>>::template match<std::remove_cvref_t<M>>::MatchAtCompileTime ||
      (!std::is_lvalue_reference_v<M> &&
       std::derived_from<std::remove_cvref_t<M>, Eigen::PlainObjectBase<std::remove_cvref_t<M>>>));
 
-/// A matrix whose memory belongs to somebody else, usually a Workspace. Its rows may lie further apart than they are long.
+/// A matrix in memory that it does not own, usually a Workspace's. The row stride may exceed the row length.
 template <class T>
 using MatrixMap = Eigen::Map<Matrix<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-/// The bytes that a processor fetches at once, on all usual machines.
+/// The size of a cache line on all common machines.
 inline constexpr Index cache_line_bytes = 64;
 
-/// Rows that lie this many bytes apart compete for the same few lines of a first-level cache, on all usual machines.
+/// Rows this many bytes apart compete for the same few L1 cache lines on all common machines.
 inline constexpr Index crowding_bytes = 4096;
 
-/// True if a product that reads rows `stride` elements apart side by side would lose about a quarter of its speed.
+/// True if rows `stride` elements apart would compete for cache lines, which costs a matmul about a quarter of its speed.
 template <class T>
 constexpr bool crowds(Index stride) {
   return stride > 0 && stride * static_cast<Index>(sizeof(T)) % crowding_bytes == 0;
 }
 
-/// Elements from one row of a scratch matrix to the next: its columns, and a cache line more where the rows would crowd.
+/// The row stride of a scratch matrix in elements: `columns`, plus one cache line if the rows would compete.
 template <class T>
 constexpr Index row_stride(Index columns) {
   return crowds<T>(columns) ? columns + cache_line_bytes / static_cast<Index>(sizeof(T)) : columns;
@@ -83,11 +82,11 @@ void expect_columns(Where where, const char* name, const ConstView<T>& x, const 
                       expected, " (a matrix is tokens × channels, one row per token).");
 }
 
-/// Raises ShapeError unless `rows` tokens from position `first` on fit among `capacity`: `"GmlpBlock::extend: 3 tokens from
-/// position 6 on go past the 8 tokens that …"`, the rest being the caller's.
+/// Raises ShapeError unless `rows` tokens from position `first` fit into `capacity`: `"GmlpBlock::extend: 3 tokens from
+/// position 6 exceed the 8 tokens …"`, continued by `rest`.
 inline void expect_positions(Where where, Index rows, Index first, Index capacity, const char* rest) {
   require<ShapeError>(first >= 0 && first <= capacity && rows <= capacity - first, where, ": ", rows, " tokens from position ",
-                      first, " on go past the ", capacity, " tokens ", rest);
+                      first, " exceed the ", capacity, " tokens ", rest);
 }
 
 /// Raises ShapeError unless `y` is rows × columns. Outputs are never resized.

@@ -8,7 +8,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// A handle of a matrix that somebody else owns, or of none.
+/// A non-owning handle of a matrix.
 
 namespace gated {
 
@@ -24,8 +24,7 @@ T* shifted(T* p, Index i) {
 
 /// A non-owning view of a row-major matrix. A default-constructed one is absent: `if (x)` is false.
 ///
-/// Unlike a View it can be absent, and assigning to it changes what it refers to, not the numbers. `T` is const for a matrix
-/// that is read only.
+/// Unlike a View it can be absent, and assignment rebinds it. `T` is const for a read-only matrix.
 template <class T>
 struct MatrixView {
   using Scalar = std::remove_const_t<T>;
@@ -43,7 +42,7 @@ struct MatrixView {
     static_assert(std::remove_cvref_t<M>::IsRowMajor, "token matrices are row-major");
     static_assert(!Fleeting<M, Scalar>, "this view would dangle: give the matrix a name");
   }
-  /// Of a matrix that may be written.
+  /// Of a mutable one.
   template <class U>
   requires(std::is_const_v<T>&& std::same_as<U, Scalar>) MatrixView(const MatrixView<U>& x)
       : MatrixView(x.data, x.rows(), x.columns(), x.stride) {}
@@ -56,18 +55,18 @@ struct MatrixView {
   MatrixView rows(Index first, Index number) const { return {detail::shifted(data, first * stride), number, columns_, stride}; }
   /// The columns `first` … `first` + `number` - 1.
   MatrixView columns(Index first, Index number) const { return {detail::shifted(data, first), rows_, number, stride}; }
-  /// `rows` × `number` of them from (row, column) on; absent ones stay absent.
+  /// The `rows` × `number` block from (row, column) on; that of an absent matrix is absent.
   MatrixView block(Index row, Index column, Index rows, Index number) const {
     return {detail::shifted(data, row * stride + column), rows, number, stride};
   }
 
-  /// Sets all numbers to `value`.
+  /// Sets all elements to `value`.
   void fill(Scalar value) const requires(!std::is_const_v<T>) {
     for (Index i = 0; i < rows_; ++i) {
       std::fill_n(data + i * stride, columns_, value);
     }
   }
-  /// Copies `other`, of as many rows and columns, which must not overlap.
+  /// Copies `other`, which has the same shape and must not overlap.
   void assign(const MatrixView<const Scalar>& other) const requires(!std::is_const_v<T>) {
     for (Index i = 0; i < rows_; ++i) {
       std::copy_n(other.data + i * other.stride, columns_, data + i * stride);
@@ -86,8 +85,8 @@ struct MatrixView {
   Index rows_ = 0, columns_ = 0;
 };
 
-/// True if some number belongs to both.
-/// Cost: a comparison, unless the rows of the one lie among those of the other.
+/// True if a and b share an element.
+/// Cost: a comparison, unless their rows are interleaved.
 template <class T>
 bool overlap(MatrixView<const T> a, MatrixView<const T> b) {
   const std::less<const T*> before;
@@ -106,17 +105,16 @@ bool overlap(MatrixView<const T> a, MatrixView<const T> b) {
   return false;
 }
 
-/// Raises ArgumentError if y shares numbers with x, unless it is x.
+/// Raises ArgumentError if y partially overlaps x.
 template <class T>
 void expect_apart(Where where, const ConstView<T>& x, const View<T>& y) {
   const bool same = x.data() == y.data() && x.rows() == y.rows() && x.cols() == y.cols() &&
                     (x.rows() <= 1 || x.outerStride() == y.outerStride());
-  require<ArgumentError>(
-      same || !overlap<T>(x, y), where, ": y overlaps x, ", x.rows(), " × ", x.cols(),
-      ", without being it, so that it would be written over what is still to be read. Give y memory of its own.");
+  require<ArgumentError>(same || !overlap<T>(x, y), where, ": y partially overlaps x, ", x.rows(), " × ", x.cols(),
+                         ", and would overwrite unread input. Use separate memory, or y = x.");
 }
 
-/// Rows of a caller, which are read only, as what a run hands on: nothing writes to what is not the run's own.
+/// Read-only rows of a caller as an input of a run, which writes only to its own memory.
 template <class T>
 MatrixView<T> input_view(const ConstView<T>& x) {
   return {const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()};

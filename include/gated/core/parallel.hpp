@@ -15,23 +15,22 @@
 #endif
 
 /// @file
-/// Loops over independent tasks, and who runs them.
+/// Parallel loops and their threads.
 
 namespace gated {
 
-/// Runs a loop's work on several threads: calls `work(i)` for each worker i in [0, count), at the same time where it can, in
-/// any order and on any threads, and returns when all these calls have returned.
+/// Runs a loop's work on several threads: calls `work(i)` for each worker i in [0, count), in any order, on any threads,
+/// concurrently if it can, and returns when all these calls have returned.
 ///
-/// Correct even if it calls them one after the other or leaves some out: the thread that runs the loop does what is left. It is
-/// called by every thread that runs a loop with these Threads, and from inside `work` where a task has a loop of its own. It
-/// must not throw.
+/// It may make the calls one after another or skip some: the thread that runs the loop finishes the work. Every thread that
+/// runs a loop with these Threads calls it, also from inside `work` if a task runs a loop. It must not throw.
 using Executor = std::function<void(int count, const Work& work)>;
 
-/// Who runs the tasks of loops: `Workspace<float> workspace(Threads{4})`. The calling thread alone unless asked.
+/// The threads that run loops: `Workspace<float> workspace(Threads{4})`. The default is the calling thread alone.
 ///
-/// `Threads{n}` starts n − 1 threads, which sleep unless there is work and end with the last copy; copies share them. While one
-/// loop has them, a loop of another thread runs on its caller alone. A program that has threads of its own, as game engines and
-/// audio hosts do, hands in a function that runs work on those:
+/// `Threads{n}` starts n − 1 threads, which sleep when idle. Copies share them, and the last copy ends them. While they run one
+/// loop, a loop of another thread runs on its caller alone. To use your program's own thread pool, pass a function that runs
+/// work on it:
 ///
 ///     Threads threads(4, [&](int count, const Work& work) { pool.parallel_for(count, [&](int i) { work(i); }); });
 ///
@@ -40,17 +39,16 @@ class Threads {
  public:
   Threads() = default;
 
-  /// The caller and n − 1 threads more, or as many as the system grants: see count().
+  /// The caller and n − 1 new threads, or as many as the system grants: see count().
   explicit Threads(int n);
 
-  /// At most n workers at a time, on the threads of `executor`.
+  /// At most n workers at a time, on `executor`'s threads.
   Threads(int n, Executor executor);
 
-  /// How many there are: what was asked for, or fewer where the system has no more. One where programs have no threads, as on
-  /// bare metal.
+  /// The number of threads: n, or fewer if the system grants fewer. 1 on systems without threads, such as bare metal.
   int count() const { return count_; }
 
-  /// Has `work` done by `count` ≤ count() workers. See Executor.
+  /// Runs `work` on `count` ≤ count() workers: see Executor.
   void run(int count, const Work& work) const {
     if (executor_ != nullptr) {
       (*executor_)(count, work);
@@ -63,11 +61,11 @@ class Threads {
 };
 
 #if defined(_OPENMP)
-/// n threads of OpenMP, for a program that uses those already: `Workspace<float> workspace(openmp_threads(4))`. They spin while
-/// they wait, and each loop waits for all of them, so that other programs on the same processors delay it.
+/// n OpenMP threads, for a program that already uses OpenMP: `Workspace<float> workspace(openmp_threads(4))`. They spin while
+/// they wait, and each loop waits for all of them: other programs on the same cores delay it.
 inline Threads openmp_threads(int n) {
   return Threads(n, [n](int count, const Work& work) {
-  // Always n of them, because GCC's runtime ends those that a loop leaves out, and makes them again for the next one.
+  // Always n: GCC's runtime ends the threads that a loop leaves out, and starts them again for the next.
 #pragma omp parallel num_threads(n)
     if (const int i = omp_get_thread_num(); i < count) {
       work(i);
@@ -78,9 +76,9 @@ inline Threads openmp_threads(int n) {
 
 /// Calls `task(index, worker)` for each index in [0, tasks), on at most `threads.count()` threads.
 ///
-/// `worker` < threads.count() names the thread, so that each can own a piece of scratch memory. A caller divides its work by
-/// shape, never by thread count, and each task writes its own outputs: results are then the same bits for any thread count.
-/// `task` must not throw: arguments are checked before a parallel loop, not inside it.
+/// `worker` < threads.count() identifies the thread, for scratch memory per thread. Split the work by shape, never by thread
+/// count, and let each task write its own outputs: results are then bit-equal for any thread count. `task` must not throw:
+/// check arguments before the loop.
 inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(Index index, Index worker)> task) {
   if (threads.count() == 1 || tasks <= 1) {
     for (Index i = 0; i < tasks; ++i) {
@@ -97,7 +95,7 @@ inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(I
     }
   };
   threads.run(static_cast<int>(std::min<Index>(tasks, threads.count())), work);
-  work(0);  // what the executor left out
+  work(0);  // what the executor skipped
 }
 
 }  // namespace gated

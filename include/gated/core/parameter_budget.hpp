@@ -8,23 +8,23 @@
 #include "gated/core/count.hpp"
 
 /// @file
-/// How much the layers that are built may hold.
+/// A memory limit for models from untrusted configurations.
 
 namespace gated {
 
-/// While one is alive, what this thread builds may take so many values: more are refused before their memory is touched. For
-/// configurations from untrusted files, which may ask for more than there is.
+/// While one is alive, the layers built on this thread may hold only so many values; more are refused before memory is touched.
+/// For configurations from untrusted files, which may ask for more than there is.
 class ParameterBudget {
  public:
-  /// `refusal` is the text of the FileError.
+  /// `refusal` is the message of the FileError.
   ParameterBudget(Count most, std::string refusal)
       : left_(most.value()), refusal_(std::move(refusal)), around_(std::exchange(current(), this)) {}
   ~ParameterBudget() { current() = around_; }
   ParameterBudget(const ParameterBudget&) = delete;
   ParameterBudget& operator=(const ParameterBudget&) = delete;
 
-  /// Takes `values` from the budget of this thread, if there is one.
-  /// Errors: FileError if it has not so many left.
+  /// Takes `values` from this thread's budget, if it has one.
+  /// Errors: FileError if fewer are left.
   static void spend(Count values) {
     if (ParameterBudget* const budget = current()) {
       require<FileError>(values.value() <= budget->left_, budget->refusal_);
@@ -58,15 +58,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// Raises MemoryError unless rows × columns elements of `T` can be allocated, and takes them from a ParameterBudget. Call it
-/// before a container would throw std::bad_alloc, or end a program without exceptions.
+/// Raises MemoryError unless rows × columns elements of `T` can be allocated, and takes them from the ParameterBudget. Call it
+/// before a container would throw std::bad_alloc or, without exceptions, end the program.
 /// Cost: one allocation, freed at once.
 template <class T>
 void expect_memory(Where where, Count rows, Count columns = 1) {
   ParameterBudget::spend(rows * columns);
   constexpr Index size = sizeof(T);
   const Count bytes = rows * columns * size;
-  void* volatile memory =  // volatile: or the compiler may leave out both
+  void* volatile memory =  // volatile: otherwise the compiler may elide both calls
       bytes == Count::most ? nullptr : ::operator new(static_cast<std::size_t>(bytes.value()), std::nothrow);
   if (memory == nullptr) {
     detail::refuse_memory(where, rows, columns, size);

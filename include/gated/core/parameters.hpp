@@ -14,14 +14,14 @@
 #include "gated/core/shape.hpp"
 
 /// @file
-/// One walk over the parameters of any model that lists its fields().
+/// The parameter walk, for any model that lists its fields().
 ///
-/// Loading, saving, counting, summaries, gradients and optimisers are written with for_each_parameter(). A gradient is a model;
-/// so are an optimiser's moments: the walk takes several models of one type in step.
+/// Loading, saving, counting, summaries, gradients and optimisers use for_each_parameter(). A gradient is a model, and so are
+/// an optimiser's moments: the walk takes several models of one type in lockstep.
 
 namespace gated {
 
-/// What for_each_parameter() tells about a parameter besides its values.
+/// A parameter as for_each_parameter() describes it: path, shape and role.
 struct ParameterInfo {
   const detail::PathNode* node;
   Shape shape;
@@ -37,8 +37,8 @@ struct ParameterInfo {
 
 namespace detail {
 
-/// What is called with each parameter: its values in each of `count` models, const or not, so that the walk over a layer is
-/// compiled once.
+/// The walk's callback: a parameter and its values in each of `count` models. One type for const and non-const models: the walk
+/// over a layer is compiled once.
 template <class T, std::size_t count>
 using ParameterVisitor = FunctionRef<void(const ParameterInfo& info, const std::array<std::span<T>, count>& values)>;
 
@@ -46,8 +46,7 @@ inline void expect_same_structure(bool same, const PathNode& path) {
   if (!same) {
     std::string where;
     path.write(where);
-    raise<ArgumentError>("for_each_parameter: the models differ at ", where,
-                         ". Models that are walked in step must be built from equal configurations.");
+    raise<ArgumentError>("for_each_parameter: the models differ at ", where, ". Build all models from equal configurations.");
   }
 }
 
@@ -90,14 +89,14 @@ void walk_field(const ParameterVisitor<T, count>& visit, const PathNode* parent,
     members[k] = &(layers[k]->*(field.member));
   }
   if constexpr (std::is_base_of_v<Eigen::MatrixBase<Member>, Member>) {
-    static_assert(std::is_same_v<typename Member::Scalar, T>, "The parameters of a model have the same scalar type.");
+    static_assert(std::is_same_v<typename Member::Scalar, T>, "all parameters of a model must have the same scalar type");
     const Member& first = *members[0];
     std::array<std::span<T>, count> values;
     for (std::size_t k = 0; k < count; ++k) {
       expect_same_structure(members[k]->rows() == first.rows() && members[k]->cols() == first.cols(), path);
       values[k] = {members[k]->data(), static_cast<std::size_t>(members[k]->size())};
     }
-    if (first.size() != 0) {  // else an absent parameter, such as the bias of a layer without one
+    if (first.size() != 0) {  // else absent, such as the bias of a layer without one
       const Shape natural = Member::ColsAtCompileTime == 1 ? Shape{first.size()} : Shape{first.rows(), first.cols()};
       visit({&path, field.shape == nullptr ? natural : (layers[0]->*(field.shape))(), field.role}, values);
     }
@@ -111,7 +110,7 @@ void walk_fields(const ParameterVisitor<T, count>& visit, const PathNode* parent
   std::apply([&](const auto&... field) { (walk_field(visit, parent, layers, field), ...); }, Layer::fields());
 }
 
-/// Stands for `T` where types are compared; of two, the first that is known.
+/// A type as a value; `a || b` is the first that is not void.
 template <class T>
 struct ScalarTag {
   using Type = T;
@@ -121,7 +120,7 @@ constexpr auto operator||(ScalarTag<A>, ScalarTag<B>) {
   return ScalarTag<std::conditional_t<std::is_void_v<A>, B, A>>{};
 }
 
-/// The scalar that a layer names, or that of the first parameter in its fields, or of a member; void if there is none.
+/// The `Scalar` of a layer or matrix, or of the first parameter among its fields or elements; void if there is none.
 template <class Member>
 constexpr auto scalar_of() {
   if constexpr (requires { typename Member::Scalar; }) {
@@ -135,7 +134,7 @@ constexpr auto scalar_of() {
   }
 }
 
-/// The values as the model of type `Model` gives them out.
+/// The values, const if `Model` is.
 template <class Model, class T>
 std::span<std::conditional_t<std::is_const_v<Model>, const T, T>> values_in(std::span<T> values) {
   return values;
@@ -145,9 +144,9 @@ std::span<std::conditional_t<std::is_const_v<Model>, const T, T>> values_in(std:
 
 /// Calls `f(info, values, values_of_others...)` for each parameter of `model`, in the order of fields(), depth first.
 ///
-/// `info` is a ParameterInfo; the values are `std::span`s, const where the model is const. Absent parameters are skipped.
-/// Errors: ArgumentError where the models differ in structure. A model with parameters of two scalar types does not compile.
-/// Cost: no allocation, unless `info.path()` is called.
+/// `info` is a ParameterInfo; the values are `std::span`s, const if the model is. Absent parameters are skipped.
+/// Errors: ArgumentError if the models differ in structure. A model with parameters of two scalar types does not compile.
+/// Cost: allocates only in `info.path()`.
 template <class F, class Model, class... Others>
 requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>&&...) void for_each_parameter(
     F&& f, Model& model, Others&... others) {
@@ -167,7 +166,7 @@ requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>
   }
 }
 
-/// The number of scalars in all parameters of `model`, constants left out.
+/// The number of scalars in all parameters of `model`, without constants.
 template <class Model>
 Index parameter_count(const Model& model) {
   Index count = 0;
@@ -177,7 +176,7 @@ Index parameter_count(const Model& model) {
   return count;
 }
 
-/// Sets every parameter to zero: a gradient before its next step. No allocation.
+/// Sets every parameter to zero, such as a gradient before its next step. Allocates nothing.
 template <class Model>
 void set_zero(Model& model) {
   for_each_parameter([](const ParameterInfo&,

@@ -9,13 +9,13 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// Paths of parameters, "blocks.3.norm.weight", and patterns for them, in which a `*` is any one component: "blocks.*.norm".
+/// Parameter paths, "blocks.3.norm.weight", and patterns, where a `*` matches any one component: "blocks.*.norm".
 
 namespace gated {
 
 namespace detail {
 
-/// Cuts the first component off `path`.
+/// Removes the first component of `path` and returns it.
 inline std::string_view take_component(std::string_view& path) {
   const std::size_t dot = path.find('.');
   const std::string_view component = path.substr(0, dot);
@@ -23,7 +23,7 @@ inline std::string_view take_component(std::string_view& path) {
   return component;
 }
 
-/// If `path` begins with the components of `pattern`, what stood for each `*` and the rest of the path.
+/// A match of a pattern with the first components of a path: what each `*` matched, and the rest.
 struct PatternMatch {
   std::vector<std::string_view> wildcards;
   std::string_view rest;
@@ -48,8 +48,8 @@ inline std::optional<PatternMatch> match_pattern(std::string_view pattern, std::
 
 }  // namespace detail
 
-/// "blocks.*.norm.weight" of "blocks.3.norm.weight": each component that is a number becomes a `*`, so that what differs in the
-/// number of its block only has one pattern.
+/// "blocks.*.norm.weight" for "blocks.3.norm.weight": replaces each numeric component by `*`. Paths that differ only in the
+/// block share a pattern.
 inline std::string pattern_of(std::string_view path) {
   std::string out;
   while (!path.empty()) {

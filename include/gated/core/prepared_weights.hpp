@@ -13,14 +13,13 @@
 #include "gated/core/weight_format.hpp"
 
 /// @file
-/// Weights in the order in which a product reads them, or where a file has them.
+/// Weights packed for products, or mapped from a file.
 
 namespace gated {
 
-/// One weight of rows × columns as products read it: in panels of `panel` rows, or (panel 0) row by row in somebody's memory.
+/// A weight of rows × columns, packed in panels of `panel` rows; or, with panel 0, row-major in memory owned elsewhere.
 ///
-/// A panel of numbers holds, column by column, one number for each of its rows. One of codes (see core/weight_format.hpp) is a
-/// QuantizedPanel, which starts a cache line.
+/// A float panel is column-major. A quantized one is a QuantizedPanel (core/weight_format.hpp), aligned to a cache line.
 template <class T>
 struct PackedWeight {
   WeightFormat format = WeightFormat::float32;
@@ -31,16 +30,17 @@ struct PackedWeight {
   bool is_quantized() const { return format != WeightFormat::float32; }
   bool is_by_rows() const { return panel == 0; }
 
-  /// The numbers of the panel that begins with row `first`.
+  /// The values of the panel that starts with row `first`.
   T* numbers(Index first = 0) const { return reinterpret_cast<T*>(data) + first * columns; }
 
   /// The codes of that panel.
   QuantizedPanel codes(Index first) const {
     std::byte* const start = panel_at(first);
-    return {format, group_size(format, columns), reinterpret_cast<const float*>(start), start + scale_bytes()};
+    return {format, group_size(format, columns), reinterpret_cast<const float*>(start),
+            reinterpret_cast<const std::int32_t*>(start + scale_bytes()), start + 2 * scale_bytes()};
   }
 
-  /// Puts the codes of a whole weight in their places. Rows that a panel has beyond them become zeros.
+  /// Packs the codes of a whole weight. Missing rows of the last panel become zeros.
   void fill(const WeightCodes& from) const {
     const Index size = code_bytes(format), per_row = scales_per_row(format, columns);
     for (Index first = 0; first < rows; first += panel) {
@@ -49,17 +49,20 @@ struct PackedWeight {
       for (Index row = 0; row < std::min(panel, rows - first); ++row) {
         for (Index group = 0; group < per_row; ++group) {
           const float scale = from.scale(first + row, group);
-          std::memcpy(start + (group * panel + row) * Index{sizeof(scale)}, &scale, sizeof(scale));
+          const std::int32_t sum = from.sum(first + row, group);
+          std::byte* const to = start + (group * panel + row) * Index{sizeof(scale)};
+          std::memcpy(to, &scale, sizeof(scale));
+          std::memcpy(to + scale_bytes(), &sum, sizeof(sum));
         }
         const std::byte* code = from.codes + (first + row) * columns * size;
         for (Index column = 0; column < columns; ++column, code += size) {
-          std::copy_n(code, size, start + scale_bytes() + QuantizedPanel::place(format, panel, row, column));
+          std::copy_n(code, size, start + 2 * scale_bytes() + QuantizedPanel::place(format, panel, row, column));
         }
       }
     }
   }
 
-  /// The numbers of a row.
+  /// Decodes a row.
   void read_row(Index row, T* to) const {
     if (is_by_rows()) {
       std::copy_n(numbers(row), columns, to);
@@ -80,7 +83,7 @@ struct PackedWeight {
     }
   }
 
-  /// What all panels take.
+  /// The bytes of all panels.
   std::size_t bytes() const {
     const Index panels = (rows + panel - 1) / panel;
     return is_quantized() ? static_cast<std::size_t>(panels) * panel_bytes()
@@ -88,24 +91,24 @@ struct PackedWeight {
   }
 
  private:
+  /// The bytes of all scales, and of the sums of codes after them.
   Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
   std::size_t panel_bytes() const {
     return whole_cache_lines<std::byte>(
-        static_cast<std::size_t>(scale_bytes() + QuantizedPanel::bytes(format, panel, columns)));
+        static_cast<std::size_t>(2 * scale_bytes() + QuantizedPanel::bytes(format, panel, columns)));
   }
   std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
 };
 
-/// Copies of some weights, packed for products, found by the address of the original; with load_mapped(), a file's own numbers.
-/// Made by prepare(); given to Workspace::use(). A few numbers of each original are remembered, so that one which has changed
-/// since is noticed.
+/// Weights packed for products, keyed by the original's address; with load_mapped(), a file's own memory. Made by prepare(),
+/// used through Workspace::use(). A few values of each original are remembered to detect later changes.
 template <class T>
 class PreparedWeights {
  public:
   PreparedWeights() = default;
 
-  /// Room for the packed form of the rows × columns matrix at `weight`, in panels of `panel` rows, to be filled by the caller.
-  /// `numbers` are those at `weight`, where rows and columns are only what find() is asked for.
+  /// Memory for the packed rows × columns matrix at `weight`, in panels of `panel` rows, for the caller to fill. `numbers` is
+  /// the count of values at `weight`, if that is not rows × columns.
   T* add(const T* weight, Index rows, Index columns, Index panel, Index numbers = -1) {
     return add(weight, WeightFormat::float32, rows, columns, panel, numbers).numbers();
   }
@@ -116,16 +119,16 @@ class PreparedWeights {
     insert(weight, numbers < 0 ? rows * columns : numbers, packed);
     return packed;
   }
-  /// The rows × columns matrix at `weight` is read at `from`, row by row, which must stay there: see keep().
+  /// Maps the rows × columns matrix at `weight` to row-major memory at `from`, which must outlive this: see keep().
   void refer(const T* weight, const T* from, Index rows, Index columns) {
     auto* const bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(from));  // which are only read
     insert(weight, rows * columns, {WeightFormat::float32, rows, columns, 0, bytes});
   }
-  /// Keeps `owner` alive, in whose memory weights lie.
+  /// Keeps alive the owner of mapped memory.
   void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
-  /// The packed form of the rows × columns matrix at `weight`, in panels of `panel` rows, or one without data.
-  /// Errors: ArgumentError if the original has changed, or only its codes are here, packed for other kernels.
+  /// The packed rows × columns matrix at `weight`, in panels of `panel` rows; empty if there is none.
+  /// Errors: ArgumentError if the original has changed, or only codes packed for other kernels exist.
   PackedWeight<T> find(const T* weight, Index rows, Index columns, Index panel) const {
     const Entry* const found = entry_of(weight);
     if (found == nullptr || found->packed.rows != rows || found->packed.columns != columns) {
@@ -144,14 +147,14 @@ class PreparedWeights {
     return packed;
   }
 
-  /// True if the matrix at `weight` is here.
+  /// True if the matrix at `weight` is prepared.
   bool holds(const T* weight) const { return entry_of(weight) != nullptr; }
-  /// True if some weights are here as codes.
+  /// True if any weight is quantized.
   bool is_quantized() const {
     return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.packed.is_quantized(); });
   }
 
-  /// The matrices that are here, and the bytes that packed ones take.
+  /// The number of matrices, and the bytes of packed ones.
   std::size_t count() const { return entries_.size(); }
   std::size_t bytes() const { return size_; }
 
@@ -161,7 +164,7 @@ class PreparedWeights {
     const T* weight;
     Index numbers;
     PackedWeight<T> packed;
-    Sample sample;  // of the weight as it was packed
+    Sample sample;  // of the weight when packed
   };
 
   const Entry* entry_of(const T* weight) const {
@@ -180,13 +183,13 @@ class PreparedWeights {
     return size == 0 ? Sample{} : Sample{weight[0], weight[size / 2], weight[size - 1]};
   }
 
-  /// `count` bytes that start a cache line, of a block that many weights share. A new block is as large as all weights
-  /// before it together, but for more than one weight at most 32 MiB: few weights waste little, and many lie in few blocks.
+  /// `count` bytes, aligned to a cache line, in a block shared by many weights. Blocks double in size up to 32 MiB, or one
+  /// weight.
   std::byte* take(std::size_t count) {
-    constexpr std::size_t largest = std::size_t{1} << 25;
+    constexpr std::size_t largest = std::size_t{1} << 25, tile_bytes = 2048;  // AMX reads a whole tile at the end of a panel
     const std::size_t rounded = whole_cache_lines<std::byte>(count);
-    if (free_ < rounded) {
-      free_ = std::max(rounded, std::min(size_, largest));
+    if (free_ < rounded + tile_bytes) {
+      free_ = std::max(rounded, std::min(size_, largest)) + tile_bytes;
       blocks_.emplace_back(free_);
     }
     std::byte* const result = blocks_.back().data() + (blocks_.back().count() - free_);
@@ -195,9 +198,9 @@ class PreparedWeights {
     return result;
   }
 
-  std::vector<Entry> entries_;  // by address
+  std::vector<Entry> entries_;  // sorted by address
   std::vector<AlignedMemory<std::byte>> blocks_;
-  std::shared_ptr<const void> owner_;  // of weights that are read elsewhere
+  std::shared_ptr<const void> owner_;  // of mapped weights
   std::size_t free_ = 0;               // of the last block
   std::size_t size_ = 0;
 };

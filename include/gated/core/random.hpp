@@ -13,7 +13,7 @@
 
 namespace gated {
 
-/// The i-th of the random numbers that SplitMix64 (Steele et al., 2014) gives for `seed`, without those before it.
+/// The i-th output of SplitMix64 (Steele et al., 2014) for `seed`, without computing those before it.
 constexpr std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t z = seed + (i + 1) * 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -23,9 +23,9 @@ constexpr std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t i) {
 
 /// xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
 ///
-/// The standard library's distributions differ between implementations, so both distributions are written here from exactly
-/// rounded operations: uniform() scales 53 random bits; normal() is the ratio of uniforms (Kinderman and Monahan, 1977),
-/// whose value is one division and whose logarithm only decides acceptance. Equal seeds give equal numbers everywhere.
+/// The standard library's distributions differ between implementations, so both are written here in exactly rounded operations:
+/// uniform() scales 53 random bits; normal() is the ratio of uniforms (Kinderman and Monahan, 1977), whose value is one
+/// division and whose logarithm only decides acceptance. Equal seeds give equal values on every platform.
 class Random {
  public:
   using State = std::array<std::uint64_t, 4>;

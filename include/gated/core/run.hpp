@@ -16,13 +16,13 @@
 ///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), and run(layer, x, more…)
 ///     run(layer, std::move(x))            the same; x may be overwritten, as nothing is that was not moved
 ///     run.blocks(layers, std::move(x))    one layer after the other, a few sequences at a time
-///     run[x]                              the numbers of x
+///     run[x]                              the values of x
 ///     run.rows(x), run.columns(x)         its rows and columns
 ///     run.columns(x, first, count)        some of its columns, in place
 ///     run.split(std::move(x), n, m, …)    all of its columns, as parts to be moved one by one
 ///     run.sequences(), run.mask()         how the rows split, and which tokens count
 ///
-/// so that a composite layer knows nothing of the way in which it runs, nor where its result goes. Only ops tell them apart.
+/// A composite layer depends neither on the kind of run nor on where its result goes. Only ops tell runs apart.
 
 namespace gated {
 
@@ -42,6 +42,9 @@ class Batch : public Inference<Batch<T>, T> {
   Batch with(const Sequences& sequences) const { return Batch(*this, sequences, {}); }
   Batch with(Mask mask) const { return Batch(*this, this->sequences(), mask); }
 
+  /// Whether a layer of this contract takes `rows` rows of these sequences.
+  bool takes_rows(const Contract& contract, Index rows) const { return contract.takes_rows(rows, this->sequences()); }
+  /// Raises ShapeError unless it does.
   void expect_rows(Where where, const Contract& contract, Index rows) const {
     gated::expect_rows(where, contract, rows, this->sequences());
   }

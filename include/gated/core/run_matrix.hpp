@@ -6,20 +6,20 @@
 #include "gated/core/matrix_view.hpp"
 
 /// @file
-/// What the body of a layer holds in its hands: rows, and whether they are its own.
+/// Matrices in the body of a layer, with a count of their handles.
 
 namespace gated {
 
-/// Counts the handles that refer to some memory of a run. It lies in the run's memory too.
+/// Counts the handles of some memory of a run. It lies in that memory.
 struct MatrixUse {
   Index count = 0;             ///< handles
   Index depth = 0;             ///< of the layer that allocated it
-  MatrixUse* whole = nullptr;  ///< that of the matrix of which it is a part; nullptr for a whole one
+  MatrixUse* whole = nullptr;  ///< of a part: the use of the whole matrix
 };
 
 /// Rows in a run. A copy refers to the same rows, as a View does; moving one hands it on.
 ///
-/// Whoever holds the only handle may overwrite the rows. std::move() hands it to an op or a layer:
+/// The only handle of a matrix may overwrite it. std::move() hands it to an op or a layer:
 ///
 ///     const auto h = run(up, x);
 ///     return run(down, activate(run, std::move(h), Activation::gelu));   // in place: no other handle of h is left
@@ -29,28 +29,33 @@ template <class T>
 class RunMatrix : public MatrixView<T> {
  public:
   RunMatrix() = default;
-  /// A caller's.
+  /// A caller's rows.
   explicit RunMatrix(const MatrixView<T>& rows) : MatrixView<T>(rows) {}
-  /// One more handle of a run's.
+  /// One more handle of a run's rows.
   RunMatrix(const MatrixView<T>& rows, MatrixUse* use) : MatrixView<T>(rows), use_(use) { hold(use); }
   RunMatrix(const RunMatrix& other) : RunMatrix(other, other.use_) {}
   RunMatrix(RunMatrix&& other) noexcept
       : MatrixView<T>(std::exchange(static_cast<MatrixView<T>&>(other), MatrixView<T>())),
         use_(std::exchange(other.use_, nullptr)) {}
   RunMatrix& operator=(RunMatrix other) noexcept {
-    std::swap(static_cast<MatrixView<T>&>(*this), static_cast<MatrixView<T>&>(other));
+    static_cast<MatrixView<T>&>(*this) = other;
     std::swap(use_, other.use_);
     return *this;
   }
   ~RunMatrix() { release(use_); }
 
   MatrixUse* use() const { return use_; }
-  /// Whether this is the only handle.
+  /// Makes the handle absent.
+  void reset() {
+    static_cast<MatrixView<T>&>(*this) = {};
+    release(std::exchange(use_, nullptr));
+  }
+  /// True for the only handle.
   bool is_owned() const { return use_ != nullptr && use_->count == 1; }
-  /// A handle of `rows`, which are among these.
+  /// A handle of `rows`, a part of these.
   RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
 
-  /// Keeps the rows only if they lie in the memory of a layer outside `depth`. Returns whether they do.
+  /// Returns whether the rows lie in the memory of a layer outside `depth`, and if so counts the handle there.
   bool outlive(Index depth) {
     MatrixUse* outer = use_;
     while (outer != nullptr && outer->depth >= depth) {
@@ -81,9 +86,13 @@ class RunMatrix : public MatrixView<T> {
 
 namespace detail {
 
-/// x as a body gets it: a copied or moved handle, a handle of a caller's rows, or the ids of tokens.
+/// x as a body gets it: the moved handle, a new handle of the same rows, or the ids of tokens.
 template <class T>
-RunMatrix<T> in_run(RunMatrix<T> x) {
+RunMatrix<T>&& in_run(RunMatrix<T>&& x) {
+  return std::move(x);
+}
+template <class T>
+RunMatrix<T> in_run(const RunMatrix<T>& x) {
   return x;
 }
 template <class T>

@@ -8,19 +8,19 @@
 #include "gated/core/workspace.hpp"
 
 /// @file
-/// The order in which a model takes the sequences of a batch.
+/// Splits a batch into groups whose activations fit the cache.
 
 namespace gated {
 
-/// Rows that go through all layers together, where sequences are short: enough for products to run at full speed, and few
-/// enough for their activations to stay in cache on the way from layer to layer.
+/// Rows of a group of short sequences: enough for matmul to run at full speed, few enough for activations to stay in cache from
+/// layer to layer.
 inline constexpr Index group_rows = 256;
 
-/// Calls `f(first_row, group, scratch)` for groups of sequences that cover the batch: one sequence, or as many short ones as
-/// group_rows hold.
+/// Calls `f(first_row, group, scratch)` for groups that cover the batch: one sequence each, or as many short ones as fit into
+/// group_rows.
 ///
-/// `first_row` is where the group's rows begin, `scratch` the workspace to use. With several threads, groups are taken side by
-/// side if that keeps all threads busy; otherwise the threads share the work of each group. A hooked batch is one group.
+/// `first_row` is the group's first row, `scratch` the workspace to use. Several threads take a group each if that keeps all of
+/// them busy; otherwise they share the work of each group. With a hook the batch is one group.
 template <class T>
 void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
                     FunctionRef<void(Index first_row, const Sequences& group, std::type_identity_t<Workspace<T>>& scratch)> f) {

@@ -15,8 +15,8 @@ namespace gated {
 
 /// The split of a ragged batch: sequence b owns the rows offset(b) … offset(b) + length(b) - 1.
 ///
-/// A batch is never padded. Layers over channels simply see more rows; only layers that mix tokens look at the split. That
-/// "padded equals unpadded" is therefore true by construction.
+/// A batch is never padded: layers over channels just see more rows, and only layers that mix tokens look at the split. Padding
+/// cannot change a result, because there is none.
 ///
 ///     Sequences::uniform(8, 196)              // eight images of 196 tokens
 ///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows
@@ -57,7 +57,7 @@ class Sequences {
     return result;
   }
 
-  /// The sequences `first` … `first` + `count` - 1 alone, their rows counted from 0. Allocates nothing.
+  /// The sequences `first` … `first` + `count` - 1, with rows counted from 0. Allocates nothing.
   Sequences part(Index first, Index count) const {
     Sequences result = *this;
     result.first_ += first;
@@ -69,7 +69,7 @@ class Sequences {
   Index length(Index b) const { return offsets_ == nullptr ? length_ : start(b + 1) - start(b); }
   Index offset(Index b) const { return offsets_ == nullptr ? b * length_ : start(b) - start(0); }
   Index total() const { return offset(count_); }
-  /// The largest length, 0 without sequences.
+  /// The largest length; 0 if there are no sequences.
   Index longest() const {
     Index result = 0;
     for (Index b = 0; b < count_; ++b) {
@@ -78,7 +78,7 @@ class Sequences {
     return result;
   }
 
-  /// The first sequence that begins at `row` or later, or count().
+  /// The first sequence that begins at `row` or later; count() if none does.
   Index first_from(Index row) const {
     if (offsets_ == nullptr) {
       return length_ == 0 ? (row > 0 ? count_ : 0) : std::clamp<Index>((row + length_ - 1) / length_, 0, count_);
@@ -89,7 +89,7 @@ class Sequences {
 
   /// Raises ShapeError unless these sequences cover exactly `rows` rows.
   void expect_total(Where where, Index rows) const {
-    if (rows != total()) {  // and not require(), because describe() allocates
+    if (rows != total()) {  // not require(): describe() allocates
       raise<ShapeError>(where, ": x has ", rows, " rows, but the sequences cover ", describe(),
                         ". Every row belongs to exactly one sequence.");
     }
@@ -109,9 +109,9 @@ class Sequences {
   Index start(Index b) const { return (*offsets_)[static_cast<std::size_t>(first_ + b)]; }
 
   Index count_ = 0;
-  Index first_ = 0;                                    // the first of ours in offsets_
-  Index length_ = 0;                                   // of each sequence, when they are uniform
-  std::shared_ptr<const std::vector<Index>> offsets_;  // of the whole batch, when lengths differ
+  Index first_ = 0;                                    // where ours begin in offsets_
+  Index length_ = 0;                                   // of each sequence, if uniform
+  std::shared_ptr<const std::vector<Index>> offsets_;  // of the whole batch, if lengths differ
 };
 
 }  // namespace gated

@@ -12,9 +12,9 @@
 #include "gated/core/words.hpp"
 
 /// @file
-/// One list of the settings of a configuration.
+/// Settings of a configuration, listed once.
 ///
-/// A configuration is an aggregate with default member initialisers that lists its members once, by member pointer:
+/// A configuration is an aggregate with default member initialisers and a list of its members, by member pointer:
 ///
 ///     struct Config {
 ///       Index depth = 6;
@@ -25,13 +25,13 @@
 ///       }
 ///     };
 ///
-/// fields() is a template so that only what reads or writes configurations compiles the list: for all models that was more than
-/// half of what including them cost beside Eigen. An enumeration lists the words for its values beside its definition, where
-/// argument-dependent lookup finds them:
+/// fields() is a template: only code that reads or writes configurations compiles the list. For all models the lists took more
+/// than half of gated's own compile time. An enumeration lists the names of its values beside its definition, for
+/// argument-dependent lookup:
 ///
 ///     constexpr auto names_of(Activation) { return words_for<Activation>("identity", "gelu", …); }
 ///
-/// Reading and writing configurations (io/config_json.hpp) is written with these lists.
+/// io/config_json.hpp reads and writes configurations by these lists.
 
 namespace gated {
 
@@ -42,7 +42,7 @@ struct Setting {
   Member Owner::*member;
 };
 
-/// A setting: a number, a truth value, a string, a named enumeration, a nested configuration, an array, or a vector of these.
+/// A setting: a number, a bool, a string, a named enumeration, a nested configuration, an array, or a vector of these.
 template <class Owner, class Member>
 constexpr Setting<Owner, Member> setting(const char* name, Member Owner::*member) {
   return {name, member};
@@ -68,8 +68,8 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 
 }  // namespace detail
 
-/// A model that a file or a Training can build again: it is made from a Config of named settings, and has a word for what it
-/// is. All of models/ are, and the layers that can be a whole network; examples/custom_layer makes one.
+/// A model that a file or a Training can rebuild: constructible from a Config of named settings, with an architecture name. All
+/// of models/ qualify, and the layers that can be a whole network; examples/custom_layer defines one.
 template <class Model>
 concept ConfiguredModel = requires(const typename Model::Config& config) {
   Model(config);
@@ -83,7 +83,7 @@ void for_each_setting(F&& f, Config& config) {
              std::remove_const_t<Config>::fields());
 }
 
-/// The word for `value`; empty if names_of() does not list it.
+/// The name of `value`; empty if names_of() does not list it.
 template <detail::NamedEnum E>
 constexpr std::string_view name_of(E value) {
   for (const auto& [listed, name] : names_of(value)) {
@@ -94,7 +94,7 @@ constexpr std::string_view name_of(E value) {
   return {};
 }
 
-/// The value that `word` stands for, if it is one of the enumeration's words.
+/// The value named `word`, if there is one.
 template <detail::NamedEnum E>
 constexpr std::optional<E> value_named(std::string_view word) {
   for (const auto& [listed, name] : names_of(E{})) {
@@ -107,7 +107,7 @@ constexpr std::optional<E> value_named(std::string_view word) {
 
 namespace detail {
 
-/// The words of an enumeration alone, in the order of names_of().
+/// The names of an enumeration's values, in the order of names_of().
 template <NamedEnum E>
 inline constexpr auto words_of = [] {
   constexpr auto names = names_of(E{});
@@ -129,7 +129,7 @@ inline std::string list_of_words(std::span<const std::string_view> words) {
 
 }  // namespace detail
 
-/// All words of an enumeration, for messages: "gelu, silu, relu".
+/// All names of an enumeration, for messages: "gelu, silu, relu".
 template <detail::NamedEnum E>
 std::string list_of_names() {
   return detail::list_of_words(detail::words_of<E>);

@@ -20,12 +20,12 @@ inline std::string describe_shape(std::span<const Index> shape) {
   return out + "]";
 }
 
-/// The sizes of a tensor as a checkpoint states them; at most four. In memory a parameter is a matrix or a vector.
+/// The shape of a tensor in a checkpoint, at most four dimensions. In memory a parameter is a matrix or a vector.
 class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<Index> sizes) : rank_(sizes.size()) {
-    require<ArgumentError>(rank_ <= sizes_.size(), "Shape: ", rank_, " dimensions, at most ", sizes_.size(), " are supported.");
+    require<ArgumentError>(rank_ <= sizes_.size(), "Shape: ", rank_, " dimensions, expected at most ", sizes_.size(), ".");
     std::copy(sizes.begin(), sizes.end(), sizes_.begin());
   }
 

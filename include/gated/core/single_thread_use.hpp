@@ -5,11 +5,11 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// Objects for one thread at a time.
+/// A guard for objects that serve one thread at a time.
 
 namespace gated::detail {
 
-/// A different address in each thread; one where the language has no threads, whose C library may have no thread_local either.
+/// An address unique to this thread. Without threads a plain static: such a C library may have no thread_local.
 inline const void* this_thread() {
 #if GATED_HAS_THREADS
   static constinit thread_local char mark = 0;

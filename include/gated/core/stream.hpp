@@ -44,8 +44,7 @@ class State {
     position_ = position;
   }
 
-  /// Counts `tokens` more as seen, with zeros in the place of what would be remembered of them: to measure steps at a late
-  /// position.
+  /// Advances by `tokens` tokens whose memories are zeros, to measure steps at a late position.
   /// Errors: ArgumentError for a negative number, ShapeError past the capacity.
   void skip(Index tokens) {
     require<ArgumentError>(tokens >= 0, "State::skip: tokens = ", tokens, " must not be negative.");
@@ -53,7 +52,7 @@ class State {
     position_ += tokens;
   }
 
-  /// The bytes that it holds.
+  /// Its size in bytes.
   std::size_t bytes() const {
     std::size_t sum = 0;
     for (const Memory& part : memory_) {
@@ -169,7 +168,7 @@ class Stream : public Inference<Stream<T>, T> {
   bool starts() const { return starts_; }
 
   /// The most tokens that the sequence may have.
-  /// Errors: ArgumentError where nobody has said it.
+  /// Errors: ArgumentError if no capacity was given.
   Index capacity() const {
     const bool is_known = state_.capacity_ != State<T>::unlimited;
     expect_state(starts_ || is_known);
@@ -198,13 +197,20 @@ class Stream : public Inference<Stream<T>, T> {
   static Matrix last_rows(const Matrix& x, Index number) { return x.sharing(x.rows(x.rows() - number, number)); }
 
   /// The layer that runs, for messages.
-  Where where() const { return {this->running() == nullptr ? "Stream" : this->running()->name, starts_ ? "start" : "extend"}; }
+  Where where() const {
+    return {this->running() == nullptr ? "Stream" : this->running()->name(), starts_ ? "start" : "extend"};
+  }
 
-  /// Raises ArgumentError: what runs over other sequences inside of a layer needs all tokens.
+  /// Raises ArgumentError: a layer that runs over other sequences needs all tokens.
   [[noreturn]] Stream with(const Sequences&) const {
     raise<ArgumentError>(where(), ": it looks at other sequences than the one that is streamed. Use forward().");
   }
 
+  /// Whether a layer of this contract takes `rows` more tokens.
+  bool takes_rows(const Contract& contract, Index rows) const {
+    return contract.streams() && position() <= contract.longest && rows <= contract.longest - position();
+  }
+  /// Raises an error unless it does.
   void expect_rows(Where where, const Contract& contract, Index rows) const {
     expect_streaming(where, contract);
     expect_positions(where, rows, position(), contract.longest, "that it can serve.");

@@ -30,13 +30,13 @@ void for_each_layer(F&& f, const Model& model) {
   }
 }
 
-/// Stands for a type where there is no run-time type information: its address.
+/// Identifies a type by its address, without RTTI.
 template <class L>
 inline constexpr char type_tag = 0;
 
 namespace detail {
 
-/// Looks among the fields of `layer`, depth first, for the sub-layer at an address, and appends its path to `out`.
+/// Finds the sub-layer at an address among the fields of `layer`, depth first, and appends its path to `out`.
 template <class L>
 bool write_path_of(const L& layer, const PathNode* parent, const void* wanted, const char* tag, std::string& out);
 

@@ -41,8 +41,8 @@ inline std::string grouped(Index count) {
 ///     …
 ///     303 tensors                                          5,867,328
 ///
-/// It says which weights are all zero, as the head of a new image classifier is, which were never set, and that a model for
-/// text is not causal. `std::cout << summary(model)` prints it.
+/// Notes mark weights that are all zero, such as the head of a new image classifier, weights that were never set, and text
+/// models that are not causal. `std::cout << summary(model)` prints it.
 template <class Model>
 std::string summary(const Model& model) {
   struct Line {
@@ -78,8 +78,7 @@ std::string summary(const Model& model) {
     table += std::string(count_width - line.count.size(), ' ') + line.count + line.note + '\n';
   }
   if constexpr (requires { model.is_causal(), model.config.vocabulary; }) {
-    table +=
-        model.is_causal() ? "" : "not causal: it cannot learn the next token, or stream, unless built with causal = true\n";
+    table += model.is_causal() ? "" : "not causal: it cannot learn the next token or stream. Build it with causal = true.\n";
   }
   return table;
 }

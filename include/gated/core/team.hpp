@@ -24,7 +24,7 @@
 #include "gated/core/work.hpp"
 
 /// @file
-/// Threads that sleep until there is work.
+/// A thread pool that sleeps when idle.
 
 namespace gated {
 
@@ -32,7 +32,7 @@ namespace gated {
 
 namespace detail {
 
-/// Tells the processor that this thread waits in a loop.
+/// Tells the processor that this is a spin loop.
 inline void pause() {
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
   __builtin_ia32_pause();
@@ -41,10 +41,10 @@ inline void pause() {
 #endif
 }
 
-/// Where threads sleep until something has come true. std::atomic::wait() would do, but that of GCC 12 hangs on Windows.
+/// Lets threads sleep until a condition holds. Not std::atomic::wait(), because GCC 12's hangs on Windows.
 class Bell {
  public:
-  /// Sleeps until `done()`, whose loads must be sequentially consistent, as must be the store that ring() follows.
+  /// Sleeps until `done()`. Its loads, and the store before ring(), must be sequentially consistent.
   template <class Done>
   void wait(const Done& done) {
     std::unique_lock lock(mutex_);
@@ -55,9 +55,9 @@ class Bell {
 
   bool has_sleepers() const { return sleepers_.load() > 0; }
 
-  /// Wakes up to `count` of those who sleep.
+  /// Wakes up to `count` sleepers.
   void ring(int count) {
-    { const std::lock_guard lock(mutex_); }  // whoever has looked and is about to sleep sleeps now, and hears it
+    { const std::lock_guard lock(mutex_); }  // a thread between its check and its sleep is asleep after this
     if (count >= sleepers_.load()) {
       condition_.notify_all();
     } else {
@@ -75,13 +75,13 @@ class Bell {
 
 }  // namespace detail
 
-/// Threads that help the one that calls run(), and end with the object.
+/// Threads that help the caller of run(), and end with the object.
 ///
-/// The caller works too, and waits only for those that have begun: a thread that the system has not scheduled by the time the
-/// work is done, because other programs use the processors, holds nobody up. Whoever waits spins for some microseconds, in
-/// which the next loop usually comes, and then sleeps, so that the processor is free for whom it waits for.
+/// The caller works too, and waits only for threads that have started: a thread still descheduled when the work is done delays
+/// nothing. Waiting threads spin for some microseconds, in which the next loop usually comes, and then sleep, to free the
+/// processor.
 ///
-/// A child process made by fork() has the object but not its threads: run() then does all work in the caller.
+/// After fork(), the child has the object but not its threads: run() then does all the work in the caller.
 class Team {
  public:
   /// Starts `wanted` threads, or as many as the system grants.
@@ -93,7 +93,7 @@ class Team {
 #if GATED_HAS_EXCEPTIONS
     try {
       start(wanted);
-    } catch (...) {  // no more than these
+    } catch (...) {  // the system grants no more
     }
 #else
     start(wanted);
@@ -102,7 +102,7 @@ class Team {
 
   ~Team() {
     if (process() != process_) {
-      static_cast<void>(system_.release());  // nobody here can wait for the parent's threads, or destroy what they sleep on
+      static_cast<void>(system_.release());  // a forked child cannot join the parent's threads, nor destroy what they sleep on
       return;
     }
     ended_.store(true, std::memory_order_relaxed);
@@ -118,9 +118,8 @@ class Team {
 
   int size() const { return static_cast<int>(system_->threads.size()); }
 
-  /// Calls work(0) here and, on as many of its threads as come in time, work(1), …, work(size()). `useful` is how many of all
-  /// these calls will find something to do. While another loop has the threads, which may be the one around this, it calls
-  /// work(0) only.
+  /// Calls work(0) here and work(1), …, work(size()) on those of its threads that wake in time. `useful` is how many of these
+  /// calls will find work. While another loop has the threads, such as one around this, only work(0) is called.
   void run(int useful, const Work& work) {
     if (busy_.exchange(true, std::memory_order_acquire)) {
       work(0);
@@ -130,7 +129,7 @@ class Team {
     gate_.store(open, std::memory_order_release);
     round_.fetch_add(1);
     if (system_->next_round.has_sleepers() &&
-        process() == process_) {  // in a child process nobody sleeps, whatever the count says
+        process() == process_) {  // in a forked child no thread sleeps, whatever the count says
       system_->next_round.ring(useful - 1);
     }
     work(0);
@@ -146,7 +145,7 @@ class Team {
  private:
   static constexpr unsigned open = 1U << 31;
 
-  /// What the system has made for this process.
+  /// System resources of this process.
   struct System {
     detail::Bell next_round;  ///< wakes the threads
     detail::Bell all_out;     ///< wakes the caller
@@ -155,13 +154,13 @@ class Team {
 
   void start(int wanted) {
     for (int worker = 1; worker <= wanted; ++worker) {
-      // A plain pointer: GCC lets shared libraries export what std::thread makes of a type that they hide.
+      // A plain function pointer: GCC exports std::thread's instantiations from shared libraries even for hidden types.
       constexpr auto serve_team = +[](void* team, int i) { static_cast<Team*>(team)->serve(i); };
       system_->threads.emplace_back(serve_team, static_cast<void*>(this), worker);
     }
   }
 
-  /// What a thread does: waits for the next round and takes part in it, if it is not too late.
+  /// A thread's loop: waits for the next round, and joins it if it is still open.
   void serve(int worker) {
     for (unsigned seen = 0;;) {
       const auto has_begun = [this, seen] { return round_.load() != seen; };
@@ -176,7 +175,7 @@ class Team {
       while ((gate & open) != 0) {
         if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
           (*work_)(worker);
-          if (gate_.fetch_sub(1) == 1 && system_->all_out.has_sleepers()) {  // the last one, and the caller is asleep
+          if (gate_.fetch_sub(1) == 1 && system_->all_out.has_sleepers()) {  // the last one out, and the caller sleeps
             system_->all_out.ring(1);
           }
           break;
@@ -185,7 +184,7 @@ class Team {
     }
   }
 
-  /// Asks `done` again and again, for some microseconds. Returns whether it came true.
+  /// Polls `done` for some microseconds. Returns whether it came true.
   template <class Done>
   bool spin(const Done& done) const {
     for (const auto start = std::chrono::steady_clock::now();;) {
@@ -212,7 +211,7 @@ class Team {
   const std::chrono::microseconds spin_;
   const long process_ = process();
   const Work* work_ = nullptr;
-  // Each on a cache line of its own, because threads wait for one while others write to the next.
+  // Each on its own cache line: threads poll one while others write the next.
   alignas(64) std::atomic<unsigned> round_{0};  ///< counts the loops
   alignas(64) std::atomic<unsigned> gate_{0};   ///< whether a loop has work: `open` and how many threads are inside
   alignas(64) std::atomic<bool> busy_{false};   ///< a loop has the threads

@@ -8,12 +8,11 @@
 #include "gated/core/parameter_budget.hpp"
 
 /// @file
-/// Weights that nobody has set yet.
+/// Uninitialised weights, and how they are detected.
 ///
-/// A model that is built without a Random waits for a checkpoint. Its weights then hold a NaN of their own, so that a model
-/// which was never loaded or initialised is refused when it runs, and a weight that is set in part is seen in the results. What
-/// a caller assigns, zeros included, is a weight like any other; copies, files and conversions between float and double keep
-/// the NaN.
+/// A model built without a Random waits for a checkpoint: its weights hold a special NaN. Running a model that was never loaded
+/// or initialised is refused, and a weight set in part shows as NaN in the results. Any value that you assign counts as set,
+/// zero included. Copies, files and conversions between float and double keep the NaN.
 
 namespace gated {
 
@@ -22,17 +21,17 @@ namespace detail {
 template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-/// A quiet NaN that no arithmetic makes: the same in float and, widened, in double.
+/// A quiet NaN that no arithmetic produces: the same in float and, widened, in double.
 template <class T>
 inline constexpr BitsOf<T> unset_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7ED} : static_cast<BitsOf<T>>(0x7FFDB4FDA0000000);
 
-/// Another, with which a weight begins that stands nowhere but in PreparedWeights.
+/// Another: the first element of a weight that is only in PreparedWeights.
 template <class T>
 inline constexpr BitsOf<T> elsewhere_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7EE} : static_cast<BitsOf<T>>(0x7FFDB4FDC0000000);
 
 }  // namespace detail
 
-/// True for a number that nobody has set.
+/// True for an element that was never set.
 template <class T>
 bool is_unset(const T& value) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
@@ -41,8 +40,8 @@ bool is_unset(const T& value) {
 
 namespace detail {
 
-/// While one of these is alive, of the weights of models that this thread builds only a few numbers are written: where the
-/// system gives memory when it is first touched, as usual, the others take none. For models whose weights are elsewhere.
+/// While one is alive, models built on this thread write only a few elements of each weight. If the system allocates on first
+/// touch, as usual, the others take no memory. For models whose weights are elsewhere.
 class HollowWeights {
  public:
   HollowWeights() { ++depth(); }
@@ -65,7 +64,7 @@ class HollowWeights {
 
 }  // namespace detail
 
-/// True for the first number of a weight that stands nowhere but in PreparedWeights: see load_prepared(), load_mapped().
+/// True for the first element of a weight that is only in PreparedWeights: see load_prepared(), load_mapped().
 template <class T>
 bool is_elsewhere(const T& value) {
   return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::elsewhere_bits<T>;
@@ -80,30 +79,29 @@ Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_wei
   if (detail::HollowWeights::wanted() && rows * columns != 0) {
     Matrix<T> hollow(rows.value(), columns.value());
     const Index size = hollow.size();
-    hollow.data()[size / 2] = hollow.data()[size - 1] = T{0};  // by which PreparedWeights knows it again
+    hollow.data()[size / 2] = hollow.data()[size - 1] = T{0};  // PreparedWeights recognises it by these
     hollow.data()[0] = Eigen::numext::bit_cast<T>(detail::elsewhere_bits<T>);
     return hollow;
   }
   return Matrix<T>::Constant(rows.value(), columns.value(), unset);
 }
 
-/// Raises ArgumentError in the body of a layer that runs with a weight which nobody has set, or which is elsewhere: the layer's
-/// member `member`.
-/// Cost: reads one number.
+/// Raises ArgumentError if the running layer's weight `member` was never set, or is elsewhere, or if a tape records with
+/// quantized weights. For a layer's body.
+/// Cost: reads one element.
 template <class Run, class T>
 void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
   if (weight.size() == 0 || (!is_unset(*weight.data()) && !is_elsewhere(*weight.data()))) [[likely]] {
     if constexpr (Run::records) {
       const auto* const prepared = run.workspace().prepared();
       require<ArgumentError>(prepared == nullptr || !prepared->is_quantized(), run.outermost(),
-                             ": the workspace uses weights in a small format, which are not trained. Record with a workspace "
-                             "of its own.");
+                             ": the workspace uses quantized weights, which cannot be trained. Record on a tape without them.");
     }
     return;
   }
   if constexpr (requires { run.starts(); }) {
     if (run.starts()) {
-      return;  // a state may be made before the weights are there
+      return;  // a state may be made before the weights are set
     }
   }
   const auto raise_for = [&](const char* what) {
@@ -112,15 +110,14 @@ void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
   };
   if (!is_elsewhere(*weight.data())) {
     raise_for(
-        " was never set. Load a checkpoint (load_model(), load_parameters()), start a training with the constructor that takes "
-        "a Random or with initialize(), or assign to it.");
+        " was never set. Load a checkpoint (load_model(), load_parameters()), construct the model with a Random, call "
+        "initialize(), or assign to it.");
   }
   if constexpr (Run::records) {
-    raise_for(" is kept apart from the model, and cannot be trained. Open the file by load_model().");
+    raise_for(" is stored outside the model and cannot be trained. Open the file with load_model().");
   } else if (const auto* const prepared = run.workspace().prepared(); prepared == nullptr || !prepared->holds(weight.data())) {
     raise_for(
-        " is kept apart from the model. Give the weights that load_prepared() or load_mapped() made with it to "
-        "Workspace::use().");
+        " is stored outside the model. Pass the PreparedWeights of load_prepared() or load_mapped() to Workspace::use().");
   }
 }
 

@@ -15,30 +15,30 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// Quantized weights: formats that keep a weight in a half or a quarter of the memory.
+/// Quantized weights: formats of half or a quarter of the memory.
 ///
-/// They say which numbers a weight can be, not how a product is computed: everything is computed as with a float weight that
-/// holds the numbers which the codes stand for, and gives the same bits.
+/// A format says which values a weight can have, not how a product is computed: without an engine such as int8_products(),
+/// results are bit-equal to those of a float weight with the decoded values.
 
 namespace gated {
 
-/// How the large weights of a model are kept.
+/// Storage of a model's large weights.
 enum class WeightFormat {
-  float32,   ///< as the model has them
-  bf16,      ///< the upper half of a float, rounded to nearest, ties to even: 16 bits
-  int8,      ///< q · s with a whole number |q| ≤ 127, and a float s for each group of 32 columns of a row: 9 bits
-  int8_rows  ///< the same with one s per row: a little over 8 bits
+  float32,   ///< unchanged
+  bf16,      ///< the upper half of a float, rounded to nearest even: 16 bits
+  int8,      ///< q · s with an integer |q| ≤ 127 and a float s per group of 32 columns of a row: 9 bits
+  int8_rows  ///< the same with one s per row: just over 8 bits; the fastest with int8_products()
 };
 
 constexpr auto names_of(WeightFormat) { return words_for<WeightFormat>("float32", "bf16", "int8", "int8-rows"); }
 
-/// True for the parameters that a quantized format applies to: the matrices of projections and the embeddings. Biases, norms,
-/// positions, spatial weights and memories stay float.
+/// True for parameters that can be quantized: projections and embeddings. Biases, norms, positions, spatial weights and
+/// memories stay in float.
 inline bool may_be_quantized(const ParameterInfo& info) {
   return (info.role == Role::weight || info.role == Role::embedding) && info.shape.rank() >= 2;
 }
 
-/// Bytes of one code.
+/// Bytes per code.
 constexpr Index code_bytes(WeightFormat format) {
   return format == WeightFormat::float32 ? 4 : format == WeightFormat::bf16 ? 2 : 1;
 }
@@ -55,7 +55,7 @@ constexpr Index scales_per_row(WeightFormat format, Index columns) {
                                              : 0;
 }
 
-/// The number that a code stands for; `scale` is read only where the format has one.
+/// Decodes a value; reads `scale` only if the format has scales.
 inline float decode(WeightFormat format, const std::byte* code, const float* scale) {
   if (format == WeightFormat::bf16) {
     std::uint16_t bits;
@@ -65,25 +65,34 @@ inline float decode(WeightFormat format, const std::byte* code, const float* sca
   return *scale * static_cast<float>(static_cast<std::int8_t>(*code));
 }
 
-/// A weight of rows × columns in a quantized format, row by row. Refers to bytes of any alignment.
+/// A quantized weight of rows × columns, row-major. Non-owning; bytes of any alignment.
 struct WeightCodes {
   WeightFormat format = WeightFormat::bf16;
   Index rows = 0, columns = 0;
   const std::byte* codes = nullptr;
-  const std::byte* scales = nullptr;  ///< float, rows × scales_per_row(); nullptr without scales
+  const std::byte* scales = nullptr;  ///< float, rows × scales_per_row(), or nullptr
 
   float scale(Index row, Index group) const {
     float s;
     std::memcpy(&s, scales + (row * scales_per_row(format, columns) + group) * Index{sizeof(s)}, sizeof(s));
     return s;
   }
-  /// The number at a place.
+  /// The sum of the codes that share a scale.
+  std::int32_t sum(Index row, Index group) const {
+    const Index size = group_size(format, columns), first = group * size;
+    std::int32_t sum = 0;
+    for (Index column = first; column < std::min(first + size, columns); ++column) {
+      sum += static_cast<std::int8_t>(codes[row * columns + column]);
+    }
+    return sum;
+  }
+  /// Decodes one value.
   float operator()(Index row, Index column) const {
     const std::byte* const code = codes + (row * columns + column) * code_bytes(format);
     const float s = scales == nullptr ? 0 : scale(row, column / group_size(format, columns));
     return decode(format, code, &s);
   }
-  /// All numbers, row by row.
+  /// Decodes all values, row-major.
   template <class T>
   void read(std::span<T> to) const {
     for (std::size_t i = 0; i < to.size(); ++i) {
@@ -92,29 +101,36 @@ struct WeightCodes {
   }
 };
 
-/// Some rows of a weight as a product reads them, column by column: the codes of all rows for a column lie side by side. Those
-/// of bf16 lie in pairs, row by row for an even column and the next one, as processors multiply them.
+/// Some rows of a weight packed for products: words of 32 bits, each with the codes of one row for a few columns (two of bf16,
+/// four of int8), as dot-product instructions read them. The words of all rows for the same columns lie side by side.
 struct QuantizedPanel {
   WeightFormat format;
-  Index group;             ///< columns that share a scale
-  const float* scales;     ///< of all rows for the first group, for the second, …
-  const std::byte* codes;  ///< of all rows for the first column, for the second, …
+  Index group;               ///< columns that share a scale
+  const float* scales;       ///< of all rows for the first group, for the second, …
+  const std::int32_t* sums;  ///< of the codes that share a scale, in the order of `scales`; int8 only
+  const std::byte* codes;
 
-  /// Where the code of a row and column stands in a panel of `rows` rows, in bytes.
+  /// The bytes of a word.
+  static constexpr Index word = 4;
+  /// The columns of a word.
+  static constexpr Index columns_of_word(WeightFormat format) { return word / code_bytes(format); }
+  /// The offset of a code in bytes, in a panel of `rows` rows.
   static constexpr Index place(WeightFormat format, Index rows, Index row, Index column) {
-    return format == WeightFormat::bf16 ? 4 * (column / 2 * rows + row) + 2 * (column % 2) : column * rows + row;
+    const Index together = columns_of_word(format);
+    return word * (column / together * rows + row) + code_bytes(format) * (column % together);
   }
-  /// The bytes of a panel's codes.
+  /// The bytes of all codes.
   static constexpr Index bytes(WeightFormat format, Index rows, Index columns) {
-    return format == WeightFormat::bf16 ? (columns + 1) / 2 * rows * 4 : columns * rows;
+    const Index together = columns_of_word(format);
+    return (columns + together - 1) / together * rows * word;
   }
 };
 
-/// The codes of a weight, in memory of its own.
+/// A quantized weight that owns its memory.
 class EncodedWeight {
  public:
-  /// The nearest codes: of int8, s = max|x| / 127 over a group, and q = x / s rounded to nearest, ties to even.
-  /// Errors: none; codes() is empty if a number is not finite, or too large for bf16.
+  /// Encodes to nearest: for int8, s = max|x| / 127 over a group and q = RNE(x / s). Empty if a value is not finite, or too
+  /// large for bf16.
   static std::optional<EncodedWeight> of(const float* weight, Index rows, Index columns, WeightFormat format) {
     EncodedWeight result(rows, columns, format);
     return result.encode(weight) ? std::optional(std::move(result)) : std::nullopt;
@@ -183,15 +199,15 @@ class EncodedWeight {
 
 namespace detail {
 
-/// Raises ArgumentError for a quantized format of anything but float.
+/// Throws ArgumentError for a quantized format of a type other than float.
 template <class T>
 void expect_format(Where where, WeightFormat format) {
   require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ", name_of(format),
                          " are for models in float.");
 }
 
-/// The codes of a parameter.
-/// Errors: ArgumentError for a number that is not finite, or too large.
+/// Encodes a parameter.
+/// Errors: ArgumentError for a value that is not finite, or too large.
 inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<const float> values, WeightFormat format) {
   const Index rows = info.shape[0];
   auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);

@@ -8,11 +8,11 @@
 #include <utility>
 
 /// @file
-/// The words by which configurations name the values of an enumeration.
+/// Names of enumeration values in configurations.
 
 namespace gated {
 
-/// The words for the values of `E` in the order of its definition, from 0 on: what a function names_of(E) returns.
+/// The names of the values 0, 1, … of `E`, in the order of its definition: the result of names_of(E).
 template <class E, class... Words>
 constexpr auto words_for(Words... words) {
   std::array<std::pair<E, std::string_view>, sizeof...(Words)> list{std::pair{E{}, std::string_view(words)}...};

@@ -3,11 +3,11 @@
 #include "gated/core/function_ref.hpp"
 
 /// @file
-/// What a loop asks of threads.
+/// The work of a parallel loop.
 
 namespace gated {
 
-/// The work of one loop. `work(i)` does what it can as worker i; each i has one thread at a time.
+/// The work of one loop: `work(i)` runs what it can as worker i. No two threads use one i at a time.
 using Work = FunctionRef<void(int worker)>;
 
 }  // namespace gated

@@ -18,25 +18,23 @@
 #include "gated/core/single_thread_use.hpp"
 
 /// @file
-/// Where activations live while a model runs.
+/// Scratch memory and threads of a run.
 
 namespace gated {
 
 template <class T>
 struct ProductEngine;  // ops/gemm_tasks.hpp
 
-/// Scratch memory, the number of threads to use, prepared weights, and an optional hook. One per calling thread.
+/// Scratch memory, threads, prepared weights and an optional hook. One per calling thread.
 ///
-/// A const model serves any number of threads, each with a workspace of its own. After the first call of a shape forward
-/// allocates nothing, and after the first step of a stream no step does. Two threads that use one workspace at the same time
-/// get an error.
+/// Threads share a const model, each with its own workspace; two threads that use one workspace at the same time get an error.
+/// After the first call of a shape forward() allocates nothing, and after the first step of a stream no step does.
 ///
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
 ///
-/// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. A
-/// projection is shown before its activation, gate or residual, as a PyTorch hook would show it; the results stay the same
-/// bits.
+/// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. It sees a
+/// projection before its activation, gate or residual, like a PyTorch hook. Results are bit-equal with a hook.
 ///
 ///     workspace.set_hook([](const std::string& path, ConstView<float> output) { … });
 ///
@@ -48,8 +46,8 @@ class Workspace {
  public:
   using Hook = std::function<void(const std::string& path, ConstView<T> output)>;
 
-  /// Gives back, when it ends, all memory taken since it began. Until the outermost one ends, the workspace belongs to the
-  /// thread that began it, and kernels stay of one form.
+  /// A scope: its destructor gives back the memory taken since it began. Until the outermost frame ends, the workspace belongs
+  /// to this thread and the kernels' form is fixed.
   class Frame {
    public:
     explicit Frame(Workspace& workspace)
@@ -70,16 +68,16 @@ class Workspace {
 
   const Threads& threads() const { return threads_; }
 
-  /// Takes packed weights from `prepared` where it has them; it must outlive the runs. See prepare().
+  /// Uses the packed weights of `prepared`, which must outlive the runs: see prepare().
   void use(const PreparedWeights<T>& prepared) { prepared_ = &prepared; }
   void use(const PreparedWeights<T>&&) = delete;  // a temporary would dangle
   const PreparedWeights<T>* prepared() const { return prepared_; }
 
-  /// Lets `engine` compute the products that it can, such as bf16_products() (ops/bf16_products.hpp). nullptr takes it away.
+  /// Lets `engine`, such as bf16_products() (ops/bf16_products.hpp), compute the products that it can. nullptr removes it.
   void use(const ProductEngine<T>* engine) { product_engine_ = engine; }
   const ProductEngine<T>* product_engine() const { return product_engine_; }
 
-  /// The bytes that it holds.
+  /// Bytes held.
   std::size_t bytes() const {
     std::size_t sum = arena_.bytes();
     for (const auto& worker : workers_) {
@@ -90,24 +88,23 @@ class Workspace {
 
   // --- Memory: see Arena ---
 
-  /// Errors: ArgumentError while another thread has a frame.
+  /// Errors: ArgumentError if another thread has a frame.
   [[nodiscard]] Frame frame() { return Frame(*this); }
-  /// One inside of another of this thread, which has seen to the rest.
+  /// A frame inside another one of this thread, which holds the workspace.
   [[nodiscard]] typename Arena<T>::Frame inner_frame() { return arena_.frame(); }
   T* take(Index count) { return arena_.take(count); }
   MatrixMap<T> matrix(Index rows, Index columns) { return arena_.matrix(rows, columns); }
-  /// Has room for `count` scalars from here on, in up to 16 pieces: what a later step of a stream will take, so that it
-  /// allocates nothing.
+  /// Makes room for `count` more scalars, in up to 16 pieces: a later step of a stream then allocates nothing.
   void reserve(Index count) {
     const auto frame = arena_.frame();
-    arena_.take(count + 16 * cache_line_bytes / static_cast<Index>(sizeof(T)));  // each piece is filled up to a whole line
+    arena_.take(count + 16 * cache_line_bytes / static_cast<Index>(sizeof(T)));  // pieces are whole cache lines
   }
 
-  /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads, `scratch` being a workspace of the thread's
-  /// own: one thread, the same prepared weights and products, no hook.
+  /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads. `scratch` is a workspace per thread:
+  /// single-threaded, with the same prepared weights and engine, without a hook.
   ///
-  /// Afterwards all of them hold as much memory as the one that needed most, so that a second call allocates nothing whichever
-  /// thread gets which task. An exception of a task, such as std::bad_alloc, is raised again when all have ended.
+  /// Afterwards all hold as much memory as the one that needed most: a second call allocates nothing, whichever thread gets
+  /// which task. An exception of a task, such as std::bad_alloc, is rethrown when all have ended.
   void side_by_side(Index tasks, FunctionRef<void(Index index, Workspace& scratch)> task) {
     while (workers_.size() < static_cast<std::size_t>(threads_.count())) {
       workers_.push_back(std::make_unique<Workspace>());

@@ -8,25 +8,25 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// Files that are written completely or not at all.
+/// Atomic file writes: all or nothing.
 
 namespace gated {
 
-/// A file that appears under its name only when commit() returns; until then, and after any failure, what was there before
-/// is still there, untouched.
+/// A file written atomically: it appears under its name when commit() returns. Until then, and after any failure, the old file
+/// is untouched.
 ///
 ///     AtomicFile file("model.safetensors");
 ///     file.write(header);
 ///     file.write(data);
 ///     file.commit();
 ///
-/// The bytes go to a temporary file in the same directory, "NAME.DIGITS.tmp", which commit() flushes to the disk and renames. A
-/// file that is replaced passes on its permissions; a symbolic link is followed. Without commit() the temporary file is
-/// removed; what a killed process left, the next AtomicFile of that path removes. Any number of threads and processes may write
-/// to one path: each has a temporary file that it locks, and the last one wins.
+/// The bytes go to a temporary file in the same directory, "NAME.DIGITS.tmp", which commit() syncs to disk and renames. The
+/// permissions of a replaced file are kept, and symbolic links are followed. Without commit() the temporary file is removed;
+/// one that a killed process left is removed by the next AtomicFile for that path. Threads and processes may write to one path
+/// concurrently: each locks its own temporary file, and the last commit wins.
 ///
-/// Errors: FileError, starting with the path, if the directory cannot be written, the disk is full, or the path names
-/// something else than a regular file.
+/// Errors: FileError, starting with the path, if the directory is not writable, the disk is full, or the path exists and is not
+/// a regular file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -37,7 +37,7 @@ class AtomicFile {
   /// Appends `bytes`.
   void write(std::span<const std::byte> bytes);
 
-  /// Puts the file under its name. Call it once, last.
+  /// Renames the file to its final name. Call it once, last.
   void commit();
 
  private:
@@ -49,7 +49,7 @@ class AtomicFile {
   std::FILE* file_ = nullptr;
 };
 
-/// Writes one piece of memory as a whole file, atomically.
+/// Writes a file of these bytes, atomically.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 }  // namespace gated

@@ -70,11 +70,11 @@ inline void remove_left_behind_of(const std::filesystem::path& path) {
 
 GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {
   namespace fs = std::filesystem;
-  require<FileError>(!path_.empty(), "AtomicFile: the path of the file to write is empty. Give it a name.");
+  require<FileError>(!path_.empty(), "AtomicFile: the path is empty. Name the file to write.");
   std::error_code error;
   for (int links = 0; fs::is_symlink(path_, error); ++links) {
     require<FileError>(links < 40, path_.string(), ": too many symbolic links.");
-    path_ = path_.parent_path() / fs::read_symlink(path_, error);  // the link itself, if it is absolute
+    path_ = path_.parent_path() / fs::read_symlink(path_, error);  // an absolute link replaces the folder
   }
   const fs::file_status old = fs::status(path_, error);
   if (fs::exists(old) && !fs::is_regular_file(old)) {
@@ -141,7 +141,7 @@ GATED_INLINE void AtomicFile::discard() noexcept {
 }
 
 [[noreturn]] GATED_INLINE void AtomicFile::fail(const char* what, int reason) {
-  discard();  // before the error leaves, because a program without exceptions never comes back
+  discard();  // before raising: without exceptions no destructor runs
   raise<FileError>(path_.string(), ": ", what, ": ", std::generic_category().message(reason), ".");
 }
 

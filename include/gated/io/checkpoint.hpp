@@ -16,16 +16,16 @@
 #include "gated/io/safetensors.hpp"
 
 /// @file
-/// Models from checkpoints, and checkpoints from models.
+/// Reads and writes the parameters of a model.
 
 namespace gated {
 
 namespace detail {
 
-/// `names` as `file` has them: without `body` where no tensor begins with it.
+/// `names` for `file`: without `body` if no tensor name begins with it.
 NameMap as_in(const SafetensorsFile& file, NameMap names);
 
-/// Raises FileError unless every parameter of `model` has its tensor, and every tensor its parameter.
+/// Raises FileError unless every parameter of `model` has a tensor and every tensor a parameter.
 template <class Model>
 void expect_fit(Model& model, const SafetensorsFile& file, const NameMap& names) {
   std::vector<StatedParameter> parameters;
@@ -38,11 +38,11 @@ void expect_fit(Model& model, const SafetensorsFile& file, const NameMap& names)
   expect_all_fit(parameters, file, names);
 }
 
-/// Reads one parameter of a model that expect_fit() has passed.
+/// Reads one parameter. Expects that the model has passed expect_fit().
 template <class T>
 void read_parameter(const SafetensorsFile& file, const NameMap& names, const ParameterInfo& info, std::span<T> values);
 
-/// What save_parameters() writes, parameter by parameter.
+/// Collects what save_parameters() writes.
 class ParametersToWrite {
  public:
   ParametersToWrite(const NameMap& names, std::optional<Dtype> dtype, WeightFormat weights);
@@ -61,17 +61,17 @@ class ParametersToWrite {
 
 }  // namespace detail
 
-/// Reads every parameter of `model` from `file`, whose tensors are called as `map` says.
+/// Reads every parameter of `model` from `file`; `map` gives the tensor names.
 ///
-/// Strict: each parameter has a tensor of its shape and a floating type (F64, F32, F16, BF16, rounded to the model's scalar),
-/// or I8 with scales (io/weight_tensors.hpp), and each tensor a parameter, unless the map ignores it or ties it to another.
-/// Tensors that a model shares may stand in the file once, as Python's save_model() leaves them. Constants, such as rotary
-/// frequencies, are taken from files that store them and computed otherwise.
-/// Errors: one FileError of at most 12 lines that counts the missing, unexpected, mis-shaped and unconvertible tensors, shows
-/// the first of each, those that differ in the number of their block as one, and says by whom the file seems to be and which
-/// preset has its shapes. FileError also for a file that SafetensorsFile::verify() finds damaged. The model is unchanged then.
-/// ArgumentError if the map does not suit the model.
-/// Cost: one pass over the file, one for a check sum, and one where values might not fit (F64 to float).
+/// Strict: each parameter needs a tensor of its shape in F64, F32, F16 or BF16 (rounded to the model's scalar) or in I8 with
+/// scales (io/weight_tensors.hpp). Each tensor needs a parameter, unless the map ignores it or ties it to another. Shared
+/// tensors may be stored once, as Python's save_model() does. Constants, such as rotary frequencies, are read if the file
+/// stores them and computed otherwise.
+/// Errors: one FileError of at most 12 lines that counts the missing, unexpected, mis-shaped and unconvertible tensors, lists
+/// the first of each (one line for those that differ only in block number), and names the likely origin of the file and the
+/// preset of its shapes. FileError if SafetensorsFile::verify() fails. The model is unchanged in either case. ArgumentError if
+/// the map does not suit the model.
+/// Cost: one pass over the file, one for its checksum, and one if values may overflow (F64 to float).
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& map = {}) {
   file.verify();
@@ -80,17 +80,17 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
   for_each_parameter([&](const ParameterInfo& info, auto values) { detail::read_parameter(file, names, info, values); }, model);
 }
 
-/// Writes every parameter of `model` to a safetensors file at `path`, under the names and shapes that `names` gives; reading it
-/// with the same map gives the model back.
+/// Writes every parameter of `model` to a safetensors file at `path`, with the names and shapes that `names` gives. Loading
+/// with the same map restores the model.
 ///
-/// `dtype` is F64, F32, F16 or BF16; without it, the model's own. With a small format in `weights`, the matrices that it
-/// applies to are stored so instead (io/weight_tensors.hpp), in a half or a quarter of the bytes. `metadata` are texts of the
-/// caller's choice; those that load_model() needs, save_model() writes. One more is a check sum, "gated.checksum", which
-/// loading compares. Equal models and texts give equal files. The file is written completely or not at all.
-/// Errors: ArgumentError if a value is too large for `dtype` or, in a small format, not finite, if two parameters get one name,
-/// if `metadata` have a check sum, or if the model's weights are kept apart (load_prepared(), load_mapped()); FileError if the
-/// file cannot be written.
-/// Cost: nothing but the header is copied, unless a type differs from the model's; one pass for the check sum.
+/// `dtype` is F64, F32, F16 or BF16; by default the model's own. With a quantized format in `weights`, projections and
+/// embeddings take half or a quarter of the bytes (io/weight_tensors.hpp). `metadata` is free text; save_model() adds what
+/// load_model() needs. A checksum, "gated.checksum", is added and verified on loading. Equal models and metadata give equal
+/// files. The write is atomic.
+/// Errors: ArgumentError if a value overflows `dtype`, is not finite in a quantized format, two parameters get the same name,
+/// `metadata` contains a checksum, or the weights are stored outside the model (load_prepared(), load_mapped()); FileError if
+/// the file cannot be written.
+/// Cost: one pass for the checksum; values are copied only to convert them.
 template <class Model>
 void save_parameters(const Model& model, const std::filesystem::path& path,
                      const std::map<std::string, std::string>& metadata = {}, const NameMap& names = {},

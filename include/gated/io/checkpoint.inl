@@ -24,7 +24,7 @@ GATED_INLINE NameMap as_in(const SafetensorsFile& file, NameMap names) {
   return names;
 }
 
-/// Tensors that hold several parameters below each other, while they are put together.
+/// Assembles tensors in which several parameters are stacked.
 class JoinedTensors {
  public:
   void add(const FileTensor& part, Dtype dtype, std::span<const std::byte> bytes) {
@@ -34,18 +34,18 @@ class JoinedTensors {
     joined.bytes.resize(bytes.size() * static_cast<std::size_t>(part.parts));
     joined.missing.resize(static_cast<std::size_t>(part.parts), true);
     const auto index = static_cast<std::size_t>(part.part);
-    require<ArgumentError>(joined.missing[index], "save_parameters: two parameters are part ", part.part, " of ", part.name,
-                           ".");
+    require<ArgumentError>(joined.missing[index], "save_parameters: two parameters map to part ", part.part, " of ", part.name,
+                           ". Give each a part of its own in the name map.");
     joined.missing[index] = false;
     std::copy(bytes.begin(), bytes.end(), joined.bytes.begin() + static_cast<std::ptrdiff_t>(index * bytes.size()));
   }
 
-  /// Errors: ArgumentError where a part is missing.
+  /// Errors: ArgumentError if a part is missing.
   void append_to(std::vector<TensorToWrite>& tensors) const {
     for (const auto& [name, joined] : by_name_) {
       const auto missing = std::find(joined.missing.begin(), joined.missing.end(), true);
-      require<ArgumentError>(missing == joined.missing.end(), "save_parameters: the model has no part ",
-                             missing - joined.missing.begin(), " of ", name, ".");
+      require<ArgumentError>(missing == joined.missing.end(), "save_parameters: no parameter maps to part ",
+                             missing - joined.missing.begin(), " of ", name, ". Add a rule to the name map.");
       tensors.push_back({name, joined.dtype, joined.shape, joined.bytes});
     }
   }
@@ -90,7 +90,7 @@ struct ParametersToWrite::Parts {
   std::vector<std::vector<std::byte>> converted = {};
   JoinedTensors joined = {};
 
-  /// Adds the bytes of a parameter, which stand in `parts` of the file.
+  /// Adds the bytes of a parameter, which the file stores in `parts`.
   void store(const std::vector<FileTensor>& parts, Dtype stored, std::span<const std::byte> bytes) {
     const std::size_t size = bytes.size() / parts.size();
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -118,9 +118,8 @@ template <class T>
 void ParametersToWrite::add(const ParameterInfo& info, std::span<const T> values) {
   const WeightFormat weights = parts_->weights;
   expect_format<T>("save_parameters", weights);
-  require<ArgumentError>(
-      values.empty() || !is_elsewhere(values.front()), "save_parameters: ", info.path(),
-      " is kept apart from the model, by load_prepared() or load_mapped(). Save a model that load_model() opened.");
+  require<ArgumentError>(values.empty() || !is_elsewhere(values.front()), "save_parameters: ", info.path(),
+                         " is stored outside the model, by load_prepared() or load_mapped(). Save a model from load_model().");
   auto parts = parts_->names.parts_in_file(info.path(), info.shape);
   if constexpr (std::is_same_v<T, float>) {
     if (weights != WeightFormat::float32 && may_be_quantized(info) && parts.size() == 1) {
@@ -138,8 +137,8 @@ void ParametersToWrite::add(const ParameterInfo& info, std::span<const T> values
   const Dtype stored = parts_->dtype.value_or(dtype_of<T>());
   if (stored != dtype_of<T>()) {
     auto rounded = bytes_of<T>(values, stored);
-    require<ArgumentError>(rounded.has_value(), "save_parameters: ", info.path(), " holds values that are too large for ",
-                           name_of(stored), ".");
+    require<ArgumentError>(rounded.has_value(), "save_parameters: ", info.path(), " holds values too large for ",
+                           name_of(stored), ". Choose a wider dtype.");
     bytes = parts_->converted.emplace_back(std::move(*rounded));
   }
   parts_->store(parts, stored, bytes);
@@ -153,11 +152,11 @@ GATED_INLINE void ParametersToWrite::write(const std::filesystem::path& path,
   if (std::none_of(tensors.begin(), tensors.end(),
                    [&](const TensorToWrite& tensor) { return tensor.name.starts_with(names.prefix + names.head); })) {
     for (TensorToWrite& tensor : tensors) {
-      tensor.name.erase(names.prefix.size(), names.body.size());  // no larger model, so the body's own names
+      tensor.name.erase(names.prefix.size(), names.body.size());  // no head: the body's own names
     }
   }
-  require<ArgumentError>(metadata.count(checksum_key) == 0, "save_parameters: the metadata have \"", checksum_key,
-                         "\", which it writes. Leave it out.");
+  require<ArgumentError>(metadata.count(checksum_key) == 0, "save_parameters: metadata contains \"", checksum_key,
+                         "\", which save_parameters() writes. Remove it.");
   SafetensorsContents contents{{metadata.begin(), metadata.end()}, {}};
   for (const TensorToWrite& tensor : tensors) {
     contents.tensors.insert({tensor.name, {tensor.dtype, tensor.shape, tensor.bytes}});

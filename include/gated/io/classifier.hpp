@@ -12,7 +12,7 @@
 #include "gated/ops/softmax.hpp"
 
 /// @file
-/// From a picture to the names of what is on it.
+/// Image classification: a picture in, class names out.
 
 namespace gated {
 
@@ -27,7 +27,7 @@ struct Guess {
 ///     const auto classifier = load_classifier("gmlp_s16_224.safetensors");
 ///     for (const auto& [label, probability] : classifier.classify(read_image("cat.jpg"), 5)) { … }
 ///
-/// const, and shared by threads.
+/// Threads may share it.
 template <class Model>
 struct Classifier {
   using T = typename Model::Scalar;
@@ -35,11 +35,12 @@ struct Classifier {
   Model model;
   std::vector<std::string> labels;  ///< one per class, or none
 
-  /// The `k` most probable classes, the most probable first.
-  /// Errors: those of ImageInput; ArgumentError for a model that gives no class per image, or another number of labels.
+  /// The `k` most probable classes, in descending order.
+  /// Errors: those of ImageInput; ArgumentError if the model has no class head, or the number of labels is not the number of
+  /// classes.
   std::vector<Guess> classify(const Image& image, Index k, Workspace<T>& workspace) const {
     require<ArgumentError>(model.config.classes > 0 && model.config.pooling != Pooling::tokens,
-                           "Classifier: the model gives features, not one class per image.");
+                           "Classifier: the model outputs features, not class scores. Load a model with a class head.");
     require<ArgumentError>(labels.empty() || static_cast<Index>(labels.size()) == model.out(), "Classifier: ", labels.size(),
                            " labels, expected one for each of the ", model.out(), " classes.");
     Matrix<T> scores = model.forward(image_input<T>(image, model.config), workspace);
@@ -51,15 +52,15 @@ struct Classifier {
     }
     return guesses;
   }
-  /// The same with a workspace of its own.
+  /// The same with a temporary workspace.
   std::vector<Guess> classify(const Image& image, Index k = 5) const {
     Workspace<T> workspace;
     return classify(image, k, workspace);
   }
 };
 
-/// The classifier in a file, with the labels that it gives.
-/// Errors: as load_model().
+/// The classifier in a file, with its labels.
+/// Errors: those of load_model().
 template <ConfiguredModel Model = GmlpImageClassifier<float>>
 Classifier<Model> load_classifier(const std::filesystem::path& path) {
   const SafetensorsFile file(path);

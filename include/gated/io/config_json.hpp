@@ -19,10 +19,10 @@
 #include "gated/models/image_preparation.hpp"
 
 /// @file
-/// Configurations to and from JSON. What a configuration lists in fields() (core/settings.hpp) is all there is to say.
+/// Configurations to and from JSON, by the settings that fields() lists (core/settings.hpp).
 ///
-/// Numbers, truth values and texts are JSON's own; an enumeration is its word; an optional is null or its value; a nested
-/// configuration is an object; arrays and vectors are arrays; a number for each channel is one number, or three.
+/// Numbers, booleans and strings are JSON's own; an enumerator is its name; an optional is null or its value; a nested
+/// configuration is an object; arrays and vectors are arrays; a PerChannel is one number or three.
 
 namespace gated {
 
@@ -41,7 +41,7 @@ struct IsOptionalValue : std::false_type {};
 template <class T>
 struct IsOptionalValue<std::optional<T>> : std::true_type {};
 
-/// "trunk.depth": the setting `name` in what is called `key`.
+/// The path of setting `name` in `key`: "trunk.depth".
 inline std::string key_of_setting(const std::string& key, std::string_view name) {
   return key.empty() ? std::string(name) : text(key, ".", name);
 }
@@ -58,7 +58,7 @@ void write_json(JsonWriter& json, const T& value, const std::string& key) {
         value);
     json.end_object();
   } else if constexpr (NamedEnum<T>) {
-    require<ArgumentError>(!name_of(value).empty(), "to_json: ", key, ": the enumeration has no word for this value.");
+    require<ArgumentError>(!name_of(value).empty(), "to_json: ", key, ": the enumeration has no name for this value.");
     json.string(name_of(value));
   } else if constexpr (std::same_as<T, PerChannel>) {
     value.is_uniform() ? write_json(json, value[0], key) : write_json(json, std::array{value[0], value[1], value[2]}, key);
@@ -87,22 +87,22 @@ void write_json(JsonWriter& json, const T& value, const std::string& key) {
 /// Raises ArgumentError: "depth is 1.5, expected a whole number."
 [[noreturn]] void refuse_json(const Json& json, const std::string& key, const std::string& where, std::string_view expected);
 
-/// A setting of the configuration that is read: where its value goes, and what reads it.
+/// A setting to read: its name, destination and reader.
 struct SettingToRead {
   std::string_view name;
   void* value;
   void (*read)(const Json& json, void* value, const std::string& key, const std::string& where);
 };
 
-/// Reads the entries of the object `json`. Raises ArgumentError for an entry that is none of `settings`.
+/// Reads the object `json`. Raises ArgumentError for keys not in `settings`.
 void read_object(const Json& json, std::span<const SettingToRead> settings, const std::string& key, const std::string& where);
-/// Which of `words` `json` is.
+/// The index of `json` in `words`.
 std::size_t read_word(const Json& json, std::span<const std::string_view> words, const std::string& key,
                       const std::string& where);
-/// A whole number from `least` ≤ 0 to `most`.
+/// An integer from `least` ≤ 0 to `most`.
 std::int64_t read_whole(const Json& json, std::int64_t least, std::uint64_t most, const std::string& key,
                         const std::string& where);
-/// The elements of an array, which has `count` of them if it is not negative.
+/// The elements of an array; exactly `count` if that is not negative.
 const Json::Array& read_array(const Json& json, std::ptrdiff_t count, const std::string& key, const std::string& where);
 
 void read_json(const Json& json, bool& out, const std::string& key, const std::string& where);
@@ -139,7 +139,7 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
       read_json(elements[i], out[i], text(key, "[", i, "]"), where);
     }
   } else {
-    static_assert(std::integral<T>, "a setting's type is one of those that setting() names");
+    static_assert(std::integral<T>, "unsupported type of setting: use one that setting() lists");
     using Limits = std::numeric_limits<T>;
     out = static_cast<T>(read_whole(json, Limits::min(), Limits::max(), key, where));
   }
@@ -147,8 +147,8 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
 
 }  // namespace detail
 
-/// `config` as JSON text, its settings in the order of fields(); on one line, or indented by `indent` spaces.
-/// Errors: ArgumentError for numbers that are not finite, texts that are not UTF-8, and enumeration values without a word.
+/// `config` as JSON in the order of fields(): on one line, or indented by `indent` spaces.
+/// Errors: ArgumentError for numbers that are not finite, strings that are not UTF-8, and enumerators without a name.
 template <detail::HasSettings Config>
 std::string to_json(const Config& config, int indent = -1) {
   detail::JsonWriter json(indent);
@@ -156,9 +156,9 @@ std::string to_json(const Config& config, int indent = -1) {
   return json.finish<ArgumentError>("to_json");
 }
 
-/// The configuration that `json` describes; settings that it does not mention keep their defaults. `where` begins messages.
-/// Errors: ArgumentError, naming the key, for malformed text, unknown keys, duplicate keys, values of another type, fractions
-/// where whole numbers belong, and unknown words.
+/// Parses a configuration; settings that `json` omits keep their defaults. Messages begin with `where`.
+/// Errors: ArgumentError, naming the key, for malformed JSON, unknown and duplicate keys, values of the wrong type, fractions
+/// for integers, and unknown names of enumerators.
 template <detail::HasSettings Config>
 Config from_json(std::string_view json, const std::string& where = "from_json") {
   Config config{};

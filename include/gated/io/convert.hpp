@@ -10,19 +10,20 @@
 #include "gated/io/dtype.hpp"
 
 /// @file
-/// Numbers to and from the bytes of a file.
+/// Conversions between C++ arithmetic types and the dtypes of files.
 ///
-/// Between floating types values are rounded to nearest, ties to even; NaN and infinity stay what they are, and a finite value
-/// that would become infinite does not fit. An integer fits a type only if that type holds it exactly. A floating tensor is
-/// never read as integers. Bytes need no alignment.
+/// Floating values are rounded to nearest, ties to even. NaN and infinity are kept; a finite value that would overflow to
+/// infinity does not fit. An integer fits if the target holds it exactly. Floating tensors are never read as integers. Bytes
+/// may be unaligned.
 
 namespace gated {
 
-static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian, and so must the machine be");
+static_assert(std::endian::native == std::endian::little,
+              "safetensors files are little-endian: gated needs a little-endian machine");
 
 namespace detail {
 
-/// A number type that a tensor can be read as.
+/// A type that tensors can be read as.
 template <class T>
 concept Readable = std::floating_point<T> ||(std::integral<T> && !std::same_as<T, bool>);
 
@@ -60,7 +61,7 @@ decltype(auto) with_type(Dtype dtype, F&& f) {
   return f(bool{});
 }
 
-/// The element at `bytes`; both half types come back as float, which holds them exactly.
+/// The element at `bytes`; F16 and BF16 become float, which is exact.
 template <class From>
 auto load_value(const std::byte* bytes) {
   if constexpr (std::same_as<From, Eigen::half> || std::same_as<From, Eigen::bfloat16>) {
@@ -76,7 +77,7 @@ auto load_value(const std::byte* bytes) {
   }
 }
 
-/// True if `value` fits `T`, as the file comment above defines it.
+/// True if `value` fits `T`; see the file comment.
 template <class T, class From>
 bool fits(From value) {
   if constexpr (std::floating_point<From>) {
@@ -94,15 +95,15 @@ bool fits(From value) {
 
 }  // namespace detail
 
-/// True if tensors of `dtype` can be read as `T` at all: everything but floating numbers as integers.
+/// True if tensors of `dtype` can be read as `T`: all but floating dtypes as integers.
 template <detail::Readable T>
 constexpr bool is_readable_as(Dtype dtype) {
   return std::floating_point<T> || !is_floating(dtype);
 }
 
-/// The position of the first element in `bytes` that does not fit `T`, or the number of elements if all fit. Expects
+/// The index of the first element in `bytes` that does not fit `T`, or the number of elements if all fit. Expects
 /// is_readable_as<T>(dtype).
-/// Cost: one pass over the bytes, none where every value fits.
+/// Cost: one pass; none if the types rule out a misfit.
 template <detail::Readable T>
 std::size_t first_misfit(Dtype dtype, std::span<const std::byte> bytes) {
   return detail::with_type(dtype, [&](auto from) {
@@ -122,8 +123,8 @@ std::size_t first_misfit(Dtype dtype, std::span<const std::byte> bytes) {
   });
 }
 
-/// Converts the elements in `bytes` to `out`, which has as many. Expects that they all fit (first_misfit()).
-/// Cost: one pass; a plain copy where the types are equal.
+/// Converts the elements in `bytes` to `out`, of the same length. Expects that all fit (first_misfit()).
+/// Cost: one pass; a plain copy if the types are equal.
 template <detail::Readable T>
 void convert(Dtype dtype, std::span<const std::byte> bytes, std::span<T> out) {
   eigen_assert(bytes.size() == out.size() * size_of(dtype) && is_readable_as<T>(dtype));
@@ -142,9 +143,9 @@ void convert(Dtype dtype, std::span<const std::byte> bytes, std::span<T> out) {
   });
 }
 
-/// Floating `values` as the bytes of a floating `dtype`; nothing if a finite value would become infinite. A double becomes a
-/// half through float, so it is rounded twice.
-/// Cost: one pass, and the bytes.
+/// Floating `values` as the bytes of a floating `dtype`; nullopt if a finite value overflows. A double becomes F16 or BF16
+/// through float and is rounded twice.
+/// Cost: one pass and one allocation.
 template <std::floating_point T>
 std::optional<std::vector<std::byte>> bytes_of(std::span<const T> values, Dtype dtype) {
   eigen_assert(is_floating(dtype));

@@ -7,27 +7,27 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Tables of numbers as text.
+/// CSV files of numbers.
 
 namespace gated {
 
-/// What parse_csv() should know about a file.
+/// Options of parse_csv().
 struct CsvOptions {
   Index header_lines = 0;  ///< lines to skip at the start
   char separator = ',';
 };
 
-/// The numbers in `csv`, one row per line: a rows × columns matrix.
+/// Parses a table of numbers, one row per line, to a rows × columns matrix.
 ///
-/// Lines end in LF or CRLF, the last one also without. Every line has as many fields as the first; a number is written as in C,
-/// with blanks around it if need be, and nan and inf are numbers. `name` stands for the text in messages.
+/// Lines end in LF or CRLF, optional on the last. All lines have the same number of fields. Numbers are written as in C, nan
+/// and inf included, with optional blanks around them. Messages call the text `name`.
 /// Errors: FileError with line and column (both from 1, the column counting fields) for empty text, empty lines, lines that end
-/// in CR alone, rows of another length, and fields that are no numbers or too large for `T`; for a text in UTF-16.
-/// Cost: one pass, and one copy of the numbers.
+/// in CR alone, rows of different lengths, fields that are not numbers or overflow `T`, and UTF-16.
+/// Cost: one pass and one copy of the values.
 template <std::floating_point T>
 Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options = {});
 
-/// The numbers in the file at `path`; see parse_csv().
+/// Parses the file at `path`; see parse_csv().
 /// Errors: FileError also if the file is missing or unreadable.
 template <std::floating_point T>
 Matrix<T> read_csv(const std::filesystem::path& path, const CsvOptions& options = {});

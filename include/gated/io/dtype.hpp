@@ -11,11 +11,11 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// The types of numbers that a safetensors file holds.
+/// The element types of safetensors files.
 
 namespace gated {
 
-/// The type of a tensor's elements, under the names that the file format uses.
+/// The type of a tensor's elements, named as in the file format.
 enum class Dtype { F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, U16, U8, BOOL };
 
 constexpr auto names_of(Dtype) {
@@ -51,7 +51,7 @@ constexpr bool is_floating(Dtype dtype) {
   return dtype == Dtype::F64 || dtype == Dtype::F32 || dtype == Dtype::F16 || dtype == Dtype::BF16;
 }
 
-/// The dtype of a C++ arithmetic type, so that `dtype_of<float>()` is Dtype::F32.
+/// The dtype of a C++ arithmetic type: `dtype_of<float>()` is Dtype::F32.
 template <class T>
 constexpr Dtype dtype_of() {
   static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8);
@@ -66,7 +66,7 @@ constexpr Dtype dtype_of() {
   }
 }
 
-/// The bytes of a tensor; nothing if a size is negative or the product does not fit an Index.
+/// The size of a tensor in bytes; nullopt if a dimension is negative or the product overflows Index.
 inline std::optional<std::size_t> byte_count(Dtype dtype, std::span<const Index> shape) {
   Index bytes = static_cast<Index>(size_of(dtype));
   for (const Index size : shape) {

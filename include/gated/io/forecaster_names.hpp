@@ -10,14 +10,14 @@
 #include "gated/models/tiny_time_mixer_config.hpp"
 
 /// @file
-/// How the writers of forecasters name parameters: granite-tsfm (TinyTimeMixer) and transformers (PatchTSMixer).
+/// Name maps of forecasters: granite-tsfm (TinyTimeMixer) and transformers (PatchTSMixer).
 
 namespace gated {
 
-/// What the names in a forecaster's file depend on.
+/// What the tensor names of a forecaster depend on.
 struct ForecasterLayout {
-  bool backbone_levels = false;  ///< the blocks of the backbone are numbered by level and block, not by block alone
-  bool decoder_levels = false;   ///< those of the decoder likewise
+  bool backbone_levels = false;  ///< backbone blocks are numbered by level and block, not by block alone
+  bool decoder_levels = false;   ///< the same for decoder blocks
 };
 
 /// The layout of a model.
@@ -25,7 +25,7 @@ inline ForecasterLayout forecaster_layout(const TinyTimeMixerConfig& c) {
   return {c.backbone.levels > 0, c.decoder.levels > 0};
 }
 
-/// The layout of a file. `prefix` stands before every name, as in NameMap.
+/// The layout of a file; `prefix` as in NameMap.
 inline ForecasterLayout forecaster_layout(const SafetensorsFile& file, std::string_view prefix = "") {
   const auto has = [&](const char* trunk) {
     return file.contains(text(prefix, trunk, ".mixers.0.mixer_layers.0.feature_mixer.mlp.fc1.weight"));
@@ -35,7 +35,7 @@ inline ForecasterLayout forecaster_layout(const SafetensorsFile& file, std::stri
 
 namespace detail {
 
-/// The rules for the blocks at `ours`.
+/// Adds the rules for the blocks at `ours`.
 inline void add_series_blocks(NameMap& names, const std::string& ours, const std::string& theirs) {
   for (const auto& [own, their, form] : {std::tuple("series", "channel_feature_mixer", ShapeForm::drop_leading_one),
                                          std::tuple("patches", "patch_mixer", ShapeForm::drop_leading_one),
@@ -81,14 +81,14 @@ inline NameMap forecaster_names(const char* origin, const std::string& encoder, 
 
 }  // namespace detail
 
-/// The names of a TinyTimeMixer's parameters in a file of granite-tsfm.
+/// The names of TinyTimeMixer's parameters in a granite-tsfm checkpoint.
 inline NameMap ttm_names(const ForecasterLayout& layout) {
   return detail::forecaster_names("granite-tsfm", "backbone.encoder.", layout);
 }
-/// The same for one of this configuration.
+/// The same for a model of this configuration.
 inline NameMap ttm_names(const TinyTimeMixerConfig& config) { return ttm_names(forecaster_layout(config)); }
 
-/// The names of a PatchTSMixer's parameters in a file of transformers.
+/// The names of PatchTSMixer's parameters in a transformers checkpoint.
 inline NameMap patchtsmixer_names() { return detail::forecaster_names("transformers", "model.encoder.", {}); }
 
 }  // namespace gated

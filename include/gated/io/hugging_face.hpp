@@ -26,7 +26,7 @@ inline NameMap fnet_encoder_names() {
   return names;
 }
 
-/// FNetModel, FNetForMaskedLM and FNetForPreTraining as Fnet, with the FnetHead of that class.
+/// FNetModel, FNetForMaskedLM and FNetForPreTraining as Fnet, with the matching FnetHead.
 inline NameMap fnet_names() {
   NameMap names{.origin = "transformers",
                 .body = "fnet.",

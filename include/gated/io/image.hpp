@@ -13,13 +13,13 @@
 #include "gated/io/stb.hpp"
 
 /// @file
-/// Pictures as PNG files.
+/// Writes PNG files.
 
 namespace gated {
 
 /// `image` as the bytes of a PNG file.
 /// Errors: those of expect_image().
-/// Cost: one compression, and about three copies of the pixels in memory.
+/// Cost: one compression; memory for about three copies of the pixels.
 inline std::vector<std::byte> encode_png(const Image& image) {
   expect_image("encode_png", image);
   int length = 0;
@@ -33,7 +33,7 @@ inline std::vector<std::byte> encode_png(const Image& image) {
   return out;
 }
 
-/// Writes `image` as a PNG file, completely or not at all (see AtomicFile).
+/// Writes `image` as a PNG file, atomically (AtomicFile).
 /// Errors: those of encode_png(); FileError if the file cannot be written.
 inline void write_png(const std::filesystem::path& path, const Image& image) { write_file_atomically(path, encode_png(image)); }
 

@@ -8,13 +8,13 @@
 #include "gated/models/image_classifier.hpp"
 
 /// @file
-/// From a picture to what an image classifier takes.
+/// Prepares pictures for image classifiers.
 
 namespace gated {
 
 namespace detail {
 
-/// How a picture of `from` pixels is resized so that the middle of it, `size` pixels, is what is seen in evaluation.
+/// The resize and centre crop that evaluation_crop() applies to a picture of `from` pixels.
 inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize size, double crop_share, Index channels,
                                   Interpolation interpolation) {
   require<ArgumentError>(size.height >= 1 && size.width >= 1, where, ": the size is ", size.height, " × ", size.width,
@@ -23,7 +23,7 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
                          ", expected 0 < crop_share ≤ 1.");
   const auto target_of = [&](Index edge) { return static_cast<Index>(static_cast<double>(edge) / crop_share); };
   const Index target_width = target_of(size.width), target_height = target_of(size.height);
-  // The edge that is relatively shorter meets its target exactly.
+  // The relatively shorter edge gets exactly its target.
   ImageSize to = from;
   const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may have 32 bits
   if (product(from.width, target_height) <= product(from.height, target_width)) {
@@ -34,7 +34,7 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
           static_cast<Index>(std::max<std::int64_t>(product(target_height, from.width) / from.height, target_width))};
   }
   expect_size(where, to.width, to.height);
-  // Half a pixel goes to the even number, as Python rounds.
+  // Round half to even, as Python does.
   const auto half = [](Index spare) { return static_cast<Index>(std::nearbyint(static_cast<double>(spare) / 2)); };
   return {.from = from,
           .to = to,
@@ -47,11 +47,11 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
 
 }  // namespace detail
 
-/// The part of `image` that timm and torchvision show a model of `size` pixels in evaluation: the shortest edge becomes
-/// ⌊size / crop_share⌋ by resize(), the other keeps the ratio (rounded down), and the centre is cut out.
+/// The evaluation transform of timm and torchvision: resize() makes the shortest edge ⌊size / crop_share⌋ and keeps the aspect
+/// ratio (rounded down), then the centre of `size` is cropped.
 ///
-/// For a size whose height and width differ, the picture is made just large enough to cover both edges divided by crop_share.
-/// Errors: ArgumentError unless 0 < crop_share ≤ 1, and if the result would be too large; those of expect_image().
+/// If height and width of `size` differ, the picture is scaled to just cover both edges divided by crop_share.
+/// Errors: ArgumentError unless 0 < crop_share ≤ 1, or if the resized picture is too large; those of expect_image().
 inline Image evaluation_crop(const Image& image, ImageSize size, double crop_share = 0.875,
                              Interpolation interpolation = Interpolation::bicubic) {
   expect_image("evaluation_crop", image);
@@ -64,8 +64,8 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
   return part;
 }
 
-/// Pictures of any size, such as a camera's frames, as rows of a classifier's input, prepared as timm prepares them for
-/// evaluation: evaluation_crop(), then (pixel / 255 - mean) / deviation, channel by channel, row by row.
+/// Turns pictures of any size, such as camera frames, into rows of classifier input, as timm does for evaluation:
+/// evaluation_crop(), then (pixel / 255 - mean) / deviation, channel by channel, row by row.
 ///
 ///     ImageInput<float> prepare(model.config);
 ///     Matrix<float> input(1, model.in());
@@ -74,12 +74,11 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
 ///       model.forward(input, logits, workspace);
 ///     }
 ///
-/// Alpha is dropped, grey is repeated for models of colours, and colours become grey for models of one channel, as in
-/// with_channels().
-/// Errors: ArgumentError for three means where the model takes one channel (timm's default means are three), for a picture
-/// without pixels and a stride that is shorter than a row; ShapeError for the row.
-/// Cost: that of resize(), for the rows and columns that are seen; no allocation for a picture of the same size as the one
-/// before.
+/// Channels are converted as in with_channels(): alpha is dropped, grey is repeated for RGB models, and RGB becomes grey for
+/// models of one channel.
+/// Errors: ArgumentError for three means with a one-channel model (timm's default has three), an empty picture, or a stride
+/// shorter than a row; ShapeError for the row.
+/// Cost: that of resize() for the cropped rows and columns; no allocation if the size has not changed.
 template <class T>
 class ImageInput {
  public:
@@ -92,7 +91,7 @@ class ImageInput {
         values_(static_cast<std::size_t>(256 * channels_)),
         seen_(static_cast<std::size_t>(size_.area() * channels_)) {
     require<ArgumentError>(channels_ == 1 || channels_ == 3, "ImageInput: the model takes ", channels_,
-                           " channels, but pictures have 1 or 3.");
+                           " channels, expected 1 or 3.");
     detail::expect_pixel_scales("ImageInput", config);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const auto channel = static_cast<Index>(i / 256);
@@ -106,7 +105,7 @@ class ImageInput {
     constexpr const char* where = "ImageInput";
     const Index area = size_.area(), bytes = picture.width * gated::bytes_of(picture.order);
     require<ArgumentError>(picture.data != nullptr && picture.width >= 1 && picture.height >= 1, where, ": the picture is ",
-                           picture.width, " × ", picture.height, ", expected at least 1 × 1, with pixels.");
+                           picture.width, " × ", picture.height, ", expected at least 1 × 1 and a pointer to its pixels.");
     require<ArgumentError>(picture.height == 1 || std::abs(picture.stride) >= bytes, where, ": stride = ", picture.stride,
                            ", expected at least the ", bytes, " bytes of a row.");
     expect_shape<T>(where, "row", row, 1, channels_ * area);
@@ -136,13 +135,13 @@ class ImageInput {
   Index channels_;
   double crop_share_;
   Interpolation interpolation_;
-  std::vector<T> values_;                // of each byte, channel by channel
-  std::vector<std::uint8_t> converted_;  // a row of the picture
-  std::vector<std::uint8_t> seen_;       // what the model sees, as bytes
+  std::vector<T> values_;                // of each byte, per channel
+  std::vector<std::uint8_t> converted_;  // one row
+  std::vector<std::uint8_t> seen_;       // the crop
   Resizer resizer_;
 };
 
-/// One picture as a row of a classifier's input: see ImageInput.
+/// One picture as classifier input; see ImageInput.
 ///
 ///     const Matrix<float> logits = model.forward(image_input<float>(read_image("cat.jpg"), model.config), workspace);
 template <class T, class TrunkConfig>

@@ -7,12 +7,12 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// A picture in memory. Nothing here reads or writes files.
+/// Pictures in memory.
 
 namespace gated {
 
-/// A picture: height × width pixels of `channels` bytes each, row by row from the top. One channel is grey, two are grey and
-/// alpha, three are red, green, blue, and four add alpha.
+/// A picture: height × width pixels of `channels` bytes, row by row from the top. 1 channel is grey, 2 are grey and alpha, 3
+/// RGB, 4 RGBA.
 struct Image {
   Index width = 0;
   Index height = 0;
@@ -20,10 +20,10 @@ struct Image {
   std::vector<std::uint8_t> pixels = {};
 };
 
-/// What the bytes of a pixel are, in their order in memory.
+/// The channels of a pixel in memory order.
 enum class PixelOrder { grey, grey_alpha, rgb, rgba, bgr, bgra };
 
-/// The bytes of a pixel.
+/// Bytes per pixel.
 constexpr Index bytes_of(PixelOrder order) {
   return order == PixelOrder::grey                              ? 1
          : order == PixelOrder::grey_alpha                      ? 2
@@ -31,16 +31,16 @@ constexpr Index bytes_of(PixelOrder order) {
                                                                 : 4;
 }
 
-/// A picture in somebody else's memory, such as a camera's: it is read where it lies.
+/// A view of a picture in the caller's memory, such as a camera frame.
 struct PixelView {
   const std::uint8_t* data = nullptr;  ///< the upper left pixel
   Index width = 0, height = 0;
-  Index stride = 0;  ///< bytes from one row to the next; negative for pictures that are stored upside down
+  Index stride = 0;  ///< bytes from one row to the next; negative for bottom-up pictures
   PixelOrder order = PixelOrder::rgb;
 };
 
 /// Raises ArgumentError unless `image` has pixels, 1 to 4 channels and less than 1 GB; ShapeError unless the number of bytes
-/// fits the size.
+/// matches.
 inline void expect_image(const char* where, const Image& image) {
   constexpr Index largest = std::numeric_limits<std::int32_t>::max() / 2;  // codecs count in int
   require<ArgumentError>(image.width >= 1 && image.height >= 1 && image.channels >= 1 && image.channels <= 4, where,
@@ -55,7 +55,7 @@ inline void expect_image(const char* where, const Image& image) {
 
 namespace detail {
 
-/// The pixels of a row with one channel, grey, or three: red, green, blue.
+/// Converts a row to one channel (grey) or three (RGB).
 inline void convert_row(const std::uint8_t* from, Index width, PixelOrder order, Index channels, std::uint8_t* out) {
   const bool grey = order == PixelOrder::grey || order == PixelOrder::grey_alpha;
   const bool reversed = order == PixelOrder::bgr || order == PixelOrder::bgra;
@@ -74,7 +74,7 @@ inline void convert_row(const std::uint8_t* from, Index width, PixelOrder order,
 
 }  // namespace detail
 
-/// The pixels of `image`, which must outlive the result.
+/// A view of `image`, which must outlive it.
 /// Errors: those of expect_image().
 inline PixelView view_of(const Image& image) {
   expect_image("view_of", image);
@@ -82,9 +82,9 @@ inline PixelView view_of(const Image& image) {
   return {image.pixels.data(), image.width, image.height, image.width * image.channels, orders[image.channels - 1]};
 }
 
-/// `image` with one channel (grey) or three (red, green, blue), as Pillow's `convert("L")` and `convert("RGB")` give it: alpha
-/// is dropped, grey is repeated, and grey is (19595 R + 38470 G + 7471 B) / 2¹⁶, rounded (ITU-R BT.601).
-/// Errors: ArgumentError for another number of channels; those of expect_image().
+/// `image` with one channel (grey) or three (RGB), as Pillow's `convert("L")` and `convert("RGB")`: alpha is dropped, grey is
+/// repeated, and RGB becomes grey by (19595 R + 38470 G + 7471 B) / 2¹⁶, rounded (ITU-R BT.601).
+/// Errors: ArgumentError unless `channels` is 1 or 3; those of expect_image().
 inline Image with_channels(const Image& image, Index channels) {
   require<ArgumentError>(channels == 1 || channels == 3, "with_channels: channels = ", channels, ", expected 1 or 3.");
   expect_image("with_channels", image);

@@ -18,19 +18,20 @@
 #include "gated/io/stb.hpp"
 
 /// @file
-/// Pictures from JPEG and PNG files.
+/// Reads JPEG and PNG files.
 
 namespace gated {
 
 namespace detail {
 
-/// Whether a Huffman table of the JPEG file `bytes` has more than 256 codes. stb_image before 2.29 writes past its tables then.
+/// True if a Huffman table of the JPEG file `bytes` has more than 256 codes, with which stb_image before 2.29 overruns its
+/// tables.
 inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
   const auto at = [&](std::size_t i) { return i < bytes.size() ? std::to_integer<std::size_t>(bytes[i]) : std::size_t{0}; };
   constexpr std::size_t marker_byte = 0xFF, huffman_tables = 0xC4, end_of_image = 0xD9;
   for (std::size_t i = 0; i < bytes.size();) {
     if (at(i) != marker_byte) {
-      ++i;  // the data of a scan, or what does not belong there
+      ++i;  // scan data or junk
       continue;
     }
     while (at(i) == marker_byte) {
@@ -38,7 +39,7 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
     }
     const std::size_t marker = at(i++);
     if (marker == end_of_image) {
-      break;  // phones append films
+      break;  // phones append videos
     }
     if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD8)) {
       continue;  // has no length
@@ -61,8 +62,8 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
   return false;
 }
 
-/// The type of the first chunk of the PNG file `bytes` whose check sum is wrong, which the decoder does not look at, or that
-/// goes past the end; empty if there is none.
+/// The type of the first damaged chunk of the PNG file `bytes`: its checksum is wrong (stb does not check) or it extends past
+/// the end. Empty if there is none.
 inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
   const auto number = [&](std::size_t at) {
     std::uint32_t value = 0;
@@ -71,7 +72,7 @@ inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
     }
     return value;
   };
-  constexpr std::size_t signature = 8, frame = 12;  // a chunk: its length, its type, the data, the sum of type and data
+  constexpr std::size_t signature = 8, frame = 12;  // chunk: length, type, data, CRC of type and data
   for (std::size_t at = signature; at + frame <= bytes.size();) {
     const std::size_t length = number(at);
     const std::string type(reinterpret_cast<const char*>(&bytes[at + 4]), 4);
@@ -88,14 +89,13 @@ inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
 
 }  // namespace detail
 
-/// The picture in `file`, the bytes of a JPEG or PNG file, with as many channels as the file has and 8 bits each.
+/// Decodes the bytes of a JPEG or PNG file, with the file's channels at 8 bits each.
 ///
-/// PNG files give the pixels of any other reader, palettes and transparency included; of 16 bits the upper 8 stay. JPEG leaves
-/// a decoder some freedom: pixels differ from libjpeg's by a few levels. No picture is turned by what its EXIF data say. `name`
-/// stands for the file in messages.
-/// Errors: FileError for what is no such picture, is damaged (each chunk of a PNG file has a check sum), or has 2^28 pixels and
-/// more, or more than a file of its size can hold.
-/// Cost: one decompression, on one thread.
+/// PNG decoding is exact, palettes and transparency included; 16-bit channels keep their upper 8 bits. JPEG pixels differ from
+/// libjpeg's by a few levels, which the standard permits. EXIF orientation is ignored. Messages call the file `name`.
+/// Errors: FileError if `file` is not a JPEG or PNG, is damaged (checksums of PNG chunks are verified), or claims 2^28 pixels
+/// or more, or more than its size can hold.
+/// Cost: one decompression, single-threaded.
 inline Image decode_image(std::span<const std::byte> file, std::string_view name = "decode_image") {
   constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
   require<FileError>(file.size() <= largest, name, ": ", file.size(), " bytes are too many for a picture.");
@@ -105,13 +105,13 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   const auto refuse = [&] {
     raise<FileError>(name, ": cannot be read as a JPEG or PNG picture: ", detail::stb::stbi_failure_reason(), ".");
   };
-  // Everything but PNG is looked at, because stb also takes JPEG files with further FF bytes before their first marker.
+  // Check everything but PNG: stb accepts extra FF bytes before the first marker of a JPEG.
   const bool png = file.size() > 1 && bytes[0] == 0x89 && bytes[1] == 'P';
   require<FileError>(png || !detail::has_oversized_huffman_table(file), name,
                      ": cannot be read as a JPEG picture: a Huffman table has more than 256 codes.");
   const std::string damaged = png ? detail::damaged_png_chunk(file) : std::string();
-  require<FileError>(damaged.empty(), name, ": the file is damaged: its chunk \"", printable(damaged),
-                     "\" does not have its check sum. Copy or download it again.");
+  require<FileError>(damaged.empty(), name, ": the file is damaged: chunk \"", printable(damaged),
+                     "\" has a wrong checksum. Copy or download it again.");
   if (detail::stb::stbi_info_from_memory(bytes, size, &width, &height, &channels) == 0) {
     refuse();
   }
@@ -121,7 +121,8 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
                      " pixels, expected fewer than ", most,
                      ". Scale it down or cut it into parts first, for example with ImageMagick: convert PICTURE -resize ",
                      "2048x2048 SMALL.png.");
-  // A block of 64 pixels takes a JPEG file a bit at least; deflate makes a bit of 1032, which may be pixels of a PNG file.
+  // JPEG needs at least a bit for a block of 64 pixels. Deflate compresses at most 1032 : 1, and a pixel of a PNG file may be
+  // one bit.
   const std::uint64_t per_byte = png ? 8 * 1032 : 8 * 64;
   require<FileError>(count <= per_byte * file.size(), name, ": ", width, " × ", height, " pixels are more than a file of ",
                      file.size(), " bytes can hold.");
@@ -135,8 +136,8 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   return image;
 }
 
-/// The picture in the JPEG or PNG file at `path`.
-/// Errors: as MappedFile and decode_image() say, starting with the path.
+/// Decodes the JPEG or PNG file at `path`.
+/// Errors: those of MappedFile and decode_image(), starting with the path.
 inline Image read_image(const std::filesystem::path& path) { return decode_image(MappedFile(path).bytes(), path.string()); }
 
 }  // namespace gated

@@ -11,7 +11,7 @@
 #include "gated/models/image_preparation.hpp"
 
 /// @file
-/// Another size for a picture, and parts of it: the same pixels as Pillow.
+/// Resizing and cropping, with the same pixels as Pillow.
 
 namespace gated {
 
@@ -31,10 +31,10 @@ inline double cubic_kernel(double x) {
 
 inline double triangle_kernel(double x) { return std::max(1 - std::abs(x), 0.0); }
 
-/// What output pixels take along one axis: weights of successive input pixels, in units of 2⁻²².
+/// Filter taps along one axis: for each output pixel, weights of consecutive input pixels in units of 2⁻²².
 struct ResizeTaps {
-  std::vector<Index> first;        ///< of the input pixels
-  std::vector<std::size_t> begin;  ///< of the weights of each output pixel, and the end of all
+  std::vector<Index> first;        ///< input pixel of each output pixel's taps
+  std::vector<std::size_t> begin;  ///< offset in `weights` of each output pixel, and the end
   std::vector<std::int32_t> weights;
 
   std::span<const std::int32_t> of(std::size_t i) const {
@@ -42,7 +42,8 @@ struct ResizeTaps {
   }
 };
 
-/// The taps of `count` of `out` pixels made from `in`. When the picture shrinks the kernel is stretched, so that it averages.
+/// The taps of output pixels `from` to `from + count` where `in` pixels become `out`. Shrinking stretches the kernel
+/// (antialiasing).
 inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Interpolation interpolation) {
   const bool cubic = interpolation == Interpolation::bicubic;
   const double scale = static_cast<double>(in) / static_cast<double>(out), stretch = std::max(scale, 1.0),
@@ -71,12 +72,12 @@ inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Inte
   return taps;
 }
 
-/// Rounds a sum of bytes times weights to a byte. The half is in the sum already.
+/// Rounds a weighted sum to a byte. The sum includes resize_half.
 inline std::uint8_t byte_from(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp<std::int32_t>(sum >> resize_bits, 0, 255));
 }
 
-/// Raises ArgumentError for a size below 1 or of 1 GB and more.
+/// Raises ArgumentError for sizes below 1 × 1 or above 2²⁸ pixels.
 inline void expect_size(const char* where, Index width, Index height) {
   require<ArgumentError>(width >= 1 && height >= 1 && width <= (Index{1} << 28) && height <= (Index{1} << 28) / width, where,
                          ": ", width, " × ", height, " pixels, expected at least 1 × 1 and at most 2²⁸ in all.");
@@ -86,27 +87,27 @@ inline constexpr std::int32_t resize_half = std::int32_t{1} << (resize_bits - 1)
 
 }  // namespace detail
 
-/// Part of a resized picture.
+/// A crop of a resized picture.
 struct ResizePlan {
-  ImageSize from, to;       ///< the whole picture, before and after
-  Index left = 0, top = 0;  ///< of the part, in the resized picture
-  ImageSize part;           ///< its size
+  ImageSize from, to;       ///< sizes before and after resizing
+  Index left = 0, top = 0;  ///< of the crop in the resized picture
+  ImageSize part;           ///< size of the crop
   Index channels = 3;
   Interpolation interpolation = Interpolation::bicubic;
 
   friend bool operator==(const ResizePlan&, const ResizePlan&) = default;
 };
 
-/// Resizes pictures, see resize(), and computes no more than the part that is asked for.
-/// Cost: no allocation for a picture of the same size as the one before.
+/// resize() that computes only a crop.
+/// Cost: no allocation if the plan has not changed.
 class Resizer {
  public:
-  /// Writes plan.part's pixels to `out`. `row(y)` gives the bytes of a row of the picture, of plan.channels a pixel; rows are
-  /// asked for from the top, each once at most.
+  /// Writes the pixels of plan.part to `out`. `row(y)` returns input row y, with plan.channels bytes per pixel; it is called
+  /// from the top down, at most once per row.
   template <class Row>
   void run(const ResizePlan& plan, const Row& row, std::uint8_t* out) {
     prepare(plan);
-    const std::size_t bytes = sums_.size();  // of a row of the part
+    const std::size_t bytes = sums_.size();  // per row of the crop
     for (Index y = top_; y < bottom_; ++y) {
       resize_row(row(y), plan.channels, wide_.data() + static_cast<std::size_t>(y - top_) * bytes);
     }
@@ -155,20 +156,19 @@ class Resizer {
 
   ResizePlan plan_;
   detail::ResizeTaps across_, down_;
-  Index top_ = 0, bottom_ = 0;      // rows of the picture that the part is made of
-  std::vector<std::uint8_t> wide_;  // these rows, as wide as the part
-  std::vector<std::int32_t> sums_;  // of a row
+  Index top_ = 0, bottom_ = 0;      // input rows that are needed
+  std::vector<std::uint8_t> wide_;  // these rows, resized horizontally
+  std::vector<std::int32_t> sums_;  // of one row
 };
 
-/// `image` with width × height pixels, with antialiasing: the pixels of Pillow's `image.resize((width, height), …)` with
-/// Image.Resampling.BICUBIC or BILINEAR, which is what timm and torchvision evaluate models with.
+/// Resizes `image` to width × height pixels with antialiasing: the pixels of Pillow's `image.resize((width, height), …)` with
+/// Image.Resampling.BICUBIC or BILINEAR, as timm and torchvision use in evaluation.
 ///
-/// Along each axis an output pixel i is Σ_j w(j) x(j) / Σ_j w(j) with w(j) = k((j + ½ - (i + ½) s) / max(s, 1)), where s is
-/// input pixels / output pixels and k the cubic kernel with a = -½, or a triangle. As in Pillow the width comes first, weights
-/// are multiples of 2⁻²², and both passes round to bytes. Each channel is resized alone, so drop alpha before
-/// (with_channels()).
-/// Errors: ArgumentError for a size below 1 or of 1 GB and more; those of expect_image().
-/// Cost: 4 · max(s, 1) multiply-adds per pixel and pass (bilinear: 2), on one thread.
+/// Along each axis, output pixel i is Σ_j w(j) x(j) / Σ_j w(j) with w(j) = k((j + ½ - (i + ½) s) / max(s, 1)), where s is input
+/// pixels / output pixels and k the cubic kernel with a = -½, or a triangle. As in Pillow, the width comes first, weights are
+/// multiples of 2⁻²², and both passes round to bytes. Channels are independent: drop alpha first (with_channels()).
+/// Errors: ArgumentError for sizes below 1 × 1 or above 2²⁸ pixels; those of expect_image().
+/// Cost: 4 · max(s, 1) multiply-adds per pixel and pass (bilinear: 2), single-threaded.
 inline Image resize(const Image& image, Index width, Index height, Interpolation interpolation = Interpolation::bicubic) {
   expect_image("resize", image);
   detail::expect_size("resize", width, height);
@@ -184,8 +184,8 @@ inline Image resize(const Image& image, Index width, Index height, Interpolation
   return result;
 }
 
-/// The width × height pixels of `image` whose upper left one is (left, top).
-/// Errors: ArgumentError unless they lie inside; those of expect_image().
+/// The width × height pixels of `image` from (left, top) on.
+/// Errors: ArgumentError unless they are inside; those of expect_image().
 /// Cost: one copy.
 inline Image crop(const Image& image, Index left, Index top, Index width, Index height) {
   expect_image("crop", image);

@@ -16,7 +16,7 @@
 
 namespace gated::detail {
 
-/// A value of a JSON text. Integers are kept apart by their sign, so that all of 64 bits are held.
+/// A JSON value. Negative integers are held as int64, others as uint64: all 64 bits are kept.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -31,13 +31,13 @@ class Json {
   bool is_null() const { return holds<std::monostate>(); }
   bool is_boolean() const { return holds<bool>(); }
   bool is_integer() const { return holds<std::int64_t>() || is_whole(); }
-  bool is_whole() const { return holds<std::uint64_t>(); }  ///< an integer without a sign
+  bool is_whole() const { return holds<std::uint64_t>(); }  ///< an integer ≥ 0
   bool is_number() const { return is_integer() || holds<double>(); }
   bool is_string() const { return holds<std::string>(); }
   bool is_array() const { return holds<Array>(); }
   bool is_object() const { return holds<Object>(); }
 
-  // Each expects that the value is of its kind.
+  // Each expects a value of its kind.
   bool truth() const { return *std::get_if<bool>(&value_); }
   std::int64_t integer() const { return is_whole() ? static_cast<std::int64_t>(whole()) : *std::get_if<std::int64_t>(&value_); }
   std::uint64_t whole() const { return *std::get_if<std::uint64_t>(&value_); }
@@ -52,7 +52,7 @@ class Json {
   const Object& entries() const { return *std::get_if<Object>(&value_); }
   Object& entries() { return *std::get_if<Object>(&value_); }
 
-  /// The value under `key`; nullptr where there is none, or where this is no object.
+  /// The value under `key`; nullptr if absent, or if this is not an object.
   const Json* find(std::string_view key) const;
   /// True for the string `word`.
   bool is(std::string_view word) const { return is_string() && text() == word; }
@@ -66,14 +66,14 @@ class Json {
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object> value_;
 };
 
-/// True if `text` is UTF-8, with each character in its shortest form, and without halves of surrogate pairs.
+/// True if `text` is valid UTF-8: no overlong forms, no surrogates.
 bool is_utf8(std::string_view text);
 
-/// Reads the value that `json` spells to `out`. Returns what keeps it from doing so, empty if nothing does: malformed text,
-/// invalid UTF-8, a key that stands twice, numbers beyond a double, and nesting deeper than `max_depth`.
+/// Parses `json` to `out`. Returns the error, or an empty string: malformed JSON, invalid UTF-8, duplicate keys, numbers out of
+/// the range of double, nesting deeper than `max_depth`.
 std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out);
 
-/// The value that `json` spells. Raises `E`, beginning with `where`, where read_json_text() has something to say.
+/// Parses `json`. Raises `E`, beginning with `where`, if read_json_text() fails.
 template <class E>
 Json parse_json(std::string_view json, std::string_view where, std::size_t max_depth) {
   Json root;

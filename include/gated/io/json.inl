@@ -41,7 +41,7 @@ GATED_INLINE bool is_utf8(std::string_view text) {
   return true;
 }
 
-/// Reads the JSON of RFC 8259 in one pass. Its functions return false at the first fault, which `problem` then states.
+/// A single-pass parser of RFC 8259. Its functions return false at the first error, which `problem` describes.
 class JsonReader {
  public:
   JsonReader(std::string_view json, std::size_t max_depth) : json_(json), max_depth_(max_depth) {}
@@ -99,7 +99,7 @@ class JsonReader {
     return skip(end) || fault(text("expected ',' or '", end, "'"));
   }
 
-  /// Where the value of the key that comes next goes; nullptr for a fault.
+  /// Reads a key and returns the place of its value; nullptr on error.
   Json* read_key(Json::Object& entries) {
     std::string name;
     if (next() != '"') {
@@ -119,7 +119,7 @@ class JsonReader {
     const std::size_t begin = at_++;
     for (int byte = peek(); byte != '"'; byte = peek()) {
       if (byte < 0x20) {
-        return fault(byte == end_of_text ? "the string does not end" : "a control character in a string, expected an escape");
+        return fault(byte == end_of_text ? "unterminated string" : "a control character in a string, expected an escape");
       }
       if (byte != '\\') {
         out += json_[at_++];
@@ -149,7 +149,7 @@ class JsonReader {
     }
     if (code >= 0xD800 && code < 0xE000) {
       if (code >= 0xDC00 || !skip("\\u") || !read_hexadecimal(low) || low < 0xDC00 || low >= 0xE000) {
-        return fault("half of a surrogate pair");
+        return fault("an unpaired surrogate");
       }
       code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     }
@@ -194,7 +194,7 @@ class JsonReader {
       return done;
     };
     return (is_whole && (is_negative ? fits(std::int64_t{}) : fits(std::uint64_t{}))) || fits(double{}) ||
-           fault("a number beyond a double");
+           fault("a number out of the range of double");
   }
 
   bool skip_digits() {
@@ -208,7 +208,7 @@ class JsonReader {
   static bool is_digit(int byte) { return byte >= '0' && byte <= '9'; }
   int peek() const { return at_ < json_.size() ? static_cast<unsigned char>(json_[at_]) : end_of_text; }
 
-  /// The next byte that is no blank, which it goes to.
+  /// Skips blanks and returns the next byte.
   int next() {
     while (peek() == ' ' || peek() == '\t' || peek() == '\n' || peek() == '\r') {
       ++at_;

@@ -27,18 +27,18 @@ class JsonWriter {
   void end_object() { end('}'); }
   void begin_array() { begin('['); }
   void end_array() { end(']'); }
-  /// The key of the value that comes next.
+  /// The key of the next value.
   void key(std::string_view name);
-  /// Values that were read, one or a list.
+  /// Parsed values, one or a list.
   void value(const Json& value);
   void array(std::span<const Json> values);
 
   const std::string& text() const { return text_; }
 
-  /// What was written. Raises `E`, beginning with `where`, if a string in it is not UTF-8.
+  /// The text. Raises `E`, beginning with `where`, if a string in it is not UTF-8.
   template <class E>
   std::string finish(std::string_view where) {
-    require<E>(is_utf8_, where, ": a text is not valid UTF-8.");
+    require<E>(is_utf8_, where, ": a string is not valid UTF-8.");
     return std::move(text_);
   }
 
@@ -57,7 +57,7 @@ class JsonWriter {
 
 /// A value for a message.
 std::string shown_json(const Json& value);
-/// The list of some values for a message.
+/// A list of values for a message.
 std::string shown_json(std::span<const Json> values);
 
 }  // namespace gated::detail

@@ -88,7 +88,7 @@ GATED_INLINE void JsonWriter::end(char bracket) {
   is_first_ = false;
 }
 
-/// What stands between the value, or the key, that comes next and the one before.
+/// Writes the comma and line break before a value or key.
 GATED_INLINE void JsonWriter::separate() {
   if (!std::exchange(follows_key_, false) && depth_ > 0) {
     text_ += is_first_ ? "" : ",";

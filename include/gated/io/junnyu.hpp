@@ -3,8 +3,8 @@
 #include "gated/io/lucidrains_flash.hpp"
 
 /// @file
-/// Checkpoints of JunnYu's ports: FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch. The names of a model open
-/// its own file and that of its masked language model, in which a prefix stands before them (NameMap::body).
+/// Checkpoints of JunnYu's ports: FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch. Each map opens the file of
+/// the model and that of its masked language model, which adds a prefix (NameMap::body).
 
 namespace gated {
 
@@ -19,7 +19,7 @@ inline void add_flash_quad_layer(NameMap& names, const std::string& ours, const 
              {"offset_scale.bias", "bias"},
              {"relative_bias.weight", "w"},
              {"proj_out", "o"}});
-  names.ignored.push_back(theirs + "a");  // of the form for more than 512 positions, which the original cannot run
+  names.ignored.push_back(theirs + "a");  // of the variant for over 512 positions, which the original cannot run
   names.ignored.push_back(theirs + "b");
 }
 
@@ -88,7 +88,7 @@ inline NameMap gau_alpha_layer_names() {
   return names;
 }
 
-/// GAUAlphaModel and GAUAlphaForMaskedLM as GauEncoder. Both are saved as the former: the head has no parameters of its own.
+/// GAUAlphaModel and GAUAlphaForMaskedLM as GauEncoder. Both are saved as the former: the head adds no parameters.
 inline NameMap gau_alpha_names() {
   NameMap names{.origin = "GAU-alpha-pytorch",
                 .body = "gau_alpha.",

@@ -18,10 +18,10 @@ GATED_INLINE std::string labels_text(const std::vector<std::string>& labels) {
 GATED_INLINE std::vector<std::string> labels_of(const SafetensorsFile& file) {
   const std::string where = file.name() + ": labels";
   const auto read = [&](const detail::Json& list) {
-    require<FileError>(list.is_array(), where, " are no list.");
+    require<FileError>(list.is_array(), where, " are not a list.");
     std::vector<std::string> labels;
     for (const detail::Json& label : list.elements()) {
-      require<FileError>(label.is_string(), where, ": class ", labels.size(), " has a label that is no text.");
+      require<FileError>(label.is_string(), where, ": class ", labels.size(), " has a label that is not a string.");
       labels.push_back(label.text());
     }
     return labels;

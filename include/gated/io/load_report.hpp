@@ -11,25 +11,25 @@
 #include "gated/layers/layer.hpp"
 
 /// @file
-/// What keeps a file from fitting a model, said in a few lines.
+/// Reports why a file does not fit a model.
 
 namespace gated::detail {
 
 using TensorPosition = std::map<std::string, TensorEntry, std::less<>>::const_iterator;
 
-/// The tensor that `wanted` means, under its name or elsewhere; file.tensors().end() if there is none.
+/// The tensor for `wanted`, under its name or an alternative; file.tensors().end() if there is none.
 TensorPosition find_tensor(const SafetensorsFile& file, const FileTensor& wanted);
 
-/// What a model says of one of its parameters.
+/// A parameter as its model declares it.
 struct StatedParameter {
   std::string path;
   Shape shape;
   Role role;
-  std::size_t count;  ///< of its values
-  Dtype type;         ///< of its values
+  std::size_t count;  ///< number of values
+  Dtype type;         ///< type of the values
 };
 
-/// Raises FileError with a report of at most 12 lines unless every parameter has its tensor, and every tensor its parameter.
+/// Raises FileError with a report of at most 12 lines unless every parameter has a tensor and every tensor a parameter.
 void expect_all_fit(std::span<const StatedParameter> parameters, const SafetensorsFile& file, const NameMap& names);
 
 }  // namespace gated::detail

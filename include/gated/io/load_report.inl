@@ -22,12 +22,12 @@ GATED_INLINE TensorPosition find_tensor(const SafetensorsFile& file, const FileT
   return found;
 }
 
-/// Complaints of one kind. Those that differ in the numbers of blocks only count as one line.
+/// Errors of one kind. Those that differ only in block numbers share a line.
 class FoldedList {
  public:
   explicit FoldedList(const char* what) : what_(what) {}
 
-  /// `name` is what the complaint is about, `rest` what stands after it. `hint()` is asked for once per line.
+  /// Adds an error about `name`; `rest` follows the name. `hint()` is called once per line.
   template <class Hint>
   void add(const std::string& name, const std::string& rest, const Hint& hint) {
     ++count_;
@@ -43,7 +43,7 @@ class FoldedList {
 
   std::size_t count() const { return count_; }
 
-  /// At most `most` lines, the last of which says how many complaints are left out.
+  /// At most `most` lines; the last one counts the errors left out.
   std::string text_of(std::size_t most) const {
     const std::size_t shown = lines_.size() > most ? most - 1 : lines_.size();
     std::string out;
@@ -58,7 +58,7 @@ class FoldedList {
   }
 
  private:
-  /// An untrusted file can ask for a million parameters, and the nearest name of each takes a millisecond or more.
+  /// An untrusted file can ask for a million parameters, and each hint takes a millisecond or more.
   static constexpr std::size_t most_hints = 20;
 
   struct Line {
@@ -67,26 +67,26 @@ class FoldedList {
   };
   const char* what_;
   std::vector<Line> lines_;
-  std::map<std::string, std::size_t> places_;  // of a folded line in lines_
+  std::map<std::string, std::size_t> places_;  // index in lines_ of a folded line
   std::size_t count_ = 0;
 };
 
-/// Everything that keeps a file from fitting a model.
+/// All mismatches between a file and a model.
 class LoadReport {
  public:
   LoadReport(const SafetensorsFile& file, const NameMap& names) : file_(file), names_(names) {}
 
-  /// Compares a parameter with the file's tensor for it.
+  /// Compares a parameter with its tensor.
   void check(const StatedParameter& parameter) {
     const std::string& path = parameter.path;
     require<ArgumentError>(static_cast<std::size_t>(parameter.shape.count()) == parameter.count, "load_parameters: ", path,
-                           " has ", parameter.count, " values, but states the shape ", parameter.shape.describe(), ".");
+                           " has ", parameter.count, " values, but declares the shape ", parameter.shape.describe(), ".");
     for (const FileTensor& wanted : names_.parts_in_file(path, parameter.shape)) {
       check_tensor(parameter, wanted);
     }
   }
 
-  /// Raises FileError with a report of at most 12 lines unless every parameter found its tensor and every tensor its parameter.
+  /// Raises FileError with a report of at most 12 lines unless every parameter has a tensor and every tensor a parameter.
   void finish() {
     std::vector<std::string_view> unexpected;
     for (const auto& [name, entry] : file_.tensors()) {
@@ -155,7 +155,7 @@ class LoadReport {
         unconvertible_.add(name, expected + fault);
       }
     } else if (!is_floating(entry.dtype)) {
-      unconvertible_.add(name, text(expected, name_of(entry.dtype), ", which holds no floating numbers"));
+      unconvertible_.add(name, text(expected, name_of(entry.dtype), ", which is not a floating type"));
     } else if (const std::size_t at = parameter.type == Dtype::F32 ? first_misfit<float>(entry.dtype, entry.bytes)
                                                                    : first_misfit<double>(entry.dtype, entry.bytes);
                at != entry.count()) {
@@ -164,24 +164,24 @@ class LoadReport {
     }
   }
 
-  /// A tied tensor is one parameter here, so a file in which the two have drifted apart cannot be loaded.
+  /// Tied tensors are one parameter here, so they must be equal in the file.
   void check_tie(std::string_view copy, const std::string& original) {
     const auto found = file_.tensors().find(original);
     const auto& bytes = file_.tensor(copy).bytes;
     if (found == file_.tensors().end() ||
         !std::equal(bytes.begin(), bytes.end(), found->second.bytes.begin(), found->second.bytes.end())) {
-      unconvertible_.add(described(copy), text(": expected to equal ", original, ", with which the model shares it"));
+      unconvertible_.add(described(copy), text(": expected to equal ", original, ", because the model ties them"));
     }
   }
 
-  /// What the names and shapes in the file say it is, where that is another thing than it was taken for.
+  /// A hint if names or shapes point to another origin than expected.
   std::string recognised() const {
     const Origin* const origin = origin_of(file_);
     if (origin == nullptr) {
       const auto ours = file_.metadata().find("architecture");
       return ours == file_.metadata().end() || names_.origin.empty()
                  ? ""
-                 : text("\n  The file holds a ", printable(ours->second), " with gated's own names: pass none.");
+                 : text("\n  The file holds a ", printable(ours->second), " with gated's own names: pass no name map.");
     }
     const std::string preset = preset_of(file_);
     const bool other_names = names_.origin != origin->writer;
@@ -194,13 +194,13 @@ class LoadReport {
         other_names && !preset.empty() ? " " : "", preset.empty() ? "" : text("The shapes are those of ", preset, "."));
   }
 
-  /// The nearest of `candidates`, if a slip of the pen may have made one of the other.
+  /// The nearest of `candidates`, if `name` may be a typo of it.
   static std::string_view near_name(const std::string& name, const std::vector<std::string_view>& candidates) {
     const std::string_view nearest = nearest_name(name, candidates);
     return nearest.empty() || edit_distance(name, nearest) > 1 + name.size() / 3 ? std::string_view() : nearest;
   }
 
-  /// Our name, and the file's where it differs.
+  /// Our name, and the file's if it differs.
   static std::string labelled(const std::string& path, const std::string& name) {
     return path == name ? path : text(path, " (in the file: ", name, ")");
   }

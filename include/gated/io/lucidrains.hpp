@@ -12,20 +12,19 @@
 
 namespace gated {
 
-/// How a version of g-mlp-pytorch nested and shaped its blocks: 0.1.5 and later unless set otherwise.
+/// Nesting and shapes of the blocks in a version of g-mlp-pytorch; by default 0.1.5 and later.
 struct LucidrainsLayout {
-  std::string block = "layers.*.fn.fn.fn.";  ///< where the block lies in layer i
-  std::string spatial = "";                  ///< where the spatial weight lies in the gate: "" or "proj."
+  std::string block = "layers.*.fn.fn.fn.";  ///< path of the block in layer i
+  std::string spatial = "";                  ///< path of the spatial weight in the gate: "" or "proj."
   ShapeForm weight = ShapeForm::same;
   ShapeForm bias = ShapeForm::same;
 };
 
-/// Finds out from the tensor names which layout a checkpoint has.
+/// Detects the layout of a checkpoint from its tensor names. `prefix` as in NameMap.
 ///
-/// Versions from 0.1.5 on wrap the block in a token shift (`fn.fn.fn`); gMLPVision and versions before have `fn.fn`. Up to
-/// 0.0.18 the spatial projection was a convolution `sgu.proj`; 0.1.0 and 0.1.1 had a weight [N, N] without heads.
-/// Errors: FileError, naming the version, for files before 0.0.16, where the attention sat inside the gate and read other
-/// inputs. `prefix` stands before every name, as in NameMap.
+/// From 0.1.5 on the block is wrapped in a token shift (`fn.fn.fn`); gMLPVision and earlier versions have `fn.fn`. Up to 0.0.18
+/// the spatial projection was a convolution `sgu.proj`; 0.1.0 and 0.1.1 had a weight [N, N] without heads.
+/// Errors: FileError, naming the version, for files before 0.0.16, whose attention was inside the gate and read other inputs.
 ///
 ///     load_parameters(trunk, file, lucidrains_trunk_names(lucidrains_layout(file)));
 inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::string_view prefix = "") {
@@ -33,8 +32,8 @@ inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::stri
   for (const auto& [name, tensor] : file.tensors()) {
     require<FileError>(
         name.find("sgu.attn") == std::string::npos, file.name(), ": \"", printable(name),
-        "\" lies inside the gate: the file was written by g-mlp-pytorch before 0.0.16, where the attention read the "
-        "activations after proj_in. That is another model, which gated does not have.");
+        "\" is inside the gate: the file was written by g-mlp-pytorch before 0.0.16, where the attention read the "
+        "activations after proj_in. That model is not supported.");
   }
   const std::string inner = has("layers.0.fn.fn.fn.proj_in.0.weight") ? "fn.fn.fn." : "fn.fn.";
   const std::string sgu = "layers.0." + inner + "sgu.";
@@ -50,14 +49,14 @@ inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::stri
 
 namespace detail {
 
-/// The rules for the gate at `ours`, which the file calls `theirs`. Here and below each ends in a dot, or is empty.
+/// Adds the rules for the gate at `ours`, called `theirs` in the file. Here and below, both end in a dot or are empty.
 inline void add_lucidrains_gate(NameMap& names, const std::string& ours, const std::string& theirs,
                                 const LucidrainsLayout& layout) {
   names.add(ours, theirs, {{"norm", "norm"}, {"proj.position_x", "circulant_pos_x"}, {"proj.position_y", "circulant_pos_y"}});
   names.add(ours + "proj.", theirs + layout.spatial, {{"weight", "weight", layout.weight}, {"bias", "bias", layout.bias}});
 }
 
-/// The rules for the block at `ours`.
+/// Adds the rules for the block at `ours`.
 inline void add_lucidrains_block(NameMap& names, const std::string& ours, const std::string& theirs,
                                  const LucidrainsLayout& layout) {
   names.add(ours, theirs,
@@ -68,7 +67,7 @@ inline void add_lucidrains_block(NameMap& names, const std::string& ours, const 
   add_lucidrains_gate(names, ours + "gate.", theirs + "sgu.", layout);
 }
 
-/// The rules for the trunk at `ours`.
+/// Adds the rules for the trunk at `ours`.
 inline void add_lucidrains_trunk(NameMap& names, const std::string& ours, const LucidrainsLayout& layout) {
   add_lucidrains_block(names, ours + "blocks.*.", layout.block, layout);
   names.add(ours, "", {{"blocks.*.norm", "layers.*.fn.norm"}});

@@ -9,7 +9,8 @@ namespace gated {
 
 namespace detail {
 
-/// The rules that GAU and FLASH share, for the layer at `ours` that the file calls `theirs` (each ends in a dot, or is empty).
+/// Adds the rules that GAU and FLASH share, for the layer at `ours`, called `theirs` in the file (both end in a dot or are
+/// empty).
 inline void add_lucidrains_attention(NameMap& names, const std::string& ours, const std::string& theirs) {
   names.add(ours, theirs,
             {{"norm.gain", "norm.g"},
@@ -19,13 +20,13 @@ inline void add_lucidrains_attention(NameMap& names, const std::string& ours, co
              {"relative_bias", "rel_pos_bias.relative_attention_bias", ShapeForm::append_one}});
 }
 
-/// How the parameters of an offset-scale are called.
+/// The names of an offset-scale's parameters.
 enum class OffsetScaleNames {
   gamma_and_beta,  ///< by lucidrains
   weight_and_bias  ///< by JunnYu's port
 };
 
-/// The rules for a FLASH layer.
+/// Adds the rules for a FLASH layer.
 inline void add_lucidrains_flash(NameMap& names, const std::string& ours, const std::string& theirs,
                                  OffsetScaleNames form = OffsetScaleNames::gamma_and_beta) {
   const bool gamma = form == OffsetScaleNames::gamma_and_beta;

@@ -8,25 +8,25 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// A whole file as read-only bytes.
+/// Memory-mapped files.
 
 namespace gated {
 
-/// The bytes of a regular file: mapped where the system can, read into memory elsewhere (or with `GATED_NO_MMAP`).
+/// The bytes of a regular file: memory-mapped where the system supports it, otherwise (or with `GATED_NO_MMAP`) read into
+/// memory.
 ///
-/// Copies share the bytes, and the last copy gives them back. The file must not be shortened while it is mapped: reading a
-/// page that is gone ends the process (SIGBUS). Files that write_safetensors() replaces are safe, because their old content
-/// lives on until it is unmapped.
+/// Copies share the bytes; the last copy releases them. Do not truncate a file while it is mapped: reading a lost page kills
+/// the process (SIGBUS). Replacing it, as write_safetensors() does, is safe: the old content lives until it is unmapped.
 ///
 /// Errors: FileError, starting with the path, if the file is missing, unreadable or not a regular file.
-/// Cost: mapping is constant; pages are read when they are first touched.
+/// Cost: constant time to map; pages are read on first access.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
 
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
 
-  /// Gives back the memory of `bytes`, a part of bytes(): their pages are read anew when they are touched again.
+  /// Releases the pages of `bytes`, a part of bytes(); they are read again on the next access.
   void release(std::span<const std::byte> bytes) const;
 
  private:

@@ -52,7 +52,7 @@ GATED_INLINE MappedFile::MappedFile(const std::filesystem::path& path) {
     memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
     map_error = memory == MAP_FAILED ? errno : 0;
   }
-  ::close(file);  // the mapping stays
+  ::close(file);  // the mapping remains
   if (error != 0) {
     detail::fail_to_map(path, "cannot inspect", error);
   }
@@ -103,7 +103,7 @@ GATED_INLINE void MappedFile::release([[maybe_unused]] std::span<const std::byte
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto start = reinterpret_cast<std::uintptr_t>(bytes.data()), end = (start + bytes.size()) / page * page;
   if (const std::uintptr_t first = (start + page - 1) / page * page; first < end) {
-    ::madvise(const_cast<std::byte*>(bytes.data()) + (first - start), end - first, MADV_DONTNEED);  // failing is no error
+    ::madvise(const_cast<std::byte*>(bytes.data()) + (first - start), end - first, MADV_DONTNEED);  // best effort
   }
 #endif
 }

@@ -7,7 +7,7 @@
 ///
 ///     NameMap names = rtmcc_names();
 ///     names.prefix = "head.gau.";
-///     names.ignored = {"backbone", "neck", "head"};  // what is not the unit; inside of it loading stays strict
+///     names.ignored = {"backbone", "neck", "head"};  // everything outside the unit; loading the unit stays strict
 ///     load_parameters(unit, SafetensorsFile("rtmpose.safetensors"), names);
 
 namespace gated {

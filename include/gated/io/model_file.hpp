@@ -31,22 +31,22 @@ struct ModelFile {
   NameMap names;
 };
 
-/// What the metadata of `file` say that it holds: the "architecture" that save_model() writes, or that of the configuration;
-/// empty if they do not say it.
-/// Errors: FileError for a configuration that is no JSON.
+/// The architecture that the metadata of `file` names: "architecture" as save_model() writes it, or that of the configuration.
+/// Empty if there is none.
+/// Errors: FileError if the configuration is not valid JSON.
 std::string architecture_of(const SafetensorsFile& file);
 
 namespace detail {
 
-/// Raises FileError for a `file` whose metadata say `found`, where `expected` is asked for.
+/// Raises FileError: the metadata of `file` say `found` instead of `expected`.
 [[noreturn]] void refuse_architecture(const SafetensorsFile& file, std::string_view found, std::string_view expected);
 
 }  // namespace detail
 
-/// Reads the configuration from the metadata of `file`: ours as save_model() and examples/convert write it, whose tensors may
-/// have the names of a known origin; or that of an origin which writes models of this kind: for image classifiers
+/// Reads the configuration from the metadata of `file`: gated's own, as save_model() and examples/convert write it (the tensors
+/// may have the names of a known origin), or for gMLP image classifiers timm's,
 /// `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
-/// Errors: FileError if there is none or it is of another architecture; ArgumentError if it makes no sense.
+/// Errors: FileError if there is none or its architecture differs; ArgumentError if it is invalid.
 template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   const auto config = file.metadata().find("config");
@@ -67,16 +67,16 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   detail::refuse_architecture(file, found, Model::architecture);
 }
 
-/// While it lives, a model that is so much larger than `file` that it is not worth building is refused: a configuration in a
-/// file is untrusted, and it must not take more memory than a file of that size can account for. Smaller differences are left
-/// to load_parameters(), which says where they are; among them are constants, which a file need not store.
+/// While the result lives, models far larger than `file` are refused: a configuration is untrusted and must not allocate more
+/// memory than a file of that size justifies. Smaller differences, such as constants that the file does not store, are left to
+/// load_parameters(), which reports them.
 ParameterBudget budget_of(const SafetensorsFile& file);
 
-/// The model in `file`, built from the configuration in its metadata.
+/// Loads the model in `file`, built from the configuration in its metadata.
 ///
-/// Errors: FileError and ArgumentError as describe_model() and load_parameters() say. FileError also, before its memory is
-/// touched, for a model that is far larger than the file.
-/// Cost: one pass over the file. Memory for the model and, while it loads, for one tensor of the mapped file.
+/// Errors: those of describe_model() and load_parameters(); FileError, before its memory is touched, for a model far larger
+/// than the file.
+/// Cost: one pass over the file. Memory for the model and, while loading, for one tensor of the mapped file.
 template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);
@@ -88,7 +88,7 @@ Model load_model(const SafetensorsFile& file) {
   return model;
 }
 
-/// The model in the file at `path`.
+/// The same for the file at `path`.
 ///
 ///     const auto model = load_model<GmlpImageClassifier<float>>("digits.safetensors");
 template <ConfiguredModel Model>
@@ -96,8 +96,8 @@ Model load_model(const std::filesystem::path& path) {
   return load_model<Model>(SafetensorsFile(path));
 }
 
-/// The configuration from which load_model() will build `model` again: its member `config`, or what its function `config()`
-/// gives if the configuration moves on as the model is used, as that of a Training does.
+/// The configuration from which load_model() rebuilds `model`: its member `config`, or the result of its function config() if
+/// it changes with use, as in a Training.
 template <class Model>
 decltype(auto) configuration_of(const Model& model) {
   if constexpr (requires { model.config(); }) {
@@ -118,47 +118,47 @@ std::vector<std::string> parameter_shapes(const Model& model) {
   return shapes;
 }
 
-/// Raises ArgumentError unless `model` has the parameters of `config`: one that was moved from does not.
-/// Cost: a model of `config` whose weights are not touched.
+/// Raises ArgumentError unless `model` has the parameters of `config`; a moved-from model does not.
+/// Cost: builds a model of `config` without touching its weights.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
-  if constexpr (requires { model.model; }) {  // a training, whose moments are as its model
+  if constexpr (requires { model.model; }) {  // a training; its moments match its model
     return expect_whole(model.model, config.model);
   }
   const HollowWeights hollow;
   const auto wanted = parameter_shapes(Model(config)), found = parameter_shapes(model);
   const auto [want, have] = std::mismatch(wanted.begin(), wanted.end(), found.begin(), found.end());
   require<ArgumentError>(want == wanted.end() && have == found.end(), "save_model: the model has ", found.size(),
-                         " tensors, its configuration asks for ", wanted.size(), ": ", have == found.end() ? "none" : *have,
-                         " in the place of ", want == wanted.end() ? "none" : *want,
-                         ". A model that was moved from has lost its weights: save the one that it was moved to.");
+                         " tensors, its configuration asks for ", wanted.size(), ": got ", have == found.end() ? "none" : *have,
+                         ", expected ", want == wanted.end() ? "none" : *want,
+                         ". A moved-from model has lost its weights: save the one it was moved to.");
 }
 
 }  // namespace detail
 
-/// Writes `model` with its configuration, so that load_model() finds everything in one file. `metadata` may add texts.
-/// Errors: as save_parameters(); ArgumentError for a model without the parameters of its configuration, such as one that was
-/// moved from, and if `metadata` have "architecture" or "config", which are the model's. The file is written completely or not
-/// at all.
+/// Writes `model` and its configuration to one file for load_model(), atomically. `metadata` adds texts.
+/// Errors: those of save_parameters(); ArgumentError for a model that lacks parameters of its configuration, such as a
+/// moved-from one, and if `metadata` contains "architecture" or "config".
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {},
                 WeightFormat weights = WeightFormat::float32) {
   decltype(auto) config = configuration_of(model);
   detail::expect_whole(model, config);
   const auto add = [&](const char* key, std::string value) {
-    require<ArgumentError>(metadata.emplace(key, std::move(value)).second, "save_model: the metadata have \"", key,
-                           "\", which save_model() writes itself. Give your text another key.");
+    require<ArgumentError>(metadata.emplace(key, std::move(value)).second, "save_model: metadata contains \"", key,
+                           "\", which save_model() writes. Use another key.");
   };
   add("architecture", Model::architecture);
   add("config", to_json(config));
   save_parameters(model, path, metadata, {}, std::nullopt, weights);
 }
 
-/// The same with the matrices of projections and the embeddings in a small format: a half or a quarter of the bytes.
+/// The same with projections and embeddings quantized, in half or a quarter of the bytes.
 ///
 ///     save_model(model, "model.int8.safetensors", WeightFormat::int8);
 ///
-/// load_model() then gives the float model that round_weights() makes of this one, and load_prepared() keeps them small.
+/// load_model() then returns the float model that round_weights() makes of this one; load_prepared() keeps the quantized
+/// weights.
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, WeightFormat weights) {
   save_model(model, path, {}, weights);

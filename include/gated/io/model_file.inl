@@ -43,8 +43,8 @@ GATED_INLINE ParameterBudget budget_of(const SafetensorsFile& file) {
     held += static_cast<Index>(tensor.count());
   }
   return {2 * held + (Index{1} << 20),
-          text(file.name(), ": the configuration in the metadata asks for far more values than the file holds, which are ",
-               held.value(), ". Nothing was built.")};
+          text(file.name(), ": the configuration in the metadata asks for far more values than the ", held.value(),
+               " in the file. Nothing was built.")};
 }
 
 }  // namespace gated

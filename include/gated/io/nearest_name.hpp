@@ -8,11 +8,11 @@
 #include <vector>
 
 /// @file
-/// Names in error messages: the nearest one to a name that was not found, and names from files made fit to print.
+/// Names in error messages: suggestions, and printable forms of names from files.
 
 namespace gated {
 
-/// The number of characters to insert, remove or replace to turn `a` into `b` (Levenshtein).
+/// The edit distance (Levenshtein): characters to insert, remove or replace to turn `a` into `b`.
 /// Cost: |a|·|b|.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -33,8 +33,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 /// The candidate with the smallest edit distance to `name`, the first of several; empty if there is none.
 ///
-/// Candidates may come from an untrusted file: names longer than 256 bytes are passed over, and so are all after the first
-/// 2,000.
+/// Candidates may come from an untrusted file: names longer than 256 bytes, and all after the first 2,000, are skipped.
 template <class Names>
 std::string_view nearest_name(std::string_view name, const Names& candidates) {
   constexpr std::size_t longest = 256, most = 2000;
@@ -57,7 +56,7 @@ std::string_view nearest_name(std::string_view name, const Names& candidates) {
   return nearest;
 }
 
-/// `name` for a message: control characters become '?', and after 200 bytes it is cut short.
+/// `name` for a message: control characters become '?', and it is cut after 200 bytes.
 inline std::string printable(std::string_view name) {
   std::size_t length = name.size();
   if (length > 200) {

@@ -14,18 +14,18 @@
 #include "gated/io/nearest_name.hpp"
 
 /// @file
-/// Arrays of NumPy: what numpy.save() writes.
+/// NumPy's .npy files, as numpy.save() writes them.
 ///
 /// The format: "\x93NUMPY", a version, the length of a header, the header as a Python dictionary such as
-/// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, and the numbers.
+/// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, and the elements.
 
 namespace gated {
 
-/// An array in a file: its type, its sizes, and its bytes, of any alignment.
+/// An array in a file: type, shape and bytes, which may be unaligned.
 struct NpyArray {
   Dtype dtype = Dtype::F32;
   std::vector<Index> shape;
-  bool by_columns = false;  ///< the first index runs fastest, as in Fortran
+  bool by_columns = false;  ///< the first index runs fastest (Fortran order)
   std::span<const std::byte> bytes;
 
   /// The number of elements.
@@ -34,14 +34,14 @@ struct NpyArray {
 
 namespace detail {
 
-/// The header of an .npy file, read with suspicion.
+/// Parses the header of an untrusted .npy file.
 class NpyParser {
  public:
   NpyParser(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {}
 
   NpyArray parse() {
     const std::string_view all(reinterpret_cast<const char*>(file_.data()), file_.size());
-    expect(all.starts_with("\x93NUMPY"), "this is no .npy file: it does not begin with \\x93NUMPY.");
+    expect(all.starts_with("\x93NUMPY"), "this is not an .npy file: it does not begin with \\x93NUMPY.");
     expect(all.size() >= 10, "the file is truncated.");
     const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(file_[i]); };
     const std::size_t version = byte(6), start = version == 1 ? 10 : 12;
@@ -68,7 +68,7 @@ class NpyParser {
 
   void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\n"), rest_.size())); }
 
-  /// Takes `token` off what is left, if it comes next.
+  /// Consumes `token` if it comes next.
   bool take(std::string_view token) {
     skip_blanks();
     const bool comes = rest_.starts_with(token);
@@ -76,7 +76,7 @@ class NpyParser {
     return comes;
   }
   void expect_token(std::string_view token) {
-    expect(take(token), "the header is no dictionary as NumPy writes it: \"", token, "\" is missing before \"",
+    expect(take(token), "the header is not a dictionary as NumPy writes it: \"", token, "\" is missing before \"",
            printable(rest_.substr(0, 40)), "\".");
   }
 
@@ -96,8 +96,8 @@ class NpyParser {
       const std::string_view key = quoted();
       expect_token(":");
       bool& known = key == "descr" ? has_descr : key == "fortran_order" ? has_order : has_shape;
-      expect((key == "descr" || key == "fortran_order" || key == "shape") && !known, "the header has the key '", printable(key),
-             "', unknown or for the second time.");
+      expect((key == "descr" || key == "fortran_order" || key == "shape") && !known,
+             "the header has the unknown or duplicate key '", printable(key), "'.");
       known = true;
       if (key == "descr") {
         read_type();
@@ -114,7 +114,7 @@ class NpyParser {
     }
     expect(has_descr && has_order && has_shape, "the header lacks descr, fortran_order or shape.");
     expect(!array_.by_columns || array_.shape.size() <= 2, "the array has ", array_.shape.size(),
-           " dimensions in Fortran's order. Save it with numpy.ascontiguousarray().");
+           " dimensions in Fortran order. Save it with numpy.ascontiguousarray().");
   }
 
   void read_type() {
@@ -126,10 +126,10 @@ class NpyParser {
                                                             {"|i1", Dtype::I8},  {"<u8", Dtype::U64}, {"<u4", Dtype::U32},
                                                             {"<u2", Dtype::U16}, {"|u1", Dtype::U8},  {"|b1", Dtype::BOOL}};
     const auto found = std::find_if(std::begin(types), std::end(types), [&](const auto& known) { return known.first == type; });
-    expect(found != std::end(types), "the numbers are of the type '", printable(type),
-           "', expected little-endian floating numbers, integers or bool.",
+    expect(found != std::end(types), "the elements are of type '", printable(type),
+           "', expected little-endian floating-point numbers, integers or bool.",
            type.starts_with('>')   ? " Save it with array.astype(array.dtype.newbyteorder('<'))."
-           : type.starts_with('|') ? " Objects and texts are no numbers."
+           : type.starts_with('|') ? " Objects and strings are not numbers."
                                    : "");
     array_.dtype = found->second;
   }
@@ -141,7 +141,7 @@ class NpyParser {
       const std::string_view digits = rest_.substr(0, std::min(rest_.find_first_not_of("0123456789"), rest_.size()));
       Index size = 0;
       expect(std::from_chars(digits.data(), digits.data() + digits.size(), size).ec == std::errc(),
-             "a size of the shape is no number: \"", printable(rest_.substr(0, 40)), "\".");
+             "a size of the shape is not a number: \"", printable(rest_.substr(0, 40)), "\".");
       expect(array_.shape.size() < 32, "the array has more than 32 dimensions.");
       array_.shape.push_back(size);
       rest_.remove_prefix(digits.size());
@@ -158,12 +158,12 @@ class NpyParser {
   NpyArray array_;
 };
 
-/// An array of T as the start of an .npy file, up to the numbers.
+/// The start of an .npy file for an array of T, up to its elements.
 template <class T>
 std::string npy_header(Index rows, Index columns) {
   constexpr const char* type = sizeof(T) == 8 ? "<f8" : "<f4";
   std::string header = text("{'descr': '", type, "', 'fortran_order': False, 'shape': (", rows, ", ", columns, "), }");
-  header.resize((header.size() + 11 + 63) / 64 * 64 - 11, ' ');  // the numbers start at a multiple of 64
+  header.resize((header.size() + 11 + 63) / 64 * 64 - 11, ' ');  // the elements start at a multiple of 64
   header += '\n';
   return text(std::string_view("\x93NUMPY\x01\x00", 8),
               std::string{static_cast<char>(header.size() % 256), static_cast<char>(header.size() / 256)}, header);
@@ -183,23 +183,24 @@ inline std::pair<Index, Index> matrix_size(const std::vector<Index>& shape) {
 
 }  // namespace detail
 
-/// What stands in the bytes of an .npy file, which must outlive the result. `name` stands for the file in messages.
-/// Errors: FileError for a file that is broken in any way, for texts, objects and big-endian numbers.
+/// Parses an .npy file in memory, which must outlive the result. Messages call the file `name`.
+/// Errors: FileError for malformed files, strings, objects and big-endian numbers.
 /// Cost: reads the header only.
 inline NpyArray parse_npy(std::span<const std::byte> file, std::string_view name) {
   return detail::NpyParser(file, name).parse();
 }
 
-/// The numbers of `array` as a matrix: the last dimension is the columns, all others together are the rows; an array of one
-/// dimension is a column.
-/// Errors: FileError for a number that does not fit T; floating numbers are not read as integers.
+/// `array` as a matrix: the last dimension gives the columns, all others together the rows; a one-dimensional array is a
+/// column.
+/// Errors: FileError if an element does not fit T; floating arrays are not read as integers.
 template <detail::Readable T>
 Matrix<T> to_matrix(const NpyArray& array, std::string_view name) {
   const auto [rows, columns] = detail::matrix_size(array.shape);
-  require<FileError>(is_readable_as<T>(array.dtype), name, ": the numbers are ", name_of(array.dtype),
+  require<FileError>(is_readable_as<T>(array.dtype), name, ": the elements are ", name_of(array.dtype),
                      ", which are not read as integers.");
   const std::size_t misfit = first_misfit<T>(array.dtype, array.bytes);
-  require<FileError>(misfit == array.count(), name, ": the number at index ", misfit, " does not fit.");
+  require<FileError>(misfit == array.count(), name, ": the element at index ", misfit, " does not fit ", name_of(dtype_of<T>()),
+                     ".");
   const bool transposed = array.by_columns && array.shape.size() == 2;
   Matrix<T> numbers = transposed ? Matrix<T>(columns, rows) : Matrix<T>(rows, columns);
   convert<T>(array.dtype, array.bytes, std::span(numbers.data(), static_cast<std::size_t>(numbers.size())));
@@ -209,7 +210,7 @@ Matrix<T> to_matrix(const NpyArray& array, std::string_view name) {
   return numbers;
 }
 
-/// The matrix in the .npy file at `path`, which numpy.save() wrote: see to_matrix().
+/// Reads a file of numpy.save(); see to_matrix().
 ///
 ///     const Matrix<float> features = read_npy<float>("features.npy");   // (8, 196, 256) gives 8·196 × 256
 ///
@@ -220,7 +221,7 @@ Matrix<T> read_npy(const std::filesystem::path& path) {
   return to_matrix<T>(parse_npy(file.bytes(), path.string()), path.string());
 }
 
-/// Writes a matrix for numpy.load(), completely or not at all.
+/// Writes a matrix for numpy.load(), atomically.
 /// Errors: FileError if the file cannot be written.
 template <std::floating_point T>
 void write_npy(const std::filesystem::path& path, const Matrix<T>& numbers) {

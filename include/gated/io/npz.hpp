@@ -12,32 +12,32 @@
 #include "gated/io/npy.hpp"
 
 /// @file
-/// Several arrays of NumPy in one file: what numpy.savez() writes.
+/// NumPy's .npz files: several arrays, as numpy.savez() writes them.
 ///
-/// The format: a ZIP archive of .npy files, which are stored as they are. All numbers in it are little-endian.
+/// The format: an uncompressed ZIP archive of .npy files. All its numbers are little-endian.
 
 namespace gated {
 
 namespace detail {
 
-/// The files in a ZIP archive, as far as numpy.savez() makes use of the format.
+/// Parses the subset of ZIP that numpy.savez() uses.
 class ZipParser {
  public:
   ZipParser(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {}
 
   std::map<std::string, std::span<const std::byte>, std::less<>> parse() {
-    // The directory is found from the end, where a comment of up to 65,535 bytes may stand.
+    // The directory is found from the end, where a comment of up to 65,535 bytes may follow it.
     constexpr std::size_t end_size = 22, longest_comment = 65535;
     expect(file_.size() >= end_size, "the file is too short for a ZIP archive. Is it truncated?");
     std::size_t end = file_.size() - end_size;
     const std::size_t first = end > longest_comment ? end - longest_comment : 0;
     while (number<4>(end) != 0x06054B50) {
-      expect(end > first, "this is no .npz file: a ZIP archive's end is missing. Is the file truncated?");
+      expect(end > first, "this is not an .npz file: the end of a ZIP archive is missing. Is the file truncated?");
       --end;
     }
     const std::size_t count = number<2>(end + 10);
     std::size_t entry = number<4>(end + 16);
-    expect(count != 0xFFFF && entry != 0xFFFFFFFF, "an archive of 4 GiB and more is not read. Use safetensors for it.");
+    expect(count != 0xFFFF && entry != 0xFFFFFFFF, "archives of 4 GiB or more are not supported. Use safetensors.");
     for (std::size_t i = 0; i < count; ++i) {
       entry = read_entry(entry);
     }
@@ -52,7 +52,7 @@ class ZipParser {
 
   template <std::size_t bytes>
   std::size_t number(std::size_t at) const {
-    expect(at <= file_.size() && bytes <= file_.size() - at, "the archive points outside of itself. Is it truncated?");
+    expect(at <= file_.size() && bytes <= file_.size() - at, "the archive points outside itself. Is it truncated?");
     std::size_t value = 0;
     for (std::size_t i = bytes; i-- > 0;) {
       value = value * 256 + static_cast<std::size_t>(file_[at + i]);
@@ -61,56 +61,57 @@ class ZipParser {
   }
 
   std::span<const std::byte> part(std::size_t at, std::size_t size) const {
-    expect(at <= file_.size() && size <= file_.size() - at, "the archive points outside of itself. Is it truncated?");
+    expect(at <= file_.size() && size <= file_.size() - at, "the archive points outside itself. Is it truncated?");
     return file_.subspan(at, size);
   }
 
-  /// Reads the directory's entry at `entry` and returns where the next one is.
+  /// Reads the directory entry at `entry` and returns the offset of the next.
   std::size_t read_entry(std::size_t entry) {
     expect(number<4>(entry) == 0x02014B50, "the archive's directory is broken.");
     const std::size_t method = number<2>(entry + 10), size = number<4>(entry + 24), name_length = number<2>(entry + 28);
     const std::size_t stored = number<4>(entry + 20), local = number<4>(entry + 42);
     const auto name_bytes = part(entry + 46, name_length);
     const std::string name(reinterpret_cast<const char*>(name_bytes.data()), name_bytes.size());
-    expect(method == 0, printable(name), " is compressed. Save it with numpy.savez(), which does not.");
+    expect(method == 0, printable(name), " is compressed. Save it with numpy.savez(), which does not compress.");
     expect(size != 0xFFFFFFFF && local != 0xFFFFFFFF && size == stored, printable(name),
-           " has 4 GiB and more, which is not read. Use safetensors for it.");
+           " has 4 GiB or more, which is not supported. Use safetensors.");
     expect(number<4>(local) == 0x04034B50, printable(name), " is not where the directory says.");
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
-    expect(size <= file_.size() - held_, "the archive's files overlap.");  // or thousands could share their bytes
+    expect(size <= file_.size() - held_, "the archive's files overlap.");  // thousands of them could share their bytes
     held_ += size;
-    expect(crc32(bytes) == number<4>(entry + 16), printable(name), " is damaged: its check sum is wrong.");
-    expect(files_.emplace(name, bytes).second, printable(name), " stands in the archive twice.");
+    expect(crc32(bytes) == number<4>(entry + 16), printable(name),
+           " is damaged: its checksum is wrong. Copy or download the file again.");
+    expect(files_.emplace(name, bytes).second, printable(name), " is in the archive twice.");
     return entry + 46 + name_length + number<2>(entry + 30) + number<2>(entry + 32);
   }
 
   std::span<const std::byte> file_;
   std::string_view name_;
-  std::size_t held_ = 0;  // bytes of the files so far
+  std::size_t held_ = 0;  // bytes of files so far
   std::map<std::string, std::span<const std::byte>, std::less<>> files_;
 };
 
 }  // namespace detail
 
-/// Arrays by name, in a file that numpy.savez() wrote.
+/// The arrays in a file of numpy.savez(), by name.
 ///
 ///     const NpzFile file("features.npz");
 ///     const Matrix<float> x = file.read<float>("x");
 ///
 /// Copies are cheap and share the mapped bytes. All methods are const and thread-safe.
-/// Errors: FileError, starting with the file's name, for a file that is missing, compressed or broken in any way.
-/// Cost: one pass over the file when it is opened, for its check sums.
+/// Errors: FileError, starting with the file's name, for a file that is missing, compressed or malformed.
+/// Cost: opening takes one pass over the file, for its checksums.
 class NpzFile {
  public:
   explicit NpzFile(const std::filesystem::path& path) : NpzFile(MappedFile(path), path.string()) {}
 
-  /// Reads a file that is already in memory. `bytes` belong to the caller and must outlive the result.
+  /// Parses a file in memory. `bytes` must outlive the result.
   static NpzFile parse(std::span<const std::byte> bytes, std::string name = "npz") { return NpzFile(bytes, std::move(name)); }
 
   const std::map<std::string, NpyArray, std::less<>>& arrays() const { return arrays_; }
 
-  /// The array called `name` as a matrix: see to_matrix().
-  /// Errors: FileError with the nearest name if there is none, and as to_matrix() says.
+  /// The array `name` as a matrix; see to_matrix().
+  /// Errors: FileError with the nearest name if there is none; those of to_matrix().
   template <detail::Readable T>
   Matrix<T> read(std::string_view name) const {
     const auto found = arrays_.find(name);
@@ -144,7 +145,7 @@ class NpzFile {
 
 namespace detail {
 
-/// Appends the lowest `bytes` bytes of `value`, the lowest first.
+/// Appends the low `bytes` bytes of `value`, little-endian.
 inline void append_bytes(std::string& out, int bytes, std::size_t value) {
   for (int i = 0; i < bytes; ++i) {
     out += static_cast<char>(value % 256);
@@ -152,7 +153,7 @@ inline void append_bytes(std::string& out, int bytes, std::size_t value) {
   }
 }
 
-/// What the local header of a stored file and the directory of a ZIP archive have in common.
+/// The fields that a local header and a directory entry have in common.
 inline std::string zip_entry(std::uint32_t check_sum, std::size_t size, std::size_t name_size) {
   std::string entry;
   append_bytes(entry, 2, 20);          // version
@@ -163,14 +164,14 @@ inline std::string zip_entry(std::uint32_t check_sum, std::size_t size, std::siz
   append_bytes(entry, 4, size);
   append_bytes(entry, 4, size);
   append_bytes(entry, 2, name_size);
-  append_bytes(entry, 2, 0);  // nothing extra
+  append_bytes(entry, 2, 0);  // no extra field
   return entry;
 }
 
 }  // namespace detail
 
-/// Writes matrices for numpy.load(), by name, completely or not at all.
-/// Errors: ArgumentError for 4 GiB and more, which safetensors can hold; FileError if the file cannot be written.
+/// Writes matrices by name for numpy.load(), atomically.
+/// Errors: ArgumentError for 4 GiB or more, which needs safetensors; FileError if the file cannot be written.
 template <std::floating_point T>
 void write_npz(const std::filesystem::path& path, const std::map<std::string, Matrix<T>>& arrays) {
   std::string directory;
@@ -181,7 +182,7 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, Ma
     const auto bytes = std::as_bytes(std::span(numbers.data(), static_cast<std::size_t>(numbers.size())));
     const std::size_t size = header.size() + bytes.size();
     require<ArgumentError>(size < 0xFFFFFFFF - offset && entry.size() < 0x10000 && arrays.size() < 0xFFFF, path.string(),
-                           ": the file would have 4 GiB and more. Use safetensors for it.");
+                           ": the file would have 4 GiB or more. Use safetensors.");
     const std::string common =
         detail::zip_entry(detail::crc32(bytes, detail::crc32(std::as_bytes(std::span(header)))), size, entry.size());
     file.write(std::as_bytes(std::span(std::string_view("PK\x03\x04"))));

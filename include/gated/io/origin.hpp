@@ -10,43 +10,43 @@
 #include "gated/io/safetensors.hpp"
 
 /// @file
-/// Who wrote a checkpoint, told by the names in it, and how it is opened here.
+/// Detects which library wrote a checkpoint, and how to open it.
 
 namespace gated {
 
-/// The first tensor whose name is `ending`, or ends with it after a dot; nullptr without one.
+/// The first tensor whose name is `ending`, or ends with it after a dot; nullptr if there is none.
 const TensorEntry* tensor_ending(const SafetensorsFile& file, std::string_view ending);
-/// How many tensors there are whose names end with `before`, i and `after`, for i = 0, 1, … without a gap.
+/// The number of consecutive i = 0, 1, … for which the name of a tensor ends with `before`, i and `after`.
 Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after);
 
-/// A writer of checkpoints, and how its files are opened here.
+/// A kind of checkpoint, and how to open it.
 struct Origin {
   const char* writer;                ///< "timm"
-  const char* header;                ///< where `names` is: "gated/io/lucidrains.hpp"
-  const char* names;                 ///< the function that makes the name map: "lucidrains_trunk_names"
+  const char* header;                ///< declares `names`: "gated/io/lucidrains.hpp"
+  const char* names;                 ///< the function that returns the name map: "lucidrains_trunk_names"
   const char* model;                 ///< the model to build: "Gmlp"
-  std::array<const char*, 2> marks;  ///< how names of tensors end that only such files have; the first has nothing before it
-                                     ///< but what a larger model put there
+  std::array<const char*, 2> marks;  ///< endings of tensor names that only such files have; before the
+                                     ///< first comes only the prefix of a larger model
   NameMap (*map)(const SafetensorsFile& file, std::string_view prefix);  ///< calls `names`
-  const char* layout = "";                              ///< the function that makes its argument of a file: "lucidrains_layout"
-  bool (*fits)(const SafetensorsFile& file) = nullptr;  ///< what else must hold, where two models have the same names
-  std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< preset_of(), where the writer published models
+  const char* layout = "";  ///< the function that makes its argument from a file: "lucidrains_layout"
+  bool (*fits)(const SafetensorsFile& file) = nullptr;           ///< a further condition, if two models have the same names
+  std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< preset_of(), if models were published
 };
 
-/// The known writers, those whose marks say most first.
+/// The known origins, most specific marks first.
 std::span<const Origin> known_origins();
 
-/// The writer of `file`, by the names of its tensors, whatever stands before them; nullptr for an unknown one.
+/// The origin of `file` by its tensor names, under any prefix; nullptr if unknown.
 const Origin* origin_of(const SafetensorsFile& file);
 
-/// The map of the names in `file`, which `origin` wrote: all of its own, or what a larger model keeps under a `prefix`.
+/// The name map for `file` of `origin`; its `prefix` is set if the tensors are part of a larger model.
 NameMap names_of(const SafetensorsFile& file, const Origin& origin);
 
-/// The call that makes the map, as C++: "lucidrains_trunk_names(lucidrains_layout(file))".
+/// The call that returns the map, as C++: "lucidrains_trunk_names(lucidrains_layout(file))".
 std::string names_call(const Origin& origin, std::string_view prefix = "");
 
-/// The preset of models/presets.hpp that has the shapes of a checkpoint, as C++: "gmlp_s16_224()", or "gmlp_s16_224(37)" with
-/// another number of classes; empty for other shapes.
+/// The preset of models/presets.hpp with the shapes of a checkpoint, as C++: "gmlp_s16_224()", or "gmlp_s16_224(37)" with 37
+/// classes; empty if none has them.
 std::string preset_of(const SafetensorsFile& file);
 
 }  // namespace gated

@@ -20,7 +20,7 @@ namespace gated {
 
 namespace detail {
 
-/// The first tensor whose name is `ending`, or ends with it after a dot, and that name; nullptr without one.
+/// tensor_ending(), and the name.
 inline std::pair<std::string_view, const TensorEntry*> named_ending(const SafetensorsFile& file, std::string_view ending) {
   for (const auto& [name, entry] : file.tensors()) {
     const std::size_t before = name.size() - std::min(name.size(), ending.size());
@@ -31,14 +31,14 @@ inline std::pair<std::string_view, const TensorEntry*> named_ending(const Safete
   return {"", nullptr};
 }
 
-/// Whether the token MLP of an image model returns from as many numbers as it goes to, or from half of them, which is a gMixer.
+/// True if the token MLP of an image model is plain: fc2 reads as many channels as fc1 writes. In a gMixer it reads half.
 inline bool has_plain_token_mlp(const SafetensorsFile& file) {
   const TensorEntry* const in = tensor_ending(file, "blocks.0.mlp_tokens.fc1.weight");
   const TensorEntry* const out = tensor_ending(file, "blocks.0.mlp_tokens.fc2.weight");
   return in != nullptr && out != nullptr && in->shape.size() == 2 && out->shape.size() == 2 && in->shape[0] == out->shape[1];
 }
 
-/// Whether a forecaster is a TinyTimeMixer of the releases r1 and r2; r3 is another model, in which such a one is a part.
+/// True for TinyTimeMixer r1 and r2; r3 is another model, which contains one.
 inline bool is_plain_forecaster(const SafetensorsFile& file) {
   return std::none_of(file.tensors().begin(), file.tensors().end(),
                       [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });

@@ -21,24 +21,24 @@
 #endif
 
 /// @file
-/// A number as text, the same in every locale.
+/// Locale-independent parsing of numbers.
 
 namespace gated {
 
 namespace detail {
 
 #if defined(__unix__) || defined(__APPLE__)
-/// std::from_chars() by means of the C library: libc++, Apple's too, has none for these types, or none for all of them.
+/// std::from_chars() by the C library, for libc++ (Apple's too), which lacks it for some or all of these types.
 template <std::floating_point T>
 std::from_chars_result from_chars_by_strtod(const char* first, const char* last, T& out) {
   static const ::locale_t classic = ::newlocale(LC_ALL_MASK, "C", ::locale_t{});
-  // What strtod() takes beyond from_chars(): blanks and a plus before the number, and hexadecimal digits.
+  // strtod() also accepts leading blanks, a plus and hexadecimal digits.
   constexpr std::string_view beginnings = "-.0123456789iInN";
   if (first == last || beginnings.find(*first) == std::string_view::npos) {
     return {first, std::errc::invalid_argument};
   }
   const std::string_view field(first, static_cast<std::size_t>(last - first));
-  const std::string text(field.substr(0, field.find_first_of("xX")));  // strtod() stops at a zero
+  const std::string text(field.substr(0, field.find_first_of("xX")));  // null-terminated
   const int errno_before = std::exchange(errno, 0);
   char* end = nullptr;
   T value;
@@ -71,8 +71,8 @@ std::from_chars_result from_chars(const char* first, const char* last, T& out) {
 
 }  // namespace detail
 
-/// Reads one number as C writes it, blanks around it allowed; nan and inf are numbers. False, with `out` as it was, for
-/// anything else, and for a number too large for `T`, or for a double too small.
+/// Parses one number in C syntax, nan and inf included, with optional blanks around it. Returns false and leaves `out`
+/// unchanged for anything else, on overflow, and if a double underflows.
 /// Cost: one pass.
 template <std::floating_point T>
 bool parse_number(std::string_view field, T& out) {
@@ -89,7 +89,7 @@ bool parse_number(std::string_view field, T& out) {
   T number{};
   auto [stop, error] = detail::from_chars(field.data(), end, number);
   if (error == std::errc::result_out_of_range && sizeof(T) < sizeof(double)) {
-    double wide = 0;  // too small for a float is zero or nearly so; too large is an error
+    double wide = 0;  // a float may underflow to zero or nearly so; overflow is an error
     stop = detail::from_chars(field.data(), end, wide).ptr;
     if (wide > -1 && wide < 1 && wide != 0) {
       number = static_cast<T>(wide);

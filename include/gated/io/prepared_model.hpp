@@ -11,16 +11,16 @@
 #include "gated/models/prepare.hpp"
 
 /// @file
-/// Models whose weights stand once: in memory, packed and as small as in their file, or in the file itself.
+/// Models with one copy of their weights: packed for matmul, or mapped from the file.
 
 namespace gated {
 
 namespace detail {
 
-/// Where large weights are read that a file has in the type of the model.
+/// Where to keep large weights that the file stores in the model's type.
 enum class WeightPlace { packed, in_file };
 
-/// Packs a weight of a model that has it elsewhere straight from `file`, or refers to the file.
+/// Packs a weight straight from `file`, or refers to the mapped bytes.
 template <class T>
 void take_parameter(PreparedWeights<T>& weights, WeightPlace place, const SafetensorsFile& file, const NameMap& names,
                     const ParameterInfo& info, std::span<const T> weight) {
@@ -55,7 +55,7 @@ void take_parameter(PreparedWeights<T>& weights, WeightPlace place, const Safete
 
 }  // namespace detail
 
-/// A model and its large weights, which stand nowhere else. Move it, but do not copy it.
+/// A model and the only copy of its large weights. Move it, but do not copy it.
 template <class Model>
 struct PreparedModel {
   Model model;
@@ -96,8 +96,8 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace plac
 
 }  // namespace detail
 
-/// The model in `file`, with the weights of projections and the embeddings packed straight from the file and in its format:
-/// those of BF16 and of I8 stay small in memory.
+/// Loads the model in `file` and packs projections and embeddings straight from it, in its format: BF16 and I8 stay small in
+/// memory.
 ///
 ///     const auto opened = load_prepared<FlashLanguageModel<float>>("text.int8.safetensors");
 ///     Workspace<float> workspace;
@@ -105,43 +105,42 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace plac
 ///     opened.model.forward(tokens, sequences, workspace);   // the bits of load_model()
 ///
 /// Every run needs a workspace that uses `weights`; the model cannot be trained or saved.
-/// Errors: as load_model().
-/// Cost: one pass over the file. Memory for the packed weights alone, where the system gives memory when it is first touched
-/// (Linux, macOS; address space is taken for a float model); while it loads, for one weight more, and one of the mapped file.
+/// Errors: those of load_model().
+/// Cost: one pass over the file. Memory for the packed weights only, on systems that commit memory on first touch (Linux,
+/// macOS; address space is reserved for a float model); while loading, for one more weight and one mapped tensor.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const SafetensorsFile& file) {
   return detail::open_prepared<Model>(file, detail::WeightPlace::packed);
 }
 
-/// The model in the file at `path`.
+/// The same for the file at `path`.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const std::filesystem::path& path) {
   return load_prepared<Model>(SafetensorsFile(path));
 }
 
-/// The model in `file`, with the weights of projections and the embeddings read where the file is mapped, as long as the
-/// result lives: it opens at once, whatever its size, and all processes that open a file share its memory, of which the system
-/// takes back what it needs elsewhere.
+/// Opens the model in `file` with projections and embeddings read from the mapped file, which stays mapped as long as the
+/// result lives. Opening is immediate at any size, processes share the memory, and the system may evict pages.
 ///
 ///     const auto opened = load_mapped<GmlpLanguageModel<float>>("text.safetensors");
 ///     Workspace<float> workspace;
 ///     workspace.use(opened.weights);
 ///     opened.model.forward(tokens, sequences, workspace);   // the bits of load_model()
 ///
-/// For programs that run once, or seldom, or many at a time; load_prepared() is for those that run on, because products pack
-/// such weights each time, as without prepare(). What the file has in another type than the model, in parts or unaligned is
-/// packed as load_prepared() does; spatial weights and vectors are read. As with load_prepared(), every run needs a workspace
-/// that uses `weights`, and the model cannot be trained or saved. The file must not be written to or shortened meanwhile
-/// (replacing it, as save_model() does, is safe: see MappedFile), and bytes of SafetensorsFile::parse() must stay.
-/// Errors: as load_model(), except that no check sum is compared, because that reads the whole file: for a file that you do not
-/// trust, call SafetensorsFile::verify() first.
-/// Cost: what is read of the file; the rest when it is first used.
+/// For programs that run once, rarely, or in many processes. Each matmul packs mapped weights anew, as without prepare(), so
+/// long-running programs use load_prepared(). Weights of another type than the model's, in parts or unaligned are packed as in
+/// load_prepared(); spatial weights and vectors are copied. Every run needs a workspace that uses `weights`, and the model
+/// cannot be trained or saved. Do not modify or truncate the file meanwhile; replacing it, as save_model() does, is safe
+/// (MappedFile). Bytes given to SafetensorsFile::parse() must outlive the result.
+/// Errors: those of load_model(), except that the checksum is not verified, because that reads the whole file. If the file may
+/// be damaged, call SafetensorsFile::verify() first.
+/// Cost: the copied parts of the file; the rest is read on first use.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_mapped(const SafetensorsFile& file) {
   return detail::open_prepared<Model>(file, detail::WeightPlace::in_file);
 }
 
-/// The model in the file at `path`.
+/// The same for the file at `path`.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_mapped(const std::filesystem::path& path) {
   return load_mapped<Model>(SafetensorsFile(path));

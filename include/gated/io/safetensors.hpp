@@ -16,26 +16,25 @@
 #include "gated/io/safetensors_header.hpp"
 
 /// @file
-/// Reading safetensors files.
+/// Reads safetensors files.
 
 namespace gated {
 
-/// A safetensors file that has been checked completely, with typed access to its tensors.
+/// A validated safetensors file with typed access to its tensors.
 ///
 ///     const SafetensorsFile file("model.safetensors");
 ///     std::vector<float> weight(64 * 32);
 ///     file.read<float>("head.weight", weight);
 ///
 /// Copies are cheap and share the mapped bytes. All methods are const and thread-safe.
-/// Errors: FileError, starting with the file's name, for a file that is missing or broken in any way.
-/// Cost: opening reads the header only; a tensor's bytes are read when they are asked for.
+/// Errors: FileError, starting with the file's name, for a file that is missing or malformed.
+/// Cost: opening reads the header only; tensors are read on access.
 class SafetensorsFile {
  public:
   /// Maps the file at `path`, see MappedFile.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  /// Reads a file that is already in memory. `bytes` belong to the caller and must outlive the result; `name` stands for the
-  /// file in messages.
+  /// Parses a file in memory. `bytes` must outlive the result; messages call the file `name`.
   static SafetensorsFile parse(std::span<const std::byte> bytes, std::string name = "safetensors");
 
   /// The file's name in messages.
@@ -43,24 +42,23 @@ class SafetensorsFile {
   const std::map<std::string, std::string, std::less<>>& metadata() const { return contents_.metadata; }
   const std::map<std::string, TensorEntry, std::less<>>& tensors() const { return contents_.tensors; }
 
-  /// Raises FileError if the metadata have a check sum, as save_parameters() and save_model() write it, and the tensors and
-  /// other texts are not those it was made of: a bit was flipped on a disk or on the way.
+  /// Raises FileError if the metadata has a checksum, as save_parameters() and save_model() write it, that does not match the
+  /// tensors and the other metadata: a bit flipped on disk or in transit.
   /// Cost: one pass over the file.
   void verify() const;
 
   bool contains(std::string_view name) const;
 
-  /// The tensor called `name`.
+  /// The tensor `name`.
   /// Errors: FileError with the nearest name if there is none.
   const TensorEntry& tensor(std::string_view name) const;
 
   /// Converts the values of tensor `name` to `out`, in row-major order.
   ///
-  /// `T` is float, double or an integer type. Floating values are rounded to nearest; a finite value must stay finite, an
-  /// integer must be held exactly, and floating tensors are not read as integers.
-  /// Errors: ShapeError if `out` has another size; FileError if the tensor is missing or a value does not fit. `out` is
-  /// untouched then.
-  /// Cost: one pass, two where a value might not fit.
+  /// `T` is float, double or an integer type; see convert.hpp for rounding and for what fits.
+  /// Errors: ShapeError if `out` has another size; FileError if the tensor is missing or a value does not fit. `out` is then
+  /// unchanged.
+  /// Cost: one pass, or two if values may not fit.
   template <detail::Readable T>
   void read(std::string_view name, std::span<T> out) const {
     const TensorEntry& entry = tensor(name);
@@ -80,7 +78,7 @@ class SafetensorsFile {
     convert<T>(entry.dtype, entry.bytes, out);
   }
 
-  /// Gives back the memory of `bytes`, a part of a tensor, if the file is mapped; they can be read again.
+  /// Releases the pages of `bytes`, a part of a tensor, if the file is mapped; they are read again on the next access.
   void release(std::span<const std::byte> bytes) const {
     if (file_) {
       file_->release(bytes);

@@ -18,9 +18,9 @@ GATED_INLINE SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> b
 GATED_INLINE void SafetensorsFile::verify() const {
   if (const auto stated = metadata().find(checksum_key); stated != metadata().end()) {
     const std::string found = checksum_of(contents_, [this](std::span<const std::byte> bytes) { release(bytes); });
-    require<FileError>(found == stated->second, name_, ": the file is damaged: the check sum of what it holds is ", found,
-                       ", expected ", printable(stated->second), ". Copy or download it again. If a program changed it on ",
-                       "purpose, have it leave out \"", checksum_key, "\" from the metadata.");
+    require<FileError>(found == stated->second, name_, ": the file is damaged: its checksum is ", found, ", expected ",
+                       printable(stated->second), ". Copy or download it again. If a program changed it on ",
+                       "purpose, have it remove \"", checksum_key, "\" from the metadata.");
   }
 }
 

@@ -63,22 +63,22 @@ class SafetensorsParser {
     return header;
   }
 
-  /// What people often have in place of the file that they mean.
+  /// Files that are often mistaken for safetensors.
   void expect_no_other_format() const {
     const std::string_view start(reinterpret_cast<const char*>(file_.data()), std::min<std::size_t>(file_.size(), 64));
-    constexpr const char* convert = " examples/convert/convert.py makes a safetensors file of it.";
+    constexpr const char* convert = " Convert it with examples/convert/convert.py.";
     expect(!start.starts_with("PK\x03\x04"),
-           "this is a ZIP archive, such as torch.save() writes (.pth, .pt, .bin), and no "
+           "this is a ZIP archive, such as torch.save() writes (.pth, .pt, .bin), not a "
            "safetensors file.",
            convert);
     expect(!start.starts_with("\x80\x02\x8a\x0a"),
-           "this is a Python pickle, such as torch.save() wrote before PyTorch 1.6 (.pth, .pt), and "
-           "no safetensors file.",
+           "this is a Python pickle, such as torch.save() wrote before PyTorch 1.6 (.pth, .pt), not "
+           "a safetensors file.",
            convert);
     expect(!start.starts_with("version https://git-lfs"),
-           "this is a Git-LFS pointer, which stands for the file. Run `git lfs pull` where it was cloned, or download the file "
-           "itself.");
-    expect(!start.starts_with("<!") && !start.starts_with("<html"), "this is a web page and no safetensors file.");
+           "this is a Git-LFS pointer, not the file. Run `git lfs pull` in the clone, or download the file itself.");
+    expect(!start.starts_with("<!") && !start.starts_with("<html"),
+           "this is a web page, not a safetensors file. Download the file itself.");
   }
 
   void read_metadata(const Json& value) {
@@ -160,7 +160,7 @@ class SafetensorsParser {
     expect(covered == data_.size(), "bytes ", covered, " to ", data_.size(), " of the data belong to no tensor.");
   }
 
-  /// A value for a message: arrays and objects by their kind, the rest as it stands.
+  /// A value for a message; arrays and objects by kind.
   static std::string shown(const Json& value) {
     if (value.is_string()) {
       return text("\"", printable(value.text()), "\"");
@@ -168,7 +168,7 @@ class SafetensorsParser {
     return value.is_array() ? "an array" : value.is_object() ? "an object" : shown_json(value);
   }
 
-  static constexpr std::size_t max_rank = 64;  // what PyTorch and NumPy can hold
+  static constexpr std::size_t max_rank = 64;  // the limit of PyTorch and NumPy
 
   std::span<const std::byte> file_, data_;
   std::string_view name_;

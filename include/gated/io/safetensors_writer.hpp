@@ -11,7 +11,7 @@
 #include "gated/io/dtype.hpp"
 
 /// @file
-/// Writing safetensors files.
+/// Writes safetensors files.
 
 namespace gated {
 
@@ -23,13 +23,13 @@ struct TensorToWrite {
   std::span<const std::byte> bytes = {};
 };
 
-/// Writes `tensors` and `metadata` as a safetensors file, completely or not at all (see AtomicFile).
+/// Writes `tensors` and `metadata` as a safetensors file, atomically (AtomicFile).
 ///
-/// The data begins at a multiple of 8 bytes. Tensors with larger elements come first and equal ones in the order of their
-/// names, so that each is aligned and equal contents give equal files.
-/// Errors: ArgumentError if a name stands twice or is `__metadata__`, a text is not UTF-8, or the bytes do not fit the shape;
+/// The data begins at a multiple of 8 bytes. Tensors are sorted by element size, largest first, then by name: each is aligned,
+/// and equal contents give equal files.
+/// Errors: ArgumentError if a name is a duplicate or `__metadata__`, a string is not UTF-8, or the bytes do not fit the shape;
 /// FileError if the file cannot be written.
-/// Cost: the header in memory; the data is written from where it lies.
+/// Cost: the header in memory; data is not copied.
 void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -16,7 +16,7 @@ namespace gated {
 
 namespace detail {
 
-/// The first bytes of a file: the header's length, the header, and spaces so that the data begins at a multiple of 8.
+/// The start of a file: the header's length and the header, padded with spaces to a multiple of 8 bytes.
 inline std::string safetensors_header(const std::string& file, const std::vector<TensorToWrite>& tensors,
                                       const std::map<std::string, std::string>& metadata) {
   JsonWriter writer;

@@ -3,12 +3,12 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// stb's reader and writer of pictures, in the namespace gated::detail::stb.
+/// stb's image reader and writer in the namespace gated::detail::stb.
 
-// They are compiled into each translation unit that includes this header, inside our namespace, so that they meet neither
-// another copy of themselves nor a program's own stb; only g++ at -O0 takes two readers for one, because stb declares its
-// functions extern "C". All that they include stands here first, outside the namespace; the reader's vector code is left out,
-// because it would include more, and the pixels are the same.
+// They are compiled into each translation unit that includes this header, inside our namespace, so they clash neither with
+// another copy nor with a program's own stb. The exception: g++ at -O0 merges two readers, because stb declares its functions
+// extern "C". Everything they include is included here first, outside the namespace. The reader's SIMD code is disabled: it
+// would include more, and the pixels are the same.
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -30,7 +30,7 @@
 #define GATED_STB_WRITER_WAS_INCLUDED
 #undef INCLUDE_STB_IMAGE_WRITE_H
 #endif
-// The macros of a program's own stb, which come back below.
+// Saves the macros of a program's own stb; they are restored below.
 // clang-format off
 #define GATED_EACH_STB_MACRO(ACT)                                                                                                 \
   ACT(STBIDEF) ACT(STBI_ASSERT) ACT(STB_IMAGE_STATIC) ACT(STB_IMAGE_IMPLEMENTATION) ACT(STBI_NO_STDIO) ACT(STBI_NO_SIMD)          \
@@ -96,7 +96,7 @@ GATED_EACH_STB_MACRO(GATED_PUSH_MACRO)
 #define STBI_NO_LINEAR
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
-// Zeros, because of a damaged PNG file the decoder shows memory that it has not written.
+// Zeroed: for a damaged PNG file the decoder returns memory that it has not written.
 #define STBI_MALLOC(size) ::std::calloc(1, static_cast<::std::size_t>(size))
 #define STBI_REALLOC(memory, size) ::std::realloc(memory, static_cast<::std::size_t>(size))
 #define STBI_FREE(memory) ::std::free(memory)
@@ -132,7 +132,7 @@ namespace gated::detail::stb {
 #include <stb_image_write.h>
 #endif
 }  // namespace gated::detail::stb
-#undef stbi__err  // a function and a macro of one name, which a second copy could not define again
+#undef stbi__err  // also a function: a second copy could not redefine it
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif

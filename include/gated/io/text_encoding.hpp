@@ -12,7 +12,7 @@ namespace gated {
 
 namespace detail {
 
-/// Whether `text` is UTF-16: it begins with a byte order mark, or with pairs of an ASCII character and a zero byte.
+/// True if `text` is UTF-16: it begins with a byte order mark, or with pairs of an ASCII character and a zero byte.
 inline bool is_utf16(std::string_view text) {
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
     return true;
@@ -32,7 +32,7 @@ inline bool is_utf16(std::string_view text) {
 
 }  // namespace detail
 
-/// Raises FileError if `text`, which errors call `name`, is UTF-16.
+/// Raises FileError if `text`, called `name` in messages, is UTF-16.
 inline void expect_utf8(std::string_view text, std::string_view name) {
   require<FileError>(!detail::is_utf16(text), name, ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.");
 }

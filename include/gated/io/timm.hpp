@@ -6,7 +6,7 @@
 #include "gated/models/presets.hpp"
 
 /// @file
-/// The names of parameters in checkpoints of timm's gMLP, MLP-Mixer, gMixer and ResMLP models (MlpMixer of mlp_mixer.py).
+/// Name maps of timm's gMLP, MLP-Mixer, gMixer and ResMLP models (MlpMixer of mlp_mixer.py).
 
 namespace gated {
 
@@ -18,7 +18,7 @@ NameMap timm_mixer_names();
 NameMap timm_gmixer_names();
 /// The same for a ResmlpImageClassifier.
 NameMap timm_resmlp_names();
-/// The same in the files that the authors of ResMLP published.
+/// The same in the files of ResMLP's authors.
 NameMap facebook_resmlp_names();
 
 /// The names in a timm checkpoint for an image classifier of this configuration.

@@ -50,7 +50,7 @@ GATED_INLINE NameMap timm_gmixer_names() {
 
 namespace detail {
 
-/// The names of a ResmlpImageClassifier's parameters, by what its origin calls the parts.
+/// What an origin calls the parts of a ResmlpImageClassifier.
 struct ResmlpWords {
   const char *origin, *stem, *tokens, *channels, *scale;
   ShapeForm norm;  ///< of α and β

@@ -10,39 +10,38 @@
 
 namespace gated {
 
-/// The configuration that timm's constructor arguments describe, a JSON object such as
+/// Converts timm's constructor arguments, a JSON object such as
 /// `{"img_size": 224, "patch_size": 16, "num_blocks": 30, "embed_dim": 256, "mlp_ratio": 6, "num_classes": 1000}`.
 ///
-/// `Config` says which of timm's models they are of: GmlpImageClassifierConfig, MixerImageClassifierConfig,
-/// GmixerImageClassifierConfig or ResmlpImageClassifierConfig; with_timm_config() finds that out. `entry` or `architecture` may
-/// name a published model (`"gmlp_s16_224"`, or with its weights `"mixer_b16_224.goog_in21k"`), whose arguments the others then
-/// override. Missing arguments have timm's defaults. Also understood are the short names image_size, dim, depth, hidden, mean
-/// and std, and the `config.json` that timm writes beside a model, with its pretrained_cfg and model_args. Arguments that only
-/// concern training are ignored, and so are labels: see labels.hpp.
+/// `Config` selects the model: GmlpImageClassifierConfig, MixerImageClassifierConfig, GmixerImageClassifierConfig or
+/// ResmlpImageClassifierConfig; with_timm_config() detects it. `entry` or `architecture` may name a published model
+/// (`"gmlp_s16_224"`, or with its weights `"mixer_b16_224.goog_in21k"`), whose arguments the others override. Missing arguments
+/// take timm's defaults. The short names image_size, dim, depth, hidden, mean and std are accepted too, as is timm's
+/// `config.json` with its pretrained_cfg and model_args. Arguments for training are ignored, as are labels (labels.hpp).
 /// Errors: ArgumentError for an argument that is unknown or of the wrong type.
 template <class Config = GmlpImageClassifierConfig>
 Config timm_config(std::string_view json, const std::string& where = "timm configuration");
 
 namespace detail {
 
-/// The kinds of models that timm's arguments may be of.
+/// timm's kinds of models.
 enum class TimmKind { gmlp, mixer, gmixer, resmlp };
 
-/// The kind whose published model the arguments name; gmlp if they name none.
-/// Errors: ArgumentError for a name that none has.
+/// The kind of the published model that the arguments name; gmlp if they name none.
+/// Errors: ArgumentError for an unknown name.
 TimmKind timm_kind(std::string_view json, const std::string& where);
 
 }  // namespace detail
 
-/// Calls `f(config)` with the configuration that timm's arguments describe, of the kind that their `entry` or `architecture` is
-/// of: one of the four that timm_config() knows. Without such a name it is a gMLP's.
+/// Calls `f(config)` with the result of timm_config() for the kind of model that `entry` or `architecture` names; without a
+/// name, a gMLP.
 ///
 ///     with_timm_config(text_of_config_json, [&](const auto& config) {
 ///       ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float> model(config);
 ///       load_parameters(model, SafetensorsFile("model.safetensors"), timm_names_for(config));
 ///     });
 ///
-/// Errors: as timm_config(), and ArgumentError for a name that none has.
+/// Errors: those of timm_config(); ArgumentError for an unknown name.
 template <class F>
 decltype(auto) with_timm_config(std::string_view json, F&& f, const std::string& where = "timm configuration") {
   switch (detail::timm_kind(json, where)) {

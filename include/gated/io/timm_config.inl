@@ -18,14 +18,14 @@ namespace detail {
   raise<ArgumentError>(where, ": ", key, " = ", shown, ", expected an integer or [height, width].");
 }
 
-/// A whole number that fits an Index, which has 32 bits on some machines.
+/// An integer that fits Index, which has 32 bits on some machines.
 inline Index index_from(const Json& value, const std::string& key, const std::string& where) {
   Index number = 0;
   read_json(value, number, key, where);
   return number;
 }
 
-/// The size of [16, 16], in the order height, width.
+/// The size in [height, width].
 inline ImageSize image_size_of(std::span<const Json> list, const std::string& key, const std::string& where) {
   if (list.size() != 2 || !list[0].is_integer() || !list[1].is_integer()) {
     refuse_image_size(shown_json(list), key, where);
@@ -33,7 +33,7 @@ inline ImageSize image_size_of(std::span<const Json> list, const std::string& ke
   return {index_from(list[0], key, where), index_from(list[1], key, where)};
 }
 
-/// That of 16 or [16, 16].
+/// The size in an integer or [height, width].
 inline ImageSize image_size_from(const Json& value, const std::string& key, const std::string& where) {
   if (value.is_integer()) {
     const Index side = index_from(value, key, where);
@@ -45,16 +45,16 @@ inline ImageSize image_size_from(const Json& value, const std::string& key, cons
   return image_size_of(value.elements(), key, where);
 }
 
-/// timm's arguments that say the same of all its models, and those whose meaning depends on the model.
+/// Arguments of timm that are applied once all have been read.
 struct TimmArguments {
-  std::array<double, 2> ratio{};  ///< hidden / channels, of the tokens' MLP and of the channels'
-  Index hidden = 0;               ///< of the channels' MLP; 0 for what the ratio gives
+  std::array<double, 2> ratio{};  ///< hidden / channels, of the token MLP and of the channel MLP
+  Index hidden = 0;               ///< of the channel MLP; 0 to use the ratio
   std::string pool = "avg";
   std::string activation = {};  ///< a PyTorch class; empty for the model's own
   std::string norm = {};        ///< likewise
 };
 
-/// Reads what a file says of the images that a model was trained with. Returns false for a key that says nothing of them.
+/// Reads a key that describes the training images. Returns false for other keys.
 template <class Config>
 bool read_timm_images(const Json& value, const std::string& key, const std::string& where, Config& config) {
   const bool is_of_one_channel = value.is_array() && value.elements().size() == 1;  // [0.5]
@@ -81,7 +81,7 @@ bool read_timm_images(const Json& value, const std::string& key, const std::stri
   return true;
 }
 
-/// Those that are read before the others, concern only training, or say of the file what makes no difference here.
+/// Keys that are read elsewhere, concern only training, or make no difference here.
 inline constexpr std::string_view timm_others[] = {"entry",
                                                    "architecture",
                                                    "pretrained_cfg",
@@ -113,7 +113,7 @@ inline constexpr std::string_view timm_others[] = {"entry",
                                                    "notes",
                                                    "source"};
 
-/// Reads one of timm's arguments. Returns false if there is none of that name.
+/// Reads one of timm's arguments. Returns false if the name is unknown.
 template <class Config>
 bool read_timm_argument(const std::string& key, const Json& value, const std::string& where, Config& config,
                         TimmArguments& read) {
@@ -154,7 +154,7 @@ bool read_timm_argument(const std::string& key, const Json& value, const std::st
   return true;
 }
 
-/// The text of `key`; empty where it is absent or null.
+/// The string under `key`; empty if it is absent or null.
 inline std::string timm_text(const Json& arguments, const char* key, const std::string& where) {
   std::string name;
   if (const Json* const found = arguments.find(key); found != nullptr && !found->is_null()) {
@@ -183,7 +183,7 @@ Config timm_preset(const std::string& entry, const Config& defaults, const std::
                          ".");
   Config config = preset->second(defaults.classes);
   read.ratio = TimmModels<Config>::published_ratio;
-  if (entry.find(".miil_") != std::string::npos) {  // whose training left the pixels as they are
+  if (entry.find(".miil_") != std::string::npos) {  // trained on pixels in [0, 1], not normalised
     config.pixel_mean = 0;
     config.pixel_deviation = 1;
     config.interpolation = Interpolation::bilinear;
@@ -191,7 +191,7 @@ Config timm_preset(const std::string& entry, const Config& defaults, const std::
   return config;
 }
 
-/// Sets what follows from several arguments.
+/// Applies the arguments that depend on others.
 template <class Config>
 void apply_timm_arguments(const TimmArguments& read, const std::string& where, Config& config) {
   using Models = TimmModels<Config>;

@@ -9,17 +9,17 @@
 #include "gated/models/presets.hpp"
 
 /// @file
-/// timm's image models, kind by kind: the configurations that it has published, and how its arguments become ours.
+/// timm's image models: published configurations, and how its arguments map to ours.
 
 namespace gated::detail {
 
-/// What timm's file says of one kind of model: its published configurations, and how its arguments become ours.
+/// One kind of model in timm: its published configurations, and how its arguments map to ours.
 ///
-/// hidden() is the rows of `mlp_channels.fc1`, and `over_tokens` the layer of each block whose inputs are the tokens.
+/// hidden() is the number of rows of `mlp_channels.fc1`; `over_tokens` is the layer of a block that mixes tokens.
 template <class Config>
 struct TimmModels;
 
-/// The parts of the configuration of a stack of mixer blocks that all these models have.
+/// What all stacks of mixer blocks have in common.
 template <class Config>
 struct TimmMixers {
   static Index& channels(Config& config) { return config.trunk.block.channels; }
@@ -81,9 +81,9 @@ struct TimmModels<GmixerImageClassifierConfig> : TimmMixers<GmixerImageClassifie
   static constexpr std::array<double, 2> ratio{1, 4}, published_ratio = ratio;
   static Config defaults() { return timm_gmixer({.depth = 8, .channels = 512}); }
   static Index hidden(const Config& config) { return 2 * config.trunk.block.channel_mixer.hidden; }
-  static void set_hidden(Config& config, Index tokens, Index channels) {  // which count the gate too
+  static void set_hidden(Config& config, Index tokens, Index channels) {  // both include the gate
     require<ArgumentError>(tokens % 2 == 0 && channels % 2 == 0, "timm configuration: embed_dim and mlp_ratio give ", tokens,
-                           " and ", channels, " hidden numbers, expected even ones: half of them are gates.");
+                           " and ", channels, " hidden channels, expected even numbers: half of them are gates.");
     config.trunk.block.token_mixer.hidden = tokens / 2;
     config.trunk.block.channel_mixer.hidden = channels / 2;
   }
@@ -102,10 +102,10 @@ struct TimmModels<ResmlpImageClassifierConfig> : TimmMixers<ResmlpImageClassifie
   static void set_hidden(Config& config, Index, Index channels) { config.trunk.block.channel_mixer.hidden = channels; }
 };
 
-/// "mixer_b16_224" of "mixer_b16_224.goog_in21k_ft_in1k", which names the weights too.
+/// A name without its weights: "mixer_b16_224" of "mixer_b16_224.goog_in21k_ft_in1k".
 inline std::string_view timm_model_of(std::string_view name) { return name.substr(0, name.find('.')); }
 
-/// The published configuration of that name among those of one kind; nullptr if it has none.
+/// The published configuration `name` of one kind; nullptr if there is none.
 template <class Config>
 const TimmPreset<Config>* find_timm_preset(std::string_view name) {
   const auto& presets = TimmModels<Config>::presets;

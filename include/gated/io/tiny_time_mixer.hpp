@@ -23,10 +23,10 @@ namespace gated {
 
 namespace detail {
 
-/// The fields of a config.json, and what they are.
+/// Typed access to the fields of a config.json.
 class ForecasterFields {
  public:
-  /// What a field may be: null, true or false, a number, or a text.
+  /// The value of a field: null, a boolean, a number or a string.
   using Scalar = std::variant<std::nullptr_t, bool, double, std::string_view>;
 
   ForecasterFields(std::string_view json, const std::string& where)
@@ -57,7 +57,7 @@ class ForecasterFields {
     }
     return missing;
   }
-  /// An optional number or list, null like absent.
+  /// The same with null treated as absent.
   template <class T>
   T get_set(const char* key, T missing) const {
     if (const Json* const value = find_set(key)) {
@@ -66,7 +66,7 @@ class ForecasterFields {
     return missing;
   }
 
-  /// Raises ArgumentError where `key` is there and not one of `wanted`.
+  /// Raises ArgumentError if `key` is present and not one of `wanted`.
   void expect(const char* key, std::initializer_list<Scalar> wanted, const char* why) const {
     const Json* const value = find(key);
     require<ArgumentError>(
@@ -75,17 +75,16 @@ class ForecasterFields {
   }
   /// Raises ArgumentError unless the file is of this model and class.
   void expect_model(const char* model, const char* architecture) const {
-    expect("model_type", {model}, text("which is not the model \"", model, "\" that is built here.").c_str());
+    expect("model_type", {model}, text("expected \"", model, "\".").c_str());
     const Json* const list = find_set("architectures");
     const auto has = [&](const Json& names) {
       return names.is_array() && std::any_of(names.elements().begin(), names.elements().end(),
                                              [&](const Json& name) { return name.is(architecture); });
     };
     require<ArgumentError>(list == nullptr || list->is(architecture) || has(*list), where_,
-                           ": architectures = ", list == nullptr ? "" : shown_json(*list), ", of which only ", architecture,
-                           " is built here.");
-    expect("norm_mlp", {"LayerNorm"}, "expected \"LayerNorm\", the only norm that is built here.");
-    expect("self_attn", {false}, "but self-attention is not built here.");
+                           ": architectures = ", list == nullptr ? "" : shown_json(*list), ", expected ", architecture, ".");
+    expect("norm_mlp", {"LayerNorm"}, "expected \"LayerNorm\", the only norm that is supported.");
+    expect("self_attn", {false}, "but self-attention is not supported.");
     expect_loss();
   }
   void expect_loss() const {
@@ -111,7 +110,7 @@ class ForecasterFields {
     return get("positional_encoding_type", std::string("sincos")) == "random" ? PatchPosition::learned
                                                                               : PatchPosition::sinusoid;
   }
-  /// Raises ArgumentError where the file states another number of patches than follows from its lengths.
+  /// Raises ArgumentError if num_patches contradicts the lengths.
   void expect_patches(const TinyTimeMixerConfig& config) const {
     const Index stated = get_set("num_patches", config.tokens());
     require<ArgumentError>(stated == config.tokens(), where_, ": num_patches = ", stated,
@@ -120,7 +119,7 @@ class ForecasterFields {
                            config.resolutions > 0 ? " with the resolution prefix." : ".");
   }
 
-  /// What both models have.
+  /// The fields that both models have.
   TinyTimeMixerConfig common(const TinyTimeMixerConfig& defaults) const {
     TinyTimeMixerConfig c = defaults;
     c.series = get("num_input_channels", c.series);
@@ -151,7 +150,7 @@ class ForecasterFields {
 
 /// Raises ArgumentError for TinyTimeMixer r3, another model under the same name.
 inline void expect_no_ttm_r3(const ForecasterFields& fields) {
-  constexpr const char* why = "which only TinyTimeMixer r3 has, another model of the same name. It is not built here.";
+  constexpr const char* why = "which only TinyTimeMixer r3 has, another model of the same name. It is not supported.";
   for (const char* const key : {"decompose", "multi_scale", "multi_quantile_head", "use_fft_embedding"}) {
     fields.expect(key, {false, nullptr}, why);
   }
@@ -163,16 +162,15 @@ inline void expect_no_ttm_r3(const ForecasterFields& fields) {
 
 }  // namespace detail
 
-/// The configuration that the `config.json` of a TinyTimeMixerForPrediction describes (granite-tsfm). Fields that it lacks have
-/// the defaults of the original; others than the original's are passed over.
-/// Errors: ArgumentError, naming the field, for values that make no sense, contradictions, and models that are not built here,
-/// r3 among them.
+/// Converts the `config.json` of a TinyTimeMixerForPrediction (granite-tsfm). Missing fields take the original's defaults;
+/// unknown fields are ignored.
+/// Errors: ArgumentError, naming the field, for invalid values, contradictions, and unsupported models such as r3.
 inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& where = "config.json") {
   const detail::ForecasterFields f(json, where);
   detail::expect_no_ttm_r3(f);
   f.expect_model("tinytimemixer", "TinyTimeMixerForPrediction");
-  f.expect("categorical_vocab_size_list", {nullptr}, "but categorical inputs are not built here.");
-  f.expect("masked_context_length", {nullptr}, "but the model of masked prediction is not built here.");
+  f.expect("categorical_vocab_size_list", {nullptr}, "but categorical inputs are not supported.");
+  f.expect("masked_context_length", {nullptr}, "but masked prediction is not supported.");
   TinyTimeMixerConfig c = f.common({});
   c.backbone.levels = f.get("adaptive_patching_levels", Index{0});
   c.resolutions = f.get("resolution_prefix_tuning", false) ? f.get("frequency_token_vocab_size", Index{5}) : 0;
@@ -186,7 +184,7 @@ inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& 
   c.known = f.get_set("exogenous_channel_indices", std::vector<Index>());
   ForecastMixingConfig& m = c.forecast_mixing;
   m.enabled = f.get("enable_forecast_channel_mixing", false);
-  if (m.enabled) {  // r2 states a mixer that it does not have
+  if (m.enabled) {  // r2 configures a mixer that it does not have
     m.context = f.get("fcm_context_length", m.context);
     m.gated = f.get("fcm_gated_attn", true);
     m.depth = f.get("fcm_use_mixer", false) ? f.get("fcm_mix_layers", Index{2}) : 0;
@@ -210,27 +208,27 @@ inline TinyTimeMixerConfig patchtsmixer_config(std::string_view json, const std:
   return c;
 }
 
-/// What a forecaster's training made small, as its `config.json` says it.
+/// The training loss of a forecaster, from its `config.json`.
 struct ForecasterLoss {
   std::string name = "mse";  ///< or "mae", "huber", "pinball"
   double quantile = 0.5;     ///< of pinball
   double delta = 1;          ///< of huber
 };
 
-/// The loss that the `config.json` of a TinyTimeMixer or PatchTSMixer states.
-/// Errors: ArgumentError for another one.
+/// The training loss in the `config.json` of a TinyTimeMixer or PatchTSMixer.
+/// Errors: ArgumentError for an unknown loss.
 inline ForecasterLoss forecaster_loss(std::string_view json, const std::string& where = "config.json") {
   const detail::ForecasterFields f(json, where);
   f.expect_loss();
   return {f.get_set("loss", std::string("mse")), f.get("quantile", 0.5), f.get("huber_delta", 1.0)};
 }
 
-/// The forecaster in a folder with `config.json` and `model.safetensors`, as published: a TinyTimeMixer (r1, r2) or, by its
-/// model_type, a PatchTSMixer.
+/// Loads the forecaster in a folder with `config.json` and `model.safetensors`, as published: a TinyTimeMixer (r1, r2) or, by
+/// its model_type, a PatchTSMixer.
 ///
 ///     const auto model = load_ttm<float>("granite-timeseries-ttm-r2");
 ///
-/// Errors: as ttm_config() and load_parameters(). FileError for files that are missing or do not fit each other.
+/// Errors: those of ttm_config() and load_parameters(); FileError for files that are missing or do not fit each other.
 /// Cost: one pass over the file.
 template <class T>
 TinyTimeMixer<T> load_ttm(const std::filesystem::path& folder) {

@@ -23,7 +23,7 @@ inline NameMap vit_ff_names(const std::string& ours, const std::string& theirs) 
 
 }  // namespace detail
 
-/// LinearBlock as a block of MlpMixer with channels_first, no tokens.norm and tokens.mixer.norm.
+/// LinearBlock as a block of MlpMixer with channels_first and tokens.mixer.norm, without tokens.norm.
 inline NameMap vit_ff_block_names() { return detail::vit_ff_names("", ""); }
 
 /// LinearVisionTransformer as MixerImageClassifier with vit_ff().

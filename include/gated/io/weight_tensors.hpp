@@ -7,29 +7,28 @@
 #include "gated/io/safetensors.hpp"
 
 /// @file
-/// Weights in a quantized format, as safetensors files hold them.
+/// Quantized weights in safetensors files.
 ///
-/// A weight in bf16 is a tensor of BF16. One in int8 is a tensor of I8 in the weight's shape, called as the weight, and beside
-/// it one of F32 with `.scale` after its name, rows × groups: number (row, column) of the weight is
+/// A bf16 weight is a BF16 tensor. An int8 weight is an I8 tensor of the weight's name and shape and an F32 tensor of scales,
+/// `name.scale`, rows × groups. Element (row, column) of the weight is
 ///
 ///     float(name[row, column]) · name.scale[row, group]
 ///
-/// where a weight of more than two dimensions has its first as rows and the others as columns. There is one group per row, or
-/// groups of 32 columns, of which the last may be shorter.
+/// where rows are the first dimension and columns all others. A group is a row, or 32 columns of it; the last may be shorter.
 
 namespace gated {
 
 namespace detail {
 
-/// What the scales of the tensor `name` are called.
+/// The name of the scales of tensor `name`.
 inline std::string scale_name(std::string_view name) { return std::string(name) + ".scale"; }
 
-/// The format of I8 with as many scales per row.
+/// The int8 format with this many scales per row.
 inline WeightFormat format_of_scales(Index scales, Index columns) {
   return scales == scales_per_row(WeightFormat::int8, columns) ? WeightFormat::int8 : WeightFormat::int8_rows;
 }
 
-/// Why the tensor `name` of I8 is no weight: "I8 without a tensor of scales x.scale"; empty if it is one.
+/// Why the I8 tensor `name` is not a weight: "I8 without a tensor of scales x.scale"; empty if it is one.
 inline std::string fault_of_codes(const SafetensorsFile& file, const std::string& name) {
   const TensorEntry& entry = file.tensor(name);
   const std::string other = scale_name(name);
@@ -54,8 +53,8 @@ inline std::string fault_of_codes(const SafetensorsFile& file, const std::string
   return {};
 }
 
-/// The codes of part number `part` of `parts` of the tensor `name`, which is BF16, or I8 that fault_of_codes() has passed. They
-/// refer to the file's bytes.
+/// The codes of part `part` of `parts` of tensor `name`, which is BF16, or I8 that passed fault_of_codes(). They refer to the
+/// file's bytes.
 inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name, Index part = 0, Index parts = 1) {
   const TensorEntry& entry = file.tensor(name);
   const Index rows = entry.shape[0] / parts, columns = rows == 0 ? 0 : static_cast<Index>(entry.count()) / entry.shape[0];

@@ -11,7 +11,7 @@
 #include <span>
 
 /// @file
-/// XXH64, a hash against corruption, not against forgery: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
+/// XXH64, a hash that detects corruption, not forgery: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
 
 namespace gated::detail {
 
@@ -74,7 +74,7 @@ class Xxh64 {
   }
   static std::uint64_t round(std::uint64_t lane, std::uint64_t input) { return std::rotl(lane + input * p2, 31) * p1; }
 
-  /// All whole stripes of 32 bytes.
+  /// Adds all whole stripes of 32 bytes.
   void take_stripes(std::span<const std::byte> bytes) {
     auto lanes = lanes_;  // in registers
     for (std::size_t at = 0; at + 32 <= bytes.size(); at += 32) {

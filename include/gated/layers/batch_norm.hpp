@@ -5,15 +5,15 @@
 #include "gated/ops/batch_norm.hpp"
 
 /// @file
-/// The batch norm of a trained model.
+/// Batch norm with frozen statistics.
 
 namespace gated {
 
-/// y = (x - mean) / √(variance + ε) ⊙ weight + bias with the running statistics that a file holds (arXiv:1502.03167, Algorithm
-/// 2): batch norm in inference.
+/// y = (x - mean) / √(variance + ε) ⊙ weight + bias with the running statistics of the file: batch norm in inference
+/// (arXiv:1502.03167, Algorithm 2).
 ///
-/// Training here leaves the statistics as they are, as fine-tuning with frozen batch norms does.
-/// Shapes: x and y are N × C; y may be x.
+/// Training keeps the statistics frozen.
+/// Shapes: x and y are N × C.
 /// Errors: ShapeError.
 /// Cost: one pass over x.
 template <class T>
@@ -22,10 +22,10 @@ struct BatchNorm : Layer<BatchNorm<T>> {
 
   double eps = 1e-5;
   Vector<T> weight, bias;    ///< C
-  Vector<T> mean, variance;  ///< C, of the running statistics
+  Vector<T> mean, variance;  ///< C, running statistics
 
   BatchNorm() = default;
-  /// Weights and variances of 1, biases and means of 0.
+  /// weight = variance = 1, bias = mean = 0.
   explicit BatchNorm(Index channels, double eps_ = 1e-5) : eps(eps_) {
     require<ArgumentError>(channels > 0 && eps_ >= 0, "BatchNorm: channels = ", channels, " must be positive, and eps = ", eps_,
                            " not negative.");

@@ -7,28 +7,27 @@
 #include "gated/layers/norm_position.hpp"
 
 /// @file
-/// What a mixer stands in: its norm, the scale of what it gives, and the residual.
+/// The residual branch around a mixer: norm, layer scale, residual.
 
 namespace gated {
 
-/// What surrounds a mixer.
+/// The options of a branch.
 struct BranchOptions {
   Index channels = 0;                              ///< C
-  NormForm norm = NormForm::layer_norm;            ///< of the mixer
-  NormPosition norm_position = NormPosition::pre;  ///< before the mixer, or after the residual
+  NormForm norm = NormForm::layer_norm;            ///< before the mixer, or after the residual
+  NormPosition norm_position = NormPosition::pre;  ///< which of the two
   double norm_eps = 1e-5;                          ///< ε of the norm
-  double layer_scale = 0;                          ///< where training starts the learned scales per channel; 0 for none
+  double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
   double drop_path = 0;                            ///< probability that training drops the branch (stochastic depth)
 };
 
-/// y = x + s ⊙ mixer(norm(x)), with learned scales per channel (LayerScale, arXiv:2103.17239) or none; post-norm
-/// y = norm(x + s ⊙ mixer(x)).
+/// y = x + s ⊙ mixer(norm(x)), or post-norm y = norm(x + s ⊙ mixer(x)), with learned per-channel scales s (LayerScale,
+/// arXiv:2103.17239) or none.
 ///
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
-/// A mixer is any layer as wide as its input. One whose body takes an epilogue makes scale and residual part of its last
-/// product; to the result of others they are joined in a pass of their own. The branch streams, takes masks and refuses lengths
-/// as its mixer does.
+/// A mixer is any layer with as many output as input channels. If its body takes an epilogue, scale and residual are fused into
+/// its last product; otherwise they cost one more pass. Streaming, masks and sequence lengths are the mixer's.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built.
 /// Cost: the mixer's.
@@ -44,7 +43,7 @@ struct Branch : Layer<Branch<Mixer>> {
   Vector<T> scale;  ///< C, or empty
 
   Branch() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into. `mixer_config` is the mixer's, or what it is made of.
+  /// Uninitialised weights, for a checkpoint. `mixer_config` is what the mixer's constructor takes.
   template <class MixerConfig = typename Mixer::Config>
   Branch(const BranchOptions& o, const MixerConfig& mixer_config) : norm_position(o.norm_position), drop_path(o.drop_path) {
     require<ArgumentError>(o.drop_path >= 0 && o.drop_path < 1, name, ": drop_path = ", o.drop_path,
@@ -55,10 +54,10 @@ struct Branch : Layer<Branch<Mixer>> {
     const Contract contract = mixer.contract();
     require<ArgumentError>(
         (contract.in == Contract::any || contract.in == o.channels) && contract.output_columns(o.channels) == o.channels, name,
-        ": a ", Mixer::name, " that makes ", contract.out, " channels of ", contract.in, " cannot join the ", o.channels,
-        " of its input. Build it with as many in and out.");
-    require<ArgumentError>(contract.rows == contract.of_rows, name, ": a ", Mixer::name, " that makes ", contract.rows,
-                           " rows of ", contract.of_rows, " cannot join its input. Build it with as many rows.");
+        ": ", Mixer::name, " maps ", contract.in, " channels to ", contract.out, ", expected ", o.channels, " to ", o.channels,
+        " for the residual. Build it with as many out as in.");
+    require<ArgumentError>(contract.rows == contract.of_rows, name, ": ", Mixer::name, " maps ", contract.of_rows, " rows to ",
+                           contract.rows, ", expected as many out as in for the residual.");
     expect_memory<T>(name, o.layer_scale > 0 ? o.channels : 0);
     scale = Vector<T>::Constant(o.layer_scale > 0 ? o.channels : 0, static_cast<T>(o.layer_scale));
   }

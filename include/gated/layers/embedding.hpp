@@ -6,15 +6,15 @@
 #include "gated/ops/embedding.hpp"
 
 /// @file
-/// From token ids to vectors.
+/// Token ids to vectors.
 
 namespace gated {
 
-/// What a model for text is told besides the tokens.
+/// Inputs of a text model besides the tokens.
 struct TextInputs {
-  Tokens types = {};  ///< of segments, one for each token; empty where all are 0
-  Tokens rows = {};   ///< the tokens that are read out, by their positions in the batch; empty for all
-  Index outputs = 0;  ///< of a stream: how many of the last rows are read out
+  Tokens types = {};  ///< segment ids, one per token; empty for all 0
+  Tokens rows = {};   ///< tokens to compute outputs for, by position in the batch; empty for all
+  Index outputs = 0;  ///< in a stream: number of last rows to output
 };
 
 /// y_t = weight[id_t]: a learned vector per token id.
@@ -29,7 +29,7 @@ struct Embedding : Layer<Embedding<T>> {
   Matrix<T> weight;  ///< V × C
 
   Embedding() = default;
-  /// Vectors that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised vectors, for a checkpoint.
   Embedding(Index vocabulary, Index channels) {
     require<ArgumentError>(vocabulary > 0 && channels > 0, "Embedding: vocabulary = ", vocabulary, " and channels = ", channels,
                            " must be positive.");
@@ -46,7 +46,7 @@ struct Embedding : Layer<Embedding<T>> {
   /// Raises ArgumentError unless every id is in the vocabulary.
   void expect_known(Where where, Tokens tokens) const {
     require<ArgumentError>(weight.size() > 0, where,
-                           ": the embedding is empty. One that was moved from is: use the model that it was moved to.");
+                           ": the embedding is empty, perhaps moved from. Use the model it was moved to.");
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       require<ArgumentError>(tokens[i] >= 0 && tokens[i] < vocabulary(), where, ": token ", i, " has id ", tokens[i],
                              ", expected 0 … ", vocabulary() - 1, ".");

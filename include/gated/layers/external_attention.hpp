@@ -12,11 +12,11 @@ namespace gated {
 /// The options of external attention.
 struct ExternalAttentionConfig {
   Index channels = 0;       ///< C
-  Index heads = 1;          ///< h, which share their memories
-  Index hidden = 0;         ///< H, of all heads together; 0 for C
+  Index heads = 1;          ///< h; all share the memories
+  Index hidden = 0;         ///< H, over all heads; 0 for C
   Index memories = 64;      ///< K
   bool memory_bias = true;  ///< b_k and b_v
-  bool out_bias = true;     ///< of the output
+  bool out_bias = true;     ///< b_o
 
   Index hidden_channels() const { return hidden > 0 ? hidden : channels; }
   Index head_width() const { return heads > 0 ? hidden_channels() / heads : 0; }
@@ -34,14 +34,14 @@ inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
   return {.channels = channels, .heads = 4 * heads, .hidden = 4 * channels};
 }
 
-/// y = W_o z, where z is what the heads of u = W_q x read from the memories M_k and M_v (arXiv:2105.02358, eq. 5 and 6, and
+/// y = W_o z + b_o, where the heads of u = W_q x read z from the memories M_k and M_v (arXiv:2105.02358, eq. 5 and 6, and
 /// Algorithm 2 for several heads): see attend_to_memory(). Linear in the number of tokens.
 ///
-/// Both normalisations run over the tokens, so that a token's output depends on all of them and on their number. A mask holds a
-/// 0 or 1 per row: masked tokens are not counted. The biases of W_q and of the keys cancel in the softmax; files have them.
-/// Shapes: x and y are rows × C; y may be x.
-/// Errors: ArgumentError when built and for a stream, ShapeError when run.
-/// Cost: 4·rows·H·(C + K) flops; scratch of K numbers per token of the longest sequence.
+/// Both normalisations run over the tokens: every output depends on all of them and on their number. Masked tokens do not
+/// count. The biases of W_q and of the keys cancel in the softmax, but files have them.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built or streamed, ShapeError when run.
+/// Cost: 4·rows·H·(C + K) flops; scratch of K elements per token of the longest sequence.
 template <class T>
 struct ExternalAttention : Layer<ExternalAttention<T>> {
   using Config = ExternalAttentionConfig;
@@ -57,7 +57,7 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
   Linear<T> proj_out;    ///< W_o: C × H
 
   ExternalAttention() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit ExternalAttention(const ExternalAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.memories > 0 && c.hidden >= 0, name, ": channels = ", c.channels,
                            ", heads = ", c.heads, " and memories = ", c.memories, " must be positive, and hidden = ", c.hidden,
@@ -71,7 +71,7 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
     value_bias = Vector<T>::Zero(c.memory_bias ? c.head_width() : 0);
     proj_out = Linear<T>(c.hidden_channels(), c.channels, c.out_bias);
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   ExternalAttention(const ExternalAttentionConfig& c, Random& random) : ExternalAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -81,7 +81,7 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
                       field("value_bias", &A::value_bias, Role::bias), field("proj_out", &A::proj_out));
   }
 
-  /// The authors' start: weights of N(0, 0.02²), M_v the transpose of M_k, biases of 0.
+  /// The authors' initialisation: weights of N(0, 0.02²), M_v the transpose of M_k, biases of 0.
   void initialize(Random& random) {
     fill_normal(query.weight, 0.02, random);
     fill_normal(key, 0.02, random);

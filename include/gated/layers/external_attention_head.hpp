@@ -7,7 +7,7 @@
 #include "gated/ops/elementwise.hpp"
 
 /// @file
-/// The head of EANet: external attention between the features of an image and their classification.
+/// EANet's head: external attention between the features of an image and the classifier.
 
 namespace gated {
 
@@ -17,7 +17,7 @@ struct ExternalAttentionHeadConfig {
   Index memories = 64;     ///< K
   double norm_eps = 1e-5;  ///< ε of the batch norm
 
-  /// Its attention: one head, no biases but the query's.
+  /// Its attention: one head, a bias in the query only.
   ExternalAttentionConfig attention() const {
     return {.channels = channels, .memories = memories, .memory_bias = false, .out_bias = false};
   }
@@ -28,12 +28,11 @@ struct ExternalAttentionHeadConfig {
   }
 };
 
-/// y = relu(x + norm(attention(x))), with the running statistics of a batch norm: External_attention of EANet
-/// (arXiv:2105.02358, Algorithm 1). The pixels of an image are the tokens of a sequence.
+/// y = relu(x + norm(attention(x))) with a frozen batch norm: External_attention of EANet (arXiv:2105.02358, Algorithm 1).
 ///
-/// A mask holds a 0 or 1 per row: masked pixels are not counted.
-/// Shapes: x and y are rows × C; y may be x.
-/// Errors: ArgumentError when built and for a stream, ShapeError when run.
+/// The pixels of an image are the tokens of a sequence. Masked pixels do not count.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built or streamed, ShapeError when run.
 /// Cost: that of ExternalAttention.
 template <class T>
 struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
@@ -46,10 +45,10 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   BatchNorm<T> norm;
 
   ExternalAttentionHead() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit ExternalAttentionHead(const ExternalAttentionHeadConfig& c)
       : config(c), attention(c.attention()), norm(c.channels, c.norm_eps) {}
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) {
     this->initialize(random);
   }
@@ -58,7 +57,8 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
     return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
   }
 
-  /// The authors' start: N(0, 2 / outputs) for every convolution, M_v the transpose of M_k, a batch norm that changes nothing.
+  /// The authors' initialisation: N(0, 2 / outputs) for every convolution, M_v the transpose of M_k, a batch norm without
+  /// effect.
   void initialize(Random& random) {
     const auto fill = [&](Matrix<T>& weight) {
       fill_normal(weight, std::sqrt(2.0 / static_cast<double>(weight.rows())), random);

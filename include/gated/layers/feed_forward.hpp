@@ -17,10 +17,10 @@ struct FeedForwardConfig {
   static constexpr const char* architecture = "gated.FeedForward";  ///< for files
 
   Index channels = 0;                        ///< C, of the input
-  Index hidden = 0;                          ///< F, between the projections; 0 for 4·C
-  Index out = 0;                             ///< channels of the output; 0 for C
+  Index hidden = 0;                          ///< F, between the projections; 0: 4·C
+  Index out = 0;                             ///< channels of the output; 0: C
   Activation activation = Activation::gelu;  ///< between the projections
-  bool bias = true;                          ///< of both projections
+  bool bias = true;                          ///< for both projections
 
   Index hidden_channels() const { return hidden > 0 ? hidden : (4 * Count(channels)).value(); }
   Index out_channels() const { return out > 0 ? out : channels; }
@@ -51,7 +51,7 @@ struct FeedForwardConfig {
   }
 };
 
-/// y = W₂ act(W₁ x + b₁) + b₂, token by token (arXiv:1706.03762, §3.3): see Mlp.
+/// y = W₂ act(W₁ x + b₁) + b₂ per token (arXiv:1706.03762, §3.3): see Mlp.
 /// Shapes: x is N × C, y is N × out; W₁ is F × C, W₂ is out × F.
 /// Cost: 2·N·F·(C + out) flops; scratch N × F.
 template <class T>

@@ -10,7 +10,7 @@
 
 namespace gated {
 
-/// The options of FNet's token mixer: it has none.
+/// The options of FNet's token mixer.
 struct FourierMixingConfig {
   Index channels = 0;  ///< C
 
@@ -20,11 +20,11 @@ struct FourierMixingConfig {
   }
 };
 
-/// y = Re(F_n x F_d), the Fourier transform over the tokens of each sequence and over the channels, not scaled
-/// (arXiv:2105.03824, eq. 3). It has no parameters and takes any length.
+/// y = Re(F_n x F_d): the unscaled Fourier transform over the tokens of each sequence and over the channels (arXiv:2105.03824,
+/// eq. 3). It has no parameters and takes any length.
 ///
-/// Shapes: x and y are rows × C; y may be x.
-/// Errors: ArgumentError when built without channels, and for a stream: every output depends on all tokens.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError if built without channels, or streamed: every output depends on all tokens.
 /// Cost: see mix_by_fourier().
 template <class T>
 struct FourierMixing : Layer<FourierMixing<T>> {
@@ -38,14 +38,14 @@ struct FourierMixing : Layer<FourierMixing<T>> {
   explicit FourierMixing(const FourierMixingConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0, name, ": channels = ", c.channels, " must be positive.");
   }
-  /// As training starts.
+  /// The same: there is nothing to initialise.
   FourierMixing(const FourierMixingConfig& c, Random&) : FourierMixing(c) {}
 
   static constexpr auto fields() { return std::tuple{}; }
 
   Contract contract() const {
     return {
-        .in = config.channels, .out = config.channels, .unstreamable = "A Fourier transform takes all tokens of a sequence."};
+        .in = config.channels, .out = config.channels, .unstreamable = "A Fourier transform needs all tokens of a sequence."};
   }
 
   auto apply(auto& run, auto x, auto then) const { return mix_by_fourier(run, x, std::move(then)); }

@@ -12,13 +12,13 @@ namespace gated {
 /// y = x + (u ⊙ A v) W_o with (u, v, z) = act(norm(x) W), q and k scaled and shifted copies of z, and
 /// A = relu²(q kᵀ / n + B) or another kernel (arXiv:2202.10447, eq. 3 to 6).
 ///
-/// Sequences may differ in length; n is each one's own. A mask holds a 0 or 1 per row; a sequence that it hides whole attends
-/// to nothing, so that y = x + W_o's bias there, but with a softmax it is refused. In a body, run(unit, x, score_bias).
+/// n is the length of each sequence. A fully masked sequence attends to nothing, so y = x + W_o's bias there; a softmax kernel
+/// refuses it. In a body, run(unit, x, score_bias).
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError when built; ShapeError for wrong sizes, a mask of another length, or more positions than a Toeplitz
 /// bias holds.
-/// Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops per sequence, the second half of which halves when causal; scratch
-/// rows × (C + 2E + 3S) + 256·N. A stream's state has capacity × (S + E) numbers.
+/// Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops per sequence, the second term halved when causal; scratch rows × (C + 2E +
+/// 3S) + 256·N. A stream's state has capacity × (S + E) elements.
 template <class T>
 struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   using Config = GatedAttentionUnitConfig;
@@ -35,16 +35,16 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedAttentionUnit() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit GatedAttentionUnit(const GatedAttentionUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "GatedAttentionUnit: channels = ", c.channels,
                            ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
     config.out = c.output();
     require<ArgumentError>(c.residual == Residual::none || config.out == c.channels, "GatedAttentionUnit: out = ", c.out,
                            " differs from channels = ", c.channels, ", so there can be no residual. Set residual = none.");
-    require<ArgumentError>(c.score_scale != ScoreScale::max_length || c.max_length > 0,
-                           "GatedAttentionUnit: score_scale = "
-                           "max_length needs max_length, the number of positions that the model is made for.");
+    require<ArgumentError>(
+        c.score_scale != ScoreScale::max_length || c.max_length > 0,
+        "GatedAttentionUnit: score_scale = max_length needs max_length. Set the model's number of positions.");
     require<ArgumentError>(c.rotary == Rotary::none || c.rotated() <= c.query_key,
                            "GatedAttentionUnit: rotary_dimensions = ", c.rotary_dimensions,
                            ", expected at most query_key = ", c.query_key, ".");
@@ -56,7 +56,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     proj_out = Linear<T>(c.value, config.out, c.bias);
     residual_scale = Vector<T>::Ones(c.residual == Residual::scaled ? config.out : 0);
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   GatedAttentionUnit(const GatedAttentionUnitConfig& c, Random& random) : GatedAttentionUnit(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -70,13 +70,12 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     const char* unstreamable = nullptr;
     if (config.score_scale == ScoreScale::length) {
       unstreamable =
-          "the scores are divided by the length of the whole sequence, which streaming does not know. Set score_scale = "
-          "max_length "
-          "or sqrt_width.";
+          "the scores are divided by the length of the whole sequence, which a stream does not know. Set score_scale = "
+          "max_length or sqrt_width.";
     } else if (config.divide_by_keys || config.kernel == ScoreKernel::softmax_plus) {
       unstreamable =
-          "the weights depend on the number of all keys, which streaming does not know. Set divide_by_keys = false and another "
-          "kernel than softmax_plus.";
+          "the weights depend on the total number of keys, which a stream does not know. Set divide_by_keys = false and a "
+          "kernel other than softmax_plus.";
     }
     return {.in = config.channels,
             .out = config.output(),
@@ -89,7 +88,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   }
 
   using Layer<GatedAttentionUnit>::forward;
-  /// With `bias` (n × n, n the longest sequence) added to the scores of every sequence, beside the relative bias.
+  /// `bias` (n × n, n the longest sequence) is added to the scores of every sequence, on top of the relative bias.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> bias, View<T> y, Workspace<T>& workspace,
                Mask mask = {}) const {
     constexpr Where where(name, "forward");
@@ -97,7 +96,8 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     check_bias(where, bias, sequences);
     expect_shape<T>(where, "y", y, x.rows(), config.output());
     expect_apart<T>(where, x, y);
-    require<ArgumentError>(!overlap<T>(bias, y), where, ": y overlaps the bias, which it would be written over.");
+    require<ArgumentError>(!overlap<T>(bias, y), where,
+                           ": y overlaps bias and would overwrite unread input. Use separate memory.");
     const auto frame = workspace.frame();
     Batch<T> run(workspace, sequences, mask);
     run.into(MatrixView<T>(y), *this, input_view<T>(x), MatrixView<const T>(bias));
@@ -110,7 +110,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
                         ", expected at least ", n, " × ", n, " (query × key).");
   }
 
-  /// With score_bias: n × n, n the longest sequence, a constant that is added to the scores of each.
+  /// `score_bias`, n × n with n the longest sequence, is a constant added to the scores of each sequence.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, const MatrixView<const T>& score_bias = {}) const {
     if (score_bias) {
@@ -133,15 +133,15 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   }
 
  private:
-  /// What the scores depend on besides queries and keys, of all sequences.
+  /// The terms of the scores besides queries and keys, of all sequences.
   struct ScoreTerms {
     Mask mask;
-    const T* visible;          // the mask as numbers
+    const T* visible;          // the mask as 0 and 1
     const T* relative;         // by offset
     MatrixView<const T> bias;  // query × key
   };
 
-  /// How sequence b is scored.
+  /// The scoring of sequence b.
   Scoring<T> scoring(const Sequences& sequences, Index b, const ScoreTerms& terms) const {
     const Index offset = sequences.offset(b), length = sequences.length(b);
     const Index key_count = terms.mask.empty() ? length : unmasked(terms.mask, offset, length);

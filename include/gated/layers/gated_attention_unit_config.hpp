@@ -10,57 +10,57 @@
 #include "gated/ops/scores.hpp"
 
 /// @file
-/// In what the published gated attention units differ.
+/// The options of gated attention units, which cover the published variants.
 
 namespace gated {
 
-/// What the scores q kᵀ are divided by. The originals disagree, and a checkpoint works with its own only.
+/// The divisor of the scores q kᵀ. The originals disagree; a checkpoint works only with its own.
 enum class ScoreScale {
-  length,      ///< n, the tokens of the sequence, masked ones included, so that it cannot stream: lucidrains, the FLASH paper
-  max_length,  ///< L, the longest sequence that the model is made for: JunnYu's FLASH-Quad
+  length,      ///< n, the length including masked tokens; cannot stream: lucidrains, the FLASH paper
+  max_length,  ///< L, the model's maximum length: JunnYu's FLASH-Quad
   sqrt_width,  ///< √s: GAU-α (with attention_scale), mmpose
-  one          ///< nothing
+  one          ///< 1: scores are not scaled
 };
 
 constexpr auto names_of(ScoreScale) { return words_for<ScoreScale>("length", "max_length", "sqrt_width", "one"); }
 
-/// What a mask takes away.
+/// What a mask hides.
 enum class MaskMode {
-  keys,             ///< masked tokens are not attended to; their own outputs are computed: most originals
-  keys_and_queries  ///< nor do they attend to anything: JunnYu's FLASH-Quad
+  keys,             ///< masked tokens are not attended to, but attend: most originals
+  keys_and_queries  ///< masked tokens do not attend either: JunnYu's FLASH-Quad
 };
 
 constexpr auto names_of(MaskMode) { return words_for<MaskMode>("keys", "keys_and_queries"); }
 
-/// The options of a GAU. The defaults are the FLASH paper's; models/gau_presets.hpp has them by origin.
+/// The options of a GAU. The defaults are the FLASH paper's; models/gau_presets.hpp has presets by origin.
 struct GatedAttentionUnitConfig {
   Index channels = 0;                                     ///< C (d in the papers)
   Index value = 0;                                        ///< E (e in the papers), usually 2·C
   Index query_key = 128;                                  ///< S (s in the papers)
   Index out = 0;                                          ///< channels of the output; 0 for C
   Index max_length = 0;                                   ///< L, for ScoreScale::max_length and Toeplitz biases
-  ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or several, as the checkpoint has them
+  ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or two: as in the checkpoint
   bool bias = true;                                       ///< of the projections
   bool offset_bias = true;                                ///< β of queries and keys
   Activation activation = Activation::silu;               ///< of u, v and z
-  NormForm norm = NormForm::layer_norm;                   ///< of the input, or of the output
+  NormForm norm = NormForm::layer_norm;                   ///< of the input or the output
   NormPosition norm_position = NormPosition::pre;         ///< which of the two
   double norm_eps = 1e-5;                                 ///< ε of the norm
-  ScoreKernel kernel = ScoreKernel::relu2;                ///< what makes weights of scores
-  ScoreScale score_scale = ScoreScale::length;            ///< what scores are divided by
+  ScoreKernel kernel = ScoreKernel::relu2;                ///< maps scores to weights
+  ScoreScale score_scale = ScoreScale::length;            ///< the divisor of the scores
   bool divide_by_keys = false;     ///< divide the weights by the number of unmasked keys: GAU-α's squared_relu
   bool bias_inside_scale = false;  ///< (q kᵀ + B) · scale rather than q kᵀ · scale + B
   RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B
   double relative_bias_scale = 1.0;                         ///< of the T5 form; lucidrains has √C here and √S in FLASH
-  Rotary rotary = Rotary::none;                             ///< the positions of queries and keys, as angles
+  Rotary rotary = Rotary::none;                             ///< RoPE on queries and keys
   Index rotary_dimensions = 0;                              ///< r; 0 for all S
-  double rotary_base = 10000.0;                             ///< the longest wave is about 2π times this
-  MaskMode mask_mode = MaskMode::keys;                      ///< what a mask takes away
-  bool causal = false;                                      ///< tokens see no later ones
-  Residual residual = Residual::plain;                      ///< how the input joins the output
+  double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
+  MaskMode mask_mode = MaskMode::keys;                      ///< what a mask hides
+  bool causal = false;                                      ///< no token sees a later one
+  Residual residual = Residual::plain;                      ///< the residual connection
 
   Index output() const { return out > 0 ? out : channels; }
-  /// What is normalised: the input or the output.
+  /// Channels of what is normalised, the input or the output.
   Index normed() const { return norm_position == NormPosition::pre ? channels : output(); }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : query_key; }
   GatedProjectionConfig projections() const {

@@ -9,7 +9,7 @@
 #include "gated/ops/attention.hpp"
 
 /// @file
-/// The gated attention unit whose keys and values come from another sequence.
+/// The gated attention unit with keys and values from another sequence.
 
 namespace gated {
 
@@ -25,8 +25,8 @@ struct GatedCrossAttentionConfig {
   Activation key_value_activation = Activation::identity;  ///< of k and v; bert4keras has its activation here too
   NormForm norm = NormForm::scale_norm;                    ///< of the queries' input
   double norm_eps = 1e-5;                                  ///< ε of the norm
-  ScoreKernel kernel = ScoreKernel::relu2;                 ///< what makes weights of scores
-  Residual residual = Residual::scaled;                    ///< how the queries' input joins the output
+  ScoreKernel kernel = ScoreKernel::relu2;                 ///< maps scores to weights
+  Residual residual = Residual::scaled;                    ///< the residual connection, from the queries' input
 
   Index key_width() const { return key_channels > 0 ? key_channels : channels; }
   Index value_width() const { return value_channels > 0 ? value_channels : channels; }
@@ -41,23 +41,24 @@ struct GatedCrossAttentionConfig {
   }
 };
 
-/// y = x ⊙ r + (u ⊙ A v) W_o with (u, q) = act(norm(x) W), k = key W_k, v = value W_v, A = kernel(q kᵀ / √S): mmpose's cross
-/// form.
+/// y = x ⊙ r + (u ⊙ A v) W_o with (u, q) = act(norm(x) W), k = key W_k, v = value W_v, A = kernel(q kᵀ / √S): mmpose's
+/// cross-attention.
 ///
 /// In a body, run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
-/// Shapes: x and y are rows × C; key and value have a row for each token of the other sequences, of which there are as many.
-/// Errors: ShapeError; ArgumentError for a y that overlaps an input, but for x itself.
-/// Cost: as GatedAttentionUnit with N queries and M keys: 2·N·M·(S + E) flops per sequence, and the projections,
-/// 2·N·C·(2E + S) + 2·M·(key channels·S + value channels·E).
+/// Shapes: x and y are rows × C; key and value have one row per token of the other sequences. Each sequence of x has one of
+/// these.
+/// Errors: ShapeError; ArgumentError if y overlaps an input, unless y = x.
+/// Cost: 2·N·M·(S + E) flops per sequence of N queries and M keys, as GatedAttentionUnit, plus the projections, 2·N·C·(2E + S)
+/// + 2·M·(key channels·S + value channels·E).
 template <class T>
 struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   using Config = GatedCrossAttentionConfig;
-  /// The other sequences.
+  /// The sequences attended to.
   template <class Run>
   struct Others {
     MatrixOf<Run> key = {}, value = {};
-    const Sequences* sequences = nullptr;  ///< how their rows split
-    Mask mask = {};                        ///< of their rows: keys that are not attended to
+    const Sequences* sequences = nullptr;  ///< how the rows of key and value split
+    Mask mask = {};                        ///< 0 or 1 per key: 0 hides it
   };
   static constexpr const char* name = "GatedCrossAttention";
   static constexpr const char* architecture = "gated.GatedCrossAttention";
@@ -69,7 +70,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedCrossAttention() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps, c.norm),
@@ -78,7 +79,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
         proj_value(c.value_width(), c.value, c.bias),
         proj_out(c.value, c.channels, c.bias),
         residual_scale(Vector<T>::Ones(c.residual == Residual::scaled ? c.channels : 0)) {}
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   GatedCrossAttention(const GatedCrossAttentionConfig& c, Random& random) : GatedCrossAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -88,14 +89,14 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
                       field("residual_scale", &G::residual_scale, Role::norm));
   }
 
-  /// `queries` splits the rows of x, `others` those of key and value; `mask` takes keys away.
+  /// `queries` splits the rows of x, `others` those of key and value; `mask` hides keys.
   void forward(ConstView<T> x, const Sequences& queries, ConstView<T> key, ConstView<T> value, const Sequences& others,
                View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     check(x, queries, key, value, others, mask);
     expect_shape<T>({name, "forward"}, "y", y, x.rows(), config.channels);
     expect_apart<T>({name, "forward"}, x, y);
     require<ArgumentError>(!overlap<T>(key, y) && !overlap<T>(value, y), name,
-                           "::forward: y overlaps key or value, which it would be written over. Give y memory of its own.");
+                           "::forward: y overlaps key or value and would overwrite unread input. Use separate memory.");
     const auto frame = workspace.frame();
     Batch<T> run(workspace, queries);
     const auto handle = [](const ConstView<T>& rows) { return RunMatrix<T>(input_view<T>(rows)); };
@@ -112,9 +113,9 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
     queries.expect_total(where, x.rows());
     others.expect_total(where, key.rows());
     require<ShapeError>(key.rows() == value.rows(), where, ": key has ", key.rows(), " rows and value ", value.rows(),
-                        ", expected as many: one per token of the other sequences.");
-    require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries, but ",
-                        others.count(), " of keys. Each attends to its own.");
+                        ", expected as many: one row per token.");
+    require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries and ",
+                        others.count(), " of keys, expected as many: each attends to its own.");
     expect_mask(where, mask, others, {.softmax = is_softmax(config.kernel)});
   }
 
@@ -124,10 +125,10 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   auto apply(Run& run, MatrixOf<Run> x, const Others<Run>& given) const {
     expect_all_tokens(run, "attention to another sequence");
     bool is_given = given.sequences != nullptr;
-    if constexpr (Run::records) {  // elsewhere a key without rows is none
+    if constexpr (Run::records) {  // other runs cannot tell a key without rows from none
       is_given = is_given && given.key && given.value;
     }
-    require<ArgumentError>(is_given, name, ": give it a key, a value and the split of their rows, sequences.");
+    require<ArgumentError>(is_given, name, ": key, value or sequences is missing. Pass all three.");
     const Sequences& others = *given.sequences;
     check(run[x], run.sequences(), run[given.key], run[given.value], others, given.mask, name);
     const Epilogue<Run> of_keys{.activation = config.key_value_activation};
@@ -144,7 +145,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   }
 
  private:
-  /// How the keys of sequence b of `others` are scored; `visible` is the mask as numbers.
+  /// The scoring of sequence b of `others`; `visible` is the mask as 0 and 1.
   Scoring<T> scoring(const Sequences& others, Index b, Mask mask, const T* visible) const {
     const Index offset = others.offset(b), length = others.length(b);
     Scoring<T> result{.kernel = config.kernel, .scale = T{1} / std::sqrt(static_cast<T>(config.query_key))};

@@ -6,7 +6,7 @@
 #include "gated/layers/linear.hpp"
 
 /// @file
-/// The projections that open a gated attention unit.
+/// The input projections of a gated attention unit.
 
 namespace gated {
 
@@ -42,7 +42,7 @@ struct GatedProjection {
   std::optional<Linear<T>> qk;  ///< separate: S × C
 
   GatedProjection() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit GatedProjection(const GatedProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.value >= 0 && c.query_key >= 0, "GatedProjection: value = ", c.value,
                            " and query_key = ", c.query_key, " must not be negative.");
@@ -59,7 +59,7 @@ struct GatedProjection {
 
   void initialize(Random& random) { initialize_sublayers(*this, random); }
 
-  /// The gate, the values, and what queries and keys share.
+  /// The gate, the values, and the shared base of queries and keys.
   template <class Run>
   struct Parts {
     MatrixOf<Run> u, v, z;

@@ -5,18 +5,18 @@
 #include "gated/layers/norm.hpp"
 
 /// @file
-/// A gated linear unit over channels or over tokens, as its configuration says.
+/// Gated linear units over channels or over tokens.
 
 namespace gated {
 
-/// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o (arXiv:2002.05202). The configuration makes the projections, Linear
-/// over the channels of each token (GluFeedForward) or SpatialProjection over the tokens of each channel (TokenGlu), and the
-/// norm.
+/// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o (arXiv:2002.05202). The configuration defines the norm and the
+/// projections: Linear over the channels of each token (GluFeedForward), or SpatialProjection over the tokens of each channel
+/// (TokenGlu).
 ///
-/// The gate joins the second product before that is stored.
-/// Shapes: x is rows × C, y is rows × out; y may be x.
+/// The gate is fused into the second product.
+/// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError when built, ShapeError when run.
-/// Cost: that of the projections; scratch for the hidden numbers.
+/// Cost: that of the projections; scratch for the hidden activations.
 template <class T, class ConfigType>
 struct Glu : Layer<Glu<T, ConfigType>> {
   using Config = ConfigType;
@@ -31,14 +31,14 @@ struct Glu : Layer<Glu<T, ConfigType>> {
   Projection proj_out;  ///< W_o
 
   Glu() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit Glu(const Config& c)
       : config(c.checked()),
         gate(c.template proj_in<T>()),
         up(gate),
         norm(c.template hidden_norm<T>()),
         proj_out(c.template proj_out<T>()) {}
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   Glu(const Config& c, Random& random) : Glu(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -48,8 +48,8 @@ struct Glu : Layer<Glu<T, ConfigType>> {
 
   Contract contract() const { return config.contract(gate.contract()); }
 
-  /// timm's start where there are biases: a gate of N(0, 1e-6) with a bias of 1, so that it begins as an MLP without
-  /// activation.
+  /// timm's initialisation if there are biases: gate weights of N(0, (1e-6)²) and a gate bias of 1, so that training begins
+  /// with an MLP without activation.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     if (gate.bias.size() > 0) {
@@ -60,7 +60,7 @@ struct Glu : Layer<Glu<T, ConfigType>> {
 
   auto apply(auto& run, auto x, auto then) const {
     auto g = run(gate, x, {.activation = config.activation});
-    auto product = run(norm, run(up, std::move(x), {.gate = std::move(g)}));  // in place of the gate
+    auto product = run(norm, run(up, std::move(x), {.gate = std::move(g)}));  // overwrites the gate
     return run(proj_out, std::move(product), std::move(then));
   }
 };

@@ -16,27 +16,28 @@
 
 namespace gated {
 
-/// The options of a gMLP: of each block, and how many blocks. The defaults are the paper's; presets set the others by origin.
+/// The options of a gMLP: those of each block, and the number of blocks. The defaults are the paper's; presets set the others
+/// by origin.
 ///
-/// A dense W learns a weight for every pair of positions, which takes it long on text. A Toeplitz W has one weight for all
-/// pairs of the same distance; all of the paper's language models have such (arXiv:2105.08050, §4).
+/// A dense W has a weight per pair of positions and learns slowly on text. A Toeplitz W has one weight per distance; all of the
+/// paper's language models use it (arXiv:2105.08050, §4).
 struct GmlpConfig {
   Index length = 0;    ///< N, tokens
   Index channels = 0;  ///< C, of a block's input and output
   Index hidden = 0;    ///< F, between the channel projections, before the gate halves it; 6·C in the vision models
   Index depth = 1;     ///< blocks
   GateForm gate = GateForm::split;                   ///< the form of s(Z)
-  SpatialForm spatial = SpatialForm::dense;          ///< which numbers W is made of; toeplitz for text, see above
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
-  Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
-  bool causal = false;                               ///< tokens see no later ones
+  SpatialForm spatial = SpatialForm::dense;          ///< how W is parameterised; toeplitz for text, see above
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences that are not N long
+  Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
+  bool causal = false;                               ///< no token sees a later one
   Index heads = 1;                                   ///< spatial matrices per block
   Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
-  bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's counts imply it
+  bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's counts imply one
   Index token_shift = 0;        ///< largest shift; 0 for none
-  NormPosition norm_position = NormPosition::pre;     ///< a block's norm stands before its branch, or after the residual
+  NormPosition norm_position = NormPosition::pre;     ///< norm before the branch, or after the residual
   Activation activation = Activation::gelu;           ///< σ, after the first projection
-  Activation gate_activation = Activation::identity;  ///< of the gate, before it is multiplied
+  Activation gate_activation = Activation::identity;  ///< of the gate, before the product
   double norm_eps = 1e-5;                             ///< of the blocks' norms; timm has 1e-6
   double gate_norm_eps = 1e-5;                        ///< of the norms inside the gates
   double drop_path = 0;                               ///< probability that training drops a block (stochastic depth)
@@ -76,12 +77,12 @@ struct GmlpConfig {
 /// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual (arXiv:2105.08050,
 /// §2).
 ///
-/// With `attention`, aMLP: tiny attention reads the normalised (and shifted) input and is added to the gate.
-/// Shapes: x and y are rows × C; y may be x.
+/// With `attention` it is an aMLP block: tiny attention reads the normalised (and shifted) input and is added to the gate.
+/// Shapes: x and y are rows × C.
 /// Errors: ShapeError.
-/// Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), 2F more with a gate that is not split, and what attention takes.
-/// A stream's state has N × (gated channels + 2a + C with token shift) numbers, and where a long Toeplitz weight is transformed
-/// the gated channels again.
+/// Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), plus 2F if the gate is not split, plus the attention's. A
+/// stream's state has N × (gated channels + 2a + C with token shift) elements, and the gated channels once more where a long
+/// Toeplitz weight uses the FFT.
 template <class T>
 struct GmlpBlock : Layer<GmlpBlock<T>> {
   using Config = GmlpConfig;
@@ -96,7 +97,7 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
   Linear<T> proj_out;  ///< V: C × F/2
 
   GmlpBlock() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit GmlpBlock(const GmlpConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps),
@@ -105,8 +106,8 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
         proj_out(c.gating().out(), c.channels) {
     require<ArgumentError>(c.attention_width >= 0 && c.token_shift >= 0, "GmlpBlock: attention_width = ", c.attention_width,
                            " and token_shift = ", c.token_shift, " must not be negative.");
-    require<ArgumentError>(c.token_shift <= c.channels, "GmlpBlock: token_shift = ", c.token_shift, ", expected at most the ",
-                           c.channels, " channels, which are divided among the shifts.");
+    require<ArgumentError>(c.token_shift <= c.channels, "GmlpBlock: token_shift = ", c.token_shift,
+                           ", expected at most channels = ", c.channels, ", which are divided among the shifts.");
     require<ArgumentError>(c.drop_path >= 0 && c.drop_path < 1, "GmlpBlock: drop_path = ", c.drop_path,
                            ", expected 0 ≤ drop_path < 1.");
     if (c.attention_width > 0) {
@@ -140,7 +141,7 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
     return branch(run, std::move(normed), {.residual = std::move(x), .drop_path = config.drop_path});
   }
 
-  /// V s(σ(U x)), the block without its norm, joined by `then`.
+  /// V s(σ(U x)), the block without its norm, followed by `then`.
   template <class Run>
   MatrixOf<Run> branch(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
     const auto input = token_shift(run, std::move(x), {.amount = config.token_shift, .causal = config.causal});  // N × C

@@ -9,24 +9,25 @@
 
 namespace gated {
 
-/// y_t = x_t + what says where the patch of token t lies: a learned vector for each cell of a grid, between which patches of
-/// another grid interpolate bilinearly, as PyTorch does without align_corners and antialiasing. A class token, which stands
-/// before the patches, has a vector of its own. (ViT, arXiv:2010.11929, §3.1 and 3.2; ViT-FF, arXiv:2105.02723.)
+/// y_t = x_t + p_t, where p_t is the learned position of token t's patch (ViT, arXiv:2010.11929, §3.1 and 3.2; ViT-FF,
+/// arXiv:2105.02723).
 ///
-/// Shapes: x and y are rows × C; y may be x. The weight is C × cells, as files have it, row by row over the grid.
-/// Errors: ArgumentError when built and for a stream; ShapeError for a sequence of another number of tokens.
+/// There is one vector per cell of a grid. Other grids of patches interpolate bilinearly, like PyTorch without align_corners
+/// and antialiasing. A class token comes first and has its own vector.
+/// Shapes: x and y are rows × C. weight is C × cells as in files, row by row over the grid.
+/// Errors: ArgumentError when built or streamed; ShapeError for another number of tokens.
 /// Cost: one pass over x, and four vectors per patch.
 template <class T>
 struct GridPosition : Layer<GridPosition<T>> {
   static constexpr const char* name = "GridPosition";
 
-  ImageSize cells;        ///< that there are vectors for
-  ImageSize patches;      ///< of the image
+  ImageSize cells;        ///< the grid of the stored vectors
+  ImageSize patches;      ///< the grid of the image
   Matrix<T> weight;       ///< C × cells
   Vector<T> class_token;  ///< C, or empty
 
   GridPosition() = default;
-  /// Vectors of zero, for a checkpoint to be loaded into.
+  /// All vectors 0.
   GridPosition(Index channels, ImageSize cells_, ImageSize patches_, bool with_class_token) : cells(cells_), patches(patches_) {
     require<ArgumentError>(channels > 0 && cells.height > 0 && cells.width > 0 && patches.height > 0 && patches.width > 0, name,
                            ": channels = ", channels, ", a grid of ", cells.height, " × ", cells.width,
@@ -42,10 +43,10 @@ struct GridPosition : Layer<GridPosition<T>> {
   }
   Shape weight_shape() const { return {1, weight.rows(), cells.height, cells.width}; }
 
-  /// The tokens of an image.
+  /// Tokens per image.
   Index tokens() const { return patches.area() + (class_token.size() > 0 ? 1 : 0); }
 
-  /// N(0, 0.02²), as embeddings.
+  /// N(0, 0.02²), like embeddings.
   void initialize(Random& random) {
     fill_normal(weight, 0.02, random);
     fill_normal(class_token, 0.02, random);
@@ -56,8 +57,8 @@ struct GridPosition : Layer<GridPosition<T>> {
             .out = weight.rows(),
             .shortest = tokens(),
             .longest = tokens(),
-            .remedy = class_token.size() > 0 ? " There are positions for the patches of an image and a class token."
-                                             : " There are positions for the patches of an image."};
+            .remedy = class_token.size() > 0 ? " Pass the class token and all patches of each image."
+                                             : " Pass all patches of each image."};
   }
 
   auto apply(auto& run, auto x) const { return add_grid_positions(run, std::move(x), positions()); }

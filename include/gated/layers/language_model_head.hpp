@@ -7,22 +7,22 @@
 #include "gated/layers/norm.hpp"
 
 /// @file
-/// From the last hidden states to scores over the vocabulary.
+/// Hidden states to logits over the vocabulary.
 
 namespace gated {
 
-/// What a language model makes of its hidden states.
+/// The output of a language model.
 enum class HeadForm {
-  none,   ///< nothing: they are the output
+  none,   ///< the hidden states, without a head
   tied,   ///< logits = x Eᵀ with the embedding E
-  untied  ///< logits by a projection of its own
+  untied  ///< logits from a separate projection
 };
 
 constexpr auto names_of(HeadForm) { return words_for<HeadForm>("none", "tied", "untied"); }
 
 /// The options of a language model's head.
 struct LanguageModelHeadConfig {
-  HeadForm form = HeadForm::tied;            ///< whether there are logits, and by which matrix
+  HeadForm form = HeadForm::tied;            ///< whether there are logits, and from which matrix
   bool dense = false;                        ///< a C → C projection with activation before the norm: BERT's transform
   Activation activation = Activation::silu;  ///< of the dense projection
   NormForm norm = NormForm::layer_norm;      ///< before the logits
@@ -36,7 +36,7 @@ struct LanguageModelHeadConfig {
   }
 };
 
-/// logits = norm(act(x W + b)) Eᵀ + c, its parts by configuration.
+/// logits = norm(act(x W + b)) Eᵀ + c, with optional parts.
 ///
 /// In a body, run(head, x, model.embedding.weight).
 /// Shapes: x is N × C, logits is N × V.
@@ -54,7 +54,7 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
   Vector<T> bias;                   ///< V, of a tied output
 
   LanguageModelHead() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   LanguageModelHead(const LanguageModelHeadConfig& c, Index channels, Index vocabulary_)
       : config(c), vocabulary(vocabulary_), norm(channels, c.norm_eps, c.norm) {
     require<ArgumentError>(vocabulary >= 0, "LanguageModelHead: vocabulary = ", vocabulary, " must not be negative.");
@@ -75,7 +75,7 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
 
   Contract contract() const { return {.out = vocabulary, .sees = Sees::itself}; }
 
-  /// With the model's own embedding, V × C.
+  /// `embedding` is the model's, V × C.
   auto apply(auto& run, auto x, const Matrix<T>& embedding) const {
     auto normed = run(norm, dense ? run(*dense, x, {.activation = config.activation}) : x);       // N × C
     return output ? run(*output, std::move(normed)) : product(run, normed, embedding, bias, {});  // N × V

@@ -44,22 +44,23 @@ struct ScalarOf<L<First, Others...>> : ScalarIn<First> {};
 
 template <class Member>
 void initialize_member(Member& member, Random& random) {
-  if constexpr (requires { member.initialize(random); }) {
-    member.initialize(random);
+  if constexpr (
+      requires { member.initialize(random); } || requires { &Member::initialize; }) {
+    member.initialize(random);  // one of another signature does not compile
   } else if constexpr (IsOptional<Member>) {
     if (member) {
       initialize_member(*member, random);
     }
-  } else if constexpr (requires { member.front().initialize(random); }) {
+  } else if constexpr (requires { member.front().fields(); }) {
     for (auto& element : member) {
-      element.initialize(random);
+      initialize_member(element, random);
     }
   }
 }
 
 }  // namespace detail
 
-/// Has each sub-layer of `layer` that can start a training set its own start, in the order of fields().
+/// Initialises each sub-layer of `layer`, in the order of fields().
 template <class L>
 void initialize_sublayers(L& layer, Random& random) {
   std::apply([&](const auto&... field) { (detail::initialize_member(layer.*(field.member), random), ...); }, L::fields());
@@ -74,7 +75,7 @@ struct Layer {
   static_assert(computes_in<T>());
   using Scalar = T;
 
-  /// Columns of x and y; Contract::any where any will do.
+  /// Columns of x and y; Contract::any if any number will do.
   Index in() const { return contract_of_self().in; }
   Index out() const { return contract_of_self().out; }
   /// The longest sequence that it can serve.
@@ -82,7 +83,7 @@ struct Layer {
   /// True if no output depends on a later token.
   bool is_causal() const { return contract_of_self().is_causal(); }
 
-  /// The start of a training, unless the layer has another: that of its parts.
+  /// Initial parameters for training: by default those of its sub-layers.
   void initialize(Random& random) { initialize_sublayers(static_cast<Self&>(*this), random); }
 
   /// y for all sequences at once. A mask holds a 0 or 1 per row: which tokens are attended to.
@@ -101,7 +102,7 @@ struct Layer {
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
     return forward(x, Sequences::single(x.rows()), workspace);
   }
-  /// The same with a workspace of its own, for who does not care.
+  /// The same with a temporary workspace.
   Matrix<T> forward(ConstView<T> x) const {
     Workspace<T> workspace;
     return forward(x, workspace);
@@ -129,14 +130,26 @@ struct Layer {
  private:
   Contract contract_of_self() const {
     static_assert(
+        requires {
+          { Self::name } -> std::convertible_to<const char*>;
+        },
+        "name: a layer has `static constexpr const char* name`");
+    static_assert(detail::HasFields<Self>, "fields: a layer has `static constexpr auto fields()`, see core/fields.hpp");
+    static_assert(
         requires(const Self& self) {
           { self.contract() } -> std::same_as<Contract>;
-          { Self::name } -> std::convertible_to<const char*>;
-          Self::fields();
         },
-        "a layer has `Contract contract() const`, `static constexpr const char* name` and `static constexpr auto fields()`: "
-        "see "
-        "layers/layer.hpp");
+        "contract: a layer has `Contract contract() const`, see core/contract.hpp");
+    static_assert(
+        requires(Self & self, Random & random) {
+          { self.initialize(random) } -> std::same_as<void>;
+        },
+        "initialize: it is `void initialize(Random& random)`");
+    static_assert(
+        !requires { &Self::prepare; } || requires(const Self& self, PreparedWeights<T>& prepared) { self.prepare(prepared); },
+        "prepare: it is `void prepare(PreparedWeights<T>& prepared) const`");
+    static_assert(
+        !requires { &Self::initialise; }, "initialise: write `initialize`");
     return static_cast<const Self&>(*this).contract();
   }
   MatrixView<T> no_rows() const { return {nullptr, 0, in(), in()}; }

@@ -14,8 +14,8 @@ namespace gated {
 
 /// y = x Wᵀ + b, token by token: the U and V of the gMLP paper (arXiv:2105.08050, §2).
 ///
-/// In a body, run(linear, x, {.activation = …, .gate = …, .residual = …}) makes what follows part of the product: see Epilogue.
-/// Shapes: x is N × in, y is N × out, weight is out × in as in the file. A layer made without bias has an empty one.
+/// In a body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses what follows into the product: see Epilogue.
+/// Shapes: x is N × in, y is N × out, weight is out × in as in files. Without bias, `bias` is empty.
 /// Errors: ShapeError.
 /// Cost: 2·N·in·out flops.
 template <class T>
@@ -26,7 +26,7 @@ struct Linear : Layer<Linear<T>> {
   Vector<T> bias;    ///< out, or empty
 
   Linear() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   Linear(Index in, Index out, bool with_bias = true) {
     require<ArgumentError>(in > 0 && out > 0, "Linear: in = ", in, " and out = ", out, " must be positive.");
     weight = unset_weight<T>(out, in, name);
@@ -37,13 +37,13 @@ struct Linear : Layer<Linear<T>> {
     return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
   }
 
-  /// Xavier-uniform weight and a bias of N(0, 1e-6): timm's start for the projections of an MLP.
+  /// timm's initialisation of MLP projections: Xavier-uniform weight, bias of N(0, (1e-6)²).
   void initialize(Random& random) {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(weight.rows() + weight.cols())), random);
     fill_normal(bias, 1e-6, random);
   }
 
-  /// PyTorch's start: weight and bias uniform in ±1 / √in.
+  /// PyTorch's initialisation: weight and bias uniform in ±1 / √in.
   void initialize_as_pytorch(Random& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(weight.cols()));
     fill_uniform(weight, bound, random);
@@ -52,9 +52,9 @@ struct Linear : Layer<Linear<T>> {
 
   Contract contract() const { return {.in = weight.cols(), .out = weight.rows(), .sees = Sees::itself}; }
 
-  auto apply(auto& run, auto x, auto then) const {
+  auto apply(auto& run, const auto& x, const auto& then) const {
     expect_set(run, "weight", weight);
-    return product(run, x, weight, bias, std::move(then));
+    return product(run, x, weight, bias, then);
   }
 };
 

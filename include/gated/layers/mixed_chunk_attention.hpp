@@ -18,7 +18,7 @@
 
 namespace gated {
 
-/// Which rows of the offset-scale make which query or key. The originals disagree.
+/// The order of the offset-scale's rows. The originals disagree.
 enum class OffsetScaleOrder {
   lucidrains,  ///< local query, global query, local key, global key
   paper        ///< local query, local key, global query, global key
@@ -28,24 +28,23 @@ constexpr auto names_of(OffsetScaleOrder) { return words_for<OffsetScaleOrder>("
 
 /// The options of a FLASH layer. The defaults are lucidrains' FLASH, the most used; presets set the others by origin.
 struct MixedChunkAttentionConfig {
-  Index channels = 0;     ///< C (d in the paper)
-  Index value = 0;        ///< E (e), usually 2·C
-  Index query_key = 128;  ///< S (s)
-  Index chunk = 256;      ///< c, tokens per chunk
-  ProjectionLayout projection =
-      ProjectionLayout::separate;                         ///< one matrix for u, v and z, or several, as the checkpoint has them
-  Activation activation = Activation::silu;               ///< of u, v and z
-  NormForm norm = NormForm::layer_norm;                   ///< of the input
-  double norm_eps = 1e-5;                                 ///< ε of the norm
-  ScoreKernel kernel = ScoreKernel::relu2;                ///< of the local part: relu2 or Laplace
-  RelativeBiasForm relative_bias = RelativeBiasForm::t5;  ///< B, within a chunk
-  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< which row makes which query or key
+  Index channels = 0;                                        ///< C (d in the paper)
+  Index value = 0;                                           ///< E (e), usually 2·C
+  Index query_key = 128;                                     ///< S (s)
+  Index chunk = 256;                                         ///< c, tokens per chunk
+  ProjectionLayout projection = ProjectionLayout::separate;  ///< one matrix for u, v and z, or two: as in the checkpoint
+  Activation activation = Activation::silu;                  ///< of u, v and z
+  NormForm norm = NormForm::layer_norm;                      ///< of the input
+  double norm_eps = 1e-5;                                    ///< ε of the norm
+  ScoreKernel kernel = ScoreKernel::relu2;                   ///< of the local part: relu2 or Laplace
+  RelativeBiasForm relative_bias = RelativeBiasForm::t5;     ///< B, within a chunk
+  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< the order of its rows
   LinearReduction reduction = LinearReduction::sum;                    ///< how M is summed over the chunks
-  Rotary rotary = Rotary::none;                                        ///< the positions of queries and keys, as angles
+  Rotary rotary = Rotary::none;                                        ///< RoPE on queries and keys
   Index rotary_dimensions = 0;                                         ///< r; 0 for all S
-  double rotary_base = 10000.0;                                        ///< the longest wave is about 2π times this
-  bool token_shift = false;  ///< the first half of the channels comes from the token before
-  bool causal = false;       ///< tokens see no later ones
+  double rotary_base = 10000.0;                                        ///< the longest wavelength is about 2π times this
+  bool token_shift = false;  ///< the first half of the channels comes from the previous token
+  bool causal = false;       ///< no token sees a later one
 
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : query_key; }
   GatedProjectionConfig projections() const {
@@ -66,11 +65,11 @@ struct MixedChunkAttentionConfig {
 
 /// y = x + (u ⊙ (A v + Q M)) W_o: within a chunk A = relu²(q kᵀ / c + B), across chunks M = Σ KᵀV (arXiv:2202.10447, eq. 7).
 ///
-/// A mask holds a 0 or 1 per row: masked tokens are not attended to, and n still counts them. The last chunk may be short.
+/// Masked tokens are not attended to, but n still counts them. The last chunk may be short.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built; ShapeError for sizes and masks.
 /// Cost: 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 2E + 5S) + c·(c + E) +
-/// S·E. A stream's state has S·E + c·(2S + E) numbers, and C with token shift, however long the sequence.
+/// S·E. A stream's state has S·E + c·(2S + E) elements, and C with token shift, at any length.
 template <class T>
 struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   using Config = MixedChunkAttentionConfig;
@@ -86,7 +85,7 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   Linear<T> proj_out;
 
   MixedChunkAttention() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit MixedChunkAttention(const MixedChunkAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0 && c.chunk > 0,
                            "MixedChunkAttention: channels = ", c.channels, ", value = ", c.value, ", query_key = ", c.query_key,
@@ -98,8 +97,8 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
                            ", expected relu2 or laplace: its local and global parts are sums without a softmax.");
     require<ArgumentError>(
         !c.causal || c.reduction != LinearReduction::own_chunk,
-        "MixedChunkAttention: reduction = own_chunk would let tokens see later ones of their chunk. Set reduction "
-        "= sum or mean, or causal = false.");
+        "MixedChunkAttention: reduction = own_chunk lets tokens see later ones in their chunk. Set reduction = sum or mean, or "
+        "causal = false.");
     require<ArgumentError>(c.rotary == Rotary::none || c.rotated() <= c.query_key,
                            "MixedChunkAttention: rotary_dimensions = ", c.rotary_dimensions,
                            ", expected at most query_key = ", c.query_key, ".");
@@ -110,7 +109,7 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, std::sqrt(static_cast<T>(c.query_key)), c.chunk);
     proj_out = Linear<T>(c.value, c.channels);
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   MixedChunkAttention(const MixedChunkAttentionConfig& c, Random& random) : MixedChunkAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {

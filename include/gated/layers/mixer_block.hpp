@@ -6,29 +6,29 @@
 #include "gated/layers/branch.hpp"
 
 /// @file
-/// A block that mixes tokens, then channels: MLP-Mixer, ResMLP, FNet, Transformers, and those that nobody has tried.
+/// A block that mixes tokens, then channels: MLP-Mixer, ResMLP, FNet, Transformers, and new combinations.
 
 namespace gated {
 
-/// The options of a block. Those of the mixers follow; their `channels` are the block's and may be left 0.
+/// The options of a block and its mixers, whose `channels` may be left 0: they are the block's.
 template <class TokenMixerConfig, class ChannelMixerConfig>
 struct MixerBlockConfig {
   Index channels = 0;                              ///< C, of input and output
-  bool channels_first = false;                     ///< the channel mixer stands before the token mixer
+  bool channels_first = false;                     ///< channel mixer before token mixer
   NormForm token_norm = NormForm::layer_norm;      ///< of the token mixer
   NormForm channel_norm = NormForm::layer_norm;    ///< of the channel mixer
-  NormPosition norm_position = NormPosition::pre;  ///< norms stand before their mixers, or after the residuals
+  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, or after the residuals
   double norm_eps = 1e-5;                          ///< ε of both norms
-  double layer_scale = 0;              ///< where training starts the learned scales per channel of both branches; 0 for none
-  double drop_path = 0;                ///< probability that training drops a branch or block (stochastic depth)
-  TokenMixerConfig token_mixer{};      ///< of what mixes tokens
-  ChannelMixerConfig channel_mixer{};  ///< of what mixes channels
+  double layer_scale = 0;                          ///< initial value of the per-channel scales of both branches; 0 for none
+  double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
+  TokenMixerConfig token_mixer{};                  ///< mixes tokens
+  ChannelMixerConfig channel_mixer{};              ///< mixes channels
 
   /// The mixers' options with the block's channels.
   TokenMixerConfig sized_token_mixer() const { return sized(token_mixer); }
   ChannelMixerConfig sized_channel_mixer() const { return sized(channel_mixer); }
 
-  /// What surrounds a mixer.
+  /// The options of a branch with this norm.
   BranchOptions branch(NormForm norm) const {
     return {.channels = channels,
             .norm = norm,
@@ -68,10 +68,10 @@ inline constexpr const char* mixer_block_word = "gated.MixerBlock";
 ///     using Block = MixerBlock<TokenMlp<float>, FeedForward<float>>;   // MLP-Mixer; swap either
 ///     Stack<Block> model({.depth = 12, .block = {.channels = 768, .token_mixer = {.length = 196, .hidden = 384}}}, random);
 ///
-/// A mixer is a layer as wide as its input, with Config and architecture as in examples/custom_layer.
-/// Shapes: x and y are rows × C; y may be x.
+/// A mixer is a layer with as many output as input channels, and Config and architecture as in examples/custom_layer.
+/// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, ShapeError when run.
-/// Cost: the mixers'; scratch rows × C besides theirs.
+/// Cost: the mixers', and scratch of rows × C.
 template <class TokenMixer, class ChannelMixer>
 struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
   using Config = MixerBlockConfig<typename TokenMixer::Config, typename ChannelMixer::Config>;
@@ -84,13 +84,12 @@ struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
   Branch<ChannelMixer> channels;
 
   MixerBlock() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit MixerBlock(const Config& c) : config(c) {
     const auto expect_channels = [&](const char* mixer, const auto& options) {
       if constexpr (requires { options.channels; }) {
         require<ArgumentError>(options.channels == 0 || options.channels == c.channels, name, ": ", mixer,
-                               ".channels = ", options.channels, ", but the block has ", c.channels,
-                               ". Leave it 0 to have it filled in.");
+                               ".channels = ", options.channels, ", but the block has ", c.channels, ". Leave it 0.");
       }
     };
     expect_channels("token_mixer", c.token_mixer);
@@ -100,7 +99,7 @@ struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
     tokens = Branch<TokenMixer>(c.branch(c.token_norm), config.token_mixer);
     channels = Branch<ChannelMixer>(c.branch(c.channel_norm), config.channel_mixer);
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   MixerBlock(const Config& c, Random& random) : MixerBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {

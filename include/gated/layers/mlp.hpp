@@ -6,16 +6,16 @@
 #include "gated/layers/token_norm.hpp"
 
 /// @file
-/// A multilayer perceptron over channels or over tokens, as its configuration says.
+/// A multilayer perceptron over channels or tokens.
 
 namespace gated {
 
-/// y = W₂ act(W₁ norm(x) + b₁) + b₂. The configuration makes the projections, Linear over the channels of each token
-/// (FeedForward) or SpatialProjection over the tokens of each channel (TokenMlp), and a norm if there is one.
+/// y = W₂ act(W₁ norm(x) + b₁) + b₂. The configuration makes the projections, Linear over channels (FeedForward) or
+/// SpatialProjection over tokens (TokenMlp), and the norm, if any.
 ///
-/// Shapes: x is rows × C, y is rows × out; y may be x.
-/// Errors: ArgumentError when built, ShapeError when run.
-/// Cost: that of the projections; scratch for the hidden numbers.
+/// Shapes: x is rows × C, y is rows × out.
+/// Errors: ArgumentError for an invalid configuration, ShapeError for other input.
+/// Cost: that of the projections; scratch for the hidden values.
 template <class T, class ConfigType>
 struct Mlp : Layer<Mlp<T, ConfigType>> {
   using Config = ConfigType;
@@ -29,13 +29,13 @@ struct Mlp : Layer<Mlp<T, ConfigType>> {
   Projection proj_out;  ///< W₂
 
   Mlp() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit Mlp(const Config& c)
       : config(c.checked()),
         norm(c.template token_norm<T>()),
         proj_in(c.template proj_in<T>()),
         proj_out(c.template proj_out<T>()) {}
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   Mlp(const Config& c, Random& random) : Mlp(c) { this->initialize(random); }
 
   static constexpr auto fields() {

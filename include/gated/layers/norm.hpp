@@ -6,13 +6,13 @@
 #include "gated/ops/norm.hpp"
 
 /// @file
-/// Normalisation with its learned parameters.
+/// Norms with learned parameters.
 
 namespace gated {
 
-/// One of the norms of NormForm over the channels of each token; the LayerNorm unless another is named.
+/// A norm over the channels of each token, in one of the forms of NormForm; LayerNorm by default.
 ///
-/// Shapes: x and y are N × C; y may be x.
+/// Shapes: x and y are N × C.
 /// Errors: ShapeError.
 /// Cost: O(N·C).
 template <class T>
@@ -27,11 +27,11 @@ struct Norm : Layer<Norm<T>> {
   Vector<T> gain;    ///< 1, the two ScaleNorms only
 
   Norm() = default;
-  /// Weights and gain of 1, a bias of 0.
+  /// weight = gain = 1, bias = 0.
   explicit Norm(Index channels_, double eps_ = 1e-5, NormForm form_ = NormForm::layer_norm)
       : form(form_), channels(channels_), eps(eps_) {
-    require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " and eps = ", eps_,
-                           " must be positive.");
+    require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " must be positive, and eps = ", eps_,
+                           " not negative.");
     expect_memory<T>(name, has_weight(form) ? channels : 0);
     weight = Vector<T>::Ones(has_weight(form) ? channels : 0);
     bias = Vector<T>::Zero(weight.size());
@@ -43,7 +43,7 @@ struct Norm : Layer<Norm<T>> {
                       field("gain", &Norm::gain, Role::norm)};
   }
 
-  /// What the op takes.
+  /// The arguments of the op.
   NormParameters<T> parameters() const { return {form, eps, weight.data(), bias.data(), gain.data()}; }
 
   Contract contract() const {

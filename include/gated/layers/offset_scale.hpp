@@ -14,19 +14,20 @@ namespace gated {
 ///
 /// In a body, run(offset_scale, x, i).
 /// Shapes: x and y are N × S.
-/// Errors: ArgumentError for a row that there is not, ShapeError.
+/// Errors: ArgumentError for an invalid row, ShapeError.
 /// Cost: O(N·S).
 template <class T>
 struct OffsetScale : Layer<OffsetScale<T>> {
   static constexpr const char* name = "OffsetScale";
 
-  Matrix<T> weight;  ///< rows × S, starts at N(0, 0.02²)
+  Matrix<T> weight;  ///< rows × S
   Matrix<T> bias;    ///< rows × S, or empty
 
   OffsetScale() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   OffsetScale(Index rows, Index width, bool with_bias) {
-    require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: ", rows, " rows of ", width, " must not be negative.");
+    require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: rows = ", rows, " and width = ", width,
+                           " must not be negative.");
     weight = unset_weight<T>(rows, width, name);
     bias = Matrix<T>::Zero(with_bias ? rows : 0, with_bias ? width : 0);
   }
@@ -38,7 +39,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
   /// N(0, 0.02²) for the weight.
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
-  /// y, of row `row`.
+  /// y of row `row`.
   void forward(Index row, ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     expect_columns("OffsetScale::forward", contract(), x.cols());
     expect_shape<T>("OffsetScale::forward", "y", y, x.rows(), x.cols());

@@ -10,11 +10,11 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// From images to tokens.
+/// Images to tokens.
 
 namespace gated {
 
-/// Height and width in pixels, or a grid in patches.
+/// Height and width, in pixels or in patches.
 struct ImageSize {
   Index height = 0, width = 0;
 
@@ -27,14 +27,14 @@ struct ImageSize {
   friend bool operator==(const ImageSize&, const ImageSize&) = default;
 };
 
-/// Cuts images into patches and projects each to a token: a convolution whose stride is its kernel (ViT, arXiv:2010.11929,
+/// Cuts images into patches and projects each to a token: a convolution with stride = kernel size (ViT, arXiv:2010.11929,
 /// §3.1).
 ///
-/// Shapes: images is B × (channels · height · width), one row per image in NCHW order, as `numpy` or PyTorch lay it out; tokens
-/// is (B · patches) × C, patches row by row over (height, width). The weight is C × (channels · patch height · patch width),
-/// the flattened convolution kernel.
-/// Errors: ShapeError for another number of pixels; ArgumentError, when built, for an image that the patches do not tile.
-/// Cost: 2·B·pixels·C flops, twice that in training, or once where the images need no gradient; one copy of the images.
+/// Shapes: images is B × (channels · height · width), one row per image in NCHW order, as in NumPy and PyTorch; tokens is (B ·
+/// patches) × C, patches row by row over (height, width). weight is C × (channels · patch height · patch width), the flattened
+/// convolution kernel.
+/// Errors: ShapeError for another number of pixels; ArgumentError if built with patches that do not tile the image.
+/// Cost: 2·B·pixels·C flops; backward as many, or twice as many if the images need a gradient; one copy of the images.
 template <class T>
 struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   static constexpr const char* name = "PatchEmbedding";
@@ -45,7 +45,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   Vector<T> bias;    ///< C
 
   PatchEmbedding() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   PatchEmbedding(Index image_channels, ImageSize image_size, ImageSize patch_size, Index out)
       : channels(image_channels), image(image_size), patch(patch_size) {
     require<ArgumentError>(
@@ -56,7 +56,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
                            image.height, " × ", image.width, " pixels cannot be tiled by patches of ", patch.height, " × ",
                            patch.width, ". Resize or crop the image to multiples of the patch.");
     require<ArgumentError>(Count(channels) * image.height * image.width != Count::most, "PatchEmbedding: an image of ",
-                           image.height, " × ", image.width, " pixels in ", channels, " channels is too large to be counted.");
+                           image.height, " × ", image.width, " pixels in ", channels, " channels is too large.");
     weight = unset_weight<T>(out, Count(channels) * patch.area(), name);
     bias = Vector<T>::Zero(out);
   }
@@ -79,14 +79,14 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
     bias.setZero();
   }
 
-  /// Row by row, the pixels of each patch: (B · patches) × (channels · patch height · patch width).
+  /// Copies the pixels of each patch to a row: (B · patches) × (channels · patch height · patch width).
   void cut(const ConstView<T>& images, View<T> patches, const Workspace<T>& workspace) const {
     for_each_line(images.rows(), workspace, [&](Index b, Index pixel, Index row, Index column) {
       std::copy_n(&images.coeffRef(b, pixel), patch.width, &patches.coeffRef(row, column));
     });
   }
 
-  /// Calls `f(image, first pixel, patch, place in the patch)` for each line of patch.width pixels that lies in one patch.
+  /// Calls `f(image, first pixel, patch, offset in the patch)` for each line of patch.width pixels within a patch.
   template <class F>
   void for_each_line(Index images, const Workspace<T>& workspace, const F& f) const {
     parallel_for(workspace.threads(), images * grid().height, [&](Index task, Index) {
@@ -107,21 +107,21 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
             .rows = weight.size() > 0 ? grid().area() : 1,
             .sees = Sees::itself,
             .in_note =
-                "channels × height × width, one row per image; resize or crop it first, or carry the model to its size "
-                "with resize_grid()",
-            .unstreamable = "an image is no sequence. Use forward()."};
+                "channels × height × width, one row per image; resize or crop it first, or convert the model with "
+                "resize_grid()",
+            .unstreamable = "an image is not a sequence. Use forward()."};
   }
 
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> images) const {
     require<ArgumentError>(weight.size() > 0, name,
-                           ": the embedding is empty. One that was moved from is: use the model that it was moved to.");
+                           ": the embedding is empty, perhaps moved from. Use the model it was moved to.");
     expect_set(run, "weight", weight);
     const auto tokens = run.make(run.rows(images) * grid().area(), weight.rows());
     const Index rows = run.rows(tokens), columns = weight.cols();
     const MatrixView<T> patches(run.take(rows * columns), rows, columns, columns);
     cut(run[images], patches, run.workspace());
-    matmul(patches, transposed(weight), run[tokens], run.workspace(), {.bias = bias.data()});
+    matmul(patches, quantizable(transposed(weight)), run[tokens], run.workspace(), {.bias = bias.data()});
     if constexpr (Run::records) {
       run.push([this, images, tokens, patches](auto& back) {
         Workspace<T>& workspace = back.workspace();

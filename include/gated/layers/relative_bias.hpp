@@ -11,15 +11,15 @@
 #include "gated/ops/position_bias.hpp"
 
 /// @file
-/// A learned bias on scores that depends on the distance between key and query.
+/// A learned bias on scores by the distance of key and query.
 
 namespace gated {
 
-/// How a bias follows from the distance of two tokens.
+/// The form of a relative bias.
 enum class RelativeBiasForm {
   none,
-  t5,       ///< 32 buckets of distance, shared beyond 128 (arXiv:1910.10683): lucidrains
-  toeplitz  ///< one number per offset, w[L-1 + (j-i)], for up to L positions: the FLASH paper, JunnYu, mmpose
+  t5,       ///< 32 buckets of distance, one for all beyond 128 (arXiv:1910.10683): lucidrains
+  toeplitz  ///< one value per offset, w[L-1 + (j-i)], for up to L positions: the FLASH paper, JunnYu, mmpose
 };
 
 constexpr auto names_of(RelativeBiasForm) { return words_for<RelativeBiasForm>("none", "t5", "toeplitz"); }
@@ -28,20 +28,20 @@ constexpr auto names_of(RelativeBiasForm) { return words_for<RelativeBiasForm>("
 template <class T>
 struct RelativeBiasTerms {
   const T* values = nullptr;  ///< nullptr for no bias
-  T* gradient = nullptr;      ///< where its gradient is added up; nullptr if it is not trained
-  Index stride = 0;           ///< elements from one head to the next, of both
+  T* gradient = nullptr;      ///< accumulates its gradient; nullptr if it is not trained
+  Index stride = 0;           ///< elements from one head to the next, in both
 };
 
-/// B_ij = table[bucket(i - j)] · scale (T5), or w[L-1 + (j-i)] (Toeplitz), with numbers of its own for each head.
+/// B_ij = table[bucket(i - j)] · scale (T5), or w[L-1 + (j-i)] (Toeplitz), learned separately for each head.
 ///
-/// Errors: ShapeError where more positions are asked for than a Toeplitz bias holds.
+/// Errors: ShapeError for more positions than a Toeplitz bias holds.
 /// Cost: O(N) per head for N × N scores.
 template <class T>
 struct RelativeBias {
   static constexpr const char* name = "RelativeBias";
   static constexpr const char* remedy =
       " Build the Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none.";
-  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's, which no original changes
+  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's; all originals keep them
 
   RelativeBiasForm form = RelativeBiasForm::none;
   bool causal = false;
@@ -53,7 +53,7 @@ struct RelativeBias {
   RelativeBias(RelativeBiasForm form_, bool causal_, T scale_, Index max_length, Index heads_ = 1)
       : form(form_), causal(causal_), scale(scale_), heads(heads_) {
     require<ArgumentError>(form != RelativeBiasForm::toeplitz || max_length > 0, "RelativeBias: max_length = ", max_length,
-                           ", expected the number of positions that the Toeplitz bias is to hold.");
+                           ", expected the positions of the Toeplitz bias, at least 1.");
     const Count positions = max_length;
     const Count numbers = form == RelativeBiasForm::toeplitz ? positions + (max_length - 1)
                           : form == RelativeBiasForm::t5     ? Count(buckets)
@@ -67,18 +67,18 @@ struct RelativeBias {
   /// N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
-  /// The most positions that it holds.
+  /// The longest sequence that the bias covers.
   Index longest() const { return form == RelativeBiasForm::toeplitz ? (numbers() + 1) / 2 : Contract::unlimited; }
 
-  /// Raises ShapeError if `length` positions are more than the bias holds.
+  /// Raises ShapeError if the bias does not cover `length` positions.
   void expect_length(Where where, Index length) const {
     require<ShapeError>(length <= longest(), where, ": a sequence has ", length, " tokens, but the Toeplitz bias holds ",
                         longest(), " positions.", remedy);
   }
 
-  /// The bias of the first head by offset j - i, a pointer to offset 0 that is valid up to ±(length - 1); nullptr without a
-  /// bias. The next head's is stride(length, room) further. What is not stored is computed into memory that `memory.take()`
-  /// gives, such as a run's: for `room` positions if these are more, so that a growing sequence takes as much each time.
+  /// The bias of the first head by offset j - i: a pointer to offset 0, valid up to ±(length - 1); nullptr without a bias. The
+  /// next head's is stride(length, room) further. A T5 bias is computed into memory from `memory.take()`, such as a run's, with
+  /// space for `room` positions if these are more: a growing sequence then takes the same size each time.
   template <class Memory>
   const T* for_length(Index length, Memory& memory, Index room = 0) const {
     if (form == RelativeBiasForm::none || length == 0) {
@@ -95,12 +95,12 @@ struct RelativeBias {
     return relative + length - 1;
   }
 
-  /// The elements from one head's bias to the next in for_length(length, …, room).
+  /// Elements from one head's bias to the next in for_length(length, …, room).
   Index stride(Index length, Index room = 0) const {
     return form == RelativeBiasForm::toeplitz ? numbers() : 2 * std::max(length, room) - 1;
   }
 
-  /// The bias of all sequences of a run: see below.
+  /// The bias of all sequences of a run, as below.
   template <class Run>
   RelativeBiasTerms<T> terms(Run& run) const {
     if constexpr (Run::streams) {
@@ -111,8 +111,8 @@ struct RelativeBias {
     }
   }
 
-  /// The bias of sequences of up to `length` tokens in a run. What its readers add up by offset goes to the Toeplitz weight
-  /// itself, or to the T5 buckets, ∂table[bucket(-o)] += scale · ∂bias[o], in the order of the offsets. `room` as above.
+  /// The bias of sequences of up to `length` tokens in a run. Gradients by offset go to the Toeplitz weight itself, or to the
+  /// T5 buckets, in the order of the offsets: ∂table[bucket(-o)] += scale · ∂bias[o]. `room` as in for_length().
   template <class Run>
   RelativeBiasTerms<T> terms(Run& run, Index length, Index room = 0) const {
     RelativeBiasTerms<T> terms{.values = for_length(length, run, room), .stride = stride(length, room)};
@@ -138,7 +138,7 @@ struct RelativeBias {
   }
 
  private:
-  /// Of a head.
+  /// Values per head.
   Index numbers() const { return weight.size() / heads; }
   T5Buckets t5_buckets() const { return {.causal = causal, .buckets = buckets, .max_distance = max_distance}; }
 };

@@ -7,11 +7,11 @@
 #include "gated/ops/epilogue.hpp"
 
 /// @file
-/// How the input joins the output of a layer.
+/// Residual connections.
 
 namespace gated {
 
-/// How a layer's input joins its output.
+/// The residual connection of a layer.
 enum class Residual {
   none,
   plain,  ///< y + x
@@ -20,7 +20,7 @@ enum class Residual {
 
 constexpr auto names_of(Residual) { return words_for<Residual>("none", "plain", "scaled"); }
 
-/// What a layer's last projection takes: its input x as `residual` wants it. `scale` has no size unless it is scaled.
+/// The epilogue that adds a layer's input x as `residual` says, for its last projection. `scale` is empty unless scaled.
 template <class Run>
 Epilogue<Run> with_residual(Residual residual, MatrixOf<Run> x, const Vector<typename Run::Scalar>& scale) {
   return residual == Residual::none ? Epilogue<Run>{} : Epilogue<Run>{.residual = std::move(x), .residual_scale = scale.data()};

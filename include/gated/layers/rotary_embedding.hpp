@@ -9,17 +9,16 @@
 #include "gated/ops/rotary.hpp"
 
 /// @file
-/// Rotary position embedding as a layer: its frequencies are stored by some checkpoints.
+/// Rotary position embedding with stored frequencies.
 
 namespace gated {
 
 /// Rotates the first r channels of queries and keys by their position (RoPE, arXiv:2104.09864).
 ///
-/// The frequencies are base^(-2k/r) unless a checkpoint brings its own, which are then used as they are: files of lucidrains'
-/// models hold them rounded to float32.
-/// Errors: ArgumentError for an odd r or a base that is not positive; ShapeError for rows that the sequences do not cover, or
-/// fewer than r channels.
-/// Cost: N·r/2 sines and cosines a table.
+/// The frequencies are base^(-2k/r), or the checkpoint's: lucidrains' files store them rounded to float32.
+/// Errors: ArgumentError for an odd r or a base that is not positive; ShapeError for rows outside of the sequences, or fewer
+/// than r channels.
+/// Cost: N·r/2 sines and cosines per table.
 template <class T>
 struct RotaryEmbedding {
   static constexpr const char* name = "RotaryEmbedding";
@@ -32,7 +31,7 @@ struct RotaryEmbedding {
     if (layout != Rotary::none) {
       require<ArgumentError>(dimensions > 0 && dimensions % 2 == 0, "RotaryEmbedding: ", dimensions,
                              " dimensions, expected a positive even number: channels are rotated in pairs. Set "
-                             "rotary_dimensions, which is all of query_key unless given.");
+                             "rotary_dimensions; the default is query_key.");
       require<ArgumentError>(base > 0, "RotaryEmbedding: base = ", base, ", expected a positive number.");
       frequencies = rotary_frequencies<T>(dimensions, base);
     }
@@ -40,13 +39,13 @@ struct RotaryEmbedding {
 
   static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
 
-  /// `parts`, each rotated by the positions of its rows. What is moved in is rotated in place; in a recording nothing may have
-  /// read it before but what made it.
+  /// `parts`, each rotated by the positions of its rows, in place if moved in. In a recording, nothing may have read a part
+  /// before except the op that made it.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate(Run& run, Parts... parts) const {
     return rotate_heads(run, 1, std::move(parts)...);
   }
-  /// The same for each of `heads` that lie side by side.
+  /// The same for each of `heads` side by side.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate_heads(Run& run, Index heads, Parts... parts) const {
     return gated::rotate_heads(run, layout, frequencies, heads,

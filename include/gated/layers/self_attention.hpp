@@ -8,11 +8,11 @@
 #include "gated/ops/chunk_attention.hpp"
 
 /// @file
-/// The token mixer of a Transformer: attention with several heads.
+/// The token mixer of a Transformer: multi-head attention.
 
 namespace gated {
 
-/// How the heads of self-attention weigh tokens.
+/// How heads weigh tokens.
 enum class AttentionForm {
   softmax,     ///< softmax(q kᵀ / √w) v (arXiv:1706.03762): the Transformer baseline
   mixed_chunk  ///< local relu² plus global linear attention in each head: the FLASH paper's MC-TFM
@@ -24,13 +24,13 @@ constexpr auto names_of(AttentionForm) { return words_for<AttentionForm>("softma
 struct SelfAttentionConfig {
   Index channels = 0;                                       ///< C
   Index heads = 12;                                         ///< each C / heads wide
-  AttentionForm form = AttentionForm::softmax;              ///< how tokens are weighed
+  AttentionForm form = AttentionForm::softmax;              ///< how heads weigh tokens
   Index chunk = 256;                                        ///< c, of mixed-chunk attention
-  LinearReduction reduction = LinearReduction::sum;         ///< how mixed-chunk attention sums over chunks
-  bool causal = false;                                      ///< tokens see no later ones
-  Rotary rotary = Rotary::none;                             ///< the positions of queries and keys, as angles; softmax only
-  Index rotary_dimensions = 0;                              ///< r, of each head; 0 for all
-  double rotary_base = 10000.0;                             ///< the longest wave is about 2π times this
+  LinearReduction reduction = LinearReduction::sum;         ///< how mixed-chunk attention sums over the chunks
+  bool causal = false;                                      ///< no token sees a later one
+  Rotary rotary = Rotary::none;                             ///< RoPE on queries and keys; softmax only
+  Index rotary_dimensions = 0;                              ///< r, per head; 0 for all
+  double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
   RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B, learned for each head; softmax only
   Index max_length = 0;                                     ///< L, the most positions of a Toeplitz bias
 
@@ -47,18 +47,20 @@ struct SelfAttentionConfig {
   }
 };
 
-/// y = W_o (the heads' outputs side by side) + b_o, with queries, keys and values of one projection (arXiv:1706.03762, §3.2).
+/// y = W_o [the heads side by side] + b_o, with queries, keys and values from one projection (arXiv:1706.03762, §3.2).
 ///
 /// With mixed-chunk attention each head of width w computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a
-/// chunk; the queries and keys of the global part are scaled and shifted copies of the local ones (arXiv:2202.10447, §4; the
-/// paper gives no code for this baseline). With `rotary`, queries and keys are rotated by position, head by head
-/// (arXiv:2104.09864). With `relative_bias`, A = softmax(q kᵀ / √w + B) with B_ij by the distance of key and query, as in T5
-/// (arXiv:1910.10683), or one number per offset. A mask holds a 0 or 1 per row: masked tokens are not attended to.
-/// Shapes: x and y are rows × C; y may be x.
-/// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError when run, also for more positions than a
-/// Toeplitz bias holds.
+/// chunk. Its global queries and keys are the local ones, scaled and shifted (arXiv:2202.10447, §4; the paper gives no code for
+/// this baseline).
+/// With `rotary`, queries and keys are rotated by position, head by head (arXiv:2104.09864).
+/// With `relative_bias`, A = softmax(q kᵀ / √w + B), where B_ij depends on the distance of key and query, in T5's buckets
+/// (arXiv:1910.10683) or with one value per offset.
+/// Masked tokens are not attended to.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError when run, also for more positions than a Toeplitz
+/// bias holds.
 /// Cost: 8·rows·C² + 4·N²·C flops per sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk attention. A stream's state has
-/// capacity × 2C numbers, or C·w + 3·c·C.
+/// capacity × 2C elements, or C·w + 3·c·C with mixed-chunk attention.
 template <class T>
 struct SelfAttention : Layer<SelfAttention<T>> {
   using Config = SelfAttentionConfig;
@@ -73,7 +75,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
   Linear<T> proj_out;  ///< W_o: C × C
 
   SelfAttention() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit SelfAttention(const SelfAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
                            " must be positive.");
@@ -82,11 +84,10 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     require<ArgumentError>(c.chunk > 0 && !(c.causal && c.reduction == LinearReduction::own_chunk), name, ": chunk = ", c.chunk,
                            " must be positive, and reduction = own_chunk needs causal = false.");
     require<ArgumentError>(c.rotary == Rotary::none || (c.form == AttentionForm::softmax && c.rotated() <= c.width()), name,
-                           ": rotary_dimensions = ", c.rotary_dimensions, " of heads that are ", c.width(),
-                           " wide, expected no more than these, and form = softmax.");
+                           ": rotary_dimensions = ", c.rotary_dimensions, ", expected at most the width of a head, ", c.width(),
+                           ", and form = softmax.");
     require<ArgumentError>(c.relative_bias == RelativeBiasForm::none || c.form == AttentionForm::softmax, name,
-                           ": a relative bias joins the scores of a softmax; mixed-chunk attention has none. Set "
-                           "form = softmax or relative_bias = none.");
+                           ": mixed-chunk attention takes no relative bias. Set form = softmax or relative_bias = none.");
     qkv = Linear<T>(c.channels, (3 * Count(c.channels)).value());
     rotary = RotaryEmbedding<T>(c.rotary, c.rotated(), c.rotary_base);
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, T{1}, c.max_length, c.heads);
@@ -96,7 +97,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     }
     proj_out = Linear<T>(c.channels, c.channels);
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   SelfAttention(const SelfAttentionConfig& c, Random& random) : SelfAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -16,16 +16,16 @@ namespace gated {
 /// The options of a block that mixes time series.
 struct SeriesMixerBlockConfig {
   Index channels = 0;                              ///< d, features of a patch
-  Index patches = 0;                               ///< n, of a series
-  Index series = 0;                                ///< M series of an item that are mixed too; 0 for none
-  Index expansion = 2;                             ///< the MLPs' hidden numbers, as a multiple of their inputs
+  Index patches = 0;                               ///< n, patches per series
+  Index series = 0;                                ///< M, mixed series per item; 0 not to mix series
+  Index expansion = 2;                             ///< hidden width of the MLPs, as a multiple of their input
   bool gated = true;                               ///< a softmax gate in each mixer
-  bool mixes_single_patch = true;                  ///< patches are mixed even where there is only one
+  bool mixes_single_patch = true;                  ///< mix patches even if there is only one
   double norm_eps = 1e-5;                          ///< ε of the norms
   double dropout = 0;                              ///< of each MLP, in training
-  NormPosition norm_position = NormPosition::pre;  ///< norms stand before their mixers, or after the residuals
-  double layer_scale = 0;  ///< where training starts the learned scales per channel of all branches; 0 for none
-  double drop_path = 0;    ///< probability that training drops a branch or block (stochastic depth)
+  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, or after the residuals
+  double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
+  double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
 
   bool mixes_patches() const { return patches > 1 || mixes_single_patch; }
   SoftmaxGatedTokenMlpConfig series_mixer() const {
@@ -49,7 +49,7 @@ struct SeriesMixerBlockConfig {
             .dropout = dropout};
   }
 
-  /// What surrounds each mixer.
+  /// The options of each branch.
   BranchOptions branch() const {
     return {.channels = channels,
             .norm_position = norm_position,
@@ -68,7 +68,7 @@ struct SeriesMixerBlockConfig {
   }
 };
 
-/// An MLP over the series of an item, each of whose tokens is all patches of a series.
+/// An MLP over the series of an item; each token holds all patches of one series.
 ///
 /// Shapes: x and y are rows × d, M series of n patches one after the other; a sequence is any number of whole items.
 template <class T>
@@ -80,7 +80,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   SoftmaxGatedTokenMlp<T> tokens;               ///< over M tokens of n · d channels
 
   SeriesMixer() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit SeriesMixer(const SeriesMixerBlockConfig& c)
       : channels(c.channels), patches(c.patches), series(c.series), tokens(c.series_mixer()) {}
 
@@ -90,7 +90,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
     return {.in = channels,
             .out = channels,
             .multiple = series * patches,
-            .remedy = " An item is series × patches rows.",
+            .remedy = " An item has series × patches rows.",
             .unstreamable = "Patches are mixed with later ones."};
   }
 
@@ -100,13 +100,13 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   }
 };
 
-/// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3): over the series of an item,
-/// where they are mixed, over the patches of a series, and over the features of a patch. Each is a Branch.
+/// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3): over the series of an item
+/// (optional), the patches of a series, and the features of a patch. Each is a Branch.
 ///
-/// The gate of the series mixer stands before its MLP, the others after theirs. A norm is over the features of a patch.
-/// Shapes: x and y are rows × d, the n patches of a series one after the other; with `series` a sequence is whole items of M ·
-/// n rows, without it whole series. y may be x.
-/// Errors: ArgumentError when built and for a stream; ShapeError when run.
+/// The series mixer has its gate before the MLP, the others after. Norms are over the features of a patch.
+/// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is whole items of M · n rows with
+/// `series`, whole series without.
+/// Errors: ArgumentError when built or streamed; ShapeError when run.
 /// Cost: 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
 template <class T>
 struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
@@ -120,7 +120,7 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
   Branch<SoftmaxGatedFeedForward<T>> features;
 
   SeriesMixerBlock() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit SeriesMixerBlock(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.patches > 0 && c.series >= 0 && c.expansion > 0, name,
                            ": channels = ", c.channels, ", patches = ", c.patches, " and expansion = ", c.expansion,
@@ -133,7 +133,7 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
     }
     features = {c.branch(), c.feature_mixer()};
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   SeriesMixerBlock(const Config& c, Random& random) : SeriesMixerBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -145,7 +145,7 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
     return {.in = config.channels,
             .out = config.channels,
             .multiple = config.patches * std::max<Index>(config.series, 1),
-            .remedy = config.series > 0 ? " An item is series × patches rows." : " A series has as many patches.",
+            .remedy = config.series > 0 ? " An item has series × patches rows." : " A series has that many patches.",
             .unstreamable = "Patches are mixed with later ones."};
   }
 

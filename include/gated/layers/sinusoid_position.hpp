@@ -12,23 +12,23 @@
 
 namespace gated {
 
-/// How the positions of tokens are told to a model at its input.
+/// The position embedding at a model's input.
 enum class PositionForm {
   none,
-  sinusoid,        ///< computed from frequencies at any position: lucidrains
+  sinusoid,        ///< computed for any position: lucidrains
   sinusoid_table,  ///< a stored table of max_length rows: JunnYu's FLASH-Quad
   learned          ///< a learned table of max_length rows: BERT, FNet (layers/learned_position.hpp)
 };
 
 constexpr auto names_of(PositionForm) { return words_for<PositionForm>("none", "sinusoid", "sinusoid_table", "learned"); }
 
-/// Whether a form is made of sines.
+/// True for the sinusoidal forms.
 constexpr bool is_sinusoid(PositionForm form) { return form == PositionForm::sinusoid || form == PositionForm::sinusoid_table; }
 
 /// x_t += scale · [sin(t f_0) … sin(t f_{C/2-1}), cos(t f_0) …] with f_k = 10000^(-2k/C) and one learned scale.
 ///
-/// The halves stand side by side, not interleaved.
-/// Errors: ArgumentError for an odd C; ShapeError for other rows or channels, and past the end of a table.
+/// Sines come first, then cosines; they are not interleaved.
+/// Errors: ArgumentError for an odd C; ShapeError for wrong sizes, and past the end of a table.
 /// Cost: N·C sines, or a copy from the table.
 template <class T>
 struct SinusoidPosition : Layer<SinusoidPosition<T>> {
@@ -41,7 +41,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
   Matrix<T> table;        ///< L × C, a constant; sinusoid_table only
 
   SinusoidPosition() = default;
-  /// One that adds nothing where the form is not made of sines.
+  /// Adds nothing unless the form is sinusoidal.
   SinusoidPosition(PositionForm form_, Index channels_, Index max_length, T initial_scale)
       : form(is_sinusoid(form_) ? form_ : PositionForm::none), channels(channels_) {
     if (form == PositionForm::none) {
@@ -94,7 +94,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
             .remedy = " Build the model with a larger max_length, or with position = sinusoid."};
   }
 
-  /// x with positions, or x itself without. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
+  /// x with positions, or x itself for PositionForm::none. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     if (form == PositionForm::none) {

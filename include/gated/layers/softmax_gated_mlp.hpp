@@ -12,9 +12,9 @@
 
 namespace gated {
 
-/// Where a softmax gate stands.
+/// The position of a softmax gate.
 enum class GatePlace {
-  none,    ///< nowhere
+  none,    ///< no gate
   before,  ///< y = MLP(g(x))
   after    ///< y = g(MLP(x))
 };
@@ -22,12 +22,12 @@ enum class GatePlace {
 constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before", "after"); }
 
 /// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b) (arXiv:2306.09364, §3), or with the gate before the MLP. The
-/// configuration makes the MLP and the gate's projection: over the channels of each token (SoftmaxGatedFeedForward) or the
+/// configuration defines the MLP and the gate's projection: over the channels of each token (SoftmaxGatedFeedForward) or the
 /// tokens of each channel (SoftmaxGatedTokenMlp).
 ///
-/// Shapes: x and y are rows × C; y may be x.
+/// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, ShapeError when run.
-/// Cost: that of the MLP and the gate's projection; scratch for the hidden numbers and 2·rows × C.
+/// Cost: that of the MLP and the gate's projection; scratch for the hidden activations and 2·rows × C.
 template <class T, class ConfigType>
 struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
   using Config = ConfigType;
@@ -40,21 +40,21 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
   std::optional<typename Inner::Projection> gate;  ///< W
 
   SoftmaxGated() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit SoftmaxGated(const Config& c) : config(c.checked()), mlp(c.mlp()) {
     require<ArgumentError>(c.dropout >= 0 && c.dropout < 1, name, ": dropout = ", c.dropout, ", expected 0 ≤ dropout < 1.");
     if (c.gate != GatePlace::none) {
       gate.emplace(c.template gate_projection<T>());
     }
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   SoftmaxGated(const Config& c, Random& random) : SoftmaxGated(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("mlp", &SoftmaxGated::mlp), field("gate", &SoftmaxGated::gate)}; }
 
   Contract contract() const { return mlp.contract(); }
 
-  /// PyTorch's start.
+  /// PyTorch's initialisation.
   void initialize(Random& random) {
     mlp.proj_in.initialize_as_pytorch(random);
     mlp.proj_out.initialize_as_pytorch(random);
@@ -83,12 +83,12 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
 struct SoftmaxGatedFeedForwardConfig {
   static constexpr const char* layer_name = "SoftmaxGatedFeedForward";          ///< for messages
   static constexpr const char* architecture = "gated.SoftmaxGatedFeedForward";  ///< for files
-  static constexpr GateAxis gate_axis = GateAxis::channels;                     ///< along which the gate is a softmax
+  static constexpr GateAxis gate_axis = GateAxis::channels;                     ///< the axis of the softmax
 
   Index channels = 0;                 ///< C
   Index hidden = 0;                   ///< F, between the projections; 0 for 2·C
-  GatePlace gate = GatePlace::after;  ///< where the gate stands
-  double dropout = 0;                 ///< training drops this share of the hidden numbers, and of what the MLP gives
+  GatePlace gate = GatePlace::after;  ///< position of the gate
+  double dropout = 0;                 ///< in training, of the hidden activations and of the MLP's output
 
   const SoftmaxGatedFeedForwardConfig& checked() const {
     require<ArgumentError>(channels > 0 && hidden >= 0, layer_name, ": channels = ", channels,
@@ -114,13 +114,13 @@ struct SoftmaxGatedFeedForwardConfig {
 struct SoftmaxGatedTokenMlpConfig {
   static constexpr const char* layer_name = "SoftmaxGatedTokenMlp";          ///< for messages
   static constexpr const char* architecture = "gated.SoftmaxGatedTokenMlp";  ///< for files
-  static constexpr GateAxis gate_axis = GateAxis::tokens;                    ///< along which the gate is a softmax
+  static constexpr GateAxis gate_axis = GateAxis::tokens;                    ///< the axis of the softmax
 
   Index channels = 0;                 ///< C
   Index length = 0;                   ///< N, tokens
   Index hidden = 0;                   ///< M, between the projections; 0 for 2·N
-  GatePlace gate = GatePlace::after;  ///< where the gate stands
-  double dropout = 0;                 ///< training drops this share of the hidden numbers, and of what the MLP gives
+  GatePlace gate = GatePlace::after;  ///< position of the gate
+  double dropout = 0;                 ///< in training, of the hidden activations and of the MLP's output
 
   const SoftmaxGatedTokenMlpConfig& checked() const {
     require<ArgumentError>(channels > 0 && length > 0 && hidden >= 0, layer_name, ": channels = ", channels,
@@ -142,13 +142,13 @@ struct SoftmaxGatedTokenMlpConfig {
   }
 };
 
-/// The softmax gate and its MLP over the channels of each token.
+/// An MLP with a softmax gate over the channels of each token.
 /// Cost: 2·N·C·(2·F + C) flops; scratch N × (F + 2·C).
 template <class T>
 using SoftmaxGatedFeedForward = SoftmaxGated<T, SoftmaxGatedFeedForwardConfig>;
 
-/// The same over the tokens of each sequence, for each channel alike: g(h) = h ⊙ softmax(W h + b) over N tokens.
-/// Errors: ArgumentError for a stream, since every token sees all; ShapeError for a sequence that is not N long.
+/// The same over the N tokens of each sequence, shared by all channels.
+/// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
 /// Cost: 2·N·C·(2·M + N) flops per sequence; scratch (M + 2·N) × C for each.
 template <class T>
 using SoftmaxGatedTokenMlp = SoftmaxGated<T, SoftmaxGatedTokenMlpConfig>;

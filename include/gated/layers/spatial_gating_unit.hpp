@@ -12,11 +12,11 @@ namespace gated {
 
 /// The forms of s(Z) that the gMLP paper compares (arXiv:2105.08050, §2.1 and Table 3), with f(V) = W LN(V) + b.
 enum class GateForm {
-  split,           ///< Z₁ ⊙ f(Z₂), Z split in halves along the channels: the form that is called the SGU (eq. 6)
+  split,           ///< Z₁ ⊙ f(Z₂) with Z split in halves along the channels: the SGU proper (eq. 6)
   multiplicative,  ///< Z ⊙ f(Z) (eq. 5)
   additive,        ///< Z + f(Z)
   linear,          ///< f(Z) (eq. 4)
-  identity  ///< Z: tokens are not mixed, there is neither W nor a norm, and sequences may have any length (start() is told)
+  identity         ///< Z: no token mixing, no W, no norm, any sequence length (give start() a capacity)
 };
 
 constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multiplicative", "additive", "linear", "identity"); }
@@ -26,20 +26,20 @@ struct SpatialGatingUnitConfig {
   Index channels = 0;                            ///< F, of the input; the split form halves them
   GateForm form = GateForm::split;               ///< the form of s(Z)
   SpatialProjectionConfig spatial{};             ///< of W
-  Activation activation = Activation::identity;  ///< of the gate, after the bias and what is added to it
+  Activation activation = Activation::identity;  ///< of the gate, after bias and addition
   double norm_eps = 1e-5;                        ///< ε of the norm of v
 
-  /// The channels that leave the unit.
+  /// Output channels.
   Index out() const { return form == GateForm::split ? channels / 2 : channels; }
 };
 
 /// y = u ⊙ act(W LN(v) + b + a), where (u, v) are the halves of x and `a` is an optional addition (tiny attention).
 ///
-/// The other forms of GateForm replace the product. At initialisation the unit passes its input on: W is near zero and b = 1
-/// for the products, b = 0 for the sum, and W = I, b = 0 for the linear form, so that a block starts as a plain feed-forward.
-/// With `identity` it stays one: y = act(x + a).
+/// The other forms of GateForm replace the product. At initialisation the unit passes its input on, so a block starts as a
+/// plain feed-forward: W is near zero with b = 1 (products) or b = 0 (sum), and W = I with b = 0 (linear). With `identity` it
+/// stays one: y = act(x + a).
 /// In a body, run(unit, x, a).
-/// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F. y must not overlap x, but may take the place of u.
+/// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F.
 /// Errors: ShapeError for wrong rows, channels or lengths.
 /// Cost: N²·F flops per sequence (split), none with `identity`; scratch rows × F/2.
 template <class T>
@@ -51,7 +51,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   SpatialProjection<T> proj;
 
   SpatialGatingUnit() = default;
-  /// Weights that nobody has set, and biases of 1, or of 0 where the gate does not multiply.
+  /// Uninitialised weights; biases of 1, or of 0 if the gate does not multiply.
   explicit SpatialGatingUnit(const SpatialGatingUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && (c.form != GateForm::split || c.channels % 2 == 0),
                            "SpatialGatingUnit: channels = ", c.channels, ", expected a positive",
@@ -77,7 +77,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   /// False for the form `identity`.
   bool mixes_tokens() const { return config.form != GateForm::identity; }
 
-  /// Near-zero weights, N(0, 1e-6), around the start that GateForm asks for.
+  /// Weights of N(0, (1e-6)²), plus I for the linear form.
   void initialize(Random& random) {
     if (!mixes_tokens()) {
       return;
@@ -95,7 +95,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
     return contract;
   }
 
-  /// With `added`, the addition a, or nothing.
+  /// `added` is the addition a, or absent.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, MatrixOf<Run> added = {}) const {
     if (!mixes_tokens()) {

@@ -13,9 +13,9 @@
 
 namespace gated {
 
-/// What to do with a sequence whose length is not the one that the spatial weight was built for.
+/// What to do with sequences that are shorter than the spatial weight; longer ones are always refused.
 enum class LengthPolicy {
-  exact,  ///< refuse it; causal projections still take shorter ones, where slicing changes nothing
+  exact,  ///< refuse them; causal projections still take them, because slicing is exact
   slice   ///< use the top-left corner of W; exact for causal weights, an approximation for others
 };
 
@@ -23,18 +23,18 @@ constexpr auto names_of(LengthPolicy) { return words_for<LengthPolicy>("exact", 
 
 /// The options of a spatial projection.
 struct SpatialProjectionConfig {
-  Index length = 0;                                  ///< N, the number of tokens that the weight is built for
-  Index heads = 1;                                   ///< matrices; head k owns the channels [k·C/heads, (k+1)·C/heads)
-  bool causal = false;                               ///< tokens see no later ones
-  SpatialForm form = SpatialForm::dense;             ///< which numbers W is made of
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
-  Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
-  Index outputs = 0;                                 ///< M, the tokens that it makes of N; 0 for as many
+  Index length = 0;                                  ///< N, tokens of the weight
+  Index heads = 1;                                   ///< matrices; head k mixes channels [k·C/heads, (k+1)·C/heads)
+  bool causal = false;                               ///< no token sees a later one
+  SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences that are not N long
+  Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
+  Index outputs = 0;                                 ///< M, output tokens; 0 for N
 
   Index rows() const { return outputs > 0 ? outputs : length; }
 };
 
-/// What a layer asks whose spatial projections, the first of which asks `of_tokens`, make as many tokens as it takes.
+/// The contract of a layer of spatial projections with as many output as input tokens; `of_tokens` is that of the first.
 inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
   of_tokens.in = of_tokens.out = channels;
   of_tokens.of_rows = of_tokens.rows = 1;
@@ -43,17 +43,16 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
-/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are left out: nothing of a later
-/// token reaches an earlier one, be it infinite. A dense or Toeplitz weight is read where it lies; masked and scaled ones are
-/// expanded in scratch, 128 rows at a time. A Toeplitz weight never holds N² numbers, and sequences of fourier_from tokens and
-/// more meet it by Fourier transform: the same numbers within a few times the rounding of the largest. Of a causal one,
-/// sequences of six times as many do, in tiles; a stream takes other tiles, so that its steps are rows of the batch within the
-/// same rounding, and none waits for a large tile: see mix_tokens().
-/// With `outputs` it makes M tokens of the N of each sequence.
-/// Shapes: v is rows × C, y as many, or with `outputs` rows / N · M.
-/// Errors: ShapeError for a sequence of another length (see LengthPolicy) or for channels that the heads do not divide;
-/// ArgumentError for a stream of a weight that is not causal.
-/// Cost: 2·N²·C flops per sequence, about half of it when causal; by transform see mix_tokens().
+/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are skipped, so not even an infinite
+/// later token reaches an earlier one. With `outputs`, the N tokens of a sequence become M.
+/// Dense and Toeplitz weights are read in place; masked and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz
+/// weight never takes N² elements. From fourier_from tokens on it uses the FFT, which gives the same values within a few
+/// roundings of the largest. A causal one does so from six times as many tokens on, in tiles. A stream uses other tiles, so
+/// that no step waits for a large one; its steps equal the batch's rows within the same rounding: see mix_tokens().
+/// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
+/// Errors: ShapeError for a sequence of another length (see LengthPolicy), or channels not divisible by the heads;
+/// ArgumentError if streamed without a causal weight.
+/// Cost: 2·N²·C flops per sequence, about half of it when causal; with the FFT see mix_tokens().
 template <class T>
 struct SpatialProjection : Layer<SpatialProjection<T>> {
   static constexpr const char* name = "SpatialProjection";
@@ -65,16 +64,16 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
   Matrix<T> position_y;  ///< heads × N, scaled_toeplitz only
 
   SpatialProjection() = default;
-  /// Weights that nobody has set, and biases of 1, as a gate has them.
+  /// Uninitialised weights; biases of 1, as in a gate.
   explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
                            " must be positive.");
     require<ArgumentError>(c.fourier_from > 0, "SpatialProjection: fourier_from = ", c.fourier_from,
-                           " must be positive. For none, give it more than length.");
+                           " must be positive. To disable the FFT, set more than length.");
     require<ArgumentError>(c.outputs >= 0, "SpatialProjection: outputs = ", c.outputs, " must not be negative.");
     require<ArgumentError>(c.outputs == 0 || (c.form == SpatialForm::dense && !c.causal),
                            "SpatialProjection: outputs = ", c.outputs,
-                           " needs a dense weight that is not causal. Leave it 0 for the others.");
+                           " needs form = dense and causal = false. Leave it 0 otherwise.");
     const bool scaled = c.form == SpatialForm::scaled_toeplitz;
     weight = c.form == SpatialForm::dense
                  ? unset_weight<T>(Count(c.heads) * c.rows(), c.length, name)
@@ -83,7 +82,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
   }
 
-  /// One with biases of 0: a linear layer over the tokens.
+  /// With biases of 0: a linear layer over the tokens.
   static SpatialProjection linear(const SpatialProjectionConfig& c) {
     SpatialProjection projection(c);
     projection.bias.setZero();
@@ -102,34 +101,34 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
                                              : Shape{weight.rows(), weight.cols()};
   }
 
-  /// Xavier-uniform weights: the start of a linear layer over the tokens.
+  /// Xavier-uniform weights, as for a linear layer over the tokens.
   void fill_xavier(Random& random) {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(config.length + config.rows())), random);
   }
 
-  /// As Linear starts.
+  /// As Linear::initialize().
   void initialize(Random& random) {
     fill_xavier(random);
     fill_normal(bias, 1e-6, random);
   }
 
-  /// PyTorch's start of a linear layer over the tokens: weights and biases uniform in ±1 / √N.
+  /// PyTorch's initialisation of a linear layer over the tokens: weights and biases uniform in ±1 / √N.
   void initialize_as_pytorch(Random& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(config.length));
     fill_uniform(weight, bound, random);
     fill_uniform(bias, bound, random);
   }
 
-  /// True if row i never looks at a token after i.
+  /// True if row i depends on no token after i.
   bool is_causal() const { return config.causal || config.form == SpatialForm::scaled_toeplitz; }
 
-  /// What the op takes.
+  /// The arguments of the op.
   SpatialWeight<T> parameters() const {
     return {config.form, config.length, config.heads, is_causal(),        &weight,
             &position_x, &position_y,   &bias,        config.fourier_from};
   }
 
-  /// Keeps the transform of a Toeplitz weight, if it is used: see prepare().
+  /// Stores the transform of a Toeplitz weight that uses the FFT: see prepare().
   void prepare(PreparedWeights<T>& prepared) const {
     if (parameters().is_transformed(config.length)) {
       const detail::fourier::Products<T> products{parameters()};
@@ -138,8 +137,8 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     }
   }
 
-  /// W of `head` for `length` tokens, written out: what the projection multiplies with. Zeros where it is masked.
-  /// Errors: ArgumentError for a head or a length that the weight does not have.
+  /// The matrix W of `head` for `length` tokens, with zeros where it is masked.
+  /// Errors: ArgumentError for an invalid head or length.
   Matrix<T> effective_weight(Index head, Index length) const {
     require<ArgumentError>(head >= 0 && head < config.heads && length >= 0 && length <= config.length,
                            "SpatialProjection::effective_weight: head = ", head, " and length = ", length, ", expected 0 … ",
@@ -151,15 +150,15 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     return w;
   }
 
-  /// Multiplies the top-left corner of every head's W with `mask`, which is n × n, or 1 × n for all rows alike; n ≤ N. A mask
-  /// of zeros and ones takes connections away for good.
+  /// Multiplies the top-left corner of every head's W by `mask`, which is n × n, or 1 × n for all rows; n ≤ N. A mask of zeros
+  /// and ones removes connections permanently.
   /// Errors: ArgumentError unless W is dense, ShapeError for another mask.
   void apply_mask(ConstView<T> mask) {
     const Index n = mask.cols();
-    require<ArgumentError>(config.outputs == 0, "SpatialProjection::apply_mask: with outputs = ", config.outputs,
-                           " rows of W are no tokens of x.");
+    require<ArgumentError>(config.outputs == 0, "SpatialProjection::apply_mask: outputs = ", config.outputs,
+                           ", expected 0: the rows of W must be tokens of x.");
     require<ArgumentError>(config.form == SpatialForm::dense, "SpatialProjection::apply_mask: a ", name_of(config.form),
-                           " weight shares its numbers between tokens and cannot be masked one by one. Use the dense form.");
+                           " weight shares its elements between tokens and cannot be masked. Use the dense form.");
     require<ShapeError>(n <= config.length && (mask.rows() == n || mask.rows() == 1),
                         "SpatialProjection::apply_mask: the mask is ", mask.rows(), " × ", n,
                         ", expected n × n or 1 × n with n ≤ ", config.length, " tokens.");
@@ -179,15 +178,15 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
             .shortest = takes_shorter ? 0 : config.length,
             .longest = config.length,
             .remedy = is_square ? " Resize the spatial weight; for shorter sequences, length_policy = slice uses its corner."
-                                : " Its weights have a column for each token: build it with length = the tokens of a sequence.",
-            .unstreamable = is_square ? nullptr : "No MLP over tokens can be."};
+                                : " Build it with length = the tokens of a sequence.",
+            .unstreamable = is_square ? nullptr : "An MLP over tokens needs all of them."};
   }
 
-  auto apply(auto& run, auto v, auto then) const {
+  auto apply(auto& run, const auto& v, const auto& then) const {
     require<ShapeError>(run.columns(v) % config.heads == 0, name, ": v has ", run.columns(v),
-                        " channels, which heads = ", config.heads, " does not divide.");
+                        " channels, expected a multiple of heads = ", config.heads, ".");
     expect_set(run, "weight", weight);
-    return mix_tokens(run, parameters(), v, std::move(then));
+    return mix_tokens(run, parameters(), v, then);
   }
 };
 

@@ -10,23 +10,23 @@
 #include "gated/ops/synthesizer.hpp"
 
 /// @file
-/// The Synthesizer's token mixer: attention without queries that meet keys.
+/// The Synthesizer's token mixer: attention without products of queries and keys.
 
 namespace gated {
 
-/// What makes a Synthesizer's scores S.
+/// How a Synthesizer parameterises its scores S.
 enum class SynthesizerForm {
-  random,             ///< S_ij = R_ij, learned: L² numbers per head
-  factorized_random,  ///< S = R₁ R₂ᵀ: 2·L·k numbers per head
-  dense,              ///< S_ij = relu(q_i) · Π_j: L·a numbers for all heads
-  factorized_dense  ///< S_ij = (relu(q_i) · A_⌊j/b⌋) (relu(q_i) · B_{j mod b}): (c + b)·a numbers for all heads, c·b = L
+  random,             ///< S_ij = R_ij, learned: L² values per head
+  factorized_random,  ///< S = R₁ R₂ᵀ: 2·L·k values per head
+  dense,              ///< S_ij = relu(q_i) · Π_j: L·a values for all heads
+  factorized_dense  ///< S_ij = (relu(q_i) · A_⌊j/b⌋) (relu(q_i) · B_{j mod b}): (c + b)·a values for all heads, c·b = L
 };
 
 constexpr auto names_of(SynthesizerForm) {
   return words_for<SynthesizerForm>("random", "factorized_random", "dense", "factorized_dense");
 }
 
-/// How dot products q_i · k_j join S.
+/// How dot products q_i · k_j are mixed into S.
 enum class SynthesizerMixture {
   none,    ///< not at all
   sum,     ///< S + q kᵀ
@@ -45,7 +45,7 @@ struct SynthesizerAttentionConfig {
   SynthesizerMixture mixture = SynthesizerMixture::none;  ///< with dot products
   Index rank = 8;                                         ///< k, of the factorized random form
   std::array<Index, 2> factors{};                         ///< {c, b} of the factorized dense form, c·b = L
-  bool causal = false;                                    ///< tokens see no later ones
+  bool causal = false;                                    ///< no token sees a later one
 
   Index width() const { return head_width > 0 ? head_width : heads > 0 ? channels / heads : 0; }
   bool is_dense() const { return form == SynthesizerForm::dense || form == SynthesizerForm::factorized_dense; }
@@ -58,16 +58,16 @@ struct SynthesizerAttentionConfig {
   }
 };
 
-/// y = Σ_heads softmax(S) V W_o with S as the form says (arXiv:2005.00743), before the softmax of which shorter sequences take
-/// the leading rows and columns.
+/// y = Σ_heads softmax(S) V W_o with S of the chosen form (arXiv:2005.00743). Shorter sequences use the leading rows and
+/// columns of S.
 ///
-/// There are no biases, and no 1/√a: it belongs to the start of W_q. The paper leaves open how factorized dense scores are
-/// tiled; here every column is another pair of factors, A's repeated b times in place and B's as a whole. A random form without
-/// softmax would be the spatial projection.
-/// Shapes: x and y are rows × C; y may be x.
-/// Errors: ArgumentError when built, and for a stream that is not causal; ShapeError for sequences of more than L tokens.
-/// Cost: 2·rows·C·h·a flops for each projection (values and output, queries, keys) and those of synthesize(). A stream's state
-/// has L·h·a numbers, twice that in a mixture.
+/// There are no biases, and no 1/√a: the initialisation of W_q contains it. The paper leaves open how factorized dense scores
+/// are tiled; here every column is another pair of factors: each row of A repeated b times, B repeated as a whole. Without the
+/// softmax, the random form is a spatial projection.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError for sequences of more than L tokens.
+/// Cost: 2·rows·C·h·a flops for each projection (values and output, queries, keys), and synthesize(). A stream's state has
+/// L·h·a elements, twice that in a mixture.
 template <class T>
 struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   using Config = SynthesizerAttentionConfig;
@@ -86,7 +86,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   Vector<T> share;                 ///< 1: α
 
   SynthesizerAttention() = default;
-  /// Projections of zero, for a checkpoint to be loaded into.
+  /// Uninitialised projections and scores of 0, for a checkpoint.
   explicit SynthesizerAttention(const SynthesizerAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.max_length > 0 && c.head_width >= 0, name,
                            ": channels = ", c.channels, ", heads = ", c.heads, " and max_length = ", c.max_length,
@@ -119,8 +119,8 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
       case SynthesizerForm::factorized_dense:
         require<ArgumentError>(c.factors[0] > 0 && c.factors[1] > 0 && c.factors[0] <= c.max_length &&
                                    Count(c.factors[0]) * c.factors[1] == c.max_length,
-                               name, ": factors = ", c.factors[0], " and ", c.factors[1], ", expected two whose product is ",
-                               c.max_length, " = max_length.");
+                               name, ": factors = ", c.factors[0], " and ", c.factors[1],
+                               ", expected a product of max_length = ", c.max_length, ".");
         expect_memory<T>(name, Count(c.factors[0]) + c.factors[1], a);
         outer = Matrix<T>::Zero(c.factors[0], a);
         inner = Matrix<T>::Zero(c.factors[1], a);
@@ -128,7 +128,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
     }
     share = Vector<T>::Zero(c.mixture == SynthesizerMixture::learned ? 1 : 0);
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   SynthesizerAttention(const SynthesizerAttentionConfig& c, Random& rng) : SynthesizerAttention(c) { this->initialize(rng); }
 
   static constexpr auto fields() {
@@ -143,8 +143,8 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   Shape random_shape() const { return {config.heads, config.max_length, config.max_length}; }
   Shape factor_shape() const { return {config.heads, config.max_length, config.rank}; }
 
-  /// The authors' start: N(0, 1/(C·a)) for queries, N(0, 1/C) for keys and values, N(0, 1/(h·a)) for the output; Glorot's
-  /// uniform numbers for what scores are made of, α = 0.
+  /// The authors' initialisation: N(0, 1/(C·a)) for queries, N(0, 1/C) for keys and values, N(0, 1/(h·a)) for the output,
+  /// Glorot-uniform values for the scores, α = 0.
   void initialize(Random& rng) {
     const double channels = static_cast<double>(config.channels), a = static_cast<double>(config.width());
     const auto normal = [&rng](Matrix<T>& m, double variance) { fill_normal(m, std::sqrt(variance), rng); };
@@ -164,7 +164,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
     }
   }
 
-  /// What the op takes.
+  /// The arguments of the op.
   SynthesizedScores<T> scores() const {
     const auto given = [](const Matrix<T>& m) { return m.size() > 0 ? &m : nullptr; };
     return {config.heads, config.max_length, config.causal, given(random), given(left),

@@ -14,9 +14,9 @@ namespace gated {
 struct TinyAttentionConfig {
   Index channels = 0;   ///< C, of the input
   Index width = 64;     ///< a, of query, key and value
-  Index out = 0;        ///< of the output: the gated channels that it is added to
-  bool causal = false;  ///< tokens see no later ones
-  bool bias = false;    ///< of query, key and value; lucidrains has none, the paper's parameter counts imply it
+  Index out = 0;        ///< output channels: the gated channels it is added to
+  bool causal = false;  ///< no token sees a later one
+  bool bias = false;    ///< of query, key and value; lucidrains has none, the paper's parameter counts imply one
 };
 
 /// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head (arXiv:2105.08050, §4.3).
@@ -35,7 +35,7 @@ struct TinyAttention : Layer<TinyAttention<T>> {
   Linear<T> proj_out;
 
   TinyAttention() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit TinyAttention(const TinyAttentionConfig& c)
       : config(c), qkv(c.channels, (3 * Count(c.width)).value(), c.bias), proj_out(c.width, c.out) {}
 

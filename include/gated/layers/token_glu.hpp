@@ -15,7 +15,7 @@ struct TokenGluConfig {
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
-  Index hidden = 0;                          ///< M, of the gate and of what it multiplies; timm's GluMlp counts both
+  Index hidden = 0;                          ///< M, of gate and up projection each; timm's GluMlp counts both
   Activation activation = Activation::silu;  ///< of the gate
 
   const TokenGluConfig& checked() const {
@@ -44,12 +44,12 @@ struct TokenGluConfig {
   }
 };
 
-/// y = W_o (act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o over the tokens of each sequence, for each channel alike: GluFeedForward
-/// where MLP-Mixer has an MLP (timm's gmixer_*). See Glu.
+/// y = W_o (act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o over the tokens of each sequence, shared by all channels: the token mixer
+/// of timm's gmixer_*. See Glu.
 ///
-/// x is multiplied from the left, so that nothing is transposed.
+/// Weights multiply x from the left, so nothing is transposed.
 /// Shapes: x and y are rows × C; W_g and W_u are M × N, W_o is N × M.
-/// Errors: ArgumentError for a stream, since every token sees all; ShapeError for a sequence that is not N long.
+/// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
 /// Cost: 6·N·M·C flops per sequence; scratch M × C for each.
 template <class T>
 using TokenGlu = Glu<T, TokenGluConfig>;

@@ -48,12 +48,12 @@ struct TokenMlpConfig {
   }
 };
 
-/// y = W₂ act(W₁ x + b₁) + b₂ over the tokens of each sequence, for each channel alike (arXiv:2105.01601, eq. 1); with a norm,
-/// which runs over the tokens too, of norm(x) in the place of x (ViT-FF, arXiv:2105.02723): see Mlp.
+/// y = W₂ act(W₁ norm(x) + b₁) + b₂ over the tokens of each sequence, shared by all channels (arXiv:2105.01601, eq. 1). The
+/// norm, also over the tokens, is optional (ViT-FF, arXiv:2105.02723). See Mlp.
 ///
-/// x is multiplied from the left, so that nothing is transposed.
+/// Weights multiply x from the left, so nothing is transposed.
 /// Shapes: x and y are rows × C; W₁ is M × N, W₂ is N × M.
-/// Errors: ArgumentError for a stream, since every token sees all; ShapeError for a sequence that is not N long.
+/// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
 /// Cost: 4·N·M·C flops per sequence; scratch M × C for each.
 template <class T>
 using TokenMlp = Mlp<T, TokenMlpConfig>;

@@ -3,7 +3,7 @@
 #include "gated/layers/spatial_projection.hpp"
 
 /// @file
-/// The token mixer that is one linear map: ResMLP's.
+/// ResMLP's token mixer: one linear map.
 
 namespace gated {
 
@@ -12,10 +12,10 @@ struct TokenProjectionConfig {
   Index channels = 0;                                ///< C
   Index length = 0;                                  ///< N, tokens
   Index heads = 1;                                   ///< matrices; each mixes its own C / heads channels
-  bool causal = false;                               ///< tokens see no later ones
-  SpatialForm form = SpatialForm::dense;             ///< which numbers W is made of
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< what to do with sequences that are not N long
-  Index fourier_from = fourier_crossover;            ///< tokens from which a Toeplitz form goes by Fourier transform
+  bool causal = false;                               ///< no token sees a later one
+  SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences that are not N long
+  Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
 
   SpatialProjectionConfig spatial() const {
     return {.length = length,
@@ -34,12 +34,12 @@ struct TokenProjectionConfig {
   }
 };
 
-/// y = W x + b over the tokens of each sequence, for all channels alike: the linear layer of ResMLP (arXiv:2105.03404, eq. 2).
+/// y = W x + b over the tokens of each sequence, shared by all channels: the linear layer of ResMLP (arXiv:2105.03404, eq. 2).
 ///
 /// It is the spatial projection of a gMLP without its gate.
-/// Shapes: x and y are rows × C; y may be x.
+/// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built; ShapeError for a sequence of another length (see LengthPolicy).
-/// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has N × C numbers.
+/// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has N × C elements.
 template <class T>
 struct TokenProjection : Layer<TokenProjection<T>> {
   using Config = TokenProjectionConfig;
@@ -50,18 +50,18 @@ struct TokenProjection : Layer<TokenProjection<T>> {
   SpatialProjection<T> proj;
 
   TokenProjection() = default;
-  /// Weights that nobody has set and biases of zero, for a checkpoint to be loaded into.
+  /// Uninitialised weights and biases of 0, for a checkpoint.
   explicit TokenProjection(const TokenProjectionConfig& c) : config(c), proj(SpatialProjection<T>::linear(c.spatial())) {
     require<ArgumentError>(c.channels > 0, name, ": channels = ", c.channels, " must be positive.");
     require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
                            ".");
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   TokenProjection(const TokenProjectionConfig& c, Random& random) : TokenProjection(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("proj", &TokenProjection::proj)}; }
 
-  /// Xavier-uniform weights and a bias of 0: timm's start.
+  /// timm's initialisation: Xavier-uniform weights and a bias of 0.
   void initialize(Random& random) { proj.fill_xavier(random); }
 
   Contract contract() const {

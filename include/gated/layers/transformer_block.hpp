@@ -6,12 +6,11 @@
 #include "gated/layers/self_attention.hpp"
 
 /// @file
-/// The standard Transformer block, with a plain or a gated feed-forward: what the gated models are compared with.
+/// The standard Transformer block, with a plain or a gated feed-forward: the baseline for gated models.
 
 namespace gated {
 
-/// h = x + attention(LN(x)), y = h + W₂ act(W₁ LN(h)) (arXiv:1706.03762), pre-norm unless norm_position says otherwise. See
-/// MixerBlock.
+/// h = x + attention(LN(x)), y = h + W₂ act(W₁ LN(h)) (arXiv:1706.03762), pre-norm by default. See MixerBlock.
 ///
 ///     TransformerBlock<float> block({.channels = 512, .token_mixer = {.heads = 8, .causal = true}});
 template <class T>
@@ -19,7 +18,7 @@ using TransformerBlock = MixerBlock<SelfAttention<T>, FeedForward<T>>;
 /// Its options.
 using TransformerBlockConfig = MixerBlockConfig<SelfAttentionConfig, FeedForwardConfig>;
 
-/// The same with y = h + W_o (act(W_g LN(h)) ⊙ W_u LN(h)), a SwiGLU unless another activation is named (arXiv:2002.05202).
+/// The same with y = h + W_o (act(W_g LN(h)) ⊙ W_u LN(h)), a SwiGLU by default (arXiv:2002.05202).
 ///
 ///     GluTransformerBlock<float> block({.channels = 512, .token_mixer = {.heads = 8}, .channel_mixer = {.hidden = 1376}});
 template <class T>

@@ -6,7 +6,7 @@
 #include "gated/models/language_model.hpp"
 
 /// @file
-/// FNet: an encoder whose tokens meet in a Fourier transform.
+/// FNet: an encoder that mixes tokens by Fourier transform.
 
 namespace gated {
 
@@ -28,18 +28,17 @@ using FnetConfig = LanguageModelConfig<StackConfig<FnetBlockConfig>>;
 ///     Fnet<float> model(fnet_base());                                        // FNetForMaskedLM
 ///     Matrix<float> logits = model.forward(tokens, Sequences::of_lengths({12, 7}), workspace);
 ///
-/// There is no mask: every token of a sequence reaches every other. In a batch here, texts of different lengths are sequences
-/// of their own, each transformed over its own tokens. The original knows no ragged batch: it pads to one length, and its
-/// padding is mixed in like words, so that its numbers depend on that length. To have them, pad as it was trained: each text to
-/// 512 tokens with id 3. See LanguageModel.
+/// There is no mask: every token of a sequence reaches every other. In a ragged batch, each text is transformed over its own
+/// tokens. The original pads a batch to one length and mixes the padding in like words, so its results depend on that length.
+/// To reproduce them, pad each text to 512 tokens with id 3, as in its training. See LanguageModel.
 template <class T>
 using Fnet = LanguageModel<FnetEncoder<T>>;
 
-/// What an FNet makes of its hidden states.
+/// The output of an FNet.
 enum class FnetHead {
-  none,          ///< nothing: FNetModel, with a pooler
-  masked_words,  ///< logits of the masked language model: FNetForMaskedLM
-  pretraining    ///< those, and whether the second sentence follows the first: FNetForPreTraining
+  none,          ///< hidden states and a pooler: FNetModel
+  masked_words,  ///< masked-LM logits: FNetForMaskedLM
+  pretraining    ///< those, and next-sentence prediction: FNetForPreTraining
 };
 
 /// The sizes of an FNet; the defaults are those of google/fnet-base.
@@ -49,7 +48,7 @@ struct FnetSizes {
   Index depth = 12;          ///< blocks
   Index vocabulary = 32000;  ///< V
   Index max_length = 512;    ///< positions
-  Index token_types = 4;     ///< kinds of segments
+  Index token_types = 4;     ///< segment types
 };
 
 /// The blocks of Hugging Face's FNet.

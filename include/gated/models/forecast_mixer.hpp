@@ -8,12 +8,11 @@
 #include "gated/ops/series.hpp"
 
 /// @file
-/// What a TinyTimeMixer does with the forecasts of several series.
+/// TinyTimeMixer's exogenous mixer.
 
 namespace gated {
 
-/// A second look at the forecasts of all series, together with the series whose future is known, in windows of 2·c + 1 times:
-/// the "exogenous mixer".
+/// Exogenous mixer: refines the forecasts of all series with known future covariates, in windows of 2·c + 1 time steps.
 template <class T>
 struct ForecastMixer : Layer<ForecastMixer<T>> {
   static constexpr const char* name = "ForecastMixer";
@@ -37,8 +36,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
     require<ArgumentError>(m.context >= 0 && m.depth >= 0 && m.past_offset >= 0, name, ": context = ", m.context,
                            ", depth = ", m.depth, " and past_offset = ", m.past_offset, " must not be negative.");
     require<ArgumentError>(!m.past || m.context <= c.context - m.past_offset, name, ": context = ", m.context,
-                           " and past_offset = ", m.past_offset, " reach back further than the ", c.context,
-                           " numbers of a series.");
+                           " and past_offset = ", m.past_offset, " reach back beyond the ", c.context, " values of a series.");
     const Index window = 2 * m.context + 1;
     if (m.depth > 0) {
       embedding.emplace(window, 2 * window);
@@ -70,7 +68,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
 
   Contract contract() const { return {.in = times, .out = times}; }
 
-  /// With the series as they came, (items · M) × L, and their future, (items · M) × F.
+  /// `x` are the series before scaling, (items · M) × L, and `future` their future, (items · M) × F.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future) const {
     const Index p = static_cast<Index>(predicted.size()), q = p + static_cast<Index>(known.size()), c = config.context;
@@ -83,14 +81,14 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
                                         .horizon = times,
                                         .context = c,
                                         .past_end = config.past ? run.columns(x) - config.past_offset : 0});
-    // (items · F · q) × (2c + 1), q rows for each time
+    // (items · F · q) × (2c + 1), q rows per time step
     auto windows = unfold(run, all, {.length = 2 * c + 1, .count = times, .together = q});
     if (embedding) {
       auto each_time = run.with(Sequences::uniform(items * times, q));
       windows = each_time(*mixer, run(*embedding, std::move(windows)));  // (items · F · q) × 2(2c + 1)
     }
     const Index width = run.columns(windows);
-    auto seen = reshape(run, std::move(windows), q * width);  // (items · F) × (q · width), a row for each time
+    auto seen = reshape(run, std::move(windows), q * width);  // (items · F) × (q · width), a row per time step
     if (gate) {
       auto z = run(*gate, seen);
       seen = softmax_gate(run, std::move(seen), std::move(z), GateAxis::channels);
@@ -99,7 +97,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
   }
 
  private:
-  /// The numbers that are seen for each time.
+  /// Values seen per time step.
   static Index seen(const TinyTimeMixerConfig& c) {
     const Count window = 2 * Count(c.forecast_mixing.context) + 1;
     return ((c.forecast_mixing.depth > 0 ? 2 * window : window) *

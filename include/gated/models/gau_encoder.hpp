@@ -11,8 +11,8 @@ namespace gated {
 /// The options of a GAU encoder.
 using GauEncoderConfig = LanguageModelConfig<StackConfig<GatedAttentionUnitConfig>>;
 
-/// Embeddings (words, segments, positions) → norm → gated attention units → hidden states, or masked-language-model logits.
-/// arXiv:2202.10447, as JunnYu's FLASH-Quad and GAU-α build it (io/junnyu.hpp opens their checkpoints). See LanguageModel.
+/// Embeddings (words, segments, positions) → norm → gated attention units → hidden states or masked-LM logits
+/// (arXiv:2202.10447), as in JunnYu's FLASH-Quad and GAU-α, whose checkpoints io/junnyu.hpp opens. See LanguageModel.
 ///
 ///     GauEncoder<float> model({.vocabulary = 12000,
 ///                              .head = {.form = HeadForm::none},

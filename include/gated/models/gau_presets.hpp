@@ -6,12 +6,11 @@
 #include "gated/models/gau_encoder.hpp"
 
 /// @file
-/// The published forms of GAU and FLASH, by origin. The formulas differ from each other in a dozen places; a preset sets them
-/// all.
+/// The published variants of GAU and FLASH, by origin. They differ in a dozen places; a preset sets them all.
 
 namespace gated::gau_presets {
 
-/// The sizes of a published gated attention unit. What a form has no use for is not read.
+/// The sizes of a published gated attention unit. A preset ignores those it does not use.
 struct Sizes {
   Index channels = 0;      ///< C
   Index max_length = 512;  ///< L, of Toeplitz biases
@@ -43,7 +42,7 @@ inline GatedAttentionUnitConfig lucidrains(const Sizes& sizes) {
           .relative_bias_scale = std::sqrt(static_cast<double>(sizes.channels))};
 }
 
-/// JunnYu's FLASH-Quad: as the paper, but A = relu²(q kᵀ / L + B), and a mask takes away queries as well as keys.
+/// JunnYu's FLASH-Quad: as the paper, but A = relu²(q kᵀ / L + B), and a mask hides queries as well as keys.
 inline GatedAttentionUnitConfig flash_quad_junnyu(const Sizes& sizes) {
   GatedAttentionUnitConfig config = paper(sizes);
   config.norm = NormForm::scale_norm_rsqrt;
@@ -81,14 +80,14 @@ inline GatedAttentionUnitConfig rtmcc(const Sizes& sizes) {
           .residual = Residual::scaled};
 }
 
-/// What is wanted of an encoder around such layers.
+/// The sizes of an encoder and its head.
 struct Encoder {
   Index vocabulary = 0;
   Index depth = 24;            ///< layers
-  bool masked_words = false;   ///< logits of the masked language model; without, the output is the hidden states
+  bool masked_words = false;   ///< whether the output is masked-LM logits rather than hidden states
 };
 
-/// What JunnYu's encoders share: words and two segments, normed as the layers are.
+/// What JunnYu's encoders share: word and two segment embeddings, with the norm of the layers.
 inline GauEncoderConfig junnyu_encoder(const Encoder& wanted, const GatedAttentionUnitConfig& layer) {
   return {.vocabulary = wanted.vocabulary,
           .token_types = 2,
@@ -99,7 +98,7 @@ inline GauEncoderConfig junnyu_encoder(const Encoder& wanted, const GatedAttenti
           .trunk = {.depth = wanted.depth, .block = layer}};
 }
 
-/// FLASHQuadModel around layers of flash_quad_junnyu(), with `masked_words` FLASHQuadForMaskedLM: also a table of positions.
+/// FLASHQuadModel with layers of flash_quad_junnyu(), or FLASHQuadForMaskedLM with `masked_words`: also a table of positions.
 ///
 ///     GauEncoder<float> model(gau_presets::flash_quad_encoder({.vocabulary = 12000},
 ///                                                             gau_presets::flash_quad_junnyu({.channels = 768})));
@@ -114,7 +113,7 @@ inline GauEncoderConfig flash_quad_encoder(const Encoder& wanted, const GatedAtt
   return config;
 }
 
-/// GAUAlphaModel around layers of gau_alpha(), with `masked_words` GAUAlphaForMaskedLM.
+/// GAUAlphaModel with layers of gau_alpha(), or GAUAlphaForMaskedLM with `masked_words`.
 inline GauEncoderConfig gau_alpha_encoder(const Encoder& wanted, const GatedAttentionUnitConfig& layer) {
   GauEncoderConfig config = junnyu_encoder(wanted, layer);
   if (wanted.masked_words) {
@@ -132,7 +131,7 @@ struct Sizes {
   Index channels = 0;     ///< C
   Index query_key = 128;  ///< S
   Index chunk = 256;      ///< c
-  bool causal = true;     ///< tokens see no later ones
+  bool causal = true;     ///< no token sees a later one
 };
 
 /// FLASH-pytorch's FLASH as its FLASHTransformer sets it up: ScaleNorm, token shift, RoPE on the first 32 dimensions.
@@ -148,7 +147,7 @@ inline MixedChunkAttentionConfig lucidrains(const Sizes& sizes) {
           .causal = sizes.causal};
 }
 
-/// JunnYu's FLASH: as lucidrains', for encoders and without token shift.
+/// JunnYu's FLASH: as lucidrains', but not causal and without token shift.
 inline MixedChunkAttentionConfig junnyu(const Sizes& sizes) {
   MixedChunkAttentionConfig config = lucidrains(sizes);
   config.causal = false;

@@ -8,11 +8,11 @@
 #include "gated/ops/embedding.hpp"
 
 /// @file
-/// The continuation of a text, as a range of tokens.
+/// Text generation as a range of tokens.
 
 namespace gated {
 
-/// What generate() gives: each step of its iterator runs the model once. A range to be walked through once.
+/// The single-pass range of generate(). Each increment of its iterator runs the model once.
 template <class Model>
 class Generation {
  public:
@@ -26,7 +26,7 @@ class Generation {
         logits_(1, model.out()),
         sampler_(model.out(), sampling, random),
         left_(tokens) {
-    require<ArgumentError>(!prompt.empty(), "generate: the prompt is empty. Begin with a token that starts a text.");
+    require<ArgumentError>(!prompt.empty(), "generate: the prompt is empty. Start it with a beginning-of-text token.");
     require<ArgumentError>(tokens >= 0, "generate: tokens = ", tokens, " must not be negative.");
     workspace_.use(prepared_);
     model_.extend(prompt, state_, logits_, workspace_);
@@ -34,7 +34,7 @@ class Generation {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  /// Where a walk stands.
+  /// A single-pass iterator over the tokens.
   class Iterator {
    public:
     using value_type = Index;
@@ -62,7 +62,7 @@ class Generation {
   }
   static std::default_sentinel_t end() { return {}; }
 
-  /// What the model remembers: of the prompt and all tokens but the last.
+  /// The model's state, after the prompt and all tokens but the last.
   const State<T>& state() const { return state_; }
 
  private:
@@ -86,24 +86,24 @@ class Generation {
   Index token_ = 0;
 };
 
-/// Tokens that continue `prompt`, one after the other, as a range:
+/// A range of tokens that continue `prompt`:
 ///
 ///     for (const Index token : generate(model, prompt, {.temperature = 0.8})) {
 ///       std::putchar(static_cast<int>(token));
 ///     }
 ///
-/// It ends after `tokens`, or where the model can serve no more; without either it goes on until the loop is left. For control
-/// over memory, threads and states see Sampler and extend().
-/// Errors: ArgumentError for an empty prompt, for settings of the sampler, for a model that cannot stream or whose weights are
-/// kept apart (load_prepared()), and for one that remembers every token (GAU, Transformer) unless `tokens` says how many;
-/// ShapeError for more than the model can serve.
-/// Cost: the model's weights packed once, and a step for each token.
+/// It ends after `tokens`, or at the model's maximum length; without either, when you leave the loop. For control over memory,
+/// threads and states use Sampler and extend().
+/// Errors: ArgumentError for an empty prompt, invalid sampling options, a model that cannot stream or whose weights are stored
+/// apart (load_prepared()), and a model that remembers every token (GAU, Transformer) if `tokens` is not given; ShapeError for
+/// more than the model's maximum length.
+/// Cost: packing the model's weights once, and a step per token.
 template <class Model>
 Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},
                            Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) {
   return Generation<Model>(model, prompt, sampling, tokens, random);
 }
-/// A model must outlive the range.
+/// Deleted: the model must outlive the range.
 template <class Model>
 void generate(const Model&& model, Tokens prompt, const Sampling& sampling = {},
               Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) = delete;

@@ -6,11 +6,11 @@
 #include "gated/models/stack.hpp"
 
 /// @file
-/// gMLP and aMLP: the trunk, for images and for text (arXiv:2105.08050).
+/// gMLP and aMLP: trunk, image classifier and language model (arXiv:2105.08050).
 
 namespace gated {
 
-/// A stack of gMLP (or aMLP) blocks, whose configuration says how many: see Stack.
+/// A stack of `depth` gMLP (or aMLP) blocks: see Stack.
 template <class T>
 using Gmlp = Stack<GmlpBlock<T>, GmlpConfig>;
 

@@ -13,20 +13,20 @@
 #include "gated/ops/pool.hpp"
 
 /// @file
-/// A classifier of images around any trunk.
+/// Image classifiers around any trunk.
 
 namespace gated {
 
-/// What becomes of the tokens after the final norm.
+/// How tokens are pooled after the final norm.
 enum class Pooling {
-  mean,         ///< their mean, as in timm
-  class_token,  ///< a learned token put before the patches is read out, as in the paper (and ViT)
-  tokens        ///< nothing: the head sees every token
+  mean,         ///< mean over the tokens, as in timm
+  class_token,  ///< a learned token before the patches, as in the paper (and ViT)
+  tokens        ///< no pooling: the head sees every token
 };
 
 constexpr auto names_of(Pooling) { return words_for<Pooling>("mean", "class_token", "tokens"); }
 
-/// The options of an image classifier. The length of a trunk that has one follows from image and patch, and may be left 0.
+/// The options of an image classifier. The trunk's length, if it has one, follows from image and patch and may be left 0.
 template <class TrunkConfig>
 struct ImageClassifierConfig {
   ImageSize image{224, 224};        ///< in pixels
@@ -35,29 +35,28 @@ struct ImageClassifierConfig {
   Index classes = 1000;             ///< 0 for no head: the pooled features are the output
   Pooling pooling = Pooling::mean;  ///< what the head reads
   bool stem_norm = false;           ///< a norm after the patch embedding
-  ImageSize position_grid{0, 0};    ///< cells of learned positions, between which other grids interpolate; no cells, none
-  bool pre_logits = false;  ///< tanh(W x + b), C → C, before the head, as ViT has and the paper's parameter counts imply
-  NormForm norm = NormForm::layer_norm;  ///< of the final norm and the stem norm
+  ImageSize position_grid{0, 0};    ///< grid of learned positions, interpolated for other grids; 0 × 0 for none
+  bool pre_logits = false;          ///< tanh(W x + b), C → C, before the head, as in ViT and in the paper's parameter counts
+  NormForm norm = NormForm::layer_norm;  ///< of the final and the stem norm
   double norm_eps = 1e-6;                ///< of both
-  // For whoever prepares images, because forward() takes prepared ones: see io/image_input.hpp.
+  // How to prepare images: forward() takes prepared ones. See io/image_input.hpp.
   PerChannel pixel_mean = 0.5;                           ///< pixels p in [0, 1] become (p - mean) / deviation
-  PerChannel pixel_deviation = 0.5;                      ///< by which they are divided
-  double crop_share = 0.875;                             ///< of the resized picture's shortest edge, what the model sees
+  PerChannel pixel_deviation = 0.5;                      ///< see pixel_mean
+  double crop_share = 0.875;                             ///< the crop, as a share of the resized picture's shortest edge
   Interpolation interpolation = Interpolation::bicubic;  ///< of the resizing
   TrunkConfig trunk{};                                   ///< of the blocks
 
-  /// The tokens of an image.
-  /// Errors: none, but 0 where the patch has no size.
+  /// Tokens per image; 0 if the patch is empty.
   Index tokens() const {
     if (patch.height <= 0 || patch.width <= 0) {
       return 0;
     }
     return (Count(grid().height) * grid().width + (pooling == Pooling::class_token ? 1 : 0)).value();
   }
-  /// The patches down and across; the patch must have a size.
+  /// Patches down and across; the patch must not be empty.
   ImageSize grid() const { return {image.height / patch.height, image.width / patch.width}; }
   bool has_positions() const { return position_grid != ImageSize{0, 0}; }
-  /// The trunk, for as many tokens as there are.
+  /// The trunk's options for tokens() tokens.
   TrunkConfig sized_trunk() const {
     TrunkConfig sized = trunk;
     if (Index* const length = detail::length_setting(sized)) {
@@ -83,16 +82,16 @@ namespace detail {
 template <class TrunkConfig>
 void expect_pixel_scales(const char* where, const ImageClassifierConfig<TrunkConfig>& config) {
   require<ArgumentError>(config.image_channels == 3 || (config.pixel_mean.is_uniform() && config.pixel_deviation.is_uniform()),
-                         where, ": pixel_mean and pixel_deviation have three values, but the images ", config.image_channels,
+                         where, ": pixel_mean and pixel_deviation have three values, but images have ", config.image_channels,
                          config.image_channels == 1 ? " channel" : " channels",
-                         ". Set the values of the training: config.pixel_mean = 0.5, config.pixel_deviation = 0.5.");
+                         ". Set the values used in training: config.pixel_mean = 0.5, config.pixel_deviation = 0.5.");
 }
 
 }  // namespace detail
 
-/// Pixels in [0, 1] as a model takes them, in place: (p - mean) / deviation, channel by channel. `images` has one row per
-/// image.
-/// Errors: ShapeError; ArgumentError for three means where there is another number of channels.
+/// Normalises pixels from [0, 1] as the model expects them, in place: (p - mean) / deviation, channel by channel. `images` has
+/// one row per image.
+/// Errors: ShapeError; ArgumentError for three means if there are not three channels.
 template <class T, class TrunkConfig>
 void scale_pixels(View<T> images, const ImageClassifierConfig<TrunkConfig>& config) {
   const Index area = config.image.area();
@@ -118,8 +117,8 @@ inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
 ///     Workspace<float> workspace;
 ///     Matrix<float> logits = model.forward(images, workspace);   // images: B × 3·224·224, logits: B × 1000
 ///
-/// Shapes: images is B × (channels · height · width) in NCHW order, one row per image; the output is B × out(), or, read out by
-/// tokens, (B · tokens) × out(). An empty batch gives an empty output.
+/// Shapes: images is B × (channels · height · width) in NCHW order, one row per image; the output is B × out(), or (B · tokens)
+/// × out() with Pooling::tokens. An empty batch gives an empty output.
 /// Errors: ArgumentError when built, ShapeError when run.
 /// Cost: the trunk's; 4.42 G multiply-adds per image for gmlp_s16_224.
 template <class Trunk>
@@ -140,7 +139,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
   std::optional<Linear<T>> head;
 
   ImageClassifier() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit ImageClassifier(const Config& c) : config(c) {
     const Index channels = detail::block_of(c.trunk).channels;
     patch_embedding = PatchEmbedding<T>(c.image_channels, c.image, c.patch, channels);
@@ -151,7 +150,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     }
     require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
     require<ArgumentError>(std::count(c.pixel_deviation.begin(), c.pixel_deviation.end(), 0.0) == 0, name,
-                           ": pixel_deviation = 0, but pixels are divided by it.");
+                           ": pixel_deviation = 0, expected non-zero values.");
     require<ArgumentError>(c.crop_share > 0 && c.crop_share <= 1, name, ": crop_share = ", c.crop_share,
                            ", expected 0 < crop_share ≤ 1.");
     if (c.stem_norm) {
@@ -170,7 +169,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
       head.emplace(channels, c.classes);
     }
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   ImageClassifier(const Config& c, Random& random) : ImageClassifier(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -181,8 +180,8 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
                       field("head", &M::head));
   }
 
-  /// timm's start: LeCun-normal patches, Xavier-uniform projections, near-zero gates, and a head of zeros, whose logits are 0
-  /// until it is trained.
+  /// timm's initialisation: LeCun-normal patches, Xavier-uniform projections, near-zero gates, and a head of zeros, so that the
+  /// first logits are 0.
   void initialize(Random& random) {
     patch_embedding.initialize(random);
     fill_normal(class_token, 1e-6, random);
@@ -225,7 +224,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
             .rows = config.pooling == Pooling::tokens ? tokens_per_image() : 1,
             .sees = Sees::itself,
             .in_note = images.in_note,
-            .unstreamable = "an image is no sequence of tokens."};
+            .unstreamable = "an image is not a sequence. Use forward()."};
   }
 
   template <class Run>
@@ -243,7 +242,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     return head ? run(*head, std::move(x)) : x;  // B × classes
   }
 
-  /// features() in a run over the tokens of the images.
+  /// The body of features(), in a run over the tokens of the images.
   template <class Run>
   MatrixOf<Run> apply_features(Run& run, MatrixOf<Run> images) const {
     const Index count = run.rows(images);

@@ -7,19 +7,19 @@
 #include "gated/core/words.hpp"
 
 /// @file
-/// The words for how pictures are prepared for a model.
+/// Options of image preparation.
 
 namespace gated {
 
-/// One number for all channels of an image, or three: `PerChannel mean = 0.5`, `PerChannel mean = {0.485, 0.456, 0.406}`.
+/// One value for all channels of an image, or three: `PerChannel mean = 0.5`, `PerChannel mean = {0.485, 0.456, 0.406}`.
 class PerChannel {
  public:
   PerChannel(double all) : values_{all, all, all} {}
   PerChannel(double red, double green, double blue) : values_{red, green, blue} {}
 
-  /// The number of a channel.
+  /// The value of a channel.
   double operator[](Index channel) const { return values_[static_cast<std::size_t>(std::min<Index>(channel, 2))]; }
-  /// True if it is one number.
+  /// True if all channels have the same value.
   bool is_uniform() const { return values_[0] == values_[1] && values_[1] == values_[2]; }
 
   const double* begin() const { return values_.data(); }
@@ -30,10 +30,10 @@ class PerChannel {
   std::array<double, 3> values_;
 };
 
-/// How pictures get another size, always with antialiasing.
+/// How pictures are resized, always with antialiasing.
 enum class Interpolation {
-  bicubic,  ///< Keys' kernel over four pixels
-  bilinear  ///< a triangle over two
+  bicubic,  ///< Keys' kernel, four pixels wide
+  bilinear  ///< a triangle, two pixels wide
 };
 
 constexpr auto names_of(Interpolation) { return words_for<Interpolation>("bicubic", "bilinear"); }

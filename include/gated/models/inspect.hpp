@@ -7,44 +7,44 @@
 #include "gated/layers/spatial_projection.hpp"
 
 /// @file
-/// What spatial weights look like: how alike the filters of different tokens are, and how local.
+/// Analysis of spatial weights: how alike the filters of different tokens are, and how local.
 ///
-/// Everything here is written for a grid of tokens, such as an image's patches; a sequence is a grid that is one row high. The
-/// filter of token p is row p of W, read by offset: W[p, p + Δ]. A *window* of odd size w holds the offsets of at most (w - 1)
-/// / 2 down and across; entries that lie outside the grid do not count.
+/// All functions take a grid of tokens, such as an image's patches; a sequence is a grid of one row. The filter of token p is
+/// row p of W, read by offset: W[p, p + Δ]. A *window* of odd size w holds the offsets of at most (w - 1) / 2 down and across;
+/// entries outside the grid do not count.
 
 namespace gated {
 
-/// W of one head between the patches of `grid`, written out, masks and scales included: patches × patches.
+/// W of one head between the patches of `grid` as a matrix, patches × patches, with masks and scales applied.
 ///
-/// Tokens beyond the patches (a class token) come first and are left out.
-/// Errors: ArgumentError for a head that is not there, ShapeError for a grid that is empty or has more patches than the
-/// projection tokens.
-/// Cost: N² numbers.
+/// Other tokens (a class token) come first and are left out.
+/// Errors: ArgumentError for an invalid head; ShapeError if the grid is empty or has more patches than the projection has
+/// tokens.
+/// Cost: N² elements.
 template <class T>
 Matrix<T> patch_weight(const SpatialProjection<T>& projection, Index head, ImageSize grid) {
   require<ArgumentError>(head >= 0 && head < projection.config.heads, "patch_weight: head = ", head, ", expected 0 … ",
                          projection.config.heads - 1, ".");
   require<ShapeError>(grid.height > 0 && grid.width > 0 && grid.area() <= projection.config.length,
-                      "patch_weight: the grid is ", grid.height, " × ", grid.width, ", expected at least one and at most ",
-                      projection.config.length, " patches, the tokens that the projection was built for.");
+                      "patch_weight: the grid is ", grid.height, " × ", grid.width, ", expected 1 to ",
+                      projection.config.length, " patches, the length of the projection.");
   return projection.effective_weight(head, projection.config.length).bottomRightCorner(grid.area(), grid.area());
 }
 
 namespace detail {
 
-/// The offsets of a window, and a walk over the entries of W that lie in it.
+/// The offsets of a window, and a loop over the entries of W in it.
 struct Window {
   ImageSize grid;
-  Index down, across;  ///< the largest offsets that the grid has
+  Index down, across;  ///< the largest offsets in the grid
 
   template <class T>
   Window(const char* where, const ConstView<T>& w, ImageSize grid_, Index size) : grid(grid_) {
     require<ShapeError>(w.rows() == w.cols() && w.rows() == grid.area() && grid.height > 0 && grid.width > 0, where, ": w is ",
                         w.rows(), " × ", w.cols(), ", expected patches × patches of a grid of ", grid.height, " × ", grid.width,
-                        ". patch_weight() gives it.");
+                        ". Use patch_weight().");
     require<ArgumentError>(size > 0 && size % 2 == 1, where, ": window = ", size,
-                           ", expected a positive odd number, since it is centred on a token.");
+                           ", expected a positive odd number: it is centred on a token.");
     down = std::min((size - 1) / 2, grid.height - 1);
     across = std::min((size - 1) / 2, grid.width - 1);
   }
@@ -66,10 +66,10 @@ struct Window {
 
 }  // namespace detail
 
-/// The filter that is the mean of all tokens' filters: m_Δ = mean of W[p, p + Δ] over the p whose p + Δ is in the grid.
+/// The mean of all tokens' filters: m_Δ = mean of W[p, p + Δ] over the p with p + Δ in the grid.
 ///
-/// Shapes: `w` is patches × patches; the result has a row per Δy and a column per Δx, (2·down + 1) × (2·across + 1) with the
-/// offset 0 in the middle, as many as fit into the window and the grid.
+/// Shapes: `w` is patches × patches; the result has a row per Δy and a column per Δx in the window and the grid, (2·down + 1) ×
+/// (2·across + 1), with the offset 0 in the middle.
 /// Errors: ShapeError for another w, ArgumentError for an even window.
 /// Cost: patches × window².
 template <class T>
@@ -77,7 +77,7 @@ Matrix<double> mean_filter(ConstView<T> w, ImageSize grid, Index window) {
   const detail::Window offsets("mean_filter", w, grid, window);
   Matrix<double> mean = Matrix<double>::Zero(2 * offsets.down + 1, 2 * offsets.across + 1);
   Matrix<double> first = mean, count = mean;
-  // Summed as differences to the first: the mean of equal numbers is then that number, to the last bit.
+  // Sums differences to the first value: the mean of equal values is then exact.
   offsets.for_each(w, [&](Index dy, Index dx, double value) {
     const Index row = dy + offsets.down, column = dx + offsets.across;
     first(row, column) = count(row, column) == 0 ? value : first(row, column);
@@ -93,9 +93,10 @@ Matrix<double> mean_filter(ConstView<T> w, ImageSize grid, Index window) {
 /// How far W is from translation invariance inside a window: Σ |W[p, p + Δ] - m_Δ| / Σ |W[p, p + Δ]| with m = mean_filter().
 ///
 /// Both sums go over all p and the Δ of the window; 0 / 0 is 0. It is exactly 0 for a Toeplitz weight (in two dimensions: a
-/// block-Toeplitz one) and about 1 and more for weights that have nothing in common. The authors of gMLP report such a number
-/// for the last layer of gMLP-base, without its formula: 1.4, 2.4, 7.0, 14 and 18 % for windows of 5, 9, 17, 33 and 65
-/// (discussion of arXiv:2105.08050 on OpenReview). Shapes, errors and cost: as mean_filter().
+/// block-Toeplitz one) and about 1 or more for unrelated filters. The authors of gMLP report such a figure for the last layer
+/// of gMLP-base, without its formula: 1.4, 2.4, 7.0, 14 and 18 % for windows of 5, 9, 17, 33 and 65 (discussion of
+/// arXiv:2105.08050 on OpenReview).
+/// Shapes, errors and cost: as mean_filter().
 template <class T>
 double toeplitz_error(ConstView<T> w, ImageSize grid, Index window) {
   const detail::Window offsets("toeplitz_error", w, grid, window);
@@ -108,8 +109,8 @@ double toeplitz_error(ConstView<T> w, ImageSize grid, Index window) {
   return size == 0 ? 0 : difference / size;
 }
 
-/// The same for one head of a projection over the patches of `grid`, or over a sequence.
-/// Errors: those of patch_weight() too.
+/// The same for one head of a projection over the patches of `grid`.
+/// Errors: also those of patch_weight().
 template <class T>
 double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index window, ImageSize grid) {
   return toeplitz_error<T>(patch_weight(projection, head, grid), grid, window);
@@ -120,7 +121,7 @@ double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index 
   return toeplitz_error(projection, head, window, ImageSize{1, projection.config.length});
 }
 
-/// The share of Σ W² that lies inside the window around each token: 1 for weights that look no further. 0 / 0 is 0.
+/// The share of Σ W² inside the window around each token, 1 if the filters reach no further; 0 / 0 is 0.
 /// Shapes, errors and cost: as mean_filter().
 template <class T>
 double energy_share(ConstView<T> w, ImageSize grid, Index window) {

@@ -14,7 +14,7 @@
 #include "gated/ops/pool.hpp"
 
 /// @file
-/// A model for text around any trunk.
+/// Language models around any trunk.
 
 namespace gated {
 
@@ -36,8 +36,8 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 ///     model.extend(prompt, state, logits, workspace);
 ///     model.step(token, state, logits, workspace);
 ///
-/// Shapes: tokens, and types where given, hold the ids of all sequences one after the other; without types all are 0. The
-/// output is tokens × V, or tokens × C without head.
+/// Shapes: tokens, and types if given, hold the ids of all sequences one after the other; types default to 0. The output is
+/// tokens × V, or tokens × C without a head.
 /// Errors: ArgumentError for an unknown id, ShapeError for sizes, lengths and masks; nothing is written then.
 /// Cost: the trunk's, and 2·C·V flops per token for the logits.
 template <class Trunk>
@@ -60,14 +60,14 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   std::optional<Linear<T>> classifier;  ///< C → classes
 
   LanguageModel() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit LanguageModel(const Config& c) : config(c), trunk(c.trunk) {
     const Index channels = trunk.in();
     require<ArgumentError>(c.pad_token < 0 || trunk.contract().takes_mask, name, ": pad_token = ", c.pad_token,
-                           ", but the trunk takes no mask. Leave padding out: the sequences of a batch may differ in length.");
+                           ", but the trunk takes no mask. Leave the padding out: sequences of a batch may differ in length.");
     require<ArgumentError>(c.token_types >= 0, name, ": token_types = ", c.token_types, " must not be negative.");
     require<ArgumentError>(c.classes >= 0 && (c.classes == 0 || c.pooler), name, ": classes = ", c.classes,
-                           ", of a model without a pooler. Build it with pooler = true.");
+                           ", expected 0 without a pooler. Set pooler = true.");
     embedding = Embedding<T>(c.vocabulary, channels);
     if (c.token_types > 0) {
       type_embedding.emplace(c.token_types, channels);
@@ -90,7 +90,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
       head.emplace(c.head, channels, c.vocabulary);
     }
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   LanguageModel(const Config& c, Random& random) : LanguageModel(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -102,8 +102,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
                       field("classifier", &M::classifier));
   }
 
-  /// Positions start as large as the embeddings, which they would otherwise drown: a model with positions of size 1 hardly
-  /// learns.
+  /// Scales the positions to the size of the embeddings: positions of size 1 drown them, and the model hardly learns.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));
@@ -119,9 +118,9 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return contract;
   }
 
-  /// One vector per sequence: tanh(P h + p) of its first hidden state h, or the scores of the classes for it.
+  /// One vector per sequence: tanh(P h + p) of its first hidden state h, or class scores from that vector.
   /// Shapes: output is sequences × classes, or sequences × C without a classifier.
-  /// Errors: ArgumentError for a model without a pooler; ShapeError for an empty sequence; and as forward().
+  /// Errors: as forward(), and ArgumentError without a pooler, ShapeError for an empty sequence.
   void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const;
   /// The same, into a new matrix.
   Matrix<T> pooled(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
@@ -130,7 +129,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return output;
   }
 
-  /// Raises an error unless forward() takes these ids, sizes and masks.
+  /// Raises the errors of forward() for ids, sizes and masks.
   void expect_input(Where where, Tokens tokens, const Sequences& sequences, Mask mask, Tokens types) const {
     gated::expect_input(where, contract(), static_cast<Index>(tokens.size()), 0, sequences, mask);
     embedding.expect_known(where, tokens);
@@ -141,11 +140,10 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     }
   }
 
-  /// Raises ArgumentError unless a stream takes these ids.
+  /// Raises ArgumentError for ids that a stream does not take.
   void expect_streamed(Where where, Tokens tokens) const {
     embedding.expect_known(where, tokens);
-    require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token,
-                           " is padding, which a stream has none of.");
+    require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token, " is padding. Leave it out of a stream.");
   }
 
   template <class Run>
@@ -154,12 +152,12 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     if constexpr (Run::streams) {
       x = run.last_rows(x, std::min(inputs.outputs, run.rows(x)));  // outputs × C
     } else if (!inputs.rows.empty()) {
-      x = gather(run, x, inputs.rows);  // as many rows as asked for
+      x = gather(run, x, inputs.rows);  // one row per requested token
     }
     return head ? run(*head, std::move(x), embedding.weight) : x;  // N × V
   }
 
-  /// The body of pooled(), for a training: sequences × classes, or × C.
+  /// The body of pooled(), for training: sequences × classes, or × C.
   template <class Run>
   MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, const TextInputs& inputs) const {
     auto first = first_tokens(run, hidden_states(run, tokens, inputs));               // sequences × C
@@ -185,7 +183,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return run_trunk(run, tokens, run.embedding_dropout(std::move(x)));
   }
 
-  /// The trunk, without the padding where no mask says what to leave out.
+  /// The trunk, with padding masked if no mask is given.
   template <class Run>
   MatrixOf<Run> run_trunk(Run& run, Tokens tokens, MatrixOf<Run> x) const {
     if constexpr (!Run::streams) {
@@ -207,13 +205,13 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   }
 };
 
-// Outside of the class, and so not `inline`: see layers/layer.hpp.
+// Outside the class, and so not `inline`: see layers/layer.hpp.
 
 template <class Trunk>
 void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace,
                                   Tokens types) const {
   constexpr Where where(name, "pooled");
-  require<ArgumentError>(pooler.has_value(), where, ": this model has no pooler. Build it with pooler = true.");
+  require<ArgumentError>(pooler.has_value(), where, ": this model has no pooler. Set pooler = true.");
   expect_input(where, tokens, sequences, Mask(), types);
   expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
   const auto frame = workspace.frame();

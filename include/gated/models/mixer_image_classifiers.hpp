@@ -9,7 +9,7 @@
 #include "gated/models/gmlp.hpp"
 
 /// @file
-/// MLP-Mixer, gMixer and ResMLP for images: what gMLP is compared with. They differ in the mixers of their blocks.
+/// MLP-Mixer, gMixer and ResMLP for images: gMLP's baselines. They differ in the mixers of their blocks.
 
 namespace gated {
 
@@ -17,7 +17,7 @@ namespace gated {
 template <class T>
 using MlpMixer = Stack<MixerBlock<TokenMlp<T>, FeedForward<T>>>;
 
-/// The blocks of a gMixer: gated feed-forwards in the place of both MLPs (timm).
+/// The blocks of a gMixer: gated feed-forwards instead of both MLPs (timm).
 template <class T>
 using GMixer = Stack<MixerBlock<TokenGlu<T>, GluFeedForward<T>>>;
 
@@ -26,7 +26,7 @@ using GMixer = Stack<MixerBlock<TokenGlu<T>, GluFeedForward<T>>>;
 template <class T>
 using ResMlp = Stack<MixerBlock<TokenProjection<T>, FeedForward<T>>>;
 
-/// Patches → these blocks → norm → mean → head: see ImageClassifier. The length of the trunk follows from image and patch.
+/// Patches → these blocks → norm → mean → head: see ImageClassifier.
 template <class T>
 using MixerImageClassifier = ImageClassifier<MlpMixer<T>>;
 /// The same with gated blocks.
@@ -66,7 +66,7 @@ struct ImageClassifierForConfig<ResmlpImageClassifierConfig, T> {
 
 }  // namespace detail
 
-/// The classifier of a configuration: gMLP's or one of these.
+/// The classifier type of a configuration.
 template <class Config, class T>
 using ImageClassifierFor = typename detail::ImageClassifierForConfig<Config, T>::type;
 

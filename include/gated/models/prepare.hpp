@@ -6,13 +6,13 @@
 #include "gated/ops/gemm.hpp"
 
 /// @file
-/// Packing a model's weights once, for many runs.
+/// Packs a model's weights once for many runs.
 
 namespace gated {
 
 namespace detail {
 
-/// Packs a weight of out × in, row by row at `from`, as products read it. It is known by its address `weight` in the model.
+/// Packs the row-major out × in weight at `from`. Its key is `weight`, its address in the model.
 template <class T>
 void pack_weight(PreparedWeights<T>& prepared, const T* weight, const T* from, Index out, Index in) {
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
@@ -29,7 +29,7 @@ inline void pack_codes(PreparedWeights<float>& prepared, const float* weight, co
   prepared.add(weight, codes.format, codes.rows, codes.columns, kernels<ProductKernels<float>>().panel_columns).fill(codes);
 }
 
-/// What layers prepare themselves, such as the transforms of long Toeplitz weights.
+/// Calls the layers' own prepare(), such as the transforms of long Toeplitz weights.
 template <class T, class Model>
 void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
   for_each_layer(
@@ -43,25 +43,23 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 
 }  // namespace detail
 
-/// The weights of all channel projections (and embeddings, which tied heads multiply with), packed as products read them, and
-/// the Fourier transforms of long Toeplitz weights.
+/// Packs the weights of all channel projections and embeddings (for tied heads), and transforms long Toeplitz weights.
 ///
 ///     const auto prepared = prepare(model);
 ///     Workspace<float> workspace;
-///     workspace.use(prepared);                         // forward, extend and step no longer pack weights
-///     model.forward(x, sequences, y, workspace);       // the same bits as before
+///     workspace.use(prepared);                         // runs no longer pack weights
+///     model.forward(x, sequences, y, workspace);       // bit-equal
 ///
-/// It pays where few rows meet a large weight: steps of streaming, single images, heads. The model stays as it is and can be
-/// used without it. `prepared` is for this model at its present address and with its present weights: prepare anew after
-/// loading, training or moving it. A run with weights that have changed since is refused, as far as a few numbers of each tell.
-/// Any number of workspaces, in any number of threads, may use one.
+/// It pays off for few rows and large weights: decoding, single images, heads. The model is unchanged. `prepared` is valid for
+/// the model's current address and weights: prepare again after loading, training or moving it. Changed weights are refused, as
+/// far as a few values of each can tell. Workspaces of any thread can share it.
 ///
-/// With a quantized `format` (see core/weight_format.hpp) these weights are kept in a half or a quarter of the memory, and
-/// steps of streaming, which wait for memory, become faster. The results are to the bit those of the float model that
-/// round_weights() makes. Spatial weights and vectors stay float.
-/// Errors: ArgumentError for a quantized format of weights that are double, or not finite.
-/// Cost: as much memory as the weights, rounded up to two vectors of rows each, and one pass over them; three to eight times as
-/// much for Toeplitz ones.
+/// A quantized `format` (core/weight_format.hpp) takes half or a quarter of the memory and speeds up decoding, which is
+/// memory-bound. Results are bit-equal to those of a float model after round_weights(). Spatial weights and vectors stay in
+/// float. For int8_products(), int8_rows is fastest and int8 more accurate.
+/// Errors: ArgumentError for a quantized format of a model in double, or of values that are not finite.
+/// Cost: one pass over the weights and as much memory, rounded up to two vectors of rows; three to eight times that for
+/// Toeplitz weights.
 template <class Model>
 PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat format = WeightFormat::float32) {
   using T = typename Model::Scalar;
@@ -73,7 +71,7 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
           return;
         }
         require<ArgumentError>(!is_elsewhere(values.front()), "prepare: ", info.path(),
-                               " is kept apart from the model, by load_prepared() or load_mapped().");
+                               " is stored outside the model, by load_prepared() or load_mapped().");
         const Index rows = info.shape[0], columns = info.shape.count() / rows;
         if constexpr (std::is_same_v<T, float>) {
           if (format != WeightFormat::float32) {
@@ -88,9 +86,9 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
   return prepared;
 }
 
-/// Rounds the weights that prepare() would keep in `format` to the numbers that it holds: what a quantized format costs in
-/// accuracy can be measured with it on a float model, in training too.
-/// Errors: ArgumentError as those of prepare(), after which a part of the weights may be rounded.
+/// Rounds weights to the values that prepare() would store in `format`, to measure its accuracy on a float model, also in
+/// training.
+/// Errors: ArgumentError as for prepare(); some weights may be rounded by then.
 /// Cost: one pass over the weights.
 template <class Model>
 void round_weights(Model& model, WeightFormat format) {

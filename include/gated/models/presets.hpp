@@ -4,7 +4,7 @@
 #include "gated/models/mixer_image_classifiers.hpp"
 
 /// @file
-/// Published configurations, by the names that they are published under.
+/// Published configurations, under their published names.
 
 namespace gated {
 
@@ -26,7 +26,7 @@ struct MixerSizes {
   Index depth = 0;            ///< blocks
   Index channels = 0;         ///< C
   Index patch = 16;           ///< pixels of a patch's side
-  double layer_scale = 1e-4;  ///< where the training of a ResMLP starts its scales
+  double layer_scale = 1e-4;  ///< initial value of a ResMLP's scales
 };
 
 /// The mean of ImageNet's pixels.
@@ -60,7 +60,7 @@ inline GmixerImageClassifierConfig timm_gmixer(const MixerSizes& sizes, Index cl
                               .channel_mixer = {.hidden = 2 * channels}}}};
 }
 
-/// timm's ResMLPs: affine maps in the place of all norms, and scaled branches (arXiv:2105.03404, §2).
+/// timm's ResMLPs: affine maps instead of all norms, and scaled branches (arXiv:2105.03404, §2).
 inline ResmlpImageClassifierConfig timm_resmlp(const MixerSizes& sizes, Index classes = 1000) {
   return {.patch = {sizes.patch, sizes.patch},
           .classes = classes,
@@ -76,7 +76,7 @@ inline ResmlpImageClassifierConfig timm_resmlp(const MixerSizes& sizes, Index cl
 }
 
 /// The stack of feed-forward layers, ViT-FF (arXiv:2105.02723): MLPs of 4·C channels, then of 4·N tokens with a norm over the
-/// tokens, a class token, and learned positions of 14 × 14 patches whatever the patch.
+/// tokens, a class token, and learned positions of 14 × 14 patches for every patch size.
 inline MixerImageClassifierConfig vit_ff(const MixerSizes& sizes, Index classes = 1000) {
   MixerImageClassifierConfig config{.patch = {sizes.patch, sizes.patch},
                                     .classes = classes,

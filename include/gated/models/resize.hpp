@@ -9,15 +9,15 @@
 #include "gated/models/resize_rules.hpp"
 
 /// @file
-/// The same model for another number of tokens.
+/// Converts a model to another number of tokens.
 ///
-/// A gMLP is built for one length, because its spatial weight is N × N, and so are the MLPs over tokens of mixers. The
-/// functions here return a new model for another one; what they are given stays as it is. What mixes tokens changes, every
-/// other parameter is copied. The models are those around a stack of gMLP blocks or of mixer blocks, and that stack.
+/// A gMLP is built for one length, because its spatial weight is N × N; so are the MLPs over tokens of mixers. These functions
+/// return a new model for another length and leave the given one unchanged. They convert the token mixers and copy all
+/// other parameters. They take stacks of gMLP blocks or mixer blocks, and models around such a stack.
 
 namespace gated {
 
-/// How the spatial weights of an image model go to another grid of patches.
+/// How the spatial weights of an image model are converted to another grid of patches.
 enum class GridResize {
   by_offset,  ///< filters keep their size in patches and move: for larger or smaller pictures of things of the same size
   bilinear    ///< filters keep their share of the picture and stretch: for the same pictures at another resolution
@@ -25,39 +25,39 @@ enum class GridResize {
 
 constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", "bilinear"); }
 
-/// How far a change of length may go.
+/// What a change of length may do to the weights.
 enum class LengthResize {
-  exact,     ///< every weight between tokens of both lengths keeps its value; where that cannot be, refuse
-  by_offset  ///< where that is refused, filters move, as GridResize::by_offset moves them
+  exact,     ///< every weight between tokens of both lengths keeps its value; if impossible, refuse
+  by_offset  ///< if impossible, move the filters as GridResize::by_offset does
 };
 
 constexpr auto names_of(LengthResize) { return words_for<LengthResize>("exact", "by_offset"); }
 
 namespace detail {
 
-/// Raises an error unless resize_grid() takes these.
+/// Raises the errors of resize_grid().
 template <class T>
 void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   require<ArgumentError>(old_grid.height > 0 && old_grid.width > 0 && new_grid.height > 0 && new_grid.width > 0,
                          "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
                          new_grid.width, " patches: all must be positive.");
   require<ShapeError>(old_grid.area() <= from.config.length, "resize_grid: a grid of ", old_grid.height, " × ", old_grid.width,
-                      " has ", old_grid.area(), " patches, expected at most the ", from.config.length,
-                      " tokens that the projection was built for.");
+                      " has ", old_grid.area(), " patches, expected at most ", from.config.length,
+                      ", the length of the projection.");
   require<ArgumentError>(from.config.form == SpatialForm::dense, "resize_grid: the spatial weights are ",
-                         name_of(from.config.form), ", expected dense: a weight that is the same along the sequence of ",
-                         "patches has no filters in the plane. resize_length() changes its length.");
+                         name_of(from.config.form),
+                         ", expected dense: Toeplitz weights have no filters in the plane. Use resize_length().");
   require<ArgumentError>(method == GridResize::by_offset || !from.config.causal,
-                         "resize_grid: bilinear filters reach over the causal mask. Use by_offset.");
+                         "resize_grid: bilinear filters cross the causal mask. Use by_offset.");
 }
 
 }  // namespace detail
 
-/// A spatial projection between the patches of `old_grid`, carried to `new_grid`. See the function for models below.
+/// Converts a spatial projection between the patches of `old_grid` to `new_grid`: see the overload for models below.
 ///
-/// Tokens beyond the patches come first, as a class token does.
-/// Errors: ArgumentError for weights that are not dense, for bilinear ones with a causal mask, for empty grids; ShapeError if
-/// `old_grid` has more patches than the projection tokens.
+/// Other tokens, such as a class token, come first.
+/// Errors: ArgumentError for weights that are not dense, bilinear resizing of causal ones, and empty grids; ShapeError if
+/// `old_grid` has more patches than the projection has tokens.
 template <class T>
 SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   detail::expect_resizable(from, old_grid, new_grid, method);
@@ -97,7 +97,7 @@ SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old
   return to;
 }
 
-/// The linear token mixer of a ResMLP, whose weight is a spatial weight.
+/// The same for the linear token mixer of a ResMLP, whose weight is a spatial weight.
 template <class T>
 TokenProjection<T> resize_grid(const TokenProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   TokenProjection<T> to = from;
@@ -108,16 +108,16 @@ TokenProjection<T> resize_grid(const TokenProjection<T>& from, ImageSize old_gri
 
 namespace detail {
 
-/// Raises ArgumentError unless filters are to stretch.
+/// Raises ArgumentError unless filters are stretched.
 inline void expect_stretching(GridResize method) {
-  require<ArgumentError>(method == GridResize::bilinear, "resize_grid: an MLP over tokens has no filters that could move. Use ",
+  require<ArgumentError>(method == GridResize::bilinear, "resize_grid: an MLP over tokens has no filters to move. Use ",
                          name_of(GridResize::bilinear), ".");
 }
 
 }  // namespace detail
 
-/// The MLP over tokens of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂ with A and B as for models below, so
-/// that a picture of one colour has the hidden numbers that it had; weights and biases of a norm are interpolated by A.
+/// The same for the MLP over tokens of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂ with A and B as for models
+/// below. A picture of one colour keeps its hidden activations. The weights and biases of a norm are interpolated by A.
 /// Errors: ArgumentError for by_offset.
 template <class T>
 TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
@@ -138,7 +138,7 @@ TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize n
   return to;
 }
 
-/// The gated feed-forward over tokens of a gMixer, likewise.
+/// The same for the gated feed-forward over tokens of a gMixer.
 template <class T>
 TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   detail::expect_stretching(method);
@@ -155,29 +155,29 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
   return to;
 }
 
-/// `model` for images of another size; the patches keep theirs. The gMLP paper goes from 224 to 384 pixels in this way, by
-/// "tiling" its spatial kernels, and then trains on; it does not give its rule (arXiv:2105.08050; its discussion on
+/// Converts `model` to images of another size, with the same patch size. The gMLP paper goes from 224 to 384 pixels this way,
+/// by "tiling" its spatial kernels, and then fine-tunes; it does not give its rule (arXiv:2105.08050; its discussion on
 /// OpenReview).
 ///
 /// Let p' be a patch of the new grid of n' patches down (across) and W' the new weight.
-/// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 where p + Δ is not in the old grid. p is the old patch at the same place in
-///   the image, p = ⌊(p' + 1/2) n / n'⌋ down and across, and gives its bias too. A filter moves whole, so on a larger grid the
-///   sum of each row stays. A translation-invariant W stays so, bit for bit, wherever p has the offset Δ: everywhere on a
-///   smaller grid; on a larger one p' takes over the filter of a p nearer to the border, with zeros for what lay beyond it.
-/// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false) and B is the
-///   same with its columns scaled to the sum 1, in one dimension after the other (and a triangle as wide as the new patches
-///   where they are fewer): the sums of the rows of W are kept, as W' 1 = A (W 1).
-/// A class token keeps its bias and its weight for itself; patches look at it with the weight of p (bilinear: interpolated),
-/// and its own row, which belongs to no place, is B times the old one in both methods.
+/// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid. p = ⌊(p' + 1/2) n / n'⌋, down and across,
+///   is the old patch at the same place in the image; p' takes its bias too. A filter moves whole, so on a larger grid each row
+///   keeps its sum. A translation-invariant W stays so, bit for bit, wherever p has the offset Δ: everywhere on a smaller grid;
+///   on a larger one p' takes the filter of a p nearer the border, with zeros beyond it.
+/// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false), one dimension
+///   after the other. B is A with its columns scaled to sum 1, and with a triangle as wide as the new patches if these are
+///   fewer. Row sums are kept: W' 1 = A (W 1).
+/// A class token keeps its bias and its weight on itself. Patches keep p's weight on it (bilinear: interpolated). Its own row
+/// has no position: it is B times the old one in both methods.
 ///
-/// Around mixer blocks the token mixers change: TokenProjection as a spatial weight does, TokenMlp and TokenGlu by bilinear.
-/// Learned positions stay, and are interpolated for the new grid.
+/// In mixer blocks the token mixers change: TokenProjection like a spatial weight, TokenMlp and TokenGlu by bilinear. Learned
+/// positions are kept and interpolated for the new grid.
 ///
-/// Exact: the same grid returns the same bits. Accuracy: neither method replaces training on. On the digits of
-/// examples/classify_digits (98.3 % at 8 × 8 patches of one pixel), without any: images scaled to 12 × 12 are classified with
-/// 96.9 % by bilinear and 45.1 % by by_offset; images with a black line below and on the right, 9 × 9, with 70.5 % and 81.9 %.
-/// Errors: ArgumentError for an image without pixels or that the patches do not tile, for spatial weights that are not dense,
-/// and for bilinear causal ones.
+/// Exact: the same grid returns the same bits. Accuracy: neither method replaces fine-tuning. Without it, the digits of
+/// examples/classify_digits (98.3 % at 8 × 8 patches of one pixel) give: scaled to 12 × 12, 96.9 % with bilinear and 45.1 %
+/// with by_offset; with a black line below and on the right, 9 × 9, 70.5 % and 81.9 %.
+/// Errors: ArgumentError for an image that is empty or that the patches do not tile, for spatial weights that are not dense,
+/// and for bilinear resizing of causal ones.
 /// Cost: by_offset N'² copies per head and block, bilinear 2·N'·N·(N + N') flops.
 template <class Block, class C>
 ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, C>>& model, ImageSize image,
@@ -185,7 +185,7 @@ ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, 
   const ImageSize patch = model.patch_embedding.patch;
   require<ArgumentError>(
       image.height > 0 && image.width > 0 && image.height % patch.height == 0 && image.width % patch.width == 0,
-      "resize_grid: the image is to have ", image.height, " × ", image.width,
+      "resize_grid: the new image has ", image.height, " × ", image.width,
       " pixels, expected positive multiples of the patch, ", patch.height, " × ", patch.width,
       ". Choose the next multiple and resize or crop the images to it.");
   auto config = model.config;
@@ -197,7 +197,7 @@ ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, 
                                   [&](const auto& from) { return resize_grid(from, old_grid, new_grid, method); });
 }
 
-/// A spatial projection for sequences of `length` tokens. See the function for models below.
+/// Converts a spatial projection to sequences of `length` tokens: see the overload for models below.
 template <class T>
 SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index length, LengthResize method = LengthResize::exact) {
   const Index old_length = from.config.length;
@@ -206,8 +206,8 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
   require<ArgumentError>(
       !dense || method == LengthResize::by_offset || length == old_length || (from.config.causal && length < old_length),
       "resize_length: from ", old_length, " to ", length, " tokens: the spatial weights are dense",
-      from.config.causal ? "" : " and not causal", ", so there is no exact weight of another length",
-      from.config.causal ? " that is longer" : "", ". Ask for LengthResize::by_offset and train on",
+      from.config.causal ? "" : " and not causal",
+      ", so no exact weight of this length exists. Use LengthResize::by_offset and fine-tune",
       length < old_length ? ", or set length_policy = slice." : ".");
   if (length == old_length) {
     return from;
@@ -222,7 +222,7 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
       to.weight.middleRows(head * length, length) = detail::move_filters<T>(
           from.weight.middleRows(head * old_length, old_length), {1, old_length}, {1, length}, {0}, positions);
     }
-  } else {  // the main diagonal's number is in column N - 1, after it those of tokens before; the kernel keeps its middle
+  } else {  // column N - 1 is the main diagonal, the next ones earlier tokens; the kernel keeps its middle
     to.weight = detail::window(from.weight, old_length - length, to.weight.cols());
   }
   to.bias = detail::take_columns(from.bias, positions);
@@ -231,7 +231,7 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
   return to;
 }
 
-/// The linear token mixer of a ResMLP, likewise.
+/// The same for the linear token mixer of a ResMLP.
 template <class T>
 TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, LengthResize method = LengthResize::exact) {
   TokenProjection<T> to = from;
@@ -240,22 +240,22 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
   return to;
 }
 
-/// `model` for sequences of `length` tokens: around gMLP blocks, or mixer blocks with TokenProjection.
+/// Converts `model`, with gMLP blocks or mixer blocks with TokenProjection, to sequences of `length` tokens.
 ///
 /// | spatial weight  | shorter                                  | longer                                                     |
 /// |-----------------|------------------------------------------|------------------------------------------------------------|
 /// | toeplitz        | the middle of w: W' = W[:n', :n']        | w between zeros: W'[:n, :n] = W, offsets beyond n - 1 are 0 |
-/// | scaled_toeplitz | the last n' of w, the first of x and y   | w after zeros, x and y go on with their last values        |
+/// | scaled_toeplitz | the last n' of w, the first of x and y   | w after zeros, x and y repeat their last values            |
 /// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W, then the last filter       |
 /// | dense           | by_offset only: moved filters            | by_offset only: moved filters                              |
 ///
-/// Biases are cut in the same way and go on with their last value. Exact: in the first three rows W' and W agree on all tokens
-/// that both have, so a causal model gives the same output for the first min(n, n') tokens as before; by_offset keeps that
-/// promise. In the last row the rule is resize_grid()'s in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n /
-/// n'⌋, and 0 beyond, which no longer gives the same output for any text. Accuracy: a shorter causal model is the same model.
-/// Other shorter ones see the text without its end, which they were not trained on; longer ones look no further back than
-/// before, and know nothing of the new positions until trained on. The LengthPolicy stays.
-/// Errors: ArgumentError for length < 1 and for dense weights that only by_offset can serve.
+/// Biases are cut likewise, or repeat their last value. Exact: in the first three rows W' and W agree on all tokens that both
+/// have, so a causal model gives the same output as before for the first min(n, n') tokens, with by_offset too. The last row
+/// follows resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 beyond, which
+/// changes the output of every text. Accuracy: a shorter causal model is the same model. Other shorter models see texts without
+/// their end, which they were not trained on. Longer models look no further back than before, and know nothing of the new
+/// positions until fine-tuned. The LengthPolicy stays.
+/// Errors: ArgumentError for length < 1, and for dense weights that need by_offset.
 /// Cost: one copy of the parameters.
 template <class Block, class C>
 Stack<Block, C> resize_length(const Stack<Block, C>& model, Index length, LengthResize method = LengthResize::exact) {

@@ -15,17 +15,17 @@
 #include "gated/ops/matmul.hpp"
 
 /// @file
-/// The rules by which models/resize.hpp carries spatial weights to another length or grid, each written once: for grids, of
-/// which a sequence is one that is a single row high.
+/// The rules by which models/resize.hpp converts spatial weights to another length or grid. All are for grids; a sequence is a
+/// grid of one row.
 
 namespace gated {
 
 namespace detail {
 
-/// For each position on a new axis, the old position whose filter it takes over.
+/// For each new position on an axis, the old position whose filter it takes.
 using Positions = std::vector<Index>;
 
-/// The old position that lies nearest when both axes have the same extent: ⌊(i' + 1/2) n / n'⌋.
+/// The nearest old position if both axes have the same extent: ⌊(i' + 1/2) n / n'⌋.
 inline Positions same_place(Index old_size, Index new_size) {
   Positions positions;
   for (Index i = 0; i < new_size; ++i) {
@@ -34,7 +34,7 @@ inline Positions same_place(Index old_size, Index new_size) {
   return positions;
 }
 
-/// The old position that lies nearest when both axes begin together: min(i', n - 1).
+/// The nearest old position if both axes begin together: min(i', n - 1).
 inline Positions same_start(Index old_size, Index new_size) {
   Positions positions;
   for (Index i = 0; i < new_size; ++i) {
@@ -44,7 +44,7 @@ inline Positions same_start(Index old_size, Index new_size) {
 }
 
 /// W'[(y', x'), (y' + Δy, x' + Δx)] = W[(y, x), (y + Δy, x + Δx)] with y = down[y'] and x = across[x']: each new position takes
-/// over the filter of one old position. Offsets that lead out of the old grid have the weight 0.
+/// the filter of one old position. Weights from outside the old grid are 0.
 template <class T>
 Matrix<T> move_filters(ConstView<T> w, ImageSize old_grid, ImageSize new_grid, const Positions& down, const Positions& across) {
   Matrix<T> moved = Matrix<T>::Zero(new_grid.area(), new_grid.area());
@@ -71,8 +71,8 @@ Matrix<T> selection(const Positions& positions, Index old_size) {
   return s;
 }
 
-/// interpolation() for quantities that are spread over the cells, so that their sum stays: every column adds up to one. On a
-/// coarser axis the triangle is as wide as the new cells, since a narrower one would skip old cells.
+/// interpolation() that keeps sums: every column adds up to one. On a coarser axis the triangle is as wide as the new cells; a
+/// narrower one would skip old cells.
 template <class T>
 Matrix<T> redistribution(Index old_size, Index new_size) {
   Matrix<T> b =
@@ -92,7 +92,7 @@ Matrix<T> multiplied(const Operand<T>& a, const Operand<T>& b) {
   return c;
 }
 
-/// Columns `first` … `first + count - 1` of `m`; those that it does not have are zero.
+/// Columns `first` … `first + count - 1` of `m`, with zeros outside of it.
 template <class T>
 Matrix<T> window(const Matrix<T>& m, Index first, Index count) {
   Matrix<T> out = Matrix<T>::Zero(m.rows(), count);
@@ -111,18 +111,19 @@ Matrix<T> take_columns(const Matrix<T>& m, const Positions& positions) {
   return out;
 }
 
-/// How a map from the tokens of a grid to something else, or back, goes to another grid.
+/// Converts maps from or to the tokens of a grid to another grid.
 template <class T>
 struct GridRule {
-  Matrix<T> reading;    ///< A: new × old tokens; what stands for a token is interpolated
-  Matrix<T> spreading;  ///< B: new × old tokens; sums over the tokens stay
+  Matrix<T> reading;    ///< A: new × old tokens; interpolates a value per token
+  Matrix<T> spreading;  ///< B: new × old tokens; keeps sums over the tokens
 
-  /// For `length` tokens, of which those that are not in the grid come first.
+  /// For `length` tokens; those outside the grid come first.
   GridRule(Index length, ImageSize old_grid, ImageSize new_grid) {
     const Index others = length - old_grid.area(), tokens = others + new_grid.area();
     require<ArgumentError>(old_grid.area() > 0 && new_grid.height > 0 && new_grid.width > 0 && others >= 0,
                            "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
-                           new_grid.width, " patches of ", length, " tokens: there must be patches, and no more than tokens.");
+                           new_grid.width, " patches of ", length,
+                           " tokens: grids must not be empty, nor have more patches than tokens.");
     reading = spreading = Matrix<T>::Zero(tokens, length);
     for (Matrix<T>* m : {&reading, &spreading}) {
       m->topLeftCorner(others, others).setIdentity();
@@ -133,7 +134,7 @@ struct GridRule {
         on_grid(redistribution<T>(old_grid.height, new_grid.height), redistribution<T>(old_grid.width, new_grid.width));
   }
 
-  /// From tokens to hidden ones: W Bᵀ.
+  /// Tokens to hidden tokens: W Bᵀ.
   SpatialProjection<T> input(const SpatialProjection<T>& from) const {
     auto config = from.config;
     config.length = spreading.rows();
@@ -142,7 +143,7 @@ struct GridRule {
     to.bias = from.bias;
     return to;
   }
-  /// From hidden ones to tokens: A W and A b.
+  /// Hidden tokens to tokens: A W and A b.
   SpatialProjection<T> output(const SpatialProjection<T>& from) const {
     auto config = from.config;
     config.outputs = reading.rows();
@@ -163,7 +164,7 @@ auto& trunk_of(Model& model) {
   }
 }
 
-/// What is built for a number of tokens in a block.
+/// The part of a block that is built for a number of tokens.
 template <class T>
 auto& token_part(GmlpBlock<T>& block) {
   return block.gate.proj;
@@ -181,12 +182,12 @@ const auto& token_part(const MixerBlock<TokenMixer, ChannelMixer>& block) {
   return block.tokens.mixer;
 }
 
-/// A model of another configuration that has the parameters of `model`, and resize(token_part(block)) in its blocks.
+/// A model of `config` with the parameters of `model`, except for resize(token_part(block)) in its blocks.
 template <class Model, class Resize>
 Model with_token_parts(const Model& model, const typename Model::Config& config, const Resize& resize) {
   using T = typename Model::Scalar;
   using Part = std::remove_cvref_t<decltype(token_part(trunk_of(model).blocks.front()))>;
-  std::vector<Part> parts;  // first, so that nothing is built for what is refused
+  std::vector<Part> parts;  // first: resize() may refuse, before anything is built
   for (const auto& block : trunk_of(model).blocks) {
     parts.push_back(resize(token_part(block)));
   }

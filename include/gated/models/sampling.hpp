@@ -12,11 +12,11 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// From logits to the next token.
+/// Logits to the next token.
 
 namespace gated {
 
-/// How a token is chosen. The defaults draw from the model's own distribution.
+/// How a token is sampled. The defaults draw from the model's own distribution.
 struct Sampling {
   double temperature = 1.0;  ///< below 1 sharpens, above 1 flattens; 0 takes the most probable token
   Index top_k = 0;           ///< only the k most probable tokens; 0 for all
@@ -28,7 +28,7 @@ struct Sampling {
   }
 };
 
-/// Draws the next token from a row of logits; remembers its random numbers, and nothing of the text.
+/// Draws the next token from a row of logits. Its only state is the random generator.
 ///
 ///     Sampler<float> sampler(256, {.temperature = 0.8, .top_p = 0.95}, Random(seed));
 ///     model.extend(prompt, state, logits, workspace);   // logits: 1 × 256
@@ -38,16 +38,16 @@ struct Sampling {
 ///     }
 ///
 /// p_i ∝ exp(l_i / temperature) over the top_k largest logits l_i; of these the nucleus V': the smallest set of most probable
-/// tokens with Σ p_i ≥ top_p, at least one (Holtzman et al., arXiv:1904.09751, §3.1). Of equal logits the first counts as more
-/// probable. A logit of -∞ has probability 0; where there is +∞, only these tokens count, alike. Temperature 0 takes the first
-/// of the largest logits and draws nothing; otherwise a token costs one Random::uniform(). Equal seeds and logits give equal
-/// tokens on every platform, but for the last bit of exp(), which matters once in about 10¹⁵ draws.
+/// tokens with Σ p_i ≥ top_p, at least one (Holtzman et al., arXiv:1904.09751, §3.1). Of equal logits the first ranks higher. A
+/// logit of -∞ has probability 0; logits of +∞ share the probability equally. Temperature 0 takes the first of the largest
+/// logits and draws nothing; otherwise a token costs one Random::uniform(). Equal seeds and logits give equal tokens on every
+/// platform, except for the last bit of exp(), which matters about once in 10¹⁵ draws.
 ///
 /// Shapes: logits is 1 × V.
-/// Errors: ArgumentError for settings out of range when built, and for logits with NaN or with nothing above -∞; ShapeError for
-/// sizes; nothing is drawn then.
+/// Errors: ArgumentError for options out of range when built, and for logits with NaN or without any above -∞; ShapeError for
+/// sizes. Nothing is drawn then.
 /// Cost: V exponentials in double, and with top_k or top_p a heap: V + m·log V comparisons for the m most probable tokens. No
-/// allocation after construction. One sampler per thread.
+/// allocation after construction. Use one sampler per thread.
 template <class T>
 class Sampler {
  public:
@@ -56,11 +56,10 @@ class Sampler {
     require<ArgumentError>(vocabulary > 0, "Sampler: vocabulary = ", vocabulary, " must be positive.");
     require<ArgumentError>(sampling.temperature >= 0 && std::isfinite(sampling.temperature),
                            "Sampler: temperature = ", sampling.temperature,
-                           ", expected a finite number from 0 (the most probable token) on.");
-    require<ArgumentError>(sampling.top_k >= 0, "Sampler: top_k = ", sampling.top_k,
-                           ", expected a number of tokens, or 0 for all.");
+                           ", expected a finite number ≥ 0; 0 takes the most probable token.");
+    require<ArgumentError>(sampling.top_k >= 0, "Sampler: top_k = ", sampling.top_k, ", expected ≥ 0; 0 is for all tokens.");
     require<ArgumentError>(sampling.top_p > 0 && sampling.top_p <= 1, "Sampler: top_p = ", sampling.top_p,
-                           ", expected 0 < top_p ≤ 1, where 1 is for all.");
+                           ", expected 0 < top_p ≤ 1; 1 is for all tokens.");
     if (sampling.temperature > 0) {
       weights_.resize(static_cast<std::size_t>(vocabulary));
       order_.resize(filters() ? weights_.size() : 0);
@@ -69,13 +68,13 @@ class Sampler {
 
   Index vocabulary() const { return vocabulary_; }
   const Sampling& sampling() const { return sampling_; }
-  /// What the next tokens are drawn with. Its state() continues a text in another process.
+  /// The generator. Its state() continues a text in another process.
   const Random& random() const { return random_; }
 
   /// The next token.
   Index operator()(ConstView<T> logits) {
     require<ShapeError>(logits.rows() == 1 && logits.cols() == vocabulary_, "Sampler: logits is ", logits.rows(), " × ",
-                        logits.cols(), ", expected 1 × vocabulary = ", vocabulary_, ": the row of the last token.");
+                        logits.cols(), ", expected 1 × vocabulary = ", vocabulary_, ": the last token's row.");
     const T* const row = logits.data();
     const Index best = first_largest(row);
     if (sampling_.temperature == 0) {
@@ -100,19 +99,18 @@ class Sampler {
   Index first_largest(const T* row) const {
     Index best = 0;
     for (Index i = 0; i < vocabulary_; ++i) {
-      require<ArgumentError>(!std::isnan(row[i]), "Sampler: logit ", i,
-                             " is NaN. Look for numbers that overflow in the model.");
+      require<ArgumentError>(!std::isnan(row[i]), "Sampler: logit ", i, " is NaN. Look for an overflow in the model.");
       best = row[i] > row[best] ? i : best;
     }
     require<ArgumentError>(row[best] > -std::numeric_limits<T>::infinity(), "Sampler: all ", vocabulary_,
-                           " logits are -inf, expected at least one token that is possible.");
+                           " logits are -inf, expected at least one possible token.");
     return best;
   }
 
   /// Draws from the nucleus of the top_k tokens.
   Index draw_filtered(const T* row) {
-    // A heap whose top is the most probable token. A token that is taken off goes to the end, so that the n-th of them stands
-    // n places before it. Ids break ties: the order is total, and the same with every standard library.
+    // A heap with the most probable token on top. Popped tokens collect at the end: the n-th of them is n places before it. Ids
+    // break ties, so the order is total, and the same with every standard library.
     const auto less_probable = [row](Index a, Index b) { return row[a] != row[b] ? row[a] < row[b] : a > b; };
     std::iota(order_.begin(), order_.end(), Index{0});
     std::make_heap(order_.begin(), order_.end(), less_probable);
@@ -135,14 +133,14 @@ class Sampler {
       mass = std::accumulate(weights_.begin(), weights_.end(), 0.0);
     }
     Index kept = 0;
-    double kept_mass = 0;  // less than top_p · mass at first, so that at least one token is kept
+    double kept_mass = 0;  // starts below top_p · mass: at least one token is kept
     while (kept < candidates && kept_mass < sampling_.top_p * mass) {
       kept_mass += weight(most_probable(kept++));
     }
     return draw(kept, kept_mass, most_probable);
   }
 
-  /// One of `count` tokens by inversion: the first one whose cumulative weight exceeds a uniform part of `mass`.
+  /// One of `count` tokens by inversion: the first whose cumulative weight exceeds uniform() · mass.
   template <class TokenAt>
   Index draw(Index count, double mass, const TokenAt& token_at) {
     const double target = random_.uniform() * mass;
@@ -153,7 +151,7 @@ class Sampler {
         return token_at(n);
       }
     }
-    return token_at(0);  // never: target < mass, which was added up in this order
+    return token_at(0);  // unreachable: target < mass, summed in this order
   }
 
   Index vocabulary_;

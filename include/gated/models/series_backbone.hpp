@@ -10,7 +10,7 @@
 #include "gated/ops/series.hpp"
 
 /// @file
-/// From the patches of series to features: the part of a TinyTimeMixer that fine-tuning usually freezes.
+/// Patches of series to features: the part of a TinyTimeMixer that fine-tuning usually freezes.
 
 namespace gated {
 
@@ -46,8 +46,8 @@ struct ResolutionPrefix : Layer<ResolutionPrefix<T>> {
   }
 };
 
-/// Positions that are not trained: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos of the same, then the table minus its
-/// mean, divided by 10 times its standard deviation.
+/// Fixed positions: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos of the same, then the table minus its mean, divided by
+/// 10 times its standard deviation.
 template <class T>
 struct PatchPositionTable : Layer<PatchPositionTable<T>> {
   static constexpr const char* name = "PatchPositionTable";
@@ -57,7 +57,7 @@ struct PatchPositionTable : Layer<PatchPositionTable<T>> {
   PatchPositionTable() = default;
   PatchPositionTable(Index tokens, Index channels) {
     require<ArgumentError>(channels % 2 == 0 && (Count(tokens) * channels).value() > 1, name, ": ", channels,
-                           " features cannot hold sines and cosines. Take an even number of them.");
+                           " features, expected an even number for pairs of sine and cosine.");
     expect_memory<double>(name, tokens, channels);
     Matrix<double> table(tokens, channels);
     for_each_angle(rotary_frequencies<double>(channels), 0, tokens, [&](Index i, Index k, double cosine, double sine) {
@@ -78,12 +78,12 @@ struct PatchPositionTable : Layer<PatchPositionTable<T>> {
   auto apply(auto& run, auto x) const { return add_positions(run, std::move(x), weight); }
 };
 
-/// Patches → features → prefix and positions → trunk: what fine-tuning usually freezes.
+/// Patches → features → prefix and positions → trunk.
 template <class T>
 struct SeriesBackbone : Layer<SeriesBackbone<T>> {
   static constexpr const char* name = "SeriesBackbone";
 
-  Index tokens = 0;  ///< of a series, the prefix included
+  Index tokens = 0;  ///< per series, with the prefix
   Linear<T> patch_embedding;
   std::optional<ResolutionPrefix<T>> prefix;
   std::optional<LearnedPosition<T>> position;
@@ -127,7 +127,7 @@ struct SeriesBackbone : Layer<SeriesBackbone<T>> {
             .rows = prefix ? tokens : 1};
   }
 
-  /// With a frequency token for each item.
+  /// `resolution` has a frequency token per item.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> patches, Tokens resolution) const {
     auto h = run(patch_embedding, std::move(patches));  // (series · n) × d

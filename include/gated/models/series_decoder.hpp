@@ -10,17 +10,17 @@
 
 namespace gated {
 
-/// y = trunk(adapter(x) + raw(patches)), with x the backbone's features; adapter and raw are absent unless they are needed.
+/// y = trunk(adapter(x) + raw(patches)), with x the backbone's features; adapter and raw are optional.
 ///
-/// Shapes: x is (series · N) × the backbone's channels, y is (series · N) × the decoder's, with N tokens of a series; patches
-/// are (series · n) × P, with zeros for the prefix where N = n + 1.
+/// Shapes: x is (series · N) × the backbone's channels, y is (series · N) × the decoder's, with N tokens per series; patches
+/// are (series · n) × P. If N = n + 1, the prefix counts as a patch of zeros.
 template <class T>
 struct SeriesDecoder : Layer<SeriesDecoder<T>> {
   static constexpr const char* name = "SeriesDecoder";
 
-  Index tokens = 0, prefixes = 0;    ///< of a series
-  std::optional<Linear<T>> adapter;  ///< where the trunk is of another width
-  std::optional<Linear<T>> raw;      ///< of the patches themselves
+  Index tokens = 0, prefixes = 0;    ///< per series
+  std::optional<Linear<T>> adapter;  ///< if the trunk has another width
+  std::optional<Linear<T>> raw;      ///< of the raw patches
   SeriesTrunk<T> trunk;
 
   SeriesDecoder() = default;
@@ -50,7 +50,7 @@ struct SeriesDecoder : Layer<SeriesDecoder<T>> {
 
   Contract contract() const { return {.out = trunk.config.channels}; }
 
-  /// With the patches as the backbone had them.
+  /// `patches` are the backbone's input.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& patches) const {
     auto h = adapter ? run(*adapter, std::move(x)) : std::move(x);

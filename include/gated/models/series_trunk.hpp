@@ -12,16 +12,16 @@
 
 namespace gated {
 
-/// A trunk of mixer blocks at several levels: from patches cut into small parts to whole ones.
+/// Adaptive patching: mixer blocks at several levels, from finely cut patches to whole ones.
 ///
-/// A level reads the n × d numbers of a series in row-major order as (n · f) × (d / f), so that no number moves.
+/// A level reshapes the n × d values of a series to (n · f) × (d / f), without moving data.
 /// Shapes: x and y are rows × d, the n tokens of a series one after the other.
 template <class T>
 struct SeriesTrunk : Layer<SeriesTrunk<T>> {
   static constexpr const char* name = "SeriesTrunk";
 
   SeriesTrunkConfig config;
-  Index item = 0;  ///< rows of what is mixed: the tokens of a series, or of all series of an item
+  Index item = 0;  ///< rows mixed together: the tokens of a series, or of all series of an item
   std::vector<Stack<SeriesMixerBlock<T>>> levels;
 
   SeriesTrunk() = default;
@@ -31,8 +31,8 @@ struct SeriesTrunk : Layer<SeriesTrunk<T>> {
                            " must be positive, depth = ", c.depth, " not negative and levels = ", c.levels, " from 0 to 61.");
     for (Index i = 0; i < c.stacks(); ++i) {
       const Index parts = parts_of(c, i);
-      require<ArgumentError>(c.channels % parts == 0, name, ": ", c.levels, " levels cut ", c.channels, " features into ",
-                             parts, " parts, which leaves a rest. Take features that 2^(levels - 1) divides.");
+      require<ArgumentError>(c.channels % parts == 0, name, ": channels = ", c.channels, ", expected a multiple of ", parts,
+                             " for levels = ", c.levels, ".");
       levels.emplace_back(StackConfig<SeriesMixerBlockConfig>{c.depth, model.block(c, parts, dropout)});
     }
   }

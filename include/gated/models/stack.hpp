@@ -28,7 +28,7 @@ struct StackConfig {
 
 namespace detail {
 
-/// The options of a block: part of its stack's, or all of them.
+/// The block's options: a part of the stack's, or all of them.
 template <class BlockConfig>
 const BlockConfig& block_of(const StackConfig<BlockConfig>& config) {
   return config.block;
@@ -38,7 +38,7 @@ const BlockConfig& block_of(const BlockConfig& config) {
   return config;
 }
 
-/// The setting that says how many tokens the sequences of a trunk, block or mixer have; nullptr where it takes any number.
+/// The option that holds the sequence length of a trunk, block or mixer; nullptr if it takes any.
 template <class Config>
 auto length_setting(Config& config) -> std::conditional_t<std::is_const_v<Config>, const Index, Index>* {
   if constexpr (requires { config.length; }) {
@@ -63,10 +63,11 @@ inline constexpr const char* stack_word = "gated.Stack";
 ///     Workspace<float> workspace;
 ///     Matrix<float> y = model.forward(x, Sequences::uniform(8, 196), workspace);   // x: 8·196 × 256
 ///
-/// `Block` is a layer whose output is as wide as its input. Made without a Random, it has weights that nobody has set, waits
-/// for a checkpoint and refuses to run. All methods are const, and a model may serve many threads, each with its own workspace.
-/// Shapes: x and y are rows × C; y may be x.
-/// Errors: ArgumentError when built, and for one that was moved from; ShapeError when run.
+/// `Block` is a layer with as many output as input channels. A model made without a Random has uninitialised weights and
+/// refuses to run until a checkpoint is loaded. forward() and extend() are const: many threads may share a model, each with its
+/// own workspace.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built or moved from; ShapeError when run.
 /// Cost: depth × the block's; scratch is one block's.
 template <class Block, class ConfigType = StackConfig<typename Block::Config>>
 struct Stack : Layer<Stack<Block, ConfigType>> {
@@ -79,7 +80,7 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
   std::vector<Block> blocks;
 
   Stack() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit Stack(const Config& c) : config(c) {
     require<ArgumentError>(c.depth >= 0, "Stack: depth = ", c.depth, " must not be negative.");
     expect_memory<Block>(name, c.depth);
@@ -88,10 +89,10 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
       blocks.emplace_back(detail::block_of(c));
     }
     const Contract contract = this->contract();
-    require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: a ", Block::name, " that makes ",
-                           contract.out, " channels of ", contract.in, " cannot be stacked. Build it with as many.");
+    require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
+                           " channels to ", contract.out, ", expected as many out as in.");
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   Stack(const Config& c, Random& random) : Stack(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("blocks", &Stack::blocks)}; }
@@ -105,7 +106,7 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
   auto apply(auto& run, auto x) const {
     require<ArgumentError>(static_cast<Index>(blocks.size()) == config.depth, run.outermost(), ": the stack has ",
                            blocks.size(), " blocks, expected depth = ", config.depth,
-                           ". A model that was moved from has none: use the one that it was moved to.");
+                           ". If it was moved from, use the model it was moved to.");
     return run.blocks(blocks, std::move(x), drop_path());
   }
 

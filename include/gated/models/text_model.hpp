@@ -4,28 +4,28 @@
 #include "gated/layers/layer.hpp"
 
 /// @file
-/// How a model for text is called: on whole texts, or token by token. Its body is the model's own.
+/// The interface of text models: on whole texts, or token by token.
 
 namespace gated {
 
-/// What a model that takes the ids of tokens offers on top of its body, as Layer does for layers. It is a struct with the
-/// body `apply(run, tokens, inputs)`, contract(), and the checks expect_input() and expect_streamed().
+/// Adds the interface of a text model to its body, as Layer does for layers. The derived struct has the body `apply(run,
+/// tokens, inputs)`, contract(), and the checks expect_input() and expect_streamed().
 template <class Derived, class T>
 struct TextModel {
   using Scalar = T;
 
   /// Columns of the output.
   Index out() const { return self().contract().out; }
-  /// The longest text that it can serve.
+  /// The most tokens of a text.
   Index longest() const { return self().contract().longest; }
   /// True if no output depends on a later token.
   bool is_causal() const { return self().contract().is_causal(); }
 
-  /// The logits (or hidden states) of every token of all sequences at once.
+  /// The logits (or hidden states) of all tokens of all sequences.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
     forward(tokens, sequences, output, workspace, Mask(), types);
   }
-  /// With a 0 or 1 per token: which are attended to.
+  /// The same with a mask: 0 or 1 per token, 0 hides it.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask,
                Tokens types = {}) const;
   /// The same, into a new matrix.
@@ -40,17 +40,17 @@ struct TextModel {
     forward(tokens, sequences, output, workspace, mask, types);
     return output;
   }
-  /// The same for one text, with a workspace of its own, for who does not care.
+  /// The same for one text, with a temporary workspace.
   Matrix<T> forward(Tokens tokens) const {
     Workspace<T> workspace;
     return forward(tokens, Sequences::single(static_cast<Index>(tokens.size())), workspace);
   }
 
-  /// The state before the first token of a text of up to `capacity` tokens, by default as many as the model can serve.
+  /// The state before the first token of a text of up to `capacity` tokens, by default longest().
   /// Errors: see Layer::start().
   State<T> start(Index capacity = State<T>::unlimited) const;
 
-  /// Adds `tokens` to a streamed sequence. `output` has one row per token, or one row in all, for the last.
+  /// Adds `tokens` to a streamed sequence. `output` has one row per token, or a single row for the last.
   /// Errors: as forward(), and ShapeError past the state's capacity; the state is unchanged then.
   /// Cost: no allocation when warm.
   void extend(Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const {
@@ -58,7 +58,7 @@ struct TextModel {
     add_to_stream(where, tokens, state, output, workspace);
   }
 
-  /// Adds one token; `output` is 1 × out(). The same as extend() by one token.
+  /// Adds one token, as extend() does; `output` is 1 × out().
   void step(Index token, State<T>& state, View<T> output, Workspace<T>& workspace) const {
     constexpr Where where(Derived::name, "step");
     add_to_stream(where, Tokens(&token, 1), state, output, workspace);
@@ -70,7 +70,7 @@ struct TextModel {
   void add_to_stream(Where where, Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const;
 };
 
-// Outside of the class, and so not `inline`: see layers/layer.hpp.
+// Outside the class, and so not `inline`: see layers/layer.hpp.
 
 template <class Derived, class T>
 State<T> TextModel<Derived, T>::start(Index capacity) const {

@@ -19,35 +19,36 @@ namespace gated {
 ///     const auto model = load_ttm<float>("granite-timeseries-ttm-r2");                    // io/tiny_time_mixer.hpp
 ///     Matrix<float> y = model.forward(x, Sequences::uniform(8, 3), workspace);            // 8 items of 3 series
 ///
-/// A row is a series, oldest number first. The series of an item are a sequence: they share a frequency token, and are mixed
-/// where the model mixes series. All others see each other nowhere, so that any number of series is one product.
-/// Shapes: x is (series of all items) × L, y is (those that are forecast, item by item in ascending order) × the numbers given.
+/// A row is a series, oldest value first. The series of an item are a sequence: they share a frequency token, and are mixed if
+/// the model mixes series. Items are independent, so any number of series runs as one product.
+/// Shapes: x is (series of all items) × L, y is (forecast series, item by item in ascending order) × out().
 /// Errors: ArgumentError when built, ShapeError when run.
 /// Cost: 7.8 M multiply-adds per series for ttm_512_96(); no allocation when warm.
 template <class T>
 struct TinyTimeMixer {
   using Scalar = T;
   using Config = TinyTimeMixerConfig;
-  /// What the model is told besides the series.
+  /// Inputs besides the series.
   template <class Run>
   struct Options {
-    Mask observed = {};  ///< 0 or 1 for each number of x, row by row; empty where all are observed. Only scaling looks at it,
-                         ///< and a NaN in x is a gap in any case, as in pandas: it counts as 0, as in the original's data sets
-    Tokens resolution = {};     ///< a frequency token for each item, of a model that has them
-    MatrixOf<Run> future = {};  ///< of series known in the future, at the rows of x: rows × F or more; other rows are not read
+    /// 0 or 1 per value of x, row by row; empty if all are observed. Only scaling reads it. A NaN in x is always a gap, as in
+    /// pandas, and counts as 0, as in the originals' data sets.
+    Mask observed = {};
+    Tokens resolution = {};     ///< a frequency token per item, for models that have them
+    MatrixOf<Run> future = {};  ///< of known series, in the rows of x: rows × F or more; other rows are not read
   };
   static constexpr const char* name = "TinyTimeMixer";
   static constexpr const char* architecture = "gated.TinyTimeMixer";
 
   TinyTimeMixerConfig config;
-  std::vector<Index> chosen;  ///< series that are forecast; empty for all
+  std::vector<Index> chosen;  ///< forecast series; empty for all
   SeriesBackbone<T> backbone;
   std::optional<SeriesDecoder<T>> decoder;
   Linear<T> head;  ///< F × (tokens · width)
   std::optional<ForecastMixer<T>> forecast_mixer;
 
   TinyTimeMixer() = default;
-  /// Weights that nobody has set, for a checkpoint to be loaded into.
+  /// Uninitialised weights, for a checkpoint.
   explicit TinyTimeMixer(const Config& c) : config(c) {
     require<ArgumentError>(c.series > 0 && c.horizon > 0 && c.patch > 0 && c.stride > 0 && c.resolutions >= 0, name,
                            ": series = ", c.series, ", horizon = ", c.horizon, ", patch = ", c.patch,
@@ -62,7 +63,7 @@ struct TinyTimeMixer {
     expect_series("known", c.known);
     chosen = c.sorted_predicted();
     require<ArgumentError>(!chosen.empty() || (c.known.empty() && !c.forecast_mixing.enabled), name, ": all ", c.series,
-                           " series are known in the future, so that none is left to be forecast.");
+                           " series are known in the future, so none is left to forecast.");
     backbone = SeriesBackbone<T>(c);
     if (c.has_decoder) {
       decoder.emplace(c);
@@ -72,7 +73,7 @@ struct TinyTimeMixer {
       forecast_mixer.emplace(c);
     }
   }
-  /// With initial parameters, as initialize() draws them.
+  /// Weights drawn by initialize().
   TinyTimeMixer(const Config& c, Random& random) : TinyTimeMixer(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -81,7 +82,7 @@ struct TinyTimeMixer {
                       field("forecast_mixer", &M::forecast_mixer));
   }
 
-  /// PyTorch's start of each part.
+  /// PyTorch's initialisation of each part.
   void initialize(Random& random) {
     backbone.initialize(random);
     if (decoder) {
@@ -93,7 +94,7 @@ struct TinyTimeMixer {
     }
   }
 
-  /// Columns of the input: the numbers of a series.
+  /// Columns of the input: the values of a series.
   Index in() const { return config.context; }
   /// Columns of the output.
   Index out() const { return config.given(); }
@@ -110,11 +111,11 @@ struct TinyTimeMixer {
             .rows = count > 0 ? count : 1,
             .shortest = config.fixes_series() ? config.series : 0,
             .longest = config.fixes_series() ? config.series : Contract::unlimited,
-            .remedy = " The model mixes or chooses among the series of an item.",
+            .remedy = " Pass all series of each item: the model mixes or selects them.",
             .unstreamable = "Patches are mixed with later ones."};
   }
 
-  /// The forecasts of all series at once. `items` splits the rows of x into items.
+  /// The forecasts of all series. `items` splits the rows of x into items.
   void forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
                const Options<Batch<T>>& options = {}) const;
   /// The same, into a new matrix.
@@ -125,29 +126,29 @@ struct TinyTimeMixer {
     return y;
   }
 
-  /// The last numbers of longer series, as many as the model sees.
+  /// The last config.context values of longer series.
   /// Errors: ShapeError for series that are too short.
   ConstView<T> last_context(const ConstView<T>& x) const {
     require<ShapeError>(x.cols() >= config.context, name, "::last_context: the series have ", x.cols(),
-                        " numbers, which is shorter than context = ", config.context,
-                        ". Give more of the past, or take a model with a shorter context.");
+                        " values, expected at least context = ", config.context,
+                        ". Pass more of the past, or use a model with a shorter context.");
     return x.rightCols(config.context);
   }
 
   /// Raises ShapeError unless forward() takes x with these items.
   void expect_input(Where where, const ConstView<T>& x, const Sequences& items, Mask) const {
     require<ShapeError>(x.cols() == config.context, where, ": the series have ", x.cols(),
-                        " numbers, expected context = ", config.context,
-                        x.cols() < config.context ? ". Give more of the past, or take a model with a shorter context."
-                                                  : ". last_context() takes the last of longer series.");
+                        " values, expected context = ", config.context,
+                        x.cols() < config.context ? ". Pass more of the past, or use a model with a shorter context."
+                                                  : ". Use last_context().");
     items.expect_total(where, x.rows());
     for (Index b = 0; config.fixes_series() && b < items.count(); ++b) {
       require<ShapeError>(items.length(b) == config.series, where, ": item ", b, " has ", items.length(b),
-                          " series, but the model mixes or chooses among series = ", config.series, ".");
+                          " series, expected series = ", config.series, ".");
     }
   }
 
-  /// The body, with what the model is told.
+  /// The body.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> x, const Options<Run>& options = {}) const {
     expect_options(run, x, options);
@@ -166,7 +167,7 @@ struct TinyTimeMixer {
     auto seen = run.dropout(reshape(run, std::move(h), config.tokens() * config.width()), config.head_dropout);
     auto y = run(head, std::move(seen));  // series × F
     if (!chosen.empty()) {
-      y = gather(run, y, chosen, config.series, out());  // (items · chosen) × the numbers given
+      y = gather(run, y, chosen, config.series, out());  // (items · chosen) × out()
       scaled.location = gather(run, scaled.location, chosen, config.series, 1);
       scaled.scale = gather(run, scaled.scale, chosen, config.series, 1);
     } else if (out() != config.horizon) {
@@ -179,7 +180,7 @@ struct TinyTimeMixer {
   }
 
  private:
-  static constexpr Index each[]{0};  // of items of one series
+  static constexpr Index each[]{0};  // for items of one series
 
   void expect_series(const char* what, const std::vector<Index>& list) const {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -195,11 +196,11 @@ struct TinyTimeMixer {
     const Index rows = run.rows(x), items = run.sequences().count();
     require<ShapeError>(options.observed.empty() || static_cast<Index>(options.observed.size()) == rows * config.context, name,
                         ": the mask has ", options.observed.size(), " entries, expected ", rows,
-                        " × context = ", rows * config.context, ", one for each number of x.");
+                        " × context = ", rows * config.context, ", one per value of x.");
     const auto tokens = static_cast<Index>(options.resolution.size());
     if (config.resolutions > 0) {
       require<ShapeError>(tokens == items, name, ": ", tokens, " frequency tokens, expected ", items,
-                          ", one for each item, because the model was trained with them.");
+                          ", one per item: the model was trained with them.");
       for (Index b = 0; b < items; ++b) {
         const Index token = options.resolution[static_cast<std::size_t>(b)];
         require<ArgumentError>(token >= 0 && token < config.resolutions, name, ": the frequency token of item ", b, " is ",
@@ -210,15 +211,15 @@ struct TinyTimeMixer {
     }
     if (forecast_mixer && !config.known.empty()) {
       require<ArgumentError>(static_cast<bool>(options.future), name,
-                             ": the model mixes in series that are known in the future. Give their future.");
+                             ": the model needs the future of its known series. Pass Options::future.");
       require<ShapeError>(run.rows(options.future) == rows && run.columns(options.future) >= out(), name, ": the future is ",
                           run.rows(options.future), " × ", run.columns(options.future), ", expected ", rows, " × ", out(),
-                          " or more columns, its rows those of x.");
+                          " or more columns, with the rows of x.");
     }
   }
 };
 
-// Outside of the class, and so not `inline`: see layers/layer.hpp.
+// Outside the class, and so not `inline`: see layers/layer.hpp.
 template <class T>
 void TinyTimeMixer<T>::forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
                                const Options<Batch<T>>& options) const {
@@ -227,7 +228,7 @@ void TinyTimeMixer<T>::forward(ConstView<T> x, const Sequences& items, View<T> y
   expect_shape<T>(where, "y", y, output_rows(x.rows()), out());
   expect_apart<T>(where, x, y);
   require<ArgumentError>(!overlap<T>(MatrixView<const T>(options.future), y), where,
-                         ": y overlaps the future, which it would be written over. Give y memory of its own.");
+                         ": y overlaps the future and would overwrite unread input. Use separate memory.");
   const auto frame = workspace.frame();
   Batch<T> run(workspace, items);
   run.into(MatrixView<T>(y), *this, input_view<T>(x), options);

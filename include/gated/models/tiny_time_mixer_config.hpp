@@ -14,21 +14,20 @@ namespace gated {
 
 /// The options of a trunk of mixer blocks.
 struct SeriesTrunkConfig {
-  Index channels = 16;  ///< d, features of a patch
-  Index depth = 3;      ///< blocks of a level
-  Index levels = 0;     ///< adaptive patching: level k cuts each patch into 2^k, from the finest to whole ones; 0 for none
-  bool mixes_series = false;                       ///< blocks mix the series of an item too
-  NormPosition norm_position = NormPosition::pre;  ///< of the blocks' norms: before their mixers, or after the residuals
-  double layer_scale = 0;  ///< where training starts the learned scales per channel of all branches; 0 for none
-  double drop_path = 0;    ///< probability that training drops a branch or block (stochastic depth)
+  Index channels = 16;        ///< d, features of a patch
+  Index depth = 3;            ///< blocks per level
+  Index levels = 0;           ///< adaptive patching: level k cuts each patch into 2^k parts, finest first; 0 for none
+  bool mixes_series = false;  ///< blocks also mix the series of an item
+  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, or after the residuals
+  double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
+  double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
 
-  /// Into how many each patch is cut at one of the levels, which count down to 0. One where a part would have 4 features or
-  /// fewer.
+  /// Parts per patch at `level`, where levels count down to 0; 1 if a part would have 4 features or fewer.
   Index parts(Index level) const {
     const Index parts = level < 62 ? Index{1} << level : 0;
     return parts > 0 && channels / parts > 4 ? parts : 1;
   }
-  /// The stacks of blocks: one per level, one without levels.
+  /// Stacks of blocks: one per level, or one without levels.
   Index stacks() const { return std::max<Index>(levels, 1); }
 
   template <class C = SeriesTrunkConfig>
@@ -39,14 +38,14 @@ struct SeriesTrunkConfig {
   }
 };
 
-/// The options of forecast mixing: a second look at the forecasts of all series, and at what is known of the future.
+/// The options of the exogenous mixer: see ForecastMixer.
 struct ForecastMixingConfig {
-  bool enabled = false;   ///< there is a second look at all
-  Index context = 1;      ///< c, times seen before and after each
+  bool enabled = false;   ///< whether there is one
+  Index context = 1;      ///< c, time steps seen before and after each
   bool gated = true;      ///< softmax gates
   Index depth = 0;        ///< mixer blocks over the series; 0 for none
-  bool past = true;       ///< the last numbers of the input stand before the forecast; otherwise zeros do
-  Index past_offset = 0;  ///< numbers at the end of the input that are no past
+  bool past = true;       ///< the last values of the input precede the forecast; otherwise zeros do
+  Index past_offset = 0;  ///< values to skip at the end of the input
 
   template <class C = ForecastMixingConfig>
   static constexpr auto fields() {
@@ -55,49 +54,49 @@ struct ForecastMixingConfig {
   }
 };
 
-/// How patches are told apart.
+/// Position embedding of patches.
 enum class PatchPosition {
   none,
-  learned,  ///< a learned vector each
-  sinusoid  ///< a table of sines and cosines, standardised and divided by 10, that is not trained
+  learned,  ///< a learned vector per patch
+  sinusoid  ///< a fixed table of sines and cosines, standardised and divided by 10
 };
 
 constexpr auto names_of(PatchPosition) { return words_for<PatchPosition>("none", "learned", "sinusoid"); }
 
 /// The options of a TinyTimeMixer.
 struct TinyTimeMixerConfig {
-  Index series = 1;    ///< M of an item; any number may be given where nothing mixes or chooses them
-  Index context = 64;  ///< L, numbers of each series that are seen
-  Index patch = 8;     ///< P, numbers of a patch
-  Index stride = 8;    ///< S, from one patch to the next; what does not fit is left out in front
-  Index horizon = 16;  ///< F, numbers of each series that are forecast
-  SeriesScaling scaling = SeriesScaling::standard;          ///< of each series
-  PatchPosition position = PatchPosition::none;             ///< how patches are told apart
-  Index resolutions = 0;                                    ///< frequency tokens, of which each item has one; 0 for none
-  SeriesTrunkConfig backbone = {};                          ///< the trunk
-  bool has_decoder = true;                                  ///< a second trunk after it
+  Index series = 1;                                 ///< M, series per item; any number will do if nothing mixes or selects them
+  Index context = 64;                               ///< L, values seen of each series
+  Index patch = 8;                                  ///< P, values per patch
+  Index stride = 8;                                 ///< S, from one patch to the next; a remainder is dropped at the front
+  Index horizon = 16;                               ///< F, values forecast of each series
+  SeriesScaling scaling = SeriesScaling::standard;  ///< of each series
+  PatchPosition position = PatchPosition::none;     ///< position embedding of the patches
+  Index resolutions = 0;                            ///< frequency tokens, one per item; 0 for none
+  SeriesTrunkConfig backbone = {};                  ///< the trunk
+  bool has_decoder = true;                          ///< a second trunk after it
   SeriesTrunkConfig decoder = {.channels = 8, .depth = 8};  ///< that trunk
-  bool raw_residual = false;                                ///< the decoder sees the patches themselves too
-  Index expansion = 2;                                      ///< hidden numbers of all MLPs, as a multiple of their inputs
+  bool raw_residual = false;                                ///< the decoder also sees the raw patches
+  Index expansion = 2;                                      ///< hidden width of all MLPs, as a multiple of their input
   bool gated = true;                                        ///< softmax gates in all blocks
-  bool mixes_single_patch = false;                          ///< patches are mixed even where there is only one: PatchTSMixer
+  bool mixes_single_patch = false;                          ///< mix patches even if there is only one: PatchTSMixer
   double norm_eps = 1e-5;                                   ///< ε of all norms
   double dropout = 0.2;                                     ///< of the backbone's MLPs, in training
   double head_dropout = 0.2;                                ///< of the decoder's MLPs and before the head, in training
-  Index filter = 0;                                         ///< of the horizon, so many numbers are given; 0 for all
-  std::vector<Index> predicted = {};                        ///< series that are forecast; without any, all that are not known
+  Index filter = 0;                                         ///< first values of the horizon to output; 0 for all
+  std::vector<Index> predicted = {};                        ///< series to forecast; empty for all that are not known
   std::vector<Index> known = {};                            ///< series whose future is known
-  ForecastMixingConfig forecast_mixing = {};                ///< of the forecasts
+  ForecastMixingConfig forecast_mixing = {};                ///< the exogenous mixer
 
   /// Patches of a series, without the prefix.
   Index patches() const { return stride > 0 && patch > 0 && context >= patch ? (context - patch) / stride + 1 : 0; }
-  /// Rows of a series in the trunk: its patches, and one for the resolution.
+  /// Rows per series in the trunk: its patches, and one for the resolution.
   Index tokens() const { return patches() + (resolutions > 0 ? 1 : 0); }
-  /// Numbers of each series that are given.
+  /// Output values per series.
   Index given() const { return filter > 0 ? filter : horizon; }
   /// Features of a token before the head.
   Index width() const { return has_decoder ? decoder.channels : backbone.channels; }
-  /// The series that are forecast, in ascending order, if not all are; those known in the future likewise.
+  /// The forecast series in ascending order; empty for all.
   /// Errors: MemoryError.
   std::vector<Index> sorted_predicted() const {
     std::vector<Index> sorted = predicted;
@@ -111,6 +110,7 @@ struct TinyTimeMixerConfig {
     std::sort(sorted.begin(), sorted.end());
     return sorted;
   }
+  /// The known series in ascending order.
   std::vector<Index> sorted_known() const {
     std::vector<Index> sorted = known;
     std::sort(sorted.begin(), sorted.end());
@@ -122,7 +122,7 @@ struct TinyTimeMixerConfig {
            !known.empty();
   }
 
-  /// How many are forecast.
+  /// The number of forecast series.
   Index predicted_count() const {
     return predicted.empty() ? series - static_cast<Index>(known.size()) : static_cast<Index>(predicted.size());
   }
@@ -141,7 +141,7 @@ struct TinyTimeMixerConfig {
             .layer_scale = trunk.layer_scale,
             .drop_path = trunk.drop_path};
   }
-  /// A block of the forecast mixing.
+  /// A block of the exogenous mixer.
   SeriesMixerBlockConfig forecast_block() const {
     return {.channels = (2 * (2 * Count(forecast_mixing.context) + 1)).value(),
             .patches = (Count(predicted_count()) + static_cast<Index>(known.size())).value(),
@@ -168,7 +168,7 @@ struct TinyTimeMixerConfig {
 
 namespace detail {
 
-/// IBM's models of one size, all of which forecast 96 numbers.
+/// IBM's models of one size, which all forecast 96 values.
 inline TinyTimeMixerConfig published_ttm(Index context, Index patch, Index channels, Index decoder_channels,
                                          Index resolutions = 0) {
   return {.context = context,
@@ -190,7 +190,7 @@ inline TinyTimeMixerConfig ttm_1024_96_r1() { return detail::published_ttm(1024,
 inline TinyTimeMixerConfig ttm_1024_96_r2() { return detail::published_ttm(1024, 128, 384, 256); }
 /// 1536-96-r2: 3,081,120.
 inline TinyTimeMixerConfig ttm_1536_96_r2() { return detail::published_ttm(1536, 128, 384, 256); }
-/// 512-96-ft-r2, which is told the resolution of its series: 854,972.
+/// 512-96-ft-r2, which takes frequency tokens: 854,972.
 inline TinyTimeMixerConfig ttm_512_96_ft_r2() { return detail::published_ttm(512, 64, 192, 128, 8); }
 /// 1024-96-ft-r2: 3,126,076.
 inline TinyTimeMixerConfig ttm_1024_96_ft_r2() { return detail::published_ttm(1024, 128, 384, 256, 8); }

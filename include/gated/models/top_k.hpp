@@ -8,7 +8,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// The best of many scores.
+/// The k best scores.
 
 namespace gated {
 
@@ -19,8 +19,7 @@ struct Scored {
   T score;
 };
 
-/// The `k` largest of a row of scores, the largest first and the earlier of equal ones first; all of them if they are fewer.
-/// NaN counts as less than any number.
+/// The `k` largest of a row of scores, largest first, ties in order; all if there are fewer. NaN ranks below any number.
 ///
 ///     for (const auto& [index, score] : top_k<float>(logits.row(0), 5)) { … labels[index] … }
 ///

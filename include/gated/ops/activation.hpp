@@ -3,14 +3,14 @@
 #include "gated/core/words.hpp"
 
 /// @file
-/// The names of activations. What they calculate stands in ops/kernels/activation.inl.
+/// Activations by name. ops/kernels/activation.inl defines the functions.
 
 namespace gated {
 
-/// The name of an activation in a configuration.
+/// An activation, as configurations name it.
 enum class Activation { identity, gelu, gelu_tanh, silu, relu, relu2, laplace, laplace_legacy, tanh, sigmoid };
 
-/// The words that configuration files use.
+/// Their names in configuration files.
 constexpr auto names_of(Activation) {
   return words_for<Activation>("identity", "gelu", "gelu_tanh", "silu", "relu", "relu2", "laplace", "laplace_legacy", "tanh",
                                "sigmoid");

@@ -7,15 +7,16 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// The cosines and sines of positions: what rotary and sinusoidal codes are made of.
+/// Cosines and sines of positions, for rotary and sinusoidal embeddings.
 
 namespace gated {
 
-/// Calls `f(t, k, cosine, sine)` with those of the angle (first + t) · frequencies[k], for t < positions and every k.
+/// Calls `f(t, k, cosine, sine)` with the cosine and sine of the angle (first + t) · frequencies[k], for every t < positions
+/// and every k.
 ///
-/// Positions are split as 64·a + b. The cosines and sines of both parts are taken in double and joined by the addition
-/// theorems, so that a long sequence costs 1/60 of its sines, and a position has the same bits wherever a sequence starts.
-/// Error: below 4e-16 beside those of the two angles, which are rounded to double.
+/// A position is split as 64·a + b. The cosines and sines of both parts are computed in double and combined by the angle-sum
+/// identities: a long sequence computes 1/60 of its sines, and a position has the same bits wherever a sequence starts. Error:
+/// below 4e-16, plus that of rounding both angles to double.
 template <class T, class F>
 void for_each_angle(const Vector<T>& frequencies, Index first, Index positions, const F& f) {
   constexpr Index block = 64, lanes = 8;

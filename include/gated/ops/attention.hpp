@@ -5,20 +5,20 @@
 #include "gated/ops/scores.hpp"
 
 /// @file
-/// Attention with several heads as an op: over a batch, over the next tokens of a stream, and its backward pass.
+/// Multi-head attention as an op: batches, streams, and the backward pass.
 
 namespace gated {
 
-/// Where the gradients of one sequence's queries, keys and values are added up.
+/// Where the gradients of one sequence's queries, keys and values accumulate.
 template <class T>
 struct AttentionGradient {
   View<T> q, k, v;
-  T* relative = nullptr;  ///< of the relative bias, by offset j - i; points at offset 0. nullptr where none is asked for
+  T* relative = nullptr;  ///< of the relative bias, by offset j - i, pointing at offset 0; nullptr to skip
 };
 
 namespace detail {
 
-/// For a block of queries from position `first` on: `weights` holds S if the kernel is pointwise, otherwise A, and becomes
+/// For a block of queries starting at position `first`: `weights` holds S for a pointwise kernel, A for a softmax, and becomes
 /// A ⊙ D; `gradient` holds ∂(A ⊙ D) and becomes ∂S.
 template <class T>
 void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
@@ -30,7 +30,7 @@ void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, Vi
   });
 }
 
-/// One of several heads in sequence b: its share of the columns in the rows of the sequence.
+/// One head of sequence b: its columns in the rows of that sequence.
 struct SequenceHead {
   Index b, head, heads;
 
@@ -39,13 +39,13 @@ struct SequenceHead {
     const Index width = x.columns() / heads;
     return x.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
-  /// Of the epilogue of a result with `columns` columns.
+  /// Its block of the epilogue of a result with `columns` columns.
   template <class T>
   Epilogue<T> of(const Epilogue<T>& epilogue, const Sequences& sequences, Index columns) const {
     const Index width = columns / heads;
     return epilogue.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
-  /// Its number among those of all sequences.
+  /// Its index over all sequences.
   Index index() const { return b * heads + head; }
 };
 
@@ -59,8 +59,8 @@ void for_each_head(const Sequences& sequences, Index heads, const F& f) {
   }
 }
 
-/// Shows a hook, if there is one, the weights of a head under "weights.b", or with several heads "weights.b.head"; with
-/// `in_parts` the number of the part comes last.
+/// Passes a head's weights to a hook, if there is one, as "weights.b" or, with several heads, "weights.b.head". With `in_parts`
+/// the part's index comes last.
 template <class Run, class T = typename Run::Scalar>
 WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = false) {
   if constexpr (!Run::records) {
@@ -76,15 +76,15 @@ WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = fals
 
 }  // namespace detail
 
-/// The backward pass through attend(q, k, v, first, scoring, y). With w = weight_scale on visible weights, 0 on others:
+/// Backward pass of attend(q, k, v, first, scoring, y). With w = weight_scale on visible weights, 0 on others:
 ///
 ///     ∂v = (A ⊙ D)ᵀ ∂y        ∂A = (∂y vᵀ) ⊙ D
 ///     ∂S = w ∂A ⊙ kernel'(S), or A ⊙ (∂A - Σ_j A_ij ∂A_ij / w) for a softmax
-///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q       ∂relative[o] = the sum of ∂S_ij over j - i = o, times scale if inside
+///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q       ∂relative[o] = Σ_{j-i=o} ∂S_ij, times scale if inside
 ///
-/// Gradients are added to. Scores are computed again, 256 queries at a time, and never kept.
-/// Shapes: q is M × S, k is N × S, v is N × E, dy is M × E; `to` has those of q, k and v.
-/// Cost: 2·M·N·(3·S + 2·E) flops, half of it when causal; scratch of 256 rows of scores.
+/// Accumulates into `to`. Recomputes scores, 256 queries at a time, instead of storing them.
+/// Shapes: q is M × S, k is N × S, v is N × E, dy is M × E; `to` is like q, k and v.
+/// Cost: 2·M·N·(3·S + 2·E) flops, half when causal; scratch: 256 rows of scores.
 template <class T>
 void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstView<T>& v, const ConstView<T>& dy, Index first,
                      const Scoring<T>& scoring, AttentionGradient<T> to, Workspace<T>& workspace) {
@@ -113,20 +113,20 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
   detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, detail::query_block, block);
 }
 
-/// What attends to what: a row of q for each token of the run's sequences, a row of k and v for each token that is attended to.
-/// With several heads, each has an equal share of the columns.
+/// Inputs of attention: a row of q per token of the run's sequences, a row of k and v per token attended to. Heads split the
+/// columns evenly.
 template <class Run>
 struct AttentionInputs {
   MatrixOf<Run> q, k, v;
   Index heads = 1;
-  const Sequences* others = nullptr;                  ///< the split of k and v; nullptr for the run's own
-  typename Run::Scalar* relative_gradient = nullptr;  ///< as in AttentionGradient, of all sequences together
-  Index relative_stride = 0;                          ///< from a head's relative bias, and its gradient, to the next one's
+  const Sequences* others = nullptr;                  ///< how k and v are split; nullptr: like q
+  typename Run::Scalar* relative_gradient = nullptr;  ///< as in AttentionGradient, summed over all sequences
+  Index relative_stride = 0;                          ///< between the relative biases, and gradients, of two heads
 };
 
 namespace detail {
 
-/// What scores one of several heads, each of which has a relative bias of its own if there is one, and its own dropout.
+/// The scoring of one head, with its own relative bias, if any, and its own dropout.
 template <class T, class Run>
 Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, const SequenceHead& at, const DropoutMask<T>& dropout) {
   if (scoring.relative != nullptr) {
@@ -136,7 +136,7 @@ Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, const Seq
   return scoring;
 }
 
-/// y = attend() of all sequences and heads, to the rows k and v of `others`, for queries from position `first` on.
+/// y = attend() for all sequences and heads, where `others` splits k and v and the first query is at position `first`.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& others,
                     MatrixView<T> k, MatrixView<T> v, Index first, const DropoutMask<T>& dropout, MatrixView<T> y,
@@ -149,7 +149,7 @@ void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& s
   });
 }
 
-/// The backward pass through it, of whole sequences.
+/// Backward pass of attend_by_head() for whole sequences.
 template <class Back, class Run, class ScoringOf, class T = typename Back::Scalar>
 void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& queries,
                              const Sequences& others, const DropoutMask<T>& dropout, MatrixView<T> dy) {
@@ -165,15 +165,15 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 
 }  // namespace detail
 
-/// y = (A ⊙ D) v, joined by `epilogue`, for each sequence b and head, with A as `scoring_of(sequences, b)` says, `sequences`
-/// being the split of the keys, and the mask D of attention dropout: it comes after kernel and masks, as in lucidrains' models.
+/// y = (A ⊙ D) v for each sequence b and head, with `epilogue` applied. `scoring_of(sequences, b)` defines A, where `sequences`
+/// splits the keys. D is the attention dropout mask, applied after kernel and masks as in lucidrains' models.
 ///
-/// In a stream it remembers keys and values, and `scoring_of` is asked for a sequence of the tokens seen so far. A hook
-/// sees A under "weights.b", or with several heads "weights.b.head". `scoring_of` is copied as bytes; what it points to must
-/// stay until the backward pass is over.
-/// Shapes: for h heads q is rows × h·S, k is keys × h·S, v is keys × h·E, y is rows × h·E, as is what the epilogue holds.
-/// Errors: ShapeError for what the epilogue holds, ArgumentError for a stream without a capacity.
-/// Cost: see attend() and attend_backward(); a stream's state has capacity × (S + E) numbers per head.
+/// A stream remembers keys and values, and calls `scoring_of` with one sequence: the tokens so far. A hook sees A as
+/// "weights.b", or "weights.b.head" with several heads. `scoring_of` is copied bytewise; what it points to must outlive the
+/// backward pass.
+/// Shapes: for h heads q is rows × h·S, k is keys × h·S, v is keys × h·E, y and the epilogue's matrices are rows × h·E.
+/// Errors: ShapeError if an epilogue matrix is not shaped like y; ArgumentError for a stream without a capacity.
+/// Cost: see attend() and attend_backward(); a stream's state holds capacity × (S + E) values per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, Epilogue<Run> epilogue) {
   const Joined<Run> joined = joined_result(run, run.rows(in.q), run.columns(in.v), epilogue);

@@ -3,19 +3,19 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Normalisation of each channel by statistics of a training that is over.
+/// Batch norm with frozen statistics.
 
 namespace gated {
 
-/// A batch norm as inference has it. Refers to its numbers, C of each.
+/// Parameters and running statistics of a batch norm, C values each. Non-owning.
 template <class T>
 struct BatchNormParameters {
   double eps;
   const Vector<T>*weight, *bias, *mean, *variance;
 };
 
-/// y = (x - mean) / √(variance + eps) ⊙ weight + bias, channel by channel. ∂x = ∂y ⊙ weight / √(variance + eps), ∂weight = the
-/// sum of ∂y ⊙ x̂ over the tokens, ∂bias = Σ ∂y; the statistics are constants.
+/// y = (x - mean) / √(variance + eps) ⊙ weight + bias, channel by channel. ∂x = ∂y ⊙ weight / √(variance + eps); ∂weight =
+/// Σ ∂y ⊙ x̂ and ∂bias = Σ ∂y over the tokens. The statistics are constants.
 ///
 /// Shapes: x and y are N × C.
 /// Cost: one pass over x, two more backward.

@@ -4,11 +4,11 @@
 #include "gated/ops/row_loops.hpp"
 
 /// @file
-/// Products of matrices that are rounded to bf16, with sums in float.
+/// Products of matrices rounded to bf16, with sums in float.
 ///
-/// Both factors lie in pairs along K, as the kernels multiply them. a is rounded once, b panel by panel as a product in float
-/// packs it; codes in bf16 that prepare() has kept are read where they lie. Every output is the sum of its pairs in the order
-/// of K, whatever the number of rows, the position in the matrix or the number of threads: equal inputs give equal bits.
+/// Both factors are stored in pairs along K, as the kernels read them. a is rounded once, b panel by panel; prepared bf16
+/// weights are read in place. Each output sums its pairs in the order of K, so equal inputs give equal bits for any number of
+/// rows or threads.
 
 namespace gated {
 
@@ -22,7 +22,7 @@ struct Bf16Panels {
   bool has_codes() const { return prepared.format == WeightFormat::bf16; }
   bool has_scales() const { return prepared.is_quantized() && !has_codes(); }
 
-  /// The panel from `column` on: where prepare() has put it, or in `packed`; codes with scales become `numbers` first.
+  /// The panel from `column` on: the prepared one, or a copy in `packed`. Codes with scales are decoded to `numbers` first.
   const float* panel(Index column, float* packed, float* numbers) const {
     const Index width = kernels<ProductKernels<float>>().panel_columns;
     if (has_codes()) {
@@ -42,8 +42,8 @@ struct Bf16Panels {
   }
 };
 
-/// multiply() with factors in bf16, unless a is a triangle: what that hides would join in pairs.
-/// Cost: one pass over a besides; scratch of a in bf16 and, per thread, of a panel of b.
+/// multiply() with factors in bf16. Refuses a triangular a, because pairs would straddle the diagonal.
+/// Cost: one more pass over a; scratch for a in bf16 and, per thread, for a panel of b.
 inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {
   if (bf16_kernels<float>() == nullptr || a.diagonal >= 0 || a.upper >= 0) {
@@ -62,7 +62,7 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   for_each_row(a.rows, workspace,
                [&](Index row) { table.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
 
-  // Of each thread: a panel in pairs, a tile, and a panel in float on its way from codes with scales.
+  // Per thread: a panel in pairs, a tile, and a decoded panel if codes have scales.
   const Index packed_size = panels.has_codes() ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
   const Index scratch_size = packed_size + tile_size + (panels.has_scales() ? panel_columns * b.rows : 0);
   float* const scratch = workspace.take(scratch_size * threads.count());
@@ -94,15 +94,15 @@ inline constexpr ProductEngine<float> bf16_engine{&multiply_bf16};
 
 }  // namespace detail::gemm
 
-/// Products of float that round both factors to bf16, to nearest, ties to even (what is denormal becomes 0), and sum in float:
-/// in little more than half the time, with relative errors of some 2⁻⁸. On machines that have no AVX512-BF16, or with kernels
-/// of a lower form, nullptr: products stay as they are, and so do those whose first factor is a triangle (causal mixing).
+/// An engine that rounds both factors to bf16 (to nearest even, subnormals to 0) and sums in float: a little over half the
+/// time, relative errors near 2⁻⁸. Triangular first factors (causal mixing) stay in float. Returns nullptr, and products stay
+/// in float, without AVX512-BF16 or with kernels of a lower form.
 ///
-///     const auto prepared = prepare(model, WeightFormat::bf16);  // saves rounding the weights each time
+///     const auto prepared = prepare(model, WeightFormat::bf16);  // rounds the weights once
 ///     workspace.use(prepared);
 ///     workspace.use(bf16_products());
 ///
-/// A model in double does not compile with it.
+/// For float models only.
 inline const ProductEngine<float>* bf16_products() {
   return bf16_kernels<float>() == nullptr ? nullptr : &detail::gemm::bf16_engine;
 }

@@ -9,19 +9,19 @@
 #include "gated/ops/mixed_chunk.hpp"
 
 /// @file
-/// Mixed-chunk attention as an op: over a batch, over the next tokens of a stream, and its backward pass.
+/// Mixed-chunk attention as an op: batches, streams, and the backward pass.
 
 namespace gated {
 
 namespace detail {
 
-/// Backward through y += scale · q M: ∂q += scale · ∂y Mᵀ.
+/// Backward pass of y += scale · q M: ∂q += scale · ∂y Mᵀ.
 template <class T>
 void recall_backward(const ConstView<T>& dy, const ConstView<T>& memory, T scale, View<T> dq, Workspace<T>& workspace) {
   matmul(dy, transposed(memory), dq, workspace, {.factor = scale, .added = dq});
 }
 
-/// Backward through M += share · kᵀ v: ∂k += share · v ∂Mᵀ, ∂v += share · k ∂M.
+/// Backward pass of M += share · kᵀ v: ∂k += share · v ∂Mᵀ, ∂v += share · k ∂M.
 template <class T>
 void remember_backward(const ConstView<T>& k, const ConstView<T>& v, T share, const ConstView<T>& memory, View<T> dk,
                        View<T> dv, Workspace<T>& workspace) {
@@ -29,7 +29,7 @@ void remember_backward(const ConstView<T>& k, const ConstView<T>& v, T share, co
   matmul(k, memory, dv, workspace, {.factor = share, .added = dv});
 }
 
-/// The global part where tokens read one memory of all of them: a sequence, or with own_chunk a chunk.
+/// Global part if all tokens read the same memory: that of the sequence, or with own_chunk that of the chunk.
 template <class T>
 void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy, ChunkParts<T> to, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
@@ -40,8 +40,8 @@ void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy
   remember_backward<T>(parts.global_k, parts.values, share, memory, to.global_k, to.values, workspace);
 }
 
-/// The global part where chunk h reads the memory of the chunks before it: once forward for the memories, then backward for
-/// their gradients, ∂M_h = ∂M_{h+1} + scale_h · Q_hᵀ ∂y_h.
+/// Global part if chunk h reads the memory of earlier chunks. A forward sweep computes the memories, a backward sweep their
+/// gradients ∂M_h = ∂M_{h+1} + scale_h · Q_hᵀ ∂y_h.
 template <class T>
 void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, const ConstView<T>& dy, ChunkParts<T> to,
                             Workspace<T>& workspace) {
@@ -68,14 +68,14 @@ void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, c
 
 }  // namespace detail
 
-/// The backward pass through mix_sequence() of one whole sequence: attend_backward() of each chunk, and of the memories
+/// Backward pass of mix_sequence() for one sequence: attend_backward() of each chunk, and for the memories
 ///
 ///     ∂Q_h = scale_h ∂y_h M_hᵀ        ∂K_h = share · V_h ∂Mᵀ        ∂V_h = share · K_h ∂M
 ///
-/// with ∂M = Σ scale_h' Q_h'ᵀ ∂y_h' over the chunks h' that read what chunk h gave. Gradients are added to; those of the
-/// relative bias go where `relative` points, unless to nullptr.
+/// with ∂M = Σ scale_h' Q_h'ᵀ ∂y_h' over the chunks h' whose memory includes chunk h. Accumulates into `to`, and the relative
+/// bias's gradient into `relative` unless it is nullptr.
 /// Shapes: queries and keys of `parts` and `to` are N × S, values and dy are N × E.
-/// Cost: 2·N·(c·(3·S + 2·E) + 5·S·E) flops; scratch 256·c + S·E.
+/// Cost: 2·N·(c·(3·S + 2·E) + 5·S·E) flops; scratch: 256·c + S·E.
 template <class T>
 void mix_sequence_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, const ConstView<T>& dy, ChunkParts<T> to,
                            T* relative, Workspace<T>& workspace) {
@@ -97,14 +97,14 @@ void mix_sequence_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, co
   }
 }
 
-/// What mixes in chunks: see ChunkParts and AttentionInputs.
+/// Inputs of mixed-chunk attention: see ChunkParts and AttentionInputs.
 template <class Run>
 struct ChunkInputs {
   MatrixOf<Run> local_q, local_k, global_q, global_k, values;
   Index heads = 1;
   typename Run::Scalar* relative_gradient = nullptr;
 
-  /// Those of one head, `matrix` giving the rows of each.
+  /// The parts of one head, where `matrix(x)` returns the rows of x.
   template <class Matrix>
   auto parts(const Sequences& sequences, const detail::SequenceHead& at, const Matrix& matrix) const {
     const auto part = [&](const MatrixOf<Run>& x) {
@@ -116,24 +116,23 @@ struct ChunkInputs {
 
 namespace detail {
 
-/// The scratch that mix_stream() takes for one token at most, with global keys `s` and values `e` wide: attend()'s among a
-/// chunk's keys, a finished chunk's keys in tiles, what the chunk and what the memory give, and a panel of the memory for each
-/// thread.
+/// Most scratch that mix_stream() takes for one token, with global keys `s` and values `e` wide: attend()'s for a chunk's keys,
+/// a finished chunk's keys in tiles, the outputs of chunk and memory, and per thread a panel of the memory.
 template <class T>
 Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) {
   return attend_scratch<T>(chunk, threads) + (s + kernels<ProductKernels<T>>().tile_rows) * chunk + 2 * row_stride<T>(e) +
          gemm::thread_scratch<T>(s) * threads.count();
 }
 
-/// The next tokens of a stream. Position p is token p mod c of chunk p / c. What a finished chunk leaves is the memory; of the
-/// open one local keys, global keys and values are kept.
+/// The next tokens of a stream. Position p is token p mod c of chunk p / c. Finished chunks live on in the memory; the open
+/// chunk keeps its local keys, global keys and values.
 template <class T>
 void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMixing<T>& mixing, const Epilogue<T>& epilogue,
                 const MatrixView<T>& y) {
   using Memory = typename Stream<T>::Memory;
   Workspace<T>& workspace = run.workspace();
   const Index c = mixing.chunk, heads = in.heads, e = run.columns(in.values), s = run.columns(in.global_k);
-  Matrix<T>& memory = run.remember(s, e / heads, Memory::sums);  // head below head
+  Matrix<T>& memory = run.remember(s, e / heads, Memory::sums);  // heads stacked vertically
   Matrix<T>& local_keys = run.remember(c, s, Memory::sums);
   Matrix<T>& global_keys = run.remember(c, s, Memory::sums);
   Matrix<T>& values = run.remember(c, e, Memory::sums);
@@ -167,7 +166,7 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
   }
 }
 
-/// How the chunks of sequence b mix: with its part of the mask, if there is one, and of the dropout.
+/// `mixing` for the sequence at `offset`, with its part of the mask, if any, and its dropout.
 template <class T>
 ChunkMixing<T> of_sequence(ChunkMixing<T> mixing, const T* visible, Index offset, const DropoutMask<T>& dropout) {
   mixing.local.visible_keys = visible == nullptr ? nullptr : visible + offset;
@@ -175,7 +174,7 @@ ChunkMixing<T> of_sequence(ChunkMixing<T> mixing, const T* visible, Index offset
   return mixing;
 }
 
-/// The backward pass through all sequences and heads.
+/// Backward pass of mix_chunks() for all sequences and heads.
 template <class Back, class Run, class T = typename Back::Scalar>
 void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixing<T>& mixing, const T* visible,
                          const DropoutMask<T>& dropout, const Sequences& sequences, MatrixView<T> dy) {
@@ -189,14 +188,14 @@ void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixi
 
 }  // namespace detail
 
-/// y = (A ⊙ D) v + Q M, joined by `epilogue`, for each sequence and head, mixed as `mixing` says, with the mask D of attention
-/// dropout. Tokens that the run's mask hides are not attended to.
+/// y = (A ⊙ D) v + Q M for each sequence and head, with `epilogue` applied. `mixing` says how; D is the attention dropout mask.
+/// Tokens hidden by the run's mask are not attended to.
 ///
-/// A causal stream keeps memory, local keys, global keys and values of the open chunk: S·E / h + c·(2S + E) numbers for h
-/// heads, however long the sequence. A hook sees A of each chunk under "weights.b.chunk", or "weights.b.head.chunk". What
-/// `mixing` points to must stay until the backward pass is over.
-/// Shapes: for h heads queries and keys are rows × h·S, values and y are rows × h·E, as is what the epilogue holds.
-/// Errors: ShapeError for what the epilogue holds.
+/// A causal stream keeps the memory and the open chunk's local keys, global keys and values: S·E / h + c·(2S + E) values for h
+/// heads, however long the sequence. A hook sees A of each chunk as "weights.b.chunk", or "weights.b.head.chunk" with several
+/// heads. What `mixing` points to must outlive the backward pass.
+/// Shapes: for h heads queries and keys are rows × h·S; values, y and the epilogue's matrices are rows × h·E.
+/// Errors: ShapeError if an epilogue matrix is not shaped like y.
 /// Cost: see mix_sequence() and mix_sequence_backward().
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_chunks(Run& run, ChunkInputs<Run> in, const ChunkMixing<T>& mixing, Epilogue<Run> epilogue) {

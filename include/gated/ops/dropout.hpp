@@ -7,24 +7,24 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Which numbers dropout takes away.
+/// The masks of dropout.
 
 namespace gated {
 
-/// 0 with probability `rate` and 1 / (1 - rate) otherwise, for each place of a matrix (Srivastava et al., 2014).
+/// A dropout mask: each element is 0 with probability `rate` and 1 / (1 - rate) otherwise (Srivastava et al., 2014).
 ///
-/// A place's number depends on the seed and the place alone, so the backward pass reads the same mask as the forward, in any
-/// order and with any number of threads, and nothing is stored.
+/// An element depends only on the seed and its position: the backward pass regenerates the same mask, in any order and with any
+/// number of threads, and nothing is stored.
 template <class T>
 class DropoutMask {
  public:
-  DropoutMask() = default;  ///< takes nothing away
+  DropoutMask() = default;  ///< drops nothing
   DropoutMask(std::uint64_t seed, double rate)
       : seed_(seed), threshold_(std::ldexp(rate, 53)), kept_(static_cast<T>(1 / (1 - rate))) {}
 
   bool is_active() const { return threshold_ > 0; }
 
-  /// The i-th of many masks of this rate.
+  /// The i-th of a family of masks with this rate.
   DropoutMask at(Index i) const {
     DropoutMask other = *this;
     other.seed_ = random_bits_at(seed_, static_cast<std::uint64_t>(i));
@@ -38,7 +38,7 @@ class DropoutMask {
     return rest;
   }
 
-  /// The number of a place.
+  /// The element at (row, column).
   T of(Index row, Index column) const {
     const auto place = static_cast<std::uint64_t>(first_row_ + row) << 32 | static_cast<std::uint64_t>(column);
     return static_cast<double>(random_bits_at(seed_, place) >> 11) < threshold_ ? T{0} : kept_;

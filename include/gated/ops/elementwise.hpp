@@ -7,10 +7,10 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// What is done to each number alone, as ops with their derivatives: activations, gating, sums, dropout.
+/// Element-wise ops with derivatives: activations, gating, sums, dropout.
 ///
-/// Projections take activations, gates and residuals along (ops/epilogue.hpp), which costs no pass over memory. These are for
-/// what stands elsewhere.
+/// Projections fuse activations, gates and residuals without an extra pass over memory (ops/epilogue.hpp); these ops are for
+/// everything else.
 
 namespace gated {
 
@@ -22,7 +22,7 @@ void expect_same_shape(const char* where, Run& run, const MatrixOf<Run>& a, cons
                       run.columns(a), " and b is ", run.rows(b), " × ", run.columns(b), ", expected equal shapes.");
 }
 
-/// Over a or b if nobody else needs one of them.
+/// Memory for a result: that of a or b if nothing else needs it.
 template <class Run>
 MatrixOf<Run> reuse_either(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
   if constexpr (!Run::records) {
@@ -34,7 +34,7 @@ MatrixOf<Run> reuse_either(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>
 
 }  // namespace detail
 
-/// y = act(x), x itself for Activation::identity. ∂x = ∂y ⊙ act'(x).
+/// y = act(x); returns x for Activation::identity. ∂x = ∂y ⊙ act'(x).
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: one pass over x, one more backward.
 template <class Run, class T = typename Run::Scalar>
@@ -61,9 +61,9 @@ MatrixOf<Run> activate(Run& run, MatrixOf<Run> x, Activation activation) {
   return y;
 }
 
-/// y = a ⊙ b: gating. ∂a = ∂y ⊙ b, ∂b = ∂y ⊙ a.
+/// y = a ⊙ b, as in gating. ∂a = ∂y ⊙ b, ∂b = ∂y ⊙ a.
 /// Shapes: a, b and y are N × C; y may be a or b.
-/// Errors: ShapeError for different shapes.
+/// Errors: ShapeError if the shapes differ.
 /// Cost: one pass, two backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> multiply(Run& run, MatrixOf<Run> a, MatrixOf<Run> b) {
@@ -81,10 +81,10 @@ MatrixOf<Run> multiply(Run& run, MatrixOf<Run> a, MatrixOf<Run> b) {
   return y;
 }
 
-/// y = a + b ⊙ scale, with a learned scale per channel or none. ∂a = ∂y, ∂b = ∂y ⊙ scale, ∂scale = Σ ∂y ⊙ b over the tokens.
-/// Shapes: a, b and y are N × C, scale has C numbers; y may be a or b.
-/// Errors: ShapeError for different shapes.
-/// Cost: one pass, two backward, three where `scale` is trained.
+/// y = a + b ⊙ scale, with an optional learned scale per channel. ∂a = ∂y, ∂b = ∂y ⊙ scale, ∂scale = Σ ∂y ⊙ b over the tokens.
+/// Shapes: a, b and y are N × C, scale has length C; y may be a or b.
+/// Errors: ShapeError if the shapes differ.
+/// Cost: one pass, two backward, or three if `scale` is trained.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b, const std::type_identity_t<T>* scale = nullptr) {
   detail::expect_same_shape("add", run, a, b);
@@ -112,8 +112,8 @@ MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b, const std::type_id
   return y;
 }
 
-/// y = x ⊙ c with a term of factors that are no parameters: a number, a dropout mask, factors per row. ∂x = ∂y ⊙ c. What the
-/// term reads must stay until the backward pass is over.
+/// y = x ⊙ c, where the term c is no parameter: a constant, a dropout mask, factors per row. ∂x = ∂y ⊙ c. What the term reads
+/// must outlive the backward pass.
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: one pass over x, one more backward.
 template <class Run, Term Factors, class T = typename Run::Scalar>

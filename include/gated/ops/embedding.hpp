@@ -7,7 +7,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Rows of a table, by ids: an op with its derivative.
+/// Embedding lookup and learned positions, with derivatives.
 
 namespace gated {
 
@@ -16,7 +16,7 @@ using Tokens = std::span<const Index>;
 
 namespace detail {
 
-/// The rows of a table, which may be in a small format.
+/// Reads rows of a table, which may be quantized or live in PreparedWeights only.
 template <class T>
 class Table {
  public:
@@ -41,7 +41,7 @@ class Table {
   PackedWeight<T> packed_;
 };
 
-/// ∂weight[id] += ∂y_t, token by token in their order.
+/// ∂weight[id] += ∂y_t, token by token in order.
 template <class Back, class Variable, class Id, class T = typename Back::Scalar>
 void embed_backward(Back& back, const Matrix<T>& weight, const Id& id, Variable y) {
   if (T* const to = back.gradient_of(weight.data())) {
@@ -56,8 +56,8 @@ void embed_backward(Back& back, const Matrix<T>& weight, const Id& id, Variable 
 }  // namespace detail
 
 /// y_t = weight[id_t]. ∂weight[id_t] += ∂y_t.
-/// Shapes: weight is V × C, ids are N numbers from 0 to V-1, y is N × C.
-/// Cost: one copy of N rows, one pass over ∂y backward.
+/// Shapes: weight is V × C, ids are N values in 0 … V-1, y is N × C.
+/// Cost: a copy of N rows, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> embed(Run& run, const Matrix<T>& weight, Tokens ids) {
   const auto y = run.make(static_cast<Index>(ids.size()), weight.cols());
@@ -75,9 +75,9 @@ MatrixOf<Run> embed(Run& run, const Matrix<T>& weight, Tokens ids) {
   return y;
 }
 
-/// y_t = x_t + weight[id_t], id 0 for all where there are no ids. ∂x = ∂y, ∂weight as that of embed().
-/// Shapes: weight is V × C, ids are N numbers from 0 to V-1 or none, x and y are N × C; y may be x.
-/// Cost: one pass over x, two backward; scratch C.
+/// y_t = x_t + weight[id_t], with id 0 everywhere if there are no ids. ∂x = ∂y, ∂weight as in embed().
+/// Shapes: weight is V × C, ids are N values in 0 … V-1 or none, x and y are N × C; y may be x.
+/// Cost: one pass over x, two backward; scratch: C.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_embedding(Run& run, MatrixOf<Run> x, const Matrix<T>& weight, Tokens ids) {
   const auto y = run.reuse(x);
@@ -100,9 +100,9 @@ MatrixOf<Run> add_embedding(Run& run, MatrixOf<Run> x, const Matrix<T>& weight, 
   return y;
 }
 
-/// y_t = x_t + table[position of t in its sequence]. ∂x = ∂y, ∂table[position] += ∂y_t. A stream goes on where it was.
-/// Shapes: table is P × C, for sequences of at most P tokens; x and y are N × C; y may be x.
-/// Errors: ShapeError for a sequence past the end of the table, or rows that the sequences do not cover.
+/// y_t = x_t + table[position of t in its sequence]. ∂x = ∂y, ∂table[position] += ∂y_t. A stream continues at its position.
+/// Shapes: table is P × C, for sequences of up to P tokens; x and y are N × C; y may be x.
+/// Errors: ShapeError if a sequence runs past the end of the table, or the sequences do not cover the rows of x.
 /// Cost: one pass over x, two backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_positions(Run& run, MatrixOf<Run> x, const Matrix<T>& table) {

@@ -8,8 +8,8 @@
 
 namespace gated {
 
-/// The kernel that activates a tile and keeps the derivative. Only products that are recorded name it, so that no other program
-/// compiles derivatives.
+/// The kernel that activates a tile and keeps the derivative. Only recorded products name it, so inference does not compile
+/// derivatives.
 template <class T>
 using DerivativeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
                                   T* to, Index to_stride, T* derivative, Index derivative_stride);
@@ -35,7 +35,7 @@ struct EpilogueOf<double> {
 
 }  // namespace detail
 
-/// What is applied to a product a · b before it is stored as y, each part absent unless it is given:
+/// Applied to a product a · b before it is stored as y; every part is optional:
 ///
 ///     z = factor · (a · b) + bias_j + row_bias_i + added_ij
 ///     y = activation(z) ⊙ gate_ij + residual_ij · residual_scale_j
@@ -63,8 +63,8 @@ struct Epilogue {
   double drop_path = 0;     ///< the probability that training drops what a residual is added to, per sequence
   MatrixView<T> kept = {};  ///< receives z, for a backward pass
   DerivativeKernel<T> derivative_kernel = nullptr;  ///< makes kept receive activation'(z) in place of z
-  Index wanted = -1;  ///< ≥ 0: of row i only the columns up to wanted + i are asked for; what lies
-                      ///< beyond them may be left as it is, and its product uncomputed
+  Index wanted = -1;  ///< ≥ 0: only the columns up to wanted + i of row i are needed; the others may
+                      ///< keep their old values
 
   bool is_plain() const { return !added && !keeps() && !residual; }
   /// What the backward pass through activation, gate and scale must know.
@@ -78,12 +78,17 @@ struct Epilogue {
     Epilogue part = *this;
     part.bias = from(bias, column);
     part.row_bias = from(row_bias, row);
-    part.added = added.block(row, column, rows, columns);
-    part.gate = gate.block(row, column, rows, columns);
+    const auto cut = [=](auto& x) {
+      if (x) {
+        x = x.block(row, column, rows, columns);
+      }
+    };
+    cut(part.added);
+    cut(part.gate);
     part.scale = from(scale, column);
-    part.residual = residual.block(row, column, rows, columns);
+    cut(part.residual);
     part.residual_scale = from(residual_scale, column);
-    part.kept = kept.block(row, column, rows, columns);
+    cut(part.kept);
     part.wanted = -1;  // all of it
     return part;
   }

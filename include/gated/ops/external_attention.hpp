@@ -4,26 +4,26 @@
 #include "gated/ops/attention.hpp"
 
 /// @file
-/// Attention to memories that are parameters: an op with its derivative.
+/// External attention: attention to learned memories, as an op with its derivative.
 
 namespace gated {
 
-/// The memories that all heads share. Refers to its numbers.
+/// The memories, shared by all heads. Non-owning.
 template <class T>
 struct ExternalMemory {
   Index heads = 1;
   const Matrix<T>* key = nullptr;         ///< K × w, for heads of width w
-  const Vector<T>* key_bias = nullptr;    ///< K, or of no size
+  const Vector<T>* key_bias = nullptr;    ///< K, or empty
   const Matrix<T>* value = nullptr;       ///< w × K
-  const Vector<T>* value_bias = nullptr;  ///< w, or of no size
+  const Vector<T>* value_bias = nullptr;  ///< w, or empty
 };
 
 namespace detail::external_memory {
 
-/// What a memory's share is divided by, besides the shares of all of them.
+/// Added to the sum of the memories' shares before dividing by it.
 inline constexpr double eps = 1e-9;
 
-/// weights = the transpose of A before the memories' shares are divided by their sum, K × n; factors = what divides them.
+/// weights = Aᵀ (K × n) before division by the sum over the memories; factors = the reciprocals of those sums.
 template <class T>
 void weigh(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible, View<T> weights, T* factors,
            Workspace<T>& workspace) {
@@ -34,7 +34,7 @@ void weigh(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const 
   std::transform(factors, factors + u.rows(), factors, [](T sum) { return T{1} / (static_cast<T>(eps) + sum); });
 }
 
-/// y = A M_vᵀ + b_v of one head of one sequence.
+/// y = A M_vᵀ + b_v for one head of one sequence.
 template <class T>
 void attend(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible, const MatrixView<T>& y,
             Workspace<T>& workspace, const WeightsWatcher<T>& watch) {
@@ -49,7 +49,7 @@ void attend(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const
   matmul(transposed(weights), transposed(*memory.value), y, workspace, {.bias = memory.value_bias->data()});
 }
 
-/// The backward pass through attend(); adds to `du`, if that is there, and to the parameters' gradients.
+/// Backward pass of attend(); adds to `du`, unless empty, and to the gradients of the parameters.
 template <class Back, class T>
 void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible,
                      const MatrixView<const T>& dy, const MatrixView<T>& du) {
@@ -84,17 +84,17 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
 
 }  // namespace detail::external_memory
 
-/// y = A M_vᵀ + b_v for each sequence and head, with memories M_k and M_v that are parameters (arXiv:2105.02358):
+/// y = A M_vᵀ + b_v for each sequence and head, with learned memories M_k and M_v (arXiv:2105.02358):
 ///
 ///     S = u M_kᵀ + b_k        A = softmax over the tokens of S, then divided by 1e-9 + its sum over the memories
 ///
-/// so that every token's output depends on all tokens of its sequence. `visible` (a 0 or 1 per token, or nullptr) takes tokens
-/// out of the softmax; they then read b_v alone. A hook sees Aᵀ, memories × tokens, under "weights.b", or with several
-/// heads "weights.b.head". b_k has no effect, and a gradient of rounding errors, because it cancels in the softmax. What
-/// `memory` refers to, and `visible`, must stay until the backward pass is over.
+/// Each output depends on all tokens of its sequence. `visible` (a 0 or 1 per token, or nullptr) removes tokens from the
+/// softmax; their output is b_v. A hook sees Aᵀ, memories × tokens, as "weights.b", or "weights.b.head" with several heads. b_k
+/// cancels in the softmax: it has no effect, and its gradient is rounding error. What `memory` refers to, and `visible`, must
+/// outlive the backward pass.
 /// Shapes: u and y are N × heads·w.
 /// Errors: ArgumentError in a stream.
-/// Cost: 4·N·K·w flops per head, four times that backward; scratch of K × n numbers, three times that backward.
+/// Cost: 4·N·K·w flops per head, four times that backward; scratch: K × n values, three times that backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> attend_to_memory(Run& run, const ExternalMemory<T>& memory, const MatrixOf<Run>& u, const T* visible) {
   expect_all_tokens(run, "a softmax over the tokens");

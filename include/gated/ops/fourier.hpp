@@ -7,12 +7,12 @@
 #include "gated/ops/toeplitz.hpp"
 
 /// @file
-/// The discrete Fourier transform of columns of any length: what FNet mixes by (ops/fourier_mixing.hpp).
+/// Discrete Fourier transform of columns of any length, for FNet (ops/fourier_mixing.hpp).
 
 namespace gated::detail::fourier {
 
-/// A transform of any length: by passes, or, where a prime above 7 divides the length, by Bluestein's chirps, which make it a
-/// product with a Toeplitz matrix: e^(-2πijk/n) = a_j · a_k · ā_{k-j} with a_t = e^(-πit²/n).
+/// A transform of any length. Lengths with a prime factor above 7 use Bluestein's algorithm, which turns the transform into a
+/// product with a Toeplitz matrix: e^(-2πijk/n) = a_j · a_k · ā_{k-j} with a_t = e^(-πit²/n). Others run in passes.
 template <class T>
 class Transform {
  public:
@@ -46,7 +46,7 @@ class Transform {
 
   Index length() const { return length_; }
   Index scratch_size() const { return passes_ != nullptr ? length_ * row_size<T>() : circle_->scratch_size(); }
-  /// Where operator() leaves each bin.
+  /// The row in which operator() leaves each bin.
   const Index* order() const { return rows_.data(); }
 
   /// Transforms the first length() rows of scratch.
@@ -61,19 +61,19 @@ class Transform {
 
  private:
   Index length_;
-  std::vector<Index> rows_;  // of the bins
+  std::vector<Index> rows_;  // of each bin
   const Passes<T>* passes_ = nullptr;
-  const Circle<T>* circle_ = nullptr;  // without passes
+  const Circle<T>* circle_ = nullptr;  // if there are no passes
   std::vector<Factor<T>> chirps_, factors_;
 };
 
-/// Calls `f(transform, offset, first, scratch)` for each sequence of a batch, which begins at row `offset`, and each `step`-th
-/// `first` below `columns`, in parallel tasks with scratch of their own.
+/// Calls `f(transform, offset, first, scratch)` for each sequence of a batch, starting at row `offset`, and each `first` = 0,
+/// step, 2·step, … below `columns`. Tasks run in parallel, each with its own scratch.
 template <class T, class F>
 void for_each_transform(const Sequences& sequences, Index columns, Index step, Workspace<T>& workspace, const F& f) {
   Index size = 0;
   for (Index b = 0; b < sequences.count(); ++b) {
-    if (sequences.length(b) > 0) {  // tables are made here, where memory may be asked for
+    if (sequences.length(b) > 0) {  // build tables here, where allocating is allowed
       size = std::max(size, Transform<T>::of(sequences.length(b)).scratch_size());
     }
   }

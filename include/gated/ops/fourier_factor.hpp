@@ -5,11 +5,11 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// The complex numbers that Fourier transforms multiply with.
+/// Twiddle factors of Fourier transforms.
 
 namespace gated {
 
-/// A complex factor in a table: c + is and, so that both it and its conjugate multiply without a negation, -s.
+/// A complex factor c + is. Stores -s too, so that multiplying by its conjugate needs no negation.
 template <class T>
 struct FourierFactor {
   T c, s, minus_s;
@@ -18,7 +18,7 @@ struct FourierFactor {
   FourierFactor(long double cosine, long double sine)
       : c(static_cast<T>(cosine)), s(static_cast<T>(sine)), minus_s(static_cast<T>(-sine)) {}
 
-  /// e^(-2πik/n), each part rounded once: the angle is taken back to the first eighth of the circle exactly.
+  /// e^(-2πik/n), each part rounded once: the angle is reduced exactly to the first octant.
   static FourierFactor turn(Index k, Index n) {
     const Index whole = 8 * n;
     Index part = 8 * (k % n);

@@ -7,22 +7,22 @@
 #include "gated/ops/join.hpp"
 
 /// @file
-/// The token mixer of FNet: a Fourier transform over tokens and channels, of which the real part is kept.
+/// FNet's token mixer: the real part of a Fourier transform over tokens and channels.
 
 namespace gated {
 
 namespace detail::fourier {
 
-/// y = Re(F_n x F_d) for the sequences of a batch, joined by `epilogue`. y may be x.
+/// y = Re(F_n x F_d) for the sequences of a batch, with `epilogue` applied. y may be x.
 ///
-/// Of a real x, the transform of token n - m is the conjugate of that of token m: only half of them are computed, two columns
-/// of x at a time as real and imaginary parts of one. With Z = F_n x, the real parts of the bins k of F_d applied to row m of Z
-/// are those of token m, and of the bins -k those of token n - m.
+/// For real x, tokens m and n - m have conjugate transforms: half of them are computed, two columns of x at a time as the real
+/// and imaginary part of one. Let Z = F_n x. Applying F_d to row m of Z, the real parts of bins k belong to token m, those of
+/// bins -k to token n - m.
 template <class T>
 void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const MatrixView<T>& y, const Epilogue<T>& epilogue,
                Workspace<T>& workspace) {
   const Index width = vector_width<T>(), d = x.columns();
-  // The rows of Z that are computed lie where those of the sequence do.
+  // The computed rows of Z are stored at the rows of their sequence.
   const auto frame = workspace.frame();
   const MatrixView<T> real = workspace.matrix(x.rows(), d), imaginary = workspace.matrix(x.rows(), d);
   for_each_transform<T>(
@@ -49,7 +49,7 @@ void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const M
     kernels<FourierMixingKernels<T>>().fourier_load_transposed(real.rows(offset + first, rows),
                                                                imaginary.rows(offset + first, rows), z);
     over_channels(z);
-    // The tokens first + i, and of those whose mirror image is another one, n - first - i.
+    // Tokens first + i, then their mirror images n - first - i where those are other tokens.
     const Index low = std::max<Index>(1 - first, 0), high = std::min(rows, (n + 1) / 2 - first);
     const Index* const order = over_channels.order();
     kernels<FourierMixingKernels<T>>().fourier_finish(z, order, false, offset + first, 0, rows, epilogue, y);
@@ -68,13 +68,13 @@ void mix(const Sequences& sequences, const MatrixView<const T>& x, const MatrixV
 
 }  // namespace detail::fourier
 
-/// y = Re(F_n x F_d), joined by `epilogue`: the discrete Fourier transform over the tokens of each sequence and over the
-/// channels, not scaled (FNet, arXiv:2105.03824). Any n and d.
+/// y = Re(F_n x F_d) with `epilogue` applied: the unscaled discrete Fourier transform over the tokens of each sequence and over
+/// the channels (FNet, arXiv:2105.03824), for any n and d.
 ///
-/// Backward: the same map, which is symmetric.
+/// The map is symmetric: the backward pass applies it to ∂y.
 /// Shapes: x and y are N × C.
 /// Errors: ArgumentError in a stream.
-/// Cost: about 2.5·n·d·log₂(n·d) flops per sequence where n and d have small primes; scratch of 2·n·d numbers.
+/// Cost: about 2.5·n·d·log₂(n·d) flops per sequence if n and d have small prime factors; scratch: 2·n·d values.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_by_fourier(Run& run, const MatrixOf<Run>& x, Epilogue<Run> epilogue) {
   expect_all_tokens(run, "a Fourier transform over the tokens");

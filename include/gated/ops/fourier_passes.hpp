@@ -8,30 +8,30 @@
 #include "gated/ops/kernel_calls.hpp"
 
 /// @file
-/// The engine behind ops/fourier.hpp and ops/toeplitz.hpp: a fast Fourier transform of many columns at once, in place.
+/// FFT engine of ops/fourier.hpp and ops/toeplitz.hpp: transforms many columns at once, in place.
 ///
-/// Rows are what is transformed along (tokens), and a row of scratch is one vector of real and one of imaginary parts: every
-/// butterfly takes whole vectors, whatever the radix, and nothing is shuffled. Forward passes decimate in frequency: they go
-/// from blocks of all rows to blocks of one, and leave bin `order[p]` in row p. Inverse passes decimate in time: they take rows
-/// in that order and leave them in their natural one, so that a convolution needs no permutation. Blocks that fit the
-/// first-level cache go through all their remaining passes before the next one is touched.
+/// Transforms run along rows (tokens). A row of scratch is one vector of real and one of imaginary parts: every butterfly uses
+/// whole vectors, whatever the radix, without shuffles. Forward passes decimate in frequency, from one block of all rows down
+/// to blocks of one row, and leave bin `order[p]` in row p. Inverse passes decimate in time: they take rows in that order and
+/// leave them in natural order, so a convolution needs no permutation. A block that fits the L1 cache finishes its remaining
+/// passes before the next one starts.
 
 namespace gated::detail::fourier {
 
 template <class T>
 using Factor = FourierFactor<T>;
 
-/// Numbers in a row of scratch.
+/// Values in a row of scratch.
 template <class T>
 Index row_size() {
   return 2 * vector_width<T>();
 }
 
-/// The passes of a transform of `length` rows, where no prime above 7 divides it.
+/// The passes of a transform of `length` rows, a product of 2, 3, 5 and 7.
 template <class T>
 class Passes {
  public:
-  /// Whether there are passes for this length.
+  /// Whether `length` has no prime factor above 7.
   static bool serve(Index length) {
     for (const Index radix : {2, 3, 5, 7}) {
       while (length > 1 && length % radix == 0) {
@@ -40,7 +40,7 @@ class Passes {
     }
     return length == 1;
   }
-  /// The next length from `length` on that is 2, 3 or 5 times a power of two.
+  /// The smallest length ≥ `length` that is a power of two, or 3 or 5 times one.
   static Index next(Index length) {
     Index best = 1;
     while (best < length) {
@@ -67,7 +67,7 @@ class Passes {
       }
     }
     order_.assign(static_cast<std::size_t>(length), 0);
-    Index blocks = 1;  // of all passes so far, each beginning with the bin order_[its first row]
+    Index blocks = 1;  // after the passes so far; each starts with bin order_[its first row]
     for (const Pass& p : passes_) {
       for (Index b = 0; b < blocks; ++b) {
         for (Index q = 0; q < p.radix; ++q) {
@@ -83,7 +83,7 @@ class Passes {
   /// The bin that forward() leaves in each row.
   const std::vector<Index>& order() const { return order_; }
 
-  /// In pieces() pieces of about the same size, one after the other.
+  /// The transform as pieces() pieces of similar size, to run one after the other.
   Index pieces() const { return static_cast<Index>(pieces_.size()); }
   void forward(Index piece, T* x) const { run(false, pieces_[at(piece)], x); }
   void inverse(Index piece, T* x) const { run(true, pieces_[at(pieces() - 1 - piece)], x); }
@@ -103,10 +103,10 @@ class Passes {
  private:
   struct Pass {
     Index radix, m;
-    std::size_t roots, turns;  // where they begin
+    std::size_t roots, turns;  // offsets in factors_
   };
 
-  /// Passes over a block of rows that fits the cache, or a part of one pass: of each of its `radix` parts so many rows.
+  /// The passes of a block of rows that fits the cache, or part of a single pass: `count` rows of each of its `radix` parts.
   struct Piece {
     std::size_t first, last;
     Index row, from, count;
@@ -133,7 +133,7 @@ class Passes {
 
   Index block_rows(std::size_t level) const { return passes_[level].radix * passes_[level].m; }
 
-  /// The pieces of a block at `row` from a pass on. Inverse ones come in reverse.
+  /// Adds the pieces of the block at `row` from pass `level` on. Inverse transforms run them in reverse.
   void divide(std::size_t level, Index row) {
     if (level == passes_.size()) {
       return;
@@ -170,7 +170,7 @@ class Passes {
   std::vector<Piece> pieces_;
 };
 
-/// The columns of `rows`, at most two vectors, as those of real and those of imaginary parts: two real columns are one complex.
+/// Up to two vectors of columns of `rows`, as real and imaginary parts: two real columns form one complex column.
 template <class T>
 struct Pair {
   MatrixView<T> left, right;
@@ -182,7 +182,7 @@ Pair<T> pair(const MatrixView<T>& rows) {
           rows.columns() > width ? rows.columns(width, rows.columns() - width) : MatrixView<T>()};
 }
 
-/// Writes them to scratch, times a number per row if `scales` is given.
+/// Writes them to scratch, scaled per row if `scales` is given.
 template <class T>
 void load_pair(const MatrixView<const T>& rows, const T* scales, T* x) {
   const auto [left, right] = pair(rows);

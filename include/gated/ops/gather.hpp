@@ -6,14 +6,14 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Some rows of a matrix.
+/// Gathers rows of a matrix.
 
 namespace gated {
 
 namespace detail {
 
-/// y = the numbers of x that `f` names, and ∂x += ∂y at the same places. `f(visit)` calls `visit(row of x, column, row of y,
-/// column, count)` for runs of numbers that lie next to each other. It is copied as bytes: see Tape::push().
+/// Copies the elements of x that `f` names to y; ∂x += ∂y at the same places. `f(visit)` calls `visit(row of x, column, row of
+/// y, column, count)` for runs of adjacent elements. It is copied bytewise: see Tape::push().
 template <class Run, class F, class T = typename Run::Scalar>
 void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, const F& f) {
   const ConstView<T> from = run[x];
@@ -37,11 +37,11 @@ void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, cons
 
 }  // namespace detail
 
-/// The rows `rows` of each `of` consecutive rows of x, in that order, and their first `columns` numbers. A row may be taken
-/// more than once.
+/// Gathers `rows` from each group of `of` consecutive rows of x, in that order, and keeps the first `columns` columns. Rows may
+/// repeat.
 /// Shapes: x is (items · of) × C, y is (items · rows) × columns.
-/// Errors: ArgumentError for a row that there is not; ShapeError for columns that x does not have, and for a part of an item.
-/// Cost: one copy of what is taken.
+/// Errors: ArgumentError if a row is out of range; ShapeError if x has fewer columns or a partial group.
+/// Cost: one copy of the gathered elements.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows, Index of, Index columns) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -61,7 +61,7 @@ MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> ro
   });
   return y;
 }
-/// Some rows of x: y[i] = x[rows[i]].
+/// Gathers rows of x: y[i] = x[rows[i]].
 template <class Run>
 MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows) {
   return gather(run, x, rows, run.rows(x), run.columns(x));

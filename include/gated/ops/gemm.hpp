@@ -5,39 +5,35 @@
 #include "gated/ops/gemm_slabs.hpp"
 
 /// @file
-/// The engine behind ops/matmul.hpp: a product of two matrices, tile by tile.
+/// The GEMM behind ops/matmul.hpp, tile by tile; the kernels are in ops/kernels/gemm.inl.
 ///
-/// How it works, for a · b with a of M × K and b of K × N:
+/// For a · b with a of M × K and b of K × N:
 ///
-///  1. b is cut into *panels* of `panel_columns` (two vectors) columns. A panel is copied ("packed") into contiguous memory,
-///     row of K by row of K, so that the inner loop reads it front to back; up to K of some thousands it fits in the
-///     second-level cache. Prepared weights are packed already, and a panel that
-///     only one tile needs is read where it lies. Weights in a small format become numbers when their panel is copied, or in
-///     registers where there is a single row. Where a has many rows, several panels are packed at a time: see
+///  1. b is cut into *panels* of two vectors of columns. A panel is packed into contiguous memory, row of K by row of K; up to
+///  K
+///     of a few thousand it fits in the L2 cache. Prepared weights are packed already, and a panel that only one tile needs is
+///     read in place. Quantized weights are decoded as their panel is packed, or in registers for a single row. Large a: see
 ///     ops/gemm_slabs.hpp.
-///  2. a is read where it lies, `tile_rows` rows at a time; the transpose of a matrix is first copied into tiles of that many
-///     rows. Rows that crowd (see core/matrix.hpp) are first copied further apart. Of a lower triangle, a tile multiplies what
-///     its first row has, and then row by row the corner that its other rows have beyond it: nothing above the diagonal is
-///     read.
-///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators fill the vector registers and stay
-///     there for all K steps: per step, two loads of b, one broadcast per row of a, and two fused multiply-adds per row. With
-///     32 registers that is 14 rows × 2 accumulators, two of b and one broadcast; with 16 registers 6 rows. Lower tiles have
-///     kernels of their own, so that a few rows read b once, as fast as memory gives it. A single row takes several panels at a
-///     time where b lies row by row, because memory is slow at giving two cache lines of each row.
-///  4. The finished tile goes to a small buffer in the first-level cache, and the caller's epilogue (bias, activation, gate,
-///     residual) takes it from there to its destination. So kernels are compiled once per scalar type and form, not once per
-///     epilogue.
+///  2. a is read in place, `tile_rows` rows at a time. A transposed a is packed into tiles first, and rows that alias in the
+///  cache
+///     (see core/matrix.hpp) are spread. Of a lower triangle, a tile multiplies up to its first row's diagonal, then the corner
+///     beyond it row by row: nothing above the diagonal is read.
+///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators stay in registers for all K steps: per
+///     step two loads of b, and per row of a one broadcast and two multiply-adds. 32 registers hold 14 rows, 16 hold 6. Lower
+///     tiles have their own kernels. A single row takes several panels at a time if b is row-major, to read whole runs of
+///     memory.
+///  4. The epilogue (bias, activation, gate, residual) moves the finished tile from L1 to its destination. So kernels are
+///  compiled
+///     once per scalar type and form, not once per epilogue.
 ///
-/// What reads and writes vectors stands in ops/kernels/gemm.inl; here is what divides the work.
-///
-/// Every output is the sum of its K products in the order of K, in one accumulator, whatever the number of rows, the position
-/// in the matrix or the number of threads: equal inputs give equal bits.
+/// Each output sums its K products in order, in one accumulator: equal inputs give equal bits for any number of rows or
+/// threads.
 
 namespace gated {
 
 namespace detail::gemm {
 
-/// A copy of `a` whose rows do not crowd. Scratch matrices never do, but parameters and the caller's own matrices may.
+/// A copy of `a` whose rows do not alias in the cache. Scratch matrices never do; parameters and caller's matrices may.
 template <class T>
 Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threads& threads) {
   MatrixMap<T> spread = workspace.matrix(a.rows, a.columns);
@@ -53,14 +49,14 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threa
   return result;
 }
 
-/// Computes `product` panel by panel, for a single row several at a time, and hands each tile to `finish`.
+/// Computes `product` panel by panel, several at a time for a single row, and passes each tile to `finish`.
 template <class T>
 void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
                      const Threads& threads) {
   const Operand<T>&a = product.a, &b = product.b;
   const ProductKernels<T>& table = product.kernels;
   const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
-  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // each panel is used once
+  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // uses each panel once
   const bool single = in_place && a.rows == 1;
   const bool by_codes = product.prepared.is_quantized() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
   const Index task_columns = (single ? table.row_panels : 1) * panel_columns;
@@ -98,8 +94,8 @@ void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finis
   });
 }
 
-/// Computes a · b and hands each tile to `finish`. With `wanted` ≥ 0 only the columns up to `wanted` + i of row i are asked
-/// for: tiles that lie beyond are neither computed nor handed on.
+/// Computes a · b and passes each tile to `finish`. With `wanted` ≥ 0, row i needs only its columns up to `wanted` + i: tiles
+/// beyond are skipped.
 template <class T>
 void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunction<T>& finish, Workspace<T>& workspace,
               Index wanted = -1) {
@@ -111,12 +107,12 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(given, second, workspace.threads());
-  Operand<T> b = second;  // or, of a weight that lies in a file, where it lies
+  Operand<T> b = second;  // or the mapped file's copy
   const PackedWeight<T> prepared = prepared_form(b, workspace);
   TileProduct<T> product{table, given, b, nullptr, prepared, wanted};
   Operand<T>& a = product.a;
 
-  // The rows of a Toeplitz matrix overlap (its columns are one element apart, backwards): it is read where it lies.
+  // A Toeplitz matrix is read in place: its rows overlap, and its columns are one element apart, backwards.
   const bool pack_a = a.row_stride == 1 && a.column_stride > 1 && a.rows >= tile_height && b.columns > panel_columns;
   if (pack_a) {
     T* const tiles = workspace.take((a.rows + tile_height - 1) / tile_height * tile_height * a.columns);

@@ -11,16 +11,16 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// Rows from which a product is computed slab by slab: more where threads wait for each other at the end of each.
+/// Rows from which a product runs slab by slab: more with threads, which synchronise after each slab.
 inline Index slab_rows(const Threads& threads) { return threads.count() == 1 ? 128 : 1024; }
-/// The bytes of a slab: half of a usual second-level cache, or less.
+/// The bytes of a slab: at most half of a typical L2 cache.
 inline constexpr Index slab_bytes = Index{1} << 19;
-/// The panels of a slab at most.
+/// The most panels of a slab.
 inline constexpr Index slab_panels = 32;
 
-/// Computes `product` slab by slab and hands each tile to `finish`. A *slab* is as many panels of b as the second-level cache
-/// holds beside other things. They are packed together, and then each task takes the rows of one tile through all of them: a is
-/// read once per slab, and a row of the result written in one run.
+/// Computes `product` slab by slab and passes each tile to `finish`. A *slab* is a group of panels of b that fits in L2. They
+/// are packed together; then each task takes the rows of one tile through all of them. So a is read once per slab, and each row
+/// of the result is written in one run.
 template <class T>
 void multiply_slabs(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
                     const Threads& threads) {

@@ -7,49 +7,48 @@
 #include "gated/ops/kernel_calls.hpp"
 
 /// @file
-/// How a product is divided into tasks and tiles: see ops/gemm.hpp.
+/// Dividing a product into tasks and tiles: see ops/gemm.hpp.
 
 namespace gated {
 
 namespace detail::gemm {
 
-/// Rows that one task takes, of `rows`: about a thousand, in blocks of equal size. A panel is packed once per task, which costs
-/// about 1/100 of the task's work.
+/// Rows per task: about a thousand, in equal blocks. Each task packs its panel, about 1 % of its work.
 inline Index rows_per_block(Index rows, Index tile) {
   const Index blocks = std::max<Index>((rows + 511) / 1024, 1), size = (rows + blocks - 1) / blocks;
   return std::max<Index>((size + tile - 1) / tile, 1) * tile;
 }
 
-/// The rows of the next tile where `rows` are left. More than one tile and less than two are split evenly: a low tile reads as
-/// much of the panel as a full one and has less to do meanwhile, so that it waits for memory.
+/// The rows of the next tile, of `rows` left. Between one and two tiles are split evenly: a low tile reads as much of the panel
+/// as a full one, and would be memory-bound.
 inline Index next_tile_rows(Index rows, Index most) {
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
 }
 
-/// What happens to a finished tile, which has rows of panel_columns and may be overwritten.
+/// Consumes a finished tile with rows of panel_columns; may overwrite it.
 template <class T>
 using TileFunction = FunctionRef<void(Index row, Index column, Index rows, Index columns, T* tile)>;
 
-/// All threads, or one where there is little to do: 2¹⁸ multiply-adds take some 4 µs, and waking a thread that still spins
-/// takes some 1. From four threads on the size is the same, so that many do not sleep over what a few of them would gain by.
+/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, waking a spinning thread about 1. The threshold
+/// stops growing at four threads, so that many threads do not idle where four would gain.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
   return work < (1 << 18) * std::min(available.count(), 4) ? Threads{1} : available;
 }
 
-/// Scratch of a thread in a product of `depth` multiply-adds: a panel and a tile.
+/// Scratch per thread for a product of depth K: a panel and a tile.
 template <class T>
 Index thread_scratch(Index depth) {
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
   return table.panel_columns * (std::max<Index>(depth, 1) + std::max(table.tile_rows, table.row_panels));
 }
 
-/// With `wanted` ≥ 0 only the columns up to `wanted` + i of row i are asked for. True for a panel that begins beyond those of
-/// `row`, and so of all rows before it.
+/// With `wanted` ≥ 0, row i needs only its columns up to `wanted` + i. True for a panel that starts beyond those of `row`, and
+/// so of all earlier rows.
 inline bool is_unwanted(Index wanted, Index column, Index row) { return wanted >= 0 && column > wanted + row; }
 
-/// The weight b as prepare() has packed it, or one without data. One that lies row by row elsewhere takes the place of b.
+/// The weight b as packed by prepare(), or an empty one. A mapped weight replaces b instead.
 template <class T>
 PackedWeight<T> prepared_form(Operand<T>& b, const Workspace<T>& workspace) {
   if (workspace.prepared() == nullptr || b.row_stride != 1 || b.column_stride != b.rows) {
@@ -66,10 +65,10 @@ PackedWeight<T> prepared_form(Operand<T>& b, const Workspace<T>& workspace) {
 
 }  // namespace detail::gemm
 
-/// Another way to compute products: given to Workspace::use().
+/// An alternative implementation of products, for Workspace::use().
 template <class T>
 struct ProductEngine {
-  /// Does what detail::gemm::multiply() does, or nothing and returns false.
+  /// Does what detail::gemm::multiply() does; or does nothing and returns false.
   bool (*multiply)(const Operand<T>& a, const Operand<T>& b, const detail::gemm::TileFunction<T>& finish,
                    Workspace<T>& workspace, Index wanted);
 };

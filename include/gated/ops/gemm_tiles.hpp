@@ -5,14 +5,14 @@
 #include "gated/ops/gemm_tasks.hpp"
 
 /// @file
-/// The tiles of a product, and what is packed for them: see ops/gemm.hpp.
+/// Tiles of a product and their packing: see ops/gemm.hpp.
 
 namespace gated {
 
 namespace detail::gemm {
 
-/// Copies the transposed matrix `a`, whose columns lie contiguously in memory, into tiles of tile_rows rows, column of K by
-/// column of K: otherwise each step along K would touch another page of memory. Work is divided by columns.
+/// Packs a transposed a, whose columns are contiguous, into tiles of tile_rows rows, column by column: otherwise each step
+/// along K would touch another page.
 template <class T>
 void pack_tiles(const Operand<T>& a, T* packed, const ProductKernels<T>& kernels, const Threads& threads) {
   constexpr Index columns_per_task = 16;
@@ -25,26 +25,26 @@ void pack_tiles(const Operand<T>& a, T* packed, const ProductKernels<T>& kernels
   });
 }
 
-/// Columns of b, row of K by row of K, `stride` apart.
+/// Some columns of b, with rows `stride` apart.
 template <class T>
 struct Panel {
   const T* data;
   Index stride;
 };
 
-/// What the tiles of a product share.
+/// The state that all tiles of a product share.
 template <class T>
 struct TileProduct {
   const ProductKernels<T>& kernels;
   Operand<T> a, b;
-  const T* tiles;            ///< a as pack_tiles() has packed it, or nullptr
-  PackedWeight<T> prepared;  ///< b as prepare() has packed it, or nothing
+  const T* tiles;            ///< a packed by pack_tiles(), or nullptr
+  PackedWeight<T> prepared;  ///< b packed by prepare(), or empty
   Index wanted;              ///< see multiply()
 
-  /// The columns of the panel from `column` on.
+  /// The number of columns of the panel that starts at `column`.
   Index columns(Index column) const { return std::min(kernels.panel_columns, b.columns - column); }
 
-  /// The panel from `column` on: where prepare() has put it, or a copy in `packed`.
+  /// The panel from `column` on: the prepared one, or a copy in `packed`.
   Panel<T> panel(Index column, T* packed) const {
     if (prepared && !prepared.is_quantized()) {
       return {prepared.numbers(column), kernels.panel_columns};
@@ -57,7 +57,7 @@ struct TileProduct {
     return {packed, kernels.panel_columns};
   }
 
-  /// True if some of the tile of `rows` rows from (row, column) on is asked for.
+  /// True if any part of the tile of `rows` rows at (row, column) is wanted.
   bool wants(Index row, Index rows, Index column) const { return !is_unwanted(wanted, column, row + rows - 1); }
 
   /// Computes the tile of `rows` rows from `row` on.

@@ -10,14 +10,14 @@
 #include "gated/ops/terms.hpp"
 
 /// @file
-/// How gradients receive their parts, for the backward pass that stands beside each op.
+/// Helpers with which backward passes accumulate gradients.
 ///
-/// `back` is a tape in its backward pass (train/tape.hpp): back[x] are the values of a variable, back.gradient(y) what has
-/// reached it, back.target(x) where the gradient of x goes, and back.gradient_of(p) that of a parameter, by its address.
+/// `back` is a tape in its backward pass (train/tape.hpp): back[x] is the value of a variable, back.gradient(y) its gradient so
+/// far, back.target(x) where to write the gradient of x, and back.gradient_of(p) the gradient of a parameter, by its address.
 
 namespace gated {
 
-/// y = term, number by number; with `adds`, y += term.
+/// y = term, element-wise; with `adds`, y += term.
 template <class T, Term A>
 void assign(View<T> y, const Workspace<T>& workspace, const A& term, bool adds = false) {
   for_each_block_of_rows(y.rows(), workspace, [&](Index first, Index rows) {
@@ -26,7 +26,7 @@ void assign(View<T> y, const Workspace<T>& workspace, const A& term, bool adds =
   });
 }
 
-/// gradient(x) += term, number by number.
+/// gradient(x) += term, element-wise.
 template <class Back, class Variable, Term A>
 void add_gradient(Back& back, Variable x, const A& term) {
   if (back.wants_gradient(x)) {
@@ -41,7 +41,7 @@ void add_gradient(Back& back, Variable x, const ConstView<typename Back::Scalar>
   add_gradient(back, x, reader<typename Back::Scalar>(values));
 }
 
-/// `values`, or the copy of them that a backward pass may read.
+/// `values`, or on a tape its copy, which the backward pass may read.
 template <class Run, class V>
 std::span<const V> kept(const Run& run, std::span<const V> values) {
   if constexpr (Run::records) {
@@ -51,7 +51,7 @@ std::span<const V> kept(const Run& run, std::span<const V> values) {
   }
 }
 
-/// The same for rows, which may be absent.
+/// The same for a matrix, which may be absent.
 template <class Run, class T = typename Run::Scalar>
 MatrixView<const T> kept(const Run& run, const MatrixView<const T>& x) {
   if constexpr (Run::records) {
@@ -61,8 +61,8 @@ MatrixView<const T> kept(const Run& run, const MatrixView<const T>& x) {
   }
 }
 
-/// Runs what `b` describes, in parallel over its rows.
-/// Cost: one pass over ∂y, z and what is written; act(z) and act'(z) of each number.
+/// Runs the backward pass described by `b`, in parallel over its rows.
+/// Cost: one pass over ∂y, z and the outputs; act(z) and act'(z) of each element.
 template <class T>
 void activation_backward(const ActivationBackward<T>& b, const Workspace<T>& workspace) {
   for_each_block_of_rows(b.dy.rows(), workspace, [&](Index first, Index rows) {
@@ -70,7 +70,7 @@ void activation_backward(const ActivationBackward<T>& b, const Workspace<T>& wor
   });
 }
 
-/// The gradient of x, zero where nothing reached it: for what adds to it piece by piece.
+/// The gradient of x for piecewise accumulation, set to zero if nothing has reached it.
 template <class Back, class Variable>
 View<typename Back::Scalar> accumulator(Back& back, Variable x) {
   auto [to, fresh] = back.target(x);
@@ -91,7 +91,7 @@ void add_gradient_product(Back& back, Variable x, const Operand<typename Back::S
   }
 }
 
-/// gradient of a parameter += a · b, if it is trained.
+/// gradient(parameter) += a · b, if the parameter is trained.
 template <class Back, class T>
 void add_parameter_product(Back& back, const Matrix<T>& parameter, const std::type_identity_t<Operand<T>>& a,
                            const std::type_identity_t<Operand<T>>& b) {
@@ -101,7 +101,7 @@ void add_parameter_product(Back& back, const Matrix<T>& parameter, const std::ty
   }
 }
 
-/// to[j] += Σ_i term_ij over `rows` rows, summed in their order, for a million as exactly as for 64: the gradient of what is
+/// to[j] += Σ_i term_ij over `rows` rows, summed in order, a million rows as accurately as 64: the gradient of parameters
 /// shared by all tokens.
 template <class T, Term A>
 void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const A& term) {
@@ -112,13 +112,13 @@ void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& works
   });
 }
 
-/// The same for the rows of a matrix: the gradient of a bias.
+/// The same for the rows of a matrix, as in the gradient of a bias.
 template <class T>
 void add_column_sums(const ConstView<T>& x, T* to, const Workspace<T>& workspace) {
   add_column_sums<T>(x.rows(), x.cols(), to, workspace, reader<T>(x));
 }
 
-/// y = term, and to[j] += Σ_i y_ij as add_column_sums() sums them, in one pass.
+/// y = term and to[j] += Σ_i y_ij, as add_column_sums() does, in one pass.
 template <class T, Term A>
 void assign_and_add_column_sums(View<T> y, const Workspace<T>& workspace, const A& term, T* to) {
   const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (y.cols() + step - 1) / step;

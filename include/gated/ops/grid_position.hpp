@@ -5,22 +5,22 @@
 #include "gated/ops/interpolation.hpp"
 
 /// @file
-/// Vectors that say where in an image a token is: an op with its derivative.
+/// Position embeddings on a grid of image patches: an op with its derivative.
 
 namespace gated {
 
-/// A vector for each cell of a grid, between which the patches of another grid interpolate bilinearly. Refers to its numbers.
+/// A vector per cell of a grid; patches on another grid interpolate bilinearly between cells. Non-owning.
 template <class T>
 struct GridPositions {
   const Matrix<T>* table;        ///< C × cells, row by row over the grid
-  const Vector<T>* class_token;  ///< C, for a token before the patches, or of no size for none
+  const Vector<T>* class_token;  ///< C, for a class token before the patches; empty for none
   Index cells_down, cells_across;
   Index patches_down, patches_across;
 
   Index others() const { return class_token->size() > 0 ? 1 : 0; }
   Index tokens() const { return others() + patches_down * patches_across; }
 
-  /// Calls `f(token, cell, share)` for each cell that the patch of a token reads.
+  /// Calls `f(token, cell, share)` for each cell that a patch token reads, with its interpolation weight.
   template <class F>
   void for_each_share(const F& f) const {
     for (Index y = 0; y < patches_down; ++y) {
@@ -39,7 +39,7 @@ struct GridPositions {
 
 namespace detail {
 
-/// The backward pass through add_grid_positions(), other than to x.
+/// Backward pass of add_grid_positions(), except for x.
 template <class Back, class T>
 void add_grid_gradients(Back& back, const GridPositions<T>& positions, const MatrixView<const T>& dy,
                         const Sequences& sequences) {
@@ -61,11 +61,11 @@ void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Mat
 
 }  // namespace detail
 
-/// y_t = x_t + p_t in each sequence, with p_t the shares of the cells that the patch of t reads, patches row by row, and a
-/// vector of its own for a class token before them. ∂x = ∂y; each cell and the class token receive their shares of Σ ∂y over
-/// the sequences.
+/// y_t = x_t + p_t in each sequence, where p_t interpolates the cells at the patch of t. Patches follow row by row after the
+/// class token, if there is one, which has its own vector. ∂x = ∂y; each cell and the class token receive their shares of Σ ∂y
+/// over the sequences.
 ///
-/// Shapes: x and y are N × C; every sequence has a token for each patch and for the class.
+/// Shapes: x and y are N × C; every sequence has the class token, if there is one, and a token per patch.
 /// Errors: ArgumentError in a stream.
 /// Cost: one pass over x, and four vectors per patch.
 template <class Run, class T = typename Run::Scalar>

@@ -8,14 +8,14 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// What an epilogue makes of a result in a run, and the backward pass through it.
+/// Epilogues in a run, and their backward pass.
 
 namespace gated {
 
-/// `epilogue` of a run as that of a product y in memory, with its own factor and biases in `own`.
-/// Errors: ShapeError for what has not the shape of y, ArgumentError for options that exclude each other.
+/// Adds the epilogue of a run to `own`, the epilogue in memory of a product y with its factor and biases.
+/// Errors: ShapeError for matrices of another shape than y, ArgumentError for conflicting options.
 template <class Run, class T = typename Run::Scalar>
-Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T> own = {}) {
+void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T>& own) {
   const auto rows = [&](const char* name, const auto& x) -> MatrixView<const T> {
     if (!x) {
       return {};
@@ -35,26 +35,34 @@ Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<
   }
   own.gate = epilogue.scale == nullptr
                  ? rows("gate", epilogue.gate)
-                 : MatrixView<const T>(epilogue.scale, run.rows(y), run.columns(y), 0);  // the same row for all
+                 : MatrixView<const T>(epilogue.scale, run.rows(y), run.columns(y), 0);  // one row, repeated
   own.residual = rows("residual", epilogue.residual);
   own.residual_scale = epilogue.residual_scale;
+}
+/// The epilogue of a run, as one in memory for a product y.
+template <class Run, class T = typename Run::Scalar>
+Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T> own = {}) {
+  add_parts(run, epilogue, y, own);
   return own;
 }
 
-/// The result of an op that joins it with an epilogue as it is made, and what the backward pass must know.
+/// The result of an op that applies an epilogue as it writes, and what the backward pass needs.
 template <class Run>
 struct Joined {
   MatrixOf<Run> y;
-  MatrixOf<Run> kept;                            ///< for backward_through(), in a recording
+  MatrixOf<Run> kept;                            ///< for backward_through(), if recorded
   Epilogue<typename Run::Scalar> epilogue = {};  ///< in memory
 };
 
-/// A place for it, over one of the epilogue's matrices that nobody else needs if there is one.
+/// Its memory: that of a matrix of the epilogue with no other handle, or new memory.
 template <class Run, class T = typename Run::Scalar>
 Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
                           const std::type_identity_t<Epilogue<T>>& own = {}) {
-  Joined<Run> result{.y = run.make(rows, columns, epilogue), .kept = {}};
-  result.epilogue = epilogue_of(run, epilogue, result.y, own);
+  if (epilogue.is_plain()) {
+    return {.y = run.make(rows, columns), .kept = {}, .epilogue = own};
+  }
+  Joined<Run> result{.y = run.make(rows, columns, epilogue), .kept = {}, .epilogue = own};
+  add_parts(run, epilogue, result.y, result.epilogue);
   if constexpr (Run::records) {
     if (epilogue.keeps()) {
       result.kept = run.make(rows, columns);
@@ -64,14 +72,13 @@ Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Ru
   return result;
 }
 
-/// The backward pass through activation, gate and residual: gives what they receive, and turns ∂y into ∂z in place.
+/// The backward pass through activation, gate and residual: adds their gradients and turns ∂y into ∂z in place.
 ///
 ///     ∂residual += ∂y ⊙ residual_scale     ∂residual_scale += Σ ∂y ⊙ residual     ∂gate += ∂y ⊙ act(z)
 ///     ∂z = ∂y ⊙ gate ⊙ act'(z)             ∂scale += Σ ∂y ⊙ act(z), in place of a gate
 ///     ∂bias += Σ ∂z, if there is one
 ///
-/// `kept` holds z where epilogue.keeps(), or act'(z) where it keeps_derivative(). Returns ∂z, in the memory of ∂y, which nobody
-/// reads afterwards.
+/// `kept` holds z if epilogue.keeps(), or act'(z) if it keeps_derivative(). Returns ∂z in the memory of ∂y.
 template <class Back, class Run, class T = typename Back::Scalar>
 View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run> y, MatrixOf<Run> kept,
                          T* bias_gradient = nullptr) {
@@ -130,14 +137,14 @@ View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run
 
 namespace detail {
 
-/// y = what an epilogue makes of z, by the kernel that finishes the tiles of products, and so with its bits. y may be z.
+/// y = the epilogue applied to z, by the kernel that finishes the tiles of products: bit-equal. y may be z.
 template <class T>
 void finish_rows(const MatrixView<const T>& z, const Epilogue<T>& epilogue, const MatrixView<T>& y,
                  const Workspace<T>& workspace) {
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
   const Index width = table.panel_columns;
   for_each_block_of_rows(z.rows(), workspace, [&](Index first, Index rows) {
-    alignas(64) T tile[std::size_t{rows_per_task} * 2 * 64 / sizeof(T)];  // of the widest vectors
+    alignas(64) T tile[std::size_t{rows_per_task} * 2 * 64 / sizeof(T)];  // for the widest vectors
     for (Index column = 0; column < z.columns(); column += width) {
       const Index columns = std::min(width, z.columns() - column);
       for (Index i = 0; i < rows; ++i) {
@@ -149,7 +156,7 @@ void finish_rows(const MatrixView<const T>& z, const Epilogue<T>& epilogue, cons
   });
 }
 
-/// y = what `epilogue` makes of z, of which nothing is dropped.
+/// y = `epilogue` applied to z, without dropout.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogue) {
   const Joined<Run> joined = joined_result(run, run.rows(z), run.columns(z), epilogue);
@@ -165,7 +172,7 @@ MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogu
 
 }  // namespace detail
 
-/// Takes from `epilogue` the residual and its scale, if this step of a training drops something from what it is added to.
+/// Takes the residual and its scale out of `epilogue` if this training step drops part of the branch.
 template <class Run>
 Epilogue<Run> take_dropping_residual(Run& run, Epilogue<Run>& epilogue) {
   if constexpr (Run::records) {
@@ -178,7 +185,7 @@ Epilogue<Run> take_dropping_residual(Run& run, Epilogue<Run>& epilogue) {
   return {};
 }
 
-/// residual + what is left of y after residual dropout and stochastic depth; y if take_dropping_residual() took nothing.
+/// residual + y after residual dropout and stochastic depth; y if take_dropping_residual() took nothing.
 template <class Run>
 MatrixOf<Run> drop_and_add(Run& run, MatrixOf<Run> y, const Epilogue<Run>& taken) {
   if constexpr (Run::records) {
@@ -189,9 +196,9 @@ MatrixOf<Run> drop_and_add(Run& run, MatrixOf<Run> y, const Epilogue<Run>& taken
   return y;
 }
 
-/// y = what `epilogue` makes of a result z that no product of its own joins with it.
+/// y = `epilogue` applied to a result z, for ops that do not apply it themselves.
 /// Shapes: y is as z.
-/// Errors: ShapeError for what the epilogue holds.
+/// Errors: ShapeError for matrices of the epilogue that do not match y.
 /// Cost: a pass over z, two more backward.
 template <class Run>
 MatrixOf<Run> join(Run& run, MatrixOf<Run> z, Epilogue<Run> epilogue) {

@@ -4,10 +4,10 @@
 #include "gated/ops/kernel_table.hpp"
 
 /// @file
-/// The kernels, for those who call them.
+/// The kernels, for callers.
 ///
-/// A program that links gated::compiled has only the types of their tables from here: where it has terms (ops/terms.hpp) or
-/// loops on vectors of its own, it includes ops/kernels.hpp, as training does.
+/// With gated::compiled, this declares only the tables' types. Code with its own terms (ops/terms.hpp) or vector loops includes
+/// ops/kernels.hpp, as training does.
 
 #if !defined(GATED_COMPILED) || !GATED_CHOOSES_FORM
 #include "gated/ops/kernels.hpp"

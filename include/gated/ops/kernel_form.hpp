@@ -13,13 +13,12 @@
 #include "gated/core/words.hpp"
 
 /// @file
-/// For which instruction sets there are kernels, and which of them a program runs.
+/// Instruction sets with kernels, and the choice between them at run time.
 ///
-/// What costs time is compiled once for each form, whatever instruction set the compiler was told to use, and the form is
-/// chosen when the program runs: the best that the machine has. With GATED_ONLY_BASELINE defined, in all units of a program,
-/// there is only the form that the compiler's flags name.
+/// Kernels are compiled once per form, whatever the compiler's flags, and a program runs the best form that the machine has.
+/// With GATED_ONLY_BASELINE defined in all translation units, only the form of the compiler's flags exists.
 
-// The form that the compiler's flags allow anyway.
+// The form that the compiler's flags enable.
 #if defined(EIGEN_DONT_VECTORIZE)
 #define GATED_BASELINE scalar
 #elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__FMA__)
@@ -44,21 +43,49 @@
 #define GATED_CHOOSES_FORM 0
 #endif
 
-// AVX512-BF16 multiplies beside AVX-512's kernels, if the machine has it or the flags name it.
+// AVX512-BF16 kernels complement AVX-512's, if the machine has them or the flags enable them.
 #if GATED_CHOOSES_FORM || (defined(__AVX512BF16__) && defined(__AVX512BW__) && !defined(EIGEN_DONT_VECTORIZE))
 #define GATED_HAS_BF16_KERNELS 1
 #else
 #define GATED_HAS_BF16_KERNELS 0
 #endif
 
+// The namespace of the baseline's integer kernels.
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && \
+    !defined(EIGEN_DONT_VECTORIZE)
+#define GATED_BASELINE_HAS_VNNI 1
+#define GATED_INT8_BASELINE avx512_vnni
+#elif defined(__AVXVNNI__) && defined(__AVX2__) && !defined(__AVX512F__) && !defined(EIGEN_DONT_VECTORIZE)
+#define GATED_BASELINE_HAS_VNNI 1
+#define GATED_INT8_BASELINE avx2_vnni
+#else
+#define GATED_BASELINE_HAS_VNNI 0
+#define GATED_INT8_BASELINE GATED_BASELINE
+#endif
+
+// AMX kernels complement AVX512-VNNI's.
+#if defined(__x86_64__) && defined(__linux__) && (GATED_CHOOSES_FORM || (GATED_BASELINE_HAS_VNNI && defined(__AVX512F__)))
+#define GATED_HAS_AMX_KERNELS 1
+#else
+#define GATED_HAS_AMX_KERNELS 0
+#endif
+
+#if GATED_CHOOSES_FORM || GATED_HAS_AMX_KERNELS
+#include <cpuid.h>
+#endif
+#if GATED_HAS_AMX_KERNELS
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace gated {
 
-/// The instruction sets that kernels are compiled for, from the least.
+/// The instruction sets with kernels, lowest first.
 enum class KernelForm {
-  scalar,   ///< one number at a time
+  scalar,   ///< no vectors
   simd128,  ///< WebAssembly
   neon,     ///< AArch64
-  sse2,     ///< every x86-64
+  sse2,     ///< any x86-64
   avx2,     ///< with FMA: x86-64-v3
   avx512    ///< F, BW, DQ and VL: x86-64-v4
 };
@@ -90,8 +117,8 @@ inline KernelForm best_form() {
   return KernelForm::GATED_BASELINE;
 }
 
-/// The form of new runs until use_kernels() is called: the one called `name` if the machine supports it, else the best one;
-/// no_kernels for an unknown name.
+/// The form of new runs until use_kernels(): the one called `name` if the machine supports it, otherwise the best; no_kernels
+/// for an unknown name.
 inline int form_named([[maybe_unused]] const char* name) {
   const KernelForm best = best_form();
 #if GATED_CHOOSES_FORM
@@ -109,7 +136,7 @@ inline int form_named([[maybe_unused]] const char* name) {
 
 inline std::atomic<int> chosen_form{form_named(std::getenv("GATED_KERNELS"))};
 
-/// Errors: ArgumentError if GATED_KERNELS names no form.
+/// Errors: ArgumentError if GATED_KERNELS is not a known form.
 inline int chosen_kernels() {
   const int form = chosen_form.load(std::memory_order_relaxed);
   if (form == no_kernels) [[unlikely]] {
@@ -127,24 +154,53 @@ inline int chosen_kernels() {
 inline const bool runs_choose_kernels = (kernels_for_new_run = &chosen_kernels) != nullptr;
 
 #if GATED_CHOOSES_FORM
+/// AVX-VNNI: bit 4 of EAX of leaf 7.1. __builtin_cpu_supports() of clang 14 does not know it.
+inline bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+}
+
+inline const bool machine_has_avx512_vnni = __builtin_cpu_supports("avx512vnni") != 0;
+inline const bool machine_has_avx_vnni = has_avx_vnni();
 inline const bool machine_multiplies_bf16 = __builtin_cpu_supports("avx512bf16") != 0;
 #else
 inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
 #endif
 
+#if GATED_HAS_AMX_KERNELS
+/// True if the processor has AMX-INT8 and the system lets this process use it, for which the first call asks. The permission
+/// lasts: each signal's frame is 8 KiB larger from then on, and the system refuses it while a thread has a sigaltstack() too
+/// small for that.
+inline bool amx_is_granted() {
+  static const bool granted = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool has_amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 3) == 3 && (c >> 11 & 1) != 0;
+    if (!has_amx) {
+      return false;
+    }
+    unsigned low = 0, high = 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    constexpr unsigned tiles = 3u << 17;  // XTILECFG and XTILEDATA: a hypervisor may hide them
+    constexpr long request_permission = 0x1023, tile_data = 18;
+    return (low & tiles) == tiles && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  }();
+  return granted;
+}
+#endif
+
 }  // namespace detail
 
-/// The form of the kernels that run: the best of this machine, unless the environment variable GATED_KERNELS (sse2, avx2) or
-/// use_kernels() asks for a lower one. A run keeps the form with which it began. Within a form, results are the same bits for
-/// any number of threads; between forms they differ in their last digits.
+/// The form of the running kernels: the best of this machine, unless the environment variable GATED_KERNELS (sse2, avx2) or
+/// use_kernels() selects a lower one. A run keeps the form it started with. Within a form, results are bit-equal for any number
+/// of threads; between forms they differ in the last digits.
 ///
-/// Errors: ArgumentError if GATED_KERNELS names no form, in each run until use_kernels() chooses one.
+/// Errors: ArgumentError if GATED_KERNELS is not a known form, in each run until use_kernels() is called.
 inline KernelForm kernels() {
   const int form = detail::kernels_of_run();
   return static_cast<KernelForm>(form == detail::no_kernels ? detail::chosen_kernels() : form);
 }
 
-/// The forms that this program can run on this machine, from the least.
+/// The forms that this program can run on this machine, lowest first.
 inline std::vector<KernelForm> available_kernels() {
   std::vector<KernelForm> forms;
   for (const KernelForm form : detail::compiled_forms) {
@@ -155,9 +211,8 @@ inline std::vector<KernelForm> available_kernels() {
   return forms;
 }
 
-/// Uses the kernels of `form` in all runs that begin from now on, in all threads. Weights that are prepared already are packed
-/// anew for each product.
-/// Errors: ArgumentError for a form that this machine, or this program, has not.
+/// Uses the kernels of `form` in all new runs, on all threads. Weights already prepared are repacked for each product.
+/// Errors: ArgumentError for a form that this machine or this program lacks.
 inline void use_kernels(KernelForm form) {
   const auto forms = available_kernels();
   require<ArgumentError>(std::find(forms.begin(), forms.end(), form) != forms.end(), "use_kernels: this program has no ",

@@ -11,30 +11,30 @@
 #include "gated/ops/scoring.hpp"
 
 /// @file
-/// The tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls one in the chosen form.
+/// Tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls one in the chosen form.
 ///
-/// Each form fills its tables in ops/kernels/. A program compiles every kernel of each table it names, so what only some
-/// programs need, above all derivatives, has its own table.
+/// Each form fills its tables in ops/kernels/. A program compiles every kernel of each table it names, so kernels that only
+/// some programs need, such as derivatives, have their own tables.
 
 namespace gated {
 
-/// Vectors that sum_columns() reads side by side: runs of a few cache lines.
+/// Vectors that sum_columns() reads side by side: a few cache lines.
 inline constexpr unsigned vectors_together = 8;
 
 /// The backward pass through y = act(z) ⊙ factor:
 ///
 ///     ∂z = ∂y ⊙ factor ⊙ act'(z)     ∂factor = ∂y ⊙ act(z)
 ///
-/// Shapes: all as ∂y, whose memory dz may be.
+/// Shapes: all as ∂y; dz may be its memory.
 template <class T>
 struct ActivationBackward {
   Activation activation = Activation::identity;
   MatrixView<const T> dy = {}, z = {};
-  MatrixView<const T> factor = {};  ///< absent: ones
-  MatrixView<T> dz = {};            ///< receives ∂z …
-  bool adds_to_dz = false;          ///< … or has it added
-  MatrixView<T> to_factor = {};     ///< receives ∂factor, if it is there …
-  bool adds_to_factor = false;      ///< … or has it added
+  MatrixView<const T> factor = {};  ///< ones if absent
+  MatrixView<T> dz = {};            ///< receives ∂z
+  bool adds_to_dz = false;          ///< adds ∂z instead of assigning
+  MatrixView<T> to_factor = {};     ///< receives ∂factor, if present
+  bool adds_to_factor = false;      ///< adds ∂factor instead of assigning
 };
 
 /// The factors of an AdamW step: see train/adamw.hpp.
@@ -52,9 +52,9 @@ template <class T>
 struct ProductKernels {
   using Tile = void (*)(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel, Index panel_stride,
                         T* tile);
-  Index panel_columns;  ///< of a panel, and of a tile
-  Index tile_rows;      ///< of the highest tile
-  Index row_panels;     ///< panels that a single row takes at a time
+  Index panel_columns;  ///< columns of a panel and a tile
+  Index tile_rows;      ///< rows of the highest tile
+  Index row_panels;     ///< panels per step for a single row
   const Tile* tiles;    ///< for 1, 2, … tile_rows rows
   Tile row;             ///< for a single row and row_panels panels
   void (*corner)(Index depth, Index last_depth, Index rows, const T* a, Index row_stride, Index column_stride, const T* panel,
@@ -67,13 +67,13 @@ struct ProductKernels {
                       Index to_stride);
 };
 
-/// The numbers of a vector in the chosen form: a panel is two vectors wide.
+/// Lanes of a vector in the chosen form: half a panel.
 template <class T>
 Index vector_width() {
   return kernels<ProductKernels<T>>().panel_columns / 2;
 }
 
-/// Loops over rows, which almost all programs need.
+/// Loops over rows, which nearly all programs need.
 template <class T>
 struct RowKernels {
   void (*activate_rows)(Activation activation, Index rows, Index columns, const T* x, Index x_stride, T* y, Index y_stride);
@@ -83,13 +83,13 @@ struct RowKernels {
   void (*rotate_rows)(T* x, Index stride, Index rows, const T* table, Index table_stride, Index pairs, bool interleaved);
 };
 
-/// y = term, of each type of terms.
+/// y = term, for each type of term.
 template <class T, class A>
 struct AssignKernels {
   void (*assign_rows)(const A& term, Index first, Index rows, Index columns, T* y, Index stride, bool adds);
 };
 
-/// Sums of the columns of a term.
+/// Column sums of a term.
 template <class T, class A>
 struct SumKernels {
   void (*sum_columns)(const A& term, Index rows, Index first, Index columns, T* to);
@@ -109,7 +109,7 @@ struct AttentionKernels {
   void (*softmax_rows)(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys);
 };
 
-/// Gates by a softmax.
+/// Softmax gates.
 template <class T>
 struct SoftmaxGateKernels {
   using Gate = void (*)(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride, const T* residual,
@@ -134,7 +134,7 @@ struct FourierKernels {
   void (*fourier_multiply)(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds);
   void (*fourier_add_product)(const FourierFactor<T>* factors, Index rows, const T* x, T* sum);
 };
-/// The kernels of Fourier mixing, beside FourierKernels.
+/// The kernels of Fourier mixing, in addition to FourierKernels.
 template <class T>
 struct FourierMixingKernels {
   void (*fourier_split)(const T* x, const Index* order, Index n, T* real, Index real_stride, T* imaginary,
@@ -177,19 +177,47 @@ struct OptimizerKernels {
   void (*adamw_step)(const AdamWFactors<T>& f, Index count, T* p, const T* g, T* m, T* v);
 };
 
-/// The kernels of a product of bf16 numbers, in pairs along K: see ops/kernels/bf16.inl.
+/// The kernels of bf16 products, in pairs along K: see ops/kernels/bf16.inl.
 struct Bf16Kernels {
-  /// A kernel, and how many rows it takes.
+  /// A kernel and its number of rows.
   struct Tile {
     Index rows;
     void (*multiply)(Index pairs, const float* a, Index row_stride, const float* panel, float* tile);
   };
-  std::span<const Tile> tiles;  ///< from the highest to that of one row
+  std::span<const Tile> tiles;  ///< highest first; the last has one row
   void (*pair_row)(Index depth, const float* from, Index stride, float* to);
   void (*pack_panel)(const Operand<float>& b, Index first, Index columns, float* panel);
 };
 
-/// The kernels of bf16 products, for float: beside AVX-512's, on a machine that multiplies bf16; elsewhere nullptr.
+/// The quantization of a row, or of a group of its columns: x ≈ scale · (code - zero).
+struct RowCode {
+  float scale;
+  std::int32_t zero;
+};
+
+/// The kernels of integer products: see ops/kernels/int8.inl.
+struct Int8Kernels {
+  /// A kernel and its number of rows. `codes` are the first row's; the next row's are `row_stride` words on. `rows` has a
+  /// RowCode per group of each row.
+  struct Tile {
+    Index rows;
+    void (*multiply)(Index depth, const std::uint32_t* codes, Index row_stride, const RowCode* rows,
+                     const QuantizedPanel& panel, float* tile);
+  };
+  Index columns;                ///< columns of a panel, as in ProductKernels
+  Index words;                  ///< 32-bit words per four codes of a row
+  std::span<const Tile> tiles;  ///< highest first; the last has one row
+  void (*encode_row)(Index depth, Index group, const float* x, Index stride, Index words, std::uint32_t* codes,
+                     RowCode* of_groups);
+  void (*encode_panel)(const Operand<float>& b, Index first, Index columns, float* scales, std::int32_t* sums,
+                       std::byte* codes);
+};
+
+/// The kernels of integer products: the chosen form's, or those of dot-product instructions that the machine adds to it.
+template <class T>
+const Int8Kernels& int8_kernels();
+
+/// The kernels of bf16 products: with AVX-512's on machines that have AVX512-BF16, otherwise nullptr.
 template <class T>
 const Bf16Kernels* bf16_kernels();
 

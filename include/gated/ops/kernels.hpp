@@ -16,24 +16,25 @@
 #include <immintrin.h>
 #elif defined(__aarch64__) && defined(__ARM_NEON)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 /// @file
-/// The loops that cost time, over plain memory: once in source, compiled for each form (ops/kernel_form.hpp).
+/// The hot loops over raw memory: one source, compiled once per instruction set (ops/kernel_form.hpp).
 ///
-/// The files of ops/kernels/ are included here once per form, each time in a namespace of the form's name and with its
-/// instructions allowed. Templates, lambdas and what is inlined into them are compiled for the form too; what a kernel calls
-/// elsewhere is not.
+/// The files of ops/kernels/ are included here once per form, in a namespace named after it and with its instructions enabled.
+/// Templates, lambdas and inlined functions are compiled for the form too; other calls are not.
 
-/// Unrolls the loop that follows, whose trip count is a small constant, so that its arrays live in registers.
+/// Unrolls the next loop, of a small constant trip count, so that its arrays live in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
 #define GATED_UNROLL _Pragma("GCC unroll 16")
 #else
 #define GATED_UNROLL
 #endif
 
-// GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about vectors of 512
-// bits as arguments, which are all inlined.
+// GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about 512-bit vector
+// arguments, which are all inlined.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -42,8 +43,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// In a build without optimisation GCC optimises the kernels nevertheless, which would take a hundred times as long. Clang has
-// no such pragma.
+// GCC optimises the kernels even in unoptimised builds, where they would be a hundred times slower. Clang has no such pragma.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC push_options
 #if !defined(__OPTIMIZE__)
@@ -51,7 +51,7 @@
 #endif
 #endif
 
-// Functions between these have more instructions; with GCC, up to the end of this file's kernels.
+// Enables instructions for the functions between; with GCC, up to the end of this file's kernels.
 #define GATED_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #if EIGEN_COMP_CLANG
 #define GATED_BEGIN_FORM(instructions) \
@@ -91,6 +91,23 @@ namespace gated::avx512_bf16 {
 }  // namespace gated::avx512_bf16
 GATED_END_FORM
 
+GATED_BEGIN_FORM("avxvnni,avx2,fma")
+namespace gated::avx2_vnni {
+#include "gated/ops/kernels/registers_avx2_vnni.inl"
+#include "gated/ops/kernels/int8.inl"
+}  // namespace gated::avx2_vnni
+GATED_END_FORM
+
+GATED_BEGIN_FORM("avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
+namespace gated::avx512_vnni {
+#include "gated/ops/kernels/registers_avx512_vnni.inl"
+#include "gated/ops/kernels/int8.inl"
+#if GATED_HAS_AMX_KERNELS
+#include "gated/ops/kernels/amx.inl"
+#endif
+}  // namespace gated::avx512_vnni
+GATED_END_FORM
+
 #else
 
 namespace gated::GATED_BASELINE {
@@ -115,6 +132,19 @@ namespace gated::GATED_BASELINE {
 namespace gated::avx512_bf16 {
 #include "gated/ops/kernels/bf16.inl"
 }  // namespace gated::avx512_bf16
+#endif
+#if GATED_BASELINE_HAS_VNNI
+namespace gated::GATED_INT8_BASELINE {
+#if defined(__AVX512VNNI__)
+#include "gated/ops/kernels/registers_avx512_vnni.inl"
+#else
+#include "gated/ops/kernels/registers_avx2_vnni.inl"
+#endif
+#include "gated/ops/kernels/int8.inl"
+#if GATED_HAS_AMX_KERNELS
+#include "gated/ops/kernels/amx.inl"
+#endif
+}  // namespace gated::GATED_INT8_BASELINE
 #endif
 
 #endif
@@ -145,7 +175,28 @@ const Bf16Kernels* bf16_kernels() {
 #endif
 }
 
-// For loops that are no kernels, a user's own: vectors of the form that the compiler's flags allow.
+template <class T>
+const Int8Kernels& int8_kernels() {
+#if GATED_HAS_AMX_KERNELS
+  if (kernels() == KernelForm::avx512 && detail::amx_is_granted()) {
+    return avx512_vnni::amx_kernels;
+  }
+#endif
+#if GATED_CHOOSES_FORM
+  switch (kernels()) {
+    case KernelForm::avx512:
+      return detail::machine_has_avx512_vnni ? avx512_vnni::int8::kernels : avx512::int8::kernels;
+    case KernelForm::avx2:
+      return detail::machine_has_avx_vnni ? avx2_vnni::int8::kernels : avx2::int8::kernels;
+    default:
+      return sse2::int8::kernels;
+  }
+#else
+  return GATED_INT8_BASELINE::int8::kernels;
+#endif
+}
+
+// For user code: vectors of the baseline form.
 using GATED_BASELINE::exp_of_negative;
 using GATED_BASELINE::for_each_vector;
 using GATED_BASELINE::Gelu;

@@ -1,22 +1,23 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "gated/ops/gemm.hpp"
 
 /// @file
-/// The one door through which every dense product goes.
+/// The entry point of every dense product.
 
 namespace gated {
 
-/// y = a · b and what joins it: a dense product with the epilogue applied before the result is stored.
+/// y = a · b, with the epilogue applied before the result is stored.
 ///
-/// Shapes: a is M × K, b is K × N, y is M × N. y may be read by the epilogue (a gate, a residual) but must not overlap a or b.
+/// Shapes: a is M × K, b is K × N, y is M × N. The epilogue may read y (as gate or residual); y must not overlap a or b.
 ///
 ///     matmul(x, transposed(weight), y, workspace, {.bias = bias.data(), .activation = Activation::gelu});
 ///
-/// Errors: ShapeError if the sizes do not fit. NaN and infinities propagate along their row of a and column of b.
-/// Cost: 2·M·N·K flops; scratch of one packed panel of b (two vectors × K) per thread, and of a if it is a transposed matrix.
+/// Errors: ShapeError if the sizes do not match. NaN and infinities propagate along their row of a and column of b.
+/// Cost: 2·M·N·K flops; scratch for one packed panel of b (two vectors × K) per thread, and for a transposed a.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const std::type_identity_t<Epilogue<T>>& epilogue = {}) {
@@ -31,12 +32,13 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("gate", epilogue.gate);
   expect_joined("residual", epilogue.residual);
   expect_joined("kept matrix", epilogue.kept);
-  Epilogue<T> joined = epilogue;
   if (epilogue.scale != nullptr) {
-    joined.gate = {epilogue.scale, y.rows(), y.cols(), 0};  // the same row for all
+    Epilogue<T> gated = epilogue;
+    gated.gate = {std::exchange(gated.scale, nullptr), y.rows(), y.cols(), 0};  // the same row for all
+    return matmul<T>(a, b, y, workspace, gated);
   }
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {
-    kernels<ProductKernels<T>>().finish_tile(joined, row, column, rows, columns, tile, &y.coeffRef(row, column),
+    kernels<ProductKernels<T>>().finish_tile(epilogue, row, column, rows, columns, tile, &y.coeffRef(row, column),
                                              y.outerStride());
   };
   detail::gemm::multiply<T>(a, b, finish, workspace, epilogue.wanted);

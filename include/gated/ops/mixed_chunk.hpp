@@ -11,11 +11,12 @@
 
 namespace gated {
 
-/// How the chunks' products KᵀV are combined into the global part. c is the chunk, n the sequence, h counts chunks from 0.
+/// How the products KᵀV of the chunks combine into the global part. c is the chunk size, n the sequence length, h counts chunks
+/// from 0.
 enum class LinearReduction {
-  sum,   ///< causal: Σ_{h'<h} K_h'ᵀV_h' / c; otherwise Σ over all / n: lucidrains, and equation 7 of the paper
-  mean,  ///< causal: the mean over the h earlier chunks, 0 for the first; otherwise over all chunks: the paper's pseudo-code
-  own_chunk  ///< not causal: K_hᵀV_h / n of the own chunk only: lucidrains' reduce_group_non_causal_attn = False
+  sum,       ///< causal: Σ_{h'<h} K_h'ᵀV_h' / c; otherwise Σ over all / n: lucidrains, and the paper's equation 7
+  mean,      ///< causal: mean over the h earlier chunks, 0 for the first; otherwise over all chunks: the paper's pseudo-code
+  own_chunk  ///< not causal: K_hᵀV_h / n of its own chunk only: lucidrains' reduce_group_non_causal_attn = False
 };
 
 constexpr auto names_of(LinearReduction) { return words_for<LinearReduction>("sum", "mean", "own_chunk"); }
@@ -25,11 +26,11 @@ template <class T>
 struct ChunkMixing {
   Index chunk = 256;
   LinearReduction reduction = LinearReduction::sum;
-  Scoring<T> local{};  ///< of one chunk; its `causal` holds for both parts, its `visible_keys` are those of the whole sequence
+  Scoring<T> local{};  ///< within a chunk; `causal` applies to both parts, `visible_keys` spans the whole sequence
 
   bool own_chunk() const { return !local.causal && reduction == LinearReduction::own_chunk; }
 
-  /// How chunk h is scored.
+  /// The scoring of chunk h.
   Scoring<T> local_of(Index h) const {
     Scoring<T> own = local;
     own.visible_keys = local.visible_keys == nullptr ? nullptr : local.visible_keys + h * chunk;
@@ -37,14 +38,14 @@ struct ChunkMixing {
     return own;
   }
 
-  /// What KᵀV is multiplied with where it joins the memory of a sequence of `length` tokens.
+  /// The factor of a chunk's KᵀV in the memory of a sequence of `length` tokens.
   T share(Index length) const {
     const Index chunks = (length + chunk - 1) / chunk;
     return T{1} / static_cast<T>(local.causal ? chunk : reduction == LinearReduction::mean ? chunks * chunk : length);
   }
 };
 
-/// Queries, keys and values of some tokens, one row per token: S wide, values E wide.
+/// Queries, keys and values, one row per token: queries and keys S wide, values E wide.
 template <class T>
 struct ChunkParts {
   View<T> local_q, local_k, global_q, global_k, values;
@@ -55,7 +56,7 @@ struct ChunkParts {
   }
 };
 
-/// What the memory, a sum over `finished` chunks, is multiplied with in a causal sequence: 0 for the first chunk.
+/// The factor of the memory, a sum over `finished` chunks, in a causal sequence: 0 for the first chunk.
 template <class T>
 T memory_scale(LinearReduction reduction, Index finished) {
   if (finished == 0) {
@@ -64,7 +65,7 @@ T memory_scale(LinearReduction reduction, Index finished) {
   return reduction == LinearReduction::mean ? T{1} / static_cast<T>(finished) : T{1};
 }
 
-/// memory = kᵀ v · scale + previous, which may be absent.
+/// memory = kᵀ v · scale + previous. `previous` may be absent.
 /// Shapes: k is N × S, v is N × E, memory and previous are S × E and may be the same.
 /// Cost: 2·N·S·E flops.
 template <class T>
@@ -73,12 +74,12 @@ void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Matri
   matmul(transposed(k), v, memory, workspace, {.factor = scale, .added = previous});
 }
 
-/// y = A v + q M · scale, joined by `epilogue` without a factor, for tokens that stand from `first` on in a
-/// chunk with local keys `k` and values `v`, of which they are part. A scale of 0 leaves the memory M unread. y may be the
-/// gate's memory.
-/// Shapes: local_q and global_q are M × S, k is N × S, v is N × E, memory is S × E, y is M × E. Query i stands at position
+/// y = A v + q M · scale with `epilogue` applied, for tokens from position `first` of a chunk with local keys `k` and values
+/// `v`, which include their own. The epilogue must have no factor. A scale of 0 leaves the memory M unread. y may alias the
+/// gate.
+/// Shapes: local_q and global_q are M × S, k is N × S, v is N × E, memory is S × E, y is M × E. Query i is at position
 /// first + i among the keys.
-/// Cost: 2·M·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch M × E and that of attend().
+/// Cost: 2·M·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch: M × E and that of attend().
 template <class T>
 void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const ConstView<T>& k, const ConstView<T>& v,
                Index first, const Scoring<T>& local, const ConstView<T>& memory, T scale, View<T> y, Workspace<T>& workspace,
@@ -93,20 +94,18 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
     epilogue.factor = scale;
     epilogue.added = own;
     matmul(global_q, memory, y, workspace, epilogue);
-  } else {  // own comes first, as if join() followed
+  } else {  // A v comes first, as if join() followed
     matmul(global_q, memory, own, workspace, {.factor = scale, .added = own});
     detail::finish_rows<T>(own, epilogue, y, workspace);
   }
 }
 
-/// y = A v + Q M, joined by `epilogue` without a factor, for one whole sequence.
+/// y = A v + Q M for one whole sequence, with `epilogue` applied, which must have no factor.
 ///
-/// With several threads the chunks are computed side by side, also in the causal form: the memories that they read are summed
-/// up first.
-/// Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Masked tokens' global keys must be 0 already. `watch`
+/// With several threads, chunks are computed in parallel. The causal form first sums up all the memories.
+/// Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Global keys of masked tokens must be 0. `watch`
 /// receives A of each chunk.
-/// Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch c·(c + E) + S·E, and a memory of S·E per chunk for the causal form with
-/// threads.
+/// Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch: c·(c + E) + S·E, and S·E per chunk for the causal form with threads.
 template <class T>
 void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, Workspace<T>& workspace,
                   const Epilogue<T>& epilogue = {}, const WeightsWatcher<T>& watch = {}) {
@@ -116,11 +115,11 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
   const bool causal = mixing.local.causal, own_chunk = mixing.own_chunk();
   const bool side_by_side = workspace.threads().count() > 1 && chunks > 1 && !watch;
 
-  // Memory h is what chunk h reads. One is enough where all read the same, or where chunks come one after the other.
+  // Memory h is the one that chunk h reads. One suffices if all chunks read the same, or if they run one after the other.
   const Index memories = causal && side_by_side ? chunks : 1;
   MatrixMap<T> memory = workspace.matrix(memories * s, e);
   const auto slot = [&](Index h) { return View<T>(memory.middleRows(memories == 1 ? 0 : h * s, s)); };
-  const auto add_chunk = [&](Index h) {  // of chunk h, to what chunk h + 1 reads
+  const auto add_chunk = [&](Index h) {  // adds chunk h to the memory of chunk h + 1
     const ChunkParts<T> chunk = parts.rows(h * c, c);
     const MatrixView<const T> before = h == 0 ? MatrixView<const T>() : MatrixView<const T>(slot(h));
     remember<T>(chunk.global_k, chunk.values, mixing.share(length), before, slot(h + 1), workspace);

@@ -3,11 +3,11 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Normalisation of each row (token) over its channels, in all published forms.
+/// Normalisation of each row (token) over its channels, in every published form.
 
 namespace gated {
 
-/// y = norm(x), row by row; `kept` receives the moments of the rows.
+/// y = norm(x), row by row; `kept`, unless nullptr, receives the moments of the rows.
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: three passes over a row in cache.
 template <class T>
@@ -26,13 +26,13 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
   });
 }
 
-/// The backward pass through normalise(), whose moments are `moments`. With x̂ = (x - mean) · factor and g = ∂y ⊙ weight (or
-/// gain · ∂y), row by row
+/// Backward pass of normalise(), given its moments. With x̂ = (x - mean) · factor and g = ∂y ⊙ weight (or gain · ∂y),
+/// row by row
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over the tokens
 ///
-/// for the LayerNorm; for the others mean = mean(g) = 0, the last term is absent where the size is clamped or nothing is
-/// normalised, and ∂gain is the sum of ∂y ⊙ x̂ over all numbers.
+/// for LayerNorm. Other forms have mean = mean(g) = 0 and ∂gain = Σ ∂y ⊙ x̂ over all elements; the last term vanishes if the
+/// size is clamped or nothing is normalised.
 /// Cost: three passes over the rows.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void normalise_backward(Back& back, Variable x, Variable y, const NormParameters<T>& norm, const RowMoments<T>* moments) {
@@ -41,7 +41,7 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   const ConstView<T> dy = back.gradient(y);
   const Index rows = dy.rows(), channels = dy.cols();
   const View<T> values = back[x];
-  T* const dots = workspace.take(rows);  // Σ ∂y ⊙ x̂, of the ScaleNorms
+  T* const dots = workspace.take(rows);  // Σ ∂y ⊙ x̂ per row, for the ScaleNorms
   const bool wanted = back.wants_gradient(x);
   const auto target = wanted ? back.target(x) : typename Back::Target{back[x], false};
   T* const dx = wanted ? const_cast<T*>(target.view.data()) : nullptr;
@@ -50,7 +50,7 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   const bool sums_up = weight_gradient != nullptr || bias_gradient != nullptr;
   MatrixMap<T> sums =
       workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // of each block
-  for_each_block_of_rows(rows, workspace, [&, adds = !target.fresh](Index first, Index count) {  // while they are in cache
+  for_each_block_of_rows(rows, workspace, [&, adds = !target.fresh](Index first, Index count) {  // while the rows are in cache
     T* const own = sums_up ? &sums.coeffRef(first / rows_per_task, 0) : nullptr;
     std::fill_n(own, sums_up ? 2 * channels : 0, T{0});
     kernels<DerivativeKernels<T>>().normalise_backward_rows(values.data() + first * values.outerStride(), values.outerStride(),
@@ -71,9 +71,9 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   }
 }
 
-/// y = norm(x) as an op; x itself for NormForm::none.
+/// y = norm(x) as an op; returns x for NormForm::none.
 /// Shapes: x and y are N × C; y may be x.
-/// Cost: three passes over a row in cache, three more backward, for which training keeps three numbers per row.
+/// Cost: three passes over a row in cache, three more backward; training keeps three values per row.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> normalise(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm) {
   if (norm.form == NormForm::none) {

@@ -6,19 +6,20 @@
 #include "gated/core/matrix_view.hpp"
 
 /// @file
-/// The factors of a product.
+/// Factors of a product.
 
 namespace gated {
 
-/// A factor of a product: a matrix, or the transpose of one. Made from a view, or by transposed().
+/// A factor of a product: a matrix or a transpose. Made from a view, or by transposed().
 template <class T>
 struct Operand {
   using Element = T;
   const T* data;
   Index rows, columns;
-  Index row_stride, column_stride;  ///< in elements; of a second factor, one of them is 1
-  Index diagonal = -1;              ///< of a lower triangle: the last column of row 0 that is not 0
-  Index upper = -1;                 ///< of the transpose of a lower triangle: the last row whose column 0 is not 0
+  Index row_stride, column_stride;  ///< in elements; for a second factor, one of them is 1
+  Index diagonal = -1;              ///< for a lower triangle: the last nonzero column of row 0
+  Index upper = -1;                 ///< for the transpose of a lower triangle: the last row with a nonzero column 0
+  bool quantizable = false;         ///< for a second factor: see quantizable()
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
@@ -36,9 +37,9 @@ struct Operand {
     result.diagonal = upper;
     return result;
   }
-  /// The columns that a product must read for the rows up to `row`.
+  /// The columns that a product reads for the rows up to `row`.
   Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
-  /// The columns that are 0 in `row` and all rows after it: an upper triangle's, of which a product leaves them out.
+  /// The columns that are 0 in `row` and all later rows of an upper triangle: a product skips them.
   Index skipped(Index row) const { return upper < 0 ? 0 : std::clamp<Index>(row - upper, 0, columns); }
   const T* at(Index row, Index column) const { return detail::shifted(data, row * row_stride + column * column_stride); }
 };
@@ -53,8 +54,16 @@ auto transposed(const M& x) {
   }
 }
 
-/// A lower triangle as the first factor of matmul(): row i is 0 after column `diagonal` ≥ 0 plus i. What is 0 is neither read
-/// nor multiplied, and nor are the rows of the second factor that it would meet: a NaN there reaches no row before its own.
+/// Allows int8_products() to compute the product with `b` as second factor. Set for products with a layer's weights; not for
+/// attention scores, nor for causal mixing, where a scale would depend on later tokens.
+template <class T>
+Operand<T> quantizable(Operand<T> b) {
+  b.quantizable = true;
+  return b;
+}
+
+/// A lower triangle as the first factor of matmul(): row i is 0 after column `diagonal` + i, `diagonal` ≥ 0. The zeros are
+/// neither read nor multiplied, so a NaN in a row of the second factor reaches no earlier row.
 template <class T>
 Operand<T> lower(Operand<T> x, Index diagonal) {
   x.diagonal = diagonal;

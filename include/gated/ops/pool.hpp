@@ -6,11 +6,11 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// One vector per sequence: pooling, and tokens that are put before a sequence.
+/// Pooling, and a token prepended to each sequence.
 
 namespace gated {
 
-/// y[b] = mean of the rows of sequence b, summed in their order; zeros for an empty sequence.
+/// y[b] = mean of the rows of sequence b, summed in order; zeros for an empty sequence.
 ///
 /// Shapes: x is rows × C, y is sequences × C.
 /// Cost: one pass over x.
@@ -22,9 +22,9 @@ void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T>
   });
 }
 
-/// The same as an op. Each row receives ∂y[b] / length.
+/// The same as an op. Each row of ∂x receives ∂y[b] / length.
 /// Shapes: x is rows × C, y is sequences × C.
-/// Errors: ShapeError for rows that the sequences do not cover.
+/// Errors: ShapeError if the sequences do not cover the rows of x.
 /// Cost: one pass over x, one more backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mean_over_tokens(Run& run, const MatrixOf<Run>& x) {
@@ -51,9 +51,9 @@ MatrixOf<Run> mean_over_tokens(Run& run, const MatrixOf<Run>& x) {
   return y;
 }
 
-/// y[b] = the first row of sequence b: what a class token is read out as.
+/// y[b] = the first row of sequence b: the class token's output.
 /// Shapes: x is rows × C, y is sequences × C.
-/// Errors: ShapeError for an empty sequence, or rows that the sequences do not cover.
+/// Errors: ShapeError if a sequence is empty, or the sequences do not cover the rows of x.
 /// Cost: one copy of a row per sequence.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
@@ -63,7 +63,7 @@ MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
   const MatrixView<const T> from = run[x];
   const MatrixView<T> to = run[y];
   for (Index b = 0; b < sequences.count(); ++b) {
-    require<ShapeError>(sequences.length(b) > 0, "first_tokens: sequence ", b, " has no token.");
+    require<ShapeError>(sequences.length(b) > 0, "first_tokens: sequence ", b, " is empty.");
     to.rows(b, 1).assign(from.rows(sequences.offset(b), 1));
   }
   if constexpr (Run::records) {
@@ -79,8 +79,9 @@ MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
   return y;
 }
 
-/// y = x with a row before each sequence: the class token. ∂token = Σ of its rows' gradients. The run splits x.
-/// Shapes: token has C numbers, x is rows × C, y is (rows + sequences) × C and must not overlap x.
+/// y = x with `token` prepended to each sequence, as a class token. ∂token = Σ of the gradients of its rows. The run's
+/// sequences split x.
+/// Shapes: token has length C, x is rows × C, y is (rows + sequences) × C and must not overlap x.
 /// Cost: one copy, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> prepend(Run& run, const Vector<T>& token, const MatrixOf<Run>& x) {

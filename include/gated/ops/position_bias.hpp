@@ -8,24 +8,24 @@
 #include "gated/ops/angles.hpp"
 
 /// @file
-/// Relative position biases: numbers added to a score that depend on the distance between key and query.
+/// Relative position biases, added to scores by the distance between key and query, and sinusoidal positions.
 ///
-/// A bias of this kind on n × n scores is 2n-1 numbers. They are kept in the order of the offset j - i (key minus query), from
-/// -(n-1) to n-1, so that a row of scores reads them front to back.
+/// For n × n scores such a bias has 2n-1 values, ordered by offset j - i (key minus query) from -(n-1) to n-1: a row of scores
+/// reads them front to back.
 
 namespace gated {
 
-/// How distances share the numbers of T5's bias.
+/// How distances map to the buckets of T5's bias.
 struct T5Buckets {
-  bool causal = false;       ///< keys after the query have no buckets of their own
-  Index buckets = 32;        ///< numbers in the table
-  Index max_distance = 128;  ///< from which on all share the last one
+  bool causal = false;       ///< keys after the query share bucket 0
+  Index buckets = 32;        ///< size of the table
+  Index max_distance = 128;  ///< from here on, all share the last bucket
 };
 
-/// The bucket of T5 (Raffel et al., arXiv:1910.10683) for a query at i and a key at j, with m = i - j.
+/// T5's bucket (Raffel et al., arXiv:1910.10683) for a query at i and a key at j, with m = i - j.
 ///
-/// Half of the buckets hold one distance each; the other half grow logarithmically up to `max_distance`. Causal: future keys
-/// share bucket 0 with distance 0. Otherwise keys after the query have the upper half of the table to themselves.
+/// Half of the buckets hold one distance each; the other half widen logarithmically up to `max_distance`. Causal: future keys
+/// share bucket 0 with distance 0. Otherwise keys after the query use the upper half of the table.
 inline Index t5_bucket(Index m, const T5Buckets& form) {
   Index buckets = form.buckets, offset = 0;
   if (form.causal) {
@@ -41,12 +41,12 @@ inline Index t5_bucket(Index m, const T5Buckets& form) {
   }
   const double growth = std::log(static_cast<double>(m) / static_cast<double>(exact)) /
                         std::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
-  // Where the quotient is a whole number, rounding must not decide: the originals, in float32, arrive at it or above.
+  // Rounding must not decide integer quotients: the originals, in float32, land on the integer or above.
   const double beyond = std::floor(growth * static_cast<double>(buckets - exact) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }
 
-/// relative[n-1 + (j-i)] = table[t5_bucket(i - j)] · scale, with a table of `form.buckets` numbers.
+/// relative[n-1 + (j-i)] = table[t5_bucket(i - j)] · scale, with `form.buckets` values in the table.
 template <class T>
 void t5_bias(const T* table, const T5Buckets& form, T scale, Index n, T* relative) {
   for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
@@ -54,7 +54,7 @@ void t5_bias(const T* table, const T5Buckets& form, T scale, Index n, T* relativ
   }
 }
 
-/// The backward pass: adds to the gradient of the table, of `form.buckets` numbers, that of the bias by offset.
+/// Backward pass of t5_bias(): adds the gradient of `relative` to that of the table.
 template <class T>
 void t5_bias_backward(const T5Buckets& form, T scale, Index n, const T* relative, T* table) {
   for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
@@ -62,7 +62,7 @@ void t5_bias_backward(const T5Buckets& form, T scale, Index n, const T* relative
   }
 }
 
-/// Sinusoidal positions: y[t] = [sin(p f_0) … sin(p f_{C/2-1}), cos(p f_0) …] · scale at p = first + t, halves side by side.
+/// Adds sinusoidal positions: y[t] += [sin(p f_0) … sin(p f_{C/2-1}), cos(p f_0) …] · scale at position p = first + t.
 template <class T>
 void add_sinusoid(const Vector<T>& frequencies, Index first, T scale, View<T> y) {
   const Index half = frequencies.size();

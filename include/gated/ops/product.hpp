@@ -7,15 +7,15 @@
 
 namespace gated {
 
-/// y = x Wᵀ + b, joined by `epilogue`; b may be empty.
+/// y = x Wᵀ + b with `epilogue` applied; b may be empty.
 ///
-/// Backward: ∂x = ∂z W, ∂W = ∂zᵀ x, ∂b = Σ ∂z over the tokens, with ∂z of backward_through().
+/// Backward: ∂x = ∂z W, ∂W = ∂zᵀ x, ∂b = Σ ∂z over the tokens, with ∂z from backward_through().
 /// Shapes: x is N × in, weight is out × in, y is N × out.
-/// Errors: ShapeError.
+/// Errors: ShapeError if the shapes do not match.
 /// Cost: 2·N·in·out flops, twice that backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> product(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight, const Vector<T>& bias,
-                      Epilogue<Run> epilogue) {
+                      const Epilogue<Run>& epilogue) {
   const Joined<Run> joined = joined_result(run, run.rows(x), weight.rows(), epilogue, {.bias = bias.data()});
   if constexpr (Run::records) {
     run.push([x, y = joined.y, kept = joined.kept, epilogue, &weight, &bias](auto& back) {
@@ -24,7 +24,7 @@ MatrixOf<Run> product(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight,
       add_gradient_product(back, x, dz, weight);
     });
   }
-  matmul(run[x], transposed(weight), run[joined.y], run.workspace(), joined.epilogue);
+  matmul(run[x], quantizable(transposed(weight)), run[joined.y], run.workspace(), joined.epilogue);
   return joined.y;
 }
 

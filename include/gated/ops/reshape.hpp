@@ -6,13 +6,13 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// The same numbers as rows of another length.
+/// Reshapes rows to another length.
 
 namespace gated {
 
 namespace detail {
 
-/// Calls `f(from, to, count)` for each run of numbers that lies in one row of both, in row-major order.
+/// Calls `f(from, to, count)` for each run of elements, in row-major order, that lies within one row of both.
 template <class T, class F>
 void for_each_shared_run(const MatrixView<const T>& from, const MatrixView<T>& to, const F& f) {
   const Index total = from.rows() * from.columns();
@@ -25,17 +25,17 @@ void for_each_shared_run(const MatrixView<const T>& from, const MatrixView<T>& t
 
 }  // namespace detail
 
-/// y = the numbers of x in row-major order, `columns` to a row: a token as several narrower ones, or several as a wider one.
-/// ∂x = ∂y, read the other way round.
+/// y = the elements of x in row-major order with `columns` columns: splits tokens into narrower ones, or merges them into wider
+/// ones. ∂x = ∂y, reshaped back.
 ///
-/// y is x where it lies, if its rows follow each other.
-/// Errors: ShapeError where the last row would not be full.
-/// Cost: nothing, or a copy.
+/// A view of x if its rows are contiguous, unless recording.
+/// Errors: ShapeError if the elements do not fill the last row.
+/// Cost: none for a view, otherwise one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> reshape(Run& run, MatrixOf<Run> x, Index columns) {
   const Index total = run.rows(x) * run.columns(x);
   require<ShapeError>(columns > 0 && total % columns == 0, "reshape: x is ", run.rows(x), " × ", run.columns(x),
-                      ", which makes no whole number of rows of ", columns, ".");
+                      ": its elements do not fill rows of ", columns, ". Choose columns that divide ", total, ".");
   if (columns == run.columns(x)) {
     return x;
   }

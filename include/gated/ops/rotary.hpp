@@ -16,7 +16,7 @@
 
 namespace gated {
 
-/// Whether channels are rotated by position, and which of them form pairs.
+/// Rotary layout: which channels form pairs, if any are rotated.
 enum class Rotary {
   none,
   interleaved,  ///< (0, 1), (2, 3), …: rotary-embedding-torch, GAU-α
@@ -25,7 +25,7 @@ enum class Rotary {
 
 constexpr auto names_of(Rotary) { return words_for<Rotary>("none", "interleaved", "half"); }
 
-/// base^(-2k/r) for k < r/2: the angle by which pair k turns from one position to the next.
+/// base^(-2k/r) for k < r/2: the angle of pair k per position.
 template <class T>
 Vector<T> rotary_frequencies(Index dimensions, double base = 10000.0) {
   require<ArgumentError>(dimensions > 0 && dimensions % 2 == 0, "rotary_frequencies: dimensions = ", dimensions,
@@ -38,8 +38,8 @@ Vector<T> rotary_frequencies(Index dimensions, double base = 10000.0) {
   return frequencies;
 }
 
-/// Row t of `table` becomes cos(p f_k) for all k, then sin(p f_k), at position p = first + t. The angle is taken in double, so
-/// that it is right at any position.
+/// Row t of `table` becomes cos(p f_k) for all k, then sin(p f_k), at position p = first + t. Angles are computed in double,
+/// accurate at any position.
 /// Shapes: frequencies is r/2, table is tokens × r.
 template <class T>
 void rotary_table(const Vector<T>& frequencies, Index first, View<T> table) {
@@ -62,8 +62,8 @@ void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
 
 namespace detail {
 
-/// Rotates the rows of every sequence in each of `parts`, head by head; the first row stands at position `first`. By the
-/// opposite angles for sign = -1, the transpose.
+/// Rotates the rows of every sequence in each of `parts`, head by head, starting at position `first`. sign = -1 rotates by the
+/// opposite angles: the transpose.
 template <class T, class... Parts>
 void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const Sequences& sequences, Index first, T sign,
                 Workspace<T>& workspace, const Parts&... parts) {
@@ -94,12 +94,12 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
 
 }  // namespace detail
 
-/// Rotates each of `parts` by the positions of its rows, as an op: the first channels of each head, which lie side by side.
-/// Parts that are moved in are rotated in place; in a recording all are, and nothing may have read them before, except what
-/// made them. Their gradients are rotated back. `frequencies` must stay until the backward pass is over.
-/// Shapes: frequencies has r/2 numbers; each of `parts` is N × C with at least r columns per head.
-/// Errors: ShapeError for rows that the sequences do not cover, or too few channels.
-/// Cost: N·r/2 sines and cosines, and one pass over each of `parts`, as much again backward.
+/// Rotates each of `parts` by the positions of its rows, as an op: the first r channels of each head. Parts that are moved in
+/// are rotated in place. Recordings rotate all parts in place: only the op that produced a part may have read it before.
+/// Gradients are rotated back. `frequencies` must outlive the backward pass.
+/// Shapes: frequencies has length r/2; each of `parts` is N × C with at least r columns per head.
+/// Errors: ShapeError if the sequences do not cover the rows, or a head has too few channels.
+/// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.
 template <class Run, class T, std::size_t count>
 std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index heads,
                                               std::array<MatrixOf<Run>, count> parts) {
@@ -134,9 +134,9 @@ std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vec
 }
 
 /// rotate_heads() for a single head.
-/// Shapes: frequencies has r/2 numbers; each of `parts` is N × C with C ≥ r.
+/// Shapes: frequencies has length r/2; each of `parts` is N × C with C ≥ r.
 /// Errors: ShapeError as rotate_heads().
-/// Cost: N·r/2 sines and cosines, and one pass over each of `parts`, as much again backward.
+/// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.
 template <class Run, class T, std::size_t count>
 std::array<MatrixOf<Run>, count> rotate(Run& run, Rotary layout, const Vector<T>& frequencies,
                                         std::array<MatrixOf<Run>, count> parts) {

@@ -10,10 +10,10 @@
 
 namespace gated {
 
-/// Rows that one task of an element-wise loop takes.
+/// Rows per task of an element-wise loop.
 inline constexpr Index rows_per_task = 32;
 
-/// Calls `f(first, count)` for blocks of rows_per_task of `rows` rows, in parallel where there are enough of them.
+/// Calls `f(first, count)` for blocks of rows_per_task rows, in parallel if there are enough blocks.
 template <class T, class F>
 void for_each_block_of_rows(Index rows, const Workspace<T>& workspace, F&& f) {
   const Index tasks = (rows + rows_per_task - 1) / rows_per_task;
@@ -23,7 +23,7 @@ void for_each_block_of_rows(Index rows, const Workspace<T>& workspace, F&& f) {
   });
 }
 
-/// Calls `f(row)` for each of `rows` rows, likewise.
+/// Calls `f(row)` for each row, likewise.
 template <class T, class F>
 void for_each_row(Index rows, const Workspace<T>& workspace, F&& f) {
   for_each_block_of_rows(rows, workspace, [&](Index first, Index count) {

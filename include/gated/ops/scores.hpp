@@ -9,17 +9,17 @@
 #include "gated/ops/softmax.hpp"
 
 /// @file
-/// From queries, keys and values to what attention gives: y = A v with A = kernel(scores).
+/// Attention y = A v with A = kernel(scores), from queries, keys and values.
 
 namespace gated {
 
-/// Receives the weights A of some queries: what a hook of attention sees. `part` counts the chunks of a sequence.
+/// Receives the weights A of some queries, for attention hooks. `part` is the index of a chunk within its sequence.
 template <class T>
 using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weights)>;
 
 namespace detail {
 
-/// What watches one part for `watch`, if that is there.
+/// A watcher that reports `part` to `watch`; empty if `watch` is.
 template <class T>
 WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
   if (!watch) {
@@ -28,7 +28,7 @@ WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
   return [&watch, part](Index, const ConstView<T>& weights) { watch(part, weights); };
 }
 
-/// y = S, or with a pointwise `activation` the weights A before dropout, for queries from position `first` on.
+/// y = S, or with a pointwise `activation` the weights A before dropout, for queries starting at position `first`.
 template <class T>
 void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring,
            std::optional<Activation> activation, View<T> y, Workspace<T>& workspace) {
@@ -60,17 +60,17 @@ void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   }
 }
 
-/// weights ← weights ⊙ dropout for queries from position `first` on.
+/// weights ← weights ⊙ dropout, for queries starting at position `first`.
 template <class T>
 void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Workspace<T>& workspace) {
   assign<T>(weights, workspace, reader<T>(weights) * terms::Mask<T>{dropout.from_row(first)});
 }
 
-/// Queries whose scores are made at a time.
+/// Queries per block of scores.
 inline constexpr Index query_block = 256;
 
-/// Calls `f(done, rows, seen)` for each block of at most `block` queries: `rows` of them from `done` on, which stand from
-/// `first` + `done` on among the keys and see the first `seen` of them.
+/// Calls `f(done, rows, seen)` for each block of at most `block` queries: `rows` queries from `done` on, at key position
+/// `first` + `done`. The block sees the first `seen` keys.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index block, const F& f) {
   for (Index done = 0; done < query_count; done += block) {
@@ -81,12 +81,12 @@ void for_each_query_block(Index query_count, Index key_count, Index first, bool 
 
 }  // namespace detail
 
-/// y = A v, joined by `epilogue`, for the queries `first`, `first` + 1, … of one sequence, as many as q has rows.
+/// y = A v, with `epilogue` applied, for the queries at positions `first`, `first` + 1, … of one sequence, one per row of q.
 ///
-/// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i stands at position first + i among the keys. `watch`
-/// receives A, all rows of it.
-/// Cost: 2·M·N·(S + E) flops, about half of it when causal (blocks of 256 queries see the keys up to their last one); scratch
-/// of 256 rows of scores.
+/// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i is at position first + i among the keys. `watch` receives A
+/// with all its rows.
+/// Cost: 2·M·N·(S + E) flops, about half when causal (a block of 256 queries sees the keys up to its last query); scratch: 256
+/// rows of scores.
 template <class T>
 void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identity_t<ConstView<T>>& k,
             const std::type_identity_t<ConstView<T>>& v, Index first, const Scoring<T>& scoring,
@@ -108,8 +108,7 @@ void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identit
   });
 }
 
-/// The scratch that attend() takes for one query among `key_count` keys and what goes with it: scores, a panel of v for each
-/// thread, and a bias by offset.
+/// Scratch that attend() takes for one query among `key_count` keys: scores, a panel of v per thread, and a bias by offset.
 template <class T>
 Index attend_scratch(Index key_count, const Threads& threads) {
   return row_stride<T>(key_count) + 2 * key_count + detail::gemm::thread_scratch<T>(key_count) * threads.count();

@@ -6,31 +6,31 @@
 #include "gated/ops/gather.hpp"
 
 /// @file
-/// Time series cut into windows and put together: ops with their derivatives, all of which move numbers and compute none.
+/// Indexing ops on time series, with derivatives: unfold, transpose, concatenate.
 ///
-/// A row is a series; an item is some consecutive series.
+/// A row is a series. An item is a group of consecutive series.
 
 namespace gated {
 
-/// How series are unfolded into windows.
+/// How to unfold series into windows.
 struct Windows {
-  Index first = 0;     ///< where the first begins
-  Index length = 0;    ///< of each
-  Index stride = 1;    ///< from one to the next
-  Index count = 0;     ///< of each series
-  Index together = 1;  ///< series whose windows of the same time stand below each other; the next time follows
+  Index first = 0;     ///< start of the first window
+  Index length = 0;    ///< of each window
+  Index stride = 1;    ///< between window starts
+  Index count = 0;     ///< windows per series
+  Index together = 1;  ///< series to interleave: their windows at one time, then at the next
 };
 
-/// The windows of each series as rows: patches. They may overlap.
+/// The windows of each series as rows, such as patches. Windows may overlap.
 /// Shapes: x is rows × L, y is (rows · count) × length.
-/// Errors: ShapeError for windows that go past the end.
+/// Errors: ShapeError if a window goes past the end, or `together` does not divide the rows.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> unfold(Run& run, const MatrixOf<Run>& x, const Windows& w) {
   const Index rows = run.rows(x), last = w.first + w.length + w.stride * (w.count - 1);
   require<ShapeError>(w.first >= 0 && w.length >= 0 && w.count >= 0 && last <= run.columns(x) && rows % w.together == 0,
-                      "unfold: ", w.count, " windows of ", w.length, " numbers from ", w.first, " on, ", w.stride,
-                      " apart, do not fit in x, which is ", rows, " × ", run.columns(x), ".");
+                      "unfold: ", w.count, " windows of ", w.length, " values (first = ", w.first, ", stride = ", w.stride,
+                      ") do not fit in x, which is ", rows, " × ", run.columns(x), ".");
   const auto y = run.make(rows * w.count, w.length);
   detail::move_numbers(run, x, y, [w, rows](const auto& visit) {
     for (Index r = 0; r < rows; ++r) {
@@ -42,9 +42,9 @@ MatrixOf<Run> unfold(Run& run, const MatrixOf<Run>& x, const Windows& w) {
   return y;
 }
 
-/// Each item of `rows` × C as its transpose, C × `rows`.
+/// Transposes each item, `rows` × C, to C × `rows`.
 /// Shapes: x is (items · rows) × C, y is (items · C) × rows.
-/// Cost: one copy, number by number.
+/// Cost: one copy, element by element.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> transpose_items(Run& run, const MatrixOf<Run>& x, Index rows) {
   const Index items = run.rows(x) / rows, columns = run.columns(x);
@@ -61,8 +61,8 @@ MatrixOf<Run> transpose_items(Run& run, const MatrixOf<Run>& x, Index rows) {
   return y;
 }
 
-/// y = x with a row before every `length` rows: for all series of item b row b of `first`, or zeros where there is none. The
-/// run's sequences are the items, counted in series.
+/// y = x with a row prepended to each series of `length` rows: row b of `first` for all series of item b, or zeros if there is
+/// no `first`. The run's sequences are the items, counted in series.
 /// Shapes: first is items × C, or absent; x is (series · length) × C, y is (series · (length + 1)) × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
@@ -98,20 +98,20 @@ MatrixOf<Run> prepend_to_series(Run& run, const MatrixOf<Run>& first, const Matr
   return y;
 }
 
-/// How the series around a forecast are laid out: see surround_forecast().
+/// Layout of the series around a forecast: see surround_forecast().
 struct ForecastSurroundings {
-  Index series = 0;                  ///< M, of an item
-  std::span<const Index> predicted;  ///< those that are forecast
-  std::span<const Index> known;      ///< those known in the future, which follow
+  Index series = 0;                  ///< M, per item
+  std::span<const Index> predicted;  ///< the forecast series
+  std::span<const Index> known;      ///< series with a known future, placed after them
   Index horizon = 0;                 ///< F, forecast times
-  Index context = 0;                 ///< c, times before and after them
-  Index past_end = 0;                ///< where the past ends in x; 0 for zeros in its place
+  Index context = 0;                 ///< c, times before and after the forecast
+  Index past_end = 0;                ///< where the past ends in x; 0 replaces the past by zeros
 };
 
-/// For each item the rows [past | forecast | zeros] of the predicted series, then [past | future | zeros] of the known ones:
-/// c + F + c numbers, the past being c numbers of x.
-/// Shapes: forecast is (items · predicted) × F; x is (items · M) × L; future is (items · M) × F or more, absent where no series
-/// is known. What the spans refer to must stay until the backward pass is over.
+/// For each item: the rows [past | forecast | zeros] of the predicted series, then [past | future | zeros] of the known ones. A
+/// row has c + F + c values; the past is c values of x.
+/// Shapes: forecast is (items · predicted) × F; x is (items · M) × L; future is (items · M) × F or wider, absent if no series
+/// is known. What the spans refer to must outlive the backward pass.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> surround_forecast(Run& run, const MatrixOf<Run>& forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future,

@@ -9,11 +9,11 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Time series brought to one scale, and forecasts back to theirs: ops with their derivatives.
+/// Scaling of time series, and scaling forecasts back: ops with derivatives.
 
 namespace gated {
 
-/// What a series is divided by, and what is taken away before.
+/// The location μ and scale σ of a series.
 enum class SeriesScaling {
   standard,  ///< μ = its mean, σ = √(variance + 1e-5)
   mean,      ///< μ = 0, σ = the mean of |x|, at least 1e-10
@@ -26,16 +26,16 @@ constexpr auto names_of(SeriesScaling) { return words_for<SeriesScaling>("standa
 template <class RowsType>
 struct ScaledSeries {
   RowsType x;         ///< (x - μ) / σ
-  RowsType location;  ///< μ, one to a row
-  RowsType scale;     ///< σ, one to a row
+  RowsType location;  ///< μ, one per row
+  RowsType scale;     ///< σ, one per row
 };
 
 namespace detail {
 
-/// The observed values of series. A NaN is a gap, whatever the mask says.
+/// Which values of the series are observed. A NaN is a gap, whatever the mask says.
 template <class T>
 struct ObservedSeries {
-  const std::uint8_t* mask;  ///< rows × columns, or nullptr where all are observed
+  const std::uint8_t* mask;  ///< rows × columns, or nullptr if all are observed
   Index columns;
 
   ObservedSeries(Mask observed, Index width) : mask(observed.empty() ? nullptr : observed.data()), columns(width) {}
@@ -43,7 +43,7 @@ struct ObservedSeries {
   bool counts(const ConstView<T>& x, Index row, Index column) const {
     return (mask == nullptr || mask[row * columns + column] != 0) && !std::isnan(x(row, column));
   }
-  /// Whether a value is read as 0: a non-finite one in a gap.
+  /// Whether a value is replaced by 0: a non-finite one in a gap.
   bool is_filled(const ConstView<T>& x, Index row, Index column) const {
     return !std::isfinite(x(row, column)) && !counts(x, row, column);
   }
@@ -56,10 +56,10 @@ struct ObservedSeries {
     }
     return count;
   }
-  /// Σ f(x) over what is observed.
+  /// Σ f(x) over the observed values.
   template <class F>
   double sum(const ConstView<T>& x, Index row, const F& f) const {
-    double sums[4] = {0, 0, 0, 0};  // none of which waits for another
+    double sums[4] = {0, 0, 0, 0};  // four independent chains of additions
     for (Index j = 0; j < columns; ++j) {
       sums[j % 4] += counts(x, row, j) ? f(static_cast<double>(x(row, j))) : 0;
     }
@@ -69,7 +69,7 @@ struct ObservedSeries {
 
 inline constexpr double least_series_scale = 1e-10, series_variance_eps = 1e-5;
 
-/// Calls `f(row)` for each row of other items that the same series has: number `row - offset` of its item.
+/// Calls `f(row)` for each row, over all items, that holds the same series as `row`: the same index within its item.
 template <class F>
 void for_each_same_series(const Sequences& items, Index row, const F& f) {
   const Index own = items.first_from(row + 1) - 1, series = row - items.offset(own);
@@ -80,7 +80,7 @@ void for_each_same_series(const Sequences& items, Index row, const F& f) {
   }
 }
 
-/// The backward pass through scale_series(). ∂σ/∂x = x̂ / c for the standard scaling, because Σ (x - μ) = 0.
+/// Backward pass of scale_series(). ∂σ/∂x = x̂ / c for standard scaling, because Σ (x - μ) = 0.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>& y, SeriesScaling scaling,
                            const ObservedSeries<T>& observed, const Sequences& items) {
@@ -149,25 +149,26 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
     count = std::max(count, 1.0);
   }
   const double size = sum / count;
-  return {0, size < least_series_scale ? least_series_scale : size};  // a NaN stays one
+  return {0, size < least_series_scale ? least_series_scale : size};  // NaN passes through
 }
 
 }  // namespace detail
 
-/// Each row of x, a series, as (x - μ) / σ, with μ and σ of what `observed` marks by 1; all of it where it is empty.
+/// (x - μ) / σ for each row of x, a series. μ and σ come from the values that `observed` marks by 1, or from all if it is
+/// empty.
 ///
-/// What is not observed is scaled too. A NaN is never observed, whatever the mask says, and counts as 0, as the data sets of
-/// the original fill gaps; so does an infinity where the mask has 0. The mean of a series of which nothing is observed is that
-/// of the same series in the other items, the run's sequences.
-/// Shapes: x is rows × L, observed has rows · L entries; μ and σ are rows × 1.
-/// Errors: ShapeError.
+/// Unobserved values are scaled too. A NaN is never observed, whatever the mask says, and is read as 0, as the original's data
+/// sets fill gaps; so is an infinity where the mask is 0. With SeriesScaling::mean, a series with no observed value takes its
+/// scale from the same series in the other items, which are the run's sequences.
+/// Shapes: x is rows × L, observed has rows · L entries or none; μ and σ are rows × 1.
+/// Errors: ShapeError if the mask has another size.
 /// Cost: three passes over x; sums are in double.
 template <class Run, class T = typename Run::Scalar>
 ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, SeriesScaling scaling, Mask observed) {
   observed = kept(run, observed);
   const Index rows = run.rows(x), columns = run.columns(x);
   require<ShapeError>(observed.empty() || static_cast<Index>(observed.size()) == rows * columns, "scale_series: the mask has ",
-                      observed.size(), " entries, expected ", rows, " × ", columns, ", one for each number of x.");
+                      observed.size(), " entries, expected ", rows, " × ", columns, ", one per element of x.");
   ScaledSeries<MatrixOf<Run>> y{run.make(rows, columns), run.make(rows, 1), run.make(rows, 1)};
   const detail::ObservedSeries<T> seen(observed, columns);
   const ConstView<T> values = run[x];
@@ -192,7 +193,7 @@ ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, Serie
   return y;
 }
 
-/// x with 0 in the gaps in which scale_series() reads it.
+/// x with the gaps filled that scale_series() reads as 0.
 /// Shapes: as scale_series().
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
@@ -225,7 +226,7 @@ MatrixOf<Run> fill_gaps(Run& run, const MatrixOf<Run>& x, Mask observed) {
 }
 
 /// y = x ⊙ σ + μ, row by row: undoes scale_series(). ∂x = ∂y ⊙ σ, ∂σ = Σ ∂y ⊙ x, ∂μ = Σ ∂y.
-/// Errors: ShapeError.
+/// Errors: ShapeError if location or scale is not rows × 1.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> unscale_series(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& location, const MatrixOf<Run>& scale) {
   for (const auto& moment : {location, scale}) {

@@ -7,17 +7,17 @@
 
 namespace gated {
 
-/// What a row of a softmax sees.
+/// Which columns the rows of a softmax see.
 template <class T>
 struct SoftmaxOptions {
-  bool causal = false;                 ///< row i sees the columns j ≤ first + i only
-  Index first = 0;                     ///< the position of row 0, for scores that are part of a larger matrix
-  const T* visible_columns = nullptr;  ///< a 0 or 1 per column: 0 for one that no row sees
+  bool causal = false;                 ///< row i sees only the columns j ≤ first + i
+  Index first = 0;                     ///< position of row 0, for a block of a larger matrix
+  const T* visible_columns = nullptr;  ///< a 0 or 1 per column: 0 hides it from all rows
 };
 
 /// y_ij = exp(x_ij - m_i) / Σ_j' exp(x_ij' - m_i) with m_i = max_j x_ij, row by row, in place.
 ///
-/// What a row does not see becomes 0, without being read, and so does a row that sees nothing. For scores of attention:
+/// Hidden entries become 0 without being read; a row that sees nothing becomes all zeros. For attention scores:
 /// softmax<T>(scores, workspace, {.causal = true, .first = first}).
 /// Shapes: x is M × N.
 /// Cost: three passes over a row in cache.

@@ -11,10 +11,10 @@
 
 namespace gated {
 
-/// What the softmax of a gate runs over.
+/// The axis of a gate's softmax.
 enum class GateAxis {
-  channels,  ///< of each token
-  tokens     ///< of each sequence, channel by channel
+  channels,  ///< per token
+  tokens     ///< per sequence and channel
 };
 
 namespace detail {
@@ -31,7 +31,7 @@ void softmax_along(GateAxis axis, const Sequences& sequences, View<T> z, const W
   });
 }
 
-/// The backward pass through it: `gradient` holds ∂s and becomes ∂z.
+/// Backward pass of softmax_along(): `gradient` holds ∂s and becomes ∂z.
 template <class T>
 void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s, View<T> gradient,
                             const Workspace<T>& workspace) {
@@ -46,7 +46,7 @@ void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s
   });
 }
 
-/// y = x ⊙ softmax(z) + residual along an axis; z is overwritten.
+/// y = x ⊙ softmax(z) + residual along an axis; overwrites z.
 template <class T>
 void gate_along(GateAxis axis, const Sequences& sequences, const MatrixView<T>& z, const MatrixView<const T>& x,
                 const MatrixView<const T>& residual, const MatrixView<T>& y, const Workspace<T>& workspace) {
@@ -64,7 +64,7 @@ void gate_along(GateAxis axis, const Sequences& sequences, const MatrixView<T>& 
   });
 }
 
-/// The backward pass through softmax_gate(), which kept s.
+/// Backward pass of softmax_gate(), given s.
 template <class Back, class Variable, class T>
 void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const MatrixView<T>& s, Variable residual,
                            GateAxis axis, const Sequences& sequences) {
@@ -83,15 +83,15 @@ void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const
 
 }  // namespace detail
 
-/// y = x ⊙ s with s = softmax(z) along an axis, joined by `epilogue`: the gate of PatchTSMixer and TinyTimeMixer
+/// y = x ⊙ s with s = softmax(z) along an axis and `epilogue` applied: the gate of PatchTSMixer and TinyTimeMixer
 /// (arXiv:2306.09364, §3).
 ///
-///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), the sum along the axis
+///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), summed along the axis
 ///
-/// A plain residual is added in the same pass. z is overwritten if it is moved in.
+/// A plain residual is added in the same pass. Overwrites z if it is moved in.
 /// Shapes: x, z and y are rows × C; y may be x or the residual.
-/// Errors: ShapeError.
-/// Cost: an exponential per number; a copy of z in training.
+/// Errors: ShapeError if x and z differ in shape, or an epilogue matrix is not shaped like y.
+/// Cost: one exponential per element; training also copies z.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> softmax_gate(Run& run, MatrixOf<Run> x, MatrixOf<Run> z, GateAxis axis, Epilogue<Run> epilogue = {}) {
   const Index rows = run.rows(x), columns = run.columns(x);
@@ -108,7 +108,7 @@ MatrixOf<Run> softmax_gate(Run& run, MatrixOf<Run> x, MatrixOf<Run> z, GateAxis 
     s.assign(run[z]);
     detail::softmax_along<T>(axis, run.sequences(), s, run.workspace());
     assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
-    if (residual) {  // in a pass of its own, so that it is rounded as where nothing is fused
+    if (residual) {  // a separate pass rounds as the unfused code does
       assign<T>(run[y], run.workspace(), reader<T>(run[y]) + reader<T>(residual));
     }
     run.push([x, z, y, s, residual = plain.residual, axis, kept = run.kept_sequences()](auto& back) {

@@ -10,16 +10,15 @@
 #include "gated/ops/spatial_stream.hpp"
 
 /// @file
-/// The linear map over the tokens of a sequence, with weights of several forms: an op over a batch, over the next tokens of a
-/// stream, and its backward pass.
+/// The linear map over the tokens of a sequence, in batches and streams, and its backward pass.
 
 namespace gated {
 
 namespace detail {
 
-/// The rows `first`, `first` + 1, … of W v + b, joined by `epilogue`, for one sequence, as many as y has; v holds the tokens
-/// that they may see: for a causal weight those up to the last row, otherwise all. What has been summed up by transforms is in
-/// `sums`, TileSums or StreamSums.
+/// The rows of W v + b from `first` on, as many as y has, of one sequence, with `epilogue` applied. v holds the visible tokens:
+/// up to the last row for a causal weight, otherwise all. `sums` (TileSums or StreamSums) holds what transforms have summed
+/// already.
 template <class T, class Sums>
 void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Index first, const MatrixView<T>& y,
               const Epilogue<T>& epilogue, Sums& sums, Workspace<T>& workspace) {
@@ -31,7 +30,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
     const Index depth = weight.causal ? i + rows - start : v.rows();
     const MatrixView<T> result = y.rows(done, rows);
     const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns());
-    const bool joins_later = start > 0 && joined.added;  // the sums come first, as if join() followed
+    const bool joins_later = start > 0 && joined.added;  // adds the sums first, as join() would
     const MatrixView<T> made = joins_later ? MatrixView<T>(workspace.matrix(rows, y.columns())) : result;
     Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
@@ -42,8 +41,9 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
       const Index column = head * width;
       Epilogue<T> of_head = of_product.block(0, column, rows, width);
       of_head.row_bias = weight.bias == nullptr ? nullptr : &weight.bias->coeffRef(head, i);
-      matmul(weight.rows(head, i, rows, depth, workspace, start), v.block(start, column, depth, width),
-             made.columns(column, width), workspace, of_head);
+      Operand<T> from = v.block(start, column, depth, width);
+      from.quantizable = !weight.causal;  // the scale of a causal v would depend on later tokens
+      matmul(weight.rows(head, i, rows, depth, workspace, start), from, made.columns(column, width), workspace, of_head);
     }
     if (joins_later) {
       finish_rows<T>(made, joined, result, workspace);
@@ -51,7 +51,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
   }
 }
 
-/// The same for all sequences.
+/// All sequences.
 template <class T>
 void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, const MatrixView<const T>& v,
                 const MatrixView<T>& y, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
@@ -73,8 +73,8 @@ void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, cons
   });
 }
 
-/// Backward through SpatialWeight::expand_row(): row i of ∂W, of which the first `count` entries are in `row`, joins the
-/// gradients of the numbers that W is made of. Entries that the mask hides are left out.
+/// Backward through SpatialWeight::expand_row(): adds row i of ∂W, whose first `count` entries are in `row`, to the gradients
+/// of W's parameters. Skips masked entries.
 template <class Back, class T>
 void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Index i, Index count, const T* row) {
   const Index visible = weight.causal ? std::min(i + 1, count) : count;
@@ -124,8 +124,8 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// Calls `f(offset, length, rows, depth)` for each sequence that has rows in the block of W from row i on: `rows` of them,
-/// which see `depth` tokens. `offset` counts from `first`.
+/// Calls `f(offset, length, rows, depth)` for each sequence with rows in the block of W from row i on: `rows` rows that see
+/// `depth` tokens. `offset` counts from `first`.
 template <class T, class F>
 void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, Index first, Index i, Index block, const F& f) {
   for (Index b = 0; b < sequences.count(); ++b) {
@@ -136,7 +136,7 @@ void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, I
   }
 }
 
-/// ∂W = ∂y vᵀ for the `rows` rows of a head from row i on, which see `depth` tokens, summed over the sequences.
+/// ∂W = ∂y vᵀ, summed over sequences, for the `rows` rows of a head from row i on, which see `depth` tokens.
 template <class Back, class T>
 void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, const ConstView<T>& v,
                      const ConstView<T>& dy, Index head, Index i, Index rows, Index depth) {
@@ -156,8 +156,8 @@ void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences
   }
 }
 
-/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over the sequences. Blocks of rows come last to first, so that the first block of each
-/// sequence reaches all the tokens that any block reaches.
+/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over sequences. Takes blocks of rows last to first: the first one visited reaches every
+/// token that any block reaches.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                          const ConstView<T>& dy) {
@@ -188,7 +188,7 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
   }
 }
 
-/// The backward pass through all sequences: ∂z goes to v and to the parameters of W and b.
+/// The backward pass through all sequences, from ∂z to v and the parameters of W and b.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                       const ConstView<T>& dz) {
@@ -200,7 +200,7 @@ void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// The next tokens of a stream, which keeps v and partial sums.
+/// The next tokens of a stream; its state keeps v and partial sums.
 template <class T>
 void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const MatrixView<T>& v, const MatrixView<T>& y,
                      const Epilogue<T>& epilogue) {
@@ -225,24 +225,21 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 
 }  // namespace detail
 
-/// y = W v + b over the tokens of each sequence, joined by `epilogue`.
+/// y = W v + b over the tokens of each sequence, with `epilogue` applied.
 ///
-/// Where W is not square, v is of sequences of N tokens and y of M; the run's sequences are then those of the residual, which
-/// stochastic depth drops. A stream remembers v, capacity × C numbers, and where W is transformed as much again for sums, and
-/// up to 256 bytes per token for unfinished transforms. There it is cut into other squares than a whole sequence: its rows are
-/// those of a batch within rounding, about 1e-6 of the largest in float, and the same bits however the tokens are divided into
-/// steps. Elsewhere its rows are a batch's to the bit. The numbers that `weight` refers to must
-/// stay until the backward pass is over.
-/// Shapes: v is rows × C, sequence after sequence, each head having C / heads columns; y is as v, or where W is M × N
-/// (sequences · M) × C of v's (sequences · N) × C.
-/// Errors: ShapeError for what the epilogue holds.
-/// Cost: 2·N²·C flops per sequence, about half of it when causal, twice that backward; scratch of 128 rows of W where it is
-/// expanded, and of ∂W. Transformed, some 20·N·C·log₂ N flops, causal ones about half of that for each doubling of N beyond
-/// the tile; scratch of 8·N vectors per thread, three times that backward. A token of a stream: 25/2·C·log₂ N flops for each
-/// doubling of its position beyond the tile, computed ahead. With weights from prepare() the work is spread evenly over the
-/// steps; without, a block's transforms are made in one step.
+/// If W is M × N, v has sequences of N tokens and y of M; the run's sequences are then the residual's, for stochastic depth.
+/// `weight` must outlive the backward pass. A stream keeps v (capacity × C values); a transformed W also keeps as many sums,
+/// and up to 256 bytes per token for unfinished transforms. Streams are bit-equal to a batch, except that a transformed W sums
+/// in another order: equal up to rounding (about 1e-6 of the largest value in float), and bit-equal for any division into
+/// steps.
+/// Shapes: v is rows × C with C / heads columns per head; y is as v, or (sequences · M) × C for an M × N weight.
+/// Errors: ShapeError for a matrix of the epilogue that does not match y.
+/// Cost: 2·N²·C flops per sequence, half if causal; twice that backward; scratch for 128 rows of W if it is expanded, and for
+/// ∂W. Transformed: about 20·N·C·log₂ N flops, if causal half of that for each doubling of N beyond the tile; scratch of 8·N
+/// vectors per thread, three times that backward. Per token of a stream: 25/2·C·log₂ N flops for each doubling of its position
+/// beyond the tile, computed ahead: spread evenly over steps with prepared weights, otherwise one block's transforms at a time.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, Epilogue<Run> epilogue) {
+MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
       is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // v's, not y's

@@ -7,22 +7,20 @@
 #include "gated/ops/spatial_squares.hpp"
 
 /// @file
-/// Long convolutions over tokens by fast Fourier transform: how Toeplitz forms of a spatial weight meet the tokens of whole
-/// sequences.
+/// Toeplitz spatial weights on whole sequences: long convolutions by FFT.
 ///
-/// A weight that is not causal is one circulant product per sequence. A causal one is cut into tiles: with the tile size B of
-/// the weight and rows in blocks of B, block k meets the blocks before it in squares of B, 2B, 4B, … tokens, one for each bit
-/// of k that is set, and itself in a plain product. So every pair of tokens j ≤ i meets once, and nothing of a later token
-/// reaches an earlier one (relaxed multiplication; Oncescu et al., arXiv:2410.12982). Streams are cut otherwise: see
-/// ops/spatial_stream.hpp.
+/// A non-causal weight is one circulant product per sequence. A causal one is cut into tiles. With the weight's tile size B and
+/// rows in blocks of B, block k meets the blocks before it in squares of B, 2B, 4B, … tokens, one for each set bit of k, and
+/// itself in a plain product. Each pair of tokens j ≤ i meets once, and nothing flows from a later token to an earlier one
+/// (relaxed multiplication; Oncescu et al., arXiv:2410.12982). ops/spatial_stream.hpp cuts streams differently.
 
 namespace gated::detail::fourier {
 
-/// The sums that tiles of a causal weight give to rows after them, for one whole sequence, whose rows come in their order.
+/// Sums that the tiles of a causal weight contribute to later rows of one whole sequence, whose rows arrive in order.
 template <class T>
 class TileSums {
  public:
-  /// Takes its memory in the frame of the caller.
+  /// Takes its memory from the caller's frame.
   TileSums(const SpatialWeight<T>& weight, Index length, Index columns, Workspace<T>& workspace)
       : weight_(weight), length_(length) {
     for (Index tokens = weight.tile(); weight.is_transformed(length) && tokens < length; tokens *= 2) {
@@ -30,12 +28,12 @@ class TileSums {
     }
   }
 
-  /// The first token of the block that row i lies in, which meets all earlier ones in tiles.
+  /// The first token of row i's block. All earlier tokens reach row i through tiles.
   Index start(Index i) const { return count_ == 0 ? 0 : i / weight_.tile() * weight_.tile(); }
-  /// The rows of that block from i on.
+  /// Rows left in that block, from i on.
   Index rest(Index i) const { return count_ == 0 ? length_ : start(i) + weight_.tile() - i; }
 
-  /// What all tiles give to the rows i … i + rows - 1 of one block. `v` holds all tokens before that block.
+  /// The contribution of all tiles to rows i … i + rows - 1 of one block. `v` holds all tokens before that block.
   MatrixView<const T> at(const MatrixView<const T>& v, Index i, Index rows, Workspace<T>& workspace) {
     const MatrixView<T> sum = workspace.matrix(rows, v.columns());
     const Index block = i / weight_.tile();
@@ -58,7 +56,7 @@ class TileSums {
  private:
   struct Level {
     MatrixView<T> sums;
-    Index begin;  // of the tile whose sums they are
+    Index begin;  // first token of their tile
   };
 
   void compute(const MatrixView<const T>& v, Index begin, const MatrixView<T>& y, Workspace<T>& workspace) const {
@@ -74,10 +72,10 @@ class TileSums {
 
   const SpatialWeight<T>& weight_;
   Index length_, count_ = 0;
-  Level levels_[std::numeric_limits<Index>::digits];  // one for each doubling
+  Level levels_[std::numeric_limits<Index>::digits];  // one per doubling
 };
 
-/// y = W v + b of a weight that is not causal, joined by `epilogue`, for one sequence.
+/// y = W v + b for one sequence and a non-causal weight, with `epilogue` applied.
 template <class T>
 void mix_sequence(const SpatialWeight<T>& weight, const MatrixView<const T>& v, const MatrixView<T>& y,
                   const Epilogue<T>& epilogue, Workspace<T>& workspace) {
@@ -97,12 +95,12 @@ void mix_sequence(const SpatialWeight<T>& weight, const MatrixView<const T>& v, 
   multiply_rows<T>(circle, factors, weight.heads, v, nullptr, y, nullptr, bias, weight.length, epilogue, workspace);
 }
 
-/// ∂v = Wᵀ ∂y, and the gradients of the numbers that W is made of: one transform of the longest sequence's length for all, and
-/// one inverse transform for the heads that a vector has lanes for.
+/// ∂v = Wᵀ ∂y, and the gradients of the parameters of W. One transform length, that of the longest sequence, serves all; one
+/// inverse transform serves as many heads as a vector has lanes.
 template <class T>
 class BackwardByTransform {
  public:
-  /// With `trained`, W's gradients are asked for too. Takes memory of the caller's frame.
+  /// `trained`: also compute W's gradients. Takes memory from the caller's frame.
   BackwardByTransform(const SpatialWeight<T>& weight, const Sequences& sequences, Index columns, bool trained,
                       Workspace<T>& workspace)
       : weight_(weight),
@@ -120,7 +118,7 @@ class BackwardByTransform {
     of_columns_.setZero();
   }
 
-  /// dv = Wᵀ dy, or with `adds` more by that.
+  /// dv = Wᵀ dy; with `adds`, dv += Wᵀ dy.
   void mix(const MatrixView<const T>& v, const MatrixView<const T>& dy, const MatrixView<T>& dv, bool adds,
            Workspace<T>& workspace) {
     const Index size = circle_.scratch_size();
@@ -139,8 +137,7 @@ class BackwardByTransform {
     });
   }
 
-  /// What the tasks have given to ∂w, in their order. The real part of the correlation of two columns at once is the sum of
-  /// both.
+  /// Adds the tasks' contributions to ∂w, in order. Two columns are correlated at once; the real part is the sum of both.
   void add_weight(T* to, Workspace<T>& workspace) const {
     const Index row = row_size<T>(), width = vector_width<T>(), parts = tasks_.per_head();
     T* const x = workspace.take(trained() ? circle_.scratch_size() : 0);
@@ -162,7 +159,7 @@ class BackwardByTransform {
     }
   }
 
-  /// And to those of the scales, heads × N.
+  /// Adds their contributions to the gradients of the scales, heads × N.
   void add_scales(T* to_rows, T* to_columns) const {
     for (Index task = 0; task < of_rows_.rows(); ++task) {
       const Index first = task / tasks_.per_head() * weight_.length;
@@ -179,8 +176,7 @@ class BackwardByTransform {
     return scaled_ ? of_head<T>(numbers->data(), head, weight_.length) : nullptr;
   }
 
-  /// The columns of a task in a sequence of n tokens. Scratch holds a transform of v, one of dy, and the sum of their
-  /// correlations.
+  /// One task's columns in a sequence of n tokens. Scratch holds the transforms of v and dy, and the sum of their correlations.
   void mix_pair(Index task, Index head, Index n, const Pair<const T>& v, const Pair<const T>& dy, const Pair<T>& dv, bool adds,
                 T* z) {
     const Index size = circle_.scratch_size(), bins = circle_.bins();
@@ -215,11 +211,11 @@ class BackwardByTransform {
   ColumnTasks<T> tasks_;
   bool scaled_;
   Factor<T>* factors_;
-  // What each task gives to the gradients: of w, in the frequency domain, and of the scales.
+  // Each task's contributions to the gradients: of w, in the frequency domain, and of the scales.
   MatrixMap<T> of_w_, of_rows_, of_columns_;
 };
 
-/// That, for what `back` asks for.
+/// Runs BackwardByTransform for the gradients that `back` asks for.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                             const ConstView<T>& dy) {

@@ -8,12 +8,12 @@
 #include "gated/ops/toeplitz.hpp"
 
 /// @file
-/// Squares of a Toeplitz weight as products by fast Fourier transform: what whole sequences (ops/spatial_fourier.hpp) and
-/// streams (ops/spatial_stream.hpp) are cut into.
+/// Square blocks of a Toeplitz weight as FFT products, the building blocks of whole sequences (ops/spatial_fourier.hpp) and
+/// streams (ops/spatial_stream.hpp).
 
 namespace gated::detail::fourier {
 
-/// The transform of d_k = w_{offset + k}, |k| < n, of all heads: circle.bins() factors each.
+/// The transforms of d_k = w_{offset + k}, |k| < n, for all heads: circle.bins() factors each.
 template <class T>
 void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, Index offset, Index n, Factor<T>* factors,
                       T* scratch) {
@@ -34,23 +34,23 @@ void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, I
   }
 }
 
-/// Memory for so many factors.
+/// Scalars per factor.
 template <class T>
 constexpr Index factor_size = static_cast<Index>(sizeof(Factor<T>) / sizeof(T));
 
-/// A square of a Toeplitz matrix: `rows` tokens meet as many that lie `lag` before them.
+/// A square of a Toeplitz matrix: `rows` tokens meet the `rows` tokens that lie `lag` before them.
 struct Square {
   Index rows, lag;
 
   bool operator==(const Square&) const = default;
 };
 
-/// The squares whose products a weight of some length needs: one of all its rows, or those that a causal weight is cut into.
+/// The squares that a weight needs: one of all its rows, or those that a causal weight is cut into.
 template <class T>
 struct Products {
   SpatialWeight<T> weight;
 
-  /// Calls f(square) for each: those of whole sequences and then those of streams.
+  /// Calls f(square) for each: first those of whole sequences, then those of streams.
   template <class F>
   void for_each(const F& f) const {
     if (!weight.causal) {
@@ -67,11 +67,11 @@ struct Products {
     }
   }
   static const Circle<T>& circle(const Square& square) { return Circle<T>::of(square.rows); }
-  /// Writes the factors of one.
+  /// Writes the factors of one square.
   void transform(const Square& square, Factor<T>* factors, T* scratch) const {
     transform_weight(circle(square), weight, square.lag, square.rows, factors, scratch);
   }
-  /// Writes those of all, prepared_size() numbers.
+  /// Writes the factors of all squares, prepared_size() scalars.
   void transform_all(T* factors) const {
     for_each([&](const Square& square) {
       AlignedMemory<T> scratch(static_cast<std::size_t>(circle(square).scratch_size()));
@@ -80,13 +80,13 @@ struct Products {
     });
   }
 
-  /// What prepare() keeps of the weight: numbers.
+  /// Scalars that prepare() keeps for the weight.
   Index prepared_size() const {
     Index sum = 0;
     for_each([&](const Square& square) { sum += size(square); });
     return sum;
   }
-  /// The factors that prepare() has kept, or nullptr.
+  /// The factors kept by prepare(), or nullptr.
   const Factor<T>* prepared(const Square& wanted, const Workspace<T>& workspace) const {
     const PreparedWeights<T>* const weights = workspace.prepared();
     if (weights == nullptr) {
@@ -100,7 +100,7 @@ struct Products {
     const PackedWeight<T> found = weights->find(weight.w->data(), 1, all, 1);
     return found ? reinterpret_cast<const Factor<T>*>(found.numbers() + before) : nullptr;
   }
-  /// The factors of a square, prepared or made now, in the frame of the caller.
+  /// The factors of a square: prepared, or computed now in the caller's frame.
   const Factor<T>* factors(const Square& square, Workspace<T>& workspace) const {
     if (const Factor<T>* const kept = prepared(square, workspace)) {
       return kept;
@@ -111,21 +111,21 @@ struct Products {
     return made;
   }
 
-  /// Numbers that the factors of a square take.
+  /// Scalars in the factors of a square.
   Index size(const Square& square) const { return weight.heads * circle(square).bins() * factor_size<T>; }
 };
 
-/// Columns of one head that a task takes: two vectors of them, or what is left.
+/// Columns of one head that a task processes: two vectors, or the rest.
 struct Columns {
   Index head, first, count;
 };
 
-/// All columns of all heads as tasks.
+/// Splits all columns of all heads into tasks.
 template <class T>
 struct ColumnTasks {
   Index heads, columns;
 
-  Index width() const { return columns / heads; }  // of a head
+  Index width() const { return columns / heads; }  // per head
   Index per_head() const { return (width() + row_size<T>() - 1) / row_size<T>(); }
   Index count() const { return heads * per_head(); }
   Columns at(Index task) const {
@@ -134,7 +134,7 @@ struct ColumnTasks {
   }
 };
 
-/// Calls `f(task, columns, scratch)` for the tasks `first` … `last` - 1, in parallel and with scratch of their own.
+/// Calls `f(task, columns, scratch)` for the tasks `first` … `last` - 1, in parallel, each thread with its own scratch.
 template <class T, class F>
 void for_each_task(const ColumnTasks<T>& tasks, Index first, Index last, Index rows, Index scratch_size,
                    Workspace<T>& workspace, const F& f) {
@@ -145,14 +145,14 @@ void for_each_task(const ColumnTasks<T>& tasks, Index first, Index last, Index r
                [&](Index k, Index thread) { f(first + k, tasks.at(first + k), scratch + thread * scratch_size); });
 }
 
-/// The numbers of a row for each of these, `stride` apart for each head, or none.
+/// The per-row values of one head, `stride` apart between heads, or nullptr.
 template <class T>
 const T* of_head(const T* numbers, Index head, Index stride) {
   return numbers == nullptr ? nullptr : numbers + head * stride;
 }
 
-/// y = T v for the matrix of these factors, joined by `epilogue`: two real columns are one complex. Scales are by row, heads ×
-/// `row_stride`, for v and for y, or absent.
+/// y = T v for the matrix with these factors, with `epilogue` applied; two real columns form one complex column. The scales of
+/// v and y are per row, heads × `row_stride`, or absent.
 template <class T>
 void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index heads, const MatrixView<const T>& v,
                    const T* v_scale, const MatrixView<T>& y, const T* y_scale, const T* row_bias, Index row_stride,
@@ -175,7 +175,7 @@ void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index head
   });
 }
 
-/// y = a + b, or b where a is absent.
+/// y = a + b, or b if a is absent.
 template <class T>
 void add_rows(const MatrixView<const T>& a, const MatrixView<const T>& b, const MatrixView<T>& y,
               const Workspace<T>& workspace) {

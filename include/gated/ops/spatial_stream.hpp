@@ -6,24 +6,24 @@
 #include "gated/ops/spatial_squares.hpp"
 
 /// @file
-/// Long convolutions over the tokens of a stream by fast Fourier transform, without a step that takes long.
+/// Toeplitz spatial weights on streams: long convolutions by FFT with no slow step.
 ///
-/// The tiles of whole sequences (ops/spatial_fourier.hpp) are of no use to a stream: the one that ends with token i is needed
-/// by token i + 1, so that some steps would wait for a whole large one. Here rows in blocks of U tokens, for U = B, 2B, 4B, …,
-/// meet only blocks of U that are not their neighbours: block m meets block m - 2, and for an odd m also m - 3. All nearer
-/// pairs meet in smaller blocks, those of the same and of neighbouring blocks of B in a plain product; so every pair j ≤ i
-/// meets once. What block m needs has come when block m - 1 begins, and is worked off while that one's tokens come (after
-/// Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995): two vectors of columns at a time, in pieces of
-/// a few passes over some hundred rows. A step does a few pieces of each size; unfinished ones stay in the stream's memory.
+/// The tiles of whole sequences (ops/spatial_fourier.hpp) do not suit a stream: token i + 1 needs the tile that ends with token
+/// i, so some steps would wait for a whole large tile. Here, for block sizes U = B, 2B, 4B, …, blocks meet only blocks of U
+/// that are not their neighbours: block m meets block m - 2, and if m is odd also m - 3. Closer pairs meet in smaller blocks;
+/// pairs in the same or neighbouring blocks of B meet in a plain product. So each pair j ≤ i meets once. All inputs of block m
+/// are there when block m - 1 begins, and its work is spread over the tokens of block m - 1 (after Gardner, Efficient
+/// convolution without input-output delay, JAES 43(3), 1995): two vectors of columns at a time, in pieces of a few passes over
+/// some hundred rows. A step does a few pieces of each size; unfinished work stays in the stream's memory.
 
 namespace gated::detail::fourier {
 
-/// The sums that tokens of a causal weight give to later ones in a stream. `sums`, `progress` and `scratch`, zeros at first,
-/// are what the stream remembers: rows() × columns, levels() × 6, scratch_rows() × widest_row.
+/// Sums that tokens contribute to later ones in a stream with a causal weight. The stream remembers `sums`, rows() × columns,
+/// `progress`, levels() × 6, and `scratch`, scratch_rows() × widest_row, all zeros at first.
 template <class T>
 class StreamSums {
  public:
-  /// Sizes of blocks in a stream of up to `capacity` tokens.
+  /// The number of block sizes in a stream of up to `capacity` tokens.
   static Index levels(const SpatialWeight<T>& weight, Index capacity) {
     Index count = 0;
     for (Index tokens = weight.stream_tile(); weight.is_transformed(capacity) && 2 * tokens < capacity; tokens *= 2) {
@@ -31,7 +31,7 @@ class StreamSums {
     }
     return count;
   }
-  /// Rows of sums: of the present block of each size, and of the next one.
+  /// Rows of sums: for the current and the next block of each size.
   static Index rows(const SpatialWeight<T>& weight, Index capacity) {
     Index sum = 0;
     for (Index level = 0; level < levels(weight, capacity); ++level) {
@@ -39,12 +39,12 @@ class StreamSums {
     }
     return sum;
   }
-  /// Rows for the tasks that are begun, one of each size.
+  /// Rows of scratch for the tasks in progress, one of each size.
   static Index scratch_rows(const SpatialWeight<T>& weight, Index capacity) {
     return 2 * weight.stream_tile() * ((Index{1} << levels(weight, capacity)) - 1);
   }
   static constexpr Index widest_row = 2 * 64 / static_cast<Index>(sizeof(T));  ///< row_size() of the widest vectors
-  /// Numbers that at() and advance() take from a workspace at most.
+  /// The most scalars that at() and advance() take from a workspace.
   static Index scratch_size(const SpatialWeight<T>& weight, Index capacity, Index columns) {
     const Index count = levels(weight, capacity);
     if (count == 0) {
@@ -52,7 +52,7 @@ class StreamSums {
     }
     const Products<T> products{weight};
     const Square largest{weight.stream_tile() << (count - 1), 0};
-    // Of two squares the factors and scratch to make them, the sums, and the rows that they join.
+    // For two squares: factors and scratch to compute them; then the sums and the rows they are added to.
     return 2 * (products.circle(largest).scratch_size() + products.size(largest)) +
            2 * row_stride<T>(columns) * weight.stream_tile();
   }
@@ -70,10 +70,10 @@ class StreamSums {
   Index start(Index i) const {
     return levels_ == 0 ? 0 : std::max<Index>(i / weight_.stream_tile() - 1, 0) * weight_.stream_tile();
   }
-  /// The rows of its block from i on.
+  /// Rows left in its block, from i on.
   Index rest(Index i) const { return levels_ == 0 ? capacity_ : weight_.stream_tile() - i % weight_.stream_tile(); }
 
-  /// Forgets what tokens from `position` on have given: they have been taken back.
+  /// Discards the contributions of tokens from `position` on, which were taken back.
   void rewind(Index position) {
     for (Index level = 0; level < levels_; ++level) {
       for (Index parity = 0; parity < 2; ++parity) {
@@ -84,7 +84,7 @@ class StreamSums {
     }
   }
 
-  /// What the tokens before start(i) give to the rows i … i + rows - 1 of one block.
+  /// The contribution of the tokens before start(i) to rows i … i + rows - 1 of one block.
   MatrixView<const T> at(const MatrixView<const T>& v, Index i, Index rows, Workspace<T>& workspace) {
     const MatrixView<T> sum = workspace.matrix(rows, v.columns());
     MatrixView<const T> before = {};
@@ -97,11 +97,11 @@ class StreamSums {
     return sum;
   }
 
-  /// Works off what is due after `v.rows()` tokens, for blocks to come.
+  /// Does the work that is due after `v.rows()` tokens, for coming blocks.
   void advance(const MatrixView<const T>& v, Workspace<T>& workspace) {
     struct Due {
       Index level, block, wanted;
-    } dues[std::numeric_limits<Index>::digits];  // one for each doubling
+    } dues[std::numeric_limits<Index>::digits];  // one per doubling
     Index count = 0, pieces_due = 0;
     const Index token = v.rows() - 1;
     for (Index level = 0; level < levels_ && token >= size(level); ++level) {
@@ -109,7 +109,7 @@ class StreamSums {
       if (next * tokens >= capacity_) {
         continue;
       }
-      // Half a piece early, to stagger the sizes; small blocks do several pieces at once.
+      // Half a piece early, to stagger the sizes. Small blocks do several pieces at once.
       const Index all = pieces(level, next, v), several = std::max<Index>(4 * chunk / tokens, 1);
       const Index due = (2 * (token % tokens + 1) * all + tokens) / (2 * tokens);
       const Index wanted = due >= all ? all : due / several * several, missing = wanted - done(level, next);
@@ -125,11 +125,11 @@ class StreamSums {
       const Threads threads = pieces_due < 8 ? Threads{1} : workspace.threads();
       parallel_for(threads, count, [&](Index k, Index) {
         const auto& [level, block, wanted] = dues[k];
-        const Factor<T>* const near = kept + 4 * weight_.heads * (size(level) - size(0));  // those of smaller blocks come first
+        const Factor<T>* const near = kept + 4 * weight_.heads * (size(level) - size(0));  // smaller blocks come first
         work(level, block, wanted, {near, near + 2 * weight_.heads * size(level)}, v);
       });
     } else {
-      for (Index k = 0; k < count; ++k) {  // factors that are made for each call are made once for all columns
+      for (Index k = 0; k < count; ++k) {  // unprepared factors: compute them once for all columns
         finish(dues[k].level, dues[k].block, v, workspace);
       }
     }
@@ -139,7 +139,7 @@ class StreamSums {
   struct Factors {
     const Factor<T>*near, *far;
   };
-  static constexpr Index chunk = 128;  // rows of a piece that touches each once
+  static constexpr Index chunk = 128;  // rows of a single-pass piece
 
   static Index kept(const SpatialWeight<T>& weight, Index level, Index capacity) {
     const Index tokens = weight.stream_tile() << level;
@@ -147,7 +147,7 @@ class StreamSums {
   }
   Index size(Index level) const { return weight_.stream_tile() << level; }
   ColumnTasks<T> tasks(const MatrixView<const T>& v) const { return {weight_.heads, v.columns()}; }
-  /// The pieces of a task: for each half of the bins the products of the squares, the inverse transform and the sum.
+  /// Pieces per task: for each half of the bins, the products of the squares, the inverse transform and the sum.
   Index pieces_of_task(Index level, Index block) const {
     const Index parts = parts_of(level), passes = Products<T>::circle({size(level), 0}).half().pieces();
     return 2 * (squares_of(block) * (2 * parts + passes) + passes + parts);
@@ -159,9 +159,9 @@ class StreamSums {
   /// Block m meets block m - 2, and if m is odd m - 3.
   static Index squares_of(Index block) { return 1 + block % 2; }
 
-  /// The block whose sums are there or begun.
+  /// The block whose sums are complete or in progress.
   Index block_of(Index level, Index parity) const { return static_cast<Index>(number(level, parity, 0)); }
-  /// How many pieces of a block are done.
+  /// Finished pieces of a block.
   Index done(Index level, Index block) const {
     const Index parity = block % 2;
     const bool is_known = block_of(level, parity) == block && static_cast<Index>(number(level, parity, 2)) == row_size<T>();
@@ -170,7 +170,7 @@ class StreamSums {
   void set(Index level, Index parity, Index block, Index pieces_done) const {
     number(level, parity, 0) = static_cast<T>(block);
     number(level, parity, 1) = static_cast<T>(pieces_done);
-    number(level, parity, 2) = static_cast<T>(row_size<T>());  // of another form of kernels, they are begun anew
+    number(level, parity, 2) = static_cast<T>(row_size<T>());  // kernels of another vector width start over
   }
   T& number(Index level, Index parity, Index k) const { return progress_.data[level * progress_.stride + 3 * parity + k]; }
 
@@ -182,7 +182,7 @@ class StreamSums {
     return sums_.rows(first, std::min(kept(weight_, level, capacity_), capacity_ - block * size(level)));
   }
 
-  /// Sees to it that a block is done.
+  /// Finishes a block.
   void finish(Index level, Index block, const MatrixView<const T>& v, Workspace<T>& workspace) {
     if (const Index all = pieces(level, block, v); done(level, block) < all) {
       const auto frame = workspace.frame();
@@ -195,7 +195,7 @@ class StreamSums {
     }
   }
 
-  /// Sees to it that so many pieces of a block are done. `factors` are those of its squares.
+  /// Works until `wanted` pieces of a block are finished. `factors` are those of its squares.
   void work(Index level, Index block, Index wanted, const Factors& factors, const MatrixView<const T>& v) const {
     const Index per_task = pieces_of_task(level, block), first = done(level, block);
     for (Index task = first / per_task; task * per_task < wanted; ++task) {
@@ -205,7 +205,7 @@ class StreamSums {
     set(level, block % 2, block, wanted);
   }
 
-  /// The pieces `begin` … `end` - 1 of a task.
+  /// Does the pieces `begin` … `end` - 1 of a task.
   void compute(Index level, Index block, const Columns& c, const Factors& factors, Index begin, Index end,
                const MatrixView<const T>& v) const {
     const Index tokens = size(level), row = row_size<T>();
@@ -216,7 +216,7 @@ class StreamSums {
       return weight_.form == SpatialForm::scaled_toeplitz ? &(*numbers)(c.head, token) : nullptr;
     };
     Index piece = 0;
-    const auto each = [&](Index count, const auto& f) {  // f(i) for those of the next `count` pieces that are wanted
+    const auto each = [&](Index count, const auto& f) {  // f(i) for the wanted ones of the next `count` pieces
       for (Index i = std::max(begin - piece, Index{0}); i < std::min(count, end - piece); ++i) {
         f(i);
       }
@@ -243,7 +243,7 @@ class StreamSums {
       }
       each(half.pieces(), [&](Index i) { half.inverse(i, x); });
       each_part([&](Index t, Index rows) {
-        const Index left = std::min(rows, sums(level, block).rows() - t);  // the last block may be cut off
+        const Index left = std::min(rows, sums(level, block).rows() - t);  // the last block may be short
         if (left > 0) {
           store(circle, t, odd, x + t * row, scale_at(weight_.row_scale, block * tokens + t),
                 sums(level, block).block(t, c.first, left, c.count));
@@ -252,7 +252,7 @@ class StreamSums {
     }
   }
 
-  /// y = the numbers at `x`, which are those of rows from t on; added to those of even bins if they are of odd ones.
+  /// Stores at y the rows at `x`, which start at row t. The even bins are written, the odd ones added to them.
   static void store(const Circle<T>& circle, Index t, bool odd, T* x, const T* scale, const MatrixView<T>& y) {
     if (odd) {
       circle.multiply(circle.turns() + t, true, y.rows(), x, x);

@@ -5,24 +5,23 @@
 #include "gated/ops/matmul.hpp"
 
 /// @file
-/// The scores of attention that are synthesised: learned numbers, or a function of the token that attends, with their
-/// derivatives.
+/// Synthesized attention scores, learned or computed from the attending token, with their derivatives.
 
 namespace gated {
 
-/// What the scores of all heads are made of, besides dot products: one of the forms. Refers to its numbers.
+/// The parameters of the scores of all heads, besides dot products: one of several forms. Non-owning.
 template <class T>
 struct SynthesizedScores {
   Index heads = 1;
-  Index length = 0;  ///< L, tokens that there are numbers for
+  Index length = 0;  ///< L, the longest sequence
   bool causal = false;
   const Matrix<T>* random = nullptr;                 ///< (heads·L) × L: S_ij
   const Matrix<T>*left = nullptr, *right = nullptr;  ///< (heads·L) × k each: S = left rightᵀ
-  const Matrix<T>* dense = nullptr;                  ///< L × a, of all heads: S_ij = h_i · dense_j
+  const Matrix<T>* dense = nullptr;                  ///< L × a, shared by all heads: S_ij = h_i · dense_j
   const Matrix<T>*outer = nullptr, *inner = nullptr;  ///< c × a and b × a: S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b})
-  const Vector<T>* share = nullptr;                   ///< 1: σ of it is the share of S, the rest that of dot products
+  const Vector<T>* share = nullptr;                   ///< 1: σ(share) weighs S, the rest dot products
 
-  /// The factors of S and of dot products; with `derivative` their derivatives in `share`.
+  /// The factor of S; with `derivative`, its derivative by `share`.
   T own_factor(bool derivative = false) const {
     if (share == nullptr || share->size() == 0) {
       return derivative ? T{0} : T{1};
@@ -30,6 +29,7 @@ struct SynthesizedScores {
     const T s = T{1} / (T{1} + std::exp(-(*share)[0]));
     return derivative ? s * (T{1} - s) : s;
   }
+  /// The factor of dot products.
   T dot_factor() const { return share == nullptr || share->size() == 0 ? T{1} : T{1} - own_factor(); }
   /// Whether S depends on the tokens, through h.
   bool is_dense() const { return dense != nullptr || outer != nullptr; }
@@ -37,13 +37,13 @@ struct SynthesizedScores {
 
 namespace detail::synthesizer {
 
-/// Rows `first` … of a head's part of a matrix that holds L rows a head.
+/// Rows `first` … `first` + count - 1 of a head's part of a matrix with L rows per head.
 template <class T>
 auto head_rows(const Matrix<T>& m, const SynthesizedScores<T>& of, Index head, Index first, Index count) {
   return m.middleRows(head * of.length + first, count);
 }
 
-/// y = S of a head for the tokens from position `first` on, among as many as y has columns.
+/// y = S of a head, for tokens from position `first` on and y.cols() keys.
 template <class T>
 void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h, View<T> y,
                 Workspace<T>& workspace) {
@@ -70,7 +70,7 @@ void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const M
   }
 }
 
-/// All of it: the scores before the softmax, of which `own` keeps S if it is there.
+/// y = the scores before the softmax; `own` receives S unless it is empty.
 template <class T>
 void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h,
                 const MatrixView<const T>& q, const MatrixView<const T>& k, const MatrixView<T>& own, View<T> y,
@@ -86,14 +86,14 @@ void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const M
   }
 }
 
-/// The gradient of rows `row` … of a parameter, or nothing.
+/// Rows `row` … `row` + count - 1 of a parameter's gradient; empty if it is not trained.
 template <class Back, class T>
 MatrixView<T> gradient_rows(Back& back, const Matrix<T>& parameter, Index row, Index count) {
   T* const to = back.gradient_of(parameter.data());
   return {to == nullptr ? nullptr : to + row * parameter.cols(), count, parameter.cols(), parameter.cols()};
 }
 
-/// to += a · b, if that is there.
+/// to += a · b, unless `to` is empty.
 template <class T>
 void add_product(const MatrixView<T>& to, const Operand<T>& a, const Operand<T>& b, Workspace<T>& workspace) {
   if (to) {
@@ -101,7 +101,7 @@ void add_product(const MatrixView<T>& to, const Operand<T>& a, const Operand<T>&
   }
 }
 
-/// The backward pass through S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b}): `ds` is ∂S.
+/// Backward pass of S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b}), where `ds` is ∂S.
 template <class Back, class T>
 void factored_backward(Back& back, const SynthesizedScores<T>& of, const MatrixView<const T>& h, const ConstView<T>& ds,
                        const MatrixView<T>& dh, Workspace<T>& workspace) {
@@ -126,7 +126,7 @@ void factored_backward(Back& back, const SynthesizedScores<T>& of, const MatrixV
   add_product<T>(gradient_rows(back, *of.inner, 0, width), transposed(inner_gradient), h, workspace);
 }
 
-/// The backward pass through own_scores(): `ds` is ∂S.
+/// Backward pass of own_scores(), where `ds` is ∂S.
 template <class Back, class T>
 void own_backward(Back& back, const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h,
                   const ConstView<T>& ds, const MatrixView<T>& dh, Workspace<T>& workspace) {

@@ -4,11 +4,11 @@
 #include "gated/ops/synthesized_scores.hpp"
 
 /// @file
-/// Attention whose scores are not made by queries meeting keys, or not by that alone: an op with its derivative.
+/// Synthesizer attention, whose scores need no queries and keys, as an op with its derivative.
 
 namespace gated {
 
-/// What a run gives to it: h and v for each token, q and k where dot products are added.
+/// Its inputs: h and v per token; q and k if dot products are added.
 template <class Run>
 struct SynthesizerInputs {
   MatrixOf<Run> v, h = {}, q = {}, k = {};
@@ -16,8 +16,7 @@ struct SynthesizerInputs {
 
 namespace detail::synthesizer {
 
-/// y = softmax(scores) v of a head, for the tokens of one sequence from position `first` on; k and v are those of all tokens
-/// so far.
+/// y = softmax(scores) v of a head, for the tokens of one sequence from position `first` on; k and v hold all tokens so far.
 template <class T>
 void attend(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h, const MatrixView<const T>& q,
             const MatrixView<const T>& k, const MatrixView<const T>& v, const MatrixView<T>& y, Workspace<T>& workspace,
@@ -37,20 +36,20 @@ void attend(const SynthesizedScores<T>& of, Index head, Index first, const Matri
   });
 }
 
-/// The numbers of x in a run or on a tape, or nothing.
+/// The value of x in a run or on a tape; empty if x is.
 template <class T, class Run, class Variable>
 MatrixView<const T> rows_of(Run& run, const Variable& x) {
   return x ? MatrixView<const T>(run[x]) : MatrixView<const T>();
 }
 
-/// What a head's backward pass adds to.
+/// Gradients of one head.
 template <class T>
 struct Gradient {
   MatrixView<T> v, h, q, k;
-  double own = 0, dot = 0;  ///< of the factors
+  double own = 0, dot = 0;  ///< of own_factor() and dot_factor()
 };
 
-/// The backward pass through attend() of a whole sequence.
+/// Backward pass of attend() for a whole sequence.
 template <class Back, class T>
 void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, const MatrixView<const T>& h,
                      const MatrixView<const T>& q, const MatrixView<const T>& k, const MatrixView<const T>& v,
@@ -83,15 +82,15 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
   });
 }
 
-/// The scratch that synthesize() takes for the next token of a stream of up to `capacity`: attend()'s, the token's numbers with
-/// the outer and the inner factors, and a panel of what S is a product of for each thread.
+/// Scratch that synthesize() takes for the next token of a stream of up to `capacity` tokens: attend()'s, the token's products
+/// with the outer and inner factors, and per thread a panel of the factors of S.
 template <class T>
 Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads& threads) {
   const Index factors = of.outer == nullptr ? 0 : of.outer->rows() + of.inner->rows();
   return attend_scratch<T>(capacity, threads) + 2 * factors + gemm::thread_scratch<T>(of.length) * threads.count();
 }
 
-/// y = attend() of all sequences and heads, to the rows k and v of `others`, for tokens from position `first` on.
+/// y = attend() for all sequences and heads, where `others` splits k and v and the first token is at position `first`.
 template <class Run, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in, const Sequences& others,
                     const MatrixView<const T>& k, const MatrixView<const T>& v, Index first, const MatrixView<T>& y) {
@@ -105,7 +104,7 @@ void attend_by_head(Run& run, const SynthesizedScores<T>& of, const SynthesizerI
   });
 }
 
-/// The backward pass through it, of whole sequences.
+/// Backward pass of attend_by_head() for whole sequences.
 template <class Back, class Run, class T = typename Back::Scalar>
 void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in,
                              const Sequences& sequences, const MatrixView<const T>& dy) {
@@ -131,16 +130,16 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 
 }  // namespace detail::synthesizer
 
-/// y = softmax(S) v for each sequence and head, S being synthesised (arXiv:2005.00743): learned numbers, a function of the
-/// token that attends alone, or one of these mixed with dot products, σ(share) · S + (1 - σ(share)) · q kᵀ, or S + q kᵀ without
-/// a share. Sequences of fewer than L tokens take the leading rows and columns, before the softmax.
+/// y = softmax(S) v for each sequence and head, with synthesized S (arXiv:2005.00743): learned values, a function of the
+/// attending token alone, or a mix with dot products: σ(share) · S + (1 - σ(share)) · q kᵀ, or S + q kᵀ without a share.
+/// Sequences shorter than L use the leading rows and columns, before the softmax.
 ///
-/// A stream remembers v, and k where there is one. A hook sees the weights under "weights.b.head", or with one head
-/// "weights.b". The numbers that `of` refers to must stay until the backward pass is over.
-/// Shapes: y and v are N × heads·a; so are h, q and k where the form asks for them.
-/// Errors: ShapeError for sequences of more than L tokens; ArgumentError for a stream that is not causal.
-/// Cost: 2·N²·C flops per sequence and as much for what S is a product of, half of it when causal, two and a half times that
-/// backward; scratch of 256 rows of scores.
+/// A stream remembers v, and k if there is one. A hook sees the weights as "weights.b", or "weights.b.head" with several heads.
+/// What `of` refers to must outlive the backward pass.
+/// Shapes: y and v are N × heads·a; so are h, q and k if the form uses them.
+/// Errors: ShapeError if a sequence is longer than L; ArgumentError for a stream that is not causal.
+/// Cost: 2·N²·C flops per sequence and as many for S, half when causal, two and a half times that backward; scratch: 256 rows
+/// of scores.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
   using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;

@@ -4,36 +4,36 @@
 #include "gated/ops/dropout.hpp"
 
 /// @file
-/// Formulas for each number of a matrix, as data: `reader(dy) * reader(x)`.
+/// Element-wise formulas as data: `reader(dy) * reader(x)`.
 ///
-/// A term says what is read and how it is joined; kernels evaluate it, a vector at a time (ops/kernels/terms.inl). So a formula
-/// stands where its op does, and is compiled for each form.
+/// A term is an expression tree of operands and operators; kernels evaluate it a vector at a time (ops/kernels/terms.inl). A
+/// formula thus lives next to its op, and is compiled once per instruction set.
 
 namespace gated {
 
 namespace terms {
 
-/// x_ij in memory; with a stride of 0 x_j, the same for all rows.
+/// x_ij in memory; with a stride of 0, x_j in every row.
 template <class T>
 struct Read {
   using IsTerm = void;
   const T* data;
   Index stride;
 };
-/// x_i, the same for all columns.
+/// x_i in every column.
 template <class T>
 struct PerRow {
   using IsTerm = void;
   const T* data;
   Index stride;
 };
-/// The same number everywhere.
+/// A constant.
 template <class T>
 struct Number {
   using IsTerm = void;
   T value;
 };
-/// The numbers of a dropout mask.
+/// A dropout mask.
 template <class T>
 struct Mask {
   using IsTerm = void;
@@ -63,7 +63,7 @@ struct Product {
 
 }  // namespace terms
 
-/// What the kernels of element-wise loops evaluate.
+/// An element-wise expression that kernels evaluate.
 template <class A>
 concept Term = requires {
   typename A::IsTerm;
@@ -74,23 +74,23 @@ template <class T>
 terms::Read<T> reader(const ConstView<T>& x) {
   return {x.data(), x.outerStride()};
 }
-/// x_j: a number per channel.
+/// x_j: a value per channel.
 template <class T>
 terms::Read<T> per_channel(const T* x) {
   return {x, 0};
 }
-/// x_i: a number per row, `stride` apart.
+/// x_i: a value per row, `stride` apart.
 template <class T>
 terms::PerRow<T> per_row(const T* x, Index stride = 1) {
   return {x, stride};
 }
-/// The same number everywhere.
+/// A constant.
 template <class T>
 terms::Number<T> number(T value) {
   return {value};
 }
 
-namespace terms {  // where a user's code finds them too
+namespace terms {  // found by argument-dependent lookup, in user code too
 
 /// a + b.
 template <Term A, Term B>

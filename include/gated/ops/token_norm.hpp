@@ -6,11 +6,11 @@
 #include "gated/ops/pool.hpp"
 
 /// @file
-/// Normalisation of each channel over the tokens of a sequence: an op with its derivative.
+/// Normalisation of each channel over the tokens of a sequence, as an op with its derivative.
 
 namespace gated {
 
-/// A LayerNorm over tokens. Refers to its numbers, one for each token of a sequence.
+/// Parameters of a LayerNorm over tokens, one weight and bias per token of a sequence. Non-owning.
 template <class T>
 struct TokenNormParameters {
   double eps;
@@ -19,7 +19,7 @@ struct TokenNormParameters {
 
 namespace detail {
 
-/// The mean and the factor of each channel of each sequence, sequences × C.
+/// The mean and factor of each channel of each sequence, sequences × C.
 template <class T>
 struct TokenMoments {
   T *means, *factors;
@@ -32,7 +32,7 @@ struct TokenMoments {
   }
 };
 
-/// The gradients of weight and bias, either of which may be absent: `given` is ∂y of a sequence, `normed` its x̂.
+/// Adds to the gradients of weight and bias, either of which may be absent: `given` is ∂y of a sequence, `normed` its x̂.
 template <class T, Term A>
 void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T* to_bias, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
@@ -46,7 +46,7 @@ void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T*
   }
 }
 
-/// The backward pass through normalise_over_tokens().
+/// Backward pass of normalise_over_tokens().
 template <class Back, class Variable, class T = typename Back::Scalar>
 void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const TokenNormParameters<T>& norm,
                                     const TokenMoments<T>& moments, const Sequences& sequences) {
@@ -82,14 +82,14 @@ void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const To
 
 }  // namespace detail
 
-/// y_ic = (x_ic - mean_c) / √(var_c + eps) · weight_i + bias_i, with the mean and the variance of channel c over the tokens of
-/// its sequence: the LayerNorm of the transpose.
+/// y_ic = (x_ic - mean_c) / √(var_c + eps) · weight_i + bias_i, with the mean and variance of channel c over the tokens of its
+/// sequence: a LayerNorm of the transpose.
 ///
 /// Backward, with x̂ = (x - mean) · factor and g = ∂y · weight_i, channel by channel
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight_i = Σ ∂y ⊙ x̂, ∂bias_i = Σ ∂y over channels and sequences
 ///
-/// Shapes: x and y are N × C; every sequence has as many tokens as there are weights.
+/// Shapes: x and y are N × C; every sequence has one token per weight.
 /// Errors: ArgumentError in a stream.
 /// Cost: three passes over x, five more backward.
 template <class Run, class T = typename Run::Scalar>

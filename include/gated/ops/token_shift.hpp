@@ -8,14 +8,14 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Token shift: some channels of a token come from its neighbours.
+/// Token shift: tokens take some channels from their neighbours.
 
 namespace gated {
 
-/// Which channels a token shift moves how far.
+/// Reach and direction of a token shift.
 struct TokenShift {
   Index amount = 0;     ///< the largest shift; 0 for none
-  bool causal = false;  ///< tokens receive nothing from later ones
+  bool causal = false;  ///< no shifts from later tokens
 
   Index count() const { return causal ? amount + 1 : 2 * amount + 1; }
   Index first() const { return causal ? 0 : -amount; }
@@ -23,7 +23,7 @@ struct TokenShift {
 
 namespace detail {
 
-/// y[t, chunk k] = x[t - sign · shift_k, chunk k], where zeros enter at the ends of each sequence.
+/// y[t, chunk k] = x[t - sign · shift_k, chunk k], with zeros entering at the ends of each sequence.
 template <class T>
 void move_tokens(const MatrixView<const T>& x, const Sequences& sequences, const TokenShift& shift, Index sign,
                  const MatrixView<T>& y) {
@@ -33,7 +33,7 @@ void move_tokens(const MatrixView<const T>& x, const Sequences& sequences, const
     const Index length = sequences.length(b), offset = sequences.offset(b);
     for (Index k = 0; k < shift.count(); ++k) {
       const Index by = sign * (shift.first() + k);
-      const Index kept = std::max<Index>(length - std::abs(by), 0);  // tokens whose source lies inside the sequence
+      const Index kept = std::max<Index>(length - std::abs(by), 0);  // tokens with a source inside the sequence
       const MatrixView<T> to = y.block(offset, k * width, length, width);
       to.fill(T{0});
       to.rows(std::clamp<Index>(by, 0, length), kept)
@@ -42,7 +42,7 @@ void move_tokens(const MatrixView<const T>& x, const Sequences& sequences, const
   }
 }
 
-/// The first ⌈C/2⌉ channels of each token move to the next token (sign = 1) or the one before it, zeros at the ends.
+/// Moves the first ⌈C/2⌉ channels of each token to the next (sign = 1) or previous token; zeros enter at the ends.
 template <class T>
 void move_first_half(const MatrixView<const T>& x, const Sequences& sequences, Index sign, const MatrixView<T>& y) {
   const Index half = (x.columns() + 1) / 2;
@@ -57,7 +57,7 @@ void move_first_half(const MatrixView<const T>& x, const Sequences& sequences, I
   }
 }
 
-/// y = move(x, sign = 1) as an op whose gradient is moved back.
+/// y = move(x, sign = 1) as an op; the backward pass moves with sign = -1.
 template <class Run, class Move, class T = typename Run::Scalar>
 MatrixOf<Run> shifted(Run& run, const MatrixOf<Run>& x, const Move& move) {
   const auto y = run.make(run.rows(x), run.columns(x));
@@ -76,18 +76,18 @@ MatrixOf<Run> shifted(Run& run, const MatrixOf<Run>& x, const Move& move) {
 
 }  // namespace detail
 
-/// y = x, shifted: see below.
+/// y = x, shifted: see the op below.
 /// Shapes: x and y are N × C and must not overlap.
 template <class T>
 void token_shift(const std::type_identity_t<ConstView<T>>& x, const Sequences& sequences, const TokenShift& shift, View<T> y) {
   detail::move_tokens<T>(x, sequences, shift, 1, y);
 }
 
-/// Moves chunks of channels along the tokens of each sequence; zeros enter at the ends (lucidrains' PreShiftTokens).
+/// Shifts chunks of channels along the tokens of each sequence; zeros enter at the ends (lucidrains' PreShiftTokens).
 ///
-/// The shifts are 0, 1, …, amount when causal, and -amount, …, amount otherwise. Chunk k is the channels [k·f, (k+1)·f) with f
-/// = ⌊C / number of shifts⌋, and y[t, chunk k] = x[t - shift_k, chunk k]; the channels left over stay. x itself for an amount
-/// of 0. A causal stream remembers the tokens.
+/// The shifts are 0, 1, …, amount if causal, else -amount, …, amount. Chunk k is channels [k·f, (k+1)·f) with f = ⌊C / number
+/// of shifts⌋, and y[t, chunk k] = x[t - shift_k, chunk k]; leftover channels stay. Returns x for amount = 0. A causal stream
+/// remembers the tokens.
 /// Shapes: x and y are N × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
@@ -125,7 +125,7 @@ MatrixOf<Run> token_shift(Run& run, const MatrixOf<Run>& x, const TokenShift& sh
   }
 }
 
-/// The first ⌈C/2⌉ channels of each token come from the token before it, zeros at the start of a sequence (lucidrains' FLASH).
+/// Takes the first ⌈C/2⌉ channels of each token from the token before it, zeros at the start of a sequence (lucidrains' FLASH).
 /// A stream remembers the last token.
 /// Shapes: x and y are N × C.
 /// Cost: one copy.

@@ -16,7 +16,7 @@
 #include "gated/ops/kernel_calls.hpp"
 
 /// @file
-/// The optimiser.
+/// AdamW, the optimiser.
 
 namespace gated {
 
@@ -24,12 +24,12 @@ constexpr auto names_of(Role) {
   return words_for<Role>("weight", "bias", "norm", "spatial", "position", "embedding", "memory", "constant");
 }
 
-/// What is different for some parameters.
+/// Options for some of the parameters.
 struct ParameterGroup {
-  std::string path = {};            ///< "head" or "trunk.blocks.*.gate": the parameters or layers of this path; "" is all
+  std::string path = {};            ///< "head" or "trunk.blocks.*.gate": all parameters at this path and below; "" is all
   double learning_rate_factor = 1;  ///< multiplies the learning rate
   std::optional<double> weight_decay = {};  ///< instead of the optimiser's, for the same roles
-  bool frozen = false;                      ///< these parameters do not change
+  bool frozen = false;                      ///< never updated
 
   template <class G = ParameterGroup>
   static constexpr auto fields() {
@@ -40,15 +40,14 @@ struct ParameterGroup {
 
 /// The options of AdamW.
 struct AdamWConfig {
-  double learning_rate = 1e-3;  ///< of a step; the highest, where a schedule moves it
+  double learning_rate = 1e-3;  ///< η; the peak of a schedule
   double beta1 = 0.9;           ///< β₁, decay of the mean gradient
   double beta2 = 0.999;         ///< β₂, decay of the mean squared gradient
   double eps = 1e-8;            ///< ε, added to the root of the mean square
-  double weight_decay = 0.01;   ///< λ; a step takes learning rate · λ of a parameter away
-  /// Where weight decay applies. By default not to biases and norms, nor to what places tokens: position tables, spatial
-  /// weights.
+  double weight_decay = 0.01;   ///< λ; a step subtracts η λ p
+  /// Roles with weight decay. By default not biases, norms, position tables and spatial weights.
   std::vector<Role> decayed_roles = {Role::weight, Role::embedding, Role::memory};
-  std::vector<ParameterGroup> groups = {};  ///< a parameter belongs to the first that has its path, or to none
+  std::vector<ParameterGroup> groups = {};  ///< a parameter belongs to the first that matches its path, if any
 
   template <class C = AdamWConfig>
   static constexpr auto fields() {
@@ -60,14 +59,14 @@ struct AdamWConfig {
 
 namespace detail {
 
-/// What the configuration comes to for one parameter.
+/// The configuration as resolved for one parameter.
 struct ParameterRule {
   double learning_rate_factor = 1;
   double weight_decay = 0;
   bool frozen = false;
 };
 
-/// Whether `pattern` names `path` or a layer around it; "blocks.1" is no layer around "blocks.10.weight".
+/// Whether `pattern` matches `path` or a layer around it; "blocks.1" is not a layer around "blocks.10.weight".
 inline bool names_path(std::string_view pattern, std::string_view path) {
   return !pattern.ends_with('.') && match_pattern(pattern, path).has_value();
 }
@@ -77,9 +76,9 @@ inline void check_adamw(const AdamWConfig& config) {
     require<ArgumentError>(condition && std::isfinite(value), "AdamW: ", name, " is ", value, ", expected ", expected, ".");
   };
   check("learning_rate", config.learning_rate, config.learning_rate >= 0, "0 or more");
-  check("beta1", config.beta1, config.beta1 >= 0 && config.beta1 < 1, "a number from 0 to below 1");
-  check("beta2", config.beta2, config.beta2 >= 0 && config.beta2 < 1, "a number from 0 to below 1");
-  check("eps", config.eps, config.eps >= double{std::numeric_limits<float>::min()}, "a number above 0 that a float can hold");
+  check("beta1", config.beta1, config.beta1 >= 0 && config.beta1 < 1, "0 ≤ beta1 < 1");
+  check("beta2", config.beta2, config.beta2 >= 0 && config.beta2 < 1, "0 ≤ beta2 < 1");
+  check("eps", config.eps, config.eps >= double{std::numeric_limits<float>::min()}, "a positive number that a float can hold");
   check("weight_decay", config.weight_decay, config.weight_decay >= 0, "0 or more");
   for (const ParameterGroup& group : config.groups) {
     const double factor = group.learning_rate_factor;
@@ -89,31 +88,32 @@ inline void check_adamw(const AdamWConfig& config) {
   }
 }
 
-/// What became of a group: whether it names a parameter, is the first to name one, and one that decays.
+/// Whether a group matches a parameter, is the first to match one, and the first to match one that decays.
 struct GroupUse {
   bool named = false, won = false, decayed = false;
 };
 
-/// Raises ArgumentError for groups without effect; `known` are the first words of all paths.
+/// Raises ArgumentError for groups without effect; `known` lists the first components of all paths.
 inline void expect_used(const std::vector<ParameterGroup>& groups, const std::vector<GroupUse>& uses,
                         const std::string& known) {
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const ParameterGroup& group = groups[i];
     require<ArgumentError>(uses[i].named, "AdamW: group \"", group.path,
-                           "\" names no parameter that is trained; their paths begin with ", known, ".");
+                           "\" matches no trained parameter. Their paths begin with ", known, ".");
     require<ArgumentError>(uses[i].won, "AdamW: group \"", group.path,
-                           "\" comes too late: each of its parameters belongs to an earlier group.");
-    require<ArgumentError>(uses[i].decayed || group.weight_decay.value_or(0) == 0, "AdamW: group \"", group.path,
-                           "\" asks for weight decay, but decayed_roles lists the role of none of its parameters.");
+                           "\" has no effect: each of its parameters belongs to an earlier group. Put it first.");
+    require<ArgumentError>(
+        uses[i].decayed || group.weight_decay.value_or(0) == 0, "AdamW: group \"", group.path,
+        "\" sets weight_decay, but decayed_roles lists none of its parameters' roles. Add a role, or drop weight_decay.");
   }
 }
 
-/// One rule for each parameter, in the order of for_each_parameter().
+/// One rule per parameter, in the order of for_each_parameter().
 template <class Model>
 std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model& model) {
   std::vector<GroupUse> uses(config.groups.size());
   std::vector<ParameterRule> rules;
-  std::string known, last;  // the first words of all paths
+  std::string known, last;  // the first components of all paths
   for_each_parameter(
       [&](const ParameterInfo& info, auto) {
         ParameterRule& rule = rules.emplace_back();
@@ -156,16 +156,16 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
 ///     m ← β₁ m + (1 - β₁) g        v ← β₂ v + (1 - β₂) g²
 ///     p ← p - η / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + eps)
 ///
-/// with the learning rate η, the weight decay λ and the number of updates t, this one included. λ applies to the roles in
-/// AdamWConfig::decayed_roles; constants never change. The moments m and v are models, so that they are saved and loaded like
-/// one. Arithmetic is in the model's scalar, and the same bits for any thread count.
+/// with learning rate η, weight decay λ and update number t, from 1. λ applies to the roles in AdamWConfig::decayed_roles;
+/// constants never change. The moments m and v are models, saved and loaded like one. Arithmetic is in the model's scalar,
+/// bit-equal for any thread count.
 ///
 ///     AdamW optimizer(model, {.weight_decay = 0.1, .groups = {{.path = "embedding", .learning_rate_factor = 0.1}}});
 ///     optimizer.update(model, gradient, 3e-4);
 ///
-/// Errors: ArgumentError for settings that make no sense, groups that name no parameter or only parameters of earlier groups,
-/// and models of another structure; nothing is changed then.
-/// Cost: one pass over four models; no allocation in update().
+/// Errors: ArgumentError for invalid settings, groups that match no parameter or only those of earlier groups, and models of
+/// different structure; nothing is changed then.
+/// Cost: one pass over four models; update() allocates nothing.
 template <class Model>
 struct AdamW {
   using Scalar = typename Model::Scalar;
@@ -174,8 +174,8 @@ struct AdamW {
   Model second;     ///< v: the moving average of its square
   Index steps = 0;  ///< t: updates so far
 
-  /// Moments of zero.
-  /// Errors: ArgumentError for options that make no sense.
+  /// Starts with zero moments.
+  /// Errors: ArgumentError for invalid options.
   explicit AdamW(const Model& model, AdamWConfig config = {}) : first(zeros_like(model)), second(first) {
     detail::check_adamw(config);
     rules_ = detail::resolve_groups(config, model);
@@ -186,11 +186,11 @@ struct AdamW {
 
   const AdamWConfig& config() const { return config_; }
 
-  /// One update of `model` with the learning rate `rate`, which a schedule gives.
+  /// One update of `model` with the learning rate `rate`, such as a schedule's.
   void update(Model& model, const Model& gradient, double rate, const Threads& threads = {}) {
     require<ArgumentError>(rate >= 0 && std::isfinite(rate), "AdamW::update: the learning rate is ", rate,
                            ", expected 0 or more.");
-    for_each_parameter([](const ParameterInfo&, auto...) {}, model, gradient, first, second);  // all fit, or nothing changes
+    for_each_parameter([](const ParameterInfo&, auto...) {}, model, gradient, first, second);  // raises before any change
     ++steps;
     const auto t = static_cast<double>(steps);
     const double correction1 = 1 - std::pow(config_.beta1, t);
@@ -224,7 +224,7 @@ struct AdamW {
   /// One update with the configuration's learning rate.
   void update(Model& model, const Model& gradient) { update(model, gradient, config_.learning_rate); }
 
-  /// Sets the gradient of what does not change to zero, so that it does not count in the norm.
+  /// Zeroes the gradients of frozen parameters and constants, to keep them out of the norm.
   void zero_frozen(Model& gradient) const {
     auto rule = rules_.begin();
     for_each_parameter(
@@ -237,7 +237,7 @@ struct AdamW {
   }
 
  private:
-  static constexpr Index piece = 1 << 14;  // scalars that one task takes: four such arrays fit a core's cache
+  static constexpr Index piece = 1 << 14;  // scalars per task: four such arrays fit a core's cache
 
   AdamWConfig config_;
   std::vector<detail::ParameterRule> rules_;

@@ -13,7 +13,7 @@
 #include "gated/core/parameters.hpp"
 
 /// @file
-/// The size of a gradient: measured, limited, and refused where it is no number.
+/// Gradient norms, clipping, and finding non-finite values.
 
 namespace gated {
 
@@ -22,7 +22,7 @@ namespace detail {
 /// Σ (factor · x)², in double.
 template <class T>
 double sum_of_squares(std::span<const T> values, double factor) {
-  constexpr std::size_t lanes = 8;  // independent sums, which a compiler may keep in vectors
+  constexpr std::size_t lanes = 8;  // independent sums, for vectorisation
   std::array<double, lanes> sums{};
   std::size_t i = 0;
   for (; i + lanes <= values.size(); i += lanes) {
@@ -38,10 +38,10 @@ double sum_of_squares(std::span<const T> values, double factor) {
   return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
-/// The same over all parameters but constants, in an order that depends on nothing but the model.
+/// The same over all parameters except constants, in an order fixed by the model.
 template <class Model>
 double sum_of_squares(const Model& model, double factor, const Threads& threads) {
-  constexpr std::size_t piece = 1 << 14, together = 64;  // numbers that one task takes, and tasks whose sums wait to be added
+  constexpr std::size_t piece = 1 << 14, together = 64;  // values per task, and tasks per parallel loop
   double sum = 0;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
@@ -62,11 +62,10 @@ double sum_of_squares(const Model& model, double factor, const Threads& threads)
 
 }  // namespace detail
 
-/// √Σx² over all parameters of `gradient` together, constants left out.
+/// The global norm √Σx² over all parameters of `gradient` except constants.
 ///
-/// Sums are in double and always in the same order. Squares that leave the range of double, which those of floats cannot, are
-/// summed again at a scale that keeps them in it. Not finite exactly where a value is not, or where the norm of doubles exceeds
-/// the largest double.
+/// Sums are in double, in a fixed order. If squares of doubles leave double's range (those of floats cannot), the sum is
+/// repeated at another scale. Not finite exactly if a value is not, or if the norm exceeds the largest double.
 /// Cost: one pass.
 template <class Model>
 double gradient_norm(const Model& gradient, const Threads& threads = {}) {
@@ -89,7 +88,7 @@ double gradient_norm(const Model& gradient, const Threads& threads = {}) {
   return std::ldexp(std::sqrt(detail::sum_of_squares(gradient, std::ldexp(1.0, -exponent), threads)), exponent);
 }
 
-/// Multiplies every parameter but constants by `factor`, each product rounded once from double.
+/// Multiplies every parameter except constants by `factor`, each product rounded once from double.
 template <class Model>
 void scale_parameters(Model& model, double factor) {
   for_each_parameter(
@@ -105,9 +104,9 @@ void scale_parameters(Model& model, double factor) {
 }
 
 /// Scales `gradient` by largest / (norm + 1e-6) if that is below 1, as torch.nn.utils.clip_grad_norm_ does, and returns the
-/// norm before. A gradient whose norm is not finite is left as it is.
+/// norm before scaling. A gradient with a non-finite norm stays as it is.
 /// Errors: ArgumentError unless `largest` is above 0.
-/// Cost: one pass, two where it scales.
+/// Cost: one pass, two if it scales.
 template <class Model>
 double clip_by_global_norm(Model& gradient, double largest, const Threads& threads = {}) {
   require<ArgumentError>(largest > 0, "clip_by_global_norm: the largest norm is ", largest, ", expected more than 0.");
@@ -119,8 +118,8 @@ double clip_by_global_norm(Model& gradient, double largest, const Threads& threa
   return norm;
 }
 
-/// Where the first value is that is no finite number, and what it is: "head.output.weight[3, 17] = nan". The index counts in
-/// the shape of a checkpoint. Nothing if all are finite.
+/// The first non-finite value and its place: "head.output.weight[3, 17] = nan"; empty if all are finite. The index refers to
+/// the checkpoint's shape.
 /// Cost: one pass.
 template <class Model>
 std::optional<std::string> first_nonfinite(const Model& model) {

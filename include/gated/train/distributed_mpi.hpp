@@ -19,7 +19,7 @@
 #include "gated/train/rank_visit.hpp"
 #include "gated/train/training.hpp"
 
-// MPI's C interface is all that is used. Its old C++ interface, which some headers bring along, would have to be linked.
+// Only MPI's C interface is used. The old C++ interface that some headers include would have to be linked.
 #if !defined(OMPI_SKIP_MPICXX)
 #define OMPI_SKIP_MPICXX 1
 #endif
@@ -29,16 +29,16 @@
 #include <mpi.h>
 
 /// @file
-/// One training on several processes, each with a share of the batch, over MPI.
+/// Data-parallel training over MPI: each process takes a share of the batch.
 ///
-/// Optional: nothing else includes this header. A program that does finds MPI itself and links it:
+/// Optional: no other header includes this one. Find and link MPI yourself:
 ///
 ///     find_package(MPI REQUIRED COMPONENTS CXX)
 ///     target_link_libraries(program PRIVATE gated::gated MPI::MPI_CXX)
 
 namespace gated {
 
-/// A call of MPI failed.
+/// An MPI call failed.
 class MpiError : public Error {
  public:
   using Error::Error;
@@ -61,7 +61,7 @@ MPI_Datatype mpi_type() {
   return std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-/// Two numbers that differ, but for one case in 2⁶⁴, if the settings (with generator and step) or the parameters do.
+/// Hashes of the settings (with generator and step) and of the parameters. Different ones collide once in 2⁶⁴.
 template <class Model>
 std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
   std::array<std::uint64_t, 2> result{};
@@ -84,7 +84,7 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 }  // namespace detail
 
 /// The processes of a job, called ranks, that train one model together. Each holds the whole training and takes a share of
-/// every batch; the ranks meet once per step, in all_reduce_mean(), and then all take the same step.
+/// every batch. Once per step, in all_reduce_mean(), they average their gradients; all then take the same step.
 ///
 ///     int main(int argc, char** argv) {
 ///       return gated::run_mpi(argc, argv, [](gated::MpiWorld& world) {
@@ -92,9 +92,9 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///         world.expect_same(training);
 ///         while (training.steps_done() < 2000) {
 ///           training.step([&](const Model& model, Model& gradient) {
-///             …                                                            // draws the whole batch with training.random
-///             const auto [first, count] = world.share(batch);              // and takes these sequences of it
-///             …                                                            // adds the gradient of their mean loss
+///             …                                                            // draw the whole batch with training.random
+///             const auto [first, count] = world.share(batch);              // take these of its sequences
+///             …                                                            // add the gradient of their mean loss
 ///             return world.all_reduce_mean(gradient, loss, targets);
 ///           });
 ///           if (world.rank() == 0) {
@@ -106,23 +106,23 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///
 ///     mpirun -n 2 ./program
 ///
-/// Every rank draws the whole batch with the training's generator, so that all generators stay alike, a file of rank 0 is the
-/// file of all, and the batch does not depend on the number of ranks. Every rank must take the same number of steps, which are
-/// the calls of all_reduce_mean(): the others get an error when one leaves, by the end of its world, before they do.
+/// Every rank draws the whole batch with the training's generator: all generators stay equal, rank 0's file serves all ranks,
+/// and the batch does not depend on the number of ranks. Every rank must take the same number of steps, which are the calls of
+/// all_reduce_mean(): if one ends its world early, the others get an error.
 ///
-/// A loss or gradient that is not finite on one rank travels through the sum: Training::step() raises the same TrainingError on
-/// all. An error of one rank alone, before it reached all_reduce_mean(), must end the job, because the others wait for it;
-/// run_mpi() does so. One world per thread; only the thread that started MPI may use it.
+/// A non-finite loss or gradient on one rank spreads through the sum: Training::step() raises the same TrainingError on all. If
+/// one rank alone fails before all_reduce_mean(), the job must end, because the others wait; run_mpi() ends it. One world per
+/// thread; only the thread that started MPI may use it.
 ///
-/// Errors: MpiError for calls of MPI that fail, in place of MPI's own abort.
+/// Errors: MpiError if an MPI call fails, instead of MPI's own abort.
 class MpiWorld {
  public:
   /// All ranks of `communicator`, which is duplicated.
-  /// Errors: MpiError unless MPI runs.
+  /// Errors: MpiError unless MPI is initialised.
   explicit MpiWorld(MPI_Comm communicator = MPI_COMM_WORLD) {
     int running = 0;
     MPI_Initialized(&running);
-    require<MpiError>(running != 0, "MpiWorld: MPI does not run yet. Call run_mpi() or MPI_Init_thread() first.");
+    require<MpiError>(running != 0, "MpiWorld: MPI is not initialised. Call run_mpi() or MPI_Init_thread() first.");
     detail::check_mpi("MPI_Comm_dup", MPI_Comm_dup(communicator, &communicator_));
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(communicator_, &rank_);
@@ -135,7 +135,7 @@ class MpiWorld {
     int over = 0;
     MPI_Finalized(&over);
     if (over == 0) {
-      if (!parted_ && std::uncaught_exceptions() == exceptions_) {  // else the others have an error already, or will
+      if (!parted_ && std::uncaught_exceptions() == exceptions_) {  // otherwise the others get an error anyway
         gather({Visit::leaves, {static_cast<std::uint64_t>(steps_), 0}});
       }
       MPI_Comm_free(&communicator_);
@@ -145,12 +145,12 @@ class MpiWorld {
   int rank() const { return rank_; }  ///< this process: 0 … size() - 1
   int size() const { return size_; }
 
-  /// A part of a batch.
+  /// A range of sequences.
   struct Share {
     Index first, count;
   };
 
-  /// This rank's share of `count` sequences: as many as the others have, or one more or less. It may be empty.
+  /// This rank's share of `count` sequences. Shares differ by at most one, and may be empty.
   Share share(Index count) const {
     const Index first = rank_ * count / size_;
     return {first, (rank_ + 1) * count / size_ - first};
@@ -158,14 +158,15 @@ class MpiWorld {
 
   /// Replaces `gradient` by Σ w_r gradient_r / Σ w_r over all ranks r and returns the same mean of the losses.
   ///
-  /// The weight w_r is what a rank's loss is a mean over: with cross_entropy() the number of targets that count, so that the
-  /// result is the mean over all targets of all ranks. Equal weights, such as the default, do for shares of equal size. What a
-  /// rank of weight 0 has computed does not count: one with an empty share joins with weight 0.
+  /// The weight w_r is the count behind a rank's mean loss: for cross_entropy() the targets that count, which makes the result
+  /// the mean over all targets of all ranks. The default, equal weights, suits shares of equal size. A rank with an empty share
+  /// passes weight 0, and its loss and gradient are ignored.
   ///
-  /// Loss and weights travel in the model's scalar, in the same buffer. Errors, the same on every rank: ArgumentError unless
-  /// all weights are finite and not negative and one is more than 0, and unless all ranks come, with gradients of one size.
-  /// Cost: an MPI_Allgather of three integers, one MPI_Allreduce of all parameters and two more numbers, and two passes over
-  /// the gradient; allocates on its first call only.
+  /// Loss and weights travel in the gradient's buffer, in the model's scalar.
+  /// Errors: ArgumentError, the same on every rank, unless all weights are finite, none negative and one positive, and all
+  /// ranks call it with gradients of one size.
+  /// Cost: an MPI_Allgather of three integers, one MPI_Allreduce of all parameters and two more scalars, and two passes over
+  /// the gradient; allocates on the first call only.
   template <class Model>
   double all_reduce_mean(Model& gradient, double loss, double weight = 1) {
     using T = typename Model::Scalar;
@@ -192,7 +193,7 @@ class MpiWorld {
     const T sum = buffer.back();
     require<ArgumentError>(sum > 0 && std::isfinite(sum), "MpiWorld::all_reduce_mean: the weights of the ", size_,
                            " ranks add up to ", std::isnan(sum) ? std::string("nan") : text(sum),
-                           ", expected finite ones, none negative and one more than 0.");
+                           ", expected finite weights, none negative and at least one positive.");
     at = buffer.begin();
     for_each_parameter(
         [&](const ParameterInfo& info, auto values) {
@@ -207,7 +208,7 @@ class MpiWorld {
   }
 
   /// Raises ArgumentError on every rank unless all hold the same training, bit for bit: settings, steps, generator, parameters,
-  /// moments, average. To be called once before the first step.
+  /// moments, average. Call it once, before the first step.
   /// Cost: one pass over the training.
   template <class Model>
   void expect_same(const Training<Model>& training) {
@@ -217,50 +218,49 @@ class MpiWorld {
     for (int rank = 1; rank < size_; ++rank) {
       for (std::size_t i = 0; i < own.size(); ++i) {
         if (visits_[static_cast<std::size_t>(rank)].numbers[i] != visits_[0].numbers[i]) {
-          list += text(list.empty() ? "" : ", ", "rank ", rank, " other ",
-                       i == 0 ? "settings, steps or random numbers" : "parameters, moments or average");
+          list += text(list.empty() ? "" : "; ", "rank ", rank, " differs in ",
+                       i == 0 ? "settings, steps or generator" : "parameters, moments or average");
         }
       }
     }
-    require<ArgumentError>(list.empty(),
-                           "MpiWorld::expect_same: the ranks do not hold the same training. Compared with rank 0 has ", list,
-                           ". Start all from the same configuration and seed, or from copies of one file.");
+    require<ArgumentError>(list.empty(), "MpiWorld::expect_same: the ranks hold different trainings. Compared with rank 0, ",
+                           list, ". Start all from the same configuration and seed, or from copies of one file.");
   }
 
  private:
   using Visit = detail::RankVisit;
 
-  /// Fills visits_, on every rank.
+  /// Fills visits_ on every rank.
   int gather(const Visit& own) {
     constexpr int bytes = sizeof(Visit);
     static_assert(bytes == 3 * sizeof(std::uint64_t));
     return MPI_Allgather(&own, bytes, MPI_BYTE, visits_.data(), bytes, MPI_BYTE, communicator_);
   }
 
-  /// Waits for the other ranks, and raises ArgumentError on every one unless all come for the same: a step of one number and
-  /// size, or a comparison.
+  /// Waits for the other ranks. Raises ArgumentError on every rank unless all enter the same operation: the same step with the
+  /// same number of parameters, or a comparison.
   void meet(const char* call, const Visit& own) {
     detail::check_mpi("MPI_Allgather", gather(own));
     const std::string parted = detail::parted_ranks(visits_);
     parted_ = !parted.empty();
-    require<ArgumentError>(!parted_, "MpiWorld::", call, ": the ranks have parted: ", parted,
+    require<ArgumentError>(!parted_, "MpiWorld::", call, ": the ranks are out of step: ", parted,
                            ". Let every rank take the same number of steps with the same model.");
   }
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   Index steps_ = 0;
-  bool parted_ = false;  // the ranks will not meet again
+  bool parted_ = false;  // the ranks are out of step for good
   const int exceptions_ = std::uncaught_exceptions();
   std::vector<Visit> visits_;                                    // of all ranks
-  std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient; only one is ever used
+  std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient; only one of the two is used
 };
 
-/// Starts MPI, calls `f(world)` and ends MPI: the whole of main(). Returns 0.
+/// Initialises MPI, calls `f(world)` and finalises MPI: the whole of main(). Returns 0.
 ///
-/// An error that leaves `f` on any rank ends the whole job: the rank writes "rank 1 of 2: " and the error's text to stderr, and
-/// MPI_Abort() ends the other ranks, which would wait for it for ever, and makes mpirun return 1. A rank that dies without a
-/// word, by a signal, is noticed by mpirun, which does the same. Files of save_model() stay whole in any case.
+/// An exception that leaves `f` on any rank ends the whole job: the rank writes "rank 1 of 2: " and the message to stderr, and
+/// MPI_Abort() ends the other ranks, which would wait forever, and makes mpirun return 1. If a signal kills a rank, mpirun does
+/// the same. Files of save_model() stay whole in any case.
 template <class F>
 int run_mpi(int& argc, char**& argv, F&& f) {
   int level = 0;
@@ -273,7 +273,7 @@ int run_mpi(int& argc, char**& argv, F&& f) {
     std::fprintf(stderr, "rank %d of %d: %s\n", rank, size, message);
     std::fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 1);
-    std::abort();  // never: MPI_Abort() does not come back
+    std::abort();  // unreachable: MPI_Abort() does not return
   };
   try {
     MpiWorld world;
@@ -281,7 +281,7 @@ int run_mpi(int& argc, char**& argv, F&& f) {
   } catch (const std::exception& error) {
     end_job(error.what());
   } catch (...) {
-    end_job("an exception that is no std::exception");
+    end_job("an exception that is not a std::exception");
   }
 #else
   {

@@ -9,11 +9,11 @@
 #include "gated/train/variables.hpp"
 
 /// @file
-/// How a training step does without the activations of a block until it needs them: it computes them again.
+/// Recomputation: a training step drops a block's activations and computes them again when it needs them.
 
 namespace gated {
 
-/// Forgets, when it ends, everything that a step has recorded since it began.
+/// A scope: its destructor drops everything recorded since it began.
 template <class T>
 class ForgottenBlock {
  public:
@@ -33,7 +33,7 @@ class ForgottenBlock {
   ForgottenBlock(const ForgottenBlock&) = delete;
   ForgottenBlock& operator=(const ForgottenBlock&) = delete;
 
-  /// The first of the steps that it forgets.
+  /// The first recorded step that it drops.
   std::size_t first_step() const { return first_step_; }
 
  private:

@@ -9,7 +9,7 @@
 #include "gated/train/tape.hpp"
 
 /// @file
-/// The cross-entropy, a training loss.
+/// Cross-entropy loss.
 
 namespace gated {
 
@@ -18,8 +18,8 @@ using Targets = std::span<const Index>;
 
 /// The options of a cross-entropy.
 struct CrossEntropyOptions {
-  double label_smoothing = 0;  ///< ε: the target is ε / V on every class, and 1 - ε more on its own (arXiv:1512.00567, §7)
-  Index ignored = -100;        ///< rows with this target do not count: padding, or what masked language modelling shows
+  double label_smoothing = 0;  ///< ε: the target is ε / V for every class, plus 1 - ε for its class (arXiv:1512.00567, §7)
+  Index ignored = -100;        ///< rows with this target do not count: padding, unmasked tokens
 };
 
 namespace detail {
@@ -27,20 +27,20 @@ namespace detail {
 inline Index counted_targets(Targets targets, Index rows, Index classes, const CrossEntropyOptions& options) {
   constexpr const char* where = "cross_entropy";
   require<ShapeError>(static_cast<Index>(targets.size()) == rows, where, ": ", targets.size(), " targets, expected ", rows,
-                      ", one for each row of logits.");
+                      ", one per row of logits.");
   require<ArgumentError>(options.label_smoothing >= 0 && options.label_smoothing <= 1, where,
                          ": label_smoothing = ", options.label_smoothing, ", expected 0 … 1.");
   Index counted = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const Index target = targets[i];
     require<ArgumentError>(target == options.ignored || (target >= 0 && target < classes), where, ": target ", i, " is ",
-                           target, ", expected 0 … ", classes - 1, ", or ", options.ignored, " for a row that does not count.");
+                           target, ", expected 0 … ", classes - 1, ", or ", options.ignored, " to ignore the row.");
     counted += target == options.ignored ? 0 : 1;
   }
   return counted;
 }
 
-/// What row i adds to the loss; log Σ_j exp(x_j) is `largest` + `rest`.
+/// The loss of row i; log Σ_j exp(x_j) is `largest` + `rest`.
 template <class T>
 double row_loss(const ConstView<T>& x, Index i, Index target, T largest, T rest, double smoothing) {
   const double normaliser = static_cast<double>(largest) + static_cast<double>(rest);
@@ -50,13 +50,13 @@ double row_loss(const ConstView<T>& x, Index i, Index target, T largest, T rest,
 
 }  // namespace detail
 
-/// A mean and what it is a mean of, so that those of several batches can be joined.
+/// A mean and its count, for combining the means of several batches.
 struct MeanLoss {
-  double mean = 0;  ///< 0 where nothing counts
+  double mean = 0;  ///< 0 if no row counts
   Index count = 0;  ///< rows that count
 };
 
-/// The mean of both.
+/// The mean over both.
 inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
   const Index count = a.count + b.count;
   if (count == 0) {
@@ -66,8 +66,7 @@ inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
   return {share(a) + share(b), count};
 }
 
-/// The cross-entropy of logits for which no gradient is wanted: the mean that is recorded on a tape below, and the rows that
-/// count, which may be none.
+/// The cross-entropy without a gradient: the same mean as on a tape (below), and the number of rows that count, which may be 0.
 ///
 ///     MeanLoss loss;
 ///     for (…) {
@@ -76,8 +75,8 @@ inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
 ///     const double bits = loss.mean / std::log(2.0);
 ///
 /// Shapes: logits is N × V; `targets` has N classes.
-/// Errors: ShapeError for another number of targets; ArgumentError for a class that does not exist.
-/// Cost: an exponential for each logit.
+/// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1.
+/// Cost: one exponential per logit.
 template <class Logits, class T = typename Logits::Scalar>
 MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets, const CrossEntropyOptions& options = {}) {
   const ConstView<T> x(logits.derived());
@@ -94,21 +93,20 @@ MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets,
   return loss;
 }
 
-/// The mean over the rows that count of -Σ_j t_j log softmax(x)_j, with the target t: softmax cross-entropy, a 1 × 1 variable.
+/// Softmax cross-entropy, a 1 × 1 variable: the mean over the rows that count of -Σ_j t_j log softmax(x)_j, with target t.
 ///
 /// ∂x = (softmax(x) - t) / rows.
 /// Shapes: logits is N × V; `targets` has N classes.
-/// Errors: ShapeError for another number of targets; ArgumentError for a class that does not exist, and if no row counts.
-/// Cost: an exponential for each logit, here and in the backward pass.
+/// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1, and if no row counts.
+/// Cost: one exponential per logit, in each pass.
 template <class T>
 Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const CrossEntropyOptions& options = {}) {
   const View<T> x = tape[logits];
   const Index rows = x.rows(), classes = x.cols();
   const Index counted = detail::counted_targets(targets, rows, classes, options);
-  require<ArgumentError>(counted > 0, "cross_entropy: none of the ", rows,
-                         " targets counts, so there is nothing to learn from.");
+  require<ArgumentError>(counted > 0, "cross_entropy: none of the ", rows, " targets counts, expected at least one.");
   const double smoothing = options.label_smoothing;
-  // log Σ_j exp(x_j) of each row as the sum of two numbers, because one would lose the digits of the smaller.
+  // log Σ_j exp(x_j) of each row as a sum of two scalars: one would lose the digits of the smaller.
   T* const largest = tape.take(rows);
   T* const rest = tape.take(rows);
   for_each_row(rows, tape.workspace(), [&](Index i) {

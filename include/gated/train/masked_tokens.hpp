@@ -10,30 +10,30 @@
 #include "gated/train/loss.hpp"
 
 /// @file
-/// What a model for text learns to fill in.
+/// Masked-LM targets.
 
 namespace gated {
 
 /// The options of masked language modelling. The defaults are BERT's (arXiv:1810.04805, §3.1).
 struct MaskingOptions {
-  Index mask_token = 0;             ///< what stands in the place of a masked word
-  Index vocabulary = 0;             ///< random words are 0 … vocabulary - 1
-  double share = 0.15;              ///< of the tokens that are asked for
-  double masked = 0.8;              ///< of these: the share that the mask token replaces
-  double random = 0.1;              ///< of these: the share that a random word replaces; the rest stays as it is
-  std::vector<Index> special = {};  ///< ids that are never asked for: padding, separators
+  Index mask_token = 0;             ///< replaces a masked token
+  Index vocabulary = 0;             ///< random tokens are 0 … vocabulary - 1
+  double share = 0.15;              ///< the share of tokens to predict
+  double masked = 0.8;              ///< of these: the share replaced by mask_token
+  double random = 0.1;              ///< of these: the share replaced by a random token; the rest stays as it is
+  std::vector<Index> special = {};  ///< ids never to predict: padding, separators
 };
 
-/// A batch with words left out.
+/// A masked batch.
 struct MaskedTokens {
-  std::vector<Index> tokens;   ///< what the model reads
-  std::vector<Index> rows;     ///< the positions that are asked for, in ascending order
-  std::vector<Index> targets;  ///< what stood there
+  std::vector<Index> tokens;   ///< the model's input
+  std::vector<Index> rows;     ///< the positions to predict, ascending
+  std::vector<Index> targets;  ///< the original tokens there
 };
 
 namespace detail {
 
-/// Raises an error unless mask_tokens() takes these.
+/// Checks the arguments of mask_tokens().
 inline void expect_masking(Tokens tokens, const Sequences& sequences, const MaskingOptions& options) {
   constexpr const char* where = "mask_tokens";
   sequences.expect_total(where, static_cast<Index>(tokens.size()));
@@ -56,16 +56,16 @@ inline void expect_masking(Tokens tokens, const Sequences& sequences, const Mask
 
 }  // namespace detail
 
-/// Leaves words out of a batch: each token is asked for with the probability `share`, and in each sequence at least one.
+/// Masks a batch: each token is to be predicted with probability `share`, and at least one per sequence.
 ///
 ///     const MaskedTokens masked = mask_tokens(tokens, sequences, {.mask_token = 103, .vocabulary = 30522}, random);
 ///     const Variable logits = record_rows(tape, model, masked.tokens, sequences, masked.rows);
 ///     tape.backward(cross_entropy(tape, logits, masked.targets));
 ///
-/// A sequence of special tokens only, or of none, has nothing to ask for. The model must see both sides: one that is causal
-/// learns less.
-/// Errors: ShapeError for sequences of another total; ArgumentError for shares outside 0 … 1, or `masked` + `random` above 1,
-/// and for an id outside the vocabulary.
+/// A sequence that is empty, or of special tokens only, has nothing to predict. The model should not be causal: one that sees
+/// only the tokens before learns less.
+/// Errors: ShapeError if the sequences do not cover the tokens; ArgumentError for shares outside 0 … 1, or `masked` + `random`
+/// above 1, and for an id outside the vocabulary.
 inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const MaskingOptions& options, Random& random) {
   detail::expect_masking(tokens, sequences, options);
   MaskedTokens out{{tokens.begin(), tokens.end()}, {}, {}};

@@ -7,24 +7,24 @@
 #include "gated/ops/kernels.hpp"
 
 /// @file
-/// A smoothed copy of a model in training, which often predicts better than the model itself.
+/// A moving average of a model in training, which often predicts better than the model itself.
 
 namespace gated {
 
-/// average ← d·average + (1 - d)·model, parameter by parameter (Polyak and Juditsky, 1992; as exponential average in
+/// Exponential moving average of parameters, average ← d·average + (1 - d)·model (Polyak and Juditsky, 1992; exponential in
 /// arXiv:1706.03762 and timm).
 ///
 ///     Model average = model;                       // after each update:
 ///     update_average(average, model, 0.999);
 ///
-/// It is computed as average + (1 - d)·(model - average), which leaves an average that equals the model where it is, however
-/// the scalar rounds d. Constants are copied. The same bits for any thread count.
+/// Computed as average + (1 - d)·(model - average): an average that equals the model stays equal, however the scalar rounds d.
+/// Constants are copied. Bit-equal for any thread count.
 /// Errors: ArgumentError unless 0 ≤ d ≤ 1, and for models of different structure.
 /// Cost: one pass.
 template <class Model>
 void update_average(Model& average, const Model& model, double decay, const Threads& threads = {}) {
   require<ArgumentError>(decay >= 0 && decay <= 1, "update_average: the decay is ", decay, ", expected a number from 0 to 1.");
-  for_each_parameter([](const ParameterInfo&, auto, auto) {}, average, model);  // all fit, or nothing changes
+  for_each_parameter([](const ParameterInfo&, auto, auto) {}, average, model);  // raises before any change
   constexpr Index piece = 1 << 15;
   for_each_parameter(
       [&](const ParameterInfo& info, auto mean, auto values) {

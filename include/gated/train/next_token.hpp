@@ -8,27 +8,24 @@
 #include "gated/train/loss.hpp"
 
 /// @file
-/// What a model for text learns to say next.
+/// Next-token targets.
 
 namespace gated {
 
-/// The targets of cross_entropy() with which `model` learns the next token: after each token the one that follows it in its
-/// sequence. The last token of a sequence has no target, and padding (the model's pad_token) is none.
+/// Next-token targets for cross_entropy(): each token's target is the next token of its sequence. The last token of a sequence
+/// has no target, and padding (the model's pad_token) is never one.
 ///
 ///     const std::vector<Index> targets = next_token_targets(model, tokens, sequences);
 ///     tape.begin(model, gradient);
 ///     tape.backward(cross_entropy(tape, record(tape, model, tokens, sequences), targets));
 ///
-/// Shapes: tokens and targets have one number per token.
-/// Errors: ArgumentError for a model that is not causal: it sees the token that it should say, and learns to copy it.
-/// ShapeError.
+/// Shapes: tokens and targets have one entry per token.
+/// Errors: ArgumentError if the model is not causal: it would see the target and learn to copy it. ShapeError.
 template <class Model>
 void next_token_targets(const Model& model, Tokens tokens, const Sequences& sequences, std::span<Index> targets) {
   constexpr const char* where = "next_token_targets";
-  require<ArgumentError>(
-      model.is_causal(), where, ": this ", Model::name,
-      " is not causal, so it sees the token that it should say and learns to copy it. Build it with causal = "
-      "true.");
+  require<ArgumentError>(model.is_causal(), where, ": this ", Model::name,
+                         " is not causal: it would see the next token and learn to copy it. Build it with causal = true.");
   sequences.expect_total(where, static_cast<Index>(tokens.size()));
   require<ShapeError>(targets.size() == tokens.size(), where, ": room for ", targets.size(), " targets, expected ",
                       tokens.size(), ", one per token.");

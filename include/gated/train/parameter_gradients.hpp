@@ -7,15 +7,15 @@
 #include "gated/core/parameters.hpp"
 
 /// @file
-/// Where the gradient of each parameter goes.
+/// The map from parameters to gradients.
 
 namespace gated {
 
-/// The numbers of a gradient, which is a model, by the addresses of the parameters to which they belong.
+/// Maps the address of a parameter to its gradient. A gradient is a model.
 template <class T>
 class ParameterGradients {
  public:
-  /// Of `model`, whose gradient is `gradient`.
+  /// Maps the parameters of `model` to those of `gradient`.
   /// Errors: ArgumentError if the two differ in structure.
   template <class Model>
   void assign(const Model& model, Model& gradient) {
@@ -30,13 +30,13 @@ class ParameterGradients {
     std::sort(pairs_.begin(), pairs_.end(), [](const Pair& a, const Pair& b) { return std::less<>{}(a.value, b.value); });
   }
 
-  /// Forgets all.
+  /// Empties the map.
   void clear() {
     pairs_.clear();
     reached_ = false;
   }
 
-  /// True if a gradient was asked for since assign(), or there is none.
+  /// True if find() has found a gradient since assign(), or if there is none.
   bool reached() const { return reached_ || pairs_.empty(); }
 
   /// The gradient of the parameter at this address; nullptr for one that is not trained.
@@ -55,7 +55,7 @@ class ParameterGradients {
     const T* value;
     T* gradient;
   };
-  std::vector<Pair> pairs_;  // by address of the value
+  std::vector<Pair> pairs_;  // sorted by the value's address
   bool reached_ = false;
 };
 

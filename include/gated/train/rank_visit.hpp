@@ -25,11 +25,12 @@ struct RankVisit {
                               : text("left after step ", numbers[0]);
   }
 
-  /// Whether the two can go on together.
+  /// Whether both enter the same operation.
   bool meets(const RankVisit& other) const { return kind == other.kind && (kind != reduces || numbers == other.numbers); }
 };
 
-/// The text for ranks that do not meet: "rank 0 is at step 11 with 100 parameters, rank 1 left after step 10"; empty if all do.
+/// Describes ranks that are out of step: "rank 0 is at step 11 with 100 parameters, rank 1 left after step 10"; empty if none
+/// is.
 inline std::string parted_ranks(const std::vector<RankVisit>& visits) {
   std::string list;
   if (!std::all_of(visits.begin(), visits.end(), [&](const RankVisit& visit) { return visit.meets(visits.front()); })) {

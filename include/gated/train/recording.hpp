@@ -13,13 +13,13 @@
 #include "gated/train/tape.hpp"
 
 /// @file
-/// How the body of a layer runs in training: each op's output is kept on a tape, with what its backward pass does.
+/// Running a layer's body in training: a tape keeps each op's output and backward function.
 
 namespace gated {
 
-/// A run over whole sequences that a tape records. See core/run.hpp for what a body may ask of it.
+/// A run over whole sequences, recorded on a tape. See core/run.hpp for the interface of a body.
 ///
-/// Dropout and stochastic depth (Huang et al., arXiv:1603.09382) have an effect in steps with noise only: see TapeOptions.
+/// Dropout and stochastic depth (Huang et al., arXiv:1603.09382) need a step with noise: see TapeOptions.
 template <class T>
 class Recording {
  public:
@@ -35,13 +35,13 @@ class Recording {
   Recording with(Mask mask) const { return Recording(tape_, sequences_, mask); }
 
   Tape<T>& tape() const { return tape_; }
-  /// The path of the layer that runs, for messages, and the name of the layer around all others.
+  /// The path of the running layer, for messages, and the name of the outermost layer.
   std::string path() const { return tape_.path(); }
   const char* outermost() const { return tape_.outermost(); }
   Workspace<T>& workspace() const { return tape_.workspace(); }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
-  /// The number by which tape().sequences() gives the sequences in the backward pass; the same for others.
+  /// A handle for tape().sequences() in the backward pass; the overload keeps other sequences.
   Index kept_sequences() const { return kept_; }
   Index keep(const Sequences& others) const { return tape_.keep(others); }
   template <class V>
@@ -52,43 +52,28 @@ class Recording {
   Index rows(Variable x) const { return tape_.rows(x); }
   Index columns(Variable x) const { return tape_.columns(x); }
   View<T> operator[](Variable x) const { return tape_[x]; }
-  /// Some columns of x, in place; a copy where others of its parts overlap them.
-  Variable columns(Variable x, Index first, Index number) const {
-    if (tape_.has_columns(x, first, number)) {
-      return tape_.columns(x, first, number);
-    }
-    require<ArgumentError>(first >= 0 && number >= 0 && first <= columns(x) - number, "Recording::columns: first = ", first,
-                           " and count = ", number, ", but x has ", columns(x), " columns.");
-    const Variable y = make(rows(x), number);
-    View<T> to = tape_[y];
-    to = tape_[x].middleCols(first, number);
-    push([x, y, first, number](auto& back) {
-      if (back.wants_gradient(x)) {
-        accumulator(back, x).middleCols(first, number) += back.gradient(y);
-      }
-    });
-    return y;
-  }
+  /// Some columns of x: see Tape::columns().
+  Variable columns(Variable x, Index first, Index number) const { return tape_.columns(x, first, number); }
   template <std::same_as<Index>... Widths>
   std::array<Variable, sizeof...(Widths)> split(Variable x, Widths... widths) const {
     Index first = 0;
     return {columns(x, std::exchange(first, first + widths), widths)...};
   }
-  // Every result is a new variable.
+  // Each result is a new variable.
   Variable make(Index rows, Index columns) const { return tape_.make(rows, columns); }
   Variable make(Index rows, Index columns, const Epilogue<Recording>&) const { return make(rows, columns); }
   Variable make_contiguous(Index rows, Index columns) const { return make(rows, columns); }
   Variable reuse(Variable x) const { return make(rows(x), columns(x)); }
   T* take(Index number) const { return tape_.take(number); }
 
-  /// Pushes what the backward pass does here: see Tape::push().
+  /// Pushes a backward function: see Tape::push().
   template <class F>
   void push(const F& backward) const {
     tape_.push(backward);
   }
   T* gradient_of(const T* parameter) const { return tape_.gradient_of(parameter); }
 
-  /// layer(x), joined by `epilogue`.
+  /// layer(x) with `epilogue` applied.
   template <class L, class In>
   Variable operator()(const L& layer, const In& x, Epilogue<Recording> epilogue = {}) {
     if constexpr (detail::JoinsItself<L, Recording, In>) {
@@ -98,7 +83,7 @@ class Recording {
       return join(*this, body(layer, x), epilogue);
     }
   }
-  /// layer(x, more…), for a layer that takes more than a matrix.
+  /// layer(x, more…), for layers with further arguments.
   template <class L, class In, class More, class... Others>
   requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Recording>>) Variable operator()(const L& layer, const In& x,
                                                                                               const More& more,
@@ -106,9 +91,9 @@ class Recording {
     return body(layer, x, more, others...);
   }
 
-  /// The last of `layers` of … of the first of x; see Tape::block() for what is kept of each. Without TapeOptions::scaled_depth
-  /// a step with noise leaves each out with probability drop_path: lucidrains' rule, in which survivors stay as they are and
-  /// one survives at least.
+  /// Applies `layers` in order; see Tape::block() for what is kept of each. Without TapeOptions::scaled_depth, a step with
+  /// noise drops each layer with probability drop_path: lucidrains' rule, which leaves survivors unscaled and keeps at least
+  /// one.
   template <class L>
   Variable blocks(const std::vector<L>& layers, Variable x, double drop_path = 0) {
     const T* const used = draw(drop_path, static_cast<Index>(layers.size()));
@@ -123,9 +108,9 @@ class Recording {
     return x;
   }
 
-  // --- What training drops ---
+  // --- Dropout ---
 
-  /// x, each number set to 0 with probability `rate` and divided by 1 - rate otherwise.
+  /// x with each element set to 0 with probability `rate`, and otherwise divided by 1 - rate.
   Variable dropout(Variable x, double rate) {
     if (rate <= 0 || tape_.noise() == nullptr) {
       return x;
@@ -134,18 +119,18 @@ class Recording {
   }
   Variable embedding_dropout(Variable x) { return dropout(x, tape_.options().embedding_dropout); }
 
-  /// The masks of attention dropout for this step, one for each sequence and head by DropoutMask::at().
+  /// The attention dropout masks of this step; DropoutMask::at() gives the one of a sequence and head.
   DropoutMask<T> attention_dropout() const {
     const double rate = tape_.options().attention_dropout;
     return rate > 0 && tape_.noise() != nullptr ? DropoutMask<T>(tape_.noise()->bits(), rate) : DropoutMask<T>();
   }
 
-  /// Whether something is dropped from a branch before the residual joins it.
+  /// True if dropout applies to a branch before the residual is added.
   bool drops(double drop_path) const {
     return tape_.noise() != nullptr && (tape_.options().residual_dropout > 0 || drops_sequences(drop_path));
   }
-  /// The branch after residual dropout and stochastic depth. With TapeOptions::scaled_depth each sequence is dropped
-  /// with probability `drop_path`, survivors being divided by the rest: timm's rule.
+  /// The branch after residual dropout and stochastic depth. With TapeOptions::scaled_depth, each sequence is dropped with
+  /// probability `drop_path` and survivors are divided by 1 - drop_path: timm's rule.
   Variable drop(Variable x, double drop_path) {
     x = dropout(x, tape_.options().residual_dropout);
     if (!drops_sequences(drop_path)) {
@@ -173,7 +158,7 @@ class Recording {
 
   Recording(Tape<T>& tape, Index kept, Mask mask) : tape_(tape), sequences_(tape.sequences(kept)), mask_(mask), kept_(kept) {}
 
-  /// A 0 or 1 for each of some blocks: whether this step uses it.
+  /// For each of some blocks, 1 if this step uses it, otherwise 0.
   const T* draw(double drop_path, Index blocks) {
     T* const used = take(blocks);
     std::fill_n(used, blocks, T{1});
@@ -198,16 +183,16 @@ class Recording {
   Index kept_;
 };
 
-/// layer(x) on a tape. The layer must stay until the backward pass is over.
+/// layer(x) on a tape. The layer must outlive the backward pass.
 /// Errors: as forward().
-/// Cost: about twice the forward's in the backward pass.
+/// Cost: the backward pass takes about twice the forward pass.
 template <class T, class L>
 Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask = {}) {
   expect_input({L::name, "record"}, layer.contract(), tape.rows(x), tape.columns(x), sequences, mask);
   Recording<T> run(tape, sequences, mask);
   return run(layer, x);
 }
-/// The same for one sequence, or for rows that do not look at each other.
+/// The same for one sequence, or for independent rows.
 template <class T, class L>
 Variable record(Tape<T>& tape, const L& layer, Variable x) {
   return record(tape, layer, x, Sequences::single(tape.rows(x)));
@@ -222,9 +207,9 @@ Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequence
   Recording<T> run(tape, sequences, mask);
   return run(model, tokens, TextInputs{.types = types});
 }
-/// The logits of some tokens only, `rows` of the batch: what masked language modelling asks for.
-/// Errors: as above; ArgumentError for a row that the batch does not have, and for none.
-/// Cost: the head's of as many rows.
+/// The logits of some tokens only, `rows` of the batch: for masked language modelling.
+/// Errors: as above; ArgumentError for an empty list or a row outside the batch.
+/// Cost: the head runs on these rows only.
 template <class T, class Model>
 requires requires(const Model& model, Tokens tokens) { model.embedding.expect_known("", tokens); }
 Variable record_rows(Tape<T>& tape, const Model& model, Tokens tokens, const Sequences& sequences, std::span<const Index> rows,

@@ -9,23 +9,23 @@
 #include "gated/train/loss.hpp"
 
 /// @file
-/// Regression losses: of forecasts and other numbers.
+/// Regression losses, such as for forecasts.
 
 namespace gated {
 
-/// The loss of a number y with target t, where e = y - t.
+/// The loss of a value y with target t, where e = y - t.
 enum class RegressionForm {
   squared,   ///< e²
   absolute,  ///< |e|
   huber,     ///< e² / 2 where |e| ≤ δ, otherwise δ (|e| - δ / 2)
-  quantile   ///< max(q · (t - y), (q - 1) · (t - y)), smallest where a share q of the targets lies below y
+  quantile   ///< max(q · (t - y), (q - 1) · (t - y)), smallest if a share q of the targets lies below y
 };
 
 constexpr auto names_of(RegressionForm) { return words_for<RegressionForm>("squared", "absolute", "huber", "quantile"); }
 
-/// The options of a loss of numbers.
+/// The options of a regression loss.
 struct RegressionLossConfig {
-  RegressionForm form = RegressionForm::squared;  ///< what an error e = y - t costs
+  RegressionForm form = RegressionForm::squared;  ///< the loss of an error e = y - t
   double delta = 1;                               ///< δ, of huber
   double quantile = 0.5;                          ///< q, of quantile
 
@@ -34,7 +34,7 @@ struct RegressionLossConfig {
     return std::tuple{setting("form", &C::form), setting("delta", &C::delta), setting("quantile", &C::quantile)};
   }
 
-  /// The loss of one number.
+  /// The loss of one error.
   double value(double error) const {
     switch (form) {
       case RegressionForm::squared:
@@ -48,9 +48,9 @@ struct RegressionLossConfig {
     }
     return std::max(-quantile * error, (1 - quantile) * error);
   }
-  /// Its derivative in y, 0 at a corner.
+  /// Its derivative in y, 0 at a kink.
   double derivative(double error) const {
-    const double sign = error > 0 ? 1 : error < 0 ? -1 : error;  // a NaN stays one
+    const double sign = error > 0 ? 1 : error < 0 ? -1 : error;  // NaN stays NaN
     switch (form) {
       case RegressionForm::squared:
         return 2 * error;
@@ -65,11 +65,11 @@ struct RegressionLossConfig {
   }
 };
 
-/// The mean loss of all numbers, or of those that `observed` marks by 1: a 1 × 1 variable. Unless another is asked for, the
-/// mean squared error.
+/// The mean loss over all elements, or over those marked 1 in `observed`: a 1 × 1 variable. The default is the mean squared
+/// error.
 ///
-/// Shapes: y and target are N × C, observed has N · C entries or none.
-/// Errors: ShapeError; ArgumentError for options that make no sense, and where no number counts.
+/// Shapes: y and target are N × C, observed has N · C entries or is empty.
+/// Errors: ShapeError; ArgumentError for invalid options, and if no element counts.
 template <class T>
 Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<ConstView<T>>& target,
                          const RegressionLossConfig& config = {}, Mask observed = {}) {
@@ -84,7 +84,7 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
   require<ArgumentError>(config.quantile > 0 && config.quantile < 1, where, ": quantile = ", config.quantile,
                          ", expected 0 < quantile < 1.");
   const Index counted = observed.empty() ? values.size() : unmasked(observed, 0, values.size());
-  require<ArgumentError>(counted > 0, where, ": there are no numbers to compare.");
+  require<ArgumentError>(counted > 0, where, ": no element counts, expected at least one.");
   const auto counts = [observed = tape.keep(observed), columns](Index i, Index j) {
     return observed.empty() || observed[static_cast<std::size_t>(i * columns + j)] != 0;
   };

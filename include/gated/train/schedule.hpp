@@ -7,25 +7,25 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// The learning rate as the training goes on.
+/// Learning-rate schedules.
 
 namespace gated {
 
-/// What follows the warm-up.
+/// The curve after the warm-up.
 enum class ScheduleForm {
-  constant,  ///< the base rate, for ever
+  constant,  ///< the base rate throughout
   linear,    ///< a straight line to the final rate
   cosine,    ///< half a cosine to the final rate (Loshchilov and Hutter, arXiv:1608.03983, without restarts)
 };
 
 constexpr auto names_of(ScheduleForm) { return words_for<ScheduleForm>("constant", "linear", "cosine"); }
 
-/// How the learning rate moves from step to step.
+/// The options of a learning-rate schedule.
 struct ScheduleConfig {
-  ScheduleForm form = ScheduleForm::constant;  ///< what follows the warm-up
-  Index warmup = 0;                            ///< steps with less than the base rate before the first with all of it
-  Index steps = 0;                             ///< of the whole training, warm-up included; a constant schedule needs none
-  double final_fraction = 0;                   ///< of the base rate, which the last step takes
+  ScheduleForm form = ScheduleForm::constant;  ///< the curve after the warm-up
+  Index warmup = 0;                            ///< steps below the base rate, before the first at it
+  Index steps = 0;                             ///< in all, warm-up included; not needed if constant
+  double final_fraction = 0;                   ///< the last step's rate, as a fraction of the base rate
 
   template <class C = ScheduleConfig>
   static constexpr auto fields() {
@@ -40,14 +40,13 @@ struct ScheduleConfig {
 ///     warmup ≤ s < steps        base · (f + (1 - f) · shape(x)),   x = (s - warmup) / (steps - 1 - warmup)
 ///     s ≥ steps                 base · f
 ///
-/// with f = final_fraction and shape(x) = 1 - x (linear) or (1 + cos πx) / 2 (cosine); constant stays at base. So step 0 gives
-/// base / (warmup + 1), never 0; step `warmup` is the first to give exactly `base`; and step `steps - 1`, the last, gives
-/// exactly final_fraction · base (but base, if it is also step `warmup`). Steps after the last go on with final_fraction ·
-/// base.
+/// with f = final_fraction and shape(x) = 1 - x (linear) or (1 + cos πx) / 2 (cosine); constant stays at base. Step 0 has base
+/// / (warmup + 1), never 0; step `warmup` is the first at exactly `base`; the last step, `steps - 1`, has exactly f · base (or
+/// base, if it is also step `warmup`), and so have all steps after it.
 ///
-/// Errors: ArgumentError for negative numbers, a final_fraction outside [0, 1], and a linear or cosine schedule whose warm-up
-/// leaves no step.
-/// Cost: a cosine.
+/// Errors: ArgumentError for negative arguments, a final_fraction outside [0, 1], and a linear or cosine schedule with steps ≤
+/// warmup.
+/// Cost: one cosine.
 inline double learning_rate(const ScheduleConfig& config, double base, Index step) {
   const auto& [form, warmup, steps, final_fraction] = config;
   require<ArgumentError>(step >= 0, "learning_rate: step is ", step, ", expected 0 or more.");

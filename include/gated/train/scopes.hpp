@@ -7,26 +7,26 @@
 #include "gated/core/run.hpp"
 
 /// @file
-/// Which layer makes each variable of a training step.
+/// The layers that make the variables of a training step.
 
 namespace gated {
 
-/// Layers within layers: a tree, in which one is the current one. Numbers stand for paths until somebody reads them.
+/// A tree of nested layers, one of them current. Layers are numbers; path() writes the text on demand.
 class Scopes {
  public:
-  /// The number of the layer that runs; -1 outside of all.
+  /// The number of the running layer; -1 outside all layers.
   Index current() const { return current_; }
 
-  /// Goes into a sub-layer of the current layer. Returns the one to come back to.
+  /// Enters a sub-layer of the current layer. Returns the layer for leave() to go back to.
   Index enter(const RunningLayer& layer) {
     const Index outer = current_;
     nodes_.push_back({outer, layer});
     current_ = static_cast<Index>(nodes_.size()) - 1;
     return outer;
   }
-  /// Goes to the layer `outer`, which enter() gave.
+  /// Goes back to the layer `outer`, as enter() returned it.
   void leave(Index outer) { current_ = outer; }
-  /// In a sub-layer while it lives.
+  /// A scope inside a sub-layer.
   class Inside {
    public:
     Inside(Scopes& scopes, const RunningLayer& layer) : scopes_(scopes), outer_(scopes.enter(layer)) {}
@@ -39,7 +39,7 @@ class Scopes {
     Index outer_;
   };
 
-  /// "blocks.3.gate", by the names that fields() states; empty for the outermost layer, and outside of all.
+  /// The path by the names in fields(), "blocks.3.gate"; empty for the outermost layer and outside all layers.
   std::string path(Index scope) const {
     if (scope < 0) {
       return {};
@@ -53,17 +53,17 @@ class Scopes {
     return out;
   }
 
-  /// The name of the layer that is around the one that runs and all others.
+  /// The name of the outermost running layer.
   const char* outermost() const {
     Index scope = current_;
     while (scope >= 0 && nodes_[static_cast<std::size_t>(scope)].outer >= 0) {
       scope = nodes_[static_cast<std::size_t>(scope)].outer;
     }
-    return scope < 0 ? "layer" : nodes_[static_cast<std::size_t>(scope)].layer.name;
+    return scope < 0 ? "layer" : nodes_[static_cast<std::size_t>(scope)].layer.name();
   }
 
   std::size_t size() const { return nodes_.size(); }
-  /// Forgets the newest until `size` are left.
+  /// Removes the newest layers until `size` are left.
   void shrink(std::size_t size) { nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(size), nodes_.end()); }
   void clear() {
     nodes_.clear();

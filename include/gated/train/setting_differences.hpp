@@ -9,11 +9,11 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// What differs between two configurations.
+/// Differences between two configurations.
 
 namespace gated {
 
-/// A setting that two configurations of one type have different values for.
+/// A setting whose value differs between two configurations.
 struct SettingDifference {
   std::string name;           ///< "trunk.depth" or "groups[0].path"
   std::string first, second;  ///< its values, as text
@@ -66,14 +66,14 @@ void compare_settings(const std::string& name, const T& a, const T& b, std::vect
     } else {
       differences.push_back({name, shown_setting(a), shown_setting(b)});
     }
-  } else if (shown_setting(a) != shown_setting(b)) {  // numbers are shown with all the digits that tell them apart
+  } else if (shown_setting(a) != shown_setting(b)) {  // numbers are shown with all significant digits
     differences.push_back({name, shown_setting(a), shown_setting(b)});
   }
 }
 
 }  // namespace detail
 
-/// The settings in which `a` and `b` differ, in the order of fields(); nested configurations and lists are compared inside.
+/// The settings in which `a` and `b` differ, in the order of fields(); nested configurations and lists are compared by element.
 template <detail::HasSettings Config>
 std::vector<SettingDifference> setting_differences(const Config& a, const Config& b) {
   std::vector<SettingDifference> differences;

@@ -7,7 +7,7 @@
 
 #include "gated/core/random.hpp"
 #include "gated/core/sequences.hpp"
-#include "gated/ops/kernels.hpp"  // for the terms of backward passes
+#include "gated/ops/gradients.hpp"
 #include "gated/train/forgotten_block.hpp"
 #include "gated/train/function_stack.hpp"
 #include "gated/train/parameter_gradients.hpp"
@@ -37,8 +37,7 @@ namespace gated {
 /// backward() returns; inputs, tokens, masks and targets are copied. A tape serves one thread at a time.
 ///
 /// Cost: the activations of all blocks, linear in the depth; with `recompute` two matrices per block and the activations of one
-/// block. From the third step of a shape on nothing is allocated: the second puts the memory that the first found piece by
-/// piece into one place.
+/// block. From the third step of a shape on nothing is allocated.
 template <class T>
 class Tape {
  public:
@@ -74,8 +73,8 @@ class Tape {
   Random* noise() { return noisy_ ? &noise_ : nullptr; }
   /// Scratch memory and threads, for the functions that the tape calls.
   Workspace<T>& workspace() { return workspace_; }
-  /// The bytes that the activations and gradients of the largest step took. They grow with the tokens, and not with the length
-  /// of the sequences: attention scores are computed anew in the backward pass.
+  /// The bytes that the activations and gradients of the largest step took: linear in the tokens, because the backward pass
+  /// recomputes attention scores.
   std::size_t bytes() const { return variables_.bytes(); }
 
   // --- Variables. Those of another tape, or of an earlier begin(), are refused: ArgumentError. ---
@@ -99,12 +98,23 @@ class Tape {
     return variables_.make(rows, columns, scopes_.current());
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place: a new part of it, or the one that it has already.
-  /// Errors: ArgumentError for columns that x does not have, that overlap another part of x, or of an x that is a part itself.
-  Variable columns(Variable x, Index first, Index count) { return variables_.columns(x, first, count, scopes_.current()); }
-
-  /// Whether columns() can give them.
-  bool has_columns(Variable x, Index first, Index count) const { return variables_.has_columns(x, first, count); }
+  /// The columns `first` … `first` + `count` - 1 of x: in place, or a copy if another part of x overlaps them or x is a part
+  /// itself.
+  /// Errors: ArgumentError for columns that x does not have.
+  Variable columns(Variable x, Index first, Index count) {
+    if (const Variable part = variables_.part(x, first, count, scopes_.current())) {
+      return part;
+    }
+    const Variable y = make(rows(x), count);
+    View<T> copy = (*this)[y];
+    copy = (*this)[x].middleCols(first, count);
+    push([x, y, first, count](Tape& back) {
+      if (back.wants_gradient(x)) {
+        accumulator(back, x).middleCols(first, count) += back.gradient(y);
+      }
+    });
+    return y;
+  }
 
   Index rows(Variable x) const { return variables_.rows(x); }
   Index columns(Variable x) const { return variables_.width(x); }
@@ -215,10 +225,8 @@ class Tape {
     const auto hold = hold_begun();
     require<ShapeError>(rows(loss) == 1 && columns(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", columns(loss),
                         ", expected 1 × 1. For another output, give the gradient of the loss with respect to it.");
-    expect_forward_only();
-    Target start = target(loss);
-    start.view(0, 0) = start.fresh ? T{1} : start.view(0, 0) + T{1};
-    run_backward_pass();
+    const T one{1};
+    backward(loss, Eigen::Map<const Matrix<T>>(&one, 1, 1));
     return static_cast<double>((*this)[loss](0, 0));
   }
 
@@ -228,9 +236,14 @@ class Tape {
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == columns(output),
                         "Tape::backward: cotangent is ", cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output),
                         " × ", columns(output), ".");
-    expect_forward_only();
+    require<ArgumentError>(!std::exchange(ran_backward_, true),  // a second pass would add to gradients that are used up
+                           "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
     target(output).give(cotangent);
-    run_backward_pass();
+    const detail::KernelChoice kernels;
+    steps_.run_backward(0, steps_.size());
+    require<ArgumentError>(parameters_.reached() || asks_inputs_,
+                           "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. "
+                           "Record that model itself and no copy of it.");
   }
 
   /// The gradient of the loss with respect to x: for the functions that are pushed, and for inputs after backward().
@@ -254,13 +267,6 @@ class Tape {
     return hold();
   }
 
-  /// One backward pass for one forward pass: a second would add to gradients that have been used up.
-  void expect_forward_only() {
-    require<ArgumentError>(!ran_backward_,
-                           "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
-    ran_backward_ = true;
-  }
-
   void expect_same_shape(Variable y, Variable x) const {
     require<ShapeError>(rows(y) == rows(x) && columns(y) == columns(x), "Tape::block: y is ", rows(y), " × ", columns(y),
                         ", expected the shape of x, ", rows(x), " × ", columns(x), ".");
@@ -273,14 +279,6 @@ class Tape {
     sequences_.clear();
     scopes_.clear();
     noisy_ = begun_ = ran_backward_ = asks_inputs_ = false;
-  }
-
-  void run_backward_pass() {
-    const detail::KernelChoice kernels;
-    steps_.run_backward(0, steps_.size());
-    require<ArgumentError>(parameters_.reached() || asks_inputs_,
-                           "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. "
-                           "Record that model itself and no copy of it.");
   }
 
   TapeOptions options_;

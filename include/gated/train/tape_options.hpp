@@ -4,19 +4,19 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// What may happen in training only.
+/// Dropout and recomputation in training.
 
 namespace gated {
 
 /// How a training step differs from inference. Dropout and stochastic depth need a generator in Tape::begin(); without one they
 /// have no effect.
 struct TapeOptions {
-  bool recompute = false;        ///< keep only what enters each block, and compute the rest again in the backward pass
+  bool recompute = false;        ///< keep only each block's input, and recompute the rest in the backward pass
   double attention_dropout = 0;  ///< of attention weights: GAU, FLASH's local part, tiny and softmax attention
   double embedding_dropout = 0;  ///< after the sum (and norm) of a text model's embeddings
-  double residual_dropout = 0;   ///< of a layer's output before the residual joins it
-  bool scaled_depth = false;     ///< stochastic depth for each sequence alone, survivors divided by their probability (timm);
-                                 ///< otherwise for whole blocks, unscaled (lucidrains)
+  double residual_dropout = 0;   ///< of a layer's output, before the residual is added
+  bool scaled_depth = false;  ///< stochastic depth per sequence, survivors divided by their probability (timm); otherwise per
+                              ///< block, unscaled (lucidrains)
 
   template <class O = TapeOptions>
   static constexpr auto fields() {

@@ -18,11 +18,11 @@
 #include "gated/train/training_run.hpp"
 
 /// @file
-/// A training: everything that it needs to go on, in one value that can be saved.
+/// A training and all that it needs to resume, in one value that can be saved.
 
 namespace gated {
 
-/// A loss or a gradient is not finite, or there is no gradient: nothing to learn from.
+/// A loss or a gradient is not finite, or there is no gradient.
 class TrainingError : public Error {
  public:
   using Error::Error;
@@ -30,7 +30,7 @@ class TrainingError : public Error {
 
 namespace detail {
 
-/// "gated.Training<gated.GmlpLanguageModel>", put together by the compiler.
+/// "gated.Training<gated.GmlpLanguageModel>", concatenated at compile time.
 template <class Model>
 inline constexpr auto training_architecture = [] {
   constexpr std::string_view before = "gated.Training<", name = Model::architecture;
@@ -46,36 +46,35 @@ inline constexpr auto training_architecture = [] {
 
 }  // namespace detail
 
-/// A model in training: the model, its optimiser, the moving average if there is one, a generator, and the steps done.
+/// A model in training: the model, its optimiser, an optional moving average, a generator, and the steps done.
 ///
 ///     Training<GmlpLanguageModel<float>> training({.model = …,
 ///                                                  .optimizer = {.learning_rate = 1e-3},
 ///                                                  .schedule = {.form = ScheduleForm::cosine, .warmup = 100, .steps = 2000},
 ///                                                  .clip_norm = 1.0}, Random(1));
 ///     while (training.steps_done() < 2000) {
-///       …                       // draws a batch with training.random
+///       …                       // draw a batch with training.random
 ///       const double loss = training.step([&](auto& run) {
 ///         return cross_entropy(run(training.model, tokens, sequences), targets);
 ///       });
 ///     }
 ///     save_model(training, "run.safetensors");
 ///
-/// A loss function may also add to a gradient itself, `[&](const Model& model, Model& gradient) { …; return loss; }`: with a
-/// Tape of its own, or without any.
+/// A loss function may also add to the gradient itself, `[&](const Model& model, Model& gradient) { …; return loss; }`, with
+/// its own Tape or without one.
 ///
-/// A step runs the loss function config.micro_batches times, divides the summed gradient by their number, sets the gradient of
-/// frozen parameters to zero, clips the norm, updates the model (AdamW) with the schedule's learning rate, and then the
-/// average.
+/// A step runs the loss function config.micro_batches times, divides the summed gradient by that number, zeroes the gradient of
+/// frozen parameters, clips the norm, updates the model (AdamW) with the schedule's learning rate, and then the average.
 ///
-/// A training is a model to io/model_file.hpp: save_model() writes all of it to one file and load_model() continues it, bit for
-/// bit, if the loss function draws its random numbers from `random` and keeps no other state.
+/// A training is saved like a model: save_model() (io/model_file.hpp) writes the whole training to one file, and load_model()
+/// resumes it, bit for bit, if the loss function draws its random numbers from `random` and keeps no other state.
 ///
 ///     auto training = load_model<Training<GmlpLanguageModel<float>>>("run.safetensors");
 ///     training.expect_same_run(config);
 ///
-/// Errors: ArgumentError for a configuration that makes no sense. TrainingError for a loss or gradient that is not finite, or
-/// whose square overflows the moments, and if the loss function wrote no gradient; the model, its moments, the average and the
-/// step are then unchanged and the gradient is dropped, as it is when the loss function throws.
+/// Errors: ArgumentError for an invalid configuration. TrainingError for a loss or gradient that is not finite, or whose square
+/// overflows the moments, and if the loss function wrote no gradient. The model, its moments, the average and the step are then
+/// unchanged and the gradient is dropped; so it is if the loss function throws.
 /// Cost: a gradient, two moments and the average are each as large as the model; a step adds a few passes over them to the loss
 /// function's work, and allocates nothing.
 template <ConfiguredModel ModelType>
@@ -88,19 +87,21 @@ struct Training {
   Model model;
   AdamW<Model> optimizer;
   std::optional<Model> average;
-  Random random;      ///< for whatever the training draws: batches, dropout
-  Threads threads{};  ///< that an update may use; they change no bit
+  Random random;      ///< draws batches, dropout
+  Threads threads{};  ///< of a step; results are bit-equal for any number
+  /// Computes the products of steps that the training records, forward and backward: bf16_products(). Parameters, sums, and the
+  /// optimiser stay in float. Not in the file: set it again after load_model().
+  const ProductEngine<Scalar>* products = nullptr;
 
-  /// A training that starts, with a model that `generator` initialises; `random` goes on from there.
+  /// Starts a training with a model initialised by `generator`; `random` continues from there.
   Training(const Config& config, Random generator)
       : Training(at_start(config), started(config.model, generator), generator, 0) {}
 
-  /// A training that starts from a model that is there already, such as a checkpoint's. `config.model` is not read.
+  /// Starts a training from an existing model, such as a checkpoint's. `config.model` is ignored.
   Training(const Config& config, Model start, Random generator)
       : Training(at_start(config, start.config), std::move(start), generator, 0) {}
 
-  /// What load_model() fills with a file's parameters: as far as `config.progress` says, with a model whose weights nobody has
-  /// set.
+  /// For load_model(), which then fills in a file's parameters: a training at `config.progress` whose model is not initialised.
   explicit Training(const Config& config)
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 
@@ -123,24 +124,24 @@ struct Training {
   /// The configuration with the progress so far, which save_model() writes.
   /// Errors: ArgumentError between accumulate() and update(), because no file holds half a step.
   Config config() const {
-    require<ArgumentError>(pending_ == 0, "Training: cannot be saved between accumulate() and update().");
+    require<ArgumentError>(pending_ == 0, "Training: cannot be saved between accumulate() and update(). Call update() first.");
     Config current = config_;
     current.progress = {steps_done(), random.state()};
     return current;
   }
 
-  /// Raises ArgumentError if this training, read from a file, was started with other settings than `wanted`: see
+  /// Raises ArgumentError if this training, read from a file, was started with settings other than `wanted`: see
   /// expect_same_training().
   void expect_same_run(const Config& wanted) const { expect_same_training(config_, wanted); }
 
-  /// Goes on with another schedule, such as one of more steps.
+  /// Continues with another schedule, such as one with more steps.
   void set_schedule(const ScheduleConfig& schedule) {
     static_cast<void>(learning_rate(schedule, config_.optimizer.learning_rate, steps_done()));
     config_.schedule = schedule;
   }
 
-  /// One step: `f(run)` gives the loss of a micro-batch; or `f(model, gradient)` adds its gradient and returns it. See
-  /// accumulate(). Returns the mean loss of the micro-batches.
+  /// One step: `f(run)` returns the recorded loss of a micro-batch, or `f(model, gradient)` adds to the gradient and returns
+  /// the loss: see accumulate(). Returns the mean loss of the micro-batches.
   template <class F>
   double step(F&& f) {
     for (Index i = 0; i < config_.micro_batches; ++i) {
@@ -149,8 +150,8 @@ struct Training {
     return update();
   }
 
-  /// The first half of a step, as often as there are micro-batches: adds ∂loss/∂parameter by `f(model, gradient)` and returns
-  /// the loss that `f` returned.
+  /// The first half of a step, once per micro-batch: calls `f(model, gradient)`, which adds ∂loss/∂parameter to `gradient`, and
+  /// returns its loss.
   template <class F>
   requires std::is_invocable_r_v<double, F, const Model&, Model&>
   double accumulate(F&& f) {
@@ -165,11 +166,12 @@ struct Training {
     return loss;
   }
 
-  /// The same by `f(run)`, which gives the loss as TrainingRun makes it: dropout and stochastic depth follow from `random`.
+  /// The same with `f(run)`, which returns a loss recorded by TrainingRun; `random` drives dropout and stochastic depth.
   template <class F>
   requires std::is_invocable_r_v < Recorded<Scalar>, F, TrainingRun<Scalar>
   & > double accumulate(F&& f) {
     Tape<Scalar>& tape = tape_.get(threads, config_.tape);
+    tape.workspace().use(products);
     return accumulate([&](const Model& learner, Model& gradient) {
       tape.begin(learner, gradient, random);
       TrainingRun<Scalar> run(tape);
@@ -177,14 +179,14 @@ struct Training {
     });
   }
 
-  /// The second half of a step: updates the model with the mean of the gradients and returns the mean of the losses.
+  /// The second half of a step: updates the model with the mean gradient and returns the mean loss.
   double update() {
     require<ArgumentError>(pending_ > 0, "Training::update: there is no gradient; call accumulate() first.");
-    const DropUnlessDone drop{*this};  // this step's gradient is used up in any case
-    if (!has_gradient()) {             // and not require(), because shown() allocates
+    const DropUnlessDone drop{*this};  // drops this step's gradient in any case
+    if (!has_gradient()) {             // not require(): shown() allocates
       raise<TrainingError>("Training: step ", steps_done() + 1, ": the loss is ", shown(loss_),
-                           ", but nothing was added to the gradient. Call backward() in the loss function, on a tape that "
-                           "begins with the gradient that the function is given. The model is unchanged.");
+                           ", but nothing was added to the gradient. In the loss function, call tape.begin(model, gradient) "
+                           "with its arguments, then tape.backward(loss). The model is unchanged.");
     }
     const auto count = static_cast<double>(pending_);
     const double loss = loss_ / count;
@@ -255,7 +257,7 @@ struct Training {
     return found;
   }
 
-  /// Clears the gradient, for the next step, unless more is to be added to it.
+  /// Clears the gradient for the next step, unless `done`: more is to be added.
   struct DropUnlessDone {
     Training& training;
     bool done = false;
@@ -273,14 +275,14 @@ struct Training {
   [[noreturn]] void refuse(const std::string& what) const {
     const auto place = first_nonfinite(gradient_);
     raise<TrainingError>("Training: step ", steps_done() + 1, ": ", what, "; ",
-                         place ? text("the first gradient that is not finite is that of ", *place) : "every gradient is finite",
+                         place ? text("the first non-finite gradient is ", *place) : "every gradient is finite",
                          ". The model is unchanged, and this step's gradient is dropped.");
   }
 
   Config config_;
   Model gradient_;
   Index pending_ = 0;  // micro-batches in the gradient
-  double loss_ = 0;    // the sum of theirs
+  double loss_ = 0;    // the sum of their losses
   double norm_ = 0;
   detail::LazyTape<Scalar> tape_;
 };

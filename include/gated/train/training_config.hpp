@@ -9,11 +9,11 @@
 #include "gated/train/tape_options.hpp"
 
 /// @file
-/// All that says how a model is trained, and how far the training is.
+/// The options and the progress of a training.
 
 namespace gated {
 
-/// How far a training is.
+/// The progress of a training.
 struct TrainingProgress {
   Index steps = 0;                          ///< done so far
   Random::State random = Random().state();  ///< of the training's generator
@@ -24,17 +24,17 @@ struct TrainingProgress {
   }
 };
 
-/// The options of a training, and how far it is.
+/// The options of a training, and its progress.
 template <class Model>
 struct TrainingConfig {
   typename Model::Config model{};  ///< of the model
   AdamWConfig optimizer{};         ///< its learning_rate is the highest of the schedule
-  ScheduleConfig schedule{};       ///< how the learning rate moves
-  double clip_norm = 0;            ///< the largest norm of a gradient; 0 does not clip
-  double average_decay = 0;        ///< of a moving average of the model; 0 keeps none
-  Index micro_batches = 1;         ///< whose gradients step() adds up before it updates
-  TapeOptions tape{};              ///< dropout, and what a step keeps in memory: of steps that the training records itself
-  TrainingProgress progress{};     ///< how far a training has come, which its file keeps
+  ScheduleConfig schedule{};       ///< of the learning rate
+  double clip_norm = 0;            ///< the largest norm of a gradient; 0 is off
+  double average_decay = 0;        ///< of a moving average of the model; 0 is off
+  Index micro_batches = 1;         ///< whose gradients step() sums for one update
+  TapeOptions tape{};              ///< dropout and recomputation, for a loss function of the form `f(run)`
+  TrainingProgress progress{};     ///< kept in the training's file
 
   template <class C = TrainingConfig>
   static constexpr auto fields() {
@@ -44,7 +44,7 @@ struct TrainingConfig {
                       setting("progress", &C::progress));
   }
 
-  /// Raises ArgumentError for settings that make no sense. The optimiser and the model check their own.
+  /// Raises ArgumentError for invalid settings. The optimiser and the model check their own.
   void check() const {
     static_cast<void>(learning_rate(schedule, optimizer.learning_rate, 0));
     tape.check();
@@ -54,13 +54,13 @@ struct TrainingConfig {
     require<ArgumentError>(micro_batches >= 1, "TrainingConfig: micro_batches is ", micro_batches, ", expected at least 1.");
     require<ArgumentError>(progress.steps >= 0, "TrainingConfig: progress.steps is ", progress.steps, ", expected 0 or more.");
     require<ArgumentError>(progress.random != Random::State{},
-                           "TrainingConfig: progress.random is all zero, from where a generator never leaves.");
+                           "TrainingConfig: progress.random is all zero, a fixed point of the generator.");
   }
 };
 
-/// Raises ArgumentError unless `found`, which a file holds, describes the same training as `wanted`. The message names every
-/// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". Progress may differ, and so may
-/// schedule.steps, so that a training can be prolonged.
+/// Raises ArgumentError unless `found`, read from a file, describes the same training as `wanted`. The message lists every
+/// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". Progress may differ, and
+/// schedule.steps too, to prolong a training.
 template <class Model>
 void expect_same_training(TrainingConfig<Model> found, const TrainingConfig<Model>& wanted) {
   found.progress = wanted.progress;
@@ -69,7 +69,7 @@ void expect_same_training(TrainingConfig<Model> found, const TrainingConfig<Mode
   for (const auto& [name, in_file, expected] : setting_differences(found, wanted)) {
     list += text("\n  ", name, " is ", in_file, " in the file, expected ", expected);
   }
-  require<ArgumentError>(list.empty(), "Training: the file holds a training of other settings:", list);
+  require<ArgumentError>(list.empty(), "Training: the file's training has other settings:", list);
 }
 
 }  // namespace gated

@@ -7,7 +7,7 @@
 #include "gated/train/regression_loss.hpp"
 
 /// @file
-/// A step of a training, without a tape in the user's hands.
+/// Training steps without a tape of your own.
 
 namespace gated {
 
@@ -20,7 +20,7 @@ struct Recorded {
   View<T> values() const { return (*tape)[variable]; }
 };
 
-/// What the loss function of Training::step() is given: `run(model, x)` is the model's output, recorded. Inputs are copied.
+/// The argument of Training::step()'s loss function: `run(model, x)` records and returns the model's output. Inputs are copied.
 template <class T>
 class TrainingRun {
  public:
@@ -36,7 +36,7 @@ class TrainingRun {
   Recorded<T> operator()(const L& layer, const ConstView<T>& x, const Sequences& sequences, Mask mask = {}) const {
     return {&tape_, record(tape_, layer, tape_.constant(x), sequences, mask)};
   }
-  /// Of another output of this step.
+  /// The same for an output of this step.
   template <class L>
   Recorded<T> operator()(const L& layer, const Recorded<T>& x) const {
     return {&tape_, record(tape_, layer, x.variable)};
@@ -45,7 +45,7 @@ class TrainingRun {
   Recorded<T> operator()(const L& layer, const Recorded<T>& x, const Sequences& sequences, Mask mask = {}) const {
     return {&tape_, record(tape_, layer, x.variable, sequences, mask)};
   }
-  /// Of a text model.
+  /// The same for a language model.
   template <class L>
   Recorded<T> operator()(const L& model, Tokens tokens, const Sequences& sequences, Mask mask = {}, Tokens types = {}) const {
     return {&tape_, record(tape_, model, tokens, sequences, mask, types)};
@@ -55,12 +55,12 @@ class TrainingRun {
   Tape<T>& tape_;
 };
 
-/// See cross_entropy() of a tape.
+/// cross_entropy() on the tape of `logits`.
 template <class T>
 Recorded<T> cross_entropy(const Recorded<T>& logits, Targets targets, const CrossEntropyOptions& options = {}) {
   return {logits.tape, cross_entropy(*logits.tape, logits.variable, targets, options)};
 }
-/// See regression_loss() of a tape.
+/// regression_loss() on the tape of `y`.
 template <class T>
 Recorded<T> regression_loss(const Recorded<T>& y, const std::type_identity_t<ConstView<T>>& target,
                             const RegressionLossConfig& config = {}, Mask observed = {}) {
@@ -69,7 +69,7 @@ Recorded<T> regression_loss(const Recorded<T>& y, const std::type_identity_t<Con
 
 namespace detail {
 
-/// A tape that is made when it is first needed. A copy makes its own.
+/// A tape created on first use. A copy creates its own.
 template <class T>
 class LazyTape {
  public:

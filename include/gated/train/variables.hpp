@@ -14,7 +14,7 @@
 
 namespace gated {
 
-/// Where a gradient goes: to be assigned if `fresh`, to be added to otherwise.
+/// The destination of a gradient: assigned if `fresh`, otherwise added to.
 template <class T>
 struct GradientTarget {
   View<T> view;
@@ -30,11 +30,10 @@ struct GradientTarget {
   }
 };
 
-/// The variables of one step: their values, the parts in which some are used, and their gradients, which get memory when
-/// something first reaches them. The Tape's; use it through Tape.
+/// The variables of one step: values, column parts, and gradients, allocated on first use. Internal to Tape.
 ///
-/// The gradient of a variable and those of its parts (some of its columns) are one matrix. While the backward pass is in a
-/// block, the gradients of the block's own variables lie in memory that is given back after it.
+/// A variable and its parts share one gradient matrix. Within a block of the backward pass, gradients of the block's own
+/// variables are freed at its end.
 template <class T>
 class Variables {
  public:
@@ -42,7 +41,7 @@ class Variables {
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
 
-  /// Forgets all, and keeps the memory: a new step.
+  /// Starts a new step; keeps the memory.
   void clear() {
     step_ = detail::next_step();
     entries_.clear();
@@ -52,12 +51,12 @@ class Variables {
   }
 
   Index count() const { return static_cast<Index>(entries_.size()); }
-  /// The bytes that the values and gradients of the largest step took.
+  /// The bytes of the values and gradients of the largest step.
   std::size_t bytes() const { return memory_.bytes() + outer_memory_.bytes(); }
 
   // --- Values ---
 
-  /// A copy of a matrix of the caller.
+  /// A copy of the caller's matrix.
   Variable copy(const ConstView<T>& x, bool wants_gradient, Index scope) {
     const Variable result = make(x.rows(), x.cols(), scope);
     entry(result).wants_gradient = wants_gradient;
@@ -76,13 +75,20 @@ class Variables {
                 .wants_gradient = true});
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place: a new part of it, or the one that it has already.
-  /// Errors: ArgumentError for columns that x does not have, that overlap another part of x, or of an x that is a part itself.
-  Variable columns(Variable x, Index first, Index count, Index scope) {
-    if (const Index part = part_at(x, first, count); part >= 0) {
-      return {part, step_};
+  /// The columns `first` … `first` + `count` - 1 of x, in place: a new or existing part. Absent if another part of x overlaps
+  /// them, or x is a part itself.
+  /// Errors: ArgumentError for columns outside x.
+  Variable part(Variable x, Index first, Index count, Index scope) {
+    require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count,
+                           "Tape::columns: first = ", first, " and count = ", count, ", but x has ", width(x), " columns.");
+    if (const Index same = find_part(x, [=](const Entry& p) { return p.first_column == first && p.columns == count; });
+        same >= 0) {
+      return {same, step_};
     }
-    expect_free(x, first, count);
+    const auto overlaps = [=](const Entry& p) { return first < p.first_column + p.columns && p.first_column < first + count; };
+    if (entry(x).whole >= 0 || find_part(x, overlaps) >= 0) {
+      return {};
+    }
     if (is_outer(x.index) && wants_gradient(x)) {
       gradient(x);  // outlives the block, while this part of it does not
     }
@@ -101,24 +107,19 @@ class Variables {
     return result;
   }
 
-  /// Whether columns() can give them.
-  bool has_columns(Variable x, Index first, Index count) const {
-    return entry(x).whole < 0 && (part_at(x, first, count) >= 0 || overlapping_part(x, first, count) < 0);
-  }
-
   Index rows(Variable x) const { return entry(x).rows; }
   Index width(Variable x) const { return entry(x).columns; }
   View<T> operator[](Variable x) { return view(entry(x).value, entry(x)); }
 
-  /// Scalars that live as long as the values.
+  /// Scalars with the lifetime of the values.
   T* take(Index count) { return memory_.take(count); }
-  /// A copy that lives as long.
+  /// A copy with that lifetime.
   template <class V>
   std::span<const V> keep(std::span<const V> values) {
     return memory_.copy(values);
   }
 
-  /// Calls `f(scope, values)` for each variable that was made under a name, parts left out.
+  /// Calls `f(scope, values)` for each named variable, without parts.
   template <class F>
   void for_each(F&& f) {
     for (const Entry& e : entries_) {
@@ -132,23 +133,23 @@ class Variables {
 
   bool wants_gradient(Variable x) const { return entry(x).wants_gradient; }
 
-  /// What has reached x so far.
+  /// The gradient of x so far.
   ConstView<T> gradient(Variable x) {
     if (const Entry& e = entry(x); e.gradient == nullptr || e.first_part >= 0 || e.whole >= 0) {
       if (GradientTarget<T> all = target(x); all.fresh) {
-        all.view.setZero();  // nothing reached it
+        all.view.setZero();  // no gradient so far
       }
     }
     return view(entry(x).gradient, entry(x));
   }
 
-  /// gradient(), to be overwritten by the last who reads it.
+  /// gradient(), for a last reader that may overwrite it.
   View<T> last_gradient(Variable x) {
     gradient(x);
     return view(entry(x).gradient, entry(x));
   }
 
-  /// Where what reaches x goes. What is fresh must be assigned.
+  /// The destination for a contribution to the gradient of x.
   GradientTarget<T> target(Variable x) {
     if (entry(x).whole >= 0) {
       return target_of_part(x);
@@ -162,7 +163,7 @@ class Variables {
     if (!fresh || e.first_part < 0) {
       return {view(e.gradient, e), fresh};
     }
-    // Parts of it have received something, or may do so later. What has not becomes zero; from now on all is added.
+    // Parts may have a gradient, now or later: the rest becomes zero, and all contributions are added.
     for (Index part = e.first_part; part >= 0; part = at(part).next_part) {
       Entry& p = at(part);
       p.gradient = e.gradient + p.first_column;
@@ -178,8 +179,7 @@ class Variables {
 
   // --- Blocks ---
 
-  /// While it lives, the backward pass is in a block whose variables are those from `first` on: their gradients are given back
-  /// when it ends, and other variables' outlive it.
+  /// Scope of a block of the backward pass, whose variables are those from `first` on: their gradients are freed when it ends.
   class Inside {
    public:
     Inside(Variables& variables, Index first)
@@ -194,13 +194,13 @@ class Variables {
     Index around_;
   };
 
-  /// Forgets, when it ends, the variables that were made since it began, parts of older ones included.
+  /// Scope that drops its variables, and new parts of older ones, when it ends.
   class Forgotten {
    public:
     explicit Forgotten(Variables& variables)
         : variables_(variables), frame_(variables.memory_), count_(variables.entries_.size()) {}
     ~Forgotten() {
-      while (variables_.entries_.size() > count_) {  // the newest part of a variable is its first
+      while (variables_.entries_.size() > count_) {  // a variable lists its newest part first
         if (const Entry& e = variables_.entries_.back(); e.whole >= 0) {
           Entry& whole = variables_.at(e.whole);
           whole.first_part = e.next_part;
@@ -225,9 +225,9 @@ class Variables {
     T* gradient = nullptr;
     Index scope = -1;
     Index whole = -1, first_column = 0, next_part = -1;  // of a part
-    Index first_part = -1, columns_in_parts = 0;         // of a whole that has parts
+    Index first_part = -1, columns_in_parts = 0;         // of a whole with parts
     bool wants_gradient = false;
-    bool filled = false;  // the gradient has received something
+    bool filled = false;  // the gradient has a value
   };
 
   Variable add(const Entry& e) {
@@ -250,18 +250,7 @@ class Variables {
     return Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>(data, e.rows, e.columns, Eigen::OuterStride<>(e.stride));
   }
 
-  void expect_free(Variable x, Index first, Index count) const {
-    constexpr const char* where = "Tape::columns";
-    require<ArgumentError>(entry(x).whole < 0, where, ": x is a part of another variable and cannot have parts itself.");
-    require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count, where,
-                           ": first = ", first, " and count = ", count, ", but x has ", width(x), " columns.");
-    if (const Index part = overlapping_part(x, first, count); part >= 0) {
-      raise<ArgumentError>(where, ": ", count, " columns from ", first, " on overlap another part of x, ", at(part).columns,
-                           " from ", at(part).first_column, " on.");
-    }
-  }
-
-  /// The part of x that `f` accepts; -1 for none.
+  /// The part of x that `f` accepts, or -1.
   template <class F>
   Index find_part(Variable x, const F& f) const {
     Index part = entry(x).first_part;
@@ -270,23 +259,16 @@ class Variables {
     }
     return part;
   }
-  Index part_at(Variable x, Index first, Index count) const {
-    return find_part(x, [=](const Entry& p) { return p.first_column == first && p.columns == count; });
-  }
-  Index overlapping_part(Variable x, Index first, Index count) const {
-    return find_part(x, [=](const Entry& p) { return first < p.first_column + p.columns && p.first_column < first + count; });
-  }
-
-  /// Whether the backward pass is in a block, and x was made outside of it.
+  /// True if the backward pass is in a block and x is from outside.
   bool is_outer(Index x) const { return x < first_inner_; }
-  /// Memory for the gradient of `e`, the entry of x, which must not be given back before x is.
+  /// Memory for the gradient of `e`, the entry of x, that outlives x.
   T* take_gradient(const Entry& e, Index x) { return (is_outer(x) ? outer_memory_ : memory_).take(e.rows * e.stride); }
 
   GradientTarget<T> target_of_part(Variable x) {
     Entry& whole = at(entry(x).whole);
     if (whole.gradient == nullptr) {
       whole.gradient = take_gradient(whole, entry(x).whole);
-      if (whole.columns_in_parts != whole.columns) {  // columns that no part covers
+      if (whole.columns_in_parts != whole.columns) {  // some columns are in no part
         view(whole.gradient, whole).setZero();
       }
     }
@@ -295,13 +277,13 @@ class Variables {
     return {view(e.gradient, e), !std::exchange(e.filled, true)};
   }
 
-  Arena<T> memory_;  // values, and the gradients of the block in which the backward pass is
+  Arena<T> memory_;  // values, and the gradients of the backward pass's current block
   typename Arena<T>::Frame frame_{memory_};
-  Arena<T> outer_memory_;  // gradients that a block gives to variables of others, besides its input
+  Arena<T> outer_memory_;  // gradients of other variables that a block contributes to
   typename Arena<T>::Frame outer_frame_{outer_memory_};
   std::vector<Entry> entries_;
   std::size_t step_ = 0;
-  Index first_inner_ = 0;  // of the block in which the backward pass is; 0 outside of blocks
+  Index first_inner_ = 0;  // of the current block; 0 outside blocks
 };
 
 }  // namespace gated

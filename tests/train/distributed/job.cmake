@@ -1,8 +1,8 @@
-# ctest runs this: the job JOB of PROGRAM on two processes, through MPIRUN.
+# Runs the job JOB of PROGRAM on two processes with MPIRUN. Called by ctest.
 
 set(ENV{OMP_WAIT_POLICY} passive)
-set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI keeps memory to the end
-# Open MPI, where it has fewer cores than processes, in a container, and as its root. Others do not look at these.
+set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI never frees some memory
+# For Open MPI with fewer cores than processes, in a container, as root. Other implementations ignore these.
 set(ENV{OMPI_MCA_rmaps_base_oversubscribe} 1)
 set(ENV{OMPI_MCA_mpi_yield_when_idle} 1)
 set(ENV{OMPI_MCA_hwloc_base_binding_policy} none)
@@ -14,16 +14,16 @@ set(file ${FOLDER}/${JOB}.safetensors)
 file(REMOVE ${file})
 execute_process(COMMAND ${MPIRUN} 2 ${PROGRAM} ${JOB} ${file} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 
-# The job must have ended as `succeeds` says, and have said something that matches `pattern`.
+# Expects success or failure as in `succeeds`, and output that matches `pattern`.
 function(expect succeeds pattern)
   if((succeeds AND NOT code EQUAL 0) OR (NOT succeeds AND code EQUAL 0) OR NOT said MATCHES "${pattern}")
-    message(FATAL_ERROR "${JOB}: exit code ${code}, success expected: ${succeeds}; it should say ${pattern}:\n${said}")
+    message(FATAL_ERROR "${JOB}: exit code ${code}, success expected: ${succeeds}; expected output ${pattern}, got:\n${said}")
   endif()
 endfunction()
 
 if(JOB STREQUAL "exception")  # one rank throws while the other waits for it
   expect(FALSE "rank 1 of 2: no data on this rank")
-elseif(JOB STREQUAL "fewer_steps")  # one rank leaves while the other goes on
+elseif(JOB STREQUAL "fewer_steps")  # one rank leaves while the other continues
   expect(FALSE "rank 0 of 2: .*rank 0 is at step 11 with [0-9]+ parameters, rank 1 left after step 10[.]")
 elseif(JOB STREQUAL "death")  # one rank is killed while the other trains, and saves every step
   expect(FALSE "signal 9")
@@ -32,5 +32,5 @@ elseif(JOB STREQUAL "death")  # one rank is killed while the other trains, and s
 else()
   expect(TRUE "rank 0: passed.*rank 1: passed|rank 1: passed.*rank 0: passed")
 endif()
-file(GLOB left ${file}*)  # with what a killed rank had not finished writing
+file(GLOB left ${file}*)  # includes partial files of a killed rank
 file(REMOVE ${file} ${left})

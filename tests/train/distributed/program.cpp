@@ -1,4 +1,4 @@
-// train_distributed JOB FILE: what the ranks of one job do; job.cmake runs it. Each rank checks what it sees.
+// train_distributed JOB FILE: runs the ranks of one job, each with its own checks. Started by job.cmake.
 
 #include <csignal>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace gated;
 
-/// What a test finds wrong.
+/// A failed check.
 class Failure : public Error {
  public:
   using Error::Error;
@@ -32,8 +32,7 @@ typename Trained<T>::Config config() {
           .average_decay = 0.9};
 }
 
-/// A batch of sequences whose tokens follow each other by a rule with some noise. Every third target does not count if
-/// `ragged`.
+/// Random tokens, with targets that are a function of the token. If `ragged`, part of the targets is ignored.
 struct Batch {
   static constexpr Index length = 12;
   std::vector<Index> tokens, targets;
@@ -47,7 +46,7 @@ struct Batch {
   }
 };
 
-/// The mean loss of the sequences of `share`, and its gradient. `counted` becomes the number of targets that count.
+/// The mean loss of the sequences of `share`, and its gradient. Sets `counted` to the number of targets not ignored.
 template <class T>
 double loss_of(Tape<T>& tape, const GmlpLanguageModel<T>& model, GmlpLanguageModel<T>& gradient, const Batch& batch,
                MpiWorld::Share share, Index* counted = nullptr) {
@@ -63,8 +62,8 @@ double loss_of(Tape<T>& tape, const GmlpLanguageModel<T>& model, GmlpLanguageMod
   return tape.backward(cross_entropy(tape, logits, targets));
 }
 
-/// Ten steps in which each rank takes its share of a batch of `sequences`, beside ten steps of one process that takes all of
-/// it: the losses must be the same.
+/// Compares ten steps, in which each rank takes its share of a batch of `sequences`, with ten steps of one process on the whole
+/// batch: the losses must agree.
 template <class T>
 void compare_losses(MpiWorld& world, Index sequences, bool ragged, double tolerance) {
   Trained<T> shared(config<T>(), Random(1)), alone(config<T>(), Random(1));
@@ -86,11 +85,11 @@ void compare_losses(MpiWorld& world, Index sequences, bool ragged, double tolera
                      " ± ", tolerance, ".");
     first = step == 1 ? last : first;
   }
-  require<Failure>(last < first - 0.01, "the loss went from ", first, " to ", last, ", expected it to become smaller.");
+  require<Failure>(last < first - 0.01, "the loss went from ", first, " to ", last, ", expected it to decrease.");
   world.expect_same(shared);
 }
 
-/// The text of the `E` that `f` must raise on every rank. A rank that does not raise it would wait, or ends the job.
+/// The message of the `E` that `f` must throw on every rank. A rank without it would wait, or ends the job.
 template <class E, class F>
 std::string expect_on_all(MpiWorld& world, const F& f) {
   std::string message;
@@ -99,11 +98,11 @@ std::string expect_on_all(MpiWorld& world, const F& f) {
   } catch (const E& error) {
     message = error.what();
   }
-  require<Failure>(!message.empty(), "rank ", world.rank(), " met no error.");
+  require<Failure>(!message.empty(), "rank ", world.rank(), " threw no error.");
   return message;
 }
 
-/// One rank's loss, or a single number of its gradient, is not finite: all refuse the step and can go on.
+/// If the loss of one rank, or one element of its gradient, is not finite, all ranks refuse the step and can continue.
 void not_a_number(MpiWorld& world) {
   Trained<float> training(config<float>(), Random(1));
   const auto step = [&](double loss, float upstream) {
@@ -122,11 +121,11 @@ void not_a_number(MpiWorld& world) {
   require<Failure>(said.find("embedding.weight[1, 2] = nan") != said.npos, "the error is: ", said);
   require<Failure>(detail::fingerprint(training) == before, "the training has changed.");
   step(1.0, 0.1F);
-  require<Failure>(training.steps_done() == 1, "the training does not go on.");
+  require<Failure>(training.steps_done() == 1, "the training cannot continue.");
   world.expect_same(training);
 }
 
-/// Weights: the mean is right, a rank without data joins, and what makes no sense is refused on all ranks.
+/// Weights: the mean is correct, a rank may have no data, and invalid weights are refused on all ranks.
 void weights(MpiWorld& world) {
   Random random(1);
   GmlpLanguageModel<double> gradient(config<double>().model, random);
@@ -150,7 +149,7 @@ void weights(MpiWorld& world) {
   require<Failure>(world.share(7).count == (second ? 4 : 3) && none.count == (second ? 1 : 0), "a share is wrong.");
 }
 
-/// Ranks that do not start alike are told so.
+/// Ranks that start differently are told so.
 void different_ranks(MpiWorld& world) {
   const bool second = world.rank() == 1;
   const auto refused = [&](const Trained<float>& training, const char* expected) {
@@ -160,17 +159,17 @@ void different_ranks(MpiWorld& world) {
   const Trained<float> start(config<float>(), Random(1));
   Trained<float> other = start;
   other.model.embedding.weight(0, 0) += second ? 1e-6F : 0.0F;
-  refused(other, "rank 1 other parameters, moments or average.");
+  refused(other, "rank 1 differs in parameters, moments or average.");
   auto settings = config<float>();
   settings.optimizer.beta2 = second ? 0.99 : 0.999;
-  refused(Trained<float>(settings, Random(1)), "rank 1 other settings, steps or random numbers.");
+  refused(Trained<float>(settings, Random(1)), "rank 1 differs in settings, steps or generator.");
   other = start;
   other.random = Random(second ? 5 : 6);
-  refused(other, "rank 1 other settings, steps or random numbers.");
+  refused(other, "rank 1 differs in settings, steps or generator.");
   world.expect_same(start);
 }
 
-/// Rank 1 stops after `steps` steps, goes on to `then`, and rank 0 does not.
+/// Rank 1 stops after `steps` steps and calls `then`; rank 0 continues.
 template <class F>
 void part_after(MpiWorld& world, Index steps, const F& then) {
   Trained<float> training(config<float>(), Random(1));
@@ -183,7 +182,7 @@ void part_after(MpiWorld& world, Index steps, const F& then) {
   then(training);
 }
 
-/// Ranks that part within a world are told so, on every rank: by a comparison, and by a gradient of another size.
+/// Ranks that diverge are told so, on every rank: by a comparison, and by a gradient of a different size.
 void parted_ranks(MpiWorld& around) {
   const auto expect_error = [&](const std::string& expected, const auto& f) {
     MpiWorld world;
@@ -217,11 +216,11 @@ void end_at_step(MpiWorld& world, Index last, const std::string& file, bool kill
   }
 }
 
-/// What the file of a job that died holds: a training that is the same as that of one process after as many steps.
+/// The file of a job that died must equal the training of one process after the same number of steps.
 void expect_whole(const std::string& file) {
   auto training = load_model<Trained<float>>(file);
   training.expect_same_run(config<float>());
-  require<Failure>(!first_nonfinite(training), "a number is not finite.");
+  require<Failure>(!first_nonfinite(training), "a value is not finite.");
   Tape<float> tape;
   Trained<float> alone(config<float>(), Random(1));
   while (alone.steps_done() < training.steps_done()) {

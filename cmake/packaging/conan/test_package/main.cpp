@@ -1,4 +1,4 @@
-// A model that was saved and loaded gives the same logits.
+// A saved and reloaded model computes the same logits.
 
 #include <cstdio>
 #include <gated/gated.hpp>

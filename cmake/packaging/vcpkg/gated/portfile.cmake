@@ -1,7 +1,7 @@
-# gated is headers: there is nothing to build, and nothing that differs between debug and release.
+# Header-only: nothing to build, and no difference between debug and release.
 set(VCPKG_BUILD_TYPE release)
 
-# The checkout that this port lies in. A port in a registry says vcpkg_from_git(OUT_SOURCE_PATH SOURCE_PATH URL … REF …) here.
+# The checkout around this port. A port in a registry calls vcpkg_from_git(OUT_SOURCE_PATH SOURCE_PATH URL … REF …) instead.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 
 vcpkg_cmake_configure(

@@ -1,7 +1,7 @@
-// Activations: value and derivative side by side, on vectors.
+// Vectorised activations: value and derivative.
 //
-// Each is a small type with `value(x)` and `derivative(x)`; inference, streaming and training call the same ones. A
-// configuration names one by the enumeration Activation, and choose_activation() turns the name into the type, once per call.
+// Each activation is a small type with `value(x)` and `derivative(x)`, shared by inference, streaming and training.
+// choose_activation() maps the enumeration Activation to its type, once per call.
 
 /// x.
 struct Identity {
@@ -45,7 +45,7 @@ struct GeluTanh {
   static constexpr double cubic = 0.044715;
   static constexpr double root = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // √(8/π)
   template <class T>
-  static constexpr T bound = T(25);  // σ(w) is 0 or 1 long before; x³ must not overflow
+  static constexpr T bound = T(25);  // σ(w) saturates long before; keeps x³ from overflowing
   template <class T>
   static EIGEN_ALWAYS_INLINE Simd<T> inside(Simd<T> x) {
     return max(min(x, Simd<T>(bound<T>)), Simd<T>(-bound<T>));
@@ -90,7 +90,7 @@ struct Relu2 {
   }
 };
 
-/// (1 + erf((x - μ) / (σ√2))) / 2 with μ = √½: the smooth stand-in for relu² (MEGA, arXiv:2209.10655). Laplace(0) ≠ 0.
+/// (1 + erf((x - μ) / (σ√2))) / 2 with μ = √½: a smooth approximation of relu² (MEGA, arXiv:2209.10655). Laplace(0) ≠ 0.
 template <bool legacy>
 struct LaplaceForm {
   template <class T>
@@ -107,7 +107,7 @@ struct LaplaceForm {
   static constexpr double inverse_sigma = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
   static EIGEN_ALWAYS_INLINE Simd<T> standardised(Simd<T> x) {
-    // √½ in two parts; long double, which would hold both, has on some machines no more digits than double.
+    // √½ in two parts: long double could hold both, but on some machines it is no wider than double.
     constexpr double root = std::numbers::sqrt2 / 2, rest_of_root = -4.8336466567264565e-17;
     constexpr T mean = T(root), rest = T(root - double{mean} + rest_of_root);
     return (x - Simd<T>(mean) - Simd<T>(rest)) * Simd<T>(T(inverse_sigma));
@@ -140,7 +140,7 @@ struct Sigmoid {
   }
 };
 
-/// Calls `f` with the type that `activation` names: `choose_activation(config.activation, [&](auto act) { … act.value(x) … })`.
+/// Calls `f` with the type for `activation`: `choose_activation(config.activation, [&](auto act) { … act.value(x) … })`.
 template <class F>
 decltype(auto) choose_activation(Activation activation, F&& f) {
   switch (activation) {

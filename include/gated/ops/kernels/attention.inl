@@ -1,6 +1,6 @@
-// The backward pass through scores: see attend_backward().
+// Backward pass of attention scores: see attend_backward().
 
-/// For the queries from position `first` on: `weights` holds S if there is a pointwise kernel, otherwise A, and becomes A ⊙ D;
+/// For queries starting at position `first`: `weights` holds S for a pointwise kernel, A for a softmax, and becomes A ⊙ D;
 /// `gradient` holds ∂(A ⊙ D) and becomes ∂S.
 template <class T>
 EIGEN_DONT_INLINE void scores_backward_rows(const Scoring<T>& scoring, const std::optional<Activation>& kernel, Index first,

@@ -1,12 +1,12 @@
-// Products of bf16 numbers with sums in float: AVX512-BF16. See ops/bf16_products.hpp.
+// Products in bf16 with sums in float: AVX512-BF16. See ops/bf16_products.hpp.
 //
-// Both factors lie in pairs along K: a word holds the number of an even k in its lower half and that of k + 1, or 0, in its
-// upper half. One instruction multiplies 16 pairs with 16 others and adds both products of each to a sum. Words are moved as
+// Both factors are stored in pairs along K: a word holds the value of an even k in its lower half and that of k + 1, or 0, in
+// its upper half. One instruction multiplies 16 pairs by 16 others and adds both products of each to a sum. Words are moved as
 // floats.
 
 using avx512::Simd, avx512::TileRow;
 
-/// The 16 words i + lower, i + upper: what a permutation of 16-bit numbers takes.
+/// The 16 words i + lower, i + upper: indices for a permutation of 16-bit values.
 EIGEN_ALWAYS_INLINE __m512i counting_from(int lower, int upper) {
   const __m512i both = _mm512_setr_epi32(0, 0x10001, 0x20002, 0x30003, 0x40004, 0x50005, 0x60006, 0x70007, 0x80008, 0x90009,
                                          0xa000a, 0xb000b, 0xc000c, 0xd000d, 0xe000e, 0xf000f);
@@ -15,17 +15,17 @@ EIGEN_ALWAYS_INLINE __m512i counting_from(int lower, int upper) {
 
 EIGEN_ALWAYS_INLINE Simd<float> words(__m512i bits) { return Simd<float>::of(_mm512_castsi512_ps(bits)); }
 
-/// `first` and `second` as 32 numbers of bf16, one after the other: rounded to nearest, ties to even.
+/// `first` and `second` rounded to bf16, to nearest even, one after the other.
 EIGEN_ALWAYS_INLINE __m512i rounded(Simd<float> first, Simd<float> second) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.v, first.v));
 }
 
-/// The pairs of two rows of 16 numbers.
+/// The pairs of two rows of 16 values.
 EIGEN_ALWAYS_INLINE Simd<float> pairs_of(Simd<float> even, Simd<float> odd) {
   return words(_mm512_permutexvar_epi16(counting_from(0, 16), rounded(even, odd)));
 }
 
-/// The pairs of the first `count` numbers of a row of up to 32, and zeros after them.
+/// The pairs of the first `count` ≤ 32 values of a row, and zeros after them.
 EIGEN_ALWAYS_INLINE Simd<float> pairs_along(const float* x, Index count) {
   constexpr Index width = Simd<float>::width;
   return words(
@@ -39,7 +39,7 @@ EIGEN_ALWAYS_INLINE Simd<float> add_products(Simd<float> sums, Simd<float> a, Si
   return Simd<float>::of(_mm512_dpbf16_ps(sums.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v)));
 }
 
-/// The pairs of `depth` numbers, `stride` apart.
+/// The pairs of `depth` values, `stride` apart.
 EIGEN_DONT_INLINE inline void pair_row(Index depth, const float* from, Index stride, float* to) {
   constexpr Index width = Simd<float>::width;
   for (Index k = 0; k < depth; k += 2 * width, to += width) {
@@ -69,7 +69,7 @@ EIGEN_DONT_INLINE inline void pack_panel(const Operand<float>& b, Index first, I
     }
     return;
   }
-  // The columns lie contiguously in memory: pair along them, and transpose square blocks of words.
+  // Contiguous columns: pair along them, and transpose square blocks of words.
   const Index pairs = (b.rows + 1) / 2;
   for (Index half = 0; half < 2; ++half, panel += width) {
     const Index valid = columns - half * width;

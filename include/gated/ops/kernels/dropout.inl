@@ -1,4 +1,4 @@
-// The numbers of a dropout mask for the lanes of a vector.
+// Vectors of a dropout mask.
 
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> dropout_of(const DropoutMask<T>& mask, Index row, Index column, Index lanes) {

@@ -1,6 +1,6 @@
-// What joins a finished tile: see Epilogue.
+// Applies an epilogue to a finished tile: see Epilogue.
 
-/// The two vectors of a row of a tile. The second may be empty, and both may be partial.
+/// The two vectors of a tile row. Both may be partial, and the second may be empty.
 template <class T>
 struct TileRow {
   Simd<T> left, right;
@@ -28,8 +28,8 @@ struct TileRow {
   }
 };
 
-/// to ← activation(tile + bias), and with `keeps` derivative ← activation'(tile + bias), for `columns` of rows of two vectors.
-/// `bias` may be nullptr, and `to` the tile itself.
+/// to ← activation(tile + bias), and with `keeps` derivative ← activation'(tile + bias), for the first `columns` columns of
+/// tile rows. `bias` may be nullptr; `to` may be the tile.
 template <bool keeps, class T>
 EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
                                           Index columns, T* to, Index to_stride, T* derivative, Index derivative_stride) {
@@ -47,14 +47,14 @@ EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, 
   });
 }
 
-/// That without derivatives.
+/// activate_vectors() without derivatives.
 template <class T>
 EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
                                      Index columns, T* to, Index to_stride) {
   activate_vectors<false, T>(activation, tile, stride, bias, rows, columns, to, to_stride, nullptr, 0);
 }
 
-/// That with them: see DerivativeKernel.
+/// activate_vectors() with derivatives: see DerivativeKernel.
 template <class T>
 EIGEN_DONT_INLINE void activate_and_keep_derivative(Activation activation, const T* tile, Index stride, const T* bias,
                                                     Index rows, Index columns, T* to, Index to_stride, T* derivative,
@@ -62,14 +62,14 @@ EIGEN_DONT_INLINE void activate_and_keep_derivative(Activation activation, const
   activate_vectors<true, T>(activation, tile, stride, bias, rows, columns, to, to_stride, derivative, derivative_stride);
 }
 
-/// activation(z) and activation'(z) of a few rows, for what multiplies both: so activations are compiled once for all of that.
+/// activation(z) and activation'(z) of a few rows, for code that uses both: activations are compiled once for all such code.
 template <class T>
 struct ActivatedTile {
   static constexpr auto high = std::size_t{8}, size = high * 2 * Simd<T>::lane_count;
   static constexpr Index most_rows = high, stride = 2 * Simd<T>::width;
   alignas(64) T values[size], derivatives[size];
 
-  /// Of `rows` ≤ most_rows rows and `columns` ≤ stride columns.
+  /// For `rows` ≤ most_rows rows and `columns` ≤ stride columns.
   ActivatedTile(Activation activation, const T* z, Index z_stride, Index rows, Index columns) {
     if (columns < stride) {  // the kernel reads whole vectors
       for (Index i = 0; i < rows; ++i) {
@@ -104,7 +104,7 @@ EIGEN_ALWAYS_INLINE void for_each_activated(Activation activation, const T* z, I
   }
 }
 
-/// y = activation(x) for some rows of any width.
+/// y = activation(x) for rows of any width.
 template <class T>
 void activate_rows(Activation activation, Index rows, Index columns, const T* x, Index x_stride, T* y, Index y_stride) {
   constexpr Index together = 2 * Simd<T>::width;
@@ -119,7 +119,7 @@ void activate_rows(Activation activation, Index rows, Index columns, const T* x,
   }
 }
 
-/// to ← what the epilogue makes of a tile that needs no activation, or whose activation is done.
+/// to ← epilogue(tile), for an epilogue without an activation, or a tile that has already been activated.
 template <class T>
 EIGEN_DONT_INLINE void combine_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Index columns, const T* tile,
                                     T* to, Index to_stride) {
@@ -161,7 +161,7 @@ EIGEN_DONT_INLINE void combine_tile(const Epilogue<T>& e, Index row, Index colum
   }
 }
 
-/// to ← the epilogue of a finished tile, which may be overwritten: rows of two vectors.
+/// to ← epilogue(tile) for a finished tile, rows of two vectors. May overwrite the tile.
 template <class T>
 void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Index columns, T* tile, T* to, Index to_stride) {
   constexpr Index tile_stride = 2 * Simd<T>::width;

@@ -1,6 +1,6 @@
-// All kernels, from the register up. Included once per form by ops/kernels.hpp.
+// All kernels, from registers up. Included once per form by ops/kernels.hpp.
 
-/// The tables of this form: see ops/kernel_table.hpp. Each stands below the kernels that it names.
+/// The tables of this form: see ops/kernel_table.hpp. Each is defined below its kernels.
 template <class Table>
 extern const Table table;
 
@@ -14,6 +14,7 @@ extern const Table table;
 #include "gated/ops/kernels/epilogue.inl"
 #include "gated/ops/kernels/weight_codes.inl"
 #include "gated/ops/kernels/gemm.inl"
+#include "gated/ops/kernels/int8.inl"
 #include "gated/ops/kernels/softmax.inl"
 #include "gated/ops/kernels/scores.inl"
 #include "gated/ops/kernels/norm.inl"

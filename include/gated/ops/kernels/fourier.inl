@@ -1,4 +1,4 @@
-// Fourier transforms of many columns at once: see ops/fourier_passes.hpp.
+// FFT of many columns at once: see ops/fourier_passes.hpp.
 //
 // A row of scratch is one vector of real and one of imaginary parts.
 
@@ -15,7 +15,7 @@ struct Complex {
 
   friend EIGEN_ALWAYS_INLINE Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
   friend EIGEN_ALWAYS_INLINE Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
-  /// a · (c + is), of which -s is given too.
+  /// a · (c + is), given -s too.
   EIGEN_ALWAYS_INLINE Complex times(Simd<T> c, Simd<T> s, Simd<T> minus_s) const {
     return {fma(re, c, im * minus_s), fma(re, s, im * c)};
   }
@@ -29,11 +29,11 @@ struct Complex {
   EIGEN_ALWAYS_INLINE Complex quarter() const { return {im, -re}; }
 };
 
-/// Numbers in a row of scratch.
+/// Values in a row of scratch.
 template <class T>
 inline constexpr Index fourier_row = 2 * Simd<T>::width;
 
-/// z ← its transform, e^(-2πi…). `roots` holds e^(-2πik/R) for k < R, where R is odd.
+/// z ← its forward transform, with the kernel e^(-2πi…). `roots` holds e^(-2πik/R), k < R, for odd R.
 template <unsigned R, class T>
 EIGEN_ALWAYS_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const FourierFactor<T>* roots) {
   if constexpr (R == 2) {
@@ -75,7 +75,7 @@ EIGEN_ALWAYS_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const Fo
 
 /// One pass of radix R: see fourier_pass().
 ///
-/// An inverse transform is a forward one of numbers whose real and imaginary parts have changed places, which they do here.
+/// An inverse transform is a forward one with real and imaginary parts swapped, which happens here.
 template <unsigned R, class T>
 EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                                      const FourierFactor<T>* turns) {
@@ -116,8 +116,8 @@ EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, Index count, b
   }
 }
 
-/// One pass over `groups` blocks of radix · m rows: `radix` rows that lie m apart at a time, of each block the first `count`
-/// times. `turns` holds e^(-2πijq/(radix·m)) for q = 1 … radix - 1, j < m, and may be null if m = 1.
+/// One pass over `groups` blocks of radix · m rows. Each butterfly takes `radix` rows that are m apart; a block runs the first
+/// `count` of its m butterflies. `turns` holds e^(-2πijq/(radix·m)) for q = 1 … radix - 1, j < m; it may be null if m = 1.
 template <class T>
 void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                   const FourierFactor<T>* turns) {
@@ -135,8 +135,8 @@ void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool in
   }
 }
 
-/// x ← up to a vector of columns of real and of imaginary parts, times a number per row if `scales` is given. An absent
-/// imaginary part is 0.
+/// x ← up to a vector of columns of real and of imaginary parts, scaled per row if `scales` is given. An absent imaginary part
+/// is 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* scales, T* x) {
   const auto part = [](const MatrixView<const T>& from, Index t) {
@@ -148,7 +148,7 @@ EIGEN_DONT_INLINE void fourier_load(const MatrixView<const T>& real, const Matri
   }
 }
 
-/// The reverse: row t of both ← row t of x, times a number per row; with `adds` it is added.
+/// The reverse: stores row t of x to row t of both, scaled per row if `scales` is given; with `adds`, adds it.
 template <class T>
 EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, const MatrixView<T>& real, const MatrixView<T>& imaginary) {
   const auto store = [adds](Simd<T> value, const MatrixView<T>& rows, Index t) {
@@ -165,7 +165,7 @@ EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, con
   }
 }
 
-/// to ← factors ⊙ x, or with `conjugate` their conjugates ⊙ x, row by row; with `adds` it is added. `to` may be x.
+/// to ← factors ⊙ x, or with `conjugate` their conjugates ⊙ x, row by row; with `adds`, to += that. `to` may be x.
 template <class T>
 EIGEN_DONT_INLINE void fourier_multiply(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to,
                                         bool adds) {
@@ -175,7 +175,7 @@ EIGEN_DONT_INLINE void fourier_multiply(const FourierFactor<T>* factors, bool co
   }
 }
 
-/// sum ← sum + the conjugates of the factors ⊙ x.
+/// sum += conj(factors) ⊙ x.
 template <class T>
 EIGEN_DONT_INLINE void fourier_add_product(const FourierFactor<T>* factors, Index rows, const T* x, T* sum) {
   for (Index p = 0; p < rows; ++p, x += fourier_row<T>, sum += fourier_row<T>) {
@@ -183,7 +183,7 @@ EIGEN_DONT_INLINE void fourier_add_product(const FourierFactor<T>* factors, Inde
   }
 }
 
-/// sum ← sum + a ⊙ the conjugate of b.
+/// sum += a ⊙ conj(b).
 template <class T>
 EIGEN_DONT_INLINE void fourier_add_correlation(const T* a, const T* b, Index rows, T* sum) {
   for (Index p = 0; p < rows; ++p, a += fourier_row<T>, b += fourier_row<T>, sum += fourier_row<T>) {
@@ -205,7 +205,7 @@ EIGEN_DONT_INLINE void fourier_add_dots(const MatrixView<const T>& real, const M
   }
 }
 
-/// The sums over the lanes of the real and the imaginary parts of row p: to[2p], to[2p + 1].
+/// to[2p], to[2p + 1] = the sums over the lanes of the real and imaginary parts of row p.
 template <class T>
 EIGEN_DONT_INLINE void fourier_sum_lanes(const T* x, Index rows, T* to) {
   for (Index p = 0; p < rows; ++p, x += fourier_row<T>) {
@@ -215,7 +215,8 @@ EIGEN_DONT_INLINE void fourier_sum_lanes(const T* x, Index rows, T* to) {
   }
 }
 
-/// Rows m ≤ n/2 of the transforms of two sets of real columns, of which x holds the transform of a + ib, bin k in row order[k].
+/// Separates the transforms of two sets of real columns a and b, rows m ≤ n/2. x holds the transform of a + ib, with bin k in
+/// row order[k].
 template <class T>
 EIGEN_DONT_INLINE void fourier_split(const T* x, const Index* order, Index n, T* real, Index real_stride, T* imaginary,
                                      Index imaginary_stride, Index columns) {
@@ -228,7 +229,7 @@ EIGEN_DONT_INLINE void fourier_split(const T* x, const Index* order, Index n, T*
   }
 }
 
-/// Row k of x ← column k of up to a vector of rows of real and of imaginary parts; zeros for the missing rows.
+/// Row k of x ← column k of up to a vector of rows of real and of imaginary parts; missing rows are 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load_transposed(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, T* x) {
   constexpr Index width = Simd<T>::width, row = fourier_row<T>;
@@ -246,8 +247,9 @@ EIGEN_DONT_INLINE void fourier_load_transposed(const MatrixView<const T>& real, 
   }
 }
 
-/// Real parts of a transform over d columns, whose bin k lies in row order[k] of x, as rows of y: lane i is token first + i,
-/// and with `mirrored` lane i of bin -k is token first - i. For the lanes `low` … `high` - 1, joined by `e`.
+/// Stores the real parts of a transform over d columns, with bin k in row order[k] of x, as rows of y with epilogue `e`
+/// applied. Lane i of bin k is token first + i; with `mirrored`, lane i of bin -k is token first - i. Stores lanes
+/// `low` … `high` - 1.
 template <class T>
 EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,
                                       const Epilogue<T>& e, const MatrixView<T>& y) {
@@ -256,7 +258,7 @@ EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirro
   if (low >= high) {
     return;
   }
-  // Tokens ascend in a tile: the mirrored lanes lie in it from below.
+  // Tokens ascend in a tile; mirrored lanes descend, so they fill it from the bottom up.
   const Index token = mirrored ? first - high + 1 : first + low, skipped = mirrored ? width - high : low;
   alignas(64) T gathered[Simd<T>::lane_count * Simd<T>::lane_count], tile[2 * Simd<T>::lane_count * Simd<T>::lane_count];
   for (Index column = 0; column < d; column += row) {

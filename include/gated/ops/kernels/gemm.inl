@@ -1,11 +1,11 @@
-// The kernels of a product: a tile, the corner of a triangle, and the packing of a panel. See ops/gemm.hpp.
+// The kernels of a product: tiles, corners of triangles, packing. See ops/gemm.hpp.
 
 inline constexpr unsigned tile_rows = (register_count - 4u) / 2u > 2u ? (register_count - 4u) / 2u : 2u;
 
-/// Panels that a single row takes at a time from a b that lies row by row: memory is read in runs of some cache lines.
+/// Panels that a single row takes at a time from a row-major b, to read memory in runs of several cache lines.
 inline constexpr unsigned row_panels = register_count / 4u > 4u ? 4u : register_count / 4u;
 
-/// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows and the columns of `Panels` panels that lie side by side.
+/// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows and the columns of `Panels` adjacent panels.
 template <class T, unsigned Rows, unsigned Panels = 1>
 EIGEN_DONT_INLINE void multiply_tile(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel,
                                      Index panel_stride, T* tile) {
@@ -59,8 +59,8 @@ struct TileKernels<T, std::integer_sequence<unsigned, I...>> {
   static constexpr typename ProductKernels<T>::Tile by_rows[] = {&multiply_tile<T, I + 1>...};
 };
 
-/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i: the corner of a lower triangle that the rows of a tile
-/// have beyond the `depth` of its first row. Each row goes no further than its own diagonal.
+/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i: the corner of a lower triangle beyond the `depth` of a
+/// tile's first row. Each row stops at its diagonal.
 template <class T>
 EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows, const T* a, Index row_stride,
                                        Index column_stride, const T* panel, Index panel_stride, T* tile) {
@@ -80,17 +80,17 @@ EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows
   }
 }
 
-/// Copies `columns` ≤ panel_columns columns of b, from `first` on, into panel form; missing columns become zeros.
+/// Packs `columns` ≤ panel_columns columns of b, from `first` on; missing columns become zeros.
 template <class T>
 EIGEN_DONT_INLINE void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
   constexpr Index width = Simd<T>::width;
-  if (b.column_stride == 1) {  // rows lie in memory as the panel wants them
+  if (b.column_stride == 1) {  // row-major, as is the panel
     for (Index k = 0; k < b.rows; ++k, panel += 2 * width) {
       TileRow<T>::load(b.at(k, first), columns).store(panel, 2 * width);
     }
     return;
   }
-  // The columns lie contiguously in memory, as in a product with a transposed weight: transpose square blocks in registers.
+  // Contiguous columns, as in a transposed weight: transpose square blocks in registers.
   for (Index half = 0; half < 2; ++half, panel += width) {
     const Index rest = columns - half * width, valid = rest < 0 ? 0 : rest < width ? rest : width;
     const T* source = b.at(0, first + half * width);
@@ -109,14 +109,13 @@ EIGEN_DONT_INLINE void pack_panel(const Operand<T>& b, Index first, Index column
   }
 }
 
-/// Copies the columns `first` to `last` - 1 of `rows` rows of a, whose columns lie contiguously in memory, into a tile: column
-/// by column.
+/// Packs the columns `first` to `last` - 1 of `rows` rows of a, whose columns are contiguous, into a tile, column by column.
 template <class T>
 EIGEN_DONT_INLINE void pack_tile(const Operand<T>& a, Index row, Index rows, Index first, Index last, T* to) {
   for (Index k = first; k < last; ++k, to += tile_rows) {
     const T* const from = a.at(row, k);
     if (rows == Index{tile_rows}) [[likely]] {
-      std::memcpy(to, from, sizeof(T) * tile_rows);  // a constant size, so that no function is called
+      std::memcpy(to, from, sizeof(T) * tile_rows);  // a constant size compiles to moves
     } else {
       for (Index i = 0; i < rows; ++i) {
         to[i] = from[i];
@@ -125,7 +124,7 @@ EIGEN_DONT_INLINE void pack_tile(const Operand<T>& a, Index row, Index rows, Ind
   }
 }
 
-/// A function, if it is for numbers of type T. Weights in a small format are for float.
+/// `function` if T is float, otherwise nullptr: quantized weights are float only.
 template <class T, auto function, class Pointer>
 constexpr Pointer if_float() {
   if constexpr (std::is_same_v<T, float>) {

@@ -1,7 +1,7 @@
 // Normalisation of rows: see NormForm.
 
-/// The mean and 1 / √(var + eps) of some rows, side by side, so that one's sums do not wait for another's. The variance is the
-/// biased one (divided by C), as in PyTorch, from centred values.
+/// Mean and 1 / √(var + eps) of some rows, interleaved to overlap their chains of additions. The variance is biased (divided by
+/// C), as in PyTorch, and computed from centred values.
 template <class T, std::size_t Rows>
 EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index channels, double eps,
                                             RowMoments<T> (&moments)[Rows]) {
@@ -25,15 +25,15 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
   }
 }
 
-/// What a row is divided by.
+/// The divisor of a row.
 template <class T>
 struct RowSize {
   T size;
-  bool clamped;  ///< it is eps, whatever the row
+  bool clamped;  ///< it is eps: independent of the row
 };
 
-/// The root mean square of a row, as the form keeps it from vanishing. Squares are taken of numbers scaled by a power of two,
-/// so that nothing overflows for any finite x whose mean square is finite.
+/// The root mean square of a row, kept away from 0 as the form says. Values are scaled by a power of two before squaring: no
+/// overflow for finite x with a finite mean square.
 template <class T>
 RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
   Simd<T> largest(T{0});
@@ -45,7 +45,7 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
     const Simd<T> small = Simd<T>::load(row + j, lanes) * Simd<T>(down);
     return fma(small, small, sum);
   });
-  const T mean_square = squares / static_cast<T>(channels);  // of the scaled numbers
+  const T mean_square = squares / static_cast<T>(channels);  // of the scaled values
   const T epsilon = static_cast<T>(eps);
   if (form != NormForm::scale_norm) {
     return {std::sqrt(mean_square / down / down + epsilon), false};
@@ -54,7 +54,7 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
   return {std::max(root, epsilon), root < epsilon};
 }
 
-/// y = (x - mean) · factor ⊙ weight + bias for a row.
+/// y = (x - mean) · factor ⊙ weight + bias for one row.
 template <class T>
 EIGEN_DONT_INLINE void normalise_row(const T* from, Index channels, const NormParameters<T>& norm, const RowMoments<T>& moments,
                                      T* to) {
@@ -74,7 +74,7 @@ EIGEN_DONT_INLINE void normalise_row(const T* from, Index channels, const NormPa
   });
 }
 
-/// Layer norm or an affine map of `Rows` rows.
+/// Layer norm or affine map of `Rows` rows.
 template <class T, std::size_t Rows>
 EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Index channels, const NormParameters<T>& norm,
                                           T* to, Index to_stride, RowMoments<T>* kept) {
@@ -95,7 +95,7 @@ EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Inde
   }
 }
 
-/// y = norm(x) for some rows: see normalise().
+/// y = norm(x) for rows: see normalise().
 template <class T>
 EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index rows, Index channels,
                                       const NormParameters<T>& norm, T* to, Index to_stride, RowMoments<T>* kept) {
@@ -122,8 +122,8 @@ EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index ro
   }
 }
 
-/// The backward pass through some rows: see normalise_backward(). dots = Σ ∂y ⊙ weight ⊙ x̂ per row; dx = nullptr asks for no
-/// more. sums += Σ ∂y ⊙ x̂ over the rows, channel by channel, and after these Σ ∂y, where they are asked for.
+/// Backward pass for rows: see normalise_backward(). dots = Σ ∂y ⊙ weight ⊙ x̂ per row. dx may be nullptr. Unless `sums` is
+/// nullptr, it accumulates Σ ∂y ⊙ x̂ per channel, followed by Σ ∂y.
 template <class T>
 EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows,
                                                Index channels, const NormParameters<T>& norm, const RowMoments<T>* moments,

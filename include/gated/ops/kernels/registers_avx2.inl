@@ -15,9 +15,6 @@ struct Register<float> {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) {
     return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
   }
-  static EIGEN_ALWAYS_INLINE Type from_int8(const std::byte* from) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
-  }
 };
 template <>
 struct Register<double> {
@@ -30,3 +27,13 @@ struct Register<double> {
     return _mm256_blendv_pd(no, yes, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
   }
 };
+
+/// 32-bit integers.
+struct Integers {
+  static constexpr unsigned rows = 4;  // of the highest tile
+  using Type = __m256i;
+  static EIGEN_ALWAYS_INLINE Type plus(Type a, Type b) { return _mm256_add_epi32(a, b); }
+  static EIGEN_ALWAYS_INLINE Type repeated(std::uint32_t a) { return _mm256_set1_epi32(static_cast<int>(a)); }
+  static EIGEN_ALWAYS_INLINE Type pair_products(Type a, Type b) { return _mm256_madd_epi16(a, b); }
+};
+#include "gated/ops/kernels/paired_quads.inl"

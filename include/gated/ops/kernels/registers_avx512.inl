@@ -1,4 +1,4 @@
-// AVX-512: 32 registers of 512 bits, fused multiply-add, and masks for what is less than a register.
+// AVX-512: 32 registers of 512 bits, fused multiply-add, masks for partial vectors.
 
 inline constexpr unsigned register_count = 32;
 inline constexpr bool fuses_products = true;
@@ -15,9 +15,6 @@ struct Register<float> {
   static EIGEN_ALWAYS_INLINE Type larger(Type a, Type b) { return _mm512_max_ps(b, a); }
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) {
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
-  }
-  static EIGEN_ALWAYS_INLINE Type from_int8(const std::byte* from) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
   }
   static EIGEN_ALWAYS_INLINE Type load_part(const float* from, Index lanes) {
     return _mm512_maskz_loadu_ps(first(lanes), from);
@@ -48,3 +45,13 @@ struct Register<double> {
  private:
   static EIGEN_ALWAYS_INLINE Mask first(Index lanes) { return static_cast<Mask>((1u << lanes) - 1u); }
 };
+
+/// 32-bit integers.
+struct Integers {
+  static constexpr unsigned rows = 12;  // of the highest tile
+  using Type = __m512i;
+  static EIGEN_ALWAYS_INLINE Type plus(Type a, Type b) { return _mm512_add_epi32(a, b); }
+  static EIGEN_ALWAYS_INLINE Type repeated(std::uint32_t a) { return _mm512_set1_epi32(static_cast<int>(a)); }
+  static EIGEN_ALWAYS_INLINE Type pair_products(Type a, Type b) { return _mm512_madd_epi16(a, b); }
+};
+#include "gated/ops/kernels/paired_quads.inl"

@@ -16,10 +16,16 @@ struct Register {
   static EIGEN_ALWAYS_INLINE Type smaller(Type a, Type b) { return b < a ? b : a; }
   static EIGEN_ALWAYS_INLINE Type larger(Type a, Type b) { return a < b ? b : a; }
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) { return a < b ? yes : no; }
-  static EIGEN_ALWAYS_INLINE Type from_int8(const std::byte* from) requires std::is_same_v<T, float> {
-    using Codes [[gnu::vector_size(4)]] = std::int8_t;
-    Codes codes;
-    std::memcpy(&codes, from, sizeof(codes));
-    return __builtin_convertvector(codes, Type);
+};
+
+/// 32-bit integers.
+struct Integers {
+  static constexpr unsigned rows = 4;  // of the highest tile
+  using Type [[gnu::vector_size(16)]] = std::int32_t;
+  static EIGEN_ALWAYS_INLINE Type plus(Type a, Type b) { return a + b; }
+  static EIGEN_ALWAYS_INLINE Type repeated(std::uint32_t a) { return static_cast<std::int32_t>(a) - Type{}; }
+  static EIGEN_ALWAYS_INLINE Type pair_products(Type a, Type b) {
+    return reinterpret_cast<Type>(wasm_i32x4_dot_i16x8(reinterpret_cast<v128_t>(a), reinterpret_cast<v128_t>(b)));
   }
 };
+#include "gated/ops/kernels/paired_quads.inl"

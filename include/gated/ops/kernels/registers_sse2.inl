@@ -20,12 +20,6 @@ struct Register<float> {
     const Type mask = _mm_cmplt_ps(a, b);
     return _mm_or_ps(_mm_and_ps(mask, yes), _mm_andnot_ps(mask, no));
   }
-  static EIGEN_ALWAYS_INLINE Type from_int8(const std::byte* from) {
-    int four;
-    std::memcpy(&four, from, sizeof(four));
-    const __m128i bytes = _mm_cvtsi32_si128(four), pairs = _mm_unpacklo_epi8(bytes, bytes);
-    return _mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
-  }
 };
 template <>
 struct Register<double> {
@@ -39,3 +33,13 @@ struct Register<double> {
     return _mm_or_pd(_mm_and_pd(mask, yes), _mm_andnot_pd(mask, no));
   }
 };
+
+/// 32-bit integers.
+struct Integers {
+  static constexpr unsigned rows = 4;  // of the highest tile
+  using Type = __m128i;
+  static EIGEN_ALWAYS_INLINE Type plus(Type a, Type b) { return _mm_add_epi32(a, b); }
+  static EIGEN_ALWAYS_INLINE Type repeated(std::uint32_t a) { return _mm_set1_epi32(static_cast<int>(a)); }
+  static EIGEN_ALWAYS_INLINE Type pair_products(Type a, Type b) { return _mm_madd_epi16(a, b); }
+};
+#include "gated/ops/kernels/paired_quads.inl"

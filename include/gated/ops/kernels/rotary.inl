@@ -1,6 +1,6 @@
-// Rotation of pairs of channels: see rotate().
+// Rotates pairs of channels: see rotate().
 
-/// Row t of `table` holds the cosines of all pairs, then the sines. Pairs are (0, 1), (2, 3), … if `interleaved`, otherwise
+/// Row t of `table` holds the cosines of all pairs, then the sines. Pairs are (0, 1), (2, 3), … if `interleaved`, else
 /// (0, pairs), (1, pairs + 1), …
 template <class T>
 EIGEN_DONT_INLINE void rotate_rows(T* x, Index stride, Index rows, const T* table, Index table_stride, Index pairs,

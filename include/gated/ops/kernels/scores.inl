@@ -1,6 +1,6 @@
 // Scores and attention weights: see Scoring.
 
-/// (value + B_ij) · scale or value · scale + B_ij, for the query at `row` among the keys from `column` on.
+/// (value + B_ij) · scale if bias_inside, else value · scale + B_ij, for the query at `row` and the keys from `column` on.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> score_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> value) {
   const Simd<T> scale(scoring.scale);
@@ -14,11 +14,11 @@ EIGEN_ALWAYS_INLINE Simd<T> score_of(const Scoring<T>& scoring, Index row, Index
   return scoring.bias_inside ? value * scale : value;
 }
 
-/// The kernel's weights, without those that masks and causality take away.
+/// The weights after masks and causality.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> weight) {
   weight = weight * Simd<T>(scoring.weight_scale);
-  // A hidden score may be anything: its weight is replaced, not multiplied, because infinity times 0 is not 0.
+  // Replaces the weights of hidden scores, which may be anything: infinity times 0 is not 0.
   if (scoring.visible_keys != nullptr) {
     weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.visible_keys + column, lanes), weight, Simd<T>(T{0}));
   }
@@ -28,8 +28,8 @@ EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Ind
   return scoring.causal ? weight.keep(column > row ? 0 : row - column + 1) : weight;
 }
 
-/// to ← S, or with a pointwise activation the weights A, for the queries from `row` on and the keys from `column` on. The tile
-/// may be overwritten.
+/// to ← S, or the weights A with a pointwise activation, for queries from `row` on and keys from `column` on. May overwrite the
+/// tile.
 template <class T>
 EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row,
                                   Index column, Index rows, Index columns, T* tile, T* to, Index to_stride) {

@@ -1,9 +1,9 @@
 // A vector register with operators.
 //
-// Formulas are written once, on Simd<T>, and compiled for the registers of each form. A row's last, partial vector goes through
-// the same instructions as a full one, padded with zeros, so that a number does not depend on where in a matrix it stands.
+// Formulas are written once, on Simd<T>, and compiled for each form. A partial vector at the end of a row is padded with zeros
+// and uses the same instructions as a full one, so a value does not depend on its place in a matrix.
 
-/// Some numbers of type `T` in one register.
+/// A register of values of type `T`.
 template <class T>
 struct Simd {
   using Lanes = typename Register<T>::Type;
@@ -11,6 +11,8 @@ struct Simd {
   static constexpr Index width = static_cast<Index>(lane_count);
   /// True if fma() rounds once.
   static constexpr bool fuses = fuses_products;
+  /// A signed integer per lane, of the size of T.
+  using Integers [[gnu::vector_size(sizeof(Lanes))]] = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
   Lanes v;
 
@@ -22,6 +24,14 @@ struct Simd {
     result.v = lanes;
     return result;
   }
+  /// Converts integers of the size of T.
+  static EIGEN_ALWAYS_INLINE Simd from_integers(const Integers& numbers) {
+    if constexpr (lane_count == 1) {
+      return Simd(static_cast<T>(numbers[0]));
+    } else {
+      return of(__builtin_convertvector(numbers, Lanes));
+    }
+  }
   static EIGEN_ALWAYS_INLINE Simd load(const T* from) {
     Simd result;
     std::memcpy(&result.v, from, sizeof(Lanes));
@@ -29,18 +39,18 @@ struct Simd {
   }
   EIGEN_ALWAYS_INLINE void store(T* to) const { std::memcpy(to, &v, sizeof(Lanes)); }
 
-  /// The first `lanes` numbers from memory, and zeros after them.
+  /// Loads the first `lanes` values, and zeros after them.
   static EIGEN_ALWAYS_INLINE Simd load(const T* from, Index lanes) {
     return lanes >= width ? load(from) : load_part(from, lanes);
   }
-  /// The first `lanes` numbers to memory; nothing after them is touched.
+  /// Stores the first `lanes` values and leaves memory after them alone.
   EIGEN_ALWAYS_INLINE void store(T* to, Index lanes) const {
     if (lanes >= width) [[likely]] {
       return store(to);
     }
     store_part(to, lanes);
   }
-  /// The first `lanes` numbers, and zeros after them.
+  /// The first `lanes` values, and zeros after them.
   EIGEN_ALWAYS_INLINE Simd keep(Index lanes) const {
     if (lanes >= width) [[likely]] {
       return *this;
@@ -60,8 +70,7 @@ struct Simd {
   friend EIGEN_ALWAYS_INLINE Simd operator/(Simd a, Simd b) { return of(a.v / b.v); }
   friend EIGEN_ALWAYS_INLINE Simd operator-(Simd a) { return of(-a.v); }
 
-  /// Has GCC keep it in a register, where it would rather load it again for each use. Clang does so unasked, and would take the
-  /// request as one for memory.
+  /// Stops GCC from reloading the value at each use. Clang needs no help, and would spill it.
   EIGEN_ALWAYS_INLINE void hold() {
 #if EIGEN_COMP_GNUC_STRICT && (defined(__x86_64__) || defined(__i386__))
     if constexpr (lane_count > 1) {
@@ -74,39 +83,64 @@ struct Simd {
 #endif
   }
 
-  /// a·b + c, rounded once where the machine can.
+  /// The same value, rounded here: stops GCC from fusing a product with a following sum.
+  EIGEN_ALWAYS_INLINE Simd rounded() const {
+    Simd result = *this;
+#if EIGEN_COMP_GNUC_STRICT && defined(__SSE2__)
+    __asm__("" : "+v"(result.v));
+#elif EIGEN_COMP_GNUC_STRICT && defined(__aarch64__)
+    __asm__("" : "+w"(result.v));
+#elif EIGEN_COMP_GNUC_STRICT && defined(__ARM_FP)
+    __asm__("" : "+t"(result.v));
+#endif
+    return result;
+  }
+  /// The nearest integers, ties to even, for |a| < 2²²; unspecified for NaN.
+  friend EIGEN_ALWAYS_INLINE Integers to_integers(Simd a) {
+    return reinterpret_cast<Integers>((a.rounded() + Simd(whole)).bits()) - reinterpret_cast<Integers>(Simd(whole).bits());
+  }
+
+  /// a·b + c, rounded once if the machine can.
   friend EIGEN_ALWAYS_INLINE Simd fma(Simd a, Simd b, Simd c) { return of(Register<T>::fused(a.v, b.v, c.v)); }
-  /// The smaller; NaN where the first argument is NaN.
+  /// The minimum; NaN if the first argument is NaN.
   friend EIGEN_ALWAYS_INLINE Simd min(Simd a, Simd b) { return of(Register<T>::smaller(a.v, b.v)); }
-  /// The larger; NaN where the first argument is NaN.
+  /// The maximum; NaN if the first argument is NaN.
   friend EIGEN_ALWAYS_INLINE Simd max(Simd a, Simd b) { return of(Register<T>::larger(a.v, b.v)); }
-  /// a < b ? yes : no, lane by lane; `no` where a or b is NaN.
+  /// a < b ? yes : no per lane; `no` if a or b is NaN.
   friend EIGEN_ALWAYS_INLINE Simd select_less(Simd a, Simd b, Simd yes, Simd no) {
     return of(Register<T>::if_less(a.v, b.v, yes.v, no.v));
   }
   friend EIGEN_ALWAYS_INLINE Simd abs(Simd a) { return from_bits(a.bits() & ~sign()); }
   friend EIGEN_ALWAYS_INLINE Simd sqrt(Simd a) { return of(Register<T>::root(a.v)); }
 
-  /// The magnitude of `a` with the sign of `sign_of`, be that -0.
+  /// The magnitude of `a` with the sign of `sign_of`, also of -0.
   friend EIGEN_ALWAYS_INLINE Simd copysign(Simd a, Simd sign_of) {
     return from_bits((a.bits() & ~sign()) | (sign_of.bits() & sign()));
   }
-  /// `a` cut to the upper half of its digits, so that its square is exact.
+  /// `a` truncated to the upper half of its digits, so that its square is exact.
   friend EIGEN_ALWAYS_INLINE Simd upper_half(Simd a) {
     constexpr int lower = (digits + 1) / 2;
     return from_bits(a.bits() & static_cast<Bits>(~Bits{0} << lower));
   }
-  /// The whole number nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
+  /// The integer nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
   friend EIGEN_ALWAYS_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
-  /// 2ⁿ for a whole number n from the exponent of the smallest normal number on, and 0 for the n before that. Must not be
-  /// infinite. Anything for NaN.
+  /// 2ⁿ for an integer n ≥ the exponent of the smallest normal number, 0 for the n before it. Must not overflow. Unspecified
+  /// for NaN.
   friend EIGEN_ALWAYS_INLINE Simd power_of_two(Simd n) {
-    // The last digits of n + 1.5 · 2^(digits - 1) are n; with the bias added they move up to where the exponent is.
+    // The last digits of n + 1.5 · 2^(digits - 1) are n; with the bias added they shift up into the exponent.
     const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
     return from_bits(biased.bits() << (digits - 1));
   }
 
-  /// The sum over the lanes, in an order that never changes.
+  /// The first lane.
+  EIGEN_ALWAYS_INLINE T first() const {
+    if constexpr (lane_count == 1) {
+      return v;
+    } else {
+      return v[0];
+    }
+  }
+  /// The sum over the lanes, in a fixed order.
   EIGEN_ALWAYS_INLINE T sum() const {
     return halved<lane_count / 2>(*this, [](Simd a, Simd b) { return a + b; });
   }
@@ -118,7 +152,7 @@ struct Simd {
  private:
   static constexpr bool has_masks = requires(const T* from) { Register<T>::load_part(from, Index{}); };
 
-  // Without masks these are functions of their own, so that what calls them where a row ends stays small enough to be inlined.
+  // Without masks these are not inlined, which keeps their callers small enough to be.
   static EIGEN_ALWAYS_INLINE Simd load_part(const T* from, Index lanes) {
     if constexpr (has_masks) {
       return of(Register<T>::load_part(from, lanes));
@@ -150,11 +184,11 @@ struct Simd {
     }
   }
 
-  /// Joins the upper half of the lanes to the lower, until one is left.
+  /// Joins the upper half of the lanes with the lower until one is left.
   template <std::size_t Half, class Join>
   static EIGEN_ALWAYS_INLINE T halved(Simd a, const Join& join) {
     if constexpr (Half == 0) {
-      return a.first_lane();
+      return a.first();
     } else {
       return halved<Half / 2>(join(a, a.template lanes_from<Half>(std::make_index_sequence<lane_count>{})), join);
     }
@@ -164,13 +198,6 @@ struct Simd {
   EIGEN_ALWAYS_INLINE Simd lanes_from(std::index_sequence<I...>) const {
     return of(__builtin_shufflevector(v, v, (I + First < lane_count ? I + First : I)...));
   }
-  EIGEN_ALWAYS_INLINE T first_lane() const {
-    if constexpr (lane_count == 1) {
-      return v;
-    } else {
-      return v[0];
-    }
-  }
 
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
@@ -179,15 +206,15 @@ struct Simd {
   using BitLanes = Bits;
 #endif
   static constexpr int digits = std::numeric_limits<T>::digits;
-  static constexpr T whole = T(1.5) * static_cast<T>(Bits{1} << (digits - 1));  // what is added to it loses its fraction
+  static constexpr T whole = T(1.5) * static_cast<T>(Bits{1} << (digits - 1));  // adding it drops the fraction
   static constexpr Bits sign() { return Bits{1} << (sizeof(T) * 8 - 1); }
 
   EIGEN_ALWAYS_INLINE BitLanes bits() const { return __builtin_bit_cast(BitLanes, v); }
   static EIGEN_ALWAYS_INLINE Simd from_bits(const BitLanes& b) { return of(__builtin_bit_cast(Lanes, b)); }
 };
 
-/// Exchanges the blocks of `Half` × `Half` off the diagonal in each square of twice that size, then within the blocks: the
-/// transpose of a square of `Width`, in log₂ `Width` rounds (Eklundh, IEEE Transactions on Computers C-21 (1972) 801).
+/// Swaps the off-diagonal `Half` × `Half` blocks of each square of twice that size, then recurses into the blocks: transposes a
+/// square of `Width` in log₂ `Width` rounds (Eklundh, IEEE Transactions on Computers C-21 (1972) 801).
 template <std::size_t Width, std::size_t Half, class Lanes, std::size_t... I>
 EIGEN_ALWAYS_INLINE void exchange_blocks(Lanes (&rows)[Width], std::index_sequence<I...> lanes) {
   GATED_UNROLL
@@ -203,7 +230,7 @@ EIGEN_ALWAYS_INLINE void exchange_blocks(Lanes (&rows)[Width], std::index_sequen
   }
 }
 
-/// to[j][i] = from[i][j] for a square block of Simd<T>::width rows and columns; the strides count elements.
+/// to[j][i] = from[i][j] for a square block of Simd<T>::width rows and columns; strides in elements.
 template <class T>
 EIGEN_ALWAYS_INLINE void transpose_block(const T* from, Index from_stride, T* to, Index to_stride) {
   constexpr auto width = static_cast<std::size_t>(Simd<T>::width);
@@ -221,7 +248,7 @@ EIGEN_ALWAYS_INLINE void transpose_block(const T* from, Index from_stride, T* to
   }
 }
 
-/// Calls `f(offset, lanes)` for each vector of a row of `count` numbers; `lanes` is `Simd<T>::width` except at the end.
+/// Calls `f(offset, lanes)` for each vector of a row of `count` values; `lanes` is `Simd<T>::width` except at the end.
 template <class T, class F>
 EIGEN_ALWAYS_INLINE void for_each_vector(Index count, F&& f) {
   Index i = 0;
@@ -233,8 +260,7 @@ EIGEN_ALWAYS_INLINE void for_each_vector(Index count, F&& f) {
   }
 }
 
-/// Σ over the vectors of each of `Rows` rows, `sum = add(sum, r, j, lanes)` for each: in four sums per row, none of which waits
-/// for another.
+/// Σ over the vectors of each of `Rows` rows, by `sum = add(sum, r, j, lanes)`, in four independent sums per row.
 template <class T, std::size_t Rows, class Add>
 EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& add) {
   constexpr Index width = Simd<T>::width, many = 4;
@@ -266,7 +292,7 @@ EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& a
   }
 }
 
-/// The same of one row, `sum = add(sum, j, lanes)`.
+/// The same for one row, by `sum = add(sum, j, lanes)`.
 template <class T, class Add>
 EIGEN_ALWAYS_INLINE T sum_of_row(Index channels, const Add& add) {
   T sum[1];

@@ -1,6 +1,6 @@
 // Softmax over the rows of a score matrix: see softmax().
 
-/// The largest of `count` > 0 numbers, or any of them if one is a NaN.
+/// The largest of `count` > 0 values; any of them if one is NaN.
 template <class T>
 EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
   using V = Simd<T>;
@@ -12,23 +12,23 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
     }
     return largest;
   }
-  V largest = V::load(data + count - width);  // which the others may overlap
+  V largest = V::load(data + count - width);  // may overlap the others
   for (Index j = 0; j + width < count; j += width) {
     largest = max(largest, V::load(data + j));
   }
   return largest.largest();
 }
 
-/// x ← exp(x - largest) for `count` numbers of a row, and gives 1 / Σ x. Numbers whose key is 0 become 0.
+/// x ← exp(x - largest) for `count` elements of a row; returns 1 / Σ x. Elements whose key is 0 become 0.
 template <class T>
 EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const T* keys) {
-  constexpr Index together = 8 * Simd<T>::width;  // are added up plainly, before their sum joins the exact one
+  constexpr Index together = 8 * Simd<T>::width;  // summed plainly before the compensated sum
   RunningSum<T> sum;
   for (Index first = 0; first < count; first += together) {
     Simd<T> part(T{0});
     for_each_vector<T>(count - first < together ? count - first : together, [&](Index offset, Index lanes) {
       const Index j = first + offset;
-      // A hidden column may hold anything: what it gives must neither overflow nor count.
+      // A hidden column may hold anything: it must neither overflow nor count.
       Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
       value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
       value.store(data + j, lanes);
@@ -39,6 +39,7 @@ EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const
   return T{1} / sum.total();
 }
 
+/// x ← softmax(x), row by row: see softmax(). `keys` are its visible_columns.
 template <class T>
 EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys) {
   for (Index row = 0; row < rows; ++row, data += stride) {
@@ -69,13 +70,13 @@ template <class T>
 EIGEN_ALWAYS_INLINE void gate_vector(const T* z, Simd<T> factor, const T* x, T* to, Index lanes) {
   (Simd<T>::load(x, lanes) * (Simd<T>::load(z, lanes) * factor)).store(to, lanes);
 }
-/// to_j ← z_j + residual_j: in a loop of its own, so that it is rounded as where nothing is fused.
+/// to_j ← z_j + residual_j, in a separate loop so that it rounds as the unfused code does.
 template <class T>
 EIGEN_ALWAYS_INLINE void add_vector(const T* z, const T* residual, T* to, Index lanes) {
   (Simd<T>::load(z, lanes) + Simd<T>::load(residual, lanes)).store(to, lanes);
 }
 
-/// to ← x ⊙ softmax(z) + residual, row by row. z is overwritten, `to` may be x or the residual, of which there may be none.
+/// to ← x ⊙ softmax(z) + residual, row by row. Overwrites z; `to` may be x or the residual, which may be nullptr.
 template <class T>
 EIGEN_DONT_INLINE void softmax_gate_rows(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride,
                                          const T* residual, Index residual_stride, T* to, Index to_stride) {
@@ -92,7 +93,7 @@ EIGEN_DONT_INLINE void softmax_gate_rows(Index rows, Index columns, T* z, Index 
   }
 }
 
-/// x ← exp(x - largest) for one vector of each of `rows` > 0 rows, and gives 1 / Σ x.
+/// x ← exp(x - largest) for one vector of each of `rows` > 0 rows; returns 1 / Σ x.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> exponentials_of_columns(T* data, Index stride, Index rows, Index lanes) {
   using V = Simd<T>;
@@ -109,7 +110,7 @@ EIGEN_ALWAYS_INLINE Simd<T> exponentials_of_columns(T* data, Index stride, Index
   return V(T{1}) / sum.lanes();
 }
 
-/// softmax_rows() over the columns of a matrix, each column alone.
+/// softmax_rows() of each column.
 template <class T>
 EIGEN_DONT_INLINE void softmax_columns(T* data, Index stride, Index rows, Index columns) {
   using V = Simd<T>;
@@ -121,7 +122,7 @@ EIGEN_DONT_INLINE void softmax_columns(T* data, Index stride, Index rows, Index 
   });
 }
 
-/// softmax_gate_rows() over the columns.
+/// softmax_gate_rows() of each column.
 template <class T>
 EIGEN_DONT_INLINE void softmax_gate_columns(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride,
                                             const T* residual, Index residual_stride, T* to, Index to_stride) {
@@ -137,7 +138,7 @@ EIGEN_DONT_INLINE void softmax_gate_columns(Index rows, Index columns, T* z, Ind
   });
 }
 
-/// The backward pass through it: `gradient` holds ∂A and becomes A ⊙ (∂A - Σ_i A_ij ∂A_ij).
+/// Backward pass of softmax_columns(): `gradient` holds ∂A and becomes A ⊙ (∂A - Σ_i A_ij ∂A_ij).
 template <class T>
 EIGEN_DONT_INLINE void softmax_columns_backward(const T* weights, Index weights_stride, Index rows, Index columns, T* gradient,
                                                 Index gradient_stride) {

@@ -1,17 +1,16 @@
-// The exponential, tanh, the logistic function and the normal distribution on vectors, for float and double.
+// Exponential, tanh, logistic function and normal distribution on vectors of float and double.
 //
-// All stand on one exponential of a number that is not positive, so that nothing overflows and no two numbers of like size are
-// subtracted: each result is right to its last digits wherever it is, next to 0 too. An exponential below 0.7 of the smallest
-// normal number is 0, because processors calculate with such numbers a hundred times as slowly. NaN stays NaN.
+// All build on one exponential of a non-positive number: nothing overflows, and nothing cancels. Each result is accurate to its
+// last digits everywhere, also near 0. An exponential below 0.7 of the smallest normal number is 0, because processors are a
+// hundred times slower on subnormals. NaN stays NaN.
 //
-// Largest errors over the floats with 2⁻¹³ ≤ |x| ≤ 128 on a machine with fused multiply-add, in machine epsilons of the
-// result:
+// Largest errors over all floats with 2⁻¹³ ≤ |x| ≤ 128 on a machine with fused multiply-add, in machine epsilons of the result:
 //
 //     exp 0.75   tanh 1.69   σ 1.52   σ' 1.55   φ 1.33   x σ(x) 2.03   x Φ(x) 1.94 for x > 0 and 3.73 for x < 0
 //
-// The last is below 2 of the sum of |x Φ| and x² φ, of which x (x Φ)' is made; see tests/ops/accuracy_test.cpp.
+// The last is below 2 relative to |x Φ| + x² φ, the terms of x (x Φ)'; see tests/ops/accuracy_test.cpp.
 //
-// Polynomials are minimax fits of the relative error with coefficients rounded to T, found with Sollya's fpminimax.
+// Polynomials are minimax fits of the relative error, with coefficients rounded to T, from Sollya's fpminimax.
 
 namespace detail {
 
@@ -25,15 +24,15 @@ EIGEN_ALWAYS_INLINE Simd<T> polynomial(const T (&c)[N], Simd<T> x) {
   return sum;
 }
 
-/// An exponent x whose exp(x) counts as 0, as that of every lower one: it is 2ⁿ with the n for which power_of_two() is 0.
+/// At or below this, exp(x) flushes to 0: its exponent n is the one for which power_of_two() returns 0.
 template <class T>
 inline constexpr T lowest_exponent = std::is_same_v<T, float> ? T(-88) : T(-709);
 
-/// A deviate x whose exp(-x²/2) counts as 0, as that of every larger one.
+/// At or above this, exp(-x²/2) flushes to 0.
 template <class T>
 inline constexpr T largest_deviate = std::is_same_v<T, float> ? T(13.2687) : T(37.658);
 
-/// ln 2 in two parts, of which the first has so few digits that its product with an exponent is exact.
+/// ln 2 in two parts. The first is short enough for its product with an exponent to be exact.
 template <class T>
 inline constexpr T ln2_high = std::is_same_v<T, float> ? T(0.693359375) : T(0.69314718036912381649);
 template <class T>
@@ -55,7 +54,7 @@ struct SplitExp {
   Simd<T> rest, exponent;
 };
 
-/// Of x + small, |small| < 0.05, between lowest_exponent and 0.
+/// exp(x + small) split, for |small| < 0.05 and x between lowest_exponent and 0.
 template <class T>
 EIGEN_ALWAYS_INLINE SplitExp<T> split_exp(Simd<T> x, Simd<T> small) {
   const Simd<T> n = nearest_integer(x * Simd<T>(std::numbers::log2e_v<T>));
@@ -77,19 +76,19 @@ EIGEN_ALWAYS_INLINE Simd<T> decay(Simd<T> x) {
   return exp_of(max(-abs(x), Simd<T>(lowest_exponent<T>)), Simd<T>(T{0}));
 }
 
-/// (1 + e)², rounded fewer times.
+/// (1 + e)², with fewer roundings.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> square_of_one_plus(Simd<T> e) {
   return fma(e, e + Simd<T>(T{2}), Simd<T>(T{1}));
 }
 
-/// t, but no more than largest_deviate.
+/// min(t, largest_deviate).
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> inside(Simd<T> t) {
   return min(t, Simd<T>(largest_deviate<T>));
 }
 
-/// exp(-t²/2) for |t| ≤ largest_deviate. The square is taken in two parts: rounded, it would cost t²/2 units of the last place.
+/// exp(-t²/2) for |t| ≤ largest_deviate. The square is split in two parts: rounding it would cost t²/2 ulps.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> bell(Simd<T> t) {
   const Simd<T> minus_half = t * Simd<T>(T(-0.5));
@@ -103,7 +102,7 @@ EIGEN_ALWAYS_INLINE Simd<T> bell(Simd<T> t) {
 }
 
 /// exp(t²/2) · (1 - Φ(t)) = P(t) / Q(t): relative error 5e-9 in float up to t = 13.2, 5e-17 in double up to 37.6. All
-/// coefficients are positive, so that no step loses digits.
+/// coefficients are positive, so nothing cancels.
 template <class T>
 inline constexpr T tail_numerator = {};
 template <>
@@ -148,7 +147,7 @@ EIGEN_ALWAYS_INLINE Simd<T> scaled_tail(Simd<T> t) {
 
 }  // namespace detail
 
-/// exp(x) for x ≤ 0, and 1 for every other number.
+/// exp(min(x, 0)).
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> exp_of_negative(Simd<T> x) {
   return detail::decay(min(x, Simd<T>(T{0})));
@@ -157,10 +156,10 @@ EIGEN_ALWAYS_INLINE Simd<T> exp_of_negative(Simd<T> x) {
 /// tanh(x) = (1 - exp(-2|x|)) / (1 + exp(-2|x|)) with the sign of x.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> tanh(Simd<T> x) {
-  const Simd<T> exponent = max(Simd<T>(T(-2)) * abs(x), Simd<T>(T(-44)));  // from where on it is 1
+  const Simd<T> exponent = max(Simd<T>(T(-2)) * abs(x), Simd<T>(T(-44)));  // tanh is ±1 from there on
   const auto [rest, n] = detail::split_exp(exponent, Simd<T>(T{0}));
   const Simd<T> power = power_of_two(n);
-  const Simd<T> minus_one = fma(power, rest, power - Simd<T>(T{1}));  // exp - 1, which keeps its digits next to 0
+  const Simd<T> minus_one = fma(power, rest, power - Simd<T>(T{1}));  // expm1, accurate near 0
   return copysign(minus_one / (minus_one + Simd<T>(T{2})), x);
 }
 
@@ -184,7 +183,7 @@ EIGEN_ALWAYS_INLINE Simd<T> logistic_derivative(Simd<T> x) {
   return e / detail::square_of_one_plus(e);
 }
 
-/// σ(x) (1 + v (1 - σ(x))): the derivative of f · σ(x) where f' = 1 and v = f x'.
+/// σ(x) (1 + v (1 - σ(x))): the derivative of f · σ(x) with f' = 1 and v = f x'.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> times_logistic_derivative(Simd<T> v, Simd<T> x) {
   const Simd<T> e = detail::decay(x), base = e + Simd<T>(T{1});

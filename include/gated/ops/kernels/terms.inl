@@ -1,6 +1,6 @@
 // Element-wise loops: see Term.
 
-/// A vector of a term, from (i, j) on.
+/// Evaluates a vector of a term, from (i, j) on.
 template <class T>
 struct Evaluate {
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Read<T>& x, Index i, Index j, Index lanes) {
@@ -25,14 +25,14 @@ struct Evaluate {
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Sum<A, B>& x, Index i, Index j, Index lanes) {
     return of(x.a, i, j, lanes) + of(x.b, i, j, lanes);
   }
-  /// a + b·c, rounded once where the machine can.
+  /// a + b·c, fused if the machine can.
   template <class A, class B, class C>
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Sum<A, terms::Product<B, C>>& x, Index i, Index j, Index lanes) {
     return fma(of(x.b.a, i, j, lanes), of(x.b.b, i, j, lanes), of(x.a, i, j, lanes));
   }
 };
 
-/// y = term, or with `adds` y += term, for the rows from `first` on; y is that of row `first`.
+/// y = term, or with `adds` y += term, for `rows` rows of the term from `first` on. y points at row `first`.
 template <class T, class A>
 EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index columns, T* y, Index stride, bool adds) {
   for (Index i = first; i < first + rows; ++i, y += stride) {
@@ -43,16 +43,16 @@ EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index
   }
 }
 
-/// to[j] += Σ_i term_ij for the `columns` from `first` on, of at most `vectors_together` vectors, in the order of the rows, for
-/// a million as exactly as for 64. Calls `f(i, j, lanes, vector)` for each vector on its way.
+/// to[j] += Σ_i term_ij for the `columns` columns from `first` on, at most `vectors_together` vectors of them, in row order, a
+/// million rows as accurately as 64. Calls `f(i, j, lanes, vector)` for each vector on the way.
 template <class T, class A, class F>
 EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first, Index columns, T* to, const F& f) {
   constexpr unsigned together = vectors_together;
-  constexpr Index block = 64, width = Simd<T>::width;  // rows that are added up plainly, before their sum joins the exact one
+  constexpr Index block = 64, width = Simd<T>::width;  // rows summed plainly before the compensated sum
   const Index vectors = (columns + width - 1) / width;
   const auto lanes_of = [&](Index k) { return width < columns - k * width ? width : columns - k * width; };
   RunningSum<T> sums[together];
-  const auto add_rows = [&](auto all) {  // all vectors, or as many as there are
+  const auto add_rows = [&](auto all) {  // true_type: all vectors; false_type: as many as there are
     for (Index i = 0; i < rows;) {
       Simd<T> parts[together];
       for (unsigned k = 0; k < together; ++k) {
@@ -91,7 +91,7 @@ EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first
   }
 }
 
-/// That alone.
+/// sum_columns_with() without f.
 template <class T, class A>
 EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index columns, T* to) {
   sum_columns_with(term, rows, first, columns, to, [](Index, Index, Index, Simd<T>) {});
@@ -105,7 +105,7 @@ EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index f
                    [&](Index i, Index j, Index lanes, Simd<T> value) { value.store(y + i * stride + j, lanes); });
 }
 
-/// The backward pass through an activation for some rows: see ActivationBackward.
+/// Backward pass of an activation for rows: see ActivationBackward.
 template <class T>
 EIGEN_DONT_INLINE void activation_backward_rows(const ActivationBackward<T>& b, Index first, Index rows) {
   const auto at = [&](const auto& x, Index i, Index j) { return x.data + (first + i) * x.stride + j; };
@@ -123,7 +123,7 @@ EIGEN_DONT_INLINE void activation_backward_rows(const ActivationBackward<T>& b, 
                         });
 }
 
-/// y[j] = the mean of column j over `rows` rows, in their order.
+/// y[j] = the mean of column j over `rows` rows, in order.
 template <class T>
 EIGEN_DONT_INLINE void mean_of_rows(const T* x, Index stride, Index rows, Index columns, T* y) {
   const Simd<T> factor(rows == 0 ? T{0} : T{1} / static_cast<T>(rows));

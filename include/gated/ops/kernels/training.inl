@@ -12,8 +12,8 @@ EIGEN_DONT_INLINE void log_sum_exp_of_row(const T* row, Index count, T* largest,
   *rest = std::log(sum.total());
 }
 
-/// to = scale · (softmax(x) - wanted), or with `adds` more by that. softmax(x) = exp((x - largest) - rest); `wanted` is
-/// `everywhere`, and `more` more at `target`.
+/// to = scale · (softmax(x) - wanted), or with `adds` to += that. softmax(x) = exp((x - largest) - rest); `wanted` is
+/// `everywhere`, plus `more` at `target`.
 template <class T>
 EIGEN_DONT_INLINE void softmax_difference(const T* row, Index count, T largest, T rest, T everywhere, Index target, T more,
                                           T scale, T* to, bool adds) {
@@ -31,7 +31,7 @@ EIGEN_DONT_INLINE void softmax_difference(const T* row, Index count, T largest, 
   });
 }
 
-/// One step of AdamW over some numbers.
+/// One AdamW step for `count` parameters.
 template <class T>
 EIGEN_DONT_INLINE void adamw_step(const AdamWFactors<T>& f, Index count, T* p, const T* g, T* m, T* v) {
   using V = Simd<T>;

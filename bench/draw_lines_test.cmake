@@ -1,0 +1,20 @@
+# ctest runs this: curves with bands, marks and a logarithmic axis are drawn; what is no description is refused.
+
+set(file ${FOLDER}/draw_lines)
+function(draw expected pattern text)
+  file(WRITE ${file}.txt "${text}")
+  execute_process(COMMAND ${PROGRAM} ${file}.svg INPUT_FILE ${file}.txt RESULT_VARIABLE code ERROR_VARIABLE said)
+  if(code EQUAL 0)
+    file(READ ${file}.svg said)
+  endif()
+  if(NOT code EQUAL expected OR NOT said MATCHES "${pattern}")
+    message(FATAL_ERROR "exit code ${code}, expected ${expected} and ${pattern}:\n${said}")
+  endif()
+endfunction()
+
+set(begin "title\tA & B\nx\tsteps\ny\tms\tlog\nmark\t3\there\ncurve\tone\n")
+draw(0 "<title>A &amp; B<.*>here<.*>100<.*class=.band c2.*class=.line c2.*class=.mark.*>one<" "${begin}point\t1\t10\t5\t20\npoint\t4\t100\t50\t200\n")
+draw(1 "cannot read .points. with 2 values" "${begin}points\t1\t10\n")
+draw(1 "cannot read .point. with 3 values" "${begin}point\t1\t10\t5\n")
+draw(1 "\"one\" has the value 0, expected a positive number" "${begin}point\t1\t0\n")
+file(REMOVE ${file}.txt ${file}.svg)

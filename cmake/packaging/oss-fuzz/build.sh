@@ -1,0 +1,21 @@
+#!/bin/bash -eu
+# build.sh [<target>...]: builds the fuzz targets of $SRC/gated/tests/fuzz, all or those named, with seeds and dictionaries, into
+# $OUT. Reads OSS-Fuzz's variables $SRC, $OUT, $CXX, $CXXFLAGS, $SANITIZER and $LIB_FUZZING_ENGINE; Eigen and stb are in $SRC.
+
+fuzz=$SRC/gated/tests/fuzz
+for target in ${*:-safetensors configuration csv numpy image}; do
+  flags=""
+  if [ "$SANITIZER" = undefined ]; then
+    # Unsigned integers wrap by definition, as in hashes. The other exceptions are those of the preset `fuzz` and of
+    # tests/fuzz/CMakeLists.txt.
+    flags="-fsanitize-ignorelist=$SRC/gated/tests/null_in_eigen.txt -fno-sanitize=unsigned-integer-overflow"
+    [ "$target" != image ] || flags="$flags -fno-sanitize=signed-integer-overflow,shift,nonnull-attribute"
+  fi
+  # $CXXFLAGS, $flags and $LIB_FUZZING_ENGINE are lists of words.
+  $CXX $CXXFLAGS -std=c++20 $flags -DGATED_ALLOW_UNOPTIMIZED -I"$SRC/gated" -I"$SRC/gated/include" -isystem "$SRC/eigen" \
+    -isystem "$SRC/stb" "$fuzz/$target.cpp" $LIB_FUZZING_ENGINE -pthread -o "$OUT/gated_fuzz_$target"
+
+  (cd "$fuzz/corpus/$target" && zip -q -r "$OUT/gated_fuzz_${target}_seed_corpus.zip" .)
+  [ ! -f "$fuzz/$target.dict" ] || cp "$fuzz/$target.dict" "$OUT/gated_fuzz_$target.dict"
+  printf '[libfuzzer]\nmax_len = 4096\n' > "$OUT/gated_fuzz_$target.options"
+done

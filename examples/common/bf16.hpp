@@ -1,0 +1,16 @@
+#pragma once
+
+#include "common/run_main.hpp"
+#include "gated/ops/bf16_products.hpp"
+
+namespace examples {
+
+/// The engine for --bf16, or nullptr without it.
+/// Errors: UsageError if this processor has no AVX512-BF16.
+inline const gated::ProductEngine<float>* products(bool bf16) {
+  gated::require<UsageError>(!bf16 || gated::bf16_products() != nullptr,
+                             "--bf16: this processor has no AVX512-BF16, or GATED_KERNELS excludes it. Leave the option out.");
+  return bf16 ? gated::bf16_products() : nullptr;
+}
+
+}  // namespace examples

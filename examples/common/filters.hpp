@@ -1,0 +1,20 @@
+#pragma once
+
+#include "common/chart.hpp"
+#include "gated/models/gmlp.hpp"
+
+/// Spatial weights as pictures, as in Figure 3 of the gMLP paper (arXiv:2105.08050).
+
+namespace examples {
+
+/// The weight drawn in full colour: the 99.5 % quantile of the magnitudes of nonzero weights, so outliers do not pale the rest.
+float full_colour(const gated::Matrix<float>& weights);
+
+/// Weights between the patches of `grid`, patches × patches: row p is a tile, laid out as the patches are, at the position of
+/// patch p.
+HeatMap filters(const gated::Matrix<float>& weights, gated::ImageSize grid);
+
+/// The filters of all blocks and heads, without a class token, in the same colours.
+Figure spatial_weights(const gated::GmlpImageClassifier<float>& model);
+
+}  // namespace examples

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <new>
+#include <utility>
+
+#include "gated/core/run_matrix.hpp"
+#include "gated/core/workspace.hpp"
+
+/// @file
+/// The matrices of a run without a tape: where they lie, and which may be overwritten.
+
+namespace gated {
+
+/// The memory of a Batch or Stream: a workspace, and the place where the running layer's result goes.
+template <class T>
+class RunMemory {
+ public:
+  using Matrix = RunMatrix<T>;
+
+  Workspace<T>& workspace() const { return workspace_; }
+
+  static Index rows(const Matrix& x) { return x.rows(); }
+  static Index columns(const Matrix& x) { return x.columns(); }
+  View<T> operator[](const Matrix& x) const { return x; }
+  static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
+
+  /// All columns of x, as parts of these widths. If x is moved in, each part is owned separately.
+  template <std::same_as<Index>... Widths>
+  std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
+    Index first = 0;
+    const bool is_owned = x.is_owned();  // asked before its parts share it
+    const auto part = [&](Index width) {
+      const MatrixView<T> rows = x.columns(std::exchange(first, first + width), width);
+      if (!is_owned) {
+        return x.sharing(rows);
+      }
+      return Matrix(rows, new_use(workspace_.take(use_size), x.use()));
+    };
+    return {part(widths)...};
+  }
+
+  /// An uninitialised matrix that lasts until the running layer returns: its result's memory, if that is free and fits.
+  Matrix make(Index rows, Index columns) {
+    if (place_ != nullptr && place_->use->count == 0 && place_->rows.rows() == rows && place_->rows.columns() == columns) {
+      return Matrix(place_->rows, place_->use);
+    }
+    return make_rows(rows, columns, row_stride<T>(columns));
+  }
+  /// A matrix of the shape of x: the memory of x, if that has no other handle.
+  Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
+  /// x for overwriting: x itself if it has no other handle, otherwise a copy.
+  Matrix owned(Matrix x) {
+    if (x.is_owned()) {
+      return x;
+    }
+    const Matrix copy = make(x.rows(), x.columns());
+    copy.assign(x);
+    return copy;
+  }
+  /// Scalars with the same lifetime.
+  T* take(Index number) const { return workspace_.take(number); }
+  /// Contiguous rows with the same lifetime.
+  Matrix make_contiguous(Index rows, Index columns) { return make_rows(rows, columns, columns); }
+
+ protected:
+  /// Where a result goes; free while `use` counts no handle.
+  struct Place {
+    MatrixView<T> rows;
+    MatrixUse* use;
+  };
+
+  explicit RunMemory(Workspace<T>& workspace) : workspace_(workspace) {}
+
+  Workspace<T>& workspace_;
+  const Place* place_ = nullptr;  // of the layer that runs
+  Index depth_ = 1;               // of layers in layers, from 1 on; what callers own has 0
+
+ private:
+  /// Scalars per MatrixUse: a cache line, so that the rows after it stay aligned.
+  static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
+  static_assert(sizeof(MatrixUse) <= cache_line_bytes);
+
+  /// That of new rows, or of a part of others, at the start of some memory of the arena.
+  MatrixUse* new_use(T* memory, MatrixUse* whole = nullptr) const {
+    return ::new (static_cast<void*>(memory)) MatrixUse{.depth = depth_, .whole = whole};
+  }
+  Matrix make_rows(Index rows, Index columns, Index stride) const {
+    T* const memory = workspace_.take(use_size + rows * stride);
+    return Matrix(MatrixView<T>(memory + use_size, rows, columns, stride), new_use(memory));
+  }
+};
+
+}  // namespace gated

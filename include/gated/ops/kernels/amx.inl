@@ -1,0 +1,76 @@
+// Integer products with the tiles of AMX-INT8, beside AVX512-VNNI's kernels. See ops/int8_products.hpp.
+//
+// A tile register holds 16 rows of 64 bytes. With A of 16 rows × 64 codes and B of 16 words along K × 16 columns, tdpbusd adds
+// A · B to C of 16 × 16 sums. B is half a panel as it lies in memory; beyond the depth it is multiplied with zeros.
+
+/// The tile registers of this thread. In inline assembly, because the intrinsics of GCC 12 do not tell it which memory they
+/// read.
+struct TileRegisters {
+  /// C of 16 × 16 sums in registers 0 to 3, A of 16 rows of `words` words in 4 and 5, B of `words` rows of 16 words in 6 and 7.
+  static void configure(Index words) {
+    alignas(64) std::uint8_t palette[64] = {1};
+    for (int i = 0; i < 8; ++i) {
+      const bool is_a = i == 4 || i == 5, is_b = i >= 6;
+      palette[16 + 2 * i] = static_cast<std::uint8_t>(is_a ? 4 * words : 64);  // bytes of a row
+      palette[48 + i] = static_cast<std::uint8_t>(is_b ? words : 16);          // rows
+    }
+    __asm__ volatile("ldtilecfg %0" : : "m"(palette) : "memory");
+  }
+  static void release() { __asm__ volatile("tilerelease" : : : "memory"); }
+
+  template <int C>
+  static EIGEN_ALWAYS_INLINE void zero() {
+    __asm__ volatile("tilezero %%tmm%c0" : : "i"(C));
+  }
+  template <int To>
+  static EIGEN_ALWAYS_INLINE void load(const void* from, Index stride) {
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(To) : "memory");
+  }
+  template <int C>
+  static EIGEN_ALWAYS_INLINE void store(void* to, Index stride) {
+    __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(C) : "memory");
+  }
+  /// C += A · B, of unsigned and signed codes.
+  template <int C, int A, int B>
+  static EIGEN_ALWAYS_INLINE void add_product() {
+    __asm__ volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
+  }
+};
+
+/// sum_tile() for 32 rows. Beyond 16 words, those of a are padded with zeros to a multiple of 16.
+template <class Registers>
+void sum_two_by_two_tiles(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel, std::int32_t* to) {
+  constexpr Index rows = 16, row_bytes = 64, panel_bytes = 2 * row_bytes;
+  Registers::configure(words < rows ? words : rows);
+  Registers::template zero<0>();
+  Registers::template zero<1>();
+  Registers::template zero<2>();
+  Registers::template zero<3>();
+  for (Index k = 0; k < words; k += rows) {
+    Registers::template load<4>(a + k, 4 * row_stride);
+    Registers::template load<5>(a + rows * row_stride + k, 4 * row_stride);
+    Registers::template load<6>(panel + k * panel_bytes, panel_bytes);
+    Registers::template load<7>(panel + k * panel_bytes + row_bytes, panel_bytes);
+    Registers::template add_product<0, 4, 6>();
+    Registers::template add_product<1, 4, 7>();
+    Registers::template add_product<2, 5, 6>();
+    Registers::template add_product<3, 5, 7>();
+  }
+  Registers::template store<0>(to, panel_bytes);
+  Registers::template store<1>(to + rows, panel_bytes);
+  Registers::template store<2>(to + rows * 2 * rows, panel_bytes);
+  Registers::template store<3>(to + rows * 2 * rows + rows, panel_bytes);
+  Registers::release();
+}
+
+inline constexpr Int8Kernels::Tile amx_tiles[] = {{32, &int8::multiply_tile<32, &sum_two_by_two_tiles<TileRegisters>>},
+                                                  int8::tiles[0],
+                                                  int8::tiles[1],
+                                                  int8::tiles[2],
+                                                  int8::tiles[3]};
+
+inline constexpr Int8Kernels amx_kernels = {.columns = int8::kernels.columns,
+                                            .words = int8::kernels.words,
+                                            .tiles = amx_tiles,
+                                            .encode_row = int8::kernels.encode_row,
+                                            .encode_panel = int8::kernels.encode_panel};
