@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh bench/compile_cost.sh [--headers | --quick]: what gated costs to compile.
 #
-# Compiles the README's programs and, per model, a program that builds, runs and streams it (-O2 -c), and checks the umbrella
+# Compiles the manual's programs and, per model, a program that builds, runs and streams it (-O2 -c), and checks the umbrella
 # headers (-fsyntax-only). Reports seconds of CPU time, medians of three, in turns with <Eigen/Core>, and peak memory (with GNU
 # time), as Markdown, also in build/compile_cost.md.
 # --headers measures each public header instead; --quick one model and one header, once. Both write to build/partial.
@@ -65,7 +65,7 @@ failed() {
 models="Gmlp:gmlp:features GmlpLanguageModel:gmlp:text GmlpImageClassifier:gmlp:images \
 GauEncoder:gau_encoder:text Flash:flash:features FlashLanguageModel:flash:text"
 headers="gated/gated.hpp gated/train.hpp gated/io/model_file.hpp"
-programs="main:first training:training"  # <file in tests/consumer>:<its name in the table>
+programs="main:checkpoint training:training"  # <file in tests/consumer>:<its name in the table>
 turns="1 2 3"
 figures="medians of three"
 folder=build
@@ -106,7 +106,7 @@ row "|---|---:|---:|---:|"
 compiled="-DGATED_COMPILED -DEIGEN_MAX_ALIGN_BYTES=64"
 for entry in $programs; do
   source=$(cat "tests/consumer/${entry%%:*}.cpp")
-  program="README's ${entry#*:} program"
+  program="the manual's ${entry#*:} program"
   cost=$(in_turns "$source" -O2 -c -o "$scratch/object.o") || failed "$program"
   row "| $program | $cost |"
   # shellcheck disable=SC2086
