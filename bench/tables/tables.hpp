@@ -24,7 +24,7 @@ inline void print_row(std::string_view table, std::string_view series, Index x, 
   std::cout << table << ',' << series << ',' << x << ',' << quantity << ',' << value << std::endl;
 }
 
-/// The seconds per call of `f` in one turn. Short calls are repeated for a while, so that cold caches weigh little.
+/// The seconds per call of `f` in one turn. Repeats short calls, which keeps caches warm.
 template <class F>
 Measurement time_of(const TableOptions& options, F f) {
   return [f, at_least = options.quick ? 0 : 0.05] { return seconds_per_call(at_least, f); };

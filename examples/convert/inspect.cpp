@@ -47,7 +47,7 @@ void print_model(const Model& model, const char* type) {
               gated::to_json(model.config).c_str());
 }
 
-/// A placeholder for a training's model, whose configuration is not read.
+/// Any training's model: its configuration is not read.
 struct AnyModel {
   using Config = gated::TrainingProgress;
 };

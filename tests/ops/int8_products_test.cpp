@@ -104,7 +104,9 @@ Matrix<float> product_by(const Int8Kernels& table, const Matrix<float>& x, const
   for (Index i = 0; i < x.rows(); ++i) {
     table.encode_row(depth, depth, x.data() + i * depth, 1, words, rows_of_codes.data() + i * words, &rows.emplace_back());
   }
-  table.encode_panel(Operand<float>(w).transposed(), 0, w.rows(), scales.data(), sums.data(), codes.data());
+  Matrix<float> columns = Matrix<float>::Zero(depth, width);
+  columns.leftCols(w.rows()) = w.transpose();
+  table.encode_panel(depth, columns.data(), scales.data(), sums.data(), codes.data());
   const QuantizedPanel panel{WeightFormat::int8_rows, depth, scales.data(), sums.data(), codes.data()};
   Matrix<float> tile(table.tiles.front().rows, width), y(x.rows(), w.rows());
   for (Index row = 0; row < x.rows();) {

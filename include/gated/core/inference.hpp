@@ -153,7 +153,7 @@ class Inference : public RunMemory<T> {
   /// One call of a layer: the body runs while this lives.
   class Call {
    public:
-    /// For a result in the run: in the place of x, if the call has the only handle of it and it fits.
+    /// For a result in the run: in the memory of x if the call has its only handle and the shapes match.
     /// Errors: ShapeError and ArgumentError by the layer's contract.
     template <class L, class In>
     Call(Inference& run, const L& layer, const In& x) : Call(run, layer, x, layer.contract()) {}
@@ -271,7 +271,7 @@ class Inference : public RunMemory<T> {
     }
     return make(made, width);
   }
-  /// Builds the contract again, so that the check itself needs only the fields it compares.
+  /// Rebuilds the contract: the check itself uses only the fields it compares.
   template <class L>
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(const L& layer, Index rows, Index columns) {
     const Contract contract = layer.contract();

@@ -78,7 +78,7 @@ class RunMemory {
   Index depth_ = 1;               // of layers in layers, from 1 on; what callers own has 0
 
  private:
-  /// Scalars per MatrixUse: a cache line, so that the rows after it stay aligned.
+  /// Scalars per MatrixUse: a whole cache line keeps the rows after it aligned.
   static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
   static_assert(sizeof(MatrixUse) <= cache_line_bytes);
 

@@ -26,7 +26,7 @@ namespace gated {
 enum class WeightFormat {
   float32,   ///< unchanged
   bf16,      ///< the upper half of a float, rounded to nearest even: 16 bits
-  int8,      ///< q · s with an integer |q| ≤ 127 and a float s per group of 32 columns of a row: 9 bits
+  int8,      ///< q · s with an integer |q| ≤ 127 and a float s per group of 32 columns of a row: 9 bits, 10 if prepared
   int8_rows  ///< the same with one s per row: just over 8 bits; the fastest with int8_products()
 };
 

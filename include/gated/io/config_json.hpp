@@ -148,7 +148,7 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
 }  // namespace detail
 
 /// `config` as JSON in the order of fields(): on one line, or indented by `indent` spaces.
-/// Errors: ArgumentError for numbers that are not finite, strings that are not UTF-8, and enumerators without a name.
+/// Errors: ArgumentError for non-finite numbers, strings that are not UTF-8, and unnamed enumerators.
 template <detail::HasSettings Config>
 std::string to_json(const Config& config, int indent = -1) {
   detail::JsonWriter json(indent);

@@ -48,8 +48,8 @@ struct Glu : Layer<Glu<T, ConfigType>> {
 
   Contract contract() const { return config.contract(gate.contract()); }
 
-  /// timm's initialisation if there are biases: gate weights of N(0, (1e-6)²) and a gate bias of 1, so that training begins
-  /// with an MLP without activation.
+  /// timm's initialisation if there are biases: gate weights of N(0, (1e-6)²) and a gate bias of 1. The start is an MLP without
+  /// activation.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     if (gate.bias.size() > 0) {

@@ -180,8 +180,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
                       field("head", &M::head));
   }
 
-  /// timm's initialisation: LeCun-normal patches, Xavier-uniform projections, near-zero gates, and a head of zeros, so that the
-  /// first logits are 0.
+  /// timm's initialisation: LeCun-normal patches, Xavier-uniform projections, near-zero gates, a zero head. The first logits are 0.
   void initialize(Random& random) {
     patch_embedding.initialize(random);
     fill_normal(class_token, 1e-6, random);

@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// A complex factor c + is. Stores -s too, so that multiplying by its conjugate needs no negation.
+/// A complex factor c + is. Also stores -s, for products with its conjugate.
 template <class T>
 struct FourierFactor {
   T c, s, minus_s;

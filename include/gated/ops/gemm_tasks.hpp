@@ -29,8 +29,8 @@ inline Index next_tile_rows(Index rows, Index most) {
 template <class T>
 using TileFunction = FunctionRef<void(Index row, Index column, Index rows, Index columns, T* tile)>;
 
-/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, waking a spinning thread about 1. The threshold
-/// stops growing at four threads, so that many threads do not idle where four would gain.
+/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, waking a spinning thread about 1. The threshold is
+/// constant from four threads on: many threads then still run what four would speed up.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);

@@ -51,14 +51,18 @@ class Int8Panels {
     }
     constexpr Index slack = 512;  // AMX reads a whole tile at the end of a panel
     memory_ = workspace.take(count() * size() + slack);
-    parallel_for(threads, count(), [&](Index panel, Index) {
-      const Index column = panel * width_;
-      const bool is_packed = static_cast<bool>(prepared_);  // in float
-      const Operand<float> from = is_packed ? Operand<float>(prepared_.numbers(column), b_.rows, width_, width_, 1) : b_;
+    const auto frame = workspace.inner_frame();
+    float* const scratch = workspace.take(prepared_ ? 0 : width_ * b_.rows * threads.count());
+    parallel_for(threads, count(), [&](Index panel, Index worker) {
+      const float* numbers = prepared_ ? prepared_.numbers(panel * width_) : nullptr;
+      if (numbers == nullptr) {
+        float* const packed = scratch + worker * width_ * b_.rows;
+        kernels<ProductKernels<float>>().pack_panel(b_, panel * width_, columns(panel), packed);
+        numbers = packed;
+      }
       float* const scales = memory_ + panel * size();
       auto* const sums = reinterpret_cast<std::int32_t*>(scales + width_);
-      table_.encode_panel(from, is_packed ? 0 : column, columns(panel), scales, sums,
-                          reinterpret_cast<std::byte*>(sums + width_));
+      table_.encode_panel(b_.rows, numbers, scales, sums, reinterpret_cast<std::byte*>(sums + width_));
     });
   }
 
@@ -167,7 +171,9 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 /// Cost: besides the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded
 /// for each product, which for few rows costs many times the product: call prepare().
 inline const ProductEngine<float>* int8_products() {
-  int8_kernels<float>();  // asks the system for AMX
+#if GATED_HAS_AMX_KERNELS
+  detail::amx_is_granted();  // asks the system
+#endif
   return &detail::gemm::int8_engine;
 }
 

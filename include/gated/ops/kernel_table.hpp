@@ -209,8 +209,7 @@ struct Int8Kernels {
   std::span<const Tile> tiles;  ///< highest first; the last has one row
   void (*encode_row)(Index depth, Index group, const float* x, Index stride, Index words, std::uint32_t* codes,
                      RowCode* of_groups);
-  void (*encode_panel)(const Operand<float>& b, Index first, Index columns, float* scales, std::int32_t* sums,
-                       std::byte* codes);
+  void (*encode_panel)(Index depth, const float* panel, float* scales, std::int32_t* sums, std::byte* codes);
 };
 
 /// The kernels of integer products: the chosen form's, or those of dot-product instructions that the machine adds to it.

@@ -26,7 +26,7 @@
 /// The files of ops/kernels/ are included here once per form, in a namespace named after it and with its instructions enabled.
 /// Templates, lambdas and inlined functions are compiled for the form too; other calls are not.
 
-/// Unrolls the next loop, of a small constant trip count, so that its arrays live in registers.
+/// Unrolls the next loop, whose trip count is a small constant, to keep its arrays in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
 #define GATED_UNROLL _Pragma("GCC unroll 16")
 #else

@@ -63,14 +63,15 @@ void sum_two_by_two_tiles(Index words, const std::uint32_t* a, Index row_stride,
   Registers::release();
 }
 
-inline constexpr Int8Kernels::Tile amx_tiles[] = {{32, &int8::multiply_tile<32, &sum_two_by_two_tiles<TileRegisters>>},
-                                                  int8::tiles[0],
-                                                  int8::tiles[1],
-                                                  int8::tiles[2],
-                                                  int8::tiles[3]};
+inline constexpr auto amx_tiles = [] {
+  std::array<Int8Kernels::Tile, std::size(int8::tiles) + 1> tiles{
+      {{32, &int8::multiply_tile<32, &sum_two_by_two_tiles<TileRegisters>>}}};
+  std::copy(std::begin(int8::tiles), std::end(int8::tiles), tiles.begin() + 1);
+  return tiles;
+}();
 
-inline constexpr Int8Kernels amx_kernels = {.columns = int8::kernels.columns,
-                                            .words = int8::kernels.words,
-                                            .tiles = amx_tiles,
-                                            .encode_row = int8::kernels.encode_row,
-                                            .encode_panel = int8::kernels.encode_panel};
+inline constexpr Int8Kernels amx_kernels = [] {
+  Int8Kernels kernels = int8::kernels;
+  kernels.tiles = amx_tiles;
+  return kernels;
+}();

@@ -8,7 +8,7 @@ namespace int8 {
 using Numbers = Simd<float>;
 using Integers = Numbers::Integers;
 
-/// Smaller ranges count as 0, so that results do not depend on whether the program flushes subnormals.
+/// Ranges below this count as 0: results then do not depend on flushing of subnormals.
 inline constexpr float smallest_range = 0x1p-100f;
 
 EIGEN_ALWAYS_INLINE Integers clamped(Integers x, std::int32_t low, std::int32_t high) {
@@ -40,12 +40,9 @@ EIGEN_ALWAYS_INLINE void store_codes(const Integers& codes, Index k, std::uint32
   }
 }
 
-/// Reads vectors of a row with values `stride` apart.
-struct RowReader {
-  const float* x;
-  Index stride;
-
-  EIGEN_ALWAYS_INLINE Numbers operator()(Index k, Index lanes) const {
+/// Encodes `depth` values, `stride` apart, and returns their quantization.
+EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stride, std::uint32_t* codes) {
+  const auto read = [&](Index k, Index lanes) {
     if (stride == 1) [[likely]] {
       return Numbers::load(x + k, lanes);
     }
@@ -54,12 +51,7 @@ struct RowReader {
       gathered[i] = x[(k + i) * stride];
     }
     return Numbers::load(gathered);
-  }
-};
-
-/// Encodes `depth` values, `stride` apart, and returns their quantization.
-EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stride, std::uint32_t* codes) {
-  const RowReader read{x, stride};
+  };
   Numbers low(0.0f), high(0.0f), not_finite(0.0f);  // the last becomes NaN for a value that is not finite
   for_each_vector<float>(depth, [&](Index k, Index lanes) {
     const Numbers v = read(k, lanes);
@@ -89,80 +81,32 @@ EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* 
   }
 }
 
-/// The scale of codes from -127 to 127 for magnitudes up to `largest`; NaN if `not_finite` is.
-EIGEN_ALWAYS_INLINE Numbers symmetric_scale(Numbers largest, Numbers not_finite) {
-  return largest / Numbers(127.0f) + not_finite;
-}
-
-/// The codes for that scale.
-EIGEN_ALWAYS_INLINE Integers symmetric_codes(Numbers x, Numbers scale) {
-  const Numbers zero(0.0f);
-  return clamped(to_integers(select_less(zero, scale, x / scale, zero)), -127, 127);
-}
-
-/// encode_panel() for a row-major b: a lane is a column.
-EIGEN_DONT_INLINE inline void encode_columns(const Operand<float>& b, Index first, Index columns, float* scales,
-                                             std::int32_t* sums, std::byte* codes) {
+/// Encodes a float panel as pack_panel() makes it, a column per lane, as a QuantizedPanel of int8_rows.
+EIGEN_DONT_INLINE inline void encode_panel(Index depth, const float* panel, float* scales, std::int32_t* sums,
+                                           std::byte* codes) {
   constexpr Index width = Numbers::width;
-  for (Index half = 0; half < 2; ++half, scales += width, sums += width, codes += 4 * width) {
-    const Index rest = columns - half * width, lanes = rest < 0 ? 0 : rest < width ? rest : width;
-    const auto read = [&](Index k) { return Numbers::load(b.at(k, first + half * width), lanes); };
-    Numbers largest(0.0f), not_finite(0.0f);
-    for (Index k = 0; k < b.rows && lanes > 0; ++k) {
-      const Numbers v = read(k);
-      largest = max(largest, abs(v));
-      not_finite = not_finite + (v - v);
+  const Numbers zero(0.0f);
+  for (Index j = 0; j < 2 * width; j += width) {
+    const auto read = [&](Index k) { return Numbers::load(panel + 2 * width * k + j); };
+    Numbers largest = zero, not_finite = zero;
+    for (Index k = 0; k < depth; ++k) {
+      largest = max(largest, abs(read(k)));
+      not_finite = not_finite + (read(k) - read(k));
     }
-    const Numbers scale = symmetric_scale(largest, not_finite);
-    scale.store(scales);
+    const Numbers scale = largest / Numbers(127.0f) + not_finite;
+    scale.store(scales + j);
     Integers sum{};
-    for (Index k = 0; k < b.rows; k += 4) {
+    for (Index k = 0; k < depth; k += 4) {
       Integers word{};
-      for (Index i = 0; i < 4 && k + i < b.rows && lanes > 0; ++i) {
-        const Integers code = symmetric_codes(read(k + i), scale);
+      for (Index i = 0; i < 4 && k + i < depth; ++i) {
+        const Integers code = clamped(to_integers(select_less(zero, scale, read(k + i) / scale, zero)), -127, 127);
         sum += code;
         word |= (code & 255) << static_cast<int>(8 * i);
       }
-      std::memcpy(codes + 2 * width * k, &word, sizeof(word));
+      std::memcpy(codes + 2 * width * k + 4 * j, &word, sizeof(word));
     }
-    std::memcpy(sums, &sum, sizeof(sum));
+    std::memcpy(sums + j, &sum, sizeof(sum));
   }
-}
-
-/// encode_panel() for a transposed b, such as a weight: its columns are contiguous.
-EIGEN_DONT_INLINE inline void encode_rows(const Operand<float>& b, Index first, Index columns, float* scales,
-                                          std::int32_t* sums, std::byte* codes) {
-  constexpr Index width = Numbers::width;
-  for (Index j = 0; j < 2 * width; ++j) {
-    const Index depth = j < columns ? b.rows : 0;
-    const RowReader read{b.at(0, first + (j < columns ? j : 0)), b.row_stride};
-    Numbers largest(0.0f), not_finite(0.0f);
-    for_each_vector<float>(depth, [&](Index k, Index lanes) {
-      const Numbers v = read(k, lanes);
-      largest = max(largest, abs(v));
-      not_finite = not_finite + (v - v);
-    });
-    const Numbers scale = symmetric_scale(Numbers(largest.largest()), Numbers(not_finite.sum()));
-    scales[j] = scale.first();
-    std::int32_t sum = 0;
-    for_each_vector<float>(b.rows, [&](Index k, Index lanes) {
-      const Integers code = j < columns ? symmetric_codes(read(k, lanes), scale) : Integers{};
-      for (Index i = 0; i < width; ++i) {
-        const Index row = k + i;
-        if (row < (b.rows + 3) / 4 * 4) {
-          sum += code[i];
-          codes[4 * (row / 4 * 2 * width + j) + row % 4] = static_cast<std::byte>(code[i]);
-        }
-      }
-    });
-    sums[j] = sum;
-  }
-}
-
-/// Packs `columns` columns of b, from `first` on, as a QuantizedPanel of int8_rows; missing columns become zeros.
-inline void encode_panel(const Operand<float>& b, Index first, Index columns, float* scales, std::int32_t* sums,
-                         std::byte* codes) {
-  (b.column_stride == 1 ? encode_columns : encode_rows)(b, first, columns, scales, sums, codes);
 }
 
 /// to[i][j] = Σ a[i][k] · panel[k][j] for `Rows` rows, over `words` words along K.

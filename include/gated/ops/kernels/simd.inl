@@ -92,6 +92,8 @@ struct Simd {
     __asm__("" : "+w"(result.v));
 #elif EIGEN_COMP_GNUC_STRICT && defined(__ARM_FP)
     __asm__("" : "+t"(result.v));
+#elif EIGEN_COMP_GNUC_STRICT
+    __asm__("" : "+m"(result.v));
 #endif
     return result;
   }
@@ -117,7 +119,7 @@ struct Simd {
   friend EIGEN_ALWAYS_INLINE Simd copysign(Simd a, Simd sign_of) {
     return from_bits((a.bits() & ~sign()) | (sign_of.bits() & sign()));
   }
-  /// `a` truncated to the upper half of its digits, so that its square is exact.
+  /// `a` truncated to the upper half of its digits: its square is exact.
   friend EIGEN_ALWAYS_INLINE Simd upper_half(Simd a) {
     constexpr int lower = (digits + 1) / 2;
     return from_bits(a.bits() & static_cast<Bits>(~Bits{0} << lower));
