@@ -56,8 +56,8 @@ bool is_same_alone(const Model& model, const Sequences& sequences, const Matrix<
     Matrix<float> alone(outputs, y.cols());
     model.forward(Matrix<float>(x.middleRows(sequences.offset(b), sequences.length(b))), Sequences::single(sequences.length(b)),
                   alone, workspace);
-    same = same && std::memcmp(alone.data(), y.data() + b * alone.size(),
-                               sizeof(float) * static_cast<std::size_t>(y.size() / sequences.count())) == 0;
+    same = same &&
+           std::memcmp(alone.data(), y.data() + b * alone.size(), sizeof(float) * static_cast<std::size_t>(alone.size())) == 0;
   }
   return same;
 }

@@ -1,14 +1,15 @@
 // draw_lines FILE.svg < DESCRIPTION: draws curves, for draw.py in tables/ and papers/.
 //
-// A line of the description is a word and what it names, with tabs between them; `log` makes an axis logarithmic:
+// A line of the description is a word and what it names, with tabs between them:
 //
 //     title   TEXT
-//     x       TITLE [log]
-//     y       TITLE [log]
+//     x       TITLE linear|log
+//     y       TITLE linear|log
 //     mark    X  TEXT         a dashed vertical line
 //     curve   NAME            the next points belong to it
 //     point   X  Y [LOW HIGH] with both of them, a band is drawn around the curve
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -37,10 +38,10 @@ void add(examples::Figure& figure, const Words& words) {
   };
   if (is("title", 1, 1)) {
     figure.title = words[1];
-  } else if (is("x", 1, 2) || is("y", 1, 2)) {
+  } else if (is("x", 2, 2) || is("y", 2, 2)) {
     examples::Axis& axis = words[0] == "x" ? panel.x : panel.y;
     axis.title = words[1];
-    axis.scale = words.back() == "log" ? examples::Scale::logarithmic : examples::Scale::linear;
+    axis.scale = words[2] == "log" ? examples::Scale::logarithmic : examples::Scale::linear;
   } else if (is("mark", 2, 2)) {
     panel.marks.emplace_back(std::stod(words[1]), words[2]);
   } else if (is("curve", 1, 1)) {

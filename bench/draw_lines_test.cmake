@@ -12,7 +12,7 @@ function(draw expected pattern text)
   endif()
 endfunction()
 
-set(begin "title\tA & B\nx\tsteps\ny\tms\tlog\nmark\t3\there\ncurve\tone\n")
+set(begin "title\tA & B\nx\tsteps\tlinear\ny\tms\tlog\nmark\t3\there\ncurve\tone\n")
 draw(0 "<title>A &amp; B<.*>here<.*>100<.*class=.band c2.*class=.line c2.*class=.mark.*>one<" "${begin}point\t1\t10\t5\t20\npoint\t4\t100\t50\t200\n")
 draw(1 "cannot read .points. with 2 values" "${begin}points\t1\t10\n")
 draw(1 "cannot read .point. with 3 values" "${begin}point\t1\t10\t5\n")

@@ -1,4 +1,4 @@
-# Functions for demo.sh, test.sh, .ci/run, bench/run.sh and bench/tables/run.sh, which source it in the root of the checkout.
+# Functions for the shell scripts, which source it in the root of the checkout.
 
 # The number of parallel compile jobs: one per processor, but at most one per gigabyte of available memory.
 jobs() {

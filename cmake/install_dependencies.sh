@@ -5,9 +5,9 @@
 # apt-get it prints what to install, and succeeds if there is a compiler and CMake. Does nothing if nothing is missing.
 set -eu
 
-packages="g++ cmake make ninja-build libeigen3-dev libstb-dev libcli11-dev"
+packages="g++ cmake make ninja-build libeigen3-dev libcli11-dev"
 if [ "${1:-}" != demo ]; then
-  packages="$packages nlohmann-json3-dev libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen git pkgconf"
+  packages="$packages libstb-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen git pkgconf"
 fi
 
 has() { command -v "$1" > /dev/null 2>&1; }

@@ -338,6 +338,7 @@ std::string svg(const Figure& figure) {
   std::vector<Plot> plots(figure.panels.begin(), figure.panels.end());
   double beside = 0, before = 0;  // widths reserved for the legend, and for ticks of y
   double lowest = 0, full = 0;
+  bool has_map = false;
   for (const Panel& panel : figure.panels) {
     for (const Series& s : panel.series) {
       for (const std::string& line : lines_of(s.name, longest_name)) {
@@ -345,12 +346,11 @@ std::string svg(const Figure& figure) {
       }
     }
     if (panel.heat_map) {
+      has_map = true;
       lowest = std::min(lowest, static_cast<double>(panel.heat_map->values.minCoeff()));
       full = std::max(full, static_cast<double>(panel.heat_map->values.cwiseAbs().maxCoeff()));
     }
   }
-  const bool has_map =
-      std::any_of(plots.begin(), plots.end(), [](const Plot& plot) { return plot.panel.heat_map.has_value(); });
   full = figure.full_colour > 0 ? figure.full_colour : full > 0 ? full : 1;
   const double column = (paper - margin - beside) / static_cast<double>(figure.columns);
   for (Plot& plot : plots) {

@@ -28,8 +28,8 @@ expect_run(0 "series +[0-9]+ forecasts.*float32[^\n]* 0.00e\\+00 .*int8-rows pro
 expect_no_file(FILE)
 expect_no_file(${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images FILE)
 expect_no_file(${EXAMPLES}/generate_text/bible.int8.safetensors --texts FILE)
-expect_run(2 "quantized_weights: --images: the model is a language model. Give --texts."
+expect_run(2 "quantized_weights: --images, --series: the model is a language model. Give --texts."
   ${EXAMPLES}/generate_text/bible.int8.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
-expect_run(2 "--texts: the model is an image classifier. Give --images."
+expect_run(2 "--texts, --series: the model is an image classifier. Give --images."
   ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --texts ${EXAMPLES}/README.md)
 expect_run(2 "--out" ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --format int8)

@@ -22,7 +22,7 @@ using FlashModel = gated::FlashLanguageModel<float>;
 using Classifier = gated::GmlpImageClassifier<float>;
 using Forecaster = gated::TinyTimeMixer<float>;
 
-constexpr WeightFormat formats[] = {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
+constexpr WeightFormat formats[] = {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
 
 std::string name_of(WeightFormat format) { return std::string(gated::name_of(format)); }
 
@@ -31,9 +31,7 @@ template <class Model>
 void print_tensors(const Model& model) {
   std::printf("  tensor%*s", 49, "");
   for (const WeightFormat format : formats) {
-    if (format != WeightFormat::float32) {
-      std::printf("  %9s dB   error    zero", name_of(format).c_str());
-    }
+    std::printf("  %9s dB   error    zero", name_of(format).c_str());
   }
   std::printf("\n");
   gated::for_each_parameter(
@@ -44,9 +42,6 @@ void print_tensors(const Model& model) {
         const Index rows = info.shape[0], columns = info.shape.count() / rows;
         std::printf("  %-42s %12s", info.path().c_str(), info.shape.describe().c_str());
         for (const WeightFormat format : formats) {
-          if (format == WeightFormat::float32) {
-            continue;
-          }
           const auto encoded = gated::EncodedWeight::of(values.data(), rows, columns, format);
           gated::require<gated::FileError>(encoded.has_value(), info.path(), ": has values that ", name_of(format),
                                            " cannot represent.");
@@ -70,7 +65,7 @@ struct Precision {
 
 /// Float products with weights of each format, bf16 products if this machine has them, and int8 products.
 std::vector<Precision> precisions() {
-  std::vector<Precision> all;
+  std::vector<Precision> all{{name_of(WeightFormat::float32), WeightFormat::float32}};
   for (const WeightFormat format : formats) {
     all.push_back({name_of(format), format});
   }
@@ -160,6 +155,7 @@ Matrix<float> read_series(const std::filesystem::path& path) {
     numbers += text.substr(std::max(line, field), end - std::max(line, field)) + ",";
     line = end + 1;
   }
+  gated::require<gated::FileError>(!numbers.empty(), path.string(), ": has no line after its header.");
   numbers.pop_back();
   return gated::parse_csv<float>(numbers, path.string());
 }
@@ -209,12 +205,14 @@ int run_with(const gated::SafetensorsFile& file, const small::Options& options) 
       measure(model, options);
     }
   } else if constexpr (std::is_same_v<Model, Classifier>) {
-    gated::require<examples::UsageError>(options.texts.empty(), "--texts: the model is an image classifier. Give --images.");
+    gated::require<examples::UsageError>(options.texts.empty() && options.series.empty(),
+                                         "--texts, --series: the model is an image classifier. Give --images.");
     if (!options.images.empty()) {
       measure(model, options);
     }
   } else {
-    gated::require<examples::UsageError>(options.images.empty(), "--images: the model is a language model. Give --texts.");
+    gated::require<examples::UsageError>(options.images.empty() && options.series.empty(),
+                                         "--images, --series: the model is a language model. Give --texts.");
     gated::require<gated::FileError>(model.config.vocabulary == 256 && model.head.has_value(), file.name(),
                                      ": expected a byte-level language model with a head.");
     if (!options.texts.empty()) {
@@ -222,11 +220,7 @@ int run_with(const gated::SafetensorsFile& file, const small::Options& options) 
     }
   }
   if (!options.out.empty()) {
-    for (const WeightFormat format : formats) {
-      if (name_of(format) == options.format) {
-        gated::save_model(model, options.out, format);
-      }
-    }
+    gated::save_model(model, options.out, gated::value_named<WeightFormat>(options.format).value());
     std::printf("\n  saved     %s: %.2f MB\n", options.out.string().c_str(),
                 static_cast<double>(std::filesystem::file_size(options.out)) / 1e6);
   }

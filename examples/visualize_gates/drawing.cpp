@@ -46,8 +46,9 @@ Figure draw_rows(const Matrix<float>& weights, ImageSize grid, const std::vector
   const double cell = std::min(12.0, 600 / static_cast<double>(grid.width));
   Figure figure{.title = {}, .panels = {}, .columns = text ? 1 : std::min<std::size_t>(rows.size(), 4)};
   for (const Index p : rows) {
-    gated::require<gated::ArgumentError>(p < weights.rows(), "--rows ", p, ": expected tokens from 0 to ", weights.rows() - 1,
-                                         ".");
+    gated::require<gated::ArgumentError>(p < weights.rows(), "--rows ", p,
+                                         text ? ": expected tokens from 0 to " : ": expected patches from 0 to ",
+                                         weights.rows() - 1, ".");
     figure.panels.push_back(
         {.title = gated::text(text ? "token " : "patch ", p),
          .heat_map = HeatMap{.values = Eigen::Map<const Matrix<float>>(&weights(p, 0), grid.height, grid.width),

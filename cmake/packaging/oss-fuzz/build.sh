@@ -3,7 +3,7 @@
 # $OUT. Reads OSS-Fuzz's variables $SRC, $OUT, $CXX, $CXXFLAGS, $SANITIZER and $LIB_FUZZING_ENGINE; Eigen and stb are in $SRC.
 
 fuzz=$SRC/gated/tests/fuzz
-for target in ${*:-safetensors configuration csv numpy image}; do
+for target in ${*:-$(cd "$fuzz" && ls *.cpp | sed '/^replay/d; s/\.cpp$//')}; do
   flags=""
   if [ "$SANITIZER" = undefined ]; then
     # Unsigned integers wrap by definition, as in hashes. The other exceptions are those of the preset `fuzz` and of
