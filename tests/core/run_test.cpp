@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "gated/ops/reshape.hpp"
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy_layers.hpp"
 
@@ -248,6 +249,42 @@ struct Liar {
   Contract contract() const { return {.in = 3, .out = 2}; }
   auto apply(auto&, auto x) const { return x; }
 };
+
+/// Returns its one row with another stride than scratch has, which is spread against cache aliasing.
+struct Restrided : Layer<Restrided, double> {
+  static constexpr Index width = 512;
+  static constexpr const char* name = "Restrided";
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return {.in = width, .out = width}; }
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    auto y = run.make(run.rows(x), width);
+    run[y] = run[x];
+    return reshape(run, reshape(run, std::move(y), width / 2), width);
+  }
+};
+
+struct AroundRestrided : Layer<AroundRestrided, double> {
+  static constexpr const char* name = "AroundRestrided";
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return Restrided().contract(); }
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    const auto y = run(Restrided(), x), other = run.make(1, Restrided::width);
+    run[other].setZero();
+    return y;
+  }
+};
+
+TEST(Run, KeepsAResultOfOneRowWhateverItsStride) {
+  ASSERT_NE(row_stride<double>(Restrided::width), Restrided::width);
+  const M x = random_matrix<double>(1, Restrided::width, 1);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Whole run(workspace, Sequences::single(1), {});
+  const R y = run(AroundRestrided(), R(input_view<double>(x)));
+  EXPECT_TRUE(same_bits(run[y], x));
+}
 
 TEST(Run, RefusesShapesOutsideTheContract) {
   Running r;

@@ -86,7 +86,7 @@ TEST(RegressionLoss, RefusesInvalidArguments) {
   EXPECT_EQ(message_of<ShapeError>([&] { loss_of(y, y, {}, shorter); }),
             "regression_loss: the mask has 5 entries, expected 2 × 3.");
   EXPECT_EQ(message_of<ArgumentError>([&] { loss_of(y, y, {}, none); }),
-            "regression_loss: no element counts, expected at least one.");
+            "regression_loss: no element is observed, expected at least one.");
   EXPECT_EQ(message_of<ArgumentError>([&] { loss_of(y, y, {.delta = 0}); }),
             "regression_loss: delta = 0, expected more than 0.");
   EXPECT_EQ(message_of<ArgumentError>([&] { loss_of(y, y, {.quantile = 1}); }),

@@ -55,6 +55,23 @@ TEST(TrainingRun, EqualsATapeByHand) {
   }
 }
 
+Index products_offered = 0;
+
+/// Leaves all products to float.
+bool decline(const Operand<float>&, const Operand<float>&, const detail::gemm::TileFunction<float>&, Workspace<float>&, Index) {
+  ++products_offered;
+  return false;
+}
+
+TEST(TrainingRun, OffersItsProductsToAnEngine) {
+  const ProductEngine<float> engine{&decline};
+  Training<Model> in_float = training_of(), offering = in_float;
+  offering.products = &engine;
+  EXPECT_EQ(step(offering), step(in_float));
+  EXPECT_TRUE(same_parameters(offering, in_float));
+  EXPECT_GE(products_offered, 3 * 2 * 2) << "two projections of two blocks, forward and for two gradients";
+}
+
 TEST(TrainingRun, AppliesTheConfiguredDropout) {
   Training<Model> plain = training_of(), dropping = training_of({.residual_dropout = 0.5});
   EXPECT_NE(step(plain), step(dropping));

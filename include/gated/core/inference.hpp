@@ -90,7 +90,9 @@ class Inference : public RunMemory<T> {
     MatrixUse use{.depth = depth_ - 1};
     auto own = detail::in_run(x);
     if constexpr (std::same_as<decltype(own), Matrix>) {
-      own = Matrix(own, own.data == y.data ? &use : own.use());
+      if (own.data == y.data) {
+        own = Matrix(own, &use);
+      }
     }
     Call call(*this, layer, Place{y, &use});
     if constexpr (detail::JoinsItself<L, Derived, decltype(own), More...>) {
@@ -178,7 +180,8 @@ class Inference : public RunMemory<T> {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// The result y of the body: at its place, or where it lies if it outlives the call. Releases the body's arguments.
+    /// The result y of the body: at its place, or where it lies if it outlives the call. Releases `given`,
+    /// the body's arguments, so that y has the only handle.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);
@@ -188,7 +191,7 @@ class Inference : public RunMemory<T> {
       if (shows_result_) [[unlikely]] {
         run_.show(y);
       }
-      if (y.data != place_.rows.data || y.stride != place_.rows.stride) {
+      if (y.data != place_.rows.data || (y.rows() > 1 && y.stride != place_.rows.stride)) {
         if (stays_ && y.outlive(run_.depth_)) {
           return y;
         }

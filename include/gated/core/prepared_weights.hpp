@@ -186,10 +186,10 @@ class PreparedWeights {
   /// `count` bytes, aligned to a cache line, in a block shared by many weights. Blocks double in size up to 32 MiB, or one
   /// weight.
   std::byte* take(std::size_t count) {
-    constexpr std::size_t largest = std::size_t{1} << 25, tile_bytes = 2048;  // AMX reads a whole tile at the end of a panel
+    constexpr std::size_t largest = std::size_t{1} << 25, slack = QuantizedPanel::read_past;
     const std::size_t rounded = whole_cache_lines<std::byte>(count);
-    if (free_ < rounded + tile_bytes) {
-      free_ = std::max(rounded, std::min(size_, largest)) + tile_bytes;
+    if (free_ < rounded + slack) {
+      free_ = std::max(rounded, std::min(size_, largest)) + slack;
       blocks_.emplace_back(free_);
     }
     std::byte* const result = blocks_.back().data() + (blocks_.back().count() - free_);

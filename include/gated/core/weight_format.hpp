@@ -110,6 +110,8 @@ struct QuantizedPanel {
   const std::int32_t* sums;  ///< of the codes that share a scale, in the order of `scales`; int8 only
   const std::byte* codes;
 
+  /// AMX reads whole tiles of 16 words per row: the bytes that must follow the last panel.
+  static constexpr Index read_past = 2048;
   /// The bytes of a word.
   static constexpr Index word = 4;
   /// The columns of a word.

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <concepts>
+#include <tuple>
 #include <type_traits>
 
+#include "gated/core/fields.hpp"
+#include "gated/core/prepared_weights.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/stream.hpp"
 #include "gated/core/unset.hpp"
@@ -149,7 +152,7 @@ struct Layer {
         !requires { &Self::prepare; } || requires(const Self& self, PreparedWeights<T>& prepared) { self.prepare(prepared); },
         "prepare: it is `void prepare(PreparedWeights<T>& prepared) const`");
     static_assert(
-        !requires { &Self::initialise; }, "initialise: write `initialize`");
+        !requires(Self & self, Random & random) { self.initialise(random); }, "initialise: write `initialize`");
     return static_cast<const Self&>(*this).contract();
   }
   MatrixView<T> no_rows() const { return {nullptr, 0, in(), in()}; }

@@ -49,7 +49,7 @@ class Int8Panels {
     if (are_encoded()) {
       return;
     }
-    constexpr Index slack = 512;  // AMX reads a whole tile at the end of a panel
+    constexpr Index slack = QuantizedPanel::read_past / Index{sizeof(float)};
     memory_ = workspace.take(count() * size() + slack);
     const auto frame = workspace.inner_frame();
     float* const scratch = workspace.take(prepared_ ? 0 : width_ * b_.rows * threads.count());

@@ -69,7 +69,7 @@ struct RegressionLossConfig {
 /// error.
 ///
 /// Shapes: y and target are N × C, observed has N · C entries or is empty.
-/// Errors: ShapeError; ArgumentError for invalid options, and if no element counts.
+/// Errors: ShapeError; ArgumentError for invalid options, and if no element is observed.
 template <class T>
 Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<ConstView<T>>& target,
                          const RegressionLossConfig& config = {}, Mask observed = {}) {
@@ -84,7 +84,7 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
   require<ArgumentError>(config.quantile > 0 && config.quantile < 1, where, ": quantile = ", config.quantile,
                          ", expected 0 < quantile < 1.");
   const Index counted = observed.empty() ? values.size() : unmasked(observed, 0, values.size());
-  require<ArgumentError>(counted > 0, where, ": no element counts, expected at least one.");
+  require<ArgumentError>(counted > 0, where, ": no element is observed, expected at least one.");
   const auto counts = [observed = tape.keep(observed), columns](Index i, Index j) {
     return observed.empty() || observed[static_cast<std::size_t>(i * columns + j)] != 0;
   };

@@ -41,6 +41,7 @@ struct TileRegisters {
 template <class Registers>
 void sum_two_by_two_tiles(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel, std::int32_t* to) {
   constexpr Index rows = 16, row_bytes = 64, panel_bytes = 2 * row_bytes;
+  static_assert(rows * panel_bytes <= QuantizedPanel::read_past);
   Registers::configure(words < rows ? words : rows);
   Registers::template zero<0>();
   Registers::template zero<1>();
