@@ -95,7 +95,7 @@ function(gated_add_component component problem)
     add_library(gated::compiled ALIAS gated_compiled)
     target_link_libraries(gated_compiled PUBLIC gated::io)
     # Eigen's alignment is fixed: programs with any -march can link it.
-    target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED EIGEN_MAX_ALIGN_BYTES=64)
+    target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED GATED_PORTABLE EIGEN_MAX_ALIGN_BYTES=64)
     target_compile_definitions(gated_compiled PRIVATE GATED_BUILDS_COMPILED)
     # Shared libraries that link it do not export it.
     set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden

@@ -10,10 +10,10 @@
 #include "common/run_main.hpp"
 #include "configurations.hpp"
 #include "gated/core/path_pattern.hpp"
-#include "gated/gated.hpp"
 #include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/train/training.hpp"
+#include "known_models.hpp"
 #include "options.hpp"
 
 namespace {
@@ -166,23 +166,16 @@ int run(const inspect::Options& options) {
   if (const auto labels = gated::labels_of(file); !labels.empty()) {
     std::printf("It names %zu classes: %s, …\n\n", labels.size(), gated::printable(labels.front()).c_str());
   }
+  for (const auto& [name, value] : file.metadata()) {
+    if (name == "signature" || name == "signature_int8") {
+      std::printf("Its %s is %s: gated_signature compares it.\n\n", name.c_str(), gated::printable(value).c_str());
+    }
+  }
   const std::string architecture = gated::architecture_of(file);
   if (is_training(architecture)) {
     print_training(file);
   }
-  const bool opened = open_as<gated::GmlpImageClassifier<float>>(file, "GmlpImageClassifier") ||
-                      open_as<gated::MixerImageClassifier<float>>(file, "MixerImageClassifier") ||
-                      open_as<gated::GmixerImageClassifier<float>>(file, "GmixerImageClassifier") ||
-                      open_as<gated::ResmlpImageClassifier<float>>(file, "ResmlpImageClassifier") ||
-                      open_as<gated::Fnet<float>>(file, "Fnet") || open_as<gated::FnetEncoder<float>>(file, "FnetEncoder") ||
-                      open_as<gated::GmlpLanguageModel<float>>(file, "GmlpLanguageModel") ||
-                      open_as<gated::FlashLanguageModel<float>>(file, "FlashLanguageModel") ||
-                      open_as<gated::GauEncoder<float>>(file, "GauEncoder") || open_as<gated::Gmlp<float>>(file, "Gmlp") ||
-                      open_as<gated::Flash<float>>(file, "Flash") || open_as<gated::GmlpBlock<float>>(file, "GmlpBlock") ||
-                      open_as<gated::GatedAttentionUnit<float>>(file, "GatedAttentionUnit") ||
-                      open_as<gated::MixedChunkAttention<float>>(file, "MixedChunkAttention") ||
-                      open_as<gated::GatedCrossAttention<float>>(file, "GatedCrossAttention") ||
-                      open_as<gated::TinyTimeMixer<float>>(file, "TinyTimeMixer");
+  const bool opened = inspect::any_known_model([&]<class Model>(const char* type) { return open_as<Model>(file, type); });
   if (!opened) {
     print_origin(file, architecture);
   }

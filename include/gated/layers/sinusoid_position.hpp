@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/core/parameter_budget.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/layers/layer.hpp"
@@ -82,7 +83,11 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
     if (form == PositionForm::sinusoid) {
       add_sinusoid<T>(frequencies, first, factor, rows);
     } else {
-      rows += table.middleRows(first, rows.rows()) * factor;
+      for (Index t = 0; t < rows.rows(); ++t) {
+        for (Index j = 0; j < rows.cols(); ++j) {
+          rows(t, j) += rounded(table(first + t, j) * factor);
+        }
+      }
     }
   }
 
@@ -129,7 +134,9 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
         positions.setZero();
         add_to(positions, 0, T{1});
         for (Index b = 0; b < all.count(); ++b) {
-          *gradient += dy.middleRows(all.offset(b), all.length(b)).cwiseProduct(positions.topRows(all.length(b))).sum();
+          for (Index t = 0; t < all.length(b); ++t) {
+            *gradient += ordered_sum(dy.cols(), [&](Index j) { return rounded(dy(all.offset(b) + t, j) * positions(t, j)); });
+          }
         }
       });
     }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "gated/core/elementary.hpp"
 #include "gated/core/matrix.hpp"
 
 /// @file
@@ -28,8 +28,9 @@ void for_each_angle(const Vector<T>& frequencies, Index first, Index positions, 
     const auto turn_to = [&](Turn& turn, Index position) {
       for (Index lane = 0; lane < width; ++lane) {
         const double angle = static_cast<double>(position) * static_cast<double>(frequencies[k + lane]);
-        turn.cosine[static_cast<std::size_t>(lane)] = std::cos(angle);
-        turn.sine[static_cast<std::size_t>(lane)] = std::sin(angle);
+        const elementary::Turn turned = elementary::turn(angle);
+        turn.cosine[static_cast<std::size_t>(lane)] = turned.cosine;
+        turn.sine[static_cast<std::size_t>(lane)] = turned.sine;
       }
     };
     std::array<Turn, block> within;
@@ -48,8 +49,9 @@ void for_each_angle(const Vector<T>& frequencies, Index first, Index positions, 
         turn_to(offset, b);
       }
       for (std::size_t lane = 0; lane < static_cast<std::size_t>(width); ++lane) {
-        f(t, k + static_cast<Index>(lane), start.cosine[lane] * offset.cosine[lane] - start.sine[lane] * offset.sine[lane],
-          start.sine[lane] * offset.cosine[lane] + start.cosine[lane] * offset.sine[lane]);
+        f(t, k + static_cast<Index>(lane),
+          rounded(start.cosine[lane] * offset.cosine[lane]) - rounded(start.sine[lane] * offset.sine[lane]),
+          rounded(start.sine[lane] * offset.cosine[lane]) + rounded(start.cosine[lane] * offset.sine[lane]));
       }
     }
   }

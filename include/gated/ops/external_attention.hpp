@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/core/stream.hpp"
 #include "gated/ops/attention.hpp"
 
@@ -74,7 +75,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
   add_parameter_product(back, *memory.key, gradient, u);
   if (T* const to = back.gradient_of(memory.key_bias->data())) {
     for (Index k = 0; k < memories; ++k) {
-      to[k] += gradient.row(k).sum();
+      to[k] += ordered_sum(gradient.row(k));
     }
   }
   if (du) {

@@ -42,7 +42,12 @@ class Transform {
     factors_.resize(static_cast<std::size_t>(circle_->bins()));
     circle_->take_lane(scratch.data(), 0, factors_.data());
   }
-  static const Transform& of(Index length) { return length_table<Transform>(length); }
+  static const Transform& of(Index length) {
+    struct Portable : Transform {  // its factors are transforms too
+      using Transform::Transform;
+    };
+    return arithmetic() == Arithmetic::portable ? length_table<Portable>(length) : length_table<Transform>(length);
+  }
 
   Index length() const { return length_; }
   Index scratch_size() const { return passes_ != nullptr ? length_ * row_size<T>() : circle_->scratch_size(); }

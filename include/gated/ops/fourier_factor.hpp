@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cmath>
+#include <numbers>
 
+#include "gated/core/elementary.hpp"
 #include "gated/core/matrix.hpp"
 
 /// @file
@@ -15,10 +16,10 @@ struct FourierFactor {
   T c, s, minus_s;
 
   FourierFactor() = default;
-  FourierFactor(long double cosine, long double sine)
+  FourierFactor(double cosine, double sine)
       : c(static_cast<T>(cosine)), s(static_cast<T>(sine)), minus_s(static_cast<T>(-sine)) {}
 
-  /// e^(-2πik/n), each part rounded once: the angle is reduced exactly to the first octant.
+  /// e^(-2πik/n). The angle is reduced exactly to the first octant.
   static FourierFactor turn(Index k, Index n) {
     const Index whole = 8 * n;
     Index part = 8 * (k % n);
@@ -28,9 +29,8 @@ struct FourierFactor {
     part = left ? whole / 2 - part : part;
     const bool steep = part > whole / 8;
     part = steep ? whole / 4 - part : part;
-    constexpr long double pi = 3.141592653589793238462643383279502884L;
-    const long double angle = 2 * pi * static_cast<long double>(part) / static_cast<long double>(whole);
-    const long double cosine = steep ? std::sin(angle) : std::cos(angle), sine = steep ? std::cos(angle) : std::sin(angle);
+    const elementary::Turn turned = elementary::turn(2 * std::numbers::pi * static_cast<double>(part) / static_cast<double>(whole));
+    const double cosine = steep ? turned.sine : turned.cosine, sine = steep ? turned.cosine : turned.sine;
     return FourierFactor(left ? -cosine : cosine, lower ? sine : -sine);
   }
 };

@@ -26,8 +26,8 @@ void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const M
   const auto frame = workspace.frame();
   const MatrixView<T> real = workspace.matrix(x.rows(), d), imaginary = workspace.matrix(x.rows(), d);
   for_each_transform<T>(
-      sequences, d, 2 * width, workspace, [&](const Transform<T>& over_tokens, Index offset, Index column, T* z) {
-        const Index n = over_tokens.length(), columns = std::min(2 * width, d - column);
+      sequences, d, transform_columns<T>(), workspace, [&](const Transform<T>& over_tokens, Index offset, Index column, T* z) {
+        const Index n = over_tokens.length(), columns = std::min(transform_columns<T>(), d - column);
         load_pair<T>(x.block(offset, column, n, columns), nullptr, z);
         over_tokens(z);
         const MatrixView<T> re = real.block(offset, column, n, columns), im = imaginary.block(offset, column, n, columns);

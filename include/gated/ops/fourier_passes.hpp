@@ -27,6 +27,13 @@ Index row_size() {
   return 2 * vector_width<T>();
 }
 
+/// Columns that share a transform: two vectors, as real and as imaginary parts; with portable arithmetic one vector, because the
+/// rounding of either part depends on the other, and so on the vectors' width.
+template <class T>
+Index transform_columns() {
+  return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();
+}
+
 /// The passes of a transform of `length` rows, a product of 2, 3, 5 and 7.
 template <class T>
 class Passes {

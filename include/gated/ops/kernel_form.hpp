@@ -11,6 +11,7 @@
 #include "gated/core/error.hpp"
 #include "gated/core/kernel_choice.hpp"
 #include "gated/core/words.hpp"
+#include "gated/ops/arithmetic.hpp"
 
 /// @file
 /// Instruction sets with kernels, and the choice between them at run time.
@@ -136,7 +137,8 @@ inline int form_named([[maybe_unused]] const char* name) {
 
 inline std::atomic<int> chosen_form{form_named(std::getenv("GATED_KERNELS"))};
 
-/// Errors: ArgumentError if GATED_KERNELS is not a known form.
+/// The form of a new run, with its portable_bit.
+/// Errors: ArgumentError if GATED_KERNELS is not a known form, or GATED_ARITHMETIC no known arithmetic.
 inline int chosen_kernels() {
   const int form = chosen_form.load(std::memory_order_relaxed);
   if (form == no_kernels) [[unlikely]] {
@@ -148,7 +150,7 @@ inline int chosen_kernels() {
     raise<ArgumentError>("The environment variable GATED_KERNELS is \"", name == nullptr ? "" : name, "\", expected one of ",
                          words, ". Without it, the best form of this machine runs.");
   }
-  return form;
+  return form + arithmetic_of_new_run();
 }
 
 inline const bool runs_choose_kernels = (kernels_for_new_run = &chosen_kernels) != nullptr;
@@ -188,16 +190,25 @@ inline bool amx_is_granted() {
 }
 #endif
 
+/// The form and portable_bit of this thread's run, or of a new one.
+inline int running_kernels() {
+  const int kernels = kernels_of_run();
+  return kernels == no_kernels ? chosen_kernels() : kernels;
+}
+
 }  // namespace detail
 
 /// The form of the running kernels: the best of this machine, unless the environment variable GATED_KERNELS (sse2, avx2) or
 /// use_kernels() selects a lower one. A run keeps the form it started with. Within a form, results are bit-equal for any number
-/// of threads; between forms they differ in the last digits.
+/// of threads; between forms they differ in the last digits, unless use_arithmetic() makes them portable.
 ///
 /// Errors: ArgumentError if GATED_KERNELS is not a known form, in each run until use_kernels() is called.
-inline KernelForm kernels() {
-  const int form = detail::kernels_of_run();
-  return static_cast<KernelForm>(form == detail::no_kernels ? detail::chosen_kernels() : form);
+inline KernelForm kernels() { return static_cast<KernelForm>(detail::running_kernels() % detail::portable_bit); }
+
+/// The arithmetic of the running kernels: see use_arithmetic().
+inline Arithmetic arithmetic() {
+  return GATED_HAS_PORTABLE_KERNELS && detail::running_kernels() >= detail::portable_bit ? Arithmetic::portable
+                                                                                         : Arithmetic::fastest;
 }
 
 /// The forms that this program can run on this machine, lowest first.

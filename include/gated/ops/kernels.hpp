@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "gated/core/elementary.hpp"
 #include "gated/ops/kernel_form.hpp"
 #include "gated/ops/kernel_table.hpp"
 #include "gated/ops/terms.hpp"
@@ -24,7 +25,8 @@
 /// The hot loops over raw memory: one source, compiled once per instruction set (ops/kernel_form.hpp).
 ///
 /// The files of ops/kernels/ are included here once per form, in a namespace named after it and with its instructions enabled.
-/// Templates, lambdas and inlined functions are compiled for the form too; other calls are not.
+/// Templates, lambdas and inlined functions are compiled for the form too; other calls are not. Where programs have portable
+/// arithmetic (ops/arithmetic.hpp), those that compute in floating point are included once more, in a namespace `portable`.
 
 /// Unrolls the next loop, whose trip count is a small constant, to keep its arrays in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
@@ -61,6 +63,13 @@
 #define GATED_BEGIN_FORM(instructions) GATED_PRAGMA(GCC target(instructions))
 #define GATED_END_FORM
 #endif
+
+namespace gated {
+
+/// Whether the kernels of a namespace use portable arithmetic.
+inline constexpr bool is_portable = false;
+
+}  // namespace gated
 
 // Registers come first.
 // clang-format off
@@ -158,6 +167,18 @@ namespace gated {
 
 template <class Table>
 const Table& kernels() {
+#if GATED_HAS_PORTABLE_KERNELS
+  if (arithmetic() == Arithmetic::portable) {
+#if GATED_CHOOSES_FORM
+    const KernelForm form = kernels();
+    return form == KernelForm::avx512 ? avx512::portable::table<Table>
+           : form == KernelForm::avx2 ? avx2::portable::table<Table>
+                                      : sse2::portable::table<Table>;
+#else
+    return GATED_BASELINE::portable::table<Table>;
+#endif
+  }
+#endif
 #if GATED_CHOOSES_FORM
   const KernelForm form = kernels();
   return form == KernelForm::avx512 ? avx512::table<Table> : form == KernelForm::avx2 ? avx2::table<Table> : sse2::table<Table>;
@@ -169,7 +190,8 @@ const Table& kernels() {
 template <class T>
 const Bf16Kernels* bf16_kernels() {
 #if GATED_HAS_BF16_KERNELS
-  return detail::machine_multiplies_bf16 && kernels() == KernelForm::avx512 ? &avx512_bf16::product_kernels : nullptr;
+  return detail::machine_multiplies_bf16 && kernels() == KernelForm::avx512 && arithmetic() == Arithmetic::fastest
+             ? &avx512_bf16::product_kernels : nullptr;
 #else
   return nullptr;
 #endif

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gated/core/rounded.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/gradients.hpp"
 
@@ -39,10 +40,8 @@ MatrixOf<Run> mean_over_tokens(Run& run, const MatrixOf<Run>& x) {
       for (Index b = 0; b < split.count(); ++b) {
         const T share = T{1} / static_cast<T>(std::max<Index>(split.length(b), 1));
         for (Index i = split.offset(b); i < split.offset(b) + split.length(b); ++i) {
-          if (fresh) {
-            to.row(i) = dy.row(b) * share;
-          } else {
-            to.row(i) += dy.row(b) * share;
+          for (Index j = 0; j < dy.cols(); ++j) {
+            to(i, j) = (fresh ? T{0} : to(i, j)) + rounded(dy(b, j) * share);
           }
         }
       }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "gated/core/elementary.hpp"
 #include "gated/core/workspace.hpp"
 #include "gated/ops/angles.hpp"
 
@@ -39,8 +40,8 @@ inline Index t5_bucket(Index m, const T5Buckets& form) {
   if (m < exact) {
     return offset + m;
   }
-  const double growth = std::log(static_cast<double>(m) / static_cast<double>(exact)) /
-                        std::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
+  const double growth = elementary::log(static_cast<double>(m) / static_cast<double>(exact)) /
+                        elementary::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
   // Rounding must not decide integer quotients: the originals, in float32, land on the integer or above.
   const double beyond = std::floor(growth * static_cast<double>(buckets - exact) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
@@ -58,7 +59,7 @@ void t5_bias(const T* table, const T5Buckets& form, T scale, Index n, T* relativ
 template <class T>
 void t5_bias_backward(const T5Buckets& form, T scale, Index n, const T* relative, T* table) {
   for (Index offset = -(n - 1); offset <= n - 1; ++offset) {
-    table[t5_bucket(-offset, form)] += relative[n - 1 + offset] * scale;
+    table[t5_bucket(-offset, form)] += rounded(relative[n - 1 + offset] * scale);
   }
 }
 
@@ -67,8 +68,8 @@ template <class T>
 void add_sinusoid(const Vector<T>& frequencies, Index first, T scale, View<T> y) {
   const Index half = frequencies.size();
   for_each_angle(frequencies, first, y.rows(), [&](Index t, Index k, double cosine, double sine) {
-    y(t, k) += static_cast<T>(sine) * scale;
-    y(t, half + k) += static_cast<T>(cosine) * scale;
+    y(t, k) += rounded(static_cast<T>(sine) * scale);
+    y(t, half + k) += rounded(static_cast<T>(cosine) * scale);
   });
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
+#include "gated/core/elementary.hpp"
 #include "gated/core/parameter_budget.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/core/words.hpp"
@@ -33,7 +33,7 @@ Vector<T> rotary_frequencies(Index dimensions, double base = 10000.0) {
   expect_memory<T>("rotary_frequencies", dimensions / 2);
   Vector<T> frequencies(dimensions / 2);
   for (Index k = 0; k < frequencies.size(); ++k) {
-    frequencies[k] = static_cast<T>(std::pow(base, -2.0 * static_cast<double>(k) / static_cast<double>(dimensions)));
+    frequencies[k] = static_cast<T>(elementary::pow(base, -2.0 * static_cast<double>(k) / static_cast<double>(dimensions)));
   }
   return frequencies;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "gated/core/elementary.hpp"
 #include "gated/ops/activation.hpp"
 #include "gated/ops/dropout.hpp"
 
@@ -69,7 +70,8 @@ inline bool is_softmax(ScoreKernel kernel) { return !detail::pointwise(kernel); 
 /// weights from growing with l (Su, kexue.fm/archives/8823); it is `scale` at 512 keys.
 template <class T>
 T softmax_plus_scale(Index key_count, T scale = T{1}) {
-  return scale * std::log(static_cast<T>(std::max<Index>(key_count, 1))) / std::log(T{512});
+  return static_cast<T>(static_cast<double>(scale) * elementary::log(static_cast<double>(std::max<Index>(key_count, 1))) /
+                        elementary::log(512.0));
 }
 
 }  // namespace gated

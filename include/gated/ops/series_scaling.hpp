@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gated/core/mask.hpp"
+#include "gated/core/ordered_sum.hpp"
 #include "gated/core/words.hpp"
 #include "gated/ops/gradients.hpp"
 
@@ -93,14 +94,14 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
     for (Index j = 0; j < values.cols(); ++j) {
       const double gradient = static_cast<double>(d_scaled(i, j)) / sigma;
       through_location -= gradient;
-      through_scale -= gradient * static_cast<double>(scaled(i, j));
+      through_scale -= rounded(gradient * static_cast<double>(scaled(i, j)));
       dx(i, j) += observed.is_filled(values, i, j) ? T{0} : static_cast<T>(gradient);
     }
     const Index counted = observed.counted(values, i);
     if (scaling == SeriesScaling::standard) {
       const double count = std::max(static_cast<double>(counted), 1.0);
       for (Index j = 0; j < values.cols(); ++j) {
-        const double share = (through_location + through_scale * static_cast<double>(scaled(i, j))) / count;
+        const double share = (through_location + rounded(through_scale * static_cast<double>(scaled(i, j)))) / count;
         dx(i, j) += observed.counts(values, i, j) ? static_cast<T>(share) : T{0};
       }
     } else if (scaling == SeriesScaling::mean && sigma > detail::least_series_scale) {
@@ -131,7 +132,7 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
   const auto counted = static_cast<double>(observed.counted(values, i));
   if (scaling == SeriesScaling::standard) {
     const double count = std::max(counted, 1.0), mean = observed.sum(values, i, [](double v) { return v; }) / count;
-    const double squares = observed.sum(values, i, [mean](double v) { return (v - mean) * (v - mean); });
+    const double squares = observed.sum(values, i, [mean](double v) { return rounded((v - mean) * (v - mean)); });
     return {mean, std::sqrt(squares / count + series_variance_eps)};
   }
   if (scaling != SeriesScaling::mean) {
@@ -241,8 +242,8 @@ MatrixOf<Run> unscale_series(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& loc
       const ConstView<T> dy = back.gradient(y), values = back[x];
       View<T> d_location = accumulator(back, location), d_scale = accumulator(back, scale);
       for (Index i = 0; i < dy.rows(); ++i) {
-        d_location(i, 0) += dy.row(i).sum();
-        d_scale(i, 0) += dy.row(i).dot(values.row(i));
+        d_location(i, 0) += ordered_sum(dy.row(i));
+        d_scale(i, 0) += ordered_sum(dy.cols(), [&](Index j) { return rounded(dy(i, j) * values(i, j)); });
       }
       add_gradient(back, x, reader<T>(dy) * column(back[scale]));
     });

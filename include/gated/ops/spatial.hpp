@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/core/sequence_groups.hpp"
 #include "gated/core/stream.hpp"
 #include "gated/ops/join.hpp"
@@ -100,9 +101,9 @@ void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Inde
       const T x = (*weight.row_scale)(head, i);
       for (Index j = 0; j < visible; ++j) {
         const T w = (*weight.w)(head, weight.place(i - j)), y = (*weight.column_scale)(head, j);
-        to[j] += row[j] * x * y;
-        to_x += row[j] * w * y;
-        to_y[j] += row[j] * w * x;
+        to[j] += rounded(row[j] * x * y);
+        to_x += rounded(row[j] * w * y);
+        to_y[j] += rounded(row[j] * w * x);
       }
       break;
     }
@@ -118,7 +119,7 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
     const Index first = weight.outputs_of(sequences.offset(b));
     for (Index i = 0; i < weight.outputs_of(sequences.length(b)); ++i) {
       for (Index head = 0; head < weight.heads; ++head) {
-        bias[head * weight.outputs() + i] += dy.row(first + i).segment(head * width, width).sum();
+        bias[head * weight.outputs() + i] += ordered_sum(dy.row(first + i).segment(head * width, width));
       }
     }
   }

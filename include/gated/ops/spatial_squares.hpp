@@ -71,22 +71,23 @@ struct Products {
   void transform(const Square& square, Factor<T>* factors, T* scratch) const {
     transform_weight(circle(square), weight, square.lag, square.rows, factors, scratch);
   }
-  /// Writes the factors of all squares, prepared_size() scalars.
+  /// Writes the factors of all squares, and last the arithmetic: prepared_size() scalars.
   void transform_all(T* factors) const {
     for_each([&](const Square& square) {
       AlignedMemory<T> scratch(static_cast<std::size_t>(circle(square).scratch_size()));
       transform(square, reinterpret_cast<Factor<T>*>(factors), scratch.data());
       factors += size(square);
     });
+    *factors = static_cast<T>(arithmetic());
   }
 
   /// Scalars that prepare() keeps for the weight.
   Index prepared_size() const {
     Index sum = 0;
     for_each([&](const Square& square) { sum += size(square); });
-    return sum;
+    return sum + 1;
   }
-  /// The factors kept by prepare(), or nullptr.
+  /// The factors kept by prepare() in this arithmetic, or nullptr.
   const Factor<T>* prepared(const Square& wanted, const Workspace<T>& workspace) const {
     const PreparedWeights<T>* const weights = workspace.prepared();
     if (weights == nullptr) {
@@ -97,8 +98,8 @@ struct Products {
       before = square == wanted ? all : before;
       all += size(square);
     });
-    const PackedWeight<T> found = weights->find(weight.w->data(), 1, all, 1);
-    return found ? reinterpret_cast<const Factor<T>*>(found.numbers() + before) : nullptr;
+    const PackedWeight<T> found = weights->find(weight.w->data(), 1, all + 1, 1);
+    return found && found.numbers()[all] == static_cast<T>(arithmetic()) ? reinterpret_cast<const Factor<T>*>(found.numbers() + before) : nullptr;
   }
   /// The factors of a square: prepared, or computed now in the caller's frame.
   const Factor<T>* factors(const Square& square, Workspace<T>& workspace) const {
@@ -115,7 +116,7 @@ struct Products {
   Index size(const Square& square) const { return weight.heads * circle(square).bins() * factor_size<T>; }
 };
 
-/// Columns of one head that a task processes: two vectors, or the rest.
+/// Columns of one head that a task processes: transform_columns(), or the rest.
 struct Columns {
   Index head, first, count;
 };
@@ -126,11 +127,11 @@ struct ColumnTasks {
   Index heads, columns;
 
   Index width() const { return columns / heads; }  // per head
-  Index per_head() const { return (width() + row_size<T>() - 1) / row_size<T>(); }
+  Index per_head() const { return (width() + transform_columns<T>() - 1) / transform_columns<T>(); }
   Index count() const { return heads * per_head(); }
   Columns at(Index task) const {
-    const Index head = task / per_head(), first = task % per_head() * row_size<T>();
-    return {head, head * width() + first, std::min(row_size<T>(), width() - first)};
+    const Index head = task / per_head(), first = task % per_head() * transform_columns<T>();
+    return {head, head * width() + first, std::min(transform_columns<T>(), width() - first)};
   }
 };
 

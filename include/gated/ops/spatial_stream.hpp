@@ -164,14 +164,16 @@ class StreamSums {
   /// Finished pieces of a block.
   Index done(Index level, Index block) const {
     const Index parity = block % 2;
-    const bool is_known = block_of(level, parity) == block && static_cast<Index>(number(level, parity, 2)) == row_size<T>();
+    const bool is_known = block_of(level, parity) == block && static_cast<Index>(number(level, parity, 2)) == layout();
     return is_known ? static_cast<Index>(number(level, parity, 1)) : 0;
   }
   void set(Index level, Index parity, Index block, Index pieces_done) const {
     number(level, parity, 0) = static_cast<T>(block);
     number(level, parity, 1) = static_cast<T>(pieces_done);
-    number(level, parity, 2) = static_cast<T>(row_size<T>());  // kernels of another vector width start over
+    number(level, parity, 2) = static_cast<T>(layout());
   }
+  /// Kernels of another layout of scratch start a block over.
+  static Index layout() { return row_size<T>() + transform_columns<T>(); }
   T& number(Index level, Index parity, Index k) const { return progress_.data[level * progress_.stride + 3 * parity + k]; }
 
   MatrixView<T> sums(Index level, Index block) const {

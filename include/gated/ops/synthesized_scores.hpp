@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cmath>
-
+#include "gated/core/elementary.hpp"
+#include "gated/core/ordered_sum.hpp"
 #include "gated/ops/matmul.hpp"
 
 /// @file
@@ -26,7 +26,7 @@ struct SynthesizedScores {
     if (share == nullptr || share->size() == 0) {
       return derivative ? T{0} : T{1};
     }
-    const T s = T{1} / (T{1} + std::exp(-(*share)[0]));
+    const T s = T{1} / (T{1} + static_cast<T>(elementary::exp(-static_cast<double>((*share)[0]))));
     return derivative ? s * (T{1} - s) : s;
   }
   /// The factor of dot products.
@@ -116,8 +116,10 @@ void factored_backward(Back& back, const SynthesizedScores<T>& of, const MatrixV
   for (Index j = 0; j < seen; j += width) {
     const Index count = std::min(width, seen - j), p = j / width;
     for (Index i = 0; i < rows; ++i) {
-      outer_gradient(i, p) = ds.row(i).segment(j, count).dot(inner.row(i).head(count));
-      inner_gradient.row(i).head(count) += ds.row(i).segment(j, count) * outer(i, p);
+      outer_gradient(i, p) = ordered_sum(count, [&](Index k) { return rounded(ds(i, j + k) * inner(i, k)); });
+      for (Index k = 0; k < count; ++k) {
+        inner_gradient(i, k) += rounded(ds(i, j + k) * outer(i, p));
+      }
     }
   }
   add_product<T>(dh, outer_gradient, *of.outer, workspace);

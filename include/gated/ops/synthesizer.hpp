@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/ops/attention.hpp"
 #include "gated/ops/synthesized_scores.hpp"
 
@@ -42,6 +43,16 @@ MatrixView<const T> rows_of(Run& run, const Variable& x) {
   return x ? MatrixView<const T>(run[x]) : MatrixView<const T>();
 }
 
+/// Σ a_ij b_ij.
+template <class T>
+double product_sum(const MatrixMap<T>& a, const MatrixMap<T>& b) {
+  double sum = 0;
+  for (Index i = 0; i < a.rows(); ++i) {
+    sum += static_cast<double>(ordered_sum(a.cols(), [&](Index j) { return rounded(a(i, j) * b(i, j)); }));
+  }
+  return sum;
+}
+
 /// Gradients of one head.
 template <class T>
 struct Gradient {
@@ -72,9 +83,9 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
       matmul(gradient, before(k), dq, workspace, {.factor = of.dot_factor(), .added = dq});
       matmul(transposed(gradient), part(q), dk, workspace, {.factor = of.dot_factor(), .added = dk});
       if (of.own_factor(true) != T{0}) {
-        to.own += static_cast<double>(own.cwiseProduct(gradient).sum());
+        to.own += product_sum(own, gradient);
         matmul(part(q), transposed(before(k)), own, workspace);
-        to.dot += static_cast<double>(own.cwiseProduct(gradient).sum());
+        to.dot += product_sum(own, gradient);
       }
       gradient *= of.own_factor();
     }
@@ -123,7 +134,7 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
   });
   if (const T gradient = of.own_factor(true); gradient != T{0}) {
     if (T* const to_share = back.gradient_of(of.share->data())) {
-      *to_share += gradient * static_cast<T>(own - dot);
+      *to_share += rounded(gradient * static_cast<T>(own - dot));
     }
   }
 }

@@ -59,10 +59,10 @@ class Circle {
 
   /// One lane of the result as factors for multiply(), including the scale of the inverse transform.
   void take_lane(const T* x, Index lane, Factor<T>* factors) const {
-    const long double scale = 1 / static_cast<long double>(bins());
+    const double scale = 1 / static_cast<double>(bins());
     const Index width = vector_width<T>();
     for (Index p = 0; p < bins(); ++p, x += 2 * width) {
-      factors[p] = Factor<T>(scale * static_cast<long double>(x[lane]), scale * static_cast<long double>(x[lane + width]));
+      factors[p] = Factor<T>(scale * static_cast<double>(x[lane]), scale * static_cast<double>(x[lane + width]));
     }
   }
 

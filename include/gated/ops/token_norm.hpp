@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/core/stream.hpp"
 #include "gated/ops/pool.hpp"
 
@@ -39,10 +40,10 @@ void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T*
   MatrixMap<T> products = workspace.matrix(to_weight == nullptr ? 0 : given.rows(), given.cols());
   assign<T>(products, workspace, reader<T>(given) * normed);
   for (Index i = 0; i < products.rows(); ++i) {
-    to_weight[i] += products.row(i).sum();
+    to_weight[i] += ordered_sum(products.row(i));
   }
   for (Index i = 0; to_bias != nullptr && i < given.rows(); ++i) {
-    to_bias[i] += given.row(i).sum();
+    to_bias[i] += ordered_sum(given.row(i));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gated/core/elementary.hpp"
 #include "gated/core/parallel.hpp"
 #include "gated/core/parameters.hpp"
 #include "gated/core/path_pattern.hpp"
@@ -193,8 +194,8 @@ struct AdamW {
     for_each_parameter([](const ParameterInfo&, auto...) {}, model, gradient, first, second);  // raises before any change
     ++steps;
     const auto t = static_cast<double>(steps);
-    const double correction1 = 1 - std::pow(config_.beta1, t);
-    const double correction2 = 1 - std::pow(config_.beta2, t);
+    const double correction1 = 1 - elementary::pow(config_.beta1, t);
+    const double correction2 = 1 - elementary::pow(config_.beta2, t);
     auto rule = rules_.begin();
     for_each_parameter(
         [&](const ParameterInfo&, auto p, auto g, auto m, auto v) {
@@ -203,7 +204,7 @@ struct AdamW {
             return;
           }
           const double eta = rate * own.learning_rate_factor;
-          const AdamWFactors<Scalar> step{.kept = static_cast<Scalar>(1 - eta * own.weight_decay),
+          const AdamWFactors<Scalar> step{.kept = static_cast<Scalar>(1 - rounded(eta * own.weight_decay)),
                                           .beta1 = static_cast<Scalar>(config_.beta1),
                                           .new1 = static_cast<Scalar>(1 - config_.beta1),
                                           .beta2 = static_cast<Scalar>(config_.beta2),

@@ -11,6 +11,7 @@
 
 #include "gated/core/parallel.hpp"
 #include "gated/core/parameters.hpp"
+#include "gated/core/rounded.hpp"
 
 /// @file
 /// Gradient norms, clipping, and finding non-finite values.
@@ -24,16 +25,17 @@ template <class T>
 double sum_of_squares(std::span<const T> values, double factor) {
   constexpr std::size_t lanes = 8;  // independent sums, for vectorisation
   std::array<double, lanes> sums{};
+  const auto square = [](double x) { return std::is_same_v<T, float> ? x * x : rounded(x * x); };  // a float's is exact
   std::size_t i = 0;
   for (; i + lanes <= values.size(); i += lanes) {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       const double x = factor * static_cast<double>(values[i + lane]);
-      sums[lane] += x * x;
+      sums[lane] += square(x);
     }
   }
   for (std::size_t lane = 0; i < values.size(); ++i, ++lane) {
     const double x = factor * static_cast<double>(values[i]);
-    sums[lane] += x * x;
+    sums[lane] += square(x);
   }
   return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/ops/gradients.hpp"
 #include "gated/ops/kernel_calls.hpp"
 #include "gated/train/tape.hpp"
@@ -44,8 +45,12 @@ inline Index counted_targets(Targets targets, Index rows, Index classes, const C
 template <class T>
 double row_loss(const ConstView<T>& x, Index i, Index target, T largest, T rest, double smoothing) {
   const double normaliser = static_cast<double>(largest) + static_cast<double>(rest);
-  const double own = (1 - smoothing) * (normaliser - static_cast<double>(x(i, target)));
-  return smoothing > 0 ? own + smoothing * (normaliser - x.row(i).template cast<double>().mean()) : own;
+  const double own = rounded((1 - smoothing) * (normaliser - static_cast<double>(x(i, target))));
+  if (smoothing == 0) {
+    return own;
+  }
+  const double sum = ordered_sum(x.cols(), [&](Index j) { return static_cast<double>(x(i, j)); });
+  return own + rounded(smoothing * (normaliser - sum / static_cast<double>(x.cols())));
 }
 
 }  // namespace detail
@@ -63,7 +68,7 @@ inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
     return {};
   }
   const auto share = [&](const MeanLoss& x) { return x.mean * (static_cast<double>(x.count) / static_cast<double>(count)); };
-  return {share(a) + share(b), count};
+  return {rounded(share(a)) + rounded(share(b)), count};
 }
 
 /// The cross-entropy without a gradient: the same mean as on a tape (below), and the number of rows that count, which may be 0.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gated/core/mask.hpp"
+#include "gated/core/rounded.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/core/words.hpp"
 #include "gated/train/loss.hpp"
@@ -91,7 +92,8 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
   double sum = 0;
   for (Index i = 0; i < rows; ++i) {
     for (Index j = 0; j < columns; ++j) {
-      sum += counts(i, j) ? config.value(static_cast<double>(values(i, j)) - static_cast<double>(target(i, j))) : 0;
+      const double error = static_cast<double>(values(i, j)) - static_cast<double>(target(i, j));
+      sum += counts(i, j) ? rounded(config.value(error)) : 0;
     }
   }
   const Variable loss = tape.make(1, 1);
@@ -107,7 +109,7 @@ Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<C
     for (Index i = 0; i < from.rows(); ++i) {
       for (Index j = 0; j < from.cols(); ++j) {
         const double error = static_cast<double>(from(i, j)) - static_cast<double>(to_reach(i, j));
-        to(i, j) += counts(i, j) ? static_cast<T>(scale * config.derivative(error)) : T{0};
+        to(i, j) += counts(i, j) ? rounded(static_cast<T>(scale * config.derivative(error))) : T{0};
       }
     }
   });

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "gated/core/elementary.hpp"
 #include "gated/core/matrix.hpp"
 #include "gated/core/settings.hpp"
 
@@ -67,8 +68,8 @@ inline double learning_rate(const ScheduleConfig& config, double base, Index ste
     return base * final_fraction;
   }
   const double x = static_cast<double>(step - warmup) / static_cast<double>(steps - 1 - warmup);
-  const double shape = form == ScheduleForm::linear ? 1 - x : (1 + std::cos(std::numbers::pi * x)) / 2;
-  return base * (final_fraction + (1 - final_fraction) * shape);
+  const double shape = form == ScheduleForm::linear ? 1 - x : (1 + elementary::turn(std::numbers::pi * x).cosine) / 2;
+  return base * (final_fraction + rounded((1 - final_fraction) * shape));
 }
 
 }  // namespace gated

@@ -23,13 +23,13 @@ EIGEN_DONT_INLINE void scores_backward_rows(const Scoring<T>& scoring, const std
   const V share(T{1} / scoring.weight_scale);  // A is weight_scale times the softmax
   for (Index i = 0; i < rows; ++i) {
     T *const weight = weights + i * weights_stride, *const ds = gradient + i * gradient_stride;
-    V product(T{0});
+    RowSum<T> products;
     for_each_vector<T>(columns, [&](Index j, Index lanes) {
       const V kept = share_of(i, j, lanes), a = V::load(weight + j, lanes), back = V::load(ds + j, lanes) * kept;
-      product = fma(a, back, product);
+      products.at(j) = fma(a, back, products.at(j));
       back.store(ds + j, lanes);
     });
-    const V mean = V(product.sum()) * share;
+    const V mean = V(products.total()) * share;
     for_each_vector<T>(columns, [&](Index j, Index lanes) {
       const V a = V::load(weight + j, lanes);
       (a * (V::load(ds + j, lanes) - mean)).store(ds + j, lanes);

@@ -1,26 +1,11 @@
-// All kernels, from registers up. Included once per form by ops/kernels.hpp.
+// All kernels after the registers. Included once per form by ops/kernels.hpp.
 
-/// The tables of this form: see ops/kernel_table.hpp. Each is defined below its kernels.
-template <class Table>
-extern const Table table;
-
-// Each needs those before it.
-// clang-format off
-#include "gated/ops/kernels/simd.inl"
-#include "gated/ops/kernels/running_sum.inl"
-#include "gated/ops/kernels/special.inl"
-#include "gated/ops/kernels/activation.inl"
-#include "gated/ops/kernels/dropout.inl"
-#include "gated/ops/kernels/epilogue.inl"
-#include "gated/ops/kernels/weight_codes.inl"
-#include "gated/ops/kernels/gemm.inl"
+#include "gated/ops/kernels/floating_point.inl"
 #include "gated/ops/kernels/int8.inl"
-#include "gated/ops/kernels/softmax.inl"
-#include "gated/ops/kernels/scores.inl"
-#include "gated/ops/kernels/norm.inl"
-#include "gated/ops/kernels/attention.inl"
-#include "gated/ops/kernels/rotary.inl"
-#include "gated/ops/kernels/terms.inl"
-#include "gated/ops/kernels/fourier.inl"
-#include "gated/ops/kernels/training.inl"
-// clang-format on
+
+#if GATED_HAS_PORTABLE_KERNELS
+namespace portable {
+inline constexpr bool is_portable = true;
+#include "gated/ops/kernels/floating_point.inl"
+}  // namespace portable
+#endif

@@ -21,7 +21,7 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
     return fma(centred, centred, sum);
   });
   for (std::size_t r = 0; r < Rows; ++r) {
-    moments[r].factor = T{1} / std::sqrt(reciprocal * sums[r] + static_cast<T>(eps));
+    moments[r].factor = T{1} / std::sqrt(product(reciprocal, sums[r]) + static_cast<T>(eps));
   }
 }
 
@@ -138,11 +138,11 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
       const Simd<T> gradient = Simd<T>::load(dy + j, lanes);
       return weight == nullptr ? gradient : gradient * Simd<T>::load(weight + j, lanes);
     };
-    Simd<T> sum(T{0}), product(T{0});
+    RowSum<T> gradients, products;
     for_each_vector<T>(channels, [&](Index j, Index lanes) {
       const Simd<T> g = scaled(j, lanes);
-      sum = sum + g;
-      product = fma(g, normalised(j, lanes), product);
+      gradients.at(j) = gradients.at(j) + g;
+      products.at(j) = fma(g, normalised(j, lanes), products.at(j));
     });
     if (sums != nullptr) {
       for_each_vector<T>(channels, [&](Index j, Index lanes) {
@@ -151,11 +151,11 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
         (gradient + Simd<T>::load(sums + channels + j, lanes)).store(sums + channels + j, lanes);
       });
     }
-    dots[i] = product.sum();
+    dots[i] = products.total();
     if (dx == nullptr) {
       continue;
     }
-    const Simd<T> mean_g(centred * sum.sum() / count), mean_product(moments[i].varies * dots[i] / count);
+    const Simd<T> mean_g(centred * gradients.total() / count), mean_product(moments[i].varies * dots[i] / count);
     const Simd<T> scale(gain * moments[i].factor);
     T* const to = dx + i * dx_stride;
     for_each_vector<T>(channels, [&](Index j, Index lanes) {

@@ -9,8 +9,8 @@ EIGEN_DONT_INLINE void rotate_rows(T* x, Index stride, Index rows, const T* tabl
     if (interleaved) {
       for (Index k = 0; k < pairs; ++k) {
         T &a = x[2 * k], &b = x[2 * k + 1];
-        const T cosine = table[k], sine = table[pairs + k], turned = a * cosine - b * sine;
-        b = b * cosine + a * sine;
+        const T cosine = table[k], sine = table[pairs + k], turned = product(a, cosine) - product(b, sine);
+        b = product(b, cosine) + product(a, sine);
         a = turned;
       }
       continue;

@@ -2,20 +2,22 @@
 
 /// Σ x with an error that does not grow with the number of terms (Kahan, Communications of the ACM 8 (1965) 40). An infinite
 /// term makes it NaN.
+/// `Lanes` is Simd for a sum per lane, RowSum for one over a row.
 /// Cost: four dependent additions per vector; negligible beside the exponentials in a sum of exponentials.
-template <class T>
+template <class Lanes>
 class RunningSum {
  public:
-  EIGEN_ALWAYS_INLINE RunningSum() : sum_(T{0}), excess_(T{0}) {}  // explicit: an implicit one would belong to no kernel form
-  EIGEN_ALWAYS_INLINE void add(Simd<T> x) {
-    const Simd<T> term = x - excess_, next = sum_ + term;
+  EIGEN_ALWAYS_INLINE RunningSum() : sum_(0), excess_(0) {}  // explicit: an implicit one would belong to no kernel form
+  EIGEN_ALWAYS_INLINE void add(const Lanes& x) {
+    const Lanes term = x - excess_, next = sum_ + term;
     excess_ = (next - sum_) - term;
     sum_ = next;
   }
-  EIGEN_ALWAYS_INLINE T total() const { return sum_.sum() - excess_.sum(); }
+  /// The sum over a row.
+  EIGEN_ALWAYS_INLINE auto total() const { return sum_.total() - excess_.total(); }
   /// The sum of each lane.
-  EIGEN_ALWAYS_INLINE Simd<T> lanes() const { return sum_ - excess_; }
+  EIGEN_ALWAYS_INLINE Lanes lanes() const { return sum_ - excess_; }
 
  private:
-  Simd<T> sum_, excess_;  // excess_: the rounding error in sum_
+  Lanes sum_, excess_;  // excess_: the rounding error in sum_
 };

@@ -10,7 +10,7 @@ struct Simd {
   static constexpr auto lane_count = sizeof(Lanes) / sizeof(T);
   static constexpr Index width = static_cast<Index>(lane_count);
   /// True if fma() rounds once.
-  static constexpr bool fuses = fuses_products;
+  static constexpr bool fuses = fuses_products && !is_portable;
   /// A signed integer per lane, of the size of T.
   using Integers [[gnu::vector_size(sizeof(Lanes))]] = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
@@ -66,7 +66,13 @@ struct Simd {
 
   friend EIGEN_ALWAYS_INLINE Simd operator+(Simd a, Simd b) { return of(a.v + b.v); }
   friend EIGEN_ALWAYS_INLINE Simd operator-(Simd a, Simd b) { return of(a.v - b.v); }
-  friend EIGEN_ALWAYS_INLINE Simd operator*(Simd a, Simd b) { return of(a.v * b.v); }
+  friend EIGEN_ALWAYS_INLINE Simd operator*(Simd a, Simd b) {
+    if constexpr (is_portable) {
+      return of(a.v * b.v).rounded();
+    } else {
+      return of(a.v * b.v);
+    }
+  }
   friend EIGEN_ALWAYS_INLINE Simd operator/(Simd a, Simd b) { return of(a.v / b.v); }
   friend EIGEN_ALWAYS_INLINE Simd operator-(Simd a) { return of(-a.v); }
 
@@ -83,16 +89,14 @@ struct Simd {
 #endif
   }
 
-  /// The same value, rounded here: stops GCC from fusing a product with a following sum.
+  /// The same value, rounded here: stops compilers from fusing a product with a following sum.
   EIGEN_ALWAYS_INLINE Simd rounded() const {
     Simd result = *this;
-#if EIGEN_COMP_GNUC_STRICT && defined(__SSE2__)
+#if defined(__SSE2__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
     __asm__("" : "+v"(result.v));
-#elif EIGEN_COMP_GNUC_STRICT && defined(__aarch64__)
+#elif defined(__aarch64__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
     __asm__("" : "+w"(result.v));
-#elif EIGEN_COMP_GNUC_STRICT && defined(__ARM_FP)
-    __asm__("" : "+t"(result.v));
-#elif EIGEN_COMP_GNUC_STRICT
+#elif !defined(__wasm__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
     __asm__("" : "+m"(result.v));
 #endif
     return result;
@@ -102,8 +106,14 @@ struct Simd {
     return reinterpret_cast<Integers>((a.rounded() + Simd(whole)).bits()) - reinterpret_cast<Integers>(Simd(whole).bits());
   }
 
-  /// a·b + c, rounded once if the machine can.
-  friend EIGEN_ALWAYS_INLINE Simd fma(Simd a, Simd b, Simd c) { return of(Register<T>::fused(a.v, b.v, c.v)); }
+  /// a·b + c, rounded once if the machine can and the arithmetic is not portable.
+  friend EIGEN_ALWAYS_INLINE Simd fma(Simd a, Simd b, Simd c) {
+    if constexpr (is_portable) {
+      return a * b + c;
+    } else {
+      return of(Register<T>::fused(a.v, b.v, c.v));
+    }
+  }
   /// The minimum; NaN if the first argument is NaN.
   friend EIGEN_ALWAYS_INLINE Simd min(Simd a, Simd b) { return of(Register<T>::smaller(a.v, b.v)); }
   /// The maximum; NaN if the first argument is NaN.
@@ -215,6 +225,16 @@ struct Simd {
   static EIGEN_ALWAYS_INLINE Simd from_bits(const BitLanes& b) { return of(__builtin_bit_cast(Lanes, b)); }
 };
 
+/// a·b, rounded before it is added to anything if the arithmetic is portable.
+template <class T>
+EIGEN_ALWAYS_INLINE T product(T a, T b) {
+  if constexpr (is_portable) {
+    return rounded(a * b);
+  } else {
+    return a * b;
+  }
+}
+
 /// Swaps the off-diagonal `Half` × `Half` blocks of each square of twice that size, then recurses into the blocks: transposes a
 /// square of `Width` in log₂ `Width` rounds (Eklundh, IEEE Transactions on Computers C-21 (1972) 801).
 template <std::size_t Width, std::size_t Half, class Lanes, std::size_t... I>
@@ -262,35 +282,73 @@ EIGEN_ALWAYS_INLINE void for_each_vector(Index count, F&& f) {
   }
 }
 
+/// Vectors whose lanes a sum over a row adds up, so that the order of additions is the same in every form if the arithmetic is
+/// portable: element j of a row belongs to lane j mod 16 (of floats; mod 8 of doubles).
+template <class T>
+inline constexpr Index vectors_of_sum = is_portable ? Index{64 / sizeof(T)} / Simd<T>::width : 1;
+
+/// A sum over the elements of a row, lane by lane.
+template <class T>
+struct RowSum {
+  Simd<T> of[vectors_of_sum<T>];
+
+  EIGEN_ALWAYS_INLINE explicit RowSum(T in_all_lanes = T{0}) {
+    for (Simd<T>& sum : of) {
+      sum = Simd<T>(in_all_lanes);
+    }
+  }
+  /// The lanes of the elements from j on, a multiple of the width of a vector.
+  EIGEN_ALWAYS_INLINE Simd<T>& at(Index j) { return of[vectors_of_sum<T> == 1 ? 0 : j / Simd<T>::width % vectors_of_sum<T>]; }
+  friend EIGEN_ALWAYS_INLINE RowSum operator+(RowSum a, const RowSum& b) {
+    for (Index k = 0; k < vectors_of_sum<T>; ++k) {
+      a.of[k] = a.of[k] + b.of[k];
+    }
+    return a;
+  }
+  friend EIGEN_ALWAYS_INLINE RowSum operator-(RowSum a, const RowSum& b) {
+    for (Index k = 0; k < vectors_of_sum<T>; ++k) {
+      a.of[k] = a.of[k] - b.of[k];
+    }
+    return a;
+  }
+  /// The sum over the lanes: joins the upper half with the lower until one is left.
+  EIGEN_ALWAYS_INLINE T total() const {
+    RowSum joined = *this;
+    for (Index half = vectors_of_sum<T> / 2; half > 0; half /= 2) {
+      for (Index k = 0; k < half; ++k) {
+        joined.of[k] = joined.of[k] + joined.of[k + half];
+      }
+    }
+    return joined.of[0].sum();
+  }
+};
+
 /// Σ over the vectors of each of `Rows` rows, by `sum = add(sum, r, j, lanes)`, in four independent sums per row.
 template <class T, std::size_t Rows, class Add>
 EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& add) {
-  constexpr Index width = Simd<T>::width, many = 4;
-  Simd<T> sums[Rows][many];
-  for (auto& of_row : sums) {
-    for (Simd<T>& sum : of_row) {
-      sum = Simd<T>(T{0});
-    }
-  }
+  constexpr Index width = Simd<T>::width, vectors = vectors_of_sum<T>, many = 4;
+  RowSum<T> sums[Rows][many];
   Index j = 0;
-  for (; j + many * width <= channels; j += many * width) {
+  for (; j + many * vectors * width <= channels; j += many * vectors * width) {
     GATED_UNROLL
-    for (Index k = 0; k < many; ++k) {
+    for (Index k = 0; k < many * vectors; ++k) {
       GATED_UNROLL
       for (std::size_t r = 0; r < Rows; ++r) {
-        sums[r][k] = add(sums[r][k], r, j + k * width, width);
+        Simd<T>& sum = sums[r][k / vectors].of[k % vectors];
+        sum = add(sum, r, j + k * width, width);
       }
     }
   }
   for (; j < channels; j += width) {
     GATED_UNROLL
     for (std::size_t r = 0; r < Rows; ++r) {
-      sums[r][0] = add(sums[r][0], r, j, channels - j < width ? channels - j : width);
+      Simd<T>& sum = sums[r][0].at(j);
+      sum = add(sum, r, j, channels - j < width ? channels - j : width);
     }
   }
   GATED_UNROLL
   for (std::size_t r = 0; r < Rows; ++r) {
-    to[r] = ((sums[r][0] + sums[r][1]) + (sums[r][2] + sums[r][3])).sum();
+    to[r] = ((sums[r][0] + sums[r][1]) + (sums[r][2] + sums[r][3])).total();
   }
 }
 

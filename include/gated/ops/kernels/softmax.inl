@@ -22,17 +22,17 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
 /// x ← exp(x - largest) for `count` elements of a row; returns 1 / Σ x. Elements whose key is 0 become 0.
 template <class T>
 EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const T* keys) {
-  constexpr Index together = 8 * Simd<T>::width;  // summed plainly before the compensated sum
-  RunningSum<T> sum;
+  constexpr Index together = 8 * vectors_of_sum<T> * Simd<T>::width;  // summed plainly before the compensated sum
+  RunningSum<RowSum<T>> sum;
   for (Index first = 0; first < count; first += together) {
-    Simd<T> part(T{0});
+    RowSum<T> part;
     for_each_vector<T>(count - first < together ? count - first : together, [&](Index offset, Index lanes) {
       const Index j = first + offset;
       // A hidden column may hold anything: it must neither overflow nor count.
       Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
       value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
       value.store(data + j, lanes);
-      part = part + value;
+      part.at(offset) = part.at(offset) + value;
     });
     sum.add(part);
   }
@@ -101,7 +101,7 @@ EIGEN_ALWAYS_INLINE Simd<T> exponentials_of_columns(T* data, Index stride, Index
   for (Index i = 1; i < rows; ++i) {
     largest = max(largest, V::load(data + i * stride, lanes));
   }
-  RunningSum<T> sum;
+  RunningSum<V> sum;
   for (Index i = 0; i < rows; ++i) {
     const V value = exp_of_negative(V::load(data + i * stride, lanes) - largest);
     value.store(data + i * stride, lanes);

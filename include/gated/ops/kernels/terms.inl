@@ -51,7 +51,7 @@ EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first
   constexpr Index block = 64, width = Simd<T>::width;  // rows summed plainly before the compensated sum
   const Index vectors = (columns + width - 1) / width;
   const auto lanes_of = [&](Index k) { return width < columns - k * width ? width : columns - k * width; };
-  RunningSum<T> sums[together];
+  RunningSum<Simd<T>> sums[together];
   const auto add_rows = [&](auto all) {  // true_type: all vectors; false_type: as many as there are
     for (Index i = 0; i < rows;) {
       Simd<T> parts[together];
@@ -128,7 +128,7 @@ template <class T>
 EIGEN_DONT_INLINE void mean_of_rows(const T* x, Index stride, Index rows, Index columns, T* y) {
   const Simd<T> factor(rows == 0 ? T{0} : T{1} / static_cast<T>(rows));
   for_each_vector<T>(columns, [&](Index j, Index lanes) {
-    RunningSum<T> sum;
+    RunningSum<Simd<T>> sum;
     const T* from = x + j;
     for (Index i = 0; i < rows; ++i, from += stride) {
       sum.add(Simd<T>::load(from, lanes));

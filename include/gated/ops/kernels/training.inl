@@ -4,12 +4,18 @@
 template <class T>
 EIGEN_DONT_INLINE void log_sum_exp_of_row(const T* row, Index count, T* largest, T* rest) {
   const T most = count == 0 ? -std::numeric_limits<T>::infinity() : largest_of(row, count);
-  RunningSum<T> sum;
-  for_each_vector<T>(count, [&](Index j, Index lanes) {
-    sum.add(exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(most)).keep(lanes));
-  });
+  constexpr Index together = vectors_of_sum<T> * Simd<T>::width;
+  RunningSum<RowSum<T>> sum;
+  for (Index first = 0; first < count; first += together) {
+    RowSum<T> part;
+    for_each_vector<T>(count - first < together ? count - first : together, [&](Index offset, Index lanes) {
+      const Index j = first + offset;
+      part.at(offset) = exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(most)).keep(lanes);
+    });
+    sum.add(part);
+  }
   *largest = most;
-  *rest = std::log(sum.total());
+  *rest = is_portable ? static_cast<T>(elementary::log(static_cast<double>(sum.total()))) : std::log(sum.total());
 }
 
 /// to = scale · (softmax(x) - wanted), or with `adds` to += that. softmax(x) = exp((x - largest) - rest); `wanted` is

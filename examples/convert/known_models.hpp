@@ -1,0 +1,26 @@
+#pragma once
+
+#include "gated/gated.hpp"
+
+namespace inspect {
+
+/// Calls `f.operator()<Model>("Model")` for the models that files may name, until one returns true; false if none does.
+template <class F>
+bool any_known_model(const F& f) {
+  using namespace gated;
+  return f.template operator()<GmlpImageClassifier<float>>("GmlpImageClassifier") ||
+         f.template operator()<MixerImageClassifier<float>>("MixerImageClassifier") ||
+         f.template operator()<GmixerImageClassifier<float>>("GmixerImageClassifier") ||
+         f.template operator()<ResmlpImageClassifier<float>>("ResmlpImageClassifier") ||
+         f.template operator()<Fnet<float>>("Fnet") || f.template operator()<FnetEncoder<float>>("FnetEncoder") ||
+         f.template operator()<GmlpLanguageModel<float>>("GmlpLanguageModel") ||
+         f.template operator()<FlashLanguageModel<float>>("FlashLanguageModel") ||
+         f.template operator()<GauEncoder<float>>("GauEncoder") || f.template operator()<Gmlp<float>>("Gmlp") ||
+         f.template operator()<Flash<float>>("Flash") || f.template operator()<GmlpBlock<float>>("GmlpBlock") ||
+         f.template operator()<GatedAttentionUnit<float>>("GatedAttentionUnit") ||
+         f.template operator()<MixedChunkAttention<float>>("MixedChunkAttention") ||
+         f.template operator()<GatedCrossAttention<float>>("GatedCrossAttention") ||
+         f.template operator()<TinyTimeMixer<float>>("TinyTimeMixer");
+}
+
+}  // namespace inspect

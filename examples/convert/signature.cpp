@@ -1,0 +1,52 @@
+// gated_signature: prints the signatures of models, which are the same on every machine, and compares them with those that their
+// files record. See README.md.
+
+#include <cstdio>
+#include <string>
+
+#include "common/run_main.hpp"
+#include "gated/io/model_file.hpp"
+#include "gated/io/signature.hpp"
+#include "known_models.hpp"
+#include "options.hpp"
+
+namespace {
+
+using gated::SafetensorsFile;
+
+/// If `file` holds a Model, prints its signatures, compares them, and returns true.
+template <class Model>
+bool print_signatures(const SafetensorsFile& file) {
+  const std::string architecture = gated::architecture_of(file);
+  if (architecture != Model::architecture &&
+      !(std::same_as<Model, gated::GmlpImageClassifier<float>> && architecture == "timm.gmlp")) {
+    return false;
+  }
+  const Model model = gated::load_model<Model>(file);
+  const bool records_some = file.metadata().contains("signature");
+  for (const auto& [name, value] : gated::signatures(model)) {
+    std::printf("%-14s  %s  %s\n", name.c_str(), value.c_str(), file.name().c_str());
+  }
+  if (records_some) {
+    gated::expect_signature(model, file);
+    std::puts("as the file records");
+  }
+  return true;
+}
+
+int run(const inspect::SignatureOptions& options) {
+  for (const std::string& path : options.files) {
+    const SafetensorsFile file(path);
+    const bool known = inspect::any_known_model([&]<class Model>(const char*) { return print_signatures<Model>(file); });
+    gated::require<gated::FileError>(known, file.name(), ": holds no model that this program knows. gated_inspect says what it "
+                                     "holds, and gated/io/signature.hpp signs any model.");
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return examples::run_main(
+      "gated_signature", [&] { return inspect::parse_signature_options(count, arguments); }, run);
+}

@@ -1,0 +1,191 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "gated/core/contract.hpp"
+#include "gated/core/stream.hpp"
+#include "gated/io/safetensors.hpp"
+#include "gated/io/xxh64.hpp"
+#include "gated/layers/embedding.hpp"
+#include "gated/models/prepare.hpp"
+#include "gated/ops/int8_products.hpp"
+
+/// @file
+/// A number that shows that a model computes here what it computed elsewhere, to the bit.
+
+namespace gated {
+
+/// What a signature covers besides forward() and, if the model streams, steps of one token.
+struct SignatureOptions {
+  bool int8_products = false;  ///< forward() with int8_rows weights and int8_products() too; float models only
+  std::uint64_t seed = 1;      ///< of the input
+};
+
+namespace detail {
+
+/// The hash of numbers, row by row; all NaNs are one.
+class NumberHash {
+ public:
+  template <class T>
+  void add(const Matrix<T>& x) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    for (Index i = 0; i < x.rows(); ++i) {
+      for (Index j = 0; j < x.cols(); ++j) {
+        Bits bits = std::bit_cast<Bits>(std::isnan(x(i, j)) ? std::numeric_limits<T>::quiet_NaN() : x(i, j));
+        std::array<std::byte, sizeof(T)> bytes;
+        for (std::byte& byte : bytes) {
+          byte = static_cast<std::byte>(bits & 255u);
+          bits >>= 8;
+        }
+        hash_.add(bytes);
+      }
+    }
+  }
+  std::uint64_t value() const { return hash_.value(); }
+
+ private:
+  Xxh64 hash_;
+};
+
+/// A long sequence, and one half as long if the model takes it.
+inline std::vector<Index> signature_lengths(const Contract& contract) {
+  const auto fit = [&](Index length) {
+    const Index multiple = contract.multiple;
+    return std::max((contract.shortest + multiple - 1) / multiple, std::min(length, contract.longest) / multiple) * multiple;
+  };
+  constexpr Index long_enough = 128;
+  const Index whole = fit(long_enough), half = fit(whole / 2);
+  return contract.takes_length(half) ? std::vector{whole, half} : std::vector{whole};
+}
+
+template <class Model>
+concept ReadsTokens = requires(const Model& model) { model.config.vocabulary; };
+
+/// Pseudo-random rows, uniform in [-2, 2), or ids for a language model.
+template <class Model>
+auto signature_input(const Model& model, Index rows, Random& random) {
+  using T = typename Model::Scalar;
+  if constexpr (ReadsTokens<Model>) {
+    std::vector<Index> ids(static_cast<std::size_t>(rows));
+    for (Index& id : ids) {
+      id = static_cast<Index>(random.uniform() * static_cast<double>(model.config.vocabulary));
+    }
+    return ids;
+  } else {
+    Matrix<T> x(rows, model.in() == Contract::any ? 8 : model.in());
+    fill_uniform(x, 2.0, random);
+    return x;
+  }
+}
+
+inline Tokens rows_of_input(const std::vector<Index>& ids, Index first, Index count) {
+  return Tokens(ids).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+}
+template <class T>
+ConstView<T> rows_of_input(const Matrix<T>& x, Index first, Index count) {
+  return x.middleRows(first, count);
+}
+
+}  // namespace detail
+
+/// The signature of `model`: XXH64 of its outputs for a fixed pseudo-random input, in portable arithmetic (use_arithmetic()),
+/// whatever the program uses otherwise. It is the same on every machine, with every compiler and number of threads; it changes
+/// with the weights, the options and the arithmetic of a later version of gated.
+///
+/// Errors: ArgumentError in a program without portable arithmetic; those of forward().
+/// Cost: a forward pass over up to 192 tokens, and as many steps, without prepared weights.
+template <class Model>
+std::uint64_t signature(const Model& model, const SignatureOptions& options = {}) {
+  using T = typename Model::Scalar;
+  require<ArgumentError>(GATED_HAS_PORTABLE_KERNELS, "signature: ", detail::needs_portable_kernels);
+  const detail::KernelChoice portable(static_cast<int>(kernels()) + detail::portable_bit);
+  const Contract contract = model.contract();
+  const Sequences sequences = Sequences::of_lengths(detail::signature_lengths(contract));
+  Random random(options.seed);
+  const auto x = detail::signature_input(model, sequences.total(), random);
+  detail::NumberHash hash;
+  Workspace<T> workspace;
+  const auto forward = [&] {
+    if constexpr (requires { model.forward(x, workspace); }) {
+      hash.add(Matrix<T>(contract.mixes_tokens() ? model.forward(x, sequences, workspace) : model.forward(x, workspace)));
+    } else {
+      hash.add(Matrix<T>(model.forward(x, sequences, workspace)));
+    }
+  };
+  forward();
+  if constexpr (requires { model.start(Index{}); }) {
+    if (contract.streams()) {
+      const Index length = sequences.length(0);
+      State<T> state = model.start(length);
+      Matrix<T> y(1, model.out() == Contract::any ? 8 : model.out());
+      for (Index t = 0; t < length; ++t) {
+        model.extend(detail::rows_of_input(x, t, 1), state, y, workspace);
+        hash.add(y);
+      }
+    }
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (options.int8_products) {
+      const auto prepared = prepare(model, WeightFormat::int8_rows);
+      workspace.use(prepared);
+      workspace.use(int8_products());
+      forward();
+    }
+  }
+  return hash.value();
+}
+
+/// `signature` as save_model() writes it and gated_inspect shows it: 16 hexadecimal digits.
+inline std::string signature_text(std::uint64_t signature) {
+  std::string digits(16, '0');
+  for (std::size_t i = digits.size(); i-- > 0; signature >>= 4) {
+    digits[i] = "0123456789abcdef"[signature & 15u];
+  }
+  return digits;
+}
+
+/// Metadata for save_model() that record signatures, for expect_signature():
+///
+///     save_model(model, "model.safetensors", signatures(model));
+///
+/// Cost: two signatures for a float model, one for others.
+template <class Model>
+std::map<std::string, std::string> signatures(const Model& model) {
+  std::map<std::string, std::string> metadata{{"signature", signature_text(signature(model))}};
+  if constexpr (std::is_same_v<typename Model::Scalar, float>) {
+    metadata["signature_int8"] = signature_text(signature(model, {.int8_products = true}));
+  }
+  return metadata;
+}
+
+/// Checks that `model`, loaded from `file`, has the signatures that the file records.
+///
+/// Errors: FileError if the file records none, or one that differs.
+/// Cost: that of signatures().
+template <class Model>
+void expect_signature(const Model& model, const SafetensorsFile& file) {
+  const auto& metadata = file.metadata();
+  require<FileError>(metadata.contains("signature"), file.name(),
+                     ": no signature in the metadata. Save the model with signatures(model) as metadata.");
+  for (const auto& [name, expected] : metadata) {
+    if (name == "signature" || name == "signature_int8") {
+      const std::string got = signature_text(signature(model, {.int8_products = name == "signature_int8"}));
+      require<FileError>(got == expected, file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
+                         metadata.contains("gated.checksum")
+                             ? ". The tensors are as they were saved (their checksum was compared), so this program computes "
+                               "otherwise: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math)."
+                             : ". Either the tensors have changed, or this program computes otherwise: another version of gated, "
+                               "or a compiler that breaks IEEE 754 (-ffast-math).");
+    }
+  }
+}
+
+}  // namespace gated

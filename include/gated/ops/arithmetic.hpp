@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <cfloat>
+#include <cstdlib>
+#include <string_view>
+
+#include "gated/core/error.hpp"
+#include "gated/core/words.hpp"
+
+/// @file
+/// Fastest or portable arithmetic.
+
+// Programs that define GATED_PORTABLE in all of their translation units, or link gated::compiled, compile kernels for both.
+#if defined(GATED_PORTABLE)
+#define GATED_HAS_PORTABLE_KERNELS 1
+#else
+#define GATED_HAS_PORTABLE_KERNELS 0
+#endif
+
+namespace gated {
+
+/// How floating-point numbers are added and multiplied.
+enum class Arithmetic {
+  fastest,  ///< as suits the instruction set: equal bits for any number of threads, but not between KernelForms
+  portable  ///< the same on every machine: equal bits between KernelForms, processors and compilers too
+};
+
+constexpr auto names_of(Arithmetic) { return words_for<Arithmetic>("fastest", "portable"); }
+
+namespace detail {
+
+/// Added to the form of a run in portable arithmetic: see core/kernel_choice.hpp.
+inline constexpr int portable_bit = 16;
+/// The environment variable names no arithmetic that this program has.
+inline constexpr int no_arithmetic = -1;
+
+/// 0, portable_bit, or no_arithmetic for an unknown or missing one.
+inline int arithmetic_named(const char* name) {
+  if (name == nullptr || *name == '\0' || std::string_view(name) == "fastest") {
+    return 0;
+  }
+  return std::string_view(name) == "portable" && GATED_HAS_PORTABLE_KERNELS ? portable_bit : no_arithmetic;
+}
+
+inline std::atomic<int> chosen_arithmetic{arithmetic_named(std::getenv("GATED_ARITHMETIC"))};
+
+inline constexpr const char* needs_portable_kernels =
+    "this program has no kernels for portable arithmetic. Define GATED_PORTABLE in all of its translation units, or link "
+    "gated::compiled.";
+
+/// The portable_bit of a new run.
+/// Errors: ArgumentError if GATED_ARITHMETIC is not known, or not in this program.
+inline int arithmetic_of_new_run() {
+  const int chosen = chosen_arithmetic.load(std::memory_order_relaxed);
+  if (chosen == no_arithmetic) [[unlikely]] {
+    const char* const set = std::getenv("GATED_ARITHMETIC");
+    const std::string_view name = set == nullptr ? "" : set;
+    require<ArgumentError>(name != "portable", "The environment variable GATED_ARITHMETIC is \"portable\", but ",
+                           needs_portable_kernels);
+    raise<ArgumentError>("The environment variable GATED_ARITHMETIC is \"", name, "\", expected fastest or portable.");
+  }
+  return chosen;
+}
+
+}  // namespace detail
+
+/// Uses `arithmetic` in all new runs, on all threads. Without it, the environment variable GATED_ARITHMETIC (fastest, portable)
+/// decides, and by default arithmetic is the fastest.
+///
+/// Portable arithmetic gives the same bits on every machine and with every compiler, for all weight formats and for
+/// int8_products(): products are rounded before they are added, sums over a row have 16 lanes (of floats; 8 of doubles) in every
+/// instruction set, and all functions are made of +, -, ×, ÷ and √. NaNs have the same places, not the same bits. Subnormal
+/// numbers keep their bits unless the program flushes them to 0 (FTZ, DAZ); then no result that they touch is promised. Excepted
+/// are gradients of Toeplitz weights that are multiplied by FFT, and bf16_products(), which multiply in float instead.
+///
+/// Errors: ArgumentError for portable arithmetic in a program without its kernels: see GATED_PORTABLE.
+/// Cost: include/gated/README.md has measurements.
+inline void use_arithmetic(Arithmetic arithmetic) {
+  require<ArgumentError>(arithmetic == Arithmetic::fastest || GATED_HAS_PORTABLE_KERNELS, "use_arithmetic: ",
+                         detail::needs_portable_kernels);
+#if GATED_HAS_PORTABLE_KERNELS
+  static_assert(FLT_EVAL_METHOD == 0, "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
+#endif
+  detail::chosen_arithmetic.store(arithmetic == Arithmetic::portable ? detail::portable_bit : 0, std::memory_order_relaxed);
+}
+
+}  // namespace gated
