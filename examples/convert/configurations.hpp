@@ -41,9 +41,7 @@ class Shapes {
   std::size_t axes(const std::string& ending) const { return gated::tensor_ending(file_, ending)->shape.size(); }
 
   /// The number of tensors `before` i `after` for i = 0, 1, …
-  Index count(const std::string& before, const std::string& after) const {
-    return gated::count_blocks(file_, before, after);
-  }
+  Index count(const std::string& before, const std::string& after) const { return gated::count_blocks(file_, before, after); }
 
  private:
   const gated::SafetensorsFile& file_;
@@ -294,8 +292,7 @@ inline gated::TinyTimeMixerConfig forecaster(const Shapes& shapes, const std::st
       }
     }
   }
-  if (auto& m = c.forecast_mixing;
-      shapes.has(forecast_mixer + "mlp.weight")) {  // assumes that the known series are the last
+  if (auto& m = c.forecast_mixing; shapes.has(forecast_mixer + "mlp.weight")) {  // assumes that the known series are the last
     const Index predicted = shapes.size(forecast_mixer + "mlp.weight", 0),
                 width = shapes.size(forecast_mixer + "mlp.weight", 1);
     const bool mixes = shapes.has(forecast_mixer + "fcm_embedding.weight");

@@ -1,5 +1,5 @@
-// gated_signature: prints the signatures of models, which are the same on every machine, and compares them with those that their
-// files record. See README.md.
+// gated_signature: prints the signatures of models, which are the same on every machine, and compares them with those that
+// their files record. See README.md.
 
 #include <cstdio>
 #include <string>
@@ -38,7 +38,8 @@ int run(const inspect::SignatureOptions& options) {
   for (const std::string& path : options.files) {
     const SafetensorsFile file(path);
     const bool known = inspect::any_known_model([&]<class Model>(const char*) { return print_signatures<Model>(file); });
-    gated::require<gated::FileError>(known, file.name(), ": holds no model that this program knows. gated_inspect says what it "
+    gated::require<gated::FileError>(known, file.name(),
+                                     ": holds no model that this program knows. gated_inspect says what it "
                                      "holds, and gated/io/signature.hpp signs any model.");
   }
   return 0;

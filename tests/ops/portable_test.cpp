@@ -5,12 +5,19 @@
 #include <optional>
 #include <tuple>
 
+#include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/models/fnet.hpp"
+#include "gated/models/image_classifier.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
+#include "gated/ops/bf16_products.hpp"
+#include "gated/train/loss.hpp"
 #include "gated/train/recording.hpp"
 #include "gated/train/regression_loss.hpp"
+#include "gated/train/training.hpp"
+#include "gated/train/training_run.hpp"
+#include "tests/io/files.hpp"
 #include "tests/models/trunks.hpp"
 #include "tests/ops/restores_kernels.hpp"
 
@@ -81,30 +88,55 @@ auto everything(const Model& model, const Matrix<typename Model::Scalar>& x, con
   return joined(parts);
 }
 
-template <class Kind, class T>
-void expect_portable(const auto& expect_same) {
-  for (const bool causal : {false, true}) {
-    for (const auto& config : Kind::configs(causal)) {
-      typename Kind::template Trunk<T> model(config);
-      test::randomize(model, 1);
-      const Sequences sequences = Sequences::of_lengths({test::small_length, 5, 1});
-      const Matrix<T> x = random_matrix<T>(sequences.total(), test::small_channels, 2);
-      SCOPED_TRACE(text(Kind::architecture, causal ? ", causal" : ""));
-      int threads = 0;  // 1, 2, …: another number for each form
-      expect_same([&] { return everything(model, x, sequences, ++threads); });
+/// The hash of everything() over all configurations of a kind of trunk: the same in every build.
+template <class Kind>
+constexpr const char* hash_of = "";
+template <>
+constexpr const char* hash_of<test::OfGmlpBlocks> = "60229cb493eb1edc";
+template <>
+constexpr const char* hash_of<test::OfMixedChunkAttention> = "0525ee8fe2c96416";
+template <>
+constexpr const char* hash_of<test::OfGatedAttentionUnits> = "9b74a996d4b00335";
+template <>
+constexpr const char* hash_of<test::OfTransformerBlocks> = "20b3bf1aaf27de55";
+template <>
+constexpr const char* hash_of<test::OfChunkedTransformerBlocks> = "3d7cc710a83b3b5f";
+template <>
+constexpr const char* hash_of<test::OfMixerBlocks> = "ca589c8d5ed4c66e";
+template <>
+constexpr const char* hash_of<test::OfPlainBlocks> = "475d3d9e0c63cf0d";
+
+template <class Kind>
+class PortableTrunk : public Portable {
+ protected:
+  /// The same bits in all forms, another number of threads in each, and the listed hash.
+  template <class T>
+  void expect_portable(detail::NumberHash& hash) {
+    for (const bool causal : {false, true}) {
+      for (const auto& config : Kind::configs(causal)) {
+        typename Kind::template Trunk<T> model(config);
+        test::randomize(model, 1);
+        const Sequences sequences = Sequences::of_lengths({test::small_length, 5, 1});
+        const Matrix<T> x = random_matrix<T>(sequences.total(), test::small_channels, 2);
+        SCOPED_TRACE(text(Kind::architecture, causal ? ", causal" : ""));
+        int threads = 0;
+        Matrix<T> last;
+        this->expect_same_in_all_forms([&] { return last = everything(model, x, sequences, ++threads); });
+        hash.add(last);
+      }
     }
   }
-}
-
-template <class T>
-class PortableTrunk : public Portable {};
-using Kinds = testing::Types<test::OfGmlpBlocks, test::OfMixedChunkAttention, test::OfGatedAttentionUnits, test::OfTransformerBlocks,
-                             test::OfChunkedTransformerBlocks, test::OfMixerBlocks, test::OfPlainBlocks>;
+};
+using Kinds =
+    testing::Types<test::OfGmlpBlocks, test::OfMixedChunkAttention, test::OfGatedAttentionUnits, test::OfTransformerBlocks,
+                   test::OfChunkedTransformerBlocks, test::OfMixerBlocks, test::OfPlainBlocks>;
 TYPED_TEST_SUITE(PortableTrunk, Kinds);
 
-TYPED_TEST(PortableTrunk, HasTheSameBitsInAllForms) {
-  expect_portable<TypeParam, float>([&](auto f) { this->expect_same_in_all_forms(f); });
-  expect_portable<TypeParam, double>([&](auto f) { this->expect_same_in_all_forms(f); });
+TYPED_TEST(PortableTrunk, HasTheSameBitsInAllFormsAndBuilds) {
+  detail::NumberHash hash;
+  this->template expect_portable<float>(hash);
+  this->template expect_portable<double>(hash);
+  EXPECT_EQ(signature_text(hash.value()), hash_of<TypeParam>);
 }
 
 /// Expects that the forward pass of `model`, its steps and that with int8 products have one signature in all forms, which is
@@ -132,11 +164,11 @@ constexpr GmlpConfig causal_gmlp{.length = 128, .channels = 40, .hidden = 72, .d
 
 TEST_F(Portable, SignaturesOfGmlps) {
   GmlpConfig config = causal_gmlp;
-  expect_signature(random_model<Gmlp<float>>(config), "", "");
-  expect_signature(random_model<Gmlp<double>>(config), "");
+  expect_signature(random_model<Gmlp<float>>(config), "4322a82df1902945", "d2791e150edcbf70");
+  expect_signature(random_model<Gmlp<double>>(config), "fcfb91d1779864ec");
   config.causal = false;
   config.attention_width = 16;
-  expect_signature(random_model<Gmlp<float>>(config), "", "");
+  expect_signature(random_model<Gmlp<float>>(config), "6afed37c06222a55", "d106ab4a951466a4");
 }
 
 TEST_F(Portable, SignaturesOfLongToeplitzWeights) {
@@ -169,7 +201,8 @@ TEST_F(Portable, SignaturesOfLongToeplitzWeights) {
 }
 
 TEST_F(Portable, SignaturesOfFlash) {
-  for (const auto& [causal, expected, with_int8] : {std::tuple{false, "", ""}, std::tuple{true, "", ""}}) {
+  for (const auto& [causal, expected, with_int8] :
+       {std::tuple{false, "a4926674115292c7", "9cdd7640aff83f11"}, std::tuple{true, "9305eed26dc050fa", "ee33d07dd0319de0"}}) {
     const flash_presets::Sizes sizes{.channels = 40, .query_key = 16, .chunk = 16, .causal = causal};
     expect_signature(random_model<Flash<float>>({.depth = 2, .block = flash_presets::lucidrains(sizes)}), expected, with_int8);
   }
@@ -177,21 +210,27 @@ TEST_F(Portable, SignaturesOfFlash) {
 
 TEST_F(Portable, SignaturesOfAttentionUnits) {
   const gau_presets::Sizes sizes{.channels = 40, .max_length = 128, .query_key = 16};
-  expect_signature(random_model<Stack<GatedAttentionUnit<float>>>({.depth = 2, .block = gau_presets::gau_alpha(sizes)}), "", "");
-  expect_signature(random_model<Stack<GatedAttentionUnit<float>>>({.depth = 2, .block = gau_presets::rtmcc(sizes)}), "", "");
+  expect_signature(random_model<Stack<GatedAttentionUnit<float>>>({.depth = 2, .block = gau_presets::gau_alpha(sizes)}),
+                   "e2c0430ffaf46f69", "74966e3da50b8dc7");
+  expect_signature(random_model<Stack<GatedAttentionUnit<float>>>({.depth = 2, .block = gau_presets::rtmcc(sizes)}),
+                   "deef93c193946775", "998fc8cb7881255c");
 }
 
 TEST_F(Portable, SignaturesOfSynthesizers) {
   using Block = MixerBlock<SynthesizerAttention<float>, GluFeedForward<float>>;
   expect_signature(random_model<Stack<Block>>({.depth = 1,
                                                .block = {.channels = 40,
-                                                         .token_mixer = {.heads = 2, .max_length = 128, .form = SynthesizerForm::dense, .mixture = SynthesizerMixture::learned},
+                                                         .token_mixer = {.heads = 2,
+                                                                         .max_length = 128,
+                                                                         .form = SynthesizerForm::dense,
+                                                                         .mixture = SynthesizerMixture::learned},
                                                          .channel_mixer = {.hidden = 50}}}),
-                   "", "");
+                   "8004ec20c8a45c70", "92131d6cf66c237f");
 }
 
 TEST_F(Portable, SignaturesOfFnets) {
-  for (const auto& [length, expected, with_int8] : {std::tuple{Index{128}, "", ""}, std::tuple{Index{22}, "", ""}}) {
+  for (const auto& [length, expected, with_int8] : {std::tuple{Index{128}, "1d6fe787f8c59941", "023fb1cad21f5049"},
+                                                    std::tuple{Index{22}, "f3d5d1b939f97ff6", "7c78f4b1e95a56a2"}}) {
     const FnetSizes sizes{.channels = 26, .hidden = 40, .depth = 2, .vocabulary = 31, .max_length = length};
     expect_signature(random_model<Fnet<float>>(fnet(FnetHead::masked_words, sizes)), expected, with_int8);
   }
@@ -205,7 +244,97 @@ TEST_F(Portable, SignaturesOfForecasters) {
                                                        .horizon = 5,
                                                        .backbone = {.channels = 24, .depth = 1, .levels = 2},
                                                        .decoder = {.channels = 20, .depth = 1}}),
-                   "", "");
+                   "a1469a11c8067101", "3fd14455260886aa");
+}
+
+/// 20 steps with dropout and stochastic depth.
+TEST_F(Portable, TrainingHasTheSameBitsInAllFormsAndBuilds) {
+  using Model = GmlpImageClassifier<float>;
+  const Model::Config config{.image = {8, 8},
+                             .patch = {2, 2},
+                             .image_channels = 1,
+                             .classes = 10,
+                             .trunk = {.channels = 24, .hidden = 48, .depth = 2, .drop_path = 0.1}};
+  const Matrix<float> images = random_matrix<float>(16, 64, 4);
+  std::vector<Index> labels(16);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = static_cast<Index>(i * 7 % 10);
+  }
+  Matrix<float> losses(1, 20);
+  expect_same_in_all_forms([&] {
+    Training<Model> training({.model = config, .clip_norm = 1}, Random(5));
+    for (Index step = 0; step < losses.cols(); ++step) {
+      losses(0, step) = static_cast<float>(training.step(
+          [&](auto& run) { return cross_entropy(run(training.model, images), labels, {.label_smoothing = 0.1}); }));
+    }
+    return losses;
+  });
+  EXPECT_LT(losses(0, 19), losses(0, 0));
+  detail::NumberHash hash;
+  hash.add(losses);
+  EXPECT_EQ(signature_text(hash.value()), "5b4fcdfedcb349e7");
+}
+
+TEST_F(Portable, RowsOfWeightFormatsHaveTheSameBits) {
+  const auto model = random_model<Gmlp<float>>(causal_gmlp);
+  const Matrix<float> x = random_matrix<float>(128, 40, 2);
+  for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
+    SCOPED_TRACE(name_of(format));
+    expect_same_in_all_forms([&] {
+      const auto prepared = prepare(model, format);
+      Workspace<float> workspace;
+      workspace.use(prepared);
+      workspace.use(bf16_products());  // which multiply in float
+      return model.forward(x, Sequences::single(128), workspace);
+    });
+  }
+}
+
+TEST_F(Portable, IsChosenForTheWholeRun) {
+  const auto model = random_model<Gmlp<float>>(causal_gmlp);
+  const Matrix<float> x = random_matrix<float>(128, 40, 2);
+  const auto forward = [&](const Workspace<float>::Hook& hook = nullptr) {
+    Workspace<float> workspace;
+    workspace.set_hook(hook);
+    return model.forward(x, Sequences::single(128), workspace);
+  };
+  const Matrix<float> expected = forward();
+  EXPECT_EQ(arithmetic(), Arithmetic::portable);
+  EXPECT_TRUE(same_bits(forward([](const auto&, const auto&) { use_arithmetic(Arithmetic::fastest); }), expected));
+  EXPECT_EQ(arithmetic(), Arithmetic::fastest);
+  EXPECT_EQ(signature_text(signature(model)), signature_text(signature(model)));
+  EXPECT_EQ(arithmetic(), Arithmetic::fastest);
+}
+
+TEST_F(Portable, TheEnvironmentVariableNamesTheArithmetic) {
+  EXPECT_EQ(detail::arithmetic_named(nullptr), 0);
+  EXPECT_EQ(detail::arithmetic_named(""), 0);
+  EXPECT_EQ(detail::arithmetic_named("fastest"), 0);
+  EXPECT_EQ(detail::arithmetic_named("portable"), detail::portable_bit);
+  detail::chosen_arithmetic = detail::arithmetic_named("Portable");  // as before main()
+  const auto model = random_model<Gmlp<float>>(causal_gmlp);
+  Workspace<float> workspace;
+  const std::string message = test::message_of<ArgumentError>(
+      [&] { model.forward(random_matrix<float>(128, 40, 2), Sequences::single(128), workspace); });
+  EXPECT_NE(message.find("GATED_ARITHMETIC"), message.npos) << message;
+  EXPECT_NE(message.find("expected fastest or portable."), message.npos) << message;
+}
+
+TEST_F(Portable, FilesProveTheirSignatures) {
+  auto model = random_model<Gmlp<float>>(causal_gmlp);
+  const auto path = test::temporary("signed.safetensors");
+  save_model(model, path, signatures(model));
+  {
+    const SafetensorsFile file(path);
+    EXPECT_NO_THROW(expect_signature(load_model<Gmlp<float>>(file), file));
+    model.blocks[0].proj_in.weight(0, 0) += 1;
+    const std::string message = test::message_of<FileError>([&] { expect_signature(model, file); });
+    EXPECT_NE(message.find("the file says"), message.npos) << message;
+  }
+  save_model(model, path);
+  const SafetensorsFile unsigned_file(path);
+  const std::string message = test::message_of<FileError>([&] { expect_signature(model, unsigned_file); });
+  EXPECT_NE(message.find("no signature"), message.npos) << message;
 }
 
 }  // namespace

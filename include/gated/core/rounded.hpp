@@ -7,16 +7,22 @@
 
 namespace gated {
 
-/// `x`, rounded here: compilers fuse `rounded(a * b) + c` into no multiply-add, whatever their flags, so that it has the same bits
-/// on machines that have none. For float and double.
+/// `x`, rounded here: no compiler fuses `rounded(a * b) + c` into a multiply-add, whatever its flags, so the sum has the same
+/// bits on machines that have none. For float and double.
 template <class T>
 inline T rounded(T x) {
-#if defined(__SSE2_MATH__) || defined(__x86_64__)
+#if defined(__wasm__)
+  // No instruction fuses.
+#elif defined(__SSE2__)
   __asm__("" : "+x"(x));
 #elif defined(__aarch64__)
   __asm__("" : "+w"(x));
-#elif defined(__wasm__)
-  // No instruction fuses.
+#elif defined(__ARM_FP)
+  if constexpr (sizeof(T) == 4) {
+    __asm__("" : "+t"(x));
+  } else {
+    __asm__("" : "+m"(x));
+  }
 #elif defined(__GNUC__)
   __asm__("" : "+m"(x));
 #endif

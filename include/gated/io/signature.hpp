@@ -67,7 +67,9 @@ inline std::vector<Index> signature_lengths(const Contract& contract) {
 }
 
 template <class Model>
-concept ReadsTokens = requires(const Model& model) { model.config.vocabulary; };
+concept ReadsTokens = requires(const Model& model) {
+  model.config.vocabulary;
+};
 
 /// Pseudo-random rows, uniform in [-2, 2), or ids for a language model.
 template <class Model>
@@ -178,12 +180,13 @@ void expect_signature(const Model& model, const SafetensorsFile& file) {
   for (const auto& [name, expected] : metadata) {
     if (name == "signature" || name == "signature_int8") {
       const std::string got = signature_text(signature(model, {.int8_products = name == "signature_int8"}));
-      require<FileError>(got == expected, file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
-                         metadata.contains("gated.checksum")
-                             ? ". The tensors are as they were saved (their checksum was compared), so this program computes "
-                               "otherwise: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math)."
-                             : ". Either the tensors have changed, or this program computes otherwise: another version of gated, "
-                               "or a compiler that breaks IEEE 754 (-ffast-math).");
+      require<FileError>(
+          got == expected, file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
+          metadata.contains("gated.checksum")
+              ? ". The tensors are as they were saved (their checksum was compared), so this program computes "
+                "otherwise: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math)."
+              : ". Either the tensors have changed, or this program computes otherwise: another version of gated, "
+                "or a compiler that breaks IEEE 754 (-ffast-math).");
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/layers/embedding.hpp"
 #include "gated/layers/learned_position.hpp"
 #include "gated/models/series_trunk.hpp"
@@ -64,8 +65,9 @@ struct PatchPositionTable : Layer<PatchPositionTable<T>> {
       table(i, 2 * k) = sine;
       table(i, 2 * k + 1) = cosine;
     });
-    table.array() -= table.mean();
-    const double deviation = std::sqrt(table.squaredNorm() / static_cast<double>(table.size() - 1));
+    table.array() -= ordered_sum(table.size(), [&](Index i) { return table.data()[i]; }) / static_cast<double>(table.size());
+    const double squares = ordered_sum(table.size(), [&](Index i) { return rounded(table.data()[i] * table.data()[i]); });
+    const double deviation = std::sqrt(squares / static_cast<double>(table.size() - 1));
     weight = (table / (10 * deviation)).template cast<T>();
   }
 

@@ -69,18 +69,20 @@ inline int arithmetic_of_new_run() {
 /// decides, and by default arithmetic is the fastest.
 ///
 /// Portable arithmetic gives the same bits on every machine and with every compiler, for all weight formats and for
-/// int8_products(): products are rounded before they are added, sums over a row have 16 lanes (of floats; 8 of doubles) in every
-/// instruction set, and all functions are made of +, -, ×, ÷ and √. NaNs have the same places, not the same bits. Subnormal
-/// numbers keep their bits unless the program flushes them to 0 (FTZ, DAZ); then no result that they touch is promised. Excepted
-/// are gradients of Toeplitz weights that are multiplied by FFT, and bf16_products(), which multiply in float instead.
+/// int8_products(): products are rounded before they are added, sums over a row have 16 lanes (of floats; 8 of doubles) in
+/// every instruction set, and all functions are made of +, -, ×, ÷ and √. NaNs have the same places, not the same bits.
+/// Subnormal numbers keep their bits unless the program flushes them to 0 (FTZ, DAZ); then no result that they touch is
+/// promised. Excepted are gradients of Toeplitz weights that are multiplied by FFT, and bf16_products(), which multiply in
+/// float instead.
 ///
 /// Errors: ArgumentError for portable arithmetic in a program without its kernels: see GATED_PORTABLE.
 /// Cost: include/gated/README.md has measurements.
 inline void use_arithmetic(Arithmetic arithmetic) {
-  require<ArgumentError>(arithmetic == Arithmetic::fastest || GATED_HAS_PORTABLE_KERNELS, "use_arithmetic: ",
-                         detail::needs_portable_kernels);
+  require<ArgumentError>(arithmetic == Arithmetic::fastest || GATED_HAS_PORTABLE_KERNELS,
+                         "use_arithmetic: ", detail::needs_portable_kernels);
 #if GATED_HAS_PORTABLE_KERNELS
-  static_assert(FLT_EVAL_METHOD == 0, "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
+  static_assert(FLT_EVAL_METHOD == 0,
+                "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
 #endif
   detail::chosen_arithmetic.store(arithmetic == Arithmetic::portable ? detail::portable_bit : 0, std::memory_order_relaxed);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/core/rounded.hpp"
 #include "gated/core/stream.hpp"
 #include "gated/ops/gradients.hpp"
 #include "gated/ops/interpolation.hpp"
@@ -55,7 +56,11 @@ void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Mat
   }
   if (T* const to_table = back.gradient_of(positions.table->data())) {
     Eigen::Map<Matrix<T>> table(to_table, channels, positions.table->cols());
-    positions.for_each_share([&](Index token, Index cell, T share) { table.col(cell) += share * sum.row(token).transpose(); });
+    positions.for_each_share([&](Index token, Index cell, T share) {
+      for (Index j = 0; j < channels; ++j) {
+        table(j, cell) += rounded(share * sum(token, j));
+      }
+    });
   }
 }
 
@@ -84,7 +89,7 @@ MatrixOf<Run> add_grid_positions(Run& run, MatrixOf<Run> x, const GridPositions<
   const Matrix<T>& cells = *positions.table;
   positions.for_each_share([&](Index token, Index cell, T share) {
     for (Index j = 0; j < channels; ++j) {
-      added.data[token * added.stride + j] += share * cells(j, cell);
+      added.data[token * added.stride + j] += rounded(share * cells(j, cell));
     }
   });
   const MatrixView<const T> from = run[x];

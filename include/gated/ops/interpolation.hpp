@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gated/core/matrix.hpp"
+#include "gated/core/rounded.hpp"
 
 /// @file
 /// Linear interpolation along an axis and over a grid.
@@ -15,7 +16,7 @@ namespace gated::detail {
 /// (align_corners = false): x(i) = (i + 1/2) n / n' - 1/2.
 inline double place_on_axis(Index i, Index old_size, Index new_size) {
   const double ratio = static_cast<double>(old_size) / static_cast<double>(new_size);
-  return std::clamp((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0, static_cast<double>(old_size - 1));
+  return std::clamp(rounded((static_cast<double>(i) + 0.5) * ratio) - 0.5, 0.0, static_cast<double>(old_size - 1));
 }
 
 /// An old cell that a new one reads, and its weight.

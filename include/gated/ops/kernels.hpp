@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "gated/core/elementary.hpp"
+#include "gated/core/rounded.hpp"
 #include "gated/ops/kernel_form.hpp"
 #include "gated/ops/kernel_table.hpp"
 #include "gated/ops/terms.hpp"

@@ -43,7 +43,7 @@ inline Index t5_bucket(Index m, const T5Buckets& form) {
   const double growth = elementary::log(static_cast<double>(m) / static_cast<double>(exact)) /
                         elementary::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
   // Rounding must not decide integer quotients: the originals, in float32, land on the integer or above.
-  const double beyond = std::floor(growth * static_cast<double>(buckets - exact) + 1e-7);
+  const double beyond = std::floor(rounded(growth * static_cast<double>(buckets - exact)) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }
 

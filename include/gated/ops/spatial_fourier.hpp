@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "gated/core/rounded.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/spatial_squares.hpp"
 
@@ -153,7 +154,7 @@ class BackwardByTransform {
       }
       circle_.for_each_lag(sequences_.longest(), x, [&](Index k, const T* sums, T scale) {
         for (Index lane = 0; lane < lanes && !(weight_.causal && k < 0); ++lane) {
-          to[(first + lane) * weight_.w->cols() + weight_.place(k)] += scale * sums[lane];
+          to[(first + lane) * weight_.w->cols() + weight_.place(k)] += rounded(scale * sums[lane]);
         }
       });
     }

@@ -91,15 +91,17 @@ struct Simd {
 
   /// The same value, rounded here: stops compilers from fusing a product with a following sum.
   EIGEN_ALWAYS_INLINE Simd rounded() const {
-    Simd result = *this;
-#if defined(__SSE2__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
-    __asm__("" : "+v"(result.v));
-#elif defined(__aarch64__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
-    __asm__("" : "+w"(result.v));
-#elif !defined(__wasm__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
-    __asm__("" : "+m"(result.v));
+    if constexpr (lane_count == 1) {
+      return of(gated::rounded(v));
+    } else {
+      Simd result = *this;
+#if defined(__SSE2__)
+      __asm__("" : "+v"(result.v));
+#elif defined(__aarch64__)
+      __asm__("" : "+w"(result.v));
 #endif
-    return result;
+      return result;
+    }
   }
   /// The nearest integers, ties to even, for |a| < 2²²; unspecified for NaN.
   friend EIGEN_ALWAYS_INLINE Integers to_integers(Simd a) {
@@ -229,7 +231,7 @@ struct Simd {
 template <class T>
 EIGEN_ALWAYS_INLINE T product(T a, T b) {
   if constexpr (is_portable) {
-    return rounded(a * b);
+    return gated::rounded(a * b);
   } else {
     return a * b;
   }

@@ -1,0 +1,18 @@
+# Run by ctest: the signatures of the models that ship with gated are those in signatures.txt, which `gated_signature` printed. One
+# that changes is a decision, and belongs into the changes of the next version.
+
+file(STRINGS ${LIST} lines)
+set(files "")
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE ".* " "" file "${line}")
+  list(APPEND files ${file})
+endforeach()
+list(REMOVE_DUPLICATES files)
+foreach(kernels ${KERNELS})
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env GATED_KERNELS=${kernels} ${EMULATOR} ${PROGRAM} ${files} WORKING_DIRECTORY ${EXAMPLES}
+                  OUTPUT_VARIABLE got ERROR_VARIABLE got RESULT_VARIABLE code)
+  file(READ ${LIST} expected)
+  if(NOT code EQUAL 0 OR NOT got STREQUAL expected)
+    message(FATAL_ERROR "gated_signature with GATED_KERNELS=${kernels}: exit code ${code}, printed\n${got}\nexpected\n${expected}")
+  endif()
+endforeach()

@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "gated/models/flash.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "gated/models/gmlp.hpp"
+#include "gated/models/prepare.hpp"
+#include "tests/layers/literal.hpp"
+#include "tests/ops/restores_kernels.hpp"
+#include "tests/stress/stress.hpp"
+
+// Portable arithmetic: however sequences are split into batches, threads and steps, in every form of the kernels, with weights
+// prepared or not, their outputs have the same bits.
+
+namespace gated {
+namespace {
+
+using test::from_environment;
+using test::same_bits;
+
+constexpr Index channels = 24, longest = 40;
+
+class Splits : public test::RestoresKernels {
+ protected:
+  Splits() { use_arithmetic(Arithmetic::portable); }
+  ~Splits() override { use_arithmetic(Arithmetic::fastest); }
+};
+
+Index below(Random& random, std::size_t limit) { return static_cast<Index>(random.bits() % static_cast<std::uint64_t>(limit)); }
+
+/// Runs `count` random splits of ten sequences.
+template <class Model>
+void expect_same_bits(const typename Model::Config& config, long count) {
+  Model model(config);
+  test::randomize(model, 1);
+  const auto prepared = prepare(model);
+  const auto forms = available_kernels();
+  Random random(2);
+  std::vector<Matrix<float>> inputs, expected;
+  for (int i = 0; i < 10; ++i) {
+    inputs.push_back(test::random_matrix<float>(1 + below(random, longest), channels, random.bits()));
+    Workspace<float> workspace;
+    expected.push_back(model.forward(inputs.back(), Sequences::single(inputs.back().rows()), workspace));
+  }
+  long wrong = 0;
+  for (long split = 0; split < count; ++split) {
+    use_kernels(forms[static_cast<std::size_t>(below(random, forms.size()))]);
+    Workspace<float> workspace(Threads{1 + static_cast<int>(below(random, 3))});
+    if (below(random, 2) == 0) {
+      workspace.use(prepared);
+    }
+    if (model.contract().streams() && below(random, 3) == 0) {
+      const auto one = static_cast<std::size_t>(below(random, inputs.size()));
+      const Matrix<float>& x = inputs[one];
+      State<float> state = model.start(x.rows());
+      Matrix<float> y(x.rows(), channels);
+      for (Index t = 0, step = 0; t < x.rows(); t += step) {
+        step = std::min(1 + below(random, 7), x.rows() - t);
+        model.extend(x.middleRows(t, step), state, y.middleRows(t, step), workspace);
+      }
+      wrong += same_bits(y, expected[one]) ? 0 : 1;
+      continue;
+    }
+    std::vector<std::size_t> chosen(1 + static_cast<std::size_t>(below(random, 4)));
+    std::vector<Index> lengths;
+    for (std::size_t& one : chosen) {
+      one = static_cast<std::size_t>(below(random, inputs.size()));
+      lengths.push_back(inputs[one].rows());
+    }
+    const Sequences sequences = Sequences::of_lengths(lengths);
+    Matrix<float> x(sequences.total(), channels);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      x.middleRows(sequences.offset(static_cast<Index>(i)), lengths[i]) = inputs[chosen[i]];
+    }
+    const Matrix<float> y = model.forward(x, sequences, workspace);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      wrong += same_bits(y.middleRows(sequences.offset(static_cast<Index>(i)), lengths[i]), expected[chosen[i]]) ? 0 : 1;
+    }
+  }
+  EXPECT_EQ(wrong, 0) << "of " << count << " splits";
+}
+
+TEST_F(Splits, NeverChangeABit) {
+  const long count = from_environment("GATED_STRESS_SPLITS", 10000) / 6;
+  for (const bool causal : {false, true}) {
+    const GmlpConfig gmlp{.length = longest,
+                          .channels = channels,
+                          .hidden = 40,
+                          .depth = 2,
+                          .length_policy = LengthPolicy::slice,
+                          .causal = causal,
+                          .attention_width = 8};
+    expect_same_bits<Gmlp<float>>(gmlp, count);
+    expect_same_bits<Flash<float>>(
+        {.depth = 2, .block = flash_presets::lucidrains({.channels = channels, .query_key = 8, .chunk = 8, .causal = causal})},
+        count);
+  }
+  GmlpConfig toeplitz{
+      .length = longest, .channels = channels, .hidden = 40, .depth = 2, .length_policy = LengthPolicy::slice, .causal = true};
+  toeplitz.spatial = SpatialForm::toeplitz;
+  expect_same_bits<Gmlp<float>>(toeplitz, count);
+  expect_same_bits<Stack<GatedAttentionUnit<float>>>(
+      {.depth = 2, .block = gau_presets::gau_alpha({.channels = channels, .max_length = longest, .query_key = 8})}, count);
+}
+
+}  // namespace
+}  // namespace gated
