@@ -1,11 +1,12 @@
 // On a Cortex-M7 without an operating system, exceptions and RTTI: opens the digits' checkpoint in flash, classifies held-out
-// images, and compares the logits with PyTorch.
+// images, and compares the logits with PyTorch and the signature with other machines.
 
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <gated/gated.hpp>
 #include <gated/io/model_file.hpp>
+#include <gated/io/signature.hpp>
 
 // The files of examples/classify_digits, put into flash by flash.S.
 extern "C" const std::byte model_begin[], model_end[], expected_begin[], expected_end[];
@@ -73,6 +74,10 @@ int main() {
 
   model.forward(images.topRows(1), again, workspace);
   expect(again == logits.topRows(1), "an image alone is bit-equal to itself in a batch");
+
+  const std::string signature = gated::signature_text(gated::signature(model));
+  std::printf("signature %s\n", signature.c_str());
+  expect(signature == GATED_EXPECTED_SIGNATURE, "the signature is that of any machine");
 
   gated::set_error_handler([](const char* message) {
     std::printf("%s\n", message);

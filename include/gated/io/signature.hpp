@@ -55,14 +55,13 @@ class NumberHash {
   Xxh64 hash_;
 };
 
-/// A long sequence, and one half as long if the model takes it.
+/// A long sequence (a few rows, if they do not meet), and one half as long if the model takes it.
 inline std::vector<Index> signature_lengths(const Contract& contract) {
   const auto fit = [&](Index length) {
     const Index multiple = contract.multiple;
     return std::max((contract.shortest + multiple - 1) / multiple, std::min(length, contract.longest) / multiple) * multiple;
   };
-  constexpr Index long_enough = 128;
-  const Index whole = fit(long_enough), half = fit(whole / 2);
+  const Index whole = fit(contract.mixes_tokens() ? 128 : 2), half = fit(whole / 2);
   return contract.takes_length(half) ? std::vector{whole, half} : std::vector{whole};
 }
 
@@ -107,7 +106,7 @@ ConstView<T> rows_of_input(const Matrix<T>& x, Index first, Index count) {
 template <class Model>
 std::uint64_t signature(const Model& model, const SignatureOptions& options = {}) {
   using T = typename Model::Scalar;
-  require<ArgumentError>(GATED_HAS_PORTABLE_KERNELS, "signature: ", detail::needs_portable_kernels);
+  detail::expect_portable_kernels("signature");
   const detail::KernelChoice portable(static_cast<int>(kernels()) + detail::portable_bit);
   const Contract contract = model.contract();
   const Sequences sequences = Sequences::of_lengths(detail::signature_lengths(contract));

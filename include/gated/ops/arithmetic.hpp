@@ -35,31 +35,41 @@ inline constexpr int portable_bit = 16;
 /// The environment variable names no arithmetic that this program has.
 inline constexpr int no_arithmetic = -1;
 
-/// 0, portable_bit, or no_arithmetic for an unknown or missing one.
+/// Whether a translation unit of this program was compiled without kernels for portable arithmetic.
+inline constinit bool some_unit_lacks_portable_kernels = false;
+#if !GATED_HAS_PORTABLE_KERNELS
+inline const bool this_unit_lacks_portable_kernels = some_unit_lacks_portable_kernels = true;
+#endif
+
+/// 0, portable_bit, or no_arithmetic for an unknown one.
 inline int arithmetic_named(const char* name) {
   if (name == nullptr || *name == '\0' || std::string_view(name) == "fastest") {
     return 0;
   }
-  return std::string_view(name) == "portable" && GATED_HAS_PORTABLE_KERNELS ? portable_bit : no_arithmetic;
+  return std::string_view(name) == "portable" ? portable_bit : no_arithmetic;
 }
 
 inline std::atomic<int> chosen_arithmetic{arithmetic_named(std::getenv("GATED_ARITHMETIC"))};
 
-inline constexpr const char* needs_portable_kernels =
-    "this program has no kernels for portable arithmetic. Define GATED_PORTABLE in all of its translation units, or link "
-    "gated::compiled.";
+/// Raises ArgumentError unless the whole program has kernels for portable arithmetic.
+inline void expect_portable_kernels(const char* where) {
+  require<ArgumentError>(
+      !some_unit_lacks_portable_kernels, where,
+      ": this program, or a part of it, has no kernels for portable arithmetic. Define GATED_PORTABLE in all "
+      "of its translation units, or link gated::compiled.");
+}
 
 /// The portable_bit of a new run.
 /// Errors: ArgumentError if GATED_ARITHMETIC is not known, or not in this program.
 inline int arithmetic_of_new_run() {
   const int chosen = chosen_arithmetic.load(std::memory_order_relaxed);
-  if (chosen == no_arithmetic) [[unlikely]] {
-    const char* const set = std::getenv("GATED_ARITHMETIC");
-    const std::string_view name = set == nullptr ? "" : set;
-    require<ArgumentError>(name != "portable", "The environment variable GATED_ARITHMETIC is \"portable\", but ",
-                           needs_portable_kernels);
-    raise<ArgumentError>("The environment variable GATED_ARITHMETIC is \"", name, "\", expected fastest or portable.");
+  if (chosen == 0) [[likely]] {
+    return 0;
   }
+  const char* const name = std::getenv("GATED_ARITHMETIC");
+  require<ArgumentError>(chosen == portable_bit, "The environment variable GATED_ARITHMETIC is \"", name == nullptr ? "" : name,
+                         "\", expected fastest or portable.");
+  expect_portable_kernels("GATED_ARITHMETIC = portable");
   return chosen;
 }
 
@@ -75,15 +85,16 @@ inline int arithmetic_of_new_run() {
 /// promised. Excepted are gradients of Toeplitz weights that are multiplied by FFT, and bf16_products(), which multiply in
 /// float instead.
 ///
-/// Errors: ArgumentError for portable arithmetic in a program without its kernels: see GATED_PORTABLE.
+/// Errors: ArgumentError for portable arithmetic in a program of which a part was compiled without GATED_PORTABLE.
 /// Cost: include/gated/README.md has measurements.
 inline void use_arithmetic(Arithmetic arithmetic) {
-  require<ArgumentError>(arithmetic == Arithmetic::fastest || GATED_HAS_PORTABLE_KERNELS,
-                         "use_arithmetic: ", detail::needs_portable_kernels);
 #if GATED_HAS_PORTABLE_KERNELS
   static_assert(FLT_EVAL_METHOD == 0,
                 "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
 #endif
+  if (arithmetic == Arithmetic::portable) {
+    detail::expect_portable_kernels("use_arithmetic");
+  }
   detail::chosen_arithmetic.store(arithmetic == Arithmetic::portable ? detail::portable_bit : 0, std::memory_order_relaxed);
 }
 

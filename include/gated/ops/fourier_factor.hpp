@@ -29,7 +29,8 @@ struct FourierFactor {
     part = left ? whole / 2 - part : part;
     const bool steep = part > whole / 8;
     part = steep ? whole / 4 - part : part;
-    const elementary::Turn turned = elementary::turn(2 * std::numbers::pi * static_cast<double>(part) / static_cast<double>(whole));
+    const elementary::Turn turned =
+        elementary::turn(2 * std::numbers::pi * static_cast<double>(part) / static_cast<double>(whole));
     const double cosine = steep ? turned.sine : turned.cosine, sine = steep ? turned.cosine : turned.sine;
     return FourierFactor(left ? -cosine : cosine, lower ? sine : -sine);
   }

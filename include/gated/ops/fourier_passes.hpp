@@ -27,8 +27,8 @@ Index row_size() {
   return 2 * vector_width<T>();
 }
 
-/// Columns that share a transform: two vectors, as real and as imaginary parts; with portable arithmetic one vector, because the
-/// rounding of either part depends on the other, and so on the vectors' width.
+/// Columns that share a transform: two vectors, as real and as imaginary parts; with portable arithmetic one vector, because
+/// the rounding of either part depends on the other, and so on the vectors' width.
 template <class T>
 Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();

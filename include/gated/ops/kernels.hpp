@@ -168,10 +168,13 @@ namespace gated {
 
 template <class Table>
 const Table& kernels() {
+#if GATED_CHOOSES_FORM || GATED_HAS_PORTABLE_KERNELS
+  const int running = detail::running_kernels();
+  [[maybe_unused]] const auto form = static_cast<KernelForm>(running % detail::portable_bit);
+#endif
 #if GATED_HAS_PORTABLE_KERNELS
-  if (arithmetic() == Arithmetic::portable) {
+  if (running >= detail::portable_bit) {
 #if GATED_CHOOSES_FORM
-    const KernelForm form = kernels();
     return form == KernelForm::avx512 ? avx512::portable::table<Table>
            : form == KernelForm::avx2 ? avx2::portable::table<Table>
                                       : sse2::portable::table<Table>;
@@ -181,7 +184,6 @@ const Table& kernels() {
   }
 #endif
 #if GATED_CHOOSES_FORM
-  const KernelForm form = kernels();
   return form == KernelForm::avx512 ? avx512::table<Table> : form == KernelForm::avx2 ? avx2::table<Table> : sse2::table<Table>;
 #else
   return GATED_BASELINE::table<Table>;
@@ -192,7 +194,8 @@ template <class T>
 const Bf16Kernels* bf16_kernels() {
 #if GATED_HAS_BF16_KERNELS
   return detail::machine_multiplies_bf16 && kernels() == KernelForm::avx512 && arithmetic() == Arithmetic::fastest
-             ? &avx512_bf16::product_kernels : nullptr;
+             ? &avx512_bf16::product_kernels
+             : nullptr;
 #else
   return nullptr;
 #endif

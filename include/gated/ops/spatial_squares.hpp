@@ -99,7 +99,9 @@ struct Products {
       all += size(square);
     });
     const PackedWeight<T> found = weights->find(weight.w->data(), 1, all + 1, 1);
-    return found && found.numbers()[all] == static_cast<T>(arithmetic()) ? reinterpret_cast<const Factor<T>*>(found.numbers() + before) : nullptr;
+    return found && found.numbers()[all] == static_cast<T>(arithmetic())
+               ? reinterpret_cast<const Factor<T>*>(found.numbers() + before)
+               : nullptr;
   }
   /// The factors of a square: prepared, or computed now in the caller's frame.
   const Factor<T>* factors(const Square& square, Workspace<T>& workspace) const {
