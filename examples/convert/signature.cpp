@@ -14,30 +14,38 @@ namespace {
 
 using gated::SafetensorsFile;
 
-/// If `file` holds a Model, prints its signatures, compares them, and returns true.
+/// Prints the signatures of `model`, and compares them with those that its file records.
 template <class Model>
-bool print_signatures(const SafetensorsFile& file) {
-  const std::string architecture = gated::architecture_of(file);
-  if (architecture != Model::architecture &&
-      !(std::same_as<Model, gated::GmlpImageClassifier<float>> && architecture == "timm.gmlp")) {
-    return false;
-  }
-  const Model model = gated::load_model<Model>(file);
-  const bool records_some = file.metadata().contains("signature");
+void print_signatures(const Model& model, const SafetensorsFile& file) {
   for (const auto& [name, value] : gated::signatures(model)) {
     std::printf("%-14s  %s  %s\n", name.c_str(), value.c_str(), file.name().c_str());
   }
-  if (records_some) {
+  if (file.metadata().contains("signature")) {
     gated::expect_signature(model, file);
     std::puts("as the file records");
   }
-  return true;
+}
+
+/// If `file` holds a Model, prints and compares its signatures, and returns true.
+template <class Model>
+bool sign(const SafetensorsFile& file) {
+  const std::string architecture = gated::architecture_of(file);
+  const bool is_timm = std::same_as<Model, gated::GmlpImageClassifier<float>> && architecture == "timm.gmlp";
+  if (architecture != Model::architecture && !is_timm) {
+    return false;
+  }
+  if constexpr (std::same_as<Model, gated::GatedCrossAttention<float>>) {
+    gated::raise<gated::FileError>(file.name(), ": a GatedCrossAttention reads two inputs, and a signature has one.");
+  } else {
+    print_signatures(gated::load_model<Model>(file), file);
+    return true;
+  }
 }
 
 int run(const inspect::SignatureOptions& options) {
   for (const std::string& path : options.files) {
     const SafetensorsFile file(path);
-    const bool known = inspect::any_known_model([&]<class Model>(const char*) { return print_signatures<Model>(file); });
+    const bool known = inspect::any_known_model([&]<class Model>(const char*) { return sign<Model>(file); });
     gated::require<gated::FileError>(known, file.name(),
                                      ": holds no model that this program knows. gated_inspect says what it "
                                      "holds, and gated/io/signature.hpp signs any model.");
