@@ -12,16 +12,4 @@ Options parse_options(int count, char** arguments) {
   return options;
 }
 
-SignatureOptions parse_signature_options(int count, char** arguments) {
-  SignatureOptions options;
-  CLI::App app(
-      "Prints the signatures of models, which are the same on every machine, and compares them with those that their files "
-      "record.",
-      "gated_signature");
-  examples::add_name(app, "files", options.files, "FILE.safetensors", "models that save_model() or convert.py wrote")
-      ->required();
-  examples::parse(app, count, arguments);
-  return options;
-}
-
 }  // namespace inspect

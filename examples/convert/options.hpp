@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 namespace inspect {
 
@@ -13,14 +12,5 @@ struct Options {
 /// Parses the command line.
 /// Errors: those of examples::parse().
 Options parse_options(int count, char** arguments);
-
-/// The command line of gated_signature.
-struct SignatureOptions {
-  std::vector<std::string> files;
-};
-
-/// Parses it.
-/// Errors: those of examples::parse().
-SignatureOptions parse_signature_options(int count, char** arguments);
 
 }  // namespace inspect

@@ -3,12 +3,12 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "common/run_main.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
 #include "known_models.hpp"
-#include "options.hpp"
 
 namespace {
 
@@ -42,13 +42,41 @@ bool sign(const SafetensorsFile& file) {
   }
 }
 
-int run(const inspect::SignatureOptions& options) {
-  for (const std::string& path : options.files) {
+constexpr const char* usage =
+    R"(Prints the signatures of models, which are the same on every machine, and compares them with those that their files record.
+
+Usage: gated_signature FILE.safetensors ...
+
+Options:
+  -h,--help                       show this text
+)";
+
+using Files = std::vector<std::string>;
+
+/// Parses the command line by hand, so that the program needs no further library on any machine.
+Files parse_options(int count, char** arguments) {
+  const Files files(arguments + 1, arguments + count);
+  for (const std::string& file : files) {
+    if (file == "--help" || file == "-h") {
+      throw examples::Help{usage};
+    }
+    if (file.empty() || file.front() == '-') {
+      throw examples::UsageError("expected files, got \"" + file + "\".");
+    }
+  }
+  if (files.empty()) {
+    throw examples::UsageError("expected at least one file.");
+  }
+  return files;
+}
+
+int run(const Files& files) {
+  for (const std::string& path : files) {
     const SafetensorsFile file(path);
     const bool known = inspect::any_known_model([&]<class Model>(const char*) { return sign<Model>(file); });
     gated::require<gated::FileError>(known, file.name(),
-                                     ": holds no model that this program knows. gated_inspect says what it "
-                                     "holds, and gated/io/signature.hpp signs any model.");
+                                     ": holds no model that this program knows. gated_inspect says what it holds, and "
+                                     "gated/io/signature.hpp signs any model.");
   }
   return 0;
 }
@@ -57,5 +85,5 @@ int run(const inspect::SignatureOptions& options) {
 
 int main(int count, char** arguments) {
   return examples::run_main(
-      "gated_signature", [&] { return inspect::parse_signature_options(count, arguments); }, run);
+      "gated_signature", [&] { return parse_options(count, arguments); }, run);
 }

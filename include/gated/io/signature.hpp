@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -39,7 +38,7 @@ class NumberHash {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     for (Index i = 0; i < x.rows(); ++i) {
       for (Index j = 0; j < x.cols(); ++j) {
-        Bits bits = std::bit_cast<Bits>(std::isnan(x(i, j)) ? std::numeric_limits<T>::quiet_NaN() : x(i, j));
+        auto bits = Eigen::numext::bit_cast<Bits>(std::isnan(x(i, j)) ? std::numeric_limits<T>::quiet_NaN() : x(i, j));
         std::array<std::byte, sizeof(T)> bytes;
         for (std::byte& byte : bytes) {
           byte = static_cast<std::byte>(bits & 255u);
