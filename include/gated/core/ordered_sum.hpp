@@ -4,7 +4,7 @@
 #include "gated/core/rounded.hpp"
 
 /// @file
-/// Sums in an order that does not depend on the instruction set, as Eigen's do.
+/// Sums in a fixed order. Eigen's order depends on the instruction set.
 
 namespace gated {
 

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "gated/core/elementary.hpp"
 #include "gated/core/matrix.hpp"
 
 /// @file
@@ -62,7 +62,7 @@ class Random {
     for (;;) {
       const double u = 1.0 - uniform();  // never 0
       const double x = width * (uniform() - 0.5) / u;
-      if (x * x <= -4.0 * std::log(u)) {
+      if (x * x <= -4.0 * elementary::log(u)) {
         return x;
       }
     }

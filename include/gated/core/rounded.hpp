@@ -12,7 +12,7 @@ namespace gated {
 template <class T>
 inline T rounded(T x) {
 #if defined(__wasm__)
-  // No instruction fuses.
+  // SIMD128 has no fused multiply-add.
 #elif defined(__SSE2__)
   __asm__("" : "+x"(x));
 #elif defined(__aarch64__)

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "gated/core/rounded.hpp"
 #include "gated/io/image_pixels.hpp"
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/models/image_preparation.hpp"
@@ -24,9 +25,9 @@ inline double cubic_kernel(double x) {
   constexpr double a = -0.5;
   x = std::abs(x);
   if (x < 1) {
-    return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return rounded((rounded((a + 2) * x) - (a + 3)) * x * x) + 1;
   }
-  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+  return x < 2 ? (rounded((rounded((x - 5) * x) + 8) * x) - 4) * a : 0;
 }
 
 inline double triangle_kernel(double x) { return std::max(1 - std::abs(x), 0.0); }
@@ -48,12 +49,12 @@ inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Inte
   const bool cubic = interpolation == Interpolation::bicubic;
   const double scale = static_cast<double>(in) / static_cast<double>(out), stretch = std::max(scale, 1.0),
                squeeze = 1 / stretch;
-  const double support = (cubic ? 2 : 1) * stretch;
+  const double support = rounded((cubic ? 2 : 1) * stretch);
   ResizeTaps taps;
   taps.begin.push_back(0);
   std::vector<double> exact;
   for (Index i = from; i < from + count; ++i) {
-    const double centre = (static_cast<double>(i) + 0.5) * scale;
+    const double centre = rounded((static_cast<double>(i) + 0.5) * scale);
     const Index first = std::max<Index>(static_cast<Index>(centre - support + 0.5), 0);
     const Index last = std::min<Index>(static_cast<Index>(centre + support + 0.5), in);
     exact.clear();

@@ -58,10 +58,11 @@ class NumberHash {
 inline std::vector<Index> signature_lengths(const Contract& contract) {
   const auto fit = [&](Index length) {
     const Index multiple = contract.multiple;
-    return std::max((contract.shortest + multiple - 1) / multiple, std::min(length, contract.longest) / multiple) * multiple;
+    return std::max({(contract.shortest + multiple - 1) / multiple, std::min(length, contract.longest) / multiple, Index{1}}) *
+           multiple;
   };
   const Index whole = fit(contract.mixes_tokens() ? 128 : 2), half = fit(whole / 2);
-  return contract.takes_length(half) ? std::vector{whole, half} : std::vector{whole};
+  return half < whole && contract.takes_length(half) ? std::vector{whole, half} : std::vector{whole};
 }
 
 template <class Model>
@@ -77,6 +78,7 @@ auto signature_input(const Model& model, Index rows, Random& random) {
     std::vector<Index> ids(static_cast<std::size_t>(rows));
     for (Index& id : ids) {
       id = static_cast<Index>(random.uniform() * static_cast<double>(model.config.vocabulary));
+      id = id == model.config.pad_token ? (id + 1) % model.config.vocabulary : id;  // streams take no padding
     }
     return ids;
   } else {
@@ -97,11 +99,14 @@ ConstView<T> rows_of_input(const Matrix<T>& x, Index first, Index count) {
 }  // namespace detail
 
 /// The signature of `model`: XXH64 of its outputs for a fixed pseudo-random input, in portable arithmetic (use_arithmetic()),
-/// whatever the program uses otherwise. It is the same on every machine, with every compiler and number of threads; it changes
-/// with the weights, the options and the arithmetic of a later version of gated.
+/// whatever the program uses otherwise. It is the same on every machine, with every compiler and number of threads.
+///
+/// The input has two sequences of up to 128 and 64 tokens, longer ones if the model takes no other, or three rows if the model
+/// mixes no tokens. So weights of later positions and of ids that are not drawn do not count. The model has one input and its
+/// weights in memory: load_prepared() and load_mapped() open others.
 ///
 /// Errors: ArgumentError in a program without portable arithmetic; those of forward().
-/// Cost: a forward pass over up to 192 tokens, and as many steps, without prepared weights.
+/// Cost: a forward pass, and a step per token of the first sequence, without prepared weights.
 template <class Model>
 std::uint64_t signature(const Model& model, const SignatureOptions& options = {}) {
   using T = typename Model::Scalar;
@@ -122,7 +127,7 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
   };
   forward();
   if constexpr (requires { model.start(Index{}); }) {
-    if (contract.streams()) {
+    if (contract.streams() && contract.in != Contract::any) {
       const Index length = sequences.length(0);
       State<T> state = model.start(length);
       Matrix<T> y(1, model.out() == Contract::any ? 8 : model.out());
@@ -155,10 +160,16 @@ inline std::string signature_text(std::uint64_t signature) {
 /// Metadata for save_model() that record signatures, for expect_signature():
 ///
 ///     save_model(model, "model.safetensors", signatures(model));
+///     save_model(model, "small.safetensors", signatures(model, WeightFormat::int8), WeightFormat::int8);
 ///
-/// Cost: two signatures for a float model, one for others.
+/// Cost: two signatures for a float model, one for others; a copy of the model for a quantized format.
 template <class Model>
-std::map<std::string, std::string> signatures(const Model& model) {
+std::map<std::string, std::string> signatures(const Model& model, WeightFormat format = WeightFormat::float32) {
+  if (format != WeightFormat::float32) {
+    Model rounded = model;
+    round_weights(rounded, format);
+    return signatures(rounded);
+  }
   std::map<std::string, std::string> metadata{{"signature", signature_text(signature(model))}};
   if constexpr (std::is_same_v<typename Model::Scalar, float>) {
     metadata["signature_int8"] = signature_text(signature(model, {.int8_products = true}));
@@ -178,13 +189,11 @@ void expect_signature(const Model& model, const SafetensorsFile& file) {
   for (const auto& [name, expected] : metadata) {
     if (name == "signature" || name == "signature_int8") {
       const std::string got = signature_text(signature(model, {.int8_products = name == "signature_int8"}));
-      require<FileError>(
-          got == expected, file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
-          metadata.contains("gated.checksum")
-              ? ". The tensors are as they were saved (their checksum was compared), so this program computes "
-                "otherwise: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math)."
-              : ". Either the tensors have changed, or this program computes otherwise: another version of gated, "
-                "or a compiler that breaks IEEE 754 (-ffast-math).");
+      require<FileError>(got == expected, file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
+                         metadata.contains("gated.checksum") ? ". The tensors are as they were saved, by their checksum. "
+                                                             : ". Unless the tensors have changed: ",
+                         "The signature was of other weights or of another format or scalar type, or this program computes "
+                         "otherwise: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math).");
     }
   }
 }

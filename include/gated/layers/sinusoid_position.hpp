@@ -83,11 +83,9 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
     if (form == PositionForm::sinusoid) {
       add_sinusoid<T>(frequencies, first, factor, rows);
     } else {
-      for (Index t = 0; t < rows.rows(); ++t) {
-        for (Index j = 0; j < rows.cols(); ++j) {
-          rows(t, j) += rounded(table(first + t, j) * factor);
-        }
-      }
+      const auto added = reader<T>(table.middleRows(first, rows.rows())) * number(factor);
+      kernels<AssignKernels<T, std::remove_const_t<decltype(added)>>>().assign_rows(added, 0, rows.rows(), rows.cols(),
+                                                                                    rows.data(), rows.outerStride(), true);
     }
   }
 

@@ -64,6 +64,7 @@ template <class Model>
 PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat format = WeightFormat::float32) {
   using T = typename Model::Scalar;
   detail::expect_format<T>("prepare", format);
+  const detail::KernelChoice one_form_of_kernels;
   PreparedWeights<T> prepared;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {

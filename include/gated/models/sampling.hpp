@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gated/core/elementary.hpp"
 #include "gated/core/matrix.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
@@ -83,7 +84,7 @@ class Sampler {
     for (Index i = 0; i < vocabulary_; ++i) {
       weight(i) = std::isinf(row[best])
                       ? (row[i] == row[best] ? 1.0 : 0.0)
-                      : std::exp((static_cast<double>(row[i]) - static_cast<double>(row[best])) / sampling_.temperature);
+                      : elementary::exp((static_cast<double>(row[i]) - static_cast<double>(row[best])) / sampling_.temperature);
     }
     if (!filters()) {
       return draw(vocabulary_, std::accumulate(weights_.begin(), weights_.end(), 0.0), [](Index i) { return i; });

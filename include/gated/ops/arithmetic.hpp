@@ -79,17 +79,19 @@ inline int arithmetic_of_new_run() {
 /// decides, and by default arithmetic is the fastest.
 ///
 /// Portable arithmetic gives the same bits on every machine and with every compiler, for all weight formats and for
-/// int8_products(): products are rounded before they are added, sums over a row have 16 lanes (of floats; 8 of doubles) in
-/// every instruction set, and all functions are made of +, -, ×, ÷ and √. NaNs have the same places, not the same bits.
-/// Subnormal numbers keep their bits unless the program flushes them to 0 (FTZ, DAZ); then no result that they touch is
-/// promised. Excepted are gradients of Toeplitz weights that are multiplied by FFT, and bf16_products(), which multiply in
-/// float instead.
+/// int8_products(). Products are rounded before they are added. Sums over a row have 16 lanes of floats, or 8 of doubles, in
+/// every instruction set. All functions are made of +, -, ×, ÷ and √. bf16_products() multiply in float.
+///
+/// The promise is for finite values: NaNs spread as in fastest arithmetic. Subnormal numbers keep their bits unless the program
+/// flushes them to 0 (FTZ, DAZ). Where a Toeplitz weight is applied by FFT, its gradient is an exception; so are sums over the
+/// ranks of MPI, whose order is the MPI library's.
 ///
 /// Errors: ArgumentError for portable arithmetic in a program of which a part was compiled without GATED_PORTABLE.
 /// Cost: include/gated/README.md has measurements.
 inline void use_arithmetic(Arithmetic arithmetic) {
 #if GATED_HAS_PORTABLE_KERNELS
-  static_assert(FLT_EVAL_METHOD == 0,
+  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // 16: so do machines with half-precision numbers
+
                 "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
 #endif
   if (arithmetic == Arithmetic::portable) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "gated/core/rounded.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/join.hpp"
 #include "gated/ops/scores.hpp"
@@ -107,9 +106,8 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
     matmul(scores, keys, dq, workspace, {.factor = scoring.scale, .added = dq});
     matmul(transposed(scores), queries, dk, workspace, {.factor = scoring.scale, .added = dk});
     for (Index i = 0; to.relative != nullptr && i < rows; ++i) {
-      for (Index j = 0; j < seen; ++j) {
-        to.relative[j - at - i] += rounded(scores(i, j) * (scoring.bias_inside ? scoring.scale : T{1}));
-      }
+      const auto change = per_channel<T>(&scores.coeffRef(i, 0)) * number(scoring.bias_inside ? scoring.scale : T{1});
+      assign<T>(MatrixView<T>{to.relative - at - i, 1, seen, seen}, workspace, change, true);
     }
   };
   detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, detail::query_block, block);

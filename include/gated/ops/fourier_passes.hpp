@@ -27,8 +27,8 @@ Index row_size() {
   return 2 * vector_width<T>();
 }
 
-/// Columns that share a transform: two vectors, as real and as imaginary parts; with portable arithmetic one vector, because
-/// the rounding of either part depends on the other, and so on the vectors' width.
+/// Columns that share a transform: one vector as real parts, another as imaginary parts. With portable arithmetic there is no
+/// other: each part rounds with the one it is paired with, which would depend on the width of a vector.
 template <class T>
 Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();

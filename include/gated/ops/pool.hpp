@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gated/core/rounded.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/gradients.hpp"
 
@@ -39,11 +38,8 @@ MatrixOf<Run> mean_over_tokens(Run& run, const MatrixOf<Run>& x) {
       auto [to, fresh] = back.target(x);
       for (Index b = 0; b < split.count(); ++b) {
         const T share = T{1} / static_cast<T>(std::max<Index>(split.length(b), 1));
-        for (Index i = split.offset(b); i < split.offset(b) + split.length(b); ++i) {
-          for (Index j = 0; j < dy.cols(); ++j) {
-            to(i, j) = (fresh ? T{0} : to(i, j)) + rounded(dy(b, j) * share);
-          }
-        }
+        assign<T>(to.middleRows(split.offset(b), split.length(b)), back.workspace(),
+                  per_channel<T>(&dy.coeffRef(b, 0)) * number(share), !fresh);
       }
     });
   }

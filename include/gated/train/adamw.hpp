@@ -192,6 +192,7 @@ struct AdamW {
     require<ArgumentError>(rate >= 0 && std::isfinite(rate), "AdamW::update: the learning rate is ", rate,
                            ", expected 0 or more.");
     for_each_parameter([](const ParameterInfo&, auto...) {}, model, gradient, first, second);  // raises before any change
+    const detail::KernelChoice one_form_of_kernels;
     ++steps;
     const auto t = static_cast<double>(steps);
     const double correction1 = 1 - elementary::pow(config_.beta1, t);

@@ -13,7 +13,7 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
   sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) { return sum + load(r, j, lanes); });
   Simd<T> means[Rows];
   for (std::size_t r = 0; r < Rows; ++r) {
-    moments[r].mean = reciprocal * sums[r];
+    moments[r].mean = product(reciprocal, sums[r]);
     means[r] = Simd<T>(moments[r].mean);
   }
   sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) {

@@ -284,8 +284,8 @@ EIGEN_ALWAYS_INLINE void for_each_vector(Index count, F&& f) {
   }
 }
 
-/// Vectors whose lanes a sum over a row adds up, so that the order of additions is the same in every form if the arithmetic is
-/// portable: element j of a row belongs to lane j mod 16 (of floats; mod 8 of doubles).
+/// Vectors of a sum over a row. With portable arithmetic they have 16 lanes of floats, or 8 of doubles, in every form: element j
+/// is added to lane j mod 16, or mod 8.
 template <class T>
 inline constexpr Index vectors_of_sum = is_portable ? Index{64 / sizeof(T)} / Simd<T>::width : 1;
 
