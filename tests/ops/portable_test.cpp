@@ -253,7 +253,7 @@ TEST_F(Portable, SignaturesOfForecasters) {
                    "a1469a11c8067101", "3fd14455260886aa");
 }
 
-/// 20 steps with dropout and stochastic depth.
+/// 100 steps with dropout and stochastic depth: losses, and what the model and its average compute in the end.
 TEST_F(Portable, TrainingHasTheSameBitsInAllFormsAndBuilds) {
   using Model = GmlpImageClassifier<float>;
   const Model::Config config{.image = {8, 8},
@@ -268,21 +268,21 @@ TEST_F(Portable, TrainingHasTheSameBitsInAllFormsAndBuilds) {
   }
   const Matrix<float> losses_and_model = expect_same_in_all_forms([&] {
     Training<Model> training({.model = config,
-                              .schedule = {.form = ScheduleForm::cosine, .warmup = 3, .steps = 20},
+                              .schedule = {.form = ScheduleForm::cosine, .warmup = 10, .steps = 100},
                               .clip_norm = 1,
                               .average_decay = 0.9,
                               .tape = {.residual_dropout = 0.1}},
                              Random(5));
-    Matrix<float> losses(1, 20);
+    Matrix<float> losses(1, 100);
     for (Index step = 0; step < losses.cols(); ++step) {
       losses(0, step) = static_cast<float>(training.step(
           [&](auto& run) { return cross_entropy(run(training.model, images), labels, {.label_smoothing = 0.1}); }));
     }
-    EXPECT_LT(losses(0, 19), losses(0, 0));
+    EXPECT_LT(losses(0, 99), losses(0, 0));
     Workspace<float> workspace;
     return joined<float>({losses, training.model.forward(images, workspace), training.average->forward(images, workspace)});
   });
-  EXPECT_EQ(hash_of_numbers(losses_and_model), "b081af60e154e876");
+  EXPECT_EQ(hash_of_numbers(losses_and_model), "53e312c9e3dcdaa9");
 }
 
 TEST_F(Portable, RowsOfWeightFormatsHaveTheSameBits) {

@@ -2,16 +2,19 @@
 
 #include <vector>
 
+#include "gated/io/model_file.hpp"
+#include "gated/io/prepared_model.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/prepare.hpp"
+#include "tests/io/files.hpp"
 #include "tests/layers/literal.hpp"
 #include "tests/ops/restores_kernels.hpp"
 #include "tests/stress/stress.hpp"
 
 // Portable arithmetic: however sequences are split into batches, threads and steps, in every form of the kernels, with weights
-// prepared or not, their outputs have the same bits.
+// prepared, mapped or neither, their outputs have the same bits.
 
 namespace gated {
 namespace {
@@ -35,6 +38,9 @@ void expect_same_bits(const typename Model::Config& config, long count) {
   Model model(config);
   test::randomize(model, 1);
   const auto prepared = prepare(model);
+  const auto path = test::temporary("splits.safetensors");
+  save_model(model, path);
+  const auto mapped = load_mapped<Model>(path);
   const auto forms = available_kernels();
   Random random(2);
   std::vector<Matrix<float>> inputs, expected;
@@ -47,17 +53,19 @@ void expect_same_bits(const typename Model::Config& config, long count) {
   for (long split = 0; split < count; ++split) {
     use_kernels(forms[static_cast<std::size_t>(below(random, forms.size()))]);
     Workspace<float> workspace(Threads{1 + static_cast<int>(below(random, 3))});
-    if (below(random, 2) == 0) {
-      workspace.use(prepared);
+    const Index place = below(random, 3);
+    if (place > 0) {
+      workspace.use(place == 1 ? prepared : mapped.weights);
     }
+    const Model& weights = place == 2 ? mapped.model : model;
     if (model.contract().streams() && below(random, 3) == 0) {
       const auto one = static_cast<std::size_t>(below(random, inputs.size()));
       const Matrix<float>& x = inputs[one];
-      State<float> state = model.start(x.rows());
+      State<float> state = weights.start(x.rows());
       Matrix<float> y(x.rows(), channels);
       for (Index t = 0, step = 0; t < x.rows(); t += step) {
         step = std::min(1 + below(random, 7), x.rows() - t);
-        model.extend(x.middleRows(t, step), state, y.middleRows(t, step), workspace);
+        weights.extend(x.middleRows(t, step), state, y.middleRows(t, step), workspace);
       }
       wrong += same_bits(y, expected[one]) ? 0 : 1;
       continue;
@@ -73,7 +81,7 @@ void expect_same_bits(const typename Model::Config& config, long count) {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       x.middleRows(sequences.offset(static_cast<Index>(i)), lengths[i]) = inputs[chosen[i]];
     }
-    const Matrix<float> y = model.forward(x, sequences, workspace);
+    const Matrix<float> y = weights.forward(x, sequences, workspace);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       wrong += same_bits(y.middleRows(sequences.offset(static_cast<Index>(i)), lengths[i]), expected[chosen[i]]) ? 0 : 1;
     }
